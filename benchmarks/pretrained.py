@@ -1,11 +1,11 @@
 """An imported model that writes, beside transformers on the same threads and the bandwidth of this machine's memory.
 
-    python benchmarks/pretrained.py runs/smollm2 [ROUNDS [THREADS]]
+    python benchmarks/pretrained.py runs/smollm2 [ROUNDS [THREADS [MODEL.gguf]]]
 
 Batch 1, float32, greedy, in turns: TOKENS tokens after a prompt, without the prompt's own time. Every token reads every weight
-once, so no program can write faster than bandwidth / size; the bandwidth is that of a sum of squares over an array of that size,
-measured in the same turns. Prints medians. The last lines are of processes of their own: the seconds and the peak memory of
-importing MODEL.gguf, if a fourth argument names it, and of writing, above a process that imports the package and does nothing.
+once, so no program can write faster than bandwidth / size; the bandwidth is that of a sum over an array of that size, measured in
+the same turns. Prints medians. The last lines are of processes of their own: the seconds and the peak memory of writing, and of
+importing MODEL.gguf, above a process that loads the package and all kernels, but no model (`minitransformer info`).
 """
 
 import os
@@ -53,18 +53,18 @@ def bandwidth(array) -> float:
     """Bytes per second."""
     pieces = [(piece,) for piece in np.array_split(array, int(THREADS))]
     since = time.perf_counter()
-    in_threads(lambda piece: piece @ piece, pieces, int(THREADS))
+    in_threads(np.sum, pieces, int(THREADS))
     return array.nbytes / (time.perf_counter() - since)
 
 
 def process(*command) -> tuple[float, float]:
     """(seconds, peak memory in MB) of a Python process."""
-    code = ("import resource, sys; from minitransformer.cli import main; main(sys.argv[1:]) if sys.argv[1:] else None; "
-            "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, file=sys.stderr)")
+    code = ("import sys; from minitransformer.cli import main; main(sys.argv[1:]); "
+            "print(next(line for line in open('/proc/self/status') if line.startswith('VmHWM')).split()[1], file=sys.stderr)")
     since = time.perf_counter()
     done = subprocess.run([sys.executable, "-c", code, *map(str, command)], cwd=ROOT, capture_output=True, encoding="utf-8",
                           check=True)
-    return time.perf_counter() - since, float(done.stderr.splitlines()[-1])
+    return time.perf_counter() - since, float(done.stderr.splitlines()[-1]) / 1024
 
 
 def main(folder, rounds=7, threads=THREADS, gguf=None) -> None:
@@ -84,14 +84,14 @@ def main(folder, rounds=7, threads=THREADS, gguf=None) -> None:
           f"bandwidth       {speeds[2] / size:6.1f} tokens/s ({speeds[2] / 1e9:.1f} GB/s)\n"
           f"of the bandwidth's bound {bound:.2f}; of transformers' speed {ratio:.2f}")
     del run, model, array
-    _, empty = process()
+    _, empty = process("info")
     with tempfile.TemporaryDirectory() as new:
         commands = {"write": ("generate", folder, PROMPT, "--tokens", TOKENS)}
         if gguf:
             commands["import"] = ("import", gguf, "--run", f"{new}/run")
         for name, command in commands.items():
             seconds, memory = process(*command)
-            print(f"{name}: {seconds:.1f} s, {memory - empty:.0f} MB above an empty import: "
+            print(f"{name}: {seconds:.1f} s, {memory - empty:.0f} MB above a process without a model: "
                   f"{(memory - empty) * 2**20 / size:.2f} of the weights")
 
 

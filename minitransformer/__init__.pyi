@@ -17,6 +17,7 @@ from minitransformer import (
     parsing as parsing,
     pictures as pictures,
     rivals as rivals,
+    successors as successors,
     tasks as tasks,
     training as training,
     workers as workers,

@@ -140,7 +140,7 @@ def replaces(textbook, module, dtypes, besides="") -> Callable[[Function], Funct
 
 @contextmanager
 def plugged(function, own) -> Iterator[None]:
-    """Within it, `own` runs wherever the replaceable `function` is called, in every thread, and no kernel runs.
+    """Within the block, `own` runs wherever the replaceable `function` is called, in every thread, and no kernel runs.
 
         with plugged(softmax_backward, my_softmax_backward):
             model.backward(dlogits, cache)
@@ -166,7 +166,7 @@ def plugged(function, own) -> Iterator[None]:
 
 @contextmanager
 def textbook() -> Iterator[None]:
-    """Within it, no kernel runs in any thread: a debugger stops in the textbook. MINITRANSFORMER_FAST=0 has the same effect."""
+    """Within the block, no kernel runs in any thread: a debugger stops in the textbook. MINITRANSFORMER_FAST=0 does the same."""
     with _lock:
         _state.textbooks += 1
     try:

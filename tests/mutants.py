@@ -39,6 +39,7 @@ NEAREST = {
                "tests/test_optim.py", "tests/training/test_parallel.py"],
     "models": ["tests/models", *CALLS, "tests/decoding", "tests/kernels/test_cached.py", "tests/layers/test_contract.py",
                "tests/test_against_pytorch.py"],
+    "successors": ["tests/layers", "tests/kernels", "tests/decoding", "tests/checking"],
     "rivals": ["tests/layers", *CALLS, "tests/functional", "tests/models", "tests/kernels", "tests/test_against_pytorch.py"],
     "training/optim.py": ["tests/test_optim.py", *CALLS, "tests/test_against_pytorch.py", "tests/training/test_training.py"],
     "workers": ["tests/training/test_step.py", *CALLS, "tests/test_host.py", "tests/cli/test_blas_kernels.py",

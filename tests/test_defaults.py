@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from minitransformer import Adam, Search, TransformerConfig, beam_search, functional as F, sample, schedule, training_step
-from minitransformer import rivals as R
+from minitransformer import rivals as R, successors as S
 from minitransformer.decoding import generate
 from minitransformer.layers import (
     Encoder, EncoderLayer, FeedForward, Linear, LinearCrossEntropy, MultiHeadAttention, Residual, StackConfig)
 from minitransformer.layers.config import NAMED
-from minitransformer.models import Classifier, LanguageModel, Transformer
+from minitransformer.models import Classifier, LanguageModel, LanguageModelConfig, Transformer
 from minitransformer.rivals import (
     GRU, LSTM, RNN, AttentionalState, Convolution, ConvolutionalConfig, GatedConvolution, RecurrentConfig, RecurrentStack,
     RestrictedSelfAttention, SeparableConvolution)
@@ -31,7 +31,13 @@ DEFAULTS = [
     *[(function, dict(dropout_rate=0.0, rng=None)) for function in (F.relu_dropout_forward, F.gelu_dropout_forward)],
     (R.restricted_attention_forward, dict(causal=False, mask=None, dropout_rate=0.0, rng=None)),
     (F.sinusoids, dict(xp=np, dtype="float64")),
-    (Linear, dict(gain=1.0)),
+    *[(kind, dict(gain=1.0)) for kind in (Linear, S.Projection)],
+    *[(function, dict(epsilon=1e-5)) for function in (S.rms_norm_forward, S.RMSNorm)],
+    (S.rotary_forward, dict(positions=None, base=10000.0, layout="interleaved")),    # as in their paper
+    (S.grouped_attention_forward, dict(mask=None, dropout_rate=0.0, rng=None)),
+    (S.GroupedQueryAttention, dict(kv_heads=None, d_k=None, dropout=0.0, rotary_base=None, rotary_layout="interleaved")),
+    (S.GatedFeedForward, dict(activation="swiglu", dropout=0.0)),
+    (LanguageModelConfig, dict(embedding="scaled", share_output=True)),
     (MultiHeadAttention, dict(d_k=None, d_v=None, dropout=0.0)),
     (FeedForward, dict(activation="relu", dropout=0.0)),
     *[(kind, dict(kernel_size=3, dilation=1, causal=False)) for kind in (Convolution, SeparableConvolution)],
@@ -42,7 +48,7 @@ DEFAULTS = [
     (Residual, dict(dropout=0.0, pre_norm=False)),
     (StackConfig, dict(num_layers=6, d_model=512, num_heads=8, d_ff=2048, d_k=None, d_v=None, dropout=0.1,
                        embedding_dropout=None, attention_dropout=0.0, feed_forward_dropout=0.0, activation="relu",
-                       pre_norm=False, positions="sinusoidal", max_length=512,
+                       pre_norm=False, norm="layer", norm_epsilon=1e-5, positions="sinusoidal", max_length=512,
                        attention="scaled")),                         # sections 3 and 5.4
     (TransformerConfig, dict(share_embeddings=True, share_output=True)),             # section 3.4
     (RecurrentConfig, dict(num_layers=1, d_model=64, dropout=0.0, bidirectional=True, share_embeddings=True, share_output=True)),

@@ -72,7 +72,7 @@ def as_bfloat16(raw):
     return len(header).to_bytes(8, "little") + header + raw[8 + size:]
 
 
-@pytest.mark.parametrize("name", ["llama_tied", "llama_untied", "gpt2"])
+@pytest.mark.parametrize("name", ["llama_wide_heads", "llama_untied", "gpt2"])
 def test_a_gguf_file_is_the_same_model(name, tmp_path):
     """As llama.cpp's converter writes it: the pairs of a head are neighbours, and GPT-2's weights are transposed."""
     gguf = pytest.importorskip("gguf", reason="gguf is not installed")
@@ -100,7 +100,8 @@ def write_gguf(gguf, name, path, pre="gpt-2", change=lambda writer: None):
         writer.add_head_count(heads)
         writer.add_head_count_kv(groups)
         writer.add_rope_freq_base(config["rope_parameters"]["rope_theta"])
-        writer.add_rope_dimension_count(config["hidden_size"] // heads)
+        for add in writer.add_rope_dimension_count, writer.add_key_length, writer.add_value_length:
+            add(config["head_dim"])
         writer.add_layer_norm_rms_eps(config["rms_norm_eps"])
     else:
         writer.add_block_count(config["n_layer"])
@@ -180,7 +181,7 @@ LLAMA_CHANGES = {
     "num_hidden_layers is 0, expected a whole number": dict(num_hidden_layers=0),
     "rms_norm_eps is -1, expected a number above 0": dict(rms_norm_eps=-1),
     "kv_heads is 3, expected a divisor of the 4 heads": dict(num_key_value_heads=3),
-    "the array layers.2.self_attn.q_proj.weight is missing": dict(num_hidden_layers=3),
+    "the array layers.2.self_attn.q_proj.weight is missing": dict(num_hidden_layers=10 ** 12),
     "the array model.layers.1.input_layernorm.weight belongs to nothing": dict(num_hidden_layers=1),
     "has shape (10, 8), expected (12, 8)": dict(intermediate_size=12),
     "the array lm_head.weight is missing": dict(tie_word_embeddings=False),

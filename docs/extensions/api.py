@@ -37,11 +37,15 @@ def comment(source, name) -> str:
     return found[1] if found else ""
 
 
+def sentence(text) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
+
+
 def described(name, thing) -> str:
     """One line."""
     if inspect.isclass(thing) or inspect.isfunction(thing):
         return (inspect.getdoc(thing) or "").split("\n")[0].rstrip(":")
-    return comment(import_module(f"minitransformer.{minitransformer._HOME[name]}"), name).capitalize() + "."
+    return sentence(comment(import_module(f"minitransformer.{minitransformer._HOME[name]}"), name))
 
 
 def link(thing, text) -> str:
@@ -67,7 +71,7 @@ def place(text) -> str:
     paper = [part for part in text.split(", ") if not part.startswith("chapter")]
     shown = [f"{' and '.join(paper)} of the paper"] if paper else []
     shown += [f"chapter :doc:`/tutorials/{found[number]}/chapter`" for number in re.findall(r"chapter (\w+)", text)]
-    return ", ".join(shown).capitalize() + "."
+    return sentence(", ".join(shown))
 
 
 def entry(path, listed, where, example) -> str:

@@ -2,5 +2,5 @@
 var Scorer = {
   objNameMatch: 11, objPartialMatch: 6, objPrio: {0: 5, 1: 0, 2: -5}, objPrioDefault: 0,
   title: 60, partialTitle: 30, term: 5, partialTerm: 2,
-  score: ([page, , , , score]) => score + (/^tutorials.*chapter$/.test(page) ? 10 : /^(docs|README)/.test(page) ? 6 : 0),
+  score: ([page, , , , score]) => score + (/^tutorials.*chapter$/.test(page) ? 6.5 : /^(docs|README)/.test(page) ? 6 : 0),
 };

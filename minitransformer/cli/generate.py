@@ -10,6 +10,7 @@ from minitransformer.decoding import generate
 from minitransformer.errors import InputError
 
 MAX_TOKENS = 1_000_000
+BYTES = 4    # of a character, at most
 
 
 def add_arguments(parser) -> None:
@@ -45,12 +46,13 @@ def execute(args) -> None:
 
 def as_text(vocabulary, before, ids) -> Iterator[str]:
     """The text of ids as they come: a subword's depends on the one `before` it, and a character may be several tokens."""
-    pending = before
+    pending, unknown = before, getattr(vocabulary, "unknown_id", None)
     shown = len(vocabulary.decode(pending))
     for i in ids:
         pending = [*pending, i]
         text = vocabulary.decode(pending)
-        if not text.endswith("\ufffd"):    # the beginning of a character
+        begun = text.endswith("\ufffd") and i != unknown    # perhaps the first bytes of a character
+        if not begun or len(pending) > BYTES:
             yield text[shown:]
             pending, shown = [i], len(vocabulary.decode([i]))
     yield vocabulary.decode(pending)[shown:]

@@ -1,4 +1,4 @@
-"""Make a run of a pretrained model: a folder of Hugging Face (config.json, tokenizer.json, safetensors) or a GGUF file.
+"""Make a run of a pretrained model: a Hugging Face folder (config.json, tokenizer.json, safetensors) or a GGUF file.
 
 The architectures are GPT-2 and Llama. What is not understood is refused by name. Needs the extra `gguf`.
 """
@@ -10,7 +10,7 @@ from minitransformer.training.run import LICENCE
 
 
 def add_arguments(parser) -> None:
-    parser.add_argument("path", metavar="PATH", help="folder of Hugging Face, or GGUF file")
+    parser.add_argument("path", metavar="PATH", help="Hugging Face folder, or GGUF file")
     parser.add_argument("--run", required=True, metavar="DIR", help="folder to write; it must not exist yet")
 
 

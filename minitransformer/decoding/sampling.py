@@ -8,6 +8,7 @@ import numpy as np
 from minitransformer.backend import Array, module_of, to_device, to_host
 from minitransformer.checks import check_rng, check_shape, check_whole, is_real
 from minitransformer.decoding.continuations import log_normaliser
+from minitransformer.decoding.continuations import top_k as largest
 from minitransformer.decoding.hypothesis import Hypothesis, check_numbers, compact_rows, length_limits, start
 from minitransformer.errors import InputError
 from minitransformer.functional.special import BOS, EOS, PAD
@@ -73,8 +74,7 @@ def check_sampling(temperature, top_k, top_p) -> None:
 def draw(logits, draws, temperature, top_k, top_p) -> tuple[Array, Array]:
     """(ids, their logits), each (R,): logits (R, V), draws (R,) uniform in [0, 1)."""
     xp = module_of(logits)
-    ids = xp.argsort(-logits, axis=1)[:, :top_k or None]
-    values = xp.take_along_axis(logits, ids, axis=1)
+    ids, values = largest(logits.copy(), min(top_k or logits.shape[1], logits.shape[1]))
     p = xp.exp((values - values[:, :1]) / temperature)
     p = p / p.sum(axis=1, keepdims=True)
     before = xp.cumsum(p, axis=1) - p                  # the probability of all more likely tokens

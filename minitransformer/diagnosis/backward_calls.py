@@ -132,7 +132,7 @@ def _equal(one, other) -> bool:
 
 
 def _mixed_up(path, call, parts) -> Iterator[tuple[str, dict]]:
-    """Another part's cache, or another part in its place."""
+    """A part that is given another part's cache, or whose gradient goes through another part."""
     for other in parts:
         if other != path and type(parts[other].block) is type(call.block):
             yield (f"the backward of {path} is given the cache of {other} (the wrong one)",

@@ -60,7 +60,7 @@ METHODS = {(operation.owner, name): getattr(operation.owner, name) for operation
 
 @contextmanager
 def in_place(operation, direction, function) -> Iterator[None]:
-    """Within it, `function` runs in place of the operation's "forward" or "backward", or of another method of its class."""
+    """Within the block, `function` runs in place of the operation's "forward" or "backward", or of another method of its class."""
     target = getattr(operation, direction, None)
     if hasattr(target, "replaceable"):
         with plugged(target, function):
@@ -72,7 +72,7 @@ def in_place(operation, direction, function) -> Iterator[None]:
 
 @contextmanager
 def library_only() -> Iterator[None]:
-    """Within it, only the library's textbook functions and methods run: none of a reader's, and no kernels."""
+    """Within the block, only the library's textbook functions and methods run: none of a reader's, and no kernels."""
     with ExitStack() as stack:
         stack.enter_context(textbook())
         for entry in TABLE.values():

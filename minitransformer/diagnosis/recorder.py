@@ -46,7 +46,7 @@ class Recorder:
 
     @contextmanager
     def recording(self, layer=None) -> "Iterator[Recorder]":
-        """Within it, record the parts of `layer` and the functions it calls."""
+        """Within the block, record the parts of `layer` and the functions it calls."""
         with ExitStack() as stack:
             for operation in OPERATIONS.values():
                 if operation.is_pair:

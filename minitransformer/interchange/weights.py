@@ -129,7 +129,10 @@ def set_weights(layer, weights) -> None:
             raise InputError(f"{name} is {dtypes[name]}, but the layer's is {parameter.data.dtype}; convert the "
                              f"layer with astype(\"{dtypes[name]}\")")
     for name, parameter in parameters.items():
-        parameter.data[...] = to_device(weights[name], layer.xp)
+        if isinstance(weights, WeightsFile):    # nobody else has the array that was read: the old one may go
+            parameter.data = to_device(weights[name], layer.xp)
+        else:
+            parameter.data[...] = to_device(weights[name], layer.xp)
 
 
 def check_arrays(arrays, shapes) -> dict[str, np.dtype]:

@@ -41,5 +41,5 @@ def rank(x) -> np.int32:
 
 @part
 def ranked(number) -> np.float32:
-    """The float32 of that rank."""
+    """The float32 whose rank is `number`."""
     return int32(number ^ ((number >> SIGN) & ALL_BUT_SIGN)).view(float32)

@@ -9,7 +9,7 @@ DIRECTIONS = "forward", "backward"
 
 @contextmanager
 def hooked(model, around) -> Iterator[None]:
-    """Within it, each call of a layer's method goes through `around(path, direction, method, *arguments)`.
+    """Within the block, each call of a layer's method goes through `around(path, direction, method, *arguments)`.
 
     `path` is the layer's, as in the names of its parameters; `direction` is "forward" or "backward";
     `around` calls `method` with the arguments and returns its result. The calls inside a layer

@@ -1,6 +1,9 @@
 """Initial weights, drawn from NumPy's generator, so that a seed gives the same model on every device."""
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 import numpy as np
 
@@ -9,6 +12,7 @@ from minitransformer.layers.parameter import Parameter
 
 ONE_OF_THREE = 1 / math.sqrt(2)    # gain of query, key and value: MultiHeadAttention says why
 ENDS_SUBLAYER = 1 / 2              # gain of attention's output and of the feed-forward's outer weight
+_drawing = ContextVar("drawing", default=True)
 
 
 def xavier(rng, d_in, d_out, gain=1.0) -> Parameter:
@@ -20,7 +24,7 @@ def xavier(rng, d_in, d_out, gain=1.0) -> Parameter:
     check_rng(rng)
     check_sizes(d_in, d_out)
     limit = gain * math.sqrt(6 / (d_in + d_out))
-    return Parameter(rng.uniform(-limit, limit, (d_in, d_out)).astype(np.float32))
+    return _drawn(lambda shape: rng.uniform(-limit, limit, shape), (d_in, d_out))
 
 
 def normal(rng, rows, d_model) -> Parameter:
@@ -31,7 +35,21 @@ def normal(rng, rows, d_model) -> Parameter:
     """
     check_rng(rng)
     check_sizes(rows, d_model)
-    return Parameter((rng.standard_normal((rows, d_model)) / math.sqrt(d_model)).astype(np.float32))
+    return _drawn(lambda shape: rng.standard_normal(shape) / math.sqrt(d_model), (rows, d_model))
+
+
+def _drawn(draw, shape) -> Parameter:
+    return Parameter(draw(shape).astype(np.float32) if _drawing.get() else np.zeros(shape, np.float32))
+
+
+@contextmanager
+def undrawn() -> Iterator[None]:
+    """Within it, weights are zeros instead, for a large model whose weights come from a file: they need neither time nor memory."""
+    before = _drawing.set(False)
+    try:
+        yield
+    finally:
+        _drawing.reset(before)
 
 
 def zeros(size) -> Parameter:

@@ -30,7 +30,7 @@ class Parameter:
         self._data = _array("data", data)
         if str(data.dtype) not in DTYPES:
             raise InputError(f"a Parameter's data is {data.dtype}, expected {', '.join(DTYPES[:-1])} or {DTYPES[-1]}")
-        self._grad = module_of(data).zeros_like(data) if grad is None else grad
+        self._grad = grad    # None: zeros, made when they are first needed, because a model that only writes has no use for them
 
     @property
     def data(self) -> Array:
@@ -42,6 +42,8 @@ class Parameter:
 
     @property
     def grad(self) -> Array:
+        if self._grad is None:
+            self._grad = module_of(self._data).zeros_like(self._data)
         return self._grad
 
     @grad.setter

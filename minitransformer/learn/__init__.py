@@ -22,7 +22,7 @@ __all__ = ["also_right", "check", "edge", "invariant", "mistake", "plugs", "vers
 
 
 def check(name, function) -> "Answer":
-    """The Answer on `function` as the solution of the exercise `name`: a notebook shows it, `print` does elsewhere.
+    """The Answer for `function` as a solution of the exercise `name`. A notebook shows it; elsewhere, `print` it.
 
     A call that takes more than 10 seconds is stopped. Raises InputError if there is no such exercise.
     """

@@ -30,6 +30,6 @@ class Bounded(io.TextIOBase):
 
 @contextmanager
 def bounded_output() -> Iterator[Bounded]:
-    """Within it, print writes to the Bounded that it yields."""
+    """Within the block, print writes to the Bounded that it yields."""
     with redirect_stdout(Bounded()) as stream, redirect_stderr(stream):
         yield stream

@@ -49,7 +49,7 @@ def term_factors(exercise, arguments, arrays) -> str:
 def explain(exercise, arrays, expected) -> str:
     """One sentence: how the first wrong array differs, and which of several arrays are right."""
     if exercise.versions:
-        return _("a version that is wrong passes your test") if arrays[0] else _("a version that is right fails your test")
+        return _("a wrong version passes your test") if arrays[0] else _("a correct version fails your test")
     if not all(np.isfinite(array).all() for array in arrays):
         bad = sum(int((~np.isfinite(array)).sum()) for array in arrays)
         return _("NaN or infinity: {n} of {all} numbers").format(n=bad, all=sum(array.size for array in arrays))

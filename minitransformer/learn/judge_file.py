@@ -1,4 +1,4 @@
-"""The answers on the functions in a learner's file."""
+"""The answers for the functions in a learner's file."""
 
 import ast
 import re

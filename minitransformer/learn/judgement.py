@@ -35,7 +35,7 @@ class Failure(NamedTuple):
 
 
 def check_function(exercise, function, seed=0, watched=True, limit=None) -> Answer:
-    """The Answer on a function, called in this process. watched, limit: as in `call_on`."""
+    """The Answer for a function, called in this process. watched, limit: as in `call_on`."""
     cases = cases_of(exercise, seed)
     try:
         source = inspect.getsource(function)
@@ -55,7 +55,7 @@ def cases_of(exercise, seed=0) -> list[tuple[str, tuple]]:
 
 
 def check_outcomes(exercise, cases, outcomes, source="") -> Answer:
-    """The Answer on the outcomes of a solution, one for each of the cases. source: its code, if that is known."""
+    """The Answer for the outcomes of a solution, one for each of the cases. source: its code, if that is known."""
     last = "gradients" if exercise.loss else "values"
     stages = ["runs", "own", "shape", "inputs", "repeats", *(["invariants"] if exercise.invariants else []), last,
               *([] if exercise.float64_only else ["float32"])]
@@ -90,7 +90,7 @@ def _runs(exercise, cases, outcomes) -> Failure | None:
 
 
 def _wrong(exercise, cases, outcomes) -> bool:
-    """Whether one of these outcomes has other numbers than the reference, or none."""
+    """Whether one of these outcomes differs from the reference's numbers, or has none."""
     return any(relative_error(outcome.arrays, tuple_of(exercise.reference(*arguments))) > EXACT
                for (_case, arguments), outcome in zip(cases, outcomes))
 

@@ -39,7 +39,7 @@ class Style(NamedTuple):
 
 
 def invariant(sentence) -> Callable[[Function], Function]:
-    """What must hold for every right answer: the function returns an array that must be 0."""
+    """What must hold for every correct answer: the function returns an array that must be 0."""
     return lambda function: _marked(function, Invariant(sentence, function))
 
 

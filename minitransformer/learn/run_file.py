@@ -72,7 +72,7 @@ def run_plug(path, names, steps) -> dict[str, Any]:
 def run_whole(path, whole, names, steps) -> dict[str, Any]:
     """What whole.run returns for the functions `names` of the file `path` and those of FUNCTIONS that the file `whole` has.
 
-    It writes to standard error how far it is. Raises InputError as run_file does.
+    Progress goes to standard error. Raises InputError as run_file does.
     """
     sources = {whole.name: "\n".join(solutions_in(read(whole), FUNCTIONS).values())} if whole.exists() else {}
     remember(sources)
@@ -92,7 +92,7 @@ def _process(path, sources, kind, work, limit, graded=False, steps=0) -> Iterato
                "steps": steps, "course": [str(PACKAGE), str(folder_in(PACKAGE))]}
         (folder / "job.pickle").write_bytes(pickle.dumps(job))
         if kind == "whole":
-            _start(folder, path, PROOF_LIMIT + TRAINING_LIMIT, graded, stderr=None)    # it says how far it is
+            _start(folder, path, PROOF_LIMIT + TRAINING_LIMIT, graded, stderr=None)    # it reports its progress
         else:
             _start(folder, path, limit * (1 + len(work)), graded, stderr=subprocess.DEVNULL)
         try:
@@ -105,7 +105,7 @@ def _process(path, sources, kind, work, limit, graded=False, steps=0) -> Iterato
 
 
 def _start(folder, path, seconds, graded, stderr) -> None:
-    """Run the process. One BLAS thread: the arrays are small, and each thread would use up some of its memory limit."""
+    """Run the process, with one BLAS thread: the arrays are small, and each thread would use up memory, which is limited."""
     environment = {**os.environ, "MPLBACKEND": "agg", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUTF8": "1",
                    "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     code = START.format(folder=str(path.resolve().parent), package=str(PACKAGE.parent), job=str(folder))

@@ -16,9 +16,9 @@ class TimeUp(BaseException):
 
 @contextmanager
 def time_limit(seconds) -> Iterator[None]:
-    """Within it, the Python code that is running after `seconds` raises TimeUp, at the line it has reached.
+    """Within the block, the Python code that is running after `seconds` raises TimeUp, at the line it has reached.
 
-    Every instruction asks for the time, so it slows Python down. A single call of NumPy that never returns is not stopped.
+    The clock is checked at every instruction, which slows Python down. A single call of NumPy that never returns is not stopped.
     """
     deadline = time.monotonic() + seconds
 

@@ -55,7 +55,7 @@ def run(parts, own, steps=STEPS, say=lambda text: None) -> dict[str, Any]:
         try:
             result["errors"] = proof(paper, functions)
             if max(result["errors"].values()) <= BOUND:
-                say(_("the same as tutorials/one_file.py; training, until {n} words are right that it never saw").format(n=UNSEEN))
+                say(_("the same as tutorials/one_file.py; training until {n} words that it never saw are right").format(n=UNSEEN))
                 return {**result, **train(paper, functions, steps, say)}
         except Wrong as error:
             return {**result, "error": (str(error), "")}

@@ -44,7 +44,7 @@ class NextTokenModel(Layer):
     loss: LinearCrossEntropy
 
     def forward(self, *inputs, **rng) -> tuple[Array, LogitsCache]:    # the checker sees by the name that there is dropout
-        """The logits (B, T, V), for what `hidden` takes: with an `rng` the model trains with dropout, without it is evaluated."""
+        """The logits (B, T, V), for what `hidden` takes: with an `rng` the model trains with dropout, else it is evaluated."""
         y, hidden = self.hidden(*inputs, **rng)             # (B, T, d_model)
         logits, output = self.output.forward(y)             # (B, T, V)
         return logits, LogitsCache(hidden, output)

@@ -38,7 +38,7 @@ class BracketScore(NamedTuple):
 
     @property
     def f1_of_trees(self) -> float:
-        """The same over the sentences whose output is a tree, which flatters; EVALB skips the others, too."""
+        """The same over the sentences whose output is a tree, which flatters the model; EVALB skips the others, too."""
         return _percent(2 * self.matched, self.gold_of_trees + self.found)
 
 

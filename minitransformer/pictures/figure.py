@@ -44,7 +44,7 @@ class Figure(MatplotlibFigure):
 
 @contextmanager
 def fonts_for(texts) -> Iterator[None]:
-    """Within it, figures use a font for Hangul in addition to matplotlib's own if `texts` need one; warns if none is installed."""
+    """Within the block, figures also use a font for Hangul if `texts` need one; warns if none is installed."""
     if not any("가" <= character <= "힣" for text in texts for character in text):
         yield
         return

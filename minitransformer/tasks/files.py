@@ -47,7 +47,7 @@ class FromFiles(Task):
         raise NotImplementedError
 
     def begin(self: Same, **found) -> Same:
-        """With absolute names and checksums, and the fields `found` in the files; these are not read again."""
+        """The task with absolute names, checksums, and the fields `found` in the files, which are not read again."""
         names = {file: str(Path(file).resolve()) for file in self._found[1]}
         begun = replace(self, train=[names[file] for file in self.train], valid=[names[file] for file in self.valid],
                         sha256={names[file]: digits for file, digits in self._found[1].items()}, **found)

@@ -94,7 +94,7 @@ class Parse(FromFiles, TextToText):
                 "perplexity": perplexity(mean_loss(run.model, pair_batches(self._encode(run.vocabulary, files[0], placed))))}
 
     def _score(self, model, vocabulary, golds, search, threads=None) -> BracketScore:
-        """The scores of the model's own outputs, which get the gold tags: they decide which words are punctuation."""
+        """The scores of the model's own outputs. They get the gold tags, which decide which words are punctuation."""
         found = decode_all(model, [vocabulary.encode_words(tree.words)[:self.max_length] for tree in golds], search, threads)
         outputs = [_built(vocabulary.tokens(best.ids), gold.words, [tag.label for tag in gold.tags()])
                    for (best, *_), gold in zip(found, golds)]

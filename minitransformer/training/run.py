@@ -23,6 +23,7 @@ from minitransformer.training.files import (
     MANIFEST, as_json, check_manifest, make_folder, replace_listed, sync_folder, write_durably, write_manifest)
 from minitransformer.training.lock import in_training, only_trainer
 from minitransformer.training.settings import UNREADABLE, RunSettings
+from minitransformer.layers.initial import undrawn
 from minitransformer.interchange.weights import WeightsFile, as_safetensors, set_weights
 
 WEIGHTS = "weights.safetensors"
@@ -116,7 +117,8 @@ class Run:
         Its weights are the trained ones or, if training has not ended, those of the newest intact checkpoint;
         a damaged one is reported on stderr. Raises InputError if there are none.
         """
-        run = cls.open(path)
+        with undrawn():
+            run = cls.open(path)
         if run.finished:
             try:
                 weights: Mapping[str, Array] = run.trained_weights()[0]
@@ -166,7 +168,7 @@ class Run:
 
     @property
     def resume_command(self) -> str:
-        """What resumes it: a command if a command started it, otherwise a Python call."""
+        """How to resume it: by a command if a command started it, otherwise by a Python call."""
         return (f"minitransformer train --resume {quote(str(self.path))}" if self.settings.training
                 else "train(..., resume=True)")
 

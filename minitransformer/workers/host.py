@@ -38,7 +38,7 @@ def available_cores() -> int:
 
 @contextmanager
 def limits() -> Iterator[None]:
-    """Within it, your own training steps are as fast as the command's, even on a busy machine.
+    """Within the block, your own training steps are as fast as the command's, even on a busy machine.
 
         with limits():
             for step in range(1, 101):

@@ -1,4 +1,4 @@
-"""Other processes of this machine that share the work of a training step, without a launcher: they do not wait for our GIL."""
+"""Other processes on this machine that share the work of a training step, without a launcher: they do not wait for our GIL."""
 
 import os
 import pickle
@@ -36,7 +36,7 @@ class LocalProcesses(Threads):
     it shares with us. It receives the name of a function and its part of a batch, and answers with the sums. Everything else is
     done here, by threads, as in Threads: the same number of workers gives the same bits.
 
-    Threads also do the helpers' work until these have started, and while anything is plugged in. A helper may be lost at any
+    Until the helpers have started, and while anything is plugged in, threads do their work, too. A helper may be lost at any
     time. One line then says why, and threads do all the work from there on, beginning with the lost share. The same applies
     after a step that was interrupted, on a GPU, and on a system other than Linux.
 

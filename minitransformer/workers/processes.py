@@ -115,6 +115,6 @@ class Job:
                              f"{most}); start at most {most}, or choose a larger --batch")
 
     def choose_gpu(self, xp) -> None:
-        """Let each process of this machine use a different GPU, in turn if there are fewer GPUs than processes."""
+        """Let each process on this machine use a different GPU, in turn if there are fewer GPUs than processes."""
         if xp is not np and self.processes > 1:
             xp.cuda.Device(self._rank_here % xp.cuda.runtime.getDeviceCount()).use()

@@ -101,6 +101,7 @@ def test_a_character_of_several_tokens_is_shown_when_it_is_complete():
     vocabulary = SimpleNamespace(decode=lambda ids: bytes(ids).decode(errors="replace"))
     assert list(as_text(vocabulary, list(b"a"), "bé☃c".encode())) == ["b", "é", "☃", "c", ""]
     assert list(as_text(vocabulary, list(b"a"), b"b\xe2\x98")) == ["b", "\ufffd"]
+    assert list(as_text(vocabulary, list(b"a"), b"\xff" * 9 + b"b")) == ["\ufffd" * 4, "\ufffd" * 4, "\ufffdb", ""]    # none
 
 
 def test_training_begins_with_its_weights(run_cli, imported, tmp_path):
@@ -114,7 +115,8 @@ def test_training_begins_with_its_weights(run_cli, imported, tmp_path):
         np.testing.assert_allclose(after.model.parameters()[name].data, parameter.data, atol=1e-7, err_msg=name)
     assert (tmp_path / "run" / "LICENSE").read_text() == (imported / "LICENSE").read_text()
     for name, value, words in (("--d-model", 8, "--d-model is of no use with --from"),
-                               ("--vocabulary", "subwords", "--vocabulary is"), ("--config", "toy", "--config is"), ("--window", 17, "reads at most 16 tokens")):
+                               ("--vocabulary", "subwords", "--vocabulary is"),
+                               ("--config", "toy", "--config is"), ("--window", 17, "reads at most 16 tokens")):
         code, _, error = run_cli(*train[:-1], tmp_path / "other", "--window", 8, name, value)
         assert code == 2 and words in error and one_line(error) and not (tmp_path / "other").exists()
 

@@ -68,7 +68,7 @@ def test_the_rows_of_a_decoder_say_what_they_predict(trained):
     run = Run.load(trained)
     for kind in ("cross", "decoder"):
         found = attention_map(run, "twenty-one", kind)
-        source = np.array([run.vocabulary.encode_symbols(["twenty", "one"]) + [EOS]])
+        source = np.array([[*run.vocabulary.encode_symbols(["twenty", "one"]), EOS]])
         written = run.vocabulary.tokens(greedy(run.model, source)[0])
         assert found.queries == ["<s>", *written] and found.predicted == [*written, "</s>"]
         rows, columns, side, below = labels(plots.attention(found.weights, found.queries, found.keys, "a", found.predicted))

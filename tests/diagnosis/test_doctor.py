@@ -195,7 +195,7 @@ class OwnNet(L.Layer):
 
 def test_layers_of_the_readers_own_with_names_of_their_own():
     found = finding(OwnNet(), (X,))
-    assert found.kind == NAMED and found.place == "norm (OwnNorm)" and "the term of the mean is missing" in found.sentence
+    assert found.kind == NAMED and found.place == "norm (OwnNorm)" and "the mean term, mean(dn), is missing" in found.sentence
 
 
 def test_two_mistakes_at_once_in_one_block_are_not_taken_for_a_third():

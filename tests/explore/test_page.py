@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from minitransformer.data.vocabularies.characters import CharacterVocabulary
+from minitransformer.data.vocabularies.symbols import SymbolVocabulary
 from minitransformer.explore import page as explorer
 from minitransformer.explore.page import batch_of, make_page
 from minitransformer.explore.recorded import record
@@ -75,6 +76,10 @@ def test_a_text_that_cannot_be_read_is_named_and_the_numbers_stay(opened, text, 
     assert said in browser.run("find('said').textContent") and shown(browser) == before
     browser.run("type('source', 'ab')")
     assert browser.run("find('said').textContent") == "" and shown(browser) != before
+    if text:    # as a target it may be empty
+        before = shown(browser)
+        browser.run(f"type('target', {text!r})")
+        assert said in browser.run("find('said').textContent") and shown(browser) == before
 
 
 @pytest.mark.campaign
@@ -159,11 +164,13 @@ def test_covered_gradients_wait_for_a_prediction(opened):
     browser.run("find('cover').click(); find('gradients').click()")
     text = browser.run("panel()")
     assert "gradient of" not in text and "dvalue" not in text and "‖?‖" in browser.run("figure.textContent")
+    assert browser.run("document.querySelectorAll('.picture[href]').length") == 0
     browser.run("press(find('open').querySelector('.pair canvas'), 'ArrowDown')")
     assert "gradient" not in browser.run("find('open').querySelector('.readout').textContent")
     assert "The backward says" not in browser.run("nudgeAll()[0]") and "slope" in browser.run("nudgeAll()[0]")
     browser.run("find('open').querySelector('button').click()")
     assert "gradient of p" in browser.run("panel()") and "dvalue" in browser.run("panel()")
+    assert browser.run("document.querySelectorAll('.picture[href]').length") == 1
 
 
 def test_the_time_slider_shows_other_weights(opened):
@@ -208,6 +215,15 @@ def test_text_is_text(opened):
     assert "한→◌\u0301" in browser.run("queries().join(' ')")
 
 
+def test_a_token_that_would_end_a_script_is_a_token(opened):
+    vocabulary = SymbolVocabulary(["</script>", "<!--", "<script>"])
+    model = Transformer(TransformerConfig(source_vocab=6, target_vocab=6, num_layers=1, d_model=8, num_heads=2, d_ff=8))
+    weights = {name: parameter.data for name, parameter in model.parameters().items()}
+    batch = batch_of(model, vocabulary, "</script> <script>", "")
+    browser = opened(make_page(model, vocabulary, batch, 0.0, "a run", {"trained": weights}))
+    assert browser.run("tokensOf('encoder')") == ["</script>", "<script>", "</s>"] and shown(browser) > 0
+
+
 @pytest.mark.parametrize("pre_norm", [pytest.param(False, marks=pytest.mark.campaign), True])
 def test_a_language_model_has_a_page(opened, pre_norm):
     page, model = language_model("abc", "abcab", pre_norm=pre_norm, positions="learned")
@@ -220,6 +236,34 @@ def test_a_language_model_has_a_page(opened, pre_norm):
     assert "too short" in browser.run("find('said').textContent")
 
 
+def test_what_is_masked_is_said_to_be(opened):
+    """A triangle of the decoder's self-attention, whose gradients are 0; nothing in cross-attention, unless there is padding."""
+    browser = opened(of_word("abc"))
+    browser.run("""var masked = () => {
+        openBox(places.findIndex(one => one && one.kind === "mask"));
+        const [{ value, grad }] = arraysOf(resolved(places[state.open]), state.numbers), at = [...value.data.keys()];
+        return at.filter(i => value.data[i] === -Infinity && grad.data[i] === 0);
+    }""")
+    assert browser.run("masked()") == [] and "nothing is hidden" in browser.run("panel()")
+    browser.run("find('inside').value = 'decoder.layers.*.self_attention'; find('inside').onchange()")
+    assert browser.run("masked()") == [16 * head + 4 * t + k for head in range(4) for t in range(4) for k in range(t + 1, 4)]
+    assert "nothing is hidden" not in browser.run("panel()")
+    browser.run("press(find('open').querySelector('.pair canvas'), 'ArrowRight', 'ArrowRight')")
+    assert browser.run("find('open').querySelector('.readout').textContent").endswith("key c: masked; gradient of scores 0")
+
+
+def test_each_box_stands_for_its_layer(opened):
+    """From the bottom up, in each column of the map; of the attention that is chosen, the inside."""
+    browser = opened(of_word())
+    found = browser.run("places.filter(one => one).map(one => [one.kind, resolved(one).path])")
+    layers = {path for _kind, path in found if path}
+    assert layers >= {leaf for leaf in (*DECODER, *ENCODER) if not re.search("outer|inner|activation|self_attention[.]", leaf)}
+    assert [path.rpartition(".")[2] for kind, path in found if kind == "split"] == ["query", "key", "value"]
+    browser.run("find('inside').value = 'encoder.layers.*.self_attention'; find('inside').onchange()")
+    inside = browser.run("places.filter(one => one).map(one => resolved(one).path)")
+    assert {leaf for leaf in ENCODER if ".self_attention." in leaf} <= {*inside}
+
+
 def test_a_reader_without_a_mouse_or_without_sight(opened):
     """Every box is a button with a name, Enter opens it, arrow keys walk through its numbers, and each is read out."""
     browser = opened(of_word())
@@ -228,7 +272,8 @@ def test_a_reader_without_a_mouse_or_without_sight(opened):
     assert all(role == "button" and index == 0 and re.search(r"[A-Za-z]{3}", label) for role, index, label in labels)
     browser.run("press(boxes().find(box => box.getAttribute('aria-label').startsWith('Feed-forward')), 'Enter')")
     assert browser.run("find('open').querySelector('h2').textContent").startswith("Feed-forward")
-    browser.run("press(find('open').querySelector('.pair canvas'), 'ArrowRight', 'ArrowRight', 'ArrowDown')")
+    browser.run("press(find('open').querySelector('.pair canvas'), 'ArrowRight', 'ArrowRight', 'ArrowRight', 'ArrowDown', "
+                "'ArrowDown', 'ArrowLeft', 'ArrowUp')")
     read = browser.run("find('open').querySelector('.readout').textContent")
     assert re.fullmatch(r"y, token a, dimension 1: -?[\d.e-]+; gradient of y -?[\d.e-]+", read)
     assert browser.run("[...document.querySelectorAll('input, select')].every(one => one.closest('label') || one.ariaLabel)")

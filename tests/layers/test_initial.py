@@ -10,7 +10,7 @@ from minitransformer.layers import initial
 from minitransformer.rivals import initial as rivals
 
 MAKERS = {name: make for file in (initial, rivals) for name, make in vars(file).items()
-          if inspect.isfunction(make) and make.__module__ == file.__name__ and name != "check_sizes"}
+          if inspect.isfunction(make) and make.__module__ == file.__name__ and name not in ("check_sizes", "_drawn", "undrawn")}
 SIZES = {name: [size for size in inspect.signature(make).parameters if size not in ("rng", "gain")]
          for name, make in MAKERS.items()}
 
@@ -32,3 +32,11 @@ def test_a_size_below_one_is_refused(name):
 def test_a_seed_is_no_generator(name):
     with pytest.raises(InputError, match="rng is 7, expected a generator"):
         call(name, 7)
+
+
+def test_weights_that_come_from_a_file_are_not_drawn():
+    rng = np.random.default_rng(0)
+    with initial.undrawn():
+        parameters = initial.xavier(rng, 3, 4), initial.normal(rng, 3, 4)
+    assert all(parameter.shape == (3, 4) and not parameter.data.any() for parameter in parameters)
+    assert rng.random() == np.random.default_rng(0).random() and initial.xavier(rng, 3, 4).data.any()

@@ -159,7 +159,7 @@ TWO = [
      lambda dp, p: p * (dp - mean(dp))),
     ("layer_norm_backward", "in dx, the factor s is missing", "in dx, the term - mean is missing", lambda dy, n, s, gamma: normed(
         dy, n, s, gamma, lambda dn: dn - n * mean(dn * n))),
-    ("layer_norm_backward", "n mean(dn n), the term of the variance, is added", "in dbeta, the sum of dy became a mean",
+    ("layer_norm_backward", "the variance term, n mean(dn n), is added", "in dbeta, the sum of dy became a mean",
      lambda dy, n, s, gamma: (*normed(dy, n, s, gamma, lambda dn: s * (dn - mean(dn) + n * mean(dn * n)))[:2],
                               dy.mean(tuple(range(dy.ndim - 1))))),
     ("attention_backward", "dquery has the wrong sign", "dvalue is divided by sqrt(d_k)",

@@ -22,10 +22,10 @@ def test_the_reference_tells_right_versions_from_wrong_ones(name, capsys):
 def test_a_version_that_is_misjudged_is_told():
     answer = check_function(TESTS["test_mask"], lambda attended: True, watched=False)
     assert "yours True, expected False (the code after the change" in answer.where
-    assert answer.why == "a version that is wrong passes your test"
+    assert answer.why == "a wrong version passes your test"
     answer = check_function(TESTS["test_mask"], TESTS["test_mask"].module.zero_at_padding, watched=False)
     assert "yours False, expected True (the code before the change" in answer.where
-    assert answer.why == "a version that is right fails your test"
+    assert answer.why == "a correct version fails your test"
 
 
 ASSERTS = """def test_smoothing(smoothed):
@@ -41,7 +41,7 @@ def test_a_test_may_assert_as_pytest_does(learn, tmp_path):
     path = tmp_path / "10_loss.py"
     for source, code, words in (
             (ASSERTS, 0, "passed"),
-            (ASSERTS.replace("    assert q.max() < 0.99\n", ""), 1, "fails wrong sums alone"),
+            (ASSERTS.replace("    assert q.max() < 0.99\n", ""), 1, "fails only wrong sums"),
             (ASSERTS.replace("    assert", "    q.sum(axis=1) - 1,"), 1, "passes every version"),
             (ASSERTS.replace("q.max() < 0.99", "q.shape[7]"), 1, "IndexError"),
             (ASSERTS.replace("    q =", "    smoothed = smoothed.before\n    q ="), 1, "AttributeError")):

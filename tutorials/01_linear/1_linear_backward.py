@@ -106,7 +106,7 @@ def bias_unsummed(dy, x, W):
     return dy @ W.T, x.T @ dy, dy.copy()
 
 
-@mistake("db keeps an axis of length 1: its shape is that of b, so leave keepdims out", hint=2)
+@mistake("db keeps an axis of length 1: its shape has to be that of b, so leave keepdims out", hint=2)
 def kept_axis(dy, x, W):
     return dy @ W.T, x.T @ dy, dy.sum(axis=0, keepdims=True)
 

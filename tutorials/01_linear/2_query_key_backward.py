@@ -89,13 +89,13 @@ def keys_only(ds, x, w_q, w_k):
     return ds.swapaxes(-1, -2) @ (x @ w_q) @ w_k.T, *right(ds, x, w_q, w_k)[1:]
 
 
-@mistake("the two parts of dx are averaged: they are added", hint=2)
+@mistake("the two parts of dx are averaged: they have to be added", hint=2)
 def averaged(ds, x, w_q, w_k):
     dx, dw_q, dw_k = right(ds, x, w_q, w_k)
     return dx / 2, dw_q, dw_k
 
 
-@mistake("a transpose is missing: a row of ds belongs to a query, and dk needs a row for each key, ds^T", hint=2)
+@mistake("a transpose is missing: a row of ds belongs to a query, but dk needs a row for each key: take ds^T", hint=2)
 def untransposed(ds, x, w_q, w_k):
     return given(ds @ (x @ w_k), ds @ (x @ w_q), x, w_q, w_k)
 

@@ -59,7 +59,7 @@ def first_only(dy, x, W):
     return dy @ W.T @ W.T, x.T @ (dy @ W.T)
 
 
-@mistake("the two gradients of W are averaged: they are added", hint=1)
+@mistake("the two gradients of W are averaged: they have to be added", hint=1)
 def averaged(dy, x, W):
     dh = dy @ W.T
     return dh @ W.T, ((x @ W).T @ dy + x.T @ dh) / 2

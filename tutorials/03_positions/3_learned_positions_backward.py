@@ -46,7 +46,7 @@ def total(answer, dy, W):
 
 # %% hints
 hints = (
-    "Through how many numbers of y does one number of row t touch the loss? And one number of a row after the last place?",
+    "Through how many numbers of y does one number of row t affect the loss? And one number of a row after the last place?",
     "dx is dy. dW[t] is dy summed over the sentences at place t, and 0 for t >= T.",
     "dW[:T] = dy.sum(axis=___)",
 )

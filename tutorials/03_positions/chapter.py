@@ -50,7 +50,7 @@ with plugged(functional.sinusoids, nowhere):
     print("without positions: ", [lab.write(model, vocabulary, word) for word in words])
 
 # %% [markdown]
-# It writes the same answer twice, and a useless one. The model reads with attention, which chapter 5 opens up, and
+# It writes the same answer twice, and the answer is useless. The model reads with attention, which chapter 5 opens up, and
 # attention takes weighted means of vectors. A mean does not depend on the order of its terms, so both words look the same
 # to it. The vectors themselves therefore have to say where they are. To each embedding, the model adds a vector that
 # depends only on the position.

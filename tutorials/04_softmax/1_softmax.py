@@ -77,7 +77,7 @@ def smallest(x):
     return e / e.sum(axis=-1, keepdims=True)
 
 
-@mistake("axis=1 is the last axis of a table only; of any array the last axis is axis=-1", hint=2)
+@mistake("axis=1 is the last axis only of a table; in any array the last axis is axis=-1", hint=2)
 def axis_of_a_table(x):
     e = np.exp(x - x.max(axis=1, keepdims=True))
     return e / e.sum(axis=1, keepdims=True)

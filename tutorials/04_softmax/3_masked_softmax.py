@@ -74,7 +74,7 @@ def in_the_model(own):
 # %% hints
 hints = (
     "What is the sum of exp over a row in which nothing is allowed? What does NumPy answer when you divide by it?",
-    "Two things: only allowed scores count, also for the largest one; and where a row's sum is 0, divide by 1 instead.",
+    "Two things: only allowed scores count, even in the search for the largest; and where a row's sum is 0, divide by 1 instead.",
     "return e / np.where(total == ___, 1, total)",
 )
 

@@ -125,7 +125,7 @@ def large_negative_inverted(query, key, value, mask):
     return softmax(s) @ value, softmax(s)
 
 
-@mistake("axis=1 is the keys of one table only; in any array the keys are the last axis, axis=-1", hint=1)
+@mistake("axis=1 holds the keys only in a single table; in any array the keys are the last axis, axis=-1", hint=1)
 def axis_of_a_table(query, key, value, mask):
     return made(query, key, value, mask, weights=lambda s: softmax(np.where(np.isinf(s), -1e9, s).astype(s.dtype), axis=1))
 

@@ -10,7 +10,7 @@ from minitransformer.learn import also_right, edge, invariant, mistake
 
 # %% reference
 def shifted(target):
-    """target: ids (B, T), 0 is padding, at the end.
+    """target: ids (B, T), with padding (0) at the end.
 
     Returns decoder_input and next_target, ids (B, T + 1): the first begins with 1 (BOS), the second ends with 2 (EOS), before
     its padding.

@@ -10,7 +10,7 @@ from minitransformer.learn import also_right, edge, invariant, mistake
 
 # %% reference
 def masked_loss(losses, ids):
-    """losses: (B, T), of each token; ids: (B, T), the tokens to predict, 0 is padding. Returns total () and count (), an int."""
+    """losses: (B, T), of each token; ids: (B, T), the tokens to predict, 0 at padding. Returns total () and count (), an int."""
     # your code: which tokens are real; the sum of their losses; how many they are
     real = ids != 0
     total = (losses * real).sum()

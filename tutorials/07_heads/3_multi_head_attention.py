@@ -96,7 +96,7 @@ def interleaved(*all):
     return made(*all, split=split_interleaved)
 
 
-@mistake("the heads are never split: it is one large head", hint=1)
+@mistake("the heads are never split: there is only one large head", hint=1)
 def one_large_head(attend, x, w_q, w_k, w_v, w_o, num_heads):
     return made(attend, x, w_q, w_k, w_v, w_o, 1)
 

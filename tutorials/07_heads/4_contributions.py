@@ -67,12 +67,12 @@ def summed(heads, w_o):
     return (heads @ blocks(heads, w_o)).sum(axis=1)
 
 
-@mistake("the contributions are divided by the number of heads: they add up to the output, they are not averaged", hint=2)
+@mistake("the contributions are divided by the number of heads: they have to add up to the output", hint=2)
 def averaged(heads, w_o):
     return heads @ blocks(heads, w_o) / heads.shape[1]
 
 
-@mistake("head h's rows begin at row h: they begin at h d_v, after those of all heads before it", hint=1)
+@mistake("head h's rows begin at row h: they have to begin at row h d_v, after those of all heads before it", hint=1)
 def overlapping_rows(heads, w_o):
     d_v = heads.shape[3]
     return np.stack([heads[:, h] @ w_o[h:h + d_v] for h in range(heads.shape[1])], axis=1)
@@ -88,7 +88,7 @@ def reversed_rows(heads, w_o):
     return heads @ blocks(heads, w_o)[::-1]
 
 
-@mistake("every head gets the complete output, the sum of all", hint=2)
+@mistake("every head gets the complete output, the sum of all contributions", hint=2)
 def everything(heads, w_o):
     c = heads @ blocks(heads, w_o)
     return np.broadcast_to(c.sum(axis=1, keepdims=True), c.shape).copy()
@@ -100,7 +100,7 @@ def shared_out(heads, w_o):
     return np.broadcast_to(c.mean(axis=1, keepdims=True), c.shape).copy()
 
 
-@mistake("only the first head contributes, the others are 0", hint=2)
+@mistake("only the first head contributes, and the others are 0", hint=2)
 def first_only(heads, w_o):
     c = heads @ blocks(heads, w_o)
     c[:, 1:] = 0

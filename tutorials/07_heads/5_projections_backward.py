@@ -95,22 +95,22 @@ def interleaved(*all):
     return made(*all, merge=merge_interleaved)
 
 
-@mistake("dx has only the path through the queries: x is also key and value", hint=1)
+@mistake("dx has only the path through the queries: x made the keys and the values, too", hint=1)
 def queries_only(*all):
     return made(*all, paths=(1, 0, 0))
 
 
-@mistake("in dx the path through the keys is missing", hint=2)
+@mistake("dx lacks the path through the keys", hint=2)
 def without_keys(*all):
     return made(*all, paths=(1, 0, 1))
 
 
-@mistake("in dx the path through the values is missing", hint=2)
+@mistake("dx lacks the path through the values", hint=2)
 def without_values(*all):
     return made(*all, paths=(1, 1, 0))
 
 
-@mistake("in dx the path through the queries is missing", hint=2)
+@mistake("dx lacks the path through the queries", hint=2)
 def without_queries(*all):
     return made(*all, paths=(0, 1, 1))
 
@@ -143,7 +143,7 @@ def swapped(*all):
     return dx, dw_k, dw_q, dw_v
 
 
-@mistake("in dx the keys' gradient goes through W_Q and the queries' through W_K: they are swapped", hint=2)
+@mistake("W_Q and W_K are swapped in dx: the keys' gradient goes through W_Q, and the queries' through W_K", hint=2)
 def crossed(dq, dk, dv, x, w_q, w_k, w_v):
     dx = merge(dq) @ w_k.T + merge(dk) @ w_q.T + merge(dv) @ w_v.T
     return dx, *made(dq, dk, dv, x, w_q, w_k, w_v)[1:]

@@ -65,7 +65,7 @@ def shortcut_twice(dy, x, W):
     return 2 * dy + dy @ W.T, x.T @ dy
 
 
-@mistake("the two paths are averaged: they are added", hint=2)
+@mistake("the two paths are averaged: they have to be added", hint=2)
 def averaged(dy, x, W):
     return (dy + dy @ W.T) / 2, x.T @ dy
 

@@ -145,7 +145,7 @@ def inverted(x, gamma, beta, epsilon):
     return y, n, 1 / s
 
 
-@mistake("beta is multiplied by gamma: it is added last", hint=2)
+@mistake("beta is multiplied by gamma: it has to be added last", hint=2)
 def beta_inside(x, gamma, beta, epsilon):
     _, n, s = norm(x, gamma, beta, epsilon)
     return gamma * (n + beta), n, s

@@ -94,13 +94,13 @@ def with_dx(dx, dy, n):
     return dx, (dy * n).sum(axis=tuple(range(dy.ndim - 1))), dy.sum(axis=tuple(range(dy.ndim - 1)))
 
 
-@mistake("the term of the variance is missing: n mean(dn n)", hint=2)
+@mistake("the variance term, n mean(dn n), is missing", hint=2)
 def variance_constant(dy, n, s, gamma):
     dn = dy * gamma
     return with_dx(s * (dn - mean(dn)), dy, n)
 
 
-@mistake("the term of the mean is missing: mean(dn)", hint=2)
+@mistake("the mean term, mean(dn), is missing", hint=2)
 def mean_constant(dy, n, s, gamma):
     dn = dy * gamma
     return with_dx(s * (dn - n * mean(dn * n)), dy, n)
@@ -111,7 +111,7 @@ def both_constant(dy, n, s, gamma):
     return with_dx(s * (dy * gamma), dy, n)
 
 
-@mistake("gamma is multiplied outside the two means: it belongs inside, they average dn = dy gamma", hint=2)
+@mistake("gamma is multiplied outside the two means: it belongs inside them, because they average dn = dy gamma", hint=2)
 def gamma_outside(dy, n, s, gamma):
     return with_dx(gamma * s * (dy - mean(dy) - n * mean(dy * n)), dy, n)
 
@@ -133,7 +133,7 @@ def added(dy, n, s, gamma):
     return with_dx(s * (dn + mean(dn) + n * mean(dn * n)), dy, n)
 
 
-@mistake("the term of the variance lacks the factor n: mean(dn n) is subtracted from every number alike", hint=2)
+@mistake("the variance term lacks the factor n: mean(dn n) is subtracted from every number alike", hint=2)
 def n_missing(dy, n, s, gamma):
     dn = dy * gamma
     return with_dx(s * (dn - mean(dn) - mean(dn * n)), dy, n)
@@ -175,7 +175,7 @@ def parameters_of_dn(dy, n, s, gamma):
     return dx, dgamma * gamma, dbeta * gamma
 
 
-@mistake("dgamma is multiplied by gamma: it is the sum of dy n, not of dn n", hint=2)
+@mistake("dgamma is multiplied by gamma: it has to be the sum of dy n, not of dn n", hint=2)
 def dgamma_of_dn(dy, n, s, gamma):
     dx, dgamma, dbeta = layer_norm_backward(dy, n, s, gamma)
     return dx, dgamma * gamma, dbeta
@@ -188,7 +188,7 @@ def averaged(dy, n, s, gamma):
     return dx, dgamma / count, dbeta / count
 
 
-@mistake("the term of the variance is counted twice: the 2 of the square and the 1/2 of the root cancel", hint=2)
+@mistake("the variance term is counted twice: the 2 of the square and the 1/2 of the root cancel", hint=2)
 def variance_doubled(dy, n, s, gamma):
     dn = dy * gamma
     return with_dx(s * (dn - mean(dn) - 2 * n * mean(dn * n)), dy, n)
@@ -215,13 +215,13 @@ def two_axes_only(dy, n, s, gamma):
     return layer_norm_backward(dy, n, s, gamma)[0], (dy * n).sum(axis=(0, 1)), dy.sum(axis=(0, 1))
 
 
-@mistake("mean(dn), the term of the mean, is added, not subtracted", hint=2)
+@mistake("the mean term, mean(dn), is added, not subtracted", hint=2)
 def mean_added(dy, n, s, gamma):
     dn = dy * gamma
     return with_dx(s * (dn + mean(dn) - n * mean(dn * n)), dy, n)
 
 
-@mistake("n mean(dn n), the term of the variance, is added, not subtracted", hint=2)
+@mistake("the variance term, n mean(dn n), is added, not subtracted", hint=2)
 def variance_added(dy, n, s, gamma):
     dn = dy * gamma
     return with_dx(s * (dn - mean(dn) + n * mean(dn * n)), dy, n)
@@ -257,13 +257,13 @@ def gamma_twice(dy, n, s, gamma):
     return with_dx(s * (dn - mean(dn) - n * mean(dn * n)), dy, n)
 
 
-@mistake("the term of the variance averages dy n: gamma is missing from it", hint=2)
+@mistake("the variance term averages dy n: gamma is missing from it", hint=2)
 def gamma_not_in_variance(dy, n, s, gamma):
     dn = dy * gamma
     return with_dx(s * (dn - mean(dn) - n * mean(dy * n)), dy, n)
 
 
-@mistake("the term of the mean averages dy: gamma is missing from it", hint=2)
+@mistake("the mean term averages dy: gamma is missing from it", hint=2)
 def gamma_not_in_mean(dy, n, s, gamma):
     dn = dy * gamma
     return with_dx(s * (dn - mean(dy) - n * mean(dn * n)), dy, n)

@@ -95,7 +95,7 @@ def mean_for_s(dy, n, s, gamma):
     return with_dx(s * (dn - mean(dn)), dy, n)
 
 
-@mistake("gamma is multiplied outside the mean: it belongs inside, which averages dn n with dn = dy gamma", hint=2)
+@mistake("gamma is multiplied outside the mean: it belongs inside the mean, which averages dn n with dn = dy gamma", hint=2)
 def gamma_outside(dy, n, s, gamma):
     return with_dx(gamma * s * (dy - n * mean(dy * n)), dy, n)
 

@@ -108,13 +108,13 @@ def db1_of_dh(dy, x, W1, b1, W2):
     return dx, dW1, (dy @ W2.T).sum(axis=0), dW2, db2
 
 
-@mistake("dW1 and db1 use dh, before the ReLU's backward; only dx uses da", hint=2)
+@mistake("dW1 and db1 use dh, from before the ReLU's backward; only dx uses da", hint=2)
 def first_layer_of_dh(dy, x, W1, b1, W2):
     dx, dW1, db1, dW2, db2 = made(dy, x, W1, b1, W2)
     return dx, x.T @ (dy @ W2.T), (dy @ W2.T).sum(axis=0), dW2, db2
 
 
-@mistake("the biases' gradients alone are means over the positions, not sums", hint=2)
+@mistake("only the biases' gradients are means over the positions, not sums", hint=2)
 def averaged(dy, x, W1, b1, W2):
     dx, dW1, db1, dW2, db2 = made(dy, x, W1, b1, W2)
     return dx, dW1, db1 / len(x), dW2, db2 / len(x)
@@ -126,12 +126,12 @@ def with_residual(dy, x, W1, b1, W2):
     return dx + dy, dW1, db1, dW2, db2
 
 
-@mistake("dx uses dh, before the ReLU's backward: it takes da", hint=2)
+@mistake("dx uses dh, from before the ReLU's backward: it needs da", hint=2)
 def dx_of_dh(dy, x, W1, b1, W2):
     return (dy @ W2.T @ W1.T, *made(dy, x, W1, b1, W2)[1:])
 
 
-@mistake("dW1 uses dh, before the ReLU's backward: it takes da", hint=2)
+@mistake("dW1 uses dh, from before the ReLU's backward: it needs da", hint=2)
 def dW1_of_dh(dy, x, W1, b1, W2):
     dx, _, *rest = made(dy, x, W1, b1, W2)
     return dx, x.T @ (dy @ W2.T), *rest

@@ -98,7 +98,7 @@ def unscaled_gradients(dy, x, W, keep1, keep2, rate):
     return backward(dy, x, W, keep1, keep2, keep1 / (1 - rate))
 
 
-@mistake("the scale is multiplied where it divides: 1 - rate, not 1 / (1 - rate)", hint=2)
+@mistake("the scale is upside down: 1 - rate, not 1 / (1 - rate)", hint=2)
 def wrong_scale(dy, x, W, keep1, keep2, rate):
     return backward(dy, x, W, keep1 * (1 - rate), keep2 * (1 - rate), keep1 * (1 - rate))
 

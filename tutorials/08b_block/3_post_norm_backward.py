@@ -90,7 +90,7 @@ def branch_missing(dy, x, W, n, s):
     return dz.copy(), of_weight(x, dz)
 
 
-@mistake("the residual path takes dy around the LayerNorm: in post-norm the norm comes after the sum, so it takes dz", hint=1)
+@mistake("the residual path takes dy around the LayerNorm: in post-norm the norm comes after the sum, so it needs dz", hint=1)
 def around_the_norm(dy, x, W, n, s):
     dz = through(dy, n, s)
     return dy + dz @ W.T, of_weight(x, dz)
@@ -101,7 +101,7 @@ def norm_skipped(dy, x, W, n, s):
     return dy + dy @ W.T, of_weight(x, dy)
 
 
-@mistake("dW uses dy, from above the LayerNorm: it takes dz", hint=2)
+@mistake("dW uses dy, which comes from above the LayerNorm: it needs dz", hint=2)
 def weight_of_dy(dy, x, W, n, s):
     dz = through(dy, n, s)
     return dz + dz @ W.T, of_weight(x, dy)
@@ -141,19 +141,19 @@ def weight_of_n(dy, x, W, n, s):
     return dz + dz @ W.T, of_weight(n, dz)
 
 
-@mistake("the sub-layer's path takes dy, from above the LayerNorm: it takes dz, as the residual path does", hint=1)
+@mistake("the sub-layer's path takes dy, which comes from above the LayerNorm: it needs dz, as the residual path does", hint=1)
 def branch_around_the_norm(dy, x, W, n, s):
     dz = through(dy, n, s)
     return dz + dy @ W.T, of_weight(x, dz)
 
 
-@mistake("LayerNorm's term of the mean is missing from dz: mean(dy)", hint=2)
+@mistake("LayerNorm's mean term, mean(dy), is missing from dz", hint=2)
 def mean_constant(dy, x, W, n, s):
     dz = s * (dy - n * mean(dy * n))
     return dz + dz @ W.T, of_weight(x, dz)
 
 
-@mistake("LayerNorm's term of the variance is missing from dz: n mean(dy n)", hint=2)
+@mistake("LayerNorm's variance term, n mean(dy n), is missing from dz", hint=2)
 def variance_constant(dy, x, W, n, s):
     dz = s * (dy - mean(dy))
     return dz + dz @ W.T, of_weight(x, dz)
@@ -195,7 +195,7 @@ def means_added(dy, x, W, n, s):
     return dz + dz @ W.T, of_weight(x, dz)
 
 
-@mistake("LayerNorm's term of the variance lacks the factor n", hint=2)
+@mistake("LayerNorm's variance term lacks the factor n", hint=2)
 def n_missing(dy, x, W, n, s):
     dz = s * (dy - mean(dy) - mean(dy * n))
     return dz + dz @ W.T, of_weight(x, dz)

@@ -1,8 +1,8 @@
 """Who is right? Which side of the mask
 
-An encoder hides padding with `mask = (ids != 0)[None, :]`, which is True in the columns of real keys. A pull request wants
-`mask = (ids != 0)[:, None]`, rows of real queries, because "padding asks questions that nobody needs". Write a test that decides.
-A version gets vectors and ids and returns what the attention makes of them. What it makes of padding is never read.
+An encoder hides padding with `mask = (ids != 0)[None, :]`, which is True in the columns of real keys. A pull request makes
+it `mask = (ids != 0)[:, None]`, True in the rows of real queries, because "padding asks questions that nobody needs". Write a test
+that decides. A version takes vectors and ids, and returns the attention's output. Its output at padding is never read.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from minitransformer.learn import also_right, mistake, version
 
 # %% reference
 def test_mask(attended):
-    """attended: a version, x (T, d) and ids (T,), 0 is padding, at the end -> y (T, d). Returns True if it is right, else False."""
+    """attended: a version, x (T, d), ids (T,) with padding (0) at the end -> y (T, d). Returns True if it is right, else False."""
     # your code: the same text twice; what may differ between the two, and what may not?
     rng = np.random.default_rng(0)
     x, ids = rng.standard_normal((5, 4)), np.array([7, 3, 5, 0, 0])
@@ -62,7 +62,7 @@ def unmasked(x, ids):
     return e / e.sum(axis=-1, keepdims=True) @ x
 
 
-@version("the score of padding is 0, not minus infinity, and so are its numbers", right=False)
+@version("padding has a score of 0, not minus infinity, and its numbers are 0 too", right=False)
 def zeroed(x, ids):
     real = x * (ids != 0)[:, None]
     e = np.exp(x @ real.T / 2)
@@ -77,7 +77,7 @@ def after_the_softmax(x, ids):
 
 # %% hints
 hints = (
-    "A sentence of 3 tokens is in a batch with one of 5, so two places are filled up. What must be the same as without them?",
+    "A sentence of 3 tokens is in a batch with one of 5, so two places are filled up. What must stay as it is without them?",
     "Call it with the real tokens alone, and with padding behind them. Compare the rows of the real tokens, up to rounding.",
     "return np.allclose(___, alone)",
 )
@@ -94,7 +94,7 @@ def always_true(attended):
     return True
 
 
-@mistake("your test fails for every version: a right one has to pass", hint=1)
+@mistake("your test fails for every version: a correct one has to pass", hint=1)
 def always_false(attended):
     return False
 
@@ -104,19 +104,19 @@ def wrong_side(attended):
     return np.allclose(attended(*texts()), rows(*texts()))
 
 
-@mistake("a right version fails your test for what it has at padding: nobody reads those rows, so compare the others", hint=2)
+@mistake("a correct version fails your test because of its rows at padding: nobody reads them, so compare the others", hint=2)
 def all_rows(attended):
     return np.allclose(attended(*texts()), columns(*texts()))
 
 
-@mistake("a right version fails your test because it rounds differently: compare with np.allclose", hint=2)
+@mistake("a correct version fails your test because it rounds differently: compare with np.allclose", hint=2)
 def exactly(attended):
     x, ids = texts()
     x[3:] *= 3
     return (attended(x, ids)[:3] == attended(x[:3], ids[:3])).all()
 
 
-@mistake("padding that counts without being read passes your test: change how much of it there is, not only what it holds", hint=2)
+@mistake("a version in which padding takes a share passes your test: change its length, not only what it holds", hint=2)
 def other_content(attended):
     x, ids = texts()
     other = np.where(ids[:, None] == 0, x + 1, x)
@@ -128,7 +128,7 @@ def zero_at_padding(attended):
     return np.allclose(attended(*texts())[3:], 0)
 
 
-@mistake("your test is the wrong way round: it passes every wrong version, and fails every right one", hint=1)
+@mistake("your test is the wrong way round: it passes every wrong version, and fails every correct one", hint=1)
 def changes_something(attended):
     x, ids = texts()
     return not np.allclose(attended(x, ids)[:3], attended(x[:3], ids[:3]))

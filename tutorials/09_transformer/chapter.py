@@ -192,7 +192,7 @@ print(len(names), "of your functions at work;", str(report).splitlines()[-1])
 # three lines, which call the sub-layers from the last to the first.
 #
 # **Who is right?** Padding is a row of `x` and a column of the scores. Which of the two must a mask hide? A model with the
-# wrong mask trains as well.
+# wrong mask trains, too.
 
 # %% [exercise] test_mask
 
@@ -201,9 +201,9 @@ print(len(names), "of your functions at work;", str(report).splitlines()[-1])
 # of a query sum to 1 over the *keys*, and a real query has to divide them among real keys, which is a matter of columns.
 # With rows alone, real queries look at padding, and the queries that are padding have nothing left to look at.
 #
-# Hiding rows *in addition* changes nothing that is read: the gradient of an output that nobody reads is 0. So a right
-# test compares real rows only. And it adds padding, where changing what the padding holds is not enough: padding with a
-# score of 0 and numbers of 0 still takes its share of every sum.
+# Hiding rows *in addition* changes nothing that is read: the gradient of an output that nobody reads is 0. So a correct
+# test compares only real rows. It also has to add padding, because changing what the padding holds is not enough: with a
+# score of 0 and numbers of 0, padding still takes its share of every sum.
 
 # %%
 lab.verdicts(test_mask)

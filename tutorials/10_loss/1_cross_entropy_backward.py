@@ -12,7 +12,7 @@ from minitransformer.learn import also_right, edge, invariant, mistake, plugs
 
 # %% reference
 def cross_entropy_backward(dloss, p, ids):
-    """dloss: a number; p: (B, T, V); ids: (B, T), the tokens to predict, 0 is padding. Returns dlogits (B, T, V)."""
+    """dloss: a number; p: (B, T, V); ids: (B, T), the tokens to predict, with 0 for padding. Returns dlogits (B, T, V)."""
     # your code: which probabilities should have been larger, which smaller, and by how much?
     q = np.eye(p.shape[-1], dtype=p.dtype)[ids]
     real = (ids != 0)[..., None]

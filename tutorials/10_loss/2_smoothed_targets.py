@@ -13,7 +13,7 @@ from minitransformer.learn import also_right, edge, invariant, mistake
 
 # %% reference
 def smoothed_targets(ids, K, eps):
-    """ids: (B, T), 0 is padding; K: the number of ids; eps: 0 <= eps < 1. Returns q (B, T, K), 0 at padding, and floor ().
+    """ids: (B, T), with 0 for padding; K: the number of ids; eps: 0 <= eps < 1. Returns q (B, T, K), 0 at padding, and floor ().
 
     floor: the mean of -sum(q log p) over the real tokens, for the best possible p.
     """

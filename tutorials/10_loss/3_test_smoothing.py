@@ -1,9 +1,9 @@
 """Who is right? The divisor of label smoothing
 
 A pull request changes `q = (1 - eps) * one_hot + eps / K` into `q = (1 - eps) * one_hot + eps / (K - 1)`, because "the target has
-its 1 - eps already, so only K - 1 ids share eps". Write a test that decides. A right version takes something from the target,
-gives it to the other ids, and loses nothing; how they share is up to its author. The judge runs your test on both versions, and
-on other right and wrong ones.
+its 1 - eps already, so only K - 1 ids share eps". Write a test that decides. A correct version takes something from the
+target, gives it to the other ids, and loses nothing; how they share it is up to its author. The judge runs your test on both
+versions, and on other correct and wrong ones.
 """
 
 import numpy as np
@@ -63,7 +63,7 @@ def hard(ids, K, eps):
 # %% hints
 hints = (
     "Of one row with K = 5, how much did the target lose, and how much did the other four get? And if K were 2?",
-    "Call it with a few ids, and add up each row. What would a row of a version that does nothing sum to? Ask for that as well.",
+    "Call it with a few ids, and add up each row. What does a row sum to if nothing was smoothed? Rule that out as well.",
     "complete = np.allclose(___, 1)",
 )
 
@@ -79,7 +79,7 @@ def always_true(smoothed):
     return True
 
 
-@mistake("your test fails for every version: a right one has to pass. Does it use == on rounded numbers?", hint=1)
+@mistake("your test fails for every version: a correct one has to pass. Does it use == on rounded numbers?", hint=1)
 def always_false(smoothed):
     return False
 
@@ -90,37 +90,37 @@ def wrong_side(smoothed):
     return np.allclose(q, after(ids, 7, 0.3))
 
 
-@mistake("only the numbers of the old code pass your test: who shares eps differently is right as well", hint=1)
+@mistake("only the old code's numbers pass your test: a version may share eps differently and be right as well", hint=1)
 def numbers_of_the_code(smoothed):
     ids, q = made(smoothed)
     return np.allclose(q, before(ids, 7, 0.3))
 
 
-@mistake("only the exact numbers of the old code pass your test: others are right as well, and one differs by rounding", hint=1)
+@mistake("only the old code's exact numbers pass your test: others are right as well, and one differs only by rounding", hint=1)
 def exact_numbers(smoothed):
     ids, q = made(smoothed)
     return (q == before(ids, 7, 0.3)).all()
 
 
-@mistake("only 1 - eps at the target passes your test: it may keep its own part of eps, too", hint=1)
+@mistake("only 1 - eps at the target passes your test: the target may keep its own part of eps, too", hint=1)
 def target_of_the_others(smoothed):
     ids, q = made(smoothed)
     return np.allclose(q.sum(axis=-1), 1) and np.allclose(q.max(axis=-1), 0.7)
 
 
-@mistake("your test fails sums above 1 alone: a row that sums to less than 1 has lost something", hint=2)
+@mistake("your test fails only sums above 1: a row that sums to less than 1 has lost something", hint=2)
 def at_most_one(smoothed):
     ids, q = made(smoothed)
     return (q.sum(axis=-1) < 1 + 1e-9).all() and (q < 0.99).all()
 
 
-@mistake("your test fails sums below 1 alone: if a row sums to more than 1, the others got more than the target lost", hint=2)
+@mistake("your test fails only sums below 1: if a row sums to more than 1, the others got more than the target lost", hint=2)
 def at_least_one(smoothed):
     ids, q = made(smoothed)
     return (q.sum(axis=-1) > 1 - 1e-9).all() and (q < 0.99).all()
 
 
-@mistake("your test fails wrong sums alone: a version that does not smooth passes it", hint=2)
+@mistake("your test fails only wrong sums: a version that does not smooth passes it", hint=2)
 def sums_alone(smoothed):
     return np.allclose(made(smoothed)[1].sum(axis=-1), 1)
 

@@ -11,7 +11,7 @@ from minitransformer.learn import also_right, edge, invariant, mistake
 
 # %% reference
 def perplexity(p, ids):
-    """p: (B, T), the probability that each target got; ids: (B, T), the targets, 0 is padding. Returns ppl ()."""
+    """p: (B, T), the probability that each target got; ids: (B, T), the targets, with 0 for padding. Returns ppl ()."""
     # your code: the mean loss of a real token, and the number of tokens that have it
     real = ids != 0
     mean = -np.log(p[real]).mean()

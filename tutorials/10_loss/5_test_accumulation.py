@@ -41,7 +41,7 @@ def after(gradients, counts):
     return (gradients * counts[:, None]).sum(axis=0) / counts.sum()
 
 
-@version("the pull request with other roundings: one part after the other, a running mean", right=True)
+@version("the pull request as a running mean, one part after the other: the numbers differ by rounding", right=True)
 def running(gradients, counts):
     g, seen = np.zeros(gradients.shape[1]), 0.0
     for row, count in zip(gradients, counts):
@@ -60,7 +60,7 @@ def undivided(gradients, counts):
     return (gradients * counts[:, None]).sum(axis=0)
 
 
-@version("a running mean that weighs by the last two parts alone, right for M = 2", right=False)
+@version("a running mean weighted by the last two parts alone, which is right for M = 2", right=False)
 def forgetful(gradients, counts):
     g, last = gradients[0], counts[0]
     for row, count in zip(gradients[1:], counts[1:]):
@@ -70,7 +70,7 @@ def forgetful(gradients, counts):
 
 # %% hints
 hints = (
-    "Two parts hold 1 token and 3 tokens. What is the mean over all 4, and does each version give it? Does a part of 2 and 2 tell?",
+    "Two parts hold 1 token and 3 tokens. What is the mean over all 4, and does each version give it? Would two parts of 2 tell?",
     "Make up one gradient for each token and cut the tokens into parts of different sizes. The answer must be the mean of all.",
     "if not np.allclose(g, ___):",
 )
@@ -98,39 +98,39 @@ def always_true(accumulated):
     return True
 
 
-@mistake("your test fails for every version: a right one has to pass", hint=1)
+@mistake("your test fails for every version: a correct one has to pass", hint=1)
 def always_false(accumulated):
     return False
 
 
-@mistake("your test takes the wrong side: it passes the trainer's code alone", hint=1)
+@mistake("your test takes the wrong side: it passes only the trainer's code", hint=1)
 def wrong_side(accumulated):
     g = accumulated(TOKENS, np.arange(1.0, 7))
     return np.allclose(g, TOKENS.mean(axis=0))
 
 
-@mistake("your parts are equally large: then the mean of means is the mean over all tokens, and only larger errors show", hint=1)
+@mistake("your parts are equally large, so the mean of means is the mean over all tokens, and only larger errors show", hint=1)
 def equal_parts(accumulated):
     return all(map(is_mean, answers(accumulated, [2, 4], [3])))
 
 
-@mistake("your test has two parts at most: a version that is right for two, and wrong for three, passes it", hint=1)
+@mistake("your test has at most two parts: a version that is right for two and wrong for three passes it", hint=1)
 def two_parts(accumulated):
     return all(map(is_mean, answers(accumulated, [1], [2])))
 
 
-@mistake("a right version fails your test because it rounds differently: compare with np.allclose", hint=2)
+@mistake("a correct version fails your test because it rounds differently: compare with np.allclose", hint=2)
 def exactly(accumulated):
     gradients, counts = np.random.default_rng(0).standard_normal((3, 40)), np.array([1.0, 2, 7])
     return (accumulated(gradients, counts) == after(gradients, counts)).all()
 
 
-@mistake("each part has one token in your test: then every version divides by the same number", hint=1)
+@mistake("each part in your test has one token, so every version divides by the same number", hint=1)
 def one_token_each(accumulated):
     return is_mean(answers(accumulated, [1, 2, 3, 4, 5])[0])
 
 
-@mistake("your test fails the trainer's code alone: those that divide by the wrong number pass it", hint=2)
+@mistake("your test fails only the trainer's code: versions that divide by the wrong number pass it", hint=2)
 def not_the_plain_mean(accumulated):
     counts = np.array([1.0, 5, 3])
     return not np.allclose(accumulated(TOKENS[:3], counts), TOKENS[:3].mean(axis=0))

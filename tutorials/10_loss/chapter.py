@@ -206,7 +206,7 @@ print(f"the trained model: gap {lab.training.gap(model, unseen):.3f}, loss {floa
 # the floor, the loss of a model that makes no mistake. So never compare a loss with smoothing to one without.
 #
 # **Who is right?** Pull requests keep proposing another divisor for $\epsilon$. How would you decide if you did not have
-# your derivation? A good test asks for what every right version must do. It does not ask for the numbers of one of them.
+# your derivation? A good test asks for what every correct version must do. It does not ask for the numbers of one of them.
 
 # %% [exercise] test_smoothing
 
@@ -218,7 +218,7 @@ print(f"the trained model: gap {lab.training.gap(model, unseen):.3f}, loss {floa
 # $$ (1 - \epsilon) + K \frac{\epsilon}{K - 1} = 1 + \frac{\epsilon}{K - 1} $$
 #
 # So the change is wrong, although its divisor is that of Tensor2Tensor. For a vocabulary of 37,000 the sum is off by
-# 0.000003, and no curve shows it. A row of 1 and 0s sums to 1 as well, so the test also asks whether anything was smoothed.
+# 0.000003, and no curve shows it. A row of one 1 and zeros sums to 1 as well, so the test also asks whether anything was smoothed.
 
 # %%
 lab.verdicts(test_smoothing)

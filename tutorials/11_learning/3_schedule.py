@@ -107,12 +107,12 @@ def no_width(steps, d_model, warmup):
     return made(steps, 1, warmup)
 
 
-@mistake("the root of d_model is missing: it is divided by d_model itself", hint=2)
+@mistake("the learning rate is divided by d_model itself, not by its root", hint=2)
 def width_itself(steps, d_model, warmup):
     return made(steps, d_model * d_model, warmup)
 
 
-@mistake("it is multiplied by the root of d_model, not divided: a wider model gets a smaller learning rate", hint=2)
+@mistake("it is multiplied by the root of d_model, not divided by it: a wider model gets a smaller learning rate", hint=2)
 def width_upside_down(steps, d_model, warmup):
     return d_model * made(steps, d_model, warmup)
 

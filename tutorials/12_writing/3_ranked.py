@@ -94,7 +94,7 @@ def upper_part(sums, lengths, alpha):
     return made(sums, (6 + lengths) ** alpha / 6)
 
 
-@mistake("alpha is used as a factor: it is the exponent", hint=2)
+@mistake("alpha is used as a factor: it has to be the exponent", hint=2)
 def factor(sums, lengths, alpha):
     return made(sums, 1 + alpha * lengths / 6)
 

@@ -63,7 +63,7 @@ def at_least_one(answer, predicted, ids):
 # %% hints
 hints = (
     "A text of two tokens is in a row of ten. How many positions decide whether it is right, and how many tokens does it add?",
-    "Tokens: the mean over the real positions. Texts: a position is fine if it is right or padding, and all in a row must be.",
+    "Tokens: the mean over the real positions. Texts: a position is fine if it is right or padding, and all of a row's must be.",
     "texts = (right | ___).all(axis=1).mean()",
 )
 

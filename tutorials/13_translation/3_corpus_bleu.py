@@ -126,17 +126,17 @@ def sign(matches, totals, lengths, references):
     return with_penalty(matches, totals, np.exp(max(0, references.sum() / lengths.sum() - 1)))
 
 
-@mistake("the penalty is c / r: it is exp(1 - r / c)", hint=2)
+@mistake("the penalty is c / r: it has to be exp(1 - r / c)", hint=2)
 def ratio(matches, totals, lengths, references):
     return with_penalty(matches, totals, min(1, lengths.sum() / references.sum()))
 
 
-@mistake("the penalty's exponent is 1 - c / r: it is 1 - r / c", hint=2)
+@mistake("the penalty's exponent is 1 - c / r: it has to be 1 - r / c", hint=2)
 def inverted_ratio(matches, totals, lengths, references):
     return with_penalty(matches, totals, np.exp(-max(0, 1 - lengths.sum() / references.sum())))
 
 
-@mistake("the exponent is c - r, the difference of the lengths: it is 1 - r / c", hint=2)
+@mistake("the exponent is c - r, the difference of the lengths: it has to be 1 - r / c", hint=2)
 def difference(matches, totals, lengths, references):
     return with_penalty(matches, totals, np.exp(min(0.0, lengths.sum() - references.sum())))
 
@@ -166,12 +166,12 @@ def root_of_sentences(matches, totals, lengths, references):
     return brevity(lengths, references) * precision(matches, totals).prod() ** (1 / len(matches))
 
 
-@mistake("only the longest n-grams count: it is a mean over all N precisions", hint=2)
+@mistake("only the longest n-grams count: take the mean over all N precisions", hint=2)
 def longest(matches, totals, lengths, references):
     return brevity(lengths, references) * precision(matches, totals)[-1]
 
 
-@mistake("only single tokens count: it is a mean over all N precisions", hint=2)
+@mistake("only single tokens count: take the mean over all N precisions", hint=2)
 def single(matches, totals, lengths, references):
     return brevity(lengths, references) * precision(matches, totals)[0]
 

@@ -14,7 +14,7 @@ from minitransformer.replaceable import textbook
 class Counted(np.ndarray):
     """A NumPy array that counts every matmul and einsum made of it, from the shapes of the two arrays that are multiplied.
 
-    `chain`: how many products had to be made one after the other to get it. A product's chain is one longer than the longer
+    `chain`: how many products had to be computed one after the other to get it. A product's chain is one longer than the longer
     chain of its factors; any other result, such as a sum or a view, has the longest chain of its arrays. Elementwise products,
     such as a mask or a scale, are not counted, as there are few: about one for each number that a counted product gives.
     """
@@ -43,7 +43,7 @@ class Counted(np.ndarray):
 
 @contextmanager
 def counting() -> Iterator[None]:
-    """Within it, the textbook runs, and the count begins at zero."""
+    """Within the block, the textbook runs, and the count begins at zero."""
     Counted.multiplications = 0
     with textbook():
         yield

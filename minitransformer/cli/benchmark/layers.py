@@ -12,7 +12,7 @@ SETTINGS = {"convolutional": f", k = {KERNEL}", "separable": f", k = {KERNEL}", 
 
 
 def add_arguments(parser) -> None:
-    parser.add_argument("--output", metavar="FILE.png", help="draw the times in this image file; it must not exist yet")
+    parser.add_argument("--output", metavar="FILE.png", help="image file to write, which shows the times; it must not exist yet")
 
 
 def execute(args) -> None:

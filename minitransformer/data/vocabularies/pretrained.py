@@ -98,7 +98,7 @@ class PretrainedVocabulary:
         return self._encode(text, names_are_text=False)
 
     def tokens(self, ids) -> list[str]:
-        """The text of each id; control tokens by their names."""
+        """The text of each id, or the name of a control token."""
         return [self.decode([i]) or str(self._tokenizer.id_to_token(self._there.get(i, i))) for i in ids]
 
     def decode(self, ids) -> str:

@@ -14,7 +14,7 @@ teach("windows", {
     "the kernel is shifted: the padding on the left is not cut off, as if the convolution were causal the other way":
         ("left:left + length", ":length"),
     "the padding is cut off as in a causal convolution, but this one is centred": ("left:left + length", "-length:"),
-    "only the last of the windows that contain a position counts (=): they are added (+=)":
+    "only the last of the windows that contain a position counts (=): all have to be added (+=)":
         ("] += dy[:, :, k]", "] = dy[:, :, k]"),
     "a position gets the gradient of its own window only, not of all windows that contain it":
         ("for k in range(size)", "for k in [left // dilation]"),

@@ -115,7 +115,7 @@ teach("OneDirection", {
     "the final state's gradient is dropped: dfinal is missing at the last position": ("dstates[-1] += dfinal", "pass"),
     "the final state's gradient is counted twice (doubled)": ("+= dfinal", "+= 2 * dfinal"),
     "the final state's gradient has the wrong sign": ("+= dfinal", "-= dfinal"),
-    "the final state's gradient overwrites that of the last output (=): both are added": ("+= dfinal", "= dfinal"),
+    "the final state's gradient overwrites that of the last output (=): both have to be added": ("+= dfinal", "= dfinal"),
     "the final state's gradient goes to the first position, not to the last": ("dstates[-1] +=", "dstates[0] +="),
     "the final state's gradient is added at every position, not only at the last": ("dstates[-1] +=", "dstates +="),
     "the outputs' gradient is dropped: only the final state's is left":

@@ -30,13 +30,20 @@ function unpack(text, dtype, shapes) {
 const visible = token => token.replaceAll(" ", "␣").replaceAll("\n", "↵").replace(/^(?=\p{M})/u, "◌");
 const tokenOf = id => visible(DATA.vocabulary.tokens[id]);
 
-const idOf = new Map(DATA.vocabulary.tokens.map((token, id) => [token, id]).slice(BOS + 2));    // no text holds a special one
+const idOf = new Map(DATA.vocabulary.tokens.map((token, id) => [token, id]).slice(EOS + 1));    // no text holds a special one
+
+// The tokens of a text: characters, symbols that need no blanks between them if they are letters, or pieces with blanks between.
+function split(text) {
+  const { kind } = DATA.vocabulary;
+  if (kind === "characters") return [...text];
+  const words = text.split(kind === "symbols" ? /[\s-]+/ : /\s+/).filter(word => word);
+  const isWord = word => kind !== "symbols" || idOf.has(word) || ![...word].every(letter => idOf.has(letter));
+  return words.flatMap(word => isWord(word) ? [word] : [...word]);
+}
 
 // The ids of a text, or a sentence that says which token is unknown: {ids} or {problem}.
 function encode(text, size, most) {
-  const words = DATA.vocabulary.kind === "characters" ? [...text.normalize("NFC")]
-    : text.trim().split(DATA.vocabulary.kind === "symbols" ? /[\s-]+/ : /\s+/).filter(word => word).flatMap(word =>
-      DATA.vocabulary.kind === "symbols" && !idOf.has(word) && [...word].every(one => idOf.has(one)) ? [...word] : [word]);
+  const words = split(text.normalize("NFC"));
   const unknown = words.find(word => !(idOf.get(word) < size));
   if (unknown !== undefined) return { problem: `“${visible(unknown)}” is not a token of this model` };
   if (words.length > most) return { problem: `${words.length} tokens are too many for this page, which takes ${most}` };

@@ -41,7 +41,7 @@ function thumbnail(x, kind) {
 // columns], kind, most}; told(index) when a number is pointed at, or reached with arrow keys; picked(index) when it is chosen.
 function heatMap(matrix, width, told, picked) {
   const { data, columns, kind, most, rows, heads } = matrix, count = data.length / columns;
-  const canvas = h("canvas", { tabIndex: 0, role: "img" }), context = canvas.getContext("2d");
+  const canvas = h("canvas", { tabIndex: 0, role: "application" }), context = canvas.getContext("2d");
   canvas.setAttribute("aria-label", `${matrix.title}: ${count} rows (${matrix.axes[0]}), ${columns} columns ` +
                                     `(${matrix.axes[1]}). Arrow keys read the numbers out, Enter chooses one.`);
   const font = "12px system-ui, sans-serif", ink = () => getComputedStyle(document.body).color;

@@ -6,7 +6,7 @@ const WORDS = {
   embedding: ["Each token picks its row of W, times √d_model.",
     "Each row of dy, times √d_model, is added to its token's row of dW. A padded token's row of dy is 0: nothing attends to it."],
   positions: ["A row for each position, so that the model can tell the same token in two places apart.",
-    "The sum hands its gradient on unchanged: dP = dy. Sinusoids are constants, which nobody updates."],
+    "The sum hands its gradient on unchanged: dP = dy. Sinusoids are constants, and no update changes them."],
   plus: ["Embeddings plus positions.", "A sum hands its gradient on to both summands unchanged."],
   dropout: ["Dropout is off here: this page evaluates the model, as `translate` does.", "Nothing is dropped, so dx = dy."],
   self_attention: ["Each token asks with its query which tokens of its own sequence to look at, and takes a mean of their " +
@@ -34,7 +34,8 @@ const WORDS = {
   scores: ["How well each query fits each key: their product, divided by √d_k to keep softmax out of its flat ends.",
     "The same 1/√d_k appears in dq and dk."],
   mask: ["A query may not look at grey places. In a decoder that is the triangle of tokens to its right: when the model writes, " +
-    "they do not exist yet. Nobody may look at padding either.", "A masked score has no effect on the loss, so its gradient is 0."],
+    "they do not exist yet. Padding is hidden from every query.",
+    "A masked score has no effect on the loss, so its gradient is 0."],
   softmax: ["The scores as weights: each row sums to 1.", "dscores = p (dp - sum of dp p): each row of it sums to 0."],
   weighted_sum: ["The mean of the values, with these weights.", "dp = dheads vᵀ."],
   merge: ["The heads side by side again.", "The same numbers again, cut into heads."],

@@ -1,4 +1,4 @@
-"""A folder of Hugging Face: config.json, tokenizer.json, and the arrays in safetensors files. Pickled weights are never read."""
+"""A Hugging Face folder: config.json, tokenizer.json, and the arrays in safetensors files. Pickled weights are never read."""
 
 import json
 import re

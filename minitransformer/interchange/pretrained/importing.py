@@ -11,6 +11,7 @@ import numpy as np
 from minitransformer.data.vocabularies.pretrained import PretrainedVocabulary
 from minitransformer.errors import InputError
 from minitransformer.interchange.pretrained import gguf_file, hugging_face
+from minitransformer.interchange.pretrained.checkpoint import Tensor
 from minitransformer.interchange.weights import check_finite
 from minitransformer.tasks.language import Language
 from minitransformer.training.run import LICENCE, Run, check_free
@@ -20,7 +21,7 @@ WINDOW, BATCH = 512, 4    # what `evaluate` reads at once
 
 
 def import_model(path, folder) -> Run:
-    """Make the run folder `folder` of the pretrained model at `path`: a folder of Hugging Face, or a GGUF file.
+    """Make the run folder `folder` of the pretrained model at `path`: a Hugging Face folder, or a GGUF file.
 
     Each array is read, checked and written on its own, so that a large model needs little memory. Returns the run without its
     model: Run.load(folder) has it. Raises InputError, and leaves nothing behind, if anything in the files cannot be used.
@@ -33,8 +34,7 @@ def import_model(path, folder) -> Run:
         source = hugging_face.read(path) if path.is_dir() else gguf_file.read(path)
         config = source.architecture.configuration(source.options)
         source.options.finish()
-        tensors = list(source.architecture.tensors(config))
-        _check(tensors, source, path)
+        tensors = _checked(source.architecture.tensors(config), source, path)
         vocabulary = PretrainedVocabulary.arrange(size=config.vocab_size, **source.vocabulary)
     except InputError:
         raise
@@ -57,21 +57,23 @@ def import_model(path, folder) -> Run:
     return run
 
 
-def _check(tensors, source, path) -> None:
-    """Raise InputError unless the arrays are those of the architecture, in name and shape, before any of them is read."""
-    arrays, used = source.arrays, set()
-    for tensor in tensors:
+def _checked(expected, source, path) -> list[Tensor]:
+    """The expected Tensors. Raises InputError unless the file has them and no others, before any is read."""
+    arrays, used, tensors = source.arrays, set(), []
+    for tensor in expected:    # one by one: a damaged file may say that there are millions of layers
         name = arrays.find(tensor.theirs)
         if name not in arrays:
             raise InputError(f"{path}: the array {name or tensor.theirs} is missing")
         if arrays.shape_of(name) != tensor.shape:
             raise InputError(f"{path}: {name} has shape {arrays.shape_of(name)}, expected {tensor.shape}")
         used.add(name)
+        tensors.append(tensor)
     head = arrays.find("lm_head.weight")
     for name in sorted(set(arrays) - used):
         copied = name == head and np.array_equal(arrays[name], arrays[arrays.find(tensors[0].theirs)])    # of the embedding
         if not copied and not re.fullmatch(f"({source.architecture.PREFIX})?{source.architecture.BUFFERS}", name):
             raise InputError(f"{path}: the array {name} belongs to nothing that is known here, and may change the results")
+    return tensors
 
 
 def _shape(tensor) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""Dropout, alone and in a residual sum, with a mask of one byte an element."""
+"""Dropout, alone and in a residual sum, with a mask of one byte per element."""
 
 from typing import Any, NamedTuple
 
@@ -26,7 +26,7 @@ class KeptCache(NamedTuple):
 
 
 def draw(x, dropout_rate, rng) -> Any:
-    """What dropout_mask draws for x, as a byte an element: a KeptCache, or the DropoutCache of no dropout."""
+    """What dropout_mask draws for x, as one byte per element: a KeptCache, or the DropoutCache of no dropout."""
     if rng is not None:
         check_rng(rng)
     if rng is None or dropout_rate == 0:

@@ -29,10 +29,11 @@ def next_grouped_position_compiled(x, cached, past, memory_mask=None) -> Array:
         cached.prepared = parameters_of(cached.layer)
     if not cached.prepared or batch * width > FEW or own.keys.dtype != x.dtype or past.dtype != bool:
         return textbook_of(next_grouped_position)(x, cached, past, memory_mask)
-    query, key, value, output, gate, inner, outer, first_norm, second_norm, layout = cached.prepared
+    side_by_side, sizes, output, gate, inner, outer, first_norm, second_norm, layout = cached.prepared
     x = packed(x, batch * width, d_model)
     h = normalised(x, *first_norm)
-    y = turn_and_attend(h @ query, h @ key, h @ value, own.positions, *layout, *kept(own), own.length,
+    query, key, value = (packed(part, len(x), -1) for part in np.split(h @ side_by_side, sizes, axis=1))
+    y = turn_and_attend(query, key, value, own.positions, *layout, *kept(own), own.length,
                         packed(past, batch, width, past.shape[-1]))
     own.length += width
     x = x + y @ output
@@ -48,12 +49,14 @@ def parameters_of(layer) -> tuple:
     if not known or layer.feed_forward.activation != "swiglu" or not layer.feed_forward_residual.pre_norm:
         return ()
     attention, network = layer.self_attention, layer.feed_forward
-    weights = (part.weight.data for part in (attention.query, attention.key, attention.value, attention.output,
-                                             network.gate, network.inner, network.outer))
+    inputs = [part.weight.data for part in (attention.query, attention.key, attention.value)]
+    side_by_side = np.concatenate(inputs, axis=1)    # one product, large enough for BLAS to share it among threads
+    sizes = np.cumsum([weight.shape[1] for weight in inputs])[:-1].tolist()
+    weights = (part.weight.data for part in (attention.output, network.gate, network.inner, network.outer))
     norms = ((packed(norm.gamma.data, -1), norm.epsilon)
              for norm in (layer.self_attention_residual.norm, layer.feed_forward_residual.norm))
     step, gap = (2, 1) if attention.rotary_layout == "interleaved" else (1, attention.d_k // 2)
-    return *weights, *norms, (float(attention.rotary_base or 0), step, gap, attention.num_heads)
+    return side_by_side, sizes, *weights, *norms, (float(attention.rotary_base or 0), step, gap, attention.num_heads)
 
 
 @loop("matrix vector number")

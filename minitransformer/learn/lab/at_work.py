@@ -33,7 +33,7 @@ def at_work(word="backward") -> None:
 
 @contextmanager
 def own_functions() -> Iterator[list[str]]:
-    """Within it, the functions of the folder's my_transformer.py run in the library's places for them; yields their names."""
+    """Within the block, the functions of the folder's my_transformer.py run in place of the library's; yields their names."""
     names = [name for name in my_transformer.names_in(".") if name in _with_place()]
     made = runpy.run_path(str(Path(my_transformer.FILE))) if names else {}
     with ExitStack() as stack:

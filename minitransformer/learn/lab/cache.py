@@ -1,4 +1,4 @@
-"""The key-value cache of a reader, timed; and one that forgets whose past it keeps."""
+"""A reader's key-value cache, timed, and one that forgets whose past it keeps."""
 
 import string
 import time

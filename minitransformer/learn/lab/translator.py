@@ -20,7 +20,7 @@ SIZE = 16    # numbers in a batch of training
 
 
 def trained(seed=0, steps=160) -> Transformer:
-    """A model that has seen this many batches of numbers. 160 steps are too few, and so there are mistakes to count."""
+    """A model that has seen `steps` batches of numbers. 160 are too few, so there are mistakes to count."""
     model = Transformer(CONFIG, seed=seed)
     adam = Adam(model)
     for step, batch in zip(range(1, steps + 1), DrawnBatches(TASK, SIZE, seed)):
@@ -29,7 +29,7 @@ def trained(seed=0, steps=160) -> Transformer:
 
 
 def unseen(count=200) -> list:
-    """This many numbers that no training batch holds, as pairs of ids."""
+    """`count` numbers that no training batch holds, as pairs of ids."""
     return draw_held_out(TASK, count)
 
 
