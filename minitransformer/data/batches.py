@@ -81,7 +81,7 @@ def split_rows(arrays, n) -> list[slice]:
     """
     shapes = [getattr(array, "shape", ()) for array in arrays]
     if len({shape[:1] for shape in shapes}) > 1 or not shapes[0]:
-        raise InputError(f"the arrays of a batch have the shapes {', '.join(map(str, shapes))}, expected the same number of rows in each")
+        raise InputError(f"the arrays of a batch have the shapes {', '.join(map(str, shapes))}, expected equal numbers of rows")
     rows = len(arrays[0])
     ends = [part[-1] + 1 for part in np.array_split(np.arange(rows), min(n, rows))]
     return list(map(slice, [0, *ends], ends))

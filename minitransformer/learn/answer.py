@@ -52,7 +52,7 @@ class Answer:
             return self.diagnosis
         if self.candidates:
             return _("one of {n} known mistakes: all of them give these numbers").format(n=self.candidates)
-        return "" if self.stage in ("runs", "shape") else _("no known pattern: none of the usual mistakes gives these numbers")
+        return "" if self.stage in ("runs", "shape") else _("no known pattern: none of the usual mistakes gives this answer")
 
     def __str__(self) -> str:
         indent = "\n" + 10 * " "

@@ -53,7 +53,7 @@ def run(parts, own, steps=STEPS, say=lambda text: None) -> dict[str, Any]:
             stack.enter_context(one)
         functions = {**library(), **own}
         try:
-            result["errors"] = proof(paper, functions)
+            result["errors"], result["first_wrong"] = proof(paper, functions)
             if max(result["errors"].values()) <= BOUND:
                 say(_("the same as tutorials/one_file.py; training until {n} words that it never saw are right").format(n=UNSEEN))
                 return {**result, **train(paper, functions, steps, say)}
@@ -61,6 +61,8 @@ def run(parts, own, steps=STEPS, say=lambda text: None) -> dict[str, Any]:
             return {**result, "error": (str(error), "")}
         except Exception as error:    # the reader's function, or the library's that got its answer
             return {**result, "error": describe(error)}
+    if "adam_step" in own and result["errors"]["adam_step"] > BOUND:
+        result["likely"] = check_function(find_exercise("adam_step"), own["adam_step"], watched=False).diagnosis
     result["not_passed"] = [name for name in parts if not check_function(find_exercise(name), parts[name], watched=False).passed]
     return result
 
@@ -108,8 +110,9 @@ def library() -> dict[str, Callable]:
     return dict(zip(FUNCTIONS, (forward, backward, loss, adam_step, write)))
 
 
-def proof(paper, functions) -> dict[str, float]:
+def proof(paper, functions) -> tuple[dict[str, float], str | None]:
     """{array: how far it is from one_file.py's}, in the order in which they are computed: gradients begin at the loss.
+    And what `first_wrong` says, or None if the logits are right.
 
     Each function is given one_file.py's own results of those before it, so that one mistake makes no other function wrong.
     """
@@ -142,7 +145,24 @@ def proof(paper, functions) -> dict[str, float]:
     length = 6
     written = functions["greedy"](weights, source, length)
     alike = [_upto(ids) == _upto(other[:length]) for ids, other in zip(written, paper.greedy(model, source))]
-    return {**errors, "greedy": 0.0 if alike and all(alike) else float("inf")}
+    errors["greedy"] = 0.0 if alike and all(alike) else float("inf")
+    return errors, first_wrong(paper, functions["forward"], weights, source, target) if errors["logits"] > BOUND else None
+
+
+def first_wrong(paper, forward, weights, source, target) -> str:
+    """The sub-layer that makes the logits wrong, if all add 0 at first and are then turned on one by one; "": none is needed."""
+    model, real = paper.Transformer(**SIZES), target != PAD
+    last = [name for name in weights if ".output." in name or ".outer." in name]
+    given = {**weights, **{name: 0 * weights[name] for name in last}}
+    layers = sorted(dict.fromkeys(name.rsplit(".", 2)[0] for name in last), key=lambda name: name.startswith("encoder"))
+    for layer in ["", *layers]:    # the encoder's last, since only what is in the decoder makes them heard
+        given |= {name: weights[name] for name in last if layer and name.startswith(layer + ".")}
+        for name, parameter in paper.parameters(model).items():
+            parameter.data[...] = given[name]
+        logits, expected = forward(given, source, target)[0], model.forward(source, target)[0]
+        if np.shape(logits) != expected.shape or relative_error([logits[real]], [expected[real]]) > BOUND:
+            return layer
+    return ""
 
 
 def _pair(name, returned) -> tuple:

@@ -21,7 +21,7 @@ def report(result, names, places) -> str:
         said, line = result["error"]
         return _("it stopped: {error}").format(error=f"{line}: {said}" if line else said)
     errors = result["errors"]
-    lines = [_wrong(errors) or _("the same as tutorials/one_file.py in {n} arrays, the largest error is {error:.0e}").format(
+    lines = [_wrong(result) or _("the same as tutorials/one_file.py in {n} arrays, the largest error is {error:.0e}").format(
         n=len(errors), error=max(errors.values()))]
     if result["not_passed"]:
         lines.append(_("these do not pass their checks: {names}").format(names=", ".join(result["not_passed"])))
@@ -30,7 +30,7 @@ def report(result, names, places) -> str:
         word, written = result["example"]
         lines.append(trained.format(steps=result["steps"], exact=result["exact"], n=UNSEEN, word=word, written=written))
     for have, all_, where in ((names, places, FILE), (result["own"], FUNCTIONS, MODEL_FILE)):
-        missing = [name for name in all_ if name not in have]
+        missing = [name for name in all_ if name not in have and (all_ is FUNCTIONS or len(result["own"]) < len(FUNCTIONS))]
         lines.append(_("{file}: {n} of {all} parts are yours").format(file=where, n=len(have), all=len(all_))
                      + (_("; the library's: {names}").format(names=", ".join(missing)) if missing else ""))
     if not result["own"]:
@@ -38,8 +38,9 @@ def report(result, names, places) -> str:
     return "\n".join(lines)
 
 
-def _wrong(errors) -> str:
+def _wrong(result) -> str:
     """The first thing that is wrong, in the order of computation; "" if nothing is."""
+    errors = result["errors"]
     wrong = [name for name, error in errors.items() if error > BOUND]
     if not wrong:
         return ""
@@ -49,10 +50,20 @@ def _wrong(errors) -> str:
     if first == "greedy":
         return _("greedy writes other tokens than tutorials/one_file.py")
     if first in ("logits", "loss", "dlogits", "adam_step"):
-        return _("{name} {off}, compared with tutorials/one_file.py").format(name=first, off=off)
-    before = list(errors)[list(errors).index(first) - 1]
-    return _("backward: the gradient of {name} {off}; {before}, one step nearer to the loss, is right").format(
+        said = _("{name} {off}, compared with tutorials/one_file.py").format(name=first, off=off)
+        return "; ".join(filter(None, [said, _forward(result["first_wrong"]) if first == "logits" else result.get("likely")]))
+    before = [name for name in list(errors)[:list(errors).index(first)] if not name.endswith("key.bias")][-1]    # 0 in any case
+    said = _("backward: the gradient of {name} {off}; {before}, one step nearer to the loss, is right").format(
         name=first, off=off, before=before)
+    return said + (_("; the matrix is used in three places, and each use adds to its gradient") if "embedding" in first else "")
+
+
+def _forward(layer) -> str:
+    """Where in the forward to look. layer: what `first_wrong` says."""
+    if not layer:
+        return _("with every sub-layer adding 0 it is wrong too: look at the embedding, the positions, LayerNorm and the logits")
+    return _("with every sub-layer adding 0 it is right; turned on one by one, {layer} is the first to make it wrong").format(
+        layer=layer)
 
 
 def proof_page(result, names, places) -> str:

@@ -58,12 +58,13 @@ def test_what_is_right_is_the_papers_and_trains(folder, names, functions):
     ("dx = dx + dasks\n", "dx = dx + 0.999 * dasks\n",
      "decoder.1.cross_attention.query.weight, one step nearer to the loss, is right"),
     ("grads[name + \".bias\"] =", "_db =", "is missing, has another shape, or is not finite; decoder.1."),
-    ("HEADS = 4", "HEADS = 2", "logits is off by"),
-    ("embedding(ids, E) + sinusoids", "embedding(ids, E) - sinusoids", "logits is off by"),
+    ("HEADS = 4", "HEADS = 2", "it is right; turned on one by one, decoder.0.self_attention is the first"),
+    ("embedding(ids, E) + sinusoids", "embedding(ids, E) - sinusoids", "adding 0 it is wrong too: look at the embedding"),
     ("next_target != 0]).sum()", "next_target != 0]).mean()", "loss is off by"),
     ("cross_entropy_backward(1.0,", "cross_entropy_backward(2.0,", "dlogits is off by"),
     ("logits[:, -1:, 2:].argmax", "logits[:, -1:, 2:].argmin", "greedy writes other tokens"),
     ("adam_step, attention, ", "attention, ", "adam_step is off by"),
+    ("shared_backward(dmemory, dx,", "shared_backward(0 * dmemory, dx,", "is right; the matrix is used in three places"),
     ("    return grads", "    return list(grads)", "backward returns list, expected a dict"),
     ("p, next_target)\n", "p, next_target)[0]\n", "dlogits is missing, has another shape"),
     ("    return -np.log(right[next_target != 0]).sum(), ", "    return ", "loss returns ndarray, expected two things"),
@@ -79,11 +80,18 @@ def test_what_is_wrong_is_named_and_not_trained(folder, old, new, words):
     assert words in report(found, [], PLACES) and "exact" not in found
 
 
+def test_a_wrong_step_of_adam_gets_what_its_exercise_says(folder):
+    edit(folder / "my_transformer.py", "mean = m / (1 - beta1 ** t)", "mean = m")
+    found = result()
+    assert "adam_step is off by" in report(found, [], PLACES) and "; only v is corrected" in report(found, [], PLACES)
+
+
 def test_a_part_that_does_not_pass_is_named(folder):
     edit(folder / "my_transformer.py", "dkey = dscores.swapaxes(-1, -2) @ query", "dkey = 2 * dscores.swapaxes(-1, -2) @ query")
     found = result(PLACES, ())
     said = report(found, PLACES, PLACES)
-    assert "key.weight is off by" in said and "these do not pass their checks: attention_backward" in said
+    assert "key.weight is off by" in said and "value.weight, one step nearer" in said    # the key's bias has none
+    assert "these do not pass their checks: attention_backward" in said
     page = proof_page(found, PLACES, PLACES)
     assert 1 < page.count("#f4a3a3") < page.count("#ffdf80")    # attention, and not what passes its check
 

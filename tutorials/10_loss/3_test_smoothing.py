@@ -125,6 +125,11 @@ def sums_alone(smoothed):
     return np.allclose(made(smoothed)[1].sum(axis=-1), 1)
 
 
+@mistake("your test is the wrong way round: it passes what a correct version must not do, and fails what it must", hint=1)
+def loses_something(smoothed):
+    return not np.allclose(made(smoothed)[1].sum(axis=-1), 1)
+
+
 # %% other right solutions
 @also_right
 def with_asserts(version):

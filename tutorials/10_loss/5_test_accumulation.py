@@ -136,6 +136,16 @@ def not_the_plain_mean(accumulated):
     return not np.allclose(accumulated(TOKENS[:3], counts), TOKENS[:3].mean(axis=0))
 
 
+@mistake("your test is the wrong way round: it passes the wrong versions, and fails the correct ones", hint=1)
+def not_the_mean(accumulated):
+    return not all(map(is_mean, answers(accumulated, [1, 3])))
+
+
+@mistake("your parts are equally large, so the mean of means passes: cut the tokens into parts of different sizes", hint=1)
+def equal_parts_alike(accumulated):
+    return np.allclose(*answers(accumulated, [2, 4], [3]))
+
+
 # %% other right solutions
 @also_right
 def with_asserts(version):

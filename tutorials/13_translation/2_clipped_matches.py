@@ -87,6 +87,12 @@ def unclipped(hypothesis, reference, n):
     return sum(one in theirs for one in ours), len(ours)
 
 
+@mistake("each occurrence of an n-gram adds the smaller of the two counts: each different n-gram has to add it once", hint=2)
+def at_each_occurrence(hypothesis, reference, n):
+    ours, theirs = grams(hypothesis, n), grams(reference, n)
+    return sum(min(ours.count(one), theirs.count(one)) for one in ours), len(ours)
+
+
 @mistake("an n-gram that the hypothesis has too often does not count at all: as many as the reference has still match", hint=2)
 def dropped(hypothesis, reference, n):
     ours, theirs = grams(hypothesis, n), grams(reference, n)

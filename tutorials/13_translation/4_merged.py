@@ -30,10 +30,13 @@ stars, minutes = 2, 15
 
 
 def clear(ids):
-    """Whether one pair of two different ids is the most frequent one."""
-    pairs = [pair for pair in zip(ids[:-1].tolist(), ids[1:].tolist()) if 0 not in pair]
-    counts = sorted(((pairs.count(pair), pair) for pair in set(pairs)), reverse=True)
-    return len(counts) > 2 and counts[0][0] > counts[1][0] and counts[0][1][0] != counts[0][1][1]
+    """Whether one pair of two different ids is the most frequent one, within words, and one if pairs with a space count, too."""
+    every = neighbours(ids)
+    for pairs in (every, [pair for pair in every if 0 not in pair]):
+        counts = sorted(((pairs.count(pair), pair) for pair in set(pairs)), reverse=True)
+        if len(counts) < 3 or counts[0][0] == counts[1][0] or counts[0][1][0] == counts[0][1][1]:
+            return False
+    return True
 
 
 def drawn(rng, T, chances):
