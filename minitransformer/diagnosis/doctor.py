@@ -168,7 +168,7 @@ def _of_each_array(cases, parts) -> list[tuple[str, float]]:
 
 
 def _of_exercises(cases, operations) -> list[Mistake]:
-    """The exercises' mistakes in these operations. A gradient of zeros fits too many formulas: that it is zero says more."""
+    """The exercises' mistakes in these operations. A gradient of zeros fits too many formulas; it says more that it is zero."""
     zero = not any(case.observed[name].any() for case in cases for name in case.wrong)
     return [] if zero else [one for one in of_exercises() if one.of in operations]
 
