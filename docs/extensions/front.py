@@ -36,7 +36,7 @@ def terminal() -> str:
     recorded = json.loads((DOCS / "front" / "train_copy.json").read_text(encoding="utf-8"))
     script = PLAY.replace("FRAMES", json.dumps(recorded["frames"], ensure_ascii=False))
     return (f'<div class="terminal" role="img" aria-label="minitransformer train copy, run in a terminal">'
-            f'<b>$ minitransformer train copy</b><pre>{escape(recorded["frames"][-1][1])}</pre></div><script>{script}</script>')
+            f'<code>$ minitransformer train copy</code><pre>{escape(recorded["frames"][-1][1])}</pre></div><script>{script}</script>')
 
 
 def verdict() -> str:
@@ -51,7 +51,7 @@ def verdict() -> str:
         page.write_text(blank.sub(lambda _: WRONG + "\n", page.read_text(encoding="utf-8")), encoding="utf-8")
         said = escape(learn("check", "softmax_backward"))
     coloured = re.sub(r"^(  [A-Z]+\b|\w+: not yet)", r"<b>\1</b>", said, flags=re.MULTILINE)
-    return f'<div class="terminal"><b>$ minitransformer learn check softmax_backward</b><pre>{coloured}</pre></div>'
+    return f'<div class="terminal"><code>$ minitransformer learn check softmax_backward</code><pre>{coloured}</pre></div>'
 
 
 def figure_1() -> str:

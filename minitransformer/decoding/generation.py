@@ -9,7 +9,7 @@ from minitransformer.checks import check_rng, check_whole
 from minitransformer.decoding.hypothesis import check_numbers, start
 from minitransformer.decoding.sampling import check_sampling, draw
 from minitransformer.errors import InputError
-from minitransformer.functional.special import BOS, EOS, PAD
+from minitransformer.functional.special import EOS, SPECIAL
 
 
 def generate(model, prompt, count, rng, temperature=1.0, top_k=0, top_p=1.0, ends=False) -> Iterator[int]:
@@ -32,7 +32,7 @@ def generate(model, prompt, count, rng, temperature=1.0, top_k=0, top_p=1.0, end
     state = start(model, source)
     if not np.array_equal(state.first, source[:, -1:]):
         raise InputError(f"generate: a {type(model).__name__} does not continue its source; use translate, sample or beam_search")
-    forbidden = [PAD, BOS] if ends else [PAD, BOS, EOS]
+    forbidden = EOS if ends else len(SPECIAL)    # all ids below it: EOS is the last special one
     return _continue(model, state, list(prompt), count, rng, temperature, top_k, top_p, forbidden)
 
 
@@ -44,7 +44,7 @@ def _continue(model, state, ids, count, rng, temperature, top_k, top_p, forbidde
             state = model.start(np.array([ids[-read:]]))
             room = int(state.limit[0])
         logits = state.output.forward(state.advance(np.array([ids[-1:]]))[:, 0])[0]    # (1, V)
-        logits[:, forbidden] = -np.inf
+        logits[:, :forbidden] = -np.inf
         drawn, value = draw(logits, np.array([rng.random()]), temperature, top_k, top_p)
         check_numbers(np.isfinite(to_host(value)))
         ids.append(int(to_host(drawn)[0]))

@@ -46,7 +46,7 @@ class NewRun:
             check_free(self.folder)    # anything that can fail early fails here, before any work
         job.choose_gpu(get_module(self.backend))
         task = self.task.begin()
-        base = Run.load(self.base) if self.base else None
+        base = Run.load(self.base, self.backend) if self.base else None
         if base:
             task.check_base(base)
         vocabulary = base.vocabulary if base else task.make_vocabulary()
@@ -65,7 +65,7 @@ class NewRun:
     def _model(self, task, vocabulary, base) -> Any:
         if base:
             check_fits(base.model.config, TO_TRAIN)
-            return base.model.to(self.backend)
+            return base.model
         kind = MODELS[self.model]
         config = kind.Config.named(self.config, **{**task.model_sizes(vocabulary), **self.changes})
         check_fits(config, TO_TRAIN)

@@ -209,7 +209,7 @@ def test_a_vocabulary_of_another_size_is_refused(tmp_path):
 
 @pytest.mark.parametrize("registry, name, words", [
     (TASKS, "cpoy", "unknown task 'cpoy'; did you mean copy?"), (MODELS, "transfomer", "unknown model 'transfomer'; did you mean"),
-    (VOCABULARIES, "x", "unknown vocabulary 'x'; choose from characters, subwords, symbols, treebank"),
+    (VOCABULARIES, "x", "unknown vocabulary 'x'; choose from characters, pretrained, subwords, symbols, treebank"),
     (TASKS, None, "unknown task None; choose from"),
 ])
 def test_a_name_that_is_not_there_is_named(registry, name, words):
