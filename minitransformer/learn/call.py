@@ -54,7 +54,7 @@ def _call(function, arguments, watched, limit) -> Outcome:
     values = returned if isinstance(returned, tuple) else (returned,)
     for one in values:
         if not isinstance(one, (np.ndarray, np.generic, int, float, complex)):
-            return Outcome(returned="None" if one is None else f"{type(one).__name__}")
+            return Outcome(returned="None" if one is None else ", ".join(type(value).__name__ for value in values[:6]))
         if np.size(one) > LARGEST:
             return Outcome(returned=f"array of shape {np.shape(one)}")
     arrays = [np.array(one) for one in values]

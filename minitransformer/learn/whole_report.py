@@ -34,7 +34,7 @@ def report(result, names, places) -> str:
         lines.append(_("{file}: {n} of {all} parts are yours").format(file=where, n=len(have), all=len(all_))
                      + (_("; the library's: {names}").format(names=", ".join(missing)) if missing else ""))
     if not result["own"]:
-        lines.append(_("the whole model from a blank file:  minitransformer learn start my_model"))
+        lines.append(_("write its five functions to make them yours; the blank file:  minitransformer learn start my_model"))
     return "\n".join(lines)
 
 

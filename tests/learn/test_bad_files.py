@@ -38,6 +38,7 @@ MISBEHAVES = {    # the body: the stage, words of the answer
     "return np.dot(dp, p)": ("runs", "dp (6, 4, 2) @ p (6, 4, 2): 2 and 4 differ"),
     "return p + dp[..., :0]": ("runs", "p (6, 4, 2) + dp[..., :0] (6, 4, 0): 2 and 0 differ"),
     "return [1, 2]": ("shape", "it returns list"),
+    "return p, [1, 2]": ("shape", "it returns ndarray, list, expected"),
     "return p[0]": ("shape", "has the shape"),
     "return dp, p": ("shape", "2 arrays"),
     "return p * 1j": ("shape", "complex128"),

@@ -54,7 +54,7 @@ def perfect(rng, B, T):
     return np.where(ids == 0, 7, ids), ids
 
 
-@invariant("each wrong text has at least one wrong token: the shortfall must be 0")
+@invariant("each wrong text has a wrong token, so there are at least as many of these: the excess of wrong texts must be 0")
 def at_least_one(answer, predicted, ids):
     tokens, texts = answer
     return np.maximum(0, (1 - texts) * len(ids) - (1 - tokens) * (ids != 0).sum() - 1e-9)
