@@ -216,7 +216,7 @@ HOSTILE = {
     "one label alone": (lambda _: make_labelled_batch([([4], 1)])._replace(labels=np.int64(1)).terms,
                         r"a batch's labels has shape \(\), expected \(B\)"),
     "no arrays in a batch": (step_with(BATCH._replace(source=3, target=3, next_target=3), 0.1), "have the shapes"),
-    "fewer targets": (step_with(BATCH._replace(next_target=np.zeros((2, 2), int)), 0.1), r"have the shapes .* equal numbers of rows"),
+    "fewer targets": (step_with(BATCH._replace(next_target=np.zeros((2, 2), int)), 0.1), r"the shapes .* equal numbers of rows"),
     "a seed for a step": (step_with(BATCH, 0.1, seed=3),
                           r"seed is 3, expected a sequence of whole numbers of at least 0, such as \(0, step\)"),
     "a negative seed": (step_with(BATCH, 0.1, seed=(-1, 2)), r"seed is \(-1, 2\)"),
