@@ -144,7 +144,7 @@ def make_toy(vocabulary):
 
 
 @pytest.mark.parametrize("changes, words", [
-    (dict(vocabulary=None), "vocabulary is None, expected an object of a registered class: characters, pretrained, subwords, symbols"),
+    (dict(vocabulary=None), "vocabulary is None, expected an object of a registered class: characters, pretrained"),
     (dict(task="copy"), "task is 'copy', expected an object of a registered class: brackets,"),
     (dict(task=TASKS["copy"]), "task is <class '.*Copy'>, expected an object"),
     (dict(model=None), "model is None, expected an object"),
