@@ -24,7 +24,7 @@ pytestmark = [
 
 LOOK = """(() => {
     const article = document.querySelector("[role=main]").cloneNode(true);
-    article.querySelectorAll("pre, code, math").forEach(element => element.remove());
+    article.querySelectorAll("pre, code, math, script").forEach(element => element.remove());
     const size = element => element.getBoundingClientRect();
     const light = colour => colour.match(/[0-9.]+/g).slice(0, 3).reduce((sum, one) => sum + Number(one), 0) / 765;
     const style = getComputedStyle(document.body), main = document.querySelector("[role=main]");

@@ -10,14 +10,16 @@ from safetensors.numpy import load_file
 from minitransformer.cli import main
 from minitransformer.tasks import toy
 from minitransformer.training.files import write_manifest
+from minitransformer.workers import local
 
 
 @contextmanager
 def few_examples():
-    """Twenty held-out examples instead of 200 and 1,000: an untrained model answers at length."""
+    """Twenty held-out examples, not 200 and 1,000: an untrained model answers at length. No process starts for a few steps."""
     with pytest.MonkeyPatch.context() as patch:
         for name in ("VALID", "TEST"):
             patch.setattr(toy, name, 20)
+        patch.setattr(local, "WIDEST", 0)
         yield
 
 
