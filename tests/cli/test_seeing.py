@@ -169,7 +169,7 @@ def test_an_architecture_that_is_not_there(run_cli, tmp_path, monkeypatch, argum
 def test_the_architecture_of_another_model(run_cli, tmp_path):
     run_cli("train", "copy", "--steps", 1, "--batch", 2, "--model", "rnn", "--run", tmp_path / "run")
     code, _, error = run_cli("plot", "architecture", tmp_path / "run", "--output", tmp_path / "a.png")
-    assert code == 2 and "a recurrent model is no Transformer" in error and one_line(error) and not (tmp_path / "a.png").exists()
+    assert code == 2 and "a recurrent model is not a Transformer" in error and one_line(error) and not (tmp_path / "a.png").exists()
 
 
 @pytest.mark.parametrize("content, words", [
