@@ -4,6 +4,7 @@ A line `front NAME` in docs/index.md becomes what the function NAME returns.
 """
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -45,7 +46,7 @@ def verdict() -> str:
     with tempfile.TemporaryDirectory() as folder:
         def learn(*arguments) -> str:
             return subprocess.run([sys.executable, "-m", "minitransformer", "learn", *arguments], capture_output=True, text=True,
-                                  cwd=folder, env={"PYTHONPATH": str(DOCS.parent)}).stdout
+                                  cwd=folder, env={**os.environ, "PYTHONPATH": str(DOCS.parent), "NO_COLOR": "1"}).stdout
         learn("start", "4")
         page = next(Path(folder).glob("04*.py"))
         blank = re.compile(r"def softmax_backward\(.*?\n(?=\S)", re.DOTALL)
