@@ -46,7 +46,7 @@ def one(rng):
     return np.array([1]), np.array([5]), np.array([3]), np.array([1])
 
 
-@invariant("a query that meets r keys instead of n makes r / n of the scores: cross-multiplied, the difference must be 0")
+@invariant("apart from four linear layers, the two kinds of attention cost n to r: cross-multiplied, the difference must be 0")
 def per_key(answer, n, d, k, r):
     attention, recurrent, *_others, restricted = answer
     return (attention - 2 * recurrent) * r - (restricted - 2 * recurrent) * n
@@ -145,6 +145,24 @@ def restricted_without_projections(n, d, k, r):
 @mistake("the restricted layer's queries meet r keys on each side: here r counts all keys that a query meets", hint=1)
 def on_each_side(n, d, k, r):
     return replaced(4, lambda n, d, k, r: 4 * n * d * d + 2 * n * (2 * r + 1) * d)(n, d, k, r)
+
+
+@mistake("both kinds of attention are counted with three linear layers: query, key, value and output are four", hint=2)
+def three_in_both(n, d, k, r):
+    linear = n * d * d
+    return 3 * linear + 2 * n * n * d, 2 * linear, k * linear, k * n * d + linear, 3 * linear + 2 * n * r * d
+
+
+@mistake("both kinds of attention are counted without their four linear layers, as in the paper's table", hint=2)
+def projections_in_neither(n, d, k, r):
+    linear = n * d * d
+    return 2 * n * n * d, 2 * linear, k * linear, k * n * d + linear, 2 * n * r * d
+
+
+@mistake("both kinds of attention lack the weighted sums of the values: they take as many products as the scores", hint=1)
+def scores_alone_in_both(n, d, k, r):
+    linear = n * d * d
+    return 4 * linear + n * n * d, 2 * linear, k * linear, k * n * d + linear, 4 * linear + n * r * d
 
 
 # %% other right solutions

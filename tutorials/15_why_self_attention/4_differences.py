@@ -130,6 +130,19 @@ def mean_of_deviations(base, rows):
     return difference, np.mean([base.std(ddof=1), *rows.std(axis=1, ddof=1)]) * np.sqrt(means)
 
 
+@mistake("the variances of all rows count alike: weigh each by the number of its scores less one", hint=2)
+def mean_of_variances(base, rows):
+    difference, _squares, _free, means = parts(base, rows)
+    return difference, np.sqrt(np.mean([base.var(ddof=1), *rows.var(axis=1, ddof=1)]) * means)
+
+
+@mistake("np.var divides by the number of scores, and the variances of all rows count alike: divide the sum of all squares by the "
+         "number of all scores, less one for each row", hint=2)
+def mean_of_np_var(base, rows):
+    difference, _squares, _free, means = parts(base, rows)
+    return difference, np.sqrt(np.mean([base.var(), *rows.var(axis=1)]) * means)
+
+
 @mistake("the difference is the base minus the variation: a variation that is better has to get a positive one", hint=1)
 def reversed_sign(base, rows):
     difference, squares, free, means = parts(base, rows)

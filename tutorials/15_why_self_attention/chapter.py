@@ -23,8 +23,9 @@ lab.you_are_here("attention", "heads", "masks")
 
 # %% [markdown]
 # Section 4 of the paper says that self-attention is faster than a recurrent layer as long as the length $n$ is below the
-# width $d$. We measured both layers at $d = 64$. Self-attention was faster up to a length of about 1,300, which is twenty
-# times $d$, although it makes more multiplications at *every* length. Who is wrong, the paper, the clock or the count?
+# width $d$. We measured both layers at $d = 64$ (`docs/why_self_attention.md`). Self-attention was faster up to a length of
+# about 1,300, which is twenty times $d$, although it makes more multiplications at *every* length. Which is wrong, the paper,
+# the clock or the count?
 #
 # The paper defends its design with two tables. Table 1 compares layers on paper, and Table 3 compares trained models. In
 # this chapter you check the first by counting, and you learn what the second allows anyone to claim.
@@ -194,9 +195,9 @@ for mask in (restricted, window_masks(16, 2, 1, 1)[0]):
 #
 # $$ 1 + (k - 1)(1 + k + \dots + k^{L - 1}) = 1 + (k^L - 1) = k^L $$
 #
-# So $L$ is the smallest whole number with $k^L \geq n$, which is $\lceil \log_k n \rceil$. What grows exponentially is the
-# number of positions that are seen. The number of layers grows logarithmically. Both are lengths of a path, and neither is
-# the cost of a layer.
+# So $L$ is the smallest whole number with $k^L \geq n$, which is $\lceil \log_k n \rceil$. One reading of the paper says that
+# ByteNet's path grows exponentially, and another calls $O(n / k)$ a complexity. What grows exponentially is the number of
+# positions that $L$ layers see, so the path grows logarithmically. Both formulas count layers, and neither is the cost of one.
 
 # %%
 figure, panels = plt.subplots(2, 1, figsize=(8, 4.6), layout="constrained", sharex=True)
@@ -210,9 +211,9 @@ for length in (27, 243, 10_000):
 #
 # ## One change, two seeds
 #
-# In Table 3 the authors change one choice at a time. Ten minutes on this page, with your own row: change the line `change`,
-# and the cell trains the running example and your variation of it with two seeds each. (`num_heads=1`, `d_ff=32` and
-# `attention="unscaled"` are worth a try.)
+# In Table 3 the authors change one choice at a time, and you can add a row of your own in ten minutes. The next cell trains
+# the running example and a variation of it for 120 steps, with two seeds each. Change the line `change` as you like, for
+# example to `{"num_heads": 1}`, `{"d_ff": 32}` or `{"attention": "unscaled"}`.
 
 # %%
 change = {"d_model": 16}    # half the width
@@ -275,7 +276,7 @@ print(f"error {error:.2f} BLEU; {(abs(difference) > 2 * error).sum()} of {len(di
 #
 # ## A rule for the word better
 #
-# A larger spread makes honest people say "better" less often, which is unpopular. **Who is right?**
+# A rule that respects the spread says "better" less often, which is unpopular. **Who is right?**
 
 # %% [exercise] test_rule
 
