@@ -4,6 +4,7 @@ A line `front NAME` in docs/index.md becomes what the function NAME returns.
 """
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from minitransformer.pictures.architecture import PARTS
 from minitransformer.pictures.boxes import WIDTH, Map
 
 DOCS = Path(__file__).parents[1]
+PARTS_OF_THE_BOOK = {"Part one: the blocks": 8, "Part two: the whole": 13, "Part three: around the paper": 17}    # last chapters
 WRONG = "def softmax_backward(dp, p):\n    return p * (1 - p) * dp\n"
 PLAY = """
 (() => {
@@ -45,7 +47,7 @@ def verdict() -> str:
     with tempfile.TemporaryDirectory() as folder:
         def learn(*arguments) -> str:
             return subprocess.run([sys.executable, "-m", "minitransformer", "learn", *arguments], capture_output=True, text=True,
-                                  cwd=folder, env={"PYTHONPATH": str(DOCS.parent)}).stdout
+                                  cwd=folder, env={**os.environ, "PYTHONPATH": str(DOCS.parent), "NO_COLOR": "1"}).stdout
         learn("start", "4")
         page = next(Path(folder).glob("04*.py"))
         blank = re.compile(r"def softmax_backward\(.*?\n(?=\S)", re.DOTALL)
@@ -75,10 +77,11 @@ def figure_1() -> str:
 
 def book() -> str:
     """A table of contents for each part, with the minutes that the exercises take."""
-    parts: dict[str, list[str]] = {"Part one: the blocks": [], "Part two: the whole": []}
+    parts: dict[str, list[str]] = {title: [] for title in PARTS_OF_THE_BOOK}
     for chapter in chapters():
         minutes = sum(exercise.minutes for exercise in chapter.exercises)
-        part = list(parts)[int(re.match(r"\d+", chapter.name)[0]) > 8]
+        number = int(re.match(r"\d+", chapter.name)[0])
+        part = next(title for title, last in PARTS_OF_THE_BOOK.items() if number <= last)
         parts[part].append(f"{chapter.title} ({minutes} min) <../tutorials/{chapter.name}/chapter>")
     return "\n\n".join("\n".join(["```{toctree}", f":caption: {title}", ":maxdepth: 1", "", *lines, "```"])
                        for title, lines in parts.items())

@@ -4,6 +4,8 @@ import json
 from collections.abc import Callable
 
 from minitransformer.cli import learn_actions as actions
+from minitransformer.cli.learn_grade import grade
+from minitransformer.cli.learn_plug import plug
 from minitransformer.errors import InputError
 from minitransformer.learn.messages import _
 
@@ -39,7 +41,7 @@ def add_arguments(parser) -> None:
     option = add("hint", actions.show_hint, _("the next of four hints"))
     option("name", nargs="?", metavar="NAME", help=_("(default: the first that is not right yet)"))
 
-    option = add("plug", actions.plug, _("run your function in the real model, or prove and train a model of all of yours"))
+    option = add("plug", plug, _("run your function in the real model, or prove and train a model of all of yours"))
     option("name", nargs="?", metavar="NAME", help=_("(default: the first that is not right yet)"))
     option("--all", action="store_true", help=_("all of yours, and my_model.py; takes a few minutes at most"))
 
@@ -50,7 +52,7 @@ def add_arguments(parser) -> None:
     option = add("reset", actions.reset, _("write a chapter's file again; the old one is kept under another name"))
     option("chapter", metavar="CHAPTER")
 
-    option = add("grade", actions.grade, _("for a teacher: check a folder of submissions, with other shapes and numbers"))
+    option = add("grade", grade, _("for a teacher: check a folder of submissions, with other shapes and numbers"))
     option("folder", metavar="FOLDER", help=_("a file or a folder for each student; their code is run, as your user"))
     option("--json", action="store_true", help=_("print one JSON object"))
     option("--csv", action="store_true", help=_("print the table as CSV"))

@@ -7,11 +7,12 @@ import time
 from pathlib import Path
 
 from minitransformer.cli.colour import coloured
+from minitransformer.cli.learn_targets import (
+    NOT_DONE, chapters_file, file_to_check, first_to_solve, next_exercise, none_started, targets)
 from minitransformer.cli.output import check_new, write_new
 from minitransformer.errors import InputError
 from minitransformer.learn import my_transformer, submission
 from minitransformer.learn.course import PACKAGE, chapters, exercises, find_chapter, find_exercise, folder_in
-from minitransformer.learn.exercise import Exercise
 from minitransformer.learn.hints import STEPS, hint, next_hint
 from minitransformer.learn.learner_file import notebook_page, percent_page
 from minitransformer.learn.messages import _
@@ -20,7 +21,6 @@ from minitransformer.training.files import free_name
 
 MOST_LINES, WIDEST = 20, 100    # lines and columns shown of what the learner's code prints
 POLL = 0.4    # seconds between two looks at the files
-NOT_DONE = 1    # the exit code if something does not pass; 2, cannot be judged, is InputError's
 
 
 def status(args) -> None:
@@ -37,11 +37,11 @@ def status(args) -> None:
                 "An unsolved exercise fails; that is where you begin. All commands:  minitransformer learn --help").format(
                     number=first.number, name=first.name))
         return
-    one = _next_exercise(progress)
+    one = next_exercise(progress)
     if one:
         print(_("Next:   {name} ({title}), in {file}\n        minitransformer learn check {name}").format(
             name=one.name, title=_(one.title),
-                file=_file_of(one).name))
+                file=file_to_check(one).name))
         _say_what_moved(progress)
         return
     rest = [chapter for chapter in chapters() if chapter not in [begun for begun, _path in begun]]
@@ -93,7 +93,7 @@ def check(args) -> int:
         check_new(args.html, "an HTML file", "--html")
     progress = Progress(".")
     answers = []
-    for path, names in _targets(args, progress):
+    for path, names in targets(args, progress):
         found, printed = check_file(path, names)
         if not args.json:
             _print_answers(found, printed)
@@ -148,7 +148,7 @@ def watch(args) -> None:
         progress.save()
 
     if newest() is None:
-        raise InputError(_none_started(chosen[0].number))
+        raise InputError(none_started(chosen[0].number))
     at_each_save(newest, check_one)
 
 
@@ -168,7 +168,7 @@ def at_each_save(find, check, sleep=time.sleep) -> None:
 
 def show_hint(args) -> None:
     progress = Progress(".")
-    exercise = find_exercise(args.name) if args.name else _first_to_solve(progress)
+    exercise = find_exercise(args.name) if args.name else first_to_solve(progress)
     known = progress.of(exercise.name)
     step = next_hint(known["hints"], known["hint"])
     if step is None:
@@ -178,49 +178,6 @@ def show_hint(args) -> None:
     if step:
         progress.update(exercise.name, hints=[*known["hints"], step])
         progress.save()
-
-
-def plug(args) -> int:
-    from minitransformer.learn.plug import STEPS as TRAINING_STEPS, report
-    from minitransformer.learn.run_file import run_plug
-
-    with_plug = [one.name for one in exercises().values() if one.plug]
-    if args.all:
-        if args.name:
-            raise InputError(_("--all plugs in all that passes; leave {name} out").format(name=args.name))
-        return _plug_all(with_plug)
-    exercise = find_exercise(args.name or _first_to_solve(Progress(".")).name)
-    if not exercise.plug:
-        raise InputError(_("{name} has no place of its own in the model; these have: {names}").format(
-            name=exercise.name, names=", ".join(with_plug)))
-    result = run_plug(_file_of(exercise), [exercise.name], TRAINING_STEPS)
-    print(report(result))
-    if result.get("not_passed", True):
-        print(_("Next:   minitransformer learn check {name}").format(name=exercise.name))
-        return NOT_DONE
-    print(_("Next:   minitransformer learn"))
-    return 0
-
-
-def _plug_all(places) -> int:
-    """Prove and train a model of all that is the reader's own. places: the exercises that have a place in the model."""
-    from minitransformer.learn.page import is_page
-    from minitransformer.learn.run_file import run_whole
-    from minitransformer.learn.whole import STEPS as WHOLE_STEPS
-    from minitransformer.learn.whole_report import proof_page, report
-
-    names, model = [name for name in my_transformer.names_in(".") if name in places], Path(my_transformer.MODEL_FILE)
-    if not names and not model.exists():
-        raise InputError(_("nothing that passes so far has a place of its own in the model; these have: {names}").format(
-            names=", ".join(places)))
-    result = run_whole(Path(my_transformer.FILE), model, names, WHOLE_STEPS)
-    print(report(result, names, places))
-    if "errors" in result:
-        page = Path(my_transformer.FILE).with_suffix(".html")
-        page = page if is_page(page) else free_name(page)
-        page.write_bytes(proof_page(result, names, places).encode())
-        print(_("{path} shows this on the map of the model: open it in a browser").format(path=page))
-    return 0 if result.get("exact") == 1 else NOT_DONE
 
 
 def solution(args) -> int:
@@ -239,7 +196,7 @@ def solution(args) -> int:
 
 def reset(args) -> None:
     chapter = find_chapter(args.chapter)
-    path = _chapters_file(chapter)
+    path = chapters_file(chapter)
     kept = free_name(path.with_name(f"{path.stem}.before-reset{path.suffix}"))
     path.rename(kept)
     _write(path, chapter)
@@ -248,75 +205,6 @@ def reset(args) -> None:
         progress.update(one.name, state=NOT_STARTED)
     progress.save()
     print(_("{path} is new; what you had is kept in {kept}").format(path=path, kept=kept))
-
-
-def grade(args) -> None:
-    from minitransformer.learn.grade import as_csv, grade as grade_folder, mistakes, table
-    from minitransformer.learn.sandbox import not_contained
-
-    if args.seed < 0 or not 0 < args.timeout < 3600:
-        raise InputError(_("expected --seed of 0 or more and --timeout between 0 and 3600 seconds"))
-    print(not_contained(), file=sys.stderr, flush=True)    # before any of it runs
-    students = grade_folder(args.folder, args.seed, args.timeout)
-    if args.json:
-        counted = [{"diagnosis": text, "students": n} for text, n in mistakes(students)]
-        print(json.dumps({"students": students, "mistakes": counted}))
-        return
-    if args.csv:
-        print(as_csv(students), end="")
-        return
-    rows = table(students)
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    for row in rows:
-        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip())
-    for text, n in mistakes(students):
-        print(f"{n:4} x  {text}")
-    for student in students:
-        for error in student["errors"]:
-            print(f"{student['student']}: {error}")
-
-
-def _targets(args, progress) -> list[tuple[Path, list[str] | None]]:
-    """[(file, names of exercises, or None for all in it)] to check."""
-    if args.all:
-        if args.target:
-            raise InputError(_("--all checks all that you started; leave {target} out").format(target=args.target))
-        _check_started()
-        return _by_file([one for chapter, _path in started(".") for one in chapter.exercises])
-    if args.target and Path(args.target).name == my_transformer.MODEL_FILE:
-        raise InputError(_("{path} is a whole model: minitransformer learn plug --all proves it").format(path=args.target))
-    if args.target and _is_file(args.target):
-        return [(Path(args.target), None)]
-    if args.target and args.target not in exercises() and args.target[0].isdecimal():
-        chapter = find_chapter(args.target)
-        _chapters_file(chapter)
-        return _by_file(chapter.exercises)
-    exercise = find_exercise(args.target) if args.target else _first_to_solve(progress)
-    return _by_file([exercise])
-
-
-def _by_file(wanted) -> list[tuple[Path, list[str] | None]]:
-    """[(file, names)] of these exercises."""
-    found: dict[Path, list[str] | None] = {}
-    for one in wanted:
-        found.setdefault(_file_of(one), []).append(one.name)    # type: ignore[union-attr]
-    return list(found.items())
-
-
-def _is_file(target) -> bool:
-    return target not in exercises() and (Path(target).suffix in (".py", ".ipynb") or Path(target).exists())
-
-
-def _file_of(exercise) -> Path:
-    return file_of(".", exercise) or _chapters_file(exercise.chapter)
-
-
-def _chapters_file(chapter) -> Path:
-    path = learner_file(".", chapter)
-    if path is None:
-        raise InputError(_("{name} was not started in this folder: minitransformer learn start {number}").format(
-            name=chapter.name, number=chapter.number))
-    return path
 
 
 def _say_what_moved(progress) -> None:
@@ -329,29 +217,6 @@ def _say_what_moved(progress) -> None:
     gone = [name for name in progress.exercises if name not in exercises()]
     if gone:
         print(_("no longer exercises: {names}; your solutions stay in your files").format(names=", ".join(gone)))
-
-
-def _first_to_solve(progress) -> Exercise:
-    """What a command applies to if no exercise is named. Raises InputError if nothing is left, or nothing was started."""
-    _check_started()
-    exercise = _next_exercise(progress)
-    if exercise is None:
-        raise InputError(_("every exercise that you started passes; name one, or see what comes next: minitransformer learn"))
-    return exercise
-
-
-def _check_started() -> None:
-    if not started("."):
-        raise InputError(_none_started("1"))
-
-
-def _none_started(number) -> str:
-    return _("no chapter was started in this folder: minitransformer learn start {number}").format(number=number)
-
-
-def _next_exercise(progress) -> Exercise | None:
-    """The first exercise that does not pass, of the chapters that were started; None if all do."""
-    return next((one for chapter, _path in started(".") for one in chapter.exercises if progress.state(one) != PASSED), None)
 
 
 def _print_answers(answers, printed) -> None:

@@ -4,6 +4,7 @@ RUN`. To share the work among N processes, put `mpiexec -n N` before either.
 
 import argparse
 import sys
+from itertools import islice
 from shlex import quote
 
 from minitransformer.cli.colour import coloured
@@ -60,7 +61,7 @@ def _report(trained) -> int:
     if summary := run.task.summary(run):
         print(summary)
     commands = [f"minitransformer evaluate {folder}"]
-    if trained.examples:
-        commands.append(f"minitransformer {run.task.command} {folder} {quote(trained.examples[0][0].splitlines()[0])}")
+    lines = (line for text, _ in trained.examples for line in text.splitlines() if line.strip())
+    commands += [f"minitransformer {run.task.command} {folder} {quote(line)}" for line in islice(lines, 1)]
     print(coloured("next: " + "\n      ".join(commands), sys.stdout))
     return 0

@@ -14,7 +14,7 @@ from minitransformer.training.config import TrainingConfig, default_threads
 from minitransformer.training.start import NewRun, OldRun
 
 # The settings of a StackConfig. Those that only one kind of model or of attention has come from their tables.
-RUN = ("validate_every", "patience", "average", "seed", "threads")    # the settings of a TrainingConfig that change no update
+RUN = ("validate_every", "snapshot_every", "patience", "average", "seed", "threads")    # the other settings are the optimiser's
 STACK = {one.name: one.default for one in fields(StackConfig) if one.metadata}
 
 

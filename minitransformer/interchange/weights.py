@@ -129,7 +129,7 @@ def set_weights(layer, weights) -> None:
             raise InputError(f"{name} is {dtypes[name]}, but the layer's is {parameter.data.dtype}; convert the "
                              f"layer with astype(\"{dtypes[name]}\")")
     for name, parameter in parameters.items():
-        if isinstance(weights, WeightsFile):    # nobody else has the array that was read: the old one may go
+        if isinstance(weights, WeightsFile):    # a new array, which may replace the old one
             parameter.data = to_device(weights[name], layer.xp)
         else:
             parameter.data[...] = to_device(weights[name], layer.xp)

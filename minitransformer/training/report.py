@@ -38,7 +38,7 @@ td, th {{ border-top: 1px solid light-dark(#ccc, #555); padding: .3em .6em; text
 {settings}
 </body></html>
 """
-NOT_RESULTS = ("step", "nll", "valid_nll", "learning_rate", "tokens_per_second", *CLOCKS)    # the curves show them
+NOT_RESULTS = ("step", "nll", "valid_nll", "learning_rate", "tokens_per_second", *CLOCKS)    # in the sentence or the curves
 EXPLAINED = "Perplexity is exp(nll), where nll is the mean negative log-likelihood of a token."
 SMOOTHING = " The loss includes label smoothing ({smoothing}), which nll does not."
 

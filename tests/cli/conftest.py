@@ -43,6 +43,14 @@ def trained(tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="session")
+def numbers_run(tmp_path_factory):
+    """A run folder of three steps on Korean number words."""
+    folder = tmp_path_factory.mktemp("runs") / "numbers"
+    train("numbers", "--language", "korean", "--steps", 3, "--batch", 4, "--run", folder)
+    return folder
+
+
 @pytest.fixture
 def corpus(tmp_path):
     """Forty-five aligned sentences in two files, and in one TSV."""

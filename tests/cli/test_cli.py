@@ -17,7 +17,7 @@ from minitransformer.cli.parser import COMMANDS
 from minitransformer.data.parallel import read_pairs
 from minitransformer.decoding import GREEDY
 from minitransformer.training.evaluation import bleu, chrf
-from minitransformer.tasks import TASKS
+from minitransformer.tasks import TASKS, toy
 from minitransformer.training import checkpoint
 from minitransformer.training.files import write_manifest
 from minitransformer.training.lock import only_trainer
@@ -81,6 +81,13 @@ def test_gradcheck_that_fails_exits_with_1(run_cli, monkeypatch):
     assert code == 1 and "FAILED" in out
     code, out, _ = run_cli("gradcheck", "--json")
     assert code == 1 and json.loads(out)["passed"] is False
+
+
+def test_the_command_that_comes_next_has_a_text_with_letters(run_cli, tmp_path, monkeypatch):
+    usual = toy.ToyTask.data
+    monkeypatch.setattr(toy.ToyTask, "data", lambda *task: usual(*task)._replace(examples=[("", ""), ("\n\na b\nc", "")]))
+    code, out, _ = run_cli("train", "copy", *SMALL, "--run", tmp_path / "run")
+    assert code == 0 and out.endswith(f"\n      minitransformer translate {tmp_path / 'run'} 'a b'\n")
 
 
 def test_train_evaluate_translate_a_toy_task(run_cli, trained):

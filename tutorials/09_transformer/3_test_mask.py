@@ -1,7 +1,7 @@
 """Who is right? Which side of the mask
 
 An encoder hides padding with `mask = (ids != 0)[None, :]`, which is True in the columns of real keys. A pull request makes
-it `mask = (ids != 0)[:, None]`, True in the rows of real queries, because "padding asks questions that nobody needs". Write a test
+it `mask = (ids != 0)[:, None]`, True in the rows of real queries, because "no one needs an answer for padding". Write a test
 that decides. A version takes vectors and ids, and returns the attention's output. Its output at padding is never read.
 """
 
@@ -104,7 +104,7 @@ def wrong_side(attended):
     return np.allclose(attended(*texts()), rows(*texts()))
 
 
-@mistake("a correct version fails your test because of its rows at padding: nobody reads them, so compare the others", hint=2)
+@mistake("a correct version fails your test because of its rows at padding: they are never read, so compare the others", hint=2)
 def all_rows(attended):
     return np.allclose(attended(*texts()), columns(*texts()))
 
@@ -123,7 +123,7 @@ def other_content(attended):
     return np.allclose(attended(x, ids)[:3], attended(other, ids)[:3])
 
 
-@mistake("only a version with 0 at padding passes your test: nobody reads what is there", hint=2)
+@mistake("only a version with 0 at padding passes your test: what is there is never read", hint=2)
 def zero_at_padding(attended):
     return np.allclose(attended(*texts())[3:], 0)
 

@@ -201,7 +201,7 @@ print(len(names), "of your functions at work;", str(report).splitlines()[-1])
 # of a query sum to 1 over the *keys*, and a real query has to divide them among real keys, which is a matter of columns.
 # With rows alone, real queries look at padding, and the queries that are padding have nothing left to look at.
 #
-# Hiding rows *in addition* changes nothing that is read: the gradient of an output that nobody reads is 0. So a correct
+# Hiding rows *in addition* changes nothing that is read: the gradient of an output that is never read is 0. So a correct
 # test compares only real rows. It also has to add padding, because changing what the padding holds is not enough: with a
 # score of 0 and numbers of 0, padding still takes its share of every sum.
 
