@@ -102,8 +102,8 @@ def added(x, positions):
 
 # %% hints
 hints = (
-    "A query at 5 and a key at 2 are as far apart as a query at 9 and a key at 6. What must hold for the two products? And at 5 and 4?",
-    "Turn one query and one key to several positions. The same distance must give the same product, and another distance another one.",
+    "Queries at 5 and 9 are as far from keys at 2 and 6. What must hold for the two products? And for a query at 5 and a key at 4?",
+    "Turn a query and a key to several positions. The same distance has to give the same product, and another one another product.",
     "same = np.allclose(products[:3], ___)",
 )
 

@@ -61,7 +61,7 @@ def in_the_model(own):
 
 # %% hints
 hints = (
-    "If u is doubled, what happens to h? So what is the slope in u? And at a = 0, where the sigmoid is 1/2, what is the slope in a?",
+    "If u is doubled, what happens to h? So what is its slope in u? And at a = 0, where the sigmoid is 1/2, what is that in a?",
     "With s = sigmoid(a): the slope of s is s (1 - s), so that of silu is s + a s (1 - s), by the product rule. Times u.",
     "slope_of_gate = sigmoid * (1 + ___)",
 )

@@ -84,8 +84,8 @@ def in_the_model(own):
 
 # %% hints
 hints = (
-    "Which head of keys does head 1 of 6 read if there are 2 groups, and which does head 3 read? Which axis of query tells them apart?",
-    "Split the axis of H heads into (G, R), and give keys and values an axis of length 1 in the place of R. Merge the axes at the end.",
+    "There are 6 heads and 2 groups. Which head of keys do heads 1 and 3 read? Along which axis of query do they differ?",
+    "Split the axis of H heads into (G, R), and give keys and values an axis of length 1 in place of R. Merge the two at the end.",
     "query = query.reshape(B, G, ___, T_q, d_k)",
 )
 
