@@ -20,7 +20,11 @@ STEPS = 200
 COPY = TASKS["copy"]()
 SHOWN = 8      # lines of the curve
 WIDTH = 30     # characters of the longest bar
-TODAY = dict(norm="rms", positions="rotary", activation="swiglu", attention="grouped", attention_settings={"kv_heads": 2})
+LATER: dict[str, dict[str, Any]] = {    # {the module of a block that came after the paper: the configuration that has it}
+    "minitransformer.successors.rms_norm": dict(norm="rms"),
+    "minitransformer.successors.rotary": dict(positions="rotary", attention="grouped"),
+    "minitransformer.successors.gated": dict(activation="swiglu"),
+    "minitransformer.successors.grouped_attention": dict(attention="grouped", attention_settings={"kv_heads": 2})}
 
 
 class Training(NamedTuple):
@@ -56,7 +60,7 @@ def train_with(own, steps=STEPS, limit=float("inf")) -> dict[str, Any]:
         if seconds / step * steps > limit:
             raise TooSlow(seconds / step)
 
-    sizes = TODAY if any(of_today(find_exercise(name)) for name in own) else {}
+    sizes = {key: value for name in own for key, value in later(find_exercise(name)).items()}
     library = train(steps=steps, **sizes)
     try:
         yours = train(*plugs(own, counted), steps=steps, after_each=pace, **sizes)
@@ -67,9 +71,9 @@ def train_with(own, steps=STEPS, limit=float("inf")) -> dict[str, Any]:
     return {"library": library.losses, "yours": yours.losses, "calls": calls, "example": yours.example}
 
 
-def of_today(exercise) -> bool:
-    """Whether its place is in a block that came after the paper, which the paper's model does not have."""
-    return bool(exercise.plug) and ".successors." in exercise.plug.replaced.__module__
+def later(exercise) -> dict[str, Any]:
+    """What the paper's model has to be changed to, so that it calls the exercise's function."""
+    return LATER.get(exercise.plug.replaced.__module__, {}) if exercise.plug else {}
 
 
 def plugs(own, wrapped=None) -> list:

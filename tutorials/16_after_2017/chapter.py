@@ -29,6 +29,8 @@ lab.you_are_here("positions", "layer_norm", "heads", "feed_forward")
 # think?
 
 # %%
+import math
+
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -279,8 +281,8 @@ print("\nif nothing turns:", model.answer(question, {**mine, "rotary": lambda x,
 lab.at_work()
 
 # %% [markdown]
-# Words it still writes, the first ones of a prompt that the model sees before your question: *You are a helpful AI assistant*.
-# The table shows what SmolLM2 itself writes after one change ([`experiments/after_2017.py`](../../experiments/after_2017.py)).
+# SmolLM2 still writes words, which it copies from a sentence that it is given before your question: *You are a helpful AI
+# assistant ...* Here is what it writes after one change ([`experiments/after_2017.py`](../../experiments/after_2017.py)).
 # The loss is that of the unchanged answer, for each token. Guessing among 49,152 tokens would cost $\ln 49152 = 10.8$.
 #
 # | change | loss | the answer begins |
@@ -295,8 +297,8 @@ lab.at_work()
 # | no division: y = gamma x | NaN | nothing: its logits are not finite |
 #
 # Subtracting the mean hardly matters, so what RMSNorm leaves out of LayerNorm was not needed. Without the division, the numbers
-# overflow. The wrong pairs cost nearly as much as no positions at all. Without its gate, the model does worse than
-# guessing, because it is still sure of what it says. This is one question and one model, but the gaps are not subtle.
+# overflow. The wrong pairs cost nearly as much as no positions at all. Without its gate, the model does worse than guessing,
+# because it is still sure of what it says. This is one question and one model, but the gaps are not subtle.
 #
 # **Read next:** `GroupedQueryAttention` in `minitransformer/successors/grouped_attention.py`, and `configuration` in
 # `minitransformer/interchange/pretrained/llama.py`, which says what the file of such a model has to contain.
