@@ -108,8 +108,8 @@ today.show_sizes(sizes)
 # angle. *Rotary positions* use that turn directly. They add nothing to the embeddings. Instead, every layer turns pairs of numbers
 # in its queries and keys, by an angle that grows with the position.
 #
-# **By hand.** Query and key are both $(1, 0)$, and a step turns by 30°. At positions 2 and 0, the query is at 60° and the
-# key at 0°, so their product is $\cos 60° = 0.5$. At 7 and 5, the angles are 210° and 150°, and the product is again 0.5.
+# **By hand.** Query and key are both $(1, 0)$, and a step turns by 30°. At positions 2 and 0, the query is at 60° and the key at
+# 0°, so their product is the cosine of 60°, which is 0.5. At 7 and 5, the angles are 210° and 150°, and the product is again 0.5.
 
 # %% [exercise] rotary
 
@@ -138,7 +138,7 @@ for axes, scores, name in zip(both, (added, turned), ("sinusoids added", "turned
     for t, style in zip((20, 40, 59), ("k-", "r--", "b:")):
         axes.plot(t - at[:t + 1], scores[t, :t + 1], style, label=f"query at {t}")
     axes.set(title=name, xlabel="distance from query to key", ylabel="score")
-both[0].legend()
+    axes.legend(fontsize=9)
 
 # %% [markdown]
 # With `-positions` every turn is undone, and undoing a turn is what the transpose does. On the right, the three curves are one,
@@ -203,6 +203,10 @@ for name, columns in ("as they are", np.arange(d)), ("moved", np.r_[0:d:2, 1:d:2
 # **Without overflow:** $e^{-a}$ is infinite for $a = -1000$, which still gives $s = 0$, while $e^a / (1 + e^a)$ is NaN for
 # $a = 1000$. With $s = \frac12 + \frac12 \tanh(a / 2)$, nothing overflows.
 
+# %% [markdown]
+# **Prove it.** Backward multiplies $dh$ by your slopes. The picture has $u = 1$, and so it shows silu itself and its slope.
+
+
 # %%
 def forward(a, u):
     h, *slopes = swiglu(a, u)
@@ -217,7 +221,7 @@ for axes, silu, relu, name in zip(both, (h, slope), (np.maximum(a, 0), np.where(
     axes.plot(a, silu, "tab:purple" if name != "gate" else "k", label="silu")
     axes.plot(a, relu, "0.6", linestyle="--", label="ReLU")
     axes.set(xlabel="a", ylabel=name)
-both[0].legend()
+    axes.legend(loc="upper left")
 
 # %% [markdown]
 # A gated network has three matrices, where the paper's has two. **Predict:** for $d_{model} = 576$, the paper would choose
@@ -248,6 +252,9 @@ print(f"2 x 576 x 2304 = {2 * 576 * 2304:,} = 3 x 576 x {2 * 576 * 2304 // (3 * 
 # **Backward: what is used several times gets the sum of its gradients.** A key is used by the $R$ heads of its group, so
 # $dk_g = \sum_r dk_{gr}$, and the same holds for the values.
 
+# %% [markdown]
+# **Prove it**, with the library's backward, which adds up what a shared key gets from each of its heads:
+
 # %%
 with today.running({"grouped_attention": grouped_attention}):
     prove("grouped attention", grouped_attention_forward, grouped_attention_backward, rng.standard_normal((2, 6, 3, 4)),
@@ -256,13 +263,13 @@ with today.running({"grouped_attention": grouped_attention}):
 # %%
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3), layout="constrained")
 today.show_cache(left, (9, 3))
-print(*(f"{G} heads: {today.PARAMETERS / (2 * 30 * G * 64):,.0f} positions" for G in (9, 3)), sep="\n")
 query, names = np.zeros((1, 9, 1, 2)), np.arange(3.0).reshape(1, 3, 1, 1)    # the value of group g is g
 y, _p = grouped_attention(query, np.zeros((1, 3, 1, 2)), names, np.ones((1, 1, 1), bool))
 right.plot(y[0, :, 0, 0], "o", color="tab:green", label="yours")
 right.plot(np.arange(9) % 3, "x", color="tab:red", label="in the order of np.tile")
-right.set(xlabel="head of queries", ylabel="group whose value it gets", xticks=range(9), yticks=range(3))
-right.legend()
+right.set(xlabel="head of queries", ylabel="group whose value it gets", xticks=range(9), yticks=range(3), ylim=(-0.3, 3.5))
+right.legend(loc="upper left")
+print(*(f"{G} heads: {today.PARAMETERS / (2 * 30 * G * 64):,.0f} positions" for G in (9, 3)), sep="\n")
 
 # %% [markdown]
 # With 9 heads of keys, the cache would outgrow the weights before it reaches half of the model's window of 8,192 positions. With 3,
