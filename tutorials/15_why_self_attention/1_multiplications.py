@@ -1,9 +1,10 @@
 """Count the multiplications of five layers
 
-One sequence of `n` vectors of width `d` goes through a layer, and every vector that comes out has width `d`, too. How many
-multiplications of two numbers are in the matrix products? Count exactly, for several sizes at once. Biases, the scale, softmax and
-activations do not count. A convolution's kernel has `k` positions, and at the ends of the sequence it meets zeros, with which it
-multiplies all the same. A restricted query meets `r` keys, all of which exist.
+A sequence of `n` vectors of width `d` goes through a layer, and every vector that comes out has width `d`, too. How many
+multiplications of two numbers do the layer's matrix products take? Count exactly, for several sizes at once, and leave out
+biases, the scale, softmax and activations. A convolution's kernel covers `k` positions. Beyond the ends of the sequence it
+meets zeros, and the products with these zeros count as well. In restricted attention, each query meets `r` keys, all of which
+exist.
 """
 
 import numpy as np
@@ -13,7 +14,7 @@ from minitransformer.learn import also_right, edge, invariant, mistake
 
 # %% reference
 def multiplications(n, d, k, r):
-    """Each (C,), whole numbers for C sizes. Returns five counts, each (C,):
+    """Each argument is (C,), whole numbers for C sizes. Returns five counts, each (C,):
 
     attention: self-attention with its four linear layers; recurrent: one linear layer for the input and one for the state;
     convolution: every output sees k positions; separable: one number for each of k positions in each dimension alone, then one
@@ -46,7 +47,7 @@ def one(rng):
     return np.array([1]), np.array([5]), np.array([3]), np.array([1])
 
 
-@invariant("apart from four linear layers, the two kinds of attention cost n to r: cross-multiplied, the difference must be 0")
+@invariant("without their linear layers, the two kinds of attention cost n to r, so the cross-multiplied difference must be 0")
 def per_key(answer, n, d, k, r):
     attention, recurrent, *_others, restricted = answer
     return (attention - 2 * recurrent) * r - (restricted - 2 * recurrent) * n
@@ -54,8 +55,8 @@ def per_key(answer, n, d, k, r):
 
 # %% hints
 hints = (
-    "How many products are in one score, and how many scores are there? Which other step of attention takes as many?",
-    "Query, key, value and output are linear layers, n d^2 each. Scores and weighted sums: one product per pair and dimension.",
+    "How many products are in one score, and how many scores are there? Which other step of attention takes as many products?",
+    "Query, key, value and output take n d^2 each. Scores and weighted sums each take one product per pair and dimension.",
     "attention = 4 * linear + ___",
 )
 
@@ -71,13 +72,13 @@ def replaced(place, count):
     return made
 
 
-@mistake("self-attention is counted without its linear layers, as in the paper's table: query, key, value and output cost most "
+@mistake("self-attention is counted without its linear layers, as in the paper's table: add the four, which cost most "
          "while n is below 2 d", hint=2)
 def without_projections(n, d, k, r):
     return replaced(0, lambda n, d, k, r: 2 * n * n * d)(n, d, k, r)
 
 
-@mistake("self-attention has four linear layers: the one for the output is missing", hint=2)
+@mistake("self-attention is counted with three linear layers: the one for the output is missing", hint=2)
 def three_projections(n, d, k, r):
     return replaced(0, lambda n, d, k, r: 3 * n * d * d + 2 * n * n * d)(n, d, k, r)
 
@@ -87,12 +88,12 @@ def scores_alone(n, d, k, r):
     return replaced(0, lambda n, d, k, r: 4 * n * d * d + n * n * d)(n, d, k, r)
 
 
-@mistake("each score is counted as one product: a dot product of d numbers has d of them", hint=1)
+@mistake("each score is counted as one product: a dot product of d numbers takes d of them", hint=1)
 def one_product_per_score(n, d, k, r):
     return replaced(0, lambda n, d, k, r: 4 * n * d * d + 2 * n * n)(n, d, k, r)
 
 
-@mistake("the recurrent layer is counted with one linear layer: the state has one, too", hint=2)
+@mistake("the recurrent layer is counted with one linear layer: the input has one and the state has another", hint=2)
 def without_the_state(n, d, k, r):
     return replaced(1, lambda n, d, k, r: n * d * d)(n, d, k, r)
 
@@ -102,58 +103,60 @@ def lstm(n, d, k, r):
     return replaced(1, lambda n, d, k, r: 8 * n * d * d)(n, d, k, r)
 
 
-@mistake("the recurrent layer is counted for one position: each of n positions is multiplied", hint=2)
+@mistake("the recurrent layer is counted for one position: each of n positions takes as many multiplications", hint=2)
 def one_position(n, d, k, r):
     return replaced(1, lambda n, d, k, r: 2 * d * d)(n, d, k, r)
 
 
-@mistake("each dimension is convolved alone: in a full one, every output meets all d numbers at each of k positions", hint=2)
+@mistake("the convolution treats each dimension alone: in a full one, every output meets all d numbers at each of k "
+         "positions", hint=2)
 def depthwise(n, d, k, r):
     return replaced(2, lambda n, d, k, r: k * n * d)(n, d, k, r)
 
 
-@mistake("the convolution's products with the zeros beyond the ends are left out: they are multiplied like all others", hint=2)
+@mistake("the convolution's products with the zeros beyond the ends are left out: count them like all others", hint=2)
 def inside_alone(n, d, k, r):
     return replaced(2, lambda n, d, k, r: (k * n - k // 2 * (k // 2 + 1)) * d * d)(n, d, k, r)
 
 
-@mistake("the two halves of the separable convolution are multiplied: one follows the other, so their counts add", hint=2)
+@mistake("the counts of the separable convolution's two halves are multiplied: one half follows the other, so add them", hint=2)
 def halves_multiplied(n, d, k, r):
     return replaced(3, lambda n, d, k, r: k * n * d * d * d)(n, d, k, r)
 
 
-@mistake("the separable convolution's linear layer is missing: it mixes the dimensions", hint=2)
+@mistake("the separable convolution's linear layer is missing: add it, because it mixes the dimensions", hint=2)
 def without_pointwise(n, d, k, r):
     return replaced(3, lambda n, d, k, r: k * n * d)(n, d, k, r)
 
 
-@mistake("the first half of the separable convolution is counted as a full one: it has one number per dimension, not d", hint=2)
+@mistake("the separable convolution's first half is counted as a full one: it has one number per position and dimension, "
+         "not d", hint=2)
 def not_separated(n, d, k, r):
     return replaced(3, lambda n, d, k, r: (k + 1) * n * d * d)(n, d, k, r)
 
 
-@mistake("the restricted layer's scores have r^2 pairs: each of n queries meets r keys", hint=1)
+@mistake("the restricted layer is counted with r^2 pairs: each of n queries meets r keys, so there are n r", hint=1)
 def r_by_r(n, d, k, r):
     return replaced(4, lambda n, d, k, r: 4 * n * d * d + 2 * r * r * d)(n, d, k, r)
 
 
-@mistake("the restricted layer is counted without its linear layers: it has the four of self-attention", hint=2)
+@mistake("the restricted layer is counted without its linear layers: it has the same four as self-attention", hint=2)
 def restricted_without_projections(n, d, k, r):
     return replaced(4, lambda n, d, k, r: 2 * n * r * d)(n, d, k, r)
 
 
-@mistake("the restricted layer's queries meet r keys on each side: here r counts all keys that a query meets", hint=1)
+@mistake("the restricted layer is counted with r keys on each side: r is the number of all keys that a query meets", hint=1)
 def on_each_side(n, d, k, r):
     return replaced(4, lambda n, d, k, r: 4 * n * d * d + 2 * n * (2 * r + 1) * d)(n, d, k, r)
 
 
-@mistake("both kinds of attention are counted with three linear layers: query, key, value and output are four", hint=2)
+@mistake("both kinds of attention are counted with three linear layers: query, key, value and output make four", hint=2)
 def three_in_both(n, d, k, r):
     linear = n * d * d
     return 3 * linear + 2 * n * n * d, 2 * linear, k * linear, k * n * d + linear, 3 * linear + 2 * n * r * d
 
 
-@mistake("both kinds of attention are counted without their four linear layers, as in the paper's table", hint=2)
+@mistake("both kinds of attention are counted without their linear layers, as in the paper's table: add four to each", hint=2)
 def projections_in_neither(n, d, k, r):
     linear = n * d * d
     return 2 * n * n * d, 2 * linear, k * linear, k * n * d + linear, 2 * n * r * d

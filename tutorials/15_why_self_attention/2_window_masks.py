@@ -1,8 +1,9 @@
 """The masks of two layers with a window
 
-Which positions does each position see in one layer? Return two masks of shape (T, T), with a row for each position that looks, and
-True where it sees. *Restricted* attention sees its own position and `radius` positions to each side. A *dilated causal convolution*
-has a kernel of `k` positions, the last of which is its own. The others lie before it, each `dilation` positions before the next.
+Which positions does each position see in one layer? Return two masks of shape (T, T), with a row for each position that looks
+and True wherever it sees. In *restricted* attention, a position sees itself and `radius` positions to each side. A *dilated
+causal convolution* has a kernel of `k` positions, and the last of them is the position itself. The others come before it, each
+`dilation` positions before the next.
 """
 
 import numpy as np
@@ -12,8 +13,8 @@ from minitransformer.learn import also_right, edge, invariant, mistake
 
 # %% reference
 def window_masks(T, radius, k, dilation):
-    """Whole numbers; radius is at least 0, k and dilation at least 1. Returns restricted and dilated, each (T, T) bool."""
-    # your code: how far before the position that looks is the other one?
+    """All are whole numbers: radius is at least 0, k and dilation at least 1. Returns restricted and dilated, each (T, T) bool."""
+    # your code: how far before the position that looks does the other one lie?
     before = np.arange(T)[:, None] - np.arange(T)
     restricted = np.abs(before) <= radius
     in_reach = (before >= 0) & (before < k * dilation)
@@ -42,7 +43,7 @@ def wide(rng, T):
     return T, T + 3, 4, T
 
 
-@edge("radius 0 and k = 1: each position sees itself alone")
+@edge("radius 0 and k = 1: each position sees only itself")
 def alone(rng, T):
     return T, 0, 1, 2
 
@@ -59,8 +60,8 @@ def symmetric(answer, T, radius, k, dilation):
 
 # %% hints
 hints = (
-    "Position 5 looks, with k = 3 and dilation 2: which three positions does it see? By how much does each lie before position 5?",
-    "Row minus column says how far before. Restricted: at most radius, either way. Dilated: 0, dilation, ... (k - 1) dilation.",
+    "With k = 3 and dilation 2, which three positions does position 5 see? How far before position 5 does each of them lie?",
+    "Row minus column is the distance back. Restricted: at most radius, either way. Dilated: 0, dilation, ..., (k - 1) dilation.",
     "dilated = in_reach & (___ == 0)",
 )
 
@@ -78,39 +79,39 @@ def right_dilated(T, k, dilation):
     return np.isin(before_of(T), dilation * np.arange(k))
 
 
-@mistake("restricted attention looks back only: it sees radius positions to each side", hint=2)
+@mistake("restricted attention looks only back: it has to see radius positions to each side", hint=2)
 def back_only(T, radius, k, dilation):
     before = before_of(T)
     return (before >= 0) & (before <= radius), right_dilated(T, k, dilation)
 
 
-@mistake("the restricted window is one too narrow: a distance of exactly radius is inside", hint=2)
+@mistake("the restricted window is one position too narrow on each side: a distance of exactly radius is inside", hint=2)
 def strictly(T, radius, k, dilation):
     return np.abs(before_of(T)) < max(radius, 1), right_dilated(T, k, dilation)
 
 
-@mistake("the restricted window has radius positions in all: it has radius on each side, and its own", hint=2)
+@mistake("the restricted window has radius positions in all: it needs radius on each side, plus its own", hint=2)
 def radius_in_all(T, radius, k, dilation):
     return np.abs(before_of(T)) <= radius // 2, right_dilated(T, k, dilation)
 
 
-@mistake("the restricted mask is the wrong way round: True is where it may look", hint=1)
+@mistake("the restricted mask is the wrong way round: True marks where a position may look", hint=1)
 def inverted(T, radius, k, dilation):
     return ~right_restricted(T, radius), right_dilated(T, k, dilation)
 
 
-@mistake("the dilated window has no gaps: between two of its positions lie dilation - 1 that it does not see", hint=1)
+@mistake("the dilated window has no gaps: it has to skip dilation - 1 positions between each that it sees and the next", hint=1)
 def without_gaps(T, radius, k, dilation):
     before = before_of(T)
     return right_restricted(T, radius), (before >= 0) & (before <= (k - 1) * dilation)
 
 
-@mistake("the dilated convolution looks ahead: it is causal, so rows see columns before them. Is it column minus row?", hint=2)
+@mistake("the dilated convolution looks ahead: it is causal, so the distance is row minus column, not column minus row", hint=2)
 def looks_ahead(T, radius, k, dilation):
     return right_restricted(T, radius), right_dilated(T, k, dilation).T
 
 
-@mistake("the dilated convolution sees k + 1 positions: its own is one of the k", hint=1)
+@mistake("the dilated convolution sees k + 1 positions: it has to see k, and its own is one of them", hint=1)
 def one_too_many(T, radius, k, dilation):
     return right_restricted(T, radius), right_dilated(T, k + 1, dilation)
 
@@ -120,17 +121,18 @@ def not_itself(T, radius, k, dilation):
     return right_restricted(T, radius), np.isin(before_of(T), dilation * np.arange(1, k + 1))
 
 
-@mistake("the dilation is missing: these are k neighbouring positions", hint=2)
+@mistake("the dilation is missing: the k positions have to lie dilation apart, not side by side", hint=2)
 def not_dilated(T, radius, k, dilation):
     return right_restricted(T, radius), right_dilated(T, k, 1)
 
 
-@mistake("dilation is the number of positions left out: they lie dilation apart, so dilation - 1 are left out", hint=1)
+@mistake("dilation is taken as the number of positions left out: positions lie dilation apart, so dilation - 1 are left "
+         "out", hint=1)
 def gaps_of_dilation(T, radius, k, dilation):
     return right_restricted(T, radius), right_dilated(T, k, dilation + 1)
 
 
-@mistake("the dilated window is centred: it is causal, so all of it lies before its own position", hint=2)
+@mistake("the dilated window is centred: it is causal, so it has to end at its own position", hint=2)
 def centred(T, radius, k, dilation):
     return right_restricted(T, radius), np.isin(before_of(T), dilation * (np.arange(k) - k // 2))
 

@@ -1,8 +1,8 @@
 """How many layers until the ends meet
 
-In a stack of causal convolutions with a kernel of `k` positions, how many layers does it take until the last of `n` positions
-depends on the first? Count for two stacks. In a *plain* stack every layer sees `k` neighbouring positions. In a *dilated* stack
-the positions that layer 1, 2, 3, ... sees are 1, k, k^2, ... apart.
+In a stack of causal convolutions with a kernel of `k` positions, how many layers does it take before the last of `n` positions
+depends on the first? Count the layers of two stacks. In a *plain* stack, every layer sees `k` neighbouring positions. In a
+*dilated* stack, the positions that layers 1, 2, 3, ... see are 1, k, k^2, ... apart.
 """
 
 import math
@@ -12,7 +12,7 @@ from minitransformer.learn import also_right, edge, invariant, mistake
 
 # %% reference
 def layers_needed(n, k):
-    """Whole numbers, n at least 1 and k at least 2. Returns plain and dilated, two whole numbers."""
+    """Both are whole numbers, n at least 1 and k at least 2. Returns plain and dilated, also whole numbers."""
     # your code: how many positions do L layers see? A loop is fine, too
     steps = n - 1
     plain = -(-steps // (k - 1))
@@ -31,7 +31,7 @@ def case(rng, N):
     return int(rng.integers(40, 2000)), int(rng.integers(3, 8))
 
 
-@edge("n = 3^5, of which a computer says that its logarithm is 5 log 3 only nearly")
+@edge("n = 3^5, whose logarithm to base 3 comes out as not quite 5 on a computer")
 def power_of_three(rng):
     return 243, 3
 
@@ -46,22 +46,22 @@ def one_more(rng):
     return 126, 5
 
 
-@edge("one position: it is there already")
+@edge("one position, which sees itself without any layer")
 def already(rng):
     return 1, 4
 
 
-@edge("k = 2, whose layers see twice as far each time")
+@edge("k = 2, where each dilated layer sees twice as far as the one before")
 def doubled(rng):
     return 1000, 2
 
 
-@edge("a thousand positions more: how many layers more?")
+@edge("a long sequence: 3,000 positions")
 def longer(rng):
     return 3000, 3
 
 
-@invariant("with n - 1 steps of one layer you are there: plain is at most n - 1; the excess must be 0")
+@invariant("n - 1 layers that each look one position back are enough, so plain is at most n - 1: the excess must be 0")
 def at_most(answer, n, k):
     return max(0, float(answer[0]) - (n - 1))
 
@@ -75,7 +75,7 @@ def no_fewer(answer, n, k):
 # %% hints
 hints = (
     "With k = 3, one layer sees 3 positions. How many do two plain layers see, and how many if the second one is dilated?",
-    "A plain layer adds k - 1 positions to those that are seen. A dilated layer multiplies them by k. Begin with 1, and round up.",
+    "A plain layer adds k - 1 to the positions seen, and a dilated layer multiplies their number by k. Begin with 1 and round up.",
     "plain = -(-steps // (___))",
 )
 
@@ -92,43 +92,45 @@ def dilated_of(n, k):
     return layers
 
 
-@mistake("plain is n / k, as in the paper's O(n / k): a layer adds k - 1 positions, for one of its k was seen before", hint=1)
+@mistake("plain is n / k, as in the paper's O(n / k): a layer adds only k - 1 positions, because one of its k was already "
+         "seen", hint=1)
 def n_over_k(n, k):
     return -(-n // k), dilated_of(n, k)
 
 
-@mistake("plain is rounded down: a part of a layer is a layer", hint=2)
+@mistake("plain is rounded down: a fraction of a layer takes a whole one, so round up", hint=2)
 def rounded_down(n, k):
     return (n - 1) // (k - 1), dilated_of(n, k)
 
 
-@mistake("plain is n - 1: that is a recurrent layer, one position at a time; a window of k adds k - 1", hint=1)
+@mistake("plain is n - 1, one position at a time as in a recurrent layer: a window of k positions adds k - 1", hint=1)
 def one_at_a_time(n, k):
     return n - 1, dilated_of(n, k)
 
 
-@mistake("plain has to bridge n - 1 steps, not n: the last position sees itself with no layer at all", hint=1)
+@mistake("plain bridges n steps: n - 1 are enough, because the last position sees itself with no layer at all", hint=1)
 def all_positions(n, k):
     return -(-n // (k - 1)), dilated_of(n, k)
 
 
-@mistake("plain is counted for windows with their position in the middle, which see half as far back: these are causal", hint=2)
+@mistake("plain is counted for centred windows, which see half as far back: these are causal and end at their own position", hint=2)
 def centred(n, k):
     return -(-2 * (n - 1) // (k - 1)), dilated_of(n, k)
 
 
-@mistake("dilated is a logarithm of floats, rounded up: log(125) / log(5) is a little above 3, so multiply whole numbers", hint=2)
+@mistake("dilated rounds up a logarithm of floats: log(125) / log(5) is a little above 3, so multiply whole numbers "
+         "instead", hint=2)
 def logarithm_of_floats(n, k):
     return plain_of(n, k), math.ceil(math.log(n) / math.log(k))
 
 
-@mistake("dilated is rounded down: k^L has to reach n", hint=2)
+@mistake("dilated is rounded down: k^L has to reach n, so round up", hint=2)
 def logarithm_down(n, k):
     layers = dilated_of(n, k)
     return plain_of(n, k), layers if k ** layers == n else max(layers - 1, 0)
 
 
-@mistake("the distances double from layer to layer: here they grow k times", hint=2)
+@mistake("the distances double from layer to layer: here they grow by a factor of k", hint=2)
 def doubles(n, k):
     layers, seen = 0, 1
     while seen < n:
@@ -137,7 +139,7 @@ def doubles(n, k):
     return plain_of(n, k), layers
 
 
-@mistake("the distances are 1, 2, 3, ...: they are 1, k, k^2, ...", hint=2)
+@mistake("the distances grow as 1, 2, 3, ...: they have to grow as 1, k, k^2, ...", hint=2)
 def distances_add(n, k):
     layers, seen = 0, 1
     while seen < n:
@@ -146,17 +148,19 @@ def distances_add(n, k):
     return plain_of(n, k), layers
 
 
-@mistake("dilated is how many positions are seen, which grow exponentially: the layers grow like the logarithm", hint=1)
+@mistake("dilated is the number of positions seen, which grows exponentially: the number of layers grows like the "
+         "logarithm", hint=1)
 def positions_seen(n, k):
     return plain_of(n, k), k ** dilated_of(n, k)
 
 
-@mistake("dilated is one layer too many", hint=2)
+@mistake("dilated is one layer too many: stop as soon as k^L reaches n", hint=2)
 def one_too_many(n, k):
     return plain_of(n, k), dilated_of(n, k) + 1
 
 
-@mistake("the dilated stack needs n / k layers too: each of its layers multiplies what is seen by k", hint=1)
+@mistake("dilated has as many layers as plain: each dilated layer multiplies the number of positions seen by k, so fewer "
+         "do", hint=1)
 def same_for_both(n, k):
     return plain_of(n, k), plain_of(n, k)
 

@@ -1,8 +1,8 @@
 """How far from the base, and how sure
 
-A base model was trained with several seeds, and so was each of `R` variations of it. Every run has a score. How far does the mean
-of each variation lie from the mean of the base, and what is the *standard error* of such a difference? Assume that seeds scatter
-alike in every row, so that all rows together tell how much.
+A base model was trained with several seeds, and so was each of `R` variations of it. Every run got a score. How far does the
+mean of each variation lie from the mean of the base, and what is the *standard error* of such a difference? Assume that scores
+scatter equally in every row, so that all rows together show how much.
 """
 
 import numpy as np
@@ -41,7 +41,7 @@ def smallest(rng):
     return rng.standard_normal(2), rng.standard_normal((1, 2))
 
 
-@invariant("the mean of the differences is the mean of all variations minus that of the base: what is left must be 0")
+@invariant("the mean of the differences is the mean of all variations minus that of the base, so the rest must be 0")
 def mean_of_all(answer, base, rows):
     return answer[0].mean() - (rows.mean() - base.mean())
 
@@ -49,7 +49,7 @@ def mean_of_all(answer, base, rows):
 # %% hints
 hints = (
     "If every variation is 5 points better than the base and no two seeds differ, how large is the error?",
-    "Squares around each row's own mean, over the scores less one for each row. A mean of S scores has 1/S of that variance.",
+    "Divide all squares around the rows' means by the scores less one per row. A mean of S scores has 1/S of that variance.",
     "error = np.sqrt(variance * (1 / base.size + ___))",
 )
 
@@ -62,94 +62,97 @@ def parts(base, rows):
     return mean - base.mean(), squares, base.size + rows.size - 1 - len(rows), 1 / base.size + 1 / rows.shape[1]
 
 
-@mistake("the squares are divided by the number of scores, as np.std does: the mean was taken from the same scores, so each row "
-         "counts one fewer", hint=2)
+@mistake("the squares are divided by the number of scores, as np.std does: the means come from the same scores, so "
+         "subtract one for each row", hint=2)
 def number_of_scores(base, rows):
     difference, squares, _free, means = parts(base, rows)
     return difference, np.sqrt(squares / (base.size + rows.size) * means)
 
 
-@mistake("one is subtracted from the number of scores for all rows together: each row has a mean of its own", hint=2)
+@mistake("one is subtracted from the number of scores for all rows together: each row has its own mean, so subtract one "
+         "for each", hint=2)
 def one_for_all(base, rows):
     difference, squares, _free, means = parts(base, rows)
     return difference, np.sqrt(squares / (base.size + rows.size - 1) * means)
 
 
-@mistake("the squares are around the mean of all variations: a real difference between rows would count as noise", hint=1)
+@mistake("the squares are around the mean of all variations, so real differences count as noise: use each row's own mean", hint=1)
 def around_one_mean(base, rows):
     difference, _squares, free, means = parts(base, rows)
     squares = ((base - base.mean()) ** 2).sum() + ((rows - rows.mean()) ** 2).sum()
     return difference, np.sqrt(squares / free * means)
 
 
-@mistake("this is the standard deviation of one score: a mean of several scores scatters less", hint=2)
+@mistake("error is the standard deviation of one score: a mean scatters less, so divide the variance by its number of "
+         "scores", hint=2)
 def of_one_score(base, rows):
     difference, squares, free, _means = parts(base, rows)
     return difference, np.sqrt(squares / free)
 
 
-@mistake("this is the error of a variation's mean: the mean of the base has one too, and their variances add", hint=2)
+@mistake("error is that of a variation's mean alone: the base's mean has one, too, and their variances add", hint=2)
 def of_one_mean(base, rows):
     difference, squares, free, _means = parts(base, rows)
     return difference, np.sqrt(squares / free / rows.shape[1])
 
 
-@mistake("this is the error of the base's mean: that of a variation has one too, and their variances add", hint=2)
+@mistake("error is that of the base's mean alone: a variation's mean has one, too, and their variances add", hint=2)
 def of_the_base(base, rows):
     difference, squares, free, _means = parts(base, rows)
     return difference, np.sqrt(squares / free / base.size)
 
 
-@mistake("the errors of the two means are added: add their variances, and take the root afterwards", hint=2)
+@mistake("the errors of the two means are added: add their variances and take the root afterwards", hint=2)
 def errors_added(base, rows):
     difference, squares, free, _means = parts(base, rows)
     return difference, np.sqrt(squares / free) * (base.size ** -0.5 + rows.shape[1] ** -0.5)
 
 
-@mistake("the variances of the two means are subtracted: each mean adds noise of its own", hint=2)
+@mistake("the variances of the two means are subtracted: each mean adds noise of its own, so add them", hint=2)
 def variances_subtracted(base, rows):
     difference, squares, free, _means = parts(base, rows)
     return difference, np.sqrt(squares / free * abs(1 / base.size - 1 / rows.shape[1]))
 
 
-@mistake("this is the variance of a difference: its root is the error", hint=2)
+@mistake("error is the variance of a difference: take its square root", hint=2)
 def without_root(base, rows):
     difference, squares, free, means = parts(base, rows)
     return difference, squares / free * means
 
 
-@mistake("the spread is that of the base alone: the seeds of all rows tell how much a score scatters", hint=2)
+@mistake("the spread comes from the base alone: take it from the scores of all rows", hint=2)
 def base_alone(base, rows):
     difference, _squares, _free, means = parts(base, rows)
     return difference, np.sqrt(base.var(ddof=1) * means)
 
 
-@mistake("the rows' standard deviations are averaged: average variances, each row with as many as it has scores less one", hint=2)
+@mistake("the rows' standard deviations are averaged: average their variances, each weighted by its number of scores less "
+         "one", hint=2)
 def mean_of_deviations(base, rows):
     difference, _squares, _free, means = parts(base, rows)
     return difference, np.mean([base.std(ddof=1), *rows.std(axis=1, ddof=1)]) * np.sqrt(means)
 
 
-@mistake("the variances of all rows count alike: weigh each by the number of its scores less one", hint=2)
+@mistake("the variances of all rows count equally: weight each by its number of scores less one", hint=2)
 def mean_of_variances(base, rows):
     difference, _squares, _free, means = parts(base, rows)
     return difference, np.sqrt(np.mean([base.var(ddof=1), *rows.var(axis=1, ddof=1)]) * means)
 
 
-@mistake("np.var divides by the number of scores, and the variances of all rows count alike: divide the sum of all squares by the "
-         "number of all scores, less one for each row", hint=2)
+@mistake("np.var divides by the number of scores, and the variances of all rows count equally: divide the sum of all "
+         "squares by the number of scores less one per row", hint=2)
 def mean_of_np_var(base, rows):
     difference, _squares, _free, means = parts(base, rows)
     return difference, np.sqrt(np.mean([base.var(), *rows.var(axis=1)]) * means)
 
 
-@mistake("the difference is the base minus the variation: a variation that is better has to get a positive one", hint=1)
+@mistake("the difference is the base minus the variation: a better variation has to get a positive one", hint=1)
 def reversed_sign(base, rows):
     difference, squares, free, means = parts(base, rows)
     return -difference, np.sqrt(squares / free * means)
 
 
-@mistake("the best seed of each variation is compared with the base's mean: take its mean", hint=1)
+@mistake("the best seed of each variation is compared with the base's mean: compare the variation's mean", hint=1)
 def best_seed(base, rows):
     _difference, squares, free, means = parts(base, rows)
     return rows.max(axis=1) - base.mean(), np.sqrt(squares / free * means)

@@ -1,9 +1,9 @@
 """Who is right? When a change is better
 
 A script trains the base and a change with five seeds each and prints "better" if the change has the higher mean. A pull request
-prints it only if the change is 2.3 standard errors ahead. A reviewer rejects it: "two of our best results would vanish". Write a
-test that decides. A right rule says "better" in at most one of ten comparisons if the change does nothing. It says so in at least
-nine of ten if the change is worth five standard deviations. How sure it wants to be beyond that is up to its author.
+prints it only if the change is 2.3 standard errors ahead. A reviewer rejects the request because "two of our best results would
+vanish". Write a test that decides. A right rule says "better" in at most one comparison in ten if the change does nothing, and
+in at least nine in ten if the change is worth five standard deviations. How much more certainty it demands is up to its author.
 """
 
 import numpy as np
@@ -67,12 +67,12 @@ def half_a_deviation(base, change):
     return change.mean(axis=1) - base.mean(axis=1) > 0.5 * base.std(axis=1)
 
 
-@version("one that never says better", right=False)
+@version("a rule that never says better", right=False)
 def never(base, change):
     return np.zeros(len(base), bool)
 
 
-@version("the base is better: the pull request with the two swapped", right=False)
+@version("the pull request with base and change swapped", right=False)
 def swapped(base, change):
     variance = (base.var(axis=1, ddof=1) + change.var(axis=1, ddof=1)) / 2
     return base.mean(axis=1) - change.mean(axis=1) > 2.3 * np.sqrt(variance * 2 / 5)
@@ -81,7 +81,7 @@ def swapped(base, change):
 # %% hints
 hints = (
     "If base and change are drawn from the same distribution, how often does each version say better? And if the change adds 5?",
-    "Draw both from a standard normal, thousands of times: every better is a false alarm. Add 5 to the change: now it is due.",
+    "Draw both from a standard normal, thousands of times: every better is a false alarm. With 5 added to the change, it is right.",
     "found = better(base, ___).mean()",
 )
 
@@ -97,35 +97,39 @@ def always_true(better):
     return True
 
 
-@mistake("your test fails for every version: a right one has a few false alarms, and need not find a change that is small", hint=1)
+@mistake("your test fails every version: a right rule may raise a few false alarms and need not notice a small change", hint=1)
 def no_alarm_and_small_help(better):
     base, change = drawn()
     return not better(base, change).any() and better(base, change + 1).all()
 
 
-@mistake("your test looks at changes that do nothing, and only at them: a rule that never says better passes it", hint=1)
+@mistake("your test looks only at changes that do nothing, and a rule that never says better passes it: add changes that "
+         "help", hint=1)
 def noise_alone(better):
     return better(*drawn()).mean() <= 0.1
 
 
-@mistake("your test looks only at changes that help: a rule that calls noise better passes it", hint=1)
+@mistake("your test looks only at changes that help, and a rule that calls noise better passes it: add changes that do "
+         "nothing", hint=1)
 def help_alone(better):
     base, change = drawn()
     return better(base, change + 5).mean() >= 0.9
 
 
-@mistake("your test is the wrong way round: it passes rules that call noise better or never say it, and fails the others", hint=1)
+@mistake("your test is the wrong way round: it has to fail the rules that call noise better or never say better, and pass "
+         "the others", hint=1)
 def wrong_way_round(better):
     base, change = drawn()
     return not (better(base, change).mean() <= 0.1 and better(base, change + 5).mean() >= 0.9)
 
 
-@mistake("your test takes the wrong side: it passes the script as it was, and fails the pull request", hint=1)
+@mistake("your test takes the wrong side: it has to fail the script as it was and pass the pull request", hint=1)
 def wrong_side(better):
     return 0.4 < better(*drawn()).mean() < 0.6
 
 
-@mistake("your test compares with the numbers of the pull request alone: other right rules decide a few cases differently", hint=1)
+@mistake("your test demands the pull request's decisions: other right rules decide a few cases differently, so compare how "
+         "often", hint=1)
 def numbers_of_the_pull_request(better):
     base, change = drawn()
     return (better(base, change) == standard_errors(base, change)).all()

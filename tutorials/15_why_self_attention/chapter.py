@@ -22,13 +22,13 @@ from minitransformer.learn import lab, yours
 lab.you_are_here("attention", "heads", "masks")
 
 # %% [markdown]
-# Section 4 of the paper says that self-attention is faster than a recurrent layer as long as the length $n$ is below the
-# width $d$. We measured both layers at $d = 64$ (`docs/why_self_attention.md`). Self-attention was faster up to a length of
-# about 1,300, which is twenty times $d$, although it makes more multiplications at *every* length. Which is wrong, the paper,
+# Section 4 of the paper says that self-attention is faster than a recurrent layer as long as the length $n$ is below the width
+# $d$. We measured both layers at $d = 64$ (`docs/why_self_attention.md`). Self-attention was faster up to a length of about
+# 1,300, which is twenty times $d$, although it performs more multiplications at *every* length. Which one is wrong: the paper,
 # the clock or the count?
 #
-# The paper defends its design with two tables. Table 1 compares layers on paper, and Table 3 compares trained models. In
-# this chapter you check the first by counting, and you learn what the second allows anyone to claim.
+# The paper defends its design with two tables. Table 1 compares layers on paper, and Table 3 compares trained models. In this
+# chapter you check the first by counting, and you learn which claims the second can support.
 
 # %%
 import matplotlib.pyplot as plt
@@ -44,8 +44,8 @@ rng = np.random.default_rng(0)
 # %% [markdown]
 # ## Three positions by hand
 #
-# This is Table 1, with the separable convolution that the text of section 4 adds. A kernel has $k$ positions, and a
-# restricted query meets $r$ keys.
+# This is Table 1, plus the separable convolution from the text of section 4. A kernel covers $k$ positions, and each query of
+# restricted attention meets $r$ keys.
 #
 # | layer | multiplications | sequential steps | longest path |
 # |---|---|---|---|
@@ -55,15 +55,16 @@ rng = np.random.default_rng(0)
 # | separable | $O(k n d + n d^2)$ | $O(1)$ | $O(\log_k n)$ |
 # | self-attention, restricted | $O(r n d)$ | $O(1)$ | $O(n / r)$ |
 #
-# An $O$ hides constant factors and drops smaller terms, so it cannot tell which layer is faster at one given size.
+# Big-O notation hides constant factors and drops smaller terms, so it cannot say which layer is faster at a given size.
 #
-# **By hand.** Take $n = 3$ vectors of width $d = 2$. A linear layer from 2 to 2 numbers makes 4 products for each vector,
-# or 12 in all. The score of one query and one key is a sum of 2 products, and there are 9 pairs, so all scores take 18.
+# **By hand.** Take $n = 3$ vectors of width $d = 2$. A linear layer from 2 to 2 numbers computes 4 products for each vector, or
+# 12 in all. The score of one query and one key is a sum of 2 products, and there are 9 pairs, so the scores take 18 products
+# together.
 
 # %% [exercise] multiplications
 
 # %% [derivation]
-# **The rule: a matrix product $(a, b) \times (b, c)$ makes $a\, b\, c$ multiplications**, because each of its $a\, c$ numbers
+# **The rule: a matrix product $(a, b) \times (b, c)$ takes $a\, b\, c$ multiplications**, because each of its $a\, c$ numbers
 # is a sum of $b$ products. The rest is a list of shapes.
 #
 # | layer | its products | multiplications |
@@ -74,11 +75,11 @@ rng = np.random.default_rng(0)
 # | separable | $d$ times $(n, k) \times (k, 1)$; $(n, d) \times (d, d)$ | $k n d + n d^2$ |
 # | restricted | four times $(n, d) \times (d, d)$; twice $n$ times $r$ pairs of $d$ numbers | $4 n d^2 + 2 n r d$ |
 #
-# The paper's table leaves out the four linear layers of self-attention, and the input's product of the recurrent layer.
+# The paper's table leaves out the four linear layers of self-attention and, in the recurrent layer, the product with the input.
 
 # %% [markdown]
-# A formula proves nothing about code. So here are arrays that record every product in which they take part, and the
-# library's own layers, run on them:
+# A formula proves nothing about code, so the next cell runs the library's own layers on arrays that record every product they
+# take part in:
 
 # %%
 n, d = 96, 64
@@ -88,11 +89,12 @@ for (name, kind), own in zip(KINDS.items(), yours_counted):
     print(f"{name:15} counted {counted:9,}, yours {own[0]:9,}, ratio {counted / own[0]:.3f}, {steps} steps")
 
 # %% [markdown]
-# Four ratios are 1. The restricted layer cuts the sequence into blocks and masks a few pairs that it has multiplied
-# needlessly. The last column is how many products had to wait for each other.
+# Four ratios are 1. The fifth is larger because the restricted layer cuts the sequence into blocks and multiplies a few pairs
+# that it then masks. The last column is the number of products that had to run one after another.
 #
-# One reading of the paper says that many heads make self-attention cheaper, and another that they make it parallel.
-# **Predict:** with eight heads in place of one, are there more multiplications, fewer, or as many? More steps, or fewer?
+# One reading of the paper claims that many heads make self-attention cheaper, and another that they make it parallel.
+# **Predict:** with eight heads instead of one, are there more multiplications, fewer, or the same number? Are there more steps,
+# or fewer?
 
 # %%
 layers = {"one head": SelfAttention(64, 1, rng), "eight heads": SelfAttention(64, 8, rng), "recurrent": RNN(64, 64, rng)}
@@ -102,13 +104,14 @@ for name, layer in layers.items():
     print(f"{name:11} {count(layer, n, d)}")
 
 # %% [markdown]
-# There is no difference at all. Eight heads make eight times as many scores, each of an eighth as many numbers. What lets a
-# processor work on all positions at once is that no position waits for the one before. The recurrent layer has fewer
-# multiplications, in 96 small portions. That answers the first question: the clock measured steps, and the count did not.
+# Neither number changes. Eight heads compute eight times as many scores, each from an eighth as many numbers. A processor can
+# work on all positions at once because no position waits for the one before it. The recurrent layer performs fewer
+# multiplications, but in 96 small portions, one after another. That answers the first question: these steps take time on the
+# clock, and the count ignores them.
 #
 # ## Where n < d wins
 #
-# Which comparison did the paper make, then? At $d = 512$, its base width:
+# Which comparison did the paper make, then? Here are the counts at $d = 512$, the width of its base model:
 
 # %%
 n = 2 ** np.arange(4, 15)
@@ -119,13 +122,13 @@ figure, axes = plt.subplots(figsize=(8, 3.6), layout="constrained")
 lab.costs.show_costs(axes, n, 512, counts)
 
 # %% [markdown]
-# It compared $n^2 d$ with $n d^2$, which cross at $n = d$. With all products counted, self-attention never gets below the
-# plain recurrent layer. It stays below an LSTM, with four gates to compute, until $n = 2 d$, and up to there most of its
-# cost is in linear layers.
+# It compared $n^2 d$ with $n d^2$, which cross at $n = d$. With all products counted, self-attention never costs less than the
+# plain recurrent layer. It costs less than an LSTM, which has four gates to compute, until $n = 2 d$, and up to that length
+# most of its cost is in the linear layers.
 #
 # The paper adds that a separable convolution "even with $k = n$" costs as much as self-attention and a feed-forward layer
-# together. A reading makes of it that the two are "similar in cost". **Predict:** for which $k$ does their ratio stay
-# bounded as $n$ grows, for $k = 3$, for $k = n$, or for both?
+# together. One reading concludes that the two are "similar in cost". **Predict:** for which $k$ does their ratio stay bounded
+# as $n$ grows: for $k = 3$, for $k = n$, or for both?
 
 # %%
 for name, k in (("k = 3", 3 + 0 * n), ("k = n", n)):
@@ -133,25 +136,25 @@ for name, k in (("k = 3", 3 + 0 * n), ("k = n", n)):
     print(f"{name}: self-attention / separable =", *ratio[::2].round(1))
 
 # %% [markdown]
-# Only for $k = n$: the ratio falls from 4 to 2 and no further, which is what "equal" means under an $O$.
+# It stays bounded only for $k = n$, where it falls from 4 to 2 and no further. That is what "equal" means in big-O notation.
 #
 # ## Who sees whom
 #
-# Cheap layers pay with the last column of the table. A layer that looks at a window needs several layers until a word
+# The cheap layers pay in the last column of the table. If each layer sees only a window, it takes several layers before a word
 # hears about a distant one.
 
 # %% [exercise] window_masks
 
 # %% [derivation]
-# **The rule: everything depends on the distance $t - u$ alone**, from the position $t$ that looks back to the position $u$
-# that is seen. Row minus column gives it for all pairs, $(T, 1) - (T) \to (T, T)$. Restricted attention sees
-# $|t - u| \leq$ radius, which is $2 \cdot \text{radius} + 1$ positions. The kernel's positions lie
-# $0, \delta, 2\delta, \dots, (k - 1)\,\delta$ back, for a dilation $\delta$. So $t - u$ has to be a multiple of $\delta$,
-# not negative, and below $k\, \delta$.
+# **The rule: everything depends only on the distance $t - u$** from the position $t$ that looks to the position $u$ that is
+# seen. Row minus column gives it for all pairs, $(T, 1) - (T) \to (T, T)$. Restricted attention sees $|t - u| \leq$ radius,
+# which is $2 \cdot \text{radius} + 1$ positions. With a dilation $\delta$, the kernel's positions lie
+# $0, \delta, 2\delta, \dots, (k - 1)\,\delta$ back, so $t - u$ must be a multiple of $\delta$, at least 0 and below
+# $k\, \delta$.
 
 # %% [markdown]
 # **Prove it** with the gradients of the library's layers. The gradient of one output reaches an input if and only if the
-# position sees it. Blue marks what is seen:
+# output's position sees it. Blue marks what is seen:
 
 # %%
 restricted, dilated = window_masks(16, 3, 3, 4)
@@ -163,8 +166,8 @@ for axes, mask, (name, layer) in zip(panels, (restricted, dilated), layers.items
     print(f"{name}: {(lab.costs.sees(layer.astype(float), 16, 8) == mask).mean():.0%} of all pairs agree")
 
 # %% [markdown]
-# **Break it.** Take full self-attention with the same weights and your mask, and then with a mask that forgets the last
-# neighbour on each side. Does the gradient check notice?
+# **Break it.** Give full self-attention the same weights and your mask, and then a mask that leaves out the farthest neighbour
+# on each side. Does the gradient check notice?
 
 # %%
 fast, full = (kind(8, 2, np.random.default_rng(1), **given).astype(float)
@@ -175,19 +178,20 @@ for mask in (restricted, window_masks(16, 2, 1, 1)[0]):
     print(f"gradient check passed: {report.passed}, difference from the restricted layer {np.abs(difference).max():.0e}")
 
 # %% [markdown]
-# It passes both times, because the wrong layer has the right gradient of a wrong function. Only a comparison with something
-# that you trust shows the mistake.
+# It passes both times, because the wrong layer computes the right gradient of the wrong function. Only a comparison with
+# something you trust reveals the mistake.
 #
 # ## How many layers
 #
 # **By hand.** A causal layer with $k = 2$ sees its own position and the one before. Put a second such layer on top, and the
-# last position sees 3 positions. If the second layer looks 2 back instead of 1, it sees 4. Add a third that looks 4 back.
+# last position sees 3 positions. If the second layer looks 2 back instead of 1, it sees 4. Add a third layer that looks 4 back,
+# and count again.
 
 # %% [exercise] layers_needed
 
 # %% [derivation]
-# **The rule: the reaches of stacked layers add.** A layer of dilation $\delta$ reaches $(k - 1)\,\delta$ positions further
-# back than what its inputs see. For $L$ plain layers,
+# **The rule: the reaches of stacked layers add.** A layer of dilation $\delta$ reaches $(k - 1)\,\delta$ positions further back
+# than its inputs do. For $L$ plain layers,
 #
 # $$ 1 + L\,(k - 1) \geq n \quad\Longrightarrow\quad L = \Big\lceil \frac{n - 1}{k - 1} \Big\rceil $$
 #
@@ -197,7 +201,8 @@ for mask in (restricted, window_masks(16, 2, 1, 1)[0]):
 #
 # So $L$ is the smallest whole number with $k^L \geq n$, which is $\lceil \log_k n \rceil$. One reading of the paper says that
 # ByteNet's path grows exponentially, and another calls $O(n / k)$ a complexity. What grows exponentially is the number of
-# positions that $L$ layers see, so the path grows logarithmically. Both formulas count layers, and neither is the cost of one.
+# positions that $L$ layers see, so the path grows logarithmically. Both formulas count layers, and neither gives the cost of a
+# layer.
 
 # %%
 figure, panels = plt.subplots(2, 1, figsize=(8, 4.6), layout="constrained", sharex=True)
@@ -211,9 +216,9 @@ for length in (27, 243, 10_000):
 #
 # ## One change, two seeds
 #
-# In Table 3 the authors change one choice at a time, and you can add a row of your own in ten minutes. The next cell trains
-# the running example and a variation of it for 120 steps, with two seeds each. Change the line `change` as you like, for
-# example to `{"num_heads": 1}`, `{"d_ff": 32}` or `{"attention": "unscaled"}`.
+# In Table 3 the authors vary one choice at a time, and you can add a row of your own in ten minutes. The next cell trains the
+# running example and a variation of it for 120 steps, with two seeds each. Edit the value of `change` as you like, for example
+# to `{"num_heads": 1}`, `{"d_ff": 32}` or `{"attention": "unscaled"}`.
 
 # %%
 change = {"d_model": 16}    # half the width
@@ -222,20 +227,20 @@ for seed in (0, 1):
     print(f"seed {seed}: base {base[seed]:.2f}, changed {row[seed]:.2f}")
 
 # %% [markdown]
-# On our machine, seed 0 is better with half the width, and seed 1 is worse, so with one seed you could have published
-# either. What you need is an error for the difference.
+# On our machine, seed 0 is better with half the width, and seed 1 is worse, so with a single seed you could have published
+# either result. What you need is the standard error of the difference.
 
 # %% [exercise] differences
 
 # %% [derivation]
-# **First rule: a mean that is taken from the scores hides a part of their spread.** The squares around a row's own mean have
-# the expectation $(S - 1)\,\sigma^2$, so each row counts one score fewer. The sum of all rows' squares is divided by
-# $(S_0 - 1) + R\,(S - 1)$, with a real difference between rows left out, because each has its own mean:
+# **First rule: a mean computed from the scores themselves hides part of their spread.** The sum of the squares around a row's
+# own mean has expectation $(S - 1)\,\sigma^2$, so each row counts as one score fewer. Divide the sum over all rows by
+# $(S_0 - 1) + R\,(S - 1)$. A real difference between rows does not enter, because each row has its own mean:
 #
 # $$ s^2 = \frac{\sum_i (b_i - \bar b)^2 + \sum_{r, i} (x_{ri} - \bar x_r)^2}{(S_0 - 1) + R\,(S - 1)} $$
 #
-# **Second rule: variances of independent numbers add**, also if the numbers are subtracted. A mean of $S$ scores has the
-# variance $\sigma^2 / S$:
+# **Second rule: variances of independent numbers add**, even when the numbers are subtracted. A mean of $S$ scores has variance
+# $\sigma^2 / S$:
 #
 # $$ \text{error} = s\, \sqrt{\frac{1}{S_0} + \frac{1}{S}} $$
 #
@@ -246,8 +251,8 @@ difference, error = differences(base, row[None])
 print(f"changed - base = {difference[0]:+.2f}, error {error:.2f}")
 
 # %% [markdown]
-# A difference of two errors is often called significant. **Predict** how often pure noise is two errors apart, for one
-# variation, and for 21 that share their spread: nearer to 5 %, or to 15 %?
+# A difference of two standard errors is often called significant. **Predict** how often pure noise produces one, for a single
+# variation and for 21 that share their spread: is it closer to 5 % or to 15 %?
 
 # %%
 for R in (1, 21):
@@ -255,12 +260,12 @@ for R in (1, 21):
     print(f"{R} variations: {np.mean([abs(difference[0]) > 2 * error for difference, error in drawn]):.0%} false alarms")
 
 # %% [markdown]
-# From three seeds and two, the error itself is a guess, and noise passes for a result one time in seven. With 21 rows to learn
-# the spread from, it is about one time in twenty, so among 21 rows you have to expect one.
+# From three seeds and two, the error itself is a guess, and noise passes for a result one time in seven. With 21 rows to
+# estimate the spread from, that happens about one time in twenty, so among 21 rows you should expect one false alarm.
 #
-# Here are 21 recorded rows, each a Transformer that was trained for five minutes to translate (`docs/table_3.md`; all with
-# Xavier's initial weights, which new models no longer start with). **Predict** which hurts most: one head in place of four,
-# one layer in place of two, or no division by $\sqrt{d_k}$?
+# Here are 21 recorded rows, each for a Transformer trained for five minutes to translate (`docs/table_3.md`). All of them
+# started from Xavier's initial weights, which new models no longer use. **Predict** which hurts most: one head instead of four,
+# one layer instead of two, or no division by $\sqrt{d_k}$?
 
 # %%
 scores = list(lab.costs.TABLE_3.values())
@@ -270,9 +275,9 @@ lab.costs.show_table_3(axes, difference, error)
 print(f"error {error:.2f} BLEU; {(abs(difference) > 2 * error).sum()} of {len(difference)} rows are two errors from the base")
 
 # %% [markdown]
-# Without the division, 12 points are lost. One head cannot be told from four. Four layers are nearly as bad as no division,
-# but that is a result about the initial weights (`docs/initial_weights.md`). Restricted attention is just outside the
-# band, and by the count above one row may be there by chance, so it has to be trained with more seeds.
+# Leaving out the division costs 12 points, while one head cannot be told apart from four. Four layers are nearly as bad as no
+# division, but that is a result about the initial weights (`docs/initial_weights.md`). Restricted attention lies just outside
+# the band, and by the count above one row may be there by chance, so this row needs more seeds.
 #
 # ## A rule for the word better
 #
@@ -281,17 +286,18 @@ print(f"error {error:.2f} BLEU; {(abs(difference) > 2 * error).sum()} of {len(di
 # %% [exercise] test_rule
 
 # %% [derivation]
-# **A rule can be wrong in two ways, so a test needs two kinds of draws.** Where nothing has changed, every "better" is a
-# false alarm. Comparing two means raises one in half of all draws, and so does comparing the best seeds. Where the change is
-# large, a rule has to notice, or the one that never says anything would win. With thousands of draws, $(N, 5)$, both shares
-# are known to about a percent. Two results that vanish are no argument, because with the old rule half of all useless changes
-# were results.
+# **A rule can be wrong in two ways, so a test needs two kinds of draws.** If nothing has changed, every "better" is a false
+# alarm. Comparing two means raises one in half of all draws, and so does comparing the best seeds. If the change is large, a
+# rule has to notice it, or the rule that never says "better" would win. With thousands of draws, $(N, 5)$, both shares are
+# known to about a percent. That two results vanish is no argument, because the old rule turned half of all useless changes into
+# results.
 
 # %%
 lab.verdicts(test_rule)
 
 # %% [markdown]
-# For a real row of your own, train the base and the change on sorting, two seeds each. That is four runs of about a minute:
+# For a real row of your own, train the base and the change on sorting, with two seeds each. That makes four runs of about a
+# minute, such as this one:
 #
 # ```bash
 # minitransformer train sort --config tiny --num-layers 2 --d-ff 512 --steps 800 --num-heads 1 --seed 0
@@ -299,8 +305,8 @@ lab.verdicts(test_rule)
 #
 # ## Your Transformer
 #
-# How much of its sight does the running example need? To write a word backwards, each letter has to know how far it is from
-# the end, and only its encoder's self-attention can tell. **Predict:** if that sees 4 positions to each side, how many of the
+# How far does the running example need to see? To write a word backwards, it has to know how far each letter is from the end,
+# and only the encoder's self-attention can tell. **Predict:** if the encoder sees only 4 positions to each side, how many
 # letters of *drawkcab* come out right?
 
 # %%
@@ -310,8 +316,8 @@ lab.costs.show_letters(shares, radii, "drawkcab")
 lab.at_work()
 
 # %% [markdown]
-# The first four, and hardly any other, because only these letters are within four positions of `</s>`. A model with two such
-# layers could learn to reach twice as far. With full self-attention, one layer reaches everything.
+# The first four come out right, and hardly any others do, because only these letters are within four positions of `</s>`. A
+# model with two such layers could learn to reach twice as far. With full self-attention, one layer reaches everything.
 #
 # **Read next:** `restricted_attention_forward` in `minitransformer/rivals/attention/restricted.py`, then `count` in
 # `minitransformer/benchmarks/layers/measure.py`.
