@@ -1,8 +1,8 @@
 """RMSNorm
 
-Divide each row by the root of its mean square, and stretch it by gamma. epsilon keeps a row of zeros from being divided by 0, and
-keeps the function differentiable there. Also return what backward needs: the normalised rows n, and s, the factor that a row of x
-is multiplied by.
+Divide each row by the root of its mean square and multiply it by gamma. Epsilon prevents a row of zeros from being divided by 0
+and keeps the function differentiable there. Also return what backward needs: the normalised rows n and the factor s by which
+each row of x is multiplied.
 """
 
 import numpy as np
@@ -65,7 +65,7 @@ def in_the_model(own):
 # %% hints
 hints = (
     "What is the mean square of a row of n, if epsilon is negligible? And what is s for a row of zeros?",
-    "s = 1 / sqrt(mean square + epsilon): epsilon is added before the root is taken. Then n = x s, and y = gamma n.",
+    "s = 1 / sqrt(mean square + epsilon): epsilon is added before the root is taken. Then n = x s and y = gamma n.",
     "s = 1 / np.sqrt(___)",
 )
 
@@ -79,70 +79,70 @@ def scaled(x, s, gamma):
     return gamma * (x * s), x * s, s
 
 
-@mistake("epsilon is outside the root: it is added to the mean square, before the root", hint=2)
+@mistake("epsilon is outside the root: add it to the mean square before you take the root", hint=2)
 def epsilon_outside(x, gamma, epsilon):
     return scaled(x, 1 / (np.sqrt(mean_square_of(x)) + epsilon), gamma)
 
 
-@mistake("x is divided by the reciprocal of the root, so large rows become larger: multiply by it", hint=2)
+@mistake("x is divided by the reciprocal of the root, so large rows become larger: multiply by it instead", hint=2)
 def divided_by_the_reciprocal(x, gamma, epsilon):
     return scaled(x, np.sqrt(mean_square_of(x) + epsilon), gamma)
 
 
-@mistake("the root is missing: x is divided by its mean square", hint=2)
+@mistake("x is divided by its mean square: divide by the root of it", hint=2)
 def without_root(x, gamma, epsilon):
     return scaled(x, 1 / (mean_square_of(x) + epsilon), gamma)
 
 
-@mistake("the mean is subtracted: that is LayerNorm without beta", hint=1)
+@mistake("the mean is subtracted, which makes it LayerNorm without beta: RMSNorm only divides", hint=1)
 def layer_norm(x, gamma, epsilon):
     centred = x - x.mean(axis=-1, keepdims=True)
     return scaled(centred, 1 / np.sqrt(mean_square_of(centred) + epsilon), gamma)
 
 
-@mistake("x is divided by its standard deviation: no mean is subtracted here, not even inside the square", hint=1)
+@mistake("x is divided by its standard deviation: subtract no mean, not even inside the square", hint=1)
 def standard_deviation(x, gamma, epsilon):
     return scaled(x, 1 / np.sqrt(x.var(axis=-1, keepdims=True) + epsilon), gamma)
 
 
-@mistake("the squares are summed, not averaged: then the size of y depends on D", hint=2)
+@mistake("the squares are summed, so the size of y depends on D: average them", hint=2)
 def summed(x, gamma, epsilon):
     return scaled(x, 1 / np.sqrt((x * x).sum(axis=-1, keepdims=True) + epsilon), gamma)
 
 
-@mistake("the mean runs over the positions: each row has a root mean square of its own", hint=1)
+@mistake("the mean runs over the positions: take it over the numbers of each row", hint=1)
 def over_positions(x, gamma, epsilon):
     return scaled(x, 1 / np.sqrt((x * x).mean(axis=-2, keepdims=True) + epsilon), gamma)
 
 
-@mistake("one mean square for all rows: each row has its own", hint=1)
+@mistake("all rows share one mean square: each row has its own", hint=1)
 def one_for_all(x, gamma, epsilon):
     return scaled(x, np.full_like(x[..., :1], 1 / np.sqrt((x * x).mean() + epsilon)), gamma)
 
 
-@mistake("x is divided by its mean absolute value: square, take the mean, take the root", hint=2)
+@mistake("x is divided by its mean absolute value: square, take the mean, then take the root", hint=2)
 def mean_absolute(x, gamma, epsilon):
     return scaled(x, 1 / (np.abs(x).mean(axis=-1, keepdims=True) + epsilon), gamma)
 
 
-@mistake("gamma is missing from y", hint=2)
+@mistake("gamma is missing from y: multiply n by it", hint=2)
 def without_gamma(x, gamma, epsilon):
     return scaled(x, 1 / np.sqrt(mean_square_of(x) + epsilon), np.ones_like(gamma))
 
 
-@mistake("y is (1 + gamma) n: some models store gamma - 1 in their files, this one does not", hint=2)
+@mistake("y is (1 + gamma) n, as for models that store gamma - 1 in their files: here y is gamma n", hint=2)
 def one_plus_gamma(x, gamma, epsilon):
     return scaled(x, 1 / np.sqrt(mean_square_of(x) + epsilon), 1 + gamma)
 
 
-@mistake("x is multiplied by gamma before it is normalised: then gamma changes the mean square, too", hint=2)
+@mistake("x is multiplied by gamma before it is normalised, so gamma changes the mean square: multiply n by gamma", hint=2)
 def gamma_first(x, gamma, epsilon):
     n = gamma * x
     s = 1 / np.sqrt(mean_square_of(n) + epsilon)
     return n * s, x * s, s
 
 
-@mistake("epsilon is not used: a row of zeros is divided by 0", hint=1)
+@mistake("epsilon is not used, so a row of zeros is divided by 0: add it to the mean square", hint=1)
 def without_epsilon(x, gamma, epsilon):
     return scaled(x, 1 / np.sqrt(mean_square_of(x)), gamma)
 

@@ -1,8 +1,8 @@
 """Rotary positions
 
-Turn the pairs of numbers in each row of x. The numbers 2i and 2i + 1 are a pair. At position t, pair i turns by t base^(-2i / d),
-counterclockwise: a quarter of a turn makes (1, 0) into (0, 1). The rows need not be the first ones of their text, so their
-positions are given.
+Turn the pairs of numbers in each row of x, where the numbers 2i and 2i + 1 form pair i. At position t, pair i turns
+counterclockwise by t base^(-2i / d), and a quarter turn takes (1, 0) to (0, 1). The rows need not be the first ones of their
+text, so their positions are given.
 """
 
 import numpy as np
@@ -46,7 +46,7 @@ def one_row(rng, B, half):
     return rng.standard_normal((B, 1, 2 * half)), np.array([7]), 50.0
 
 
-@invariant("a turn changes no length: the sum of the squares of each row must stay what it was")
+@invariant("a turn changes no length: the sum of the squares of each row must stay the same")
 def length(y, x, positions, base):
     return (y * y).sum(axis=-1) - (x * x).sum(axis=-1)
 
@@ -66,7 +66,7 @@ def in_the_model(own):
 
 # %% hints
 hints = (
-    "Where does a quarter of a turn take (1, 0), and where (0, 1)? Which angles does a row at position 0 turn by?",
+    "Where does a quarter turn take (1, 0), and where (0, 1)? By which angles does a row at position 0 turn?",
     "The pair (a, b) becomes (a cos - b sin, a sin + b cos). The angles are positions (T, 1) times frequencies (d / 2,).",
     "y[..., 1::2] = first * sin + ___",
 )
@@ -86,33 +86,33 @@ def turned(x, angles, a=-1, b=1):
     return y
 
 
-@mistake("the pairs turn clockwise: both signs of the sine are swapped", hint=1)
+@mistake("the pairs turn clockwise: swap the signs of the two sine terms", hint=1)
 def clockwise(x, positions, base):
     return turned(x, positions[:, None] * frequencies(x, base), 1, -1)
 
 
-@mistake("both numbers add the sine's term: in the first one it is subtracted", hint=1)
+@mistake("the sine term is added to both numbers: subtract it in the first one", hint=1)
 def both_added(x, positions, base):
     return turned(x, positions[:, None] * frequencies(x, base), 1, 1)
 
 
-@mistake("numbers i and i + d/2 are turned as a pair: here neighbours are a pair", hint=1)
+@mistake("numbers i and i + d/2 are turned as a pair: here the neighbours 2i and 2i + 1 are a pair", hint=1)
 def halves(x, positions, base):
     order = np.arange(x.shape[-1]).reshape(2, -1).T.ravel()
     return turned(x[..., order], positions[:, None] * frequencies(x, base))[..., np.argsort(order)]
 
 
-@mistake("the rows are taken to be at positions 0, 1, 2, ...: their positions are given", hint=1)
+@mistake("the rows are taken to be at positions 0, 1, 2, ...: use the positions that are given", hint=1)
 def counted(x, positions, base):
     return turned(x, np.arange(len(positions))[:, None] * frequencies(x, base))
 
 
-@mistake("the positions are counted from 1: position 0 does not turn", hint=1)
+@mistake("the positions are counted from 1: position 0 must not turn", hint=1)
 def from_one(x, positions, base):
     return turned(x, (positions + 1)[:, None] * frequencies(x, base))
 
 
-@mistake("all pairs turn at the same speed: pair i turns by t base^(-2i / d)", hint=2)
+@mistake("all pairs turn at the same speed: pair i has to turn by t base^(-2i / d)", hint=2)
 def one_speed(x, positions, base):
     return turned(x, positions[:, None] * np.ones(x.shape[-1] // 2))
 
@@ -127,7 +127,7 @@ def faster(x, positions, base):
     return turned(x, positions[:, None] / frequencies(x, base))
 
 
-@mistake("the second number is computed from the first one after its turn: it needs the old one", hint=2)
+@mistake("the second number is computed from the first one after its turn: it needs the value from before the turn", hint=2)
 def overwritten(x, positions, base):
     angles = positions[:, None] * frequencies(x, base)
     y = turned(x, angles)
@@ -135,25 +135,25 @@ def overwritten(x, positions, base):
     return y
 
 
-@mistake("the terms with the sine are missing: a pair is turned, not shrunk", hint=2)
+@mistake("the sine terms are missing, so pairs shrink: a turn needs both sine and cosine", hint=2)
 def only_cosine(x, positions, base):
     return turned(x, positions[:, None] * frequencies(x, base), 0, 0)
 
 
-@mistake("only the first number of each pair is replaced", hint=2)
+@mistake("only the first number of each pair is replaced: the second one changes, too", hint=2)
 def only_first(x, positions, base):
     y = turned(x, positions[:, None] * frequencies(x, base))
     y[..., 1::2] = x[..., 1::2]
     return y
 
 
-@mistake("sines and cosines are added to x, as in chapter 3: the pairs have to be turned", hint=1)
+@mistake("sines and cosines are added to x, as in chapter 3: turn the pairs instead", hint=1)
 def added(x, positions, base):
     angles = positions[:, None] * frequencies(x, base)
     return x + np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(x.shape[-2:])
 
 
-@mistake("neighbours are a pair for the signs, but the angles are laid out as for halves: number k needs the angle of pair k // 2",
+@mistake("the signs pair neighbours, but the angles are laid out for halves: number k needs the angle of pair k // 2",
          hint=2)
 def mixed(x, positions, base):
     angles = np.tile(positions[:, None] * frequencies(x, base), 2)

@@ -1,9 +1,9 @@
 """Who is right about the pairs?
 
 One implementation turns numbers 2i and 2i + 1 of a row as a pair. A pull request turns i and i + d/2 instead, "as in the other
-library". A reviewer answers that this computes something else and must be wrong. Write a test that decides. Rotary positions are
-right if the product of a turned query and a turned key depends on their distance, t - s, and on nothing else about their
-positions. Which numbers are a pair, and which way they turn, is up to the author.
+library". A reviewer answers that this computes something else and must be wrong. Write a test that decides. Rotary positions
+are right if the product of a turned query and a turned key depends on their distance, t - s, and on nothing else about their
+positions. Which numbers form a pair and which way they turn are up to the author.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ from minitransformer.learn import also_right, mistake, version
 # %% reference
 def test_pairs(turned):
     """turned: a version, x (T, d), positions (T,) -> y (T, d), for any even d. Returns True if it is right, else False."""
-    # your code: turn a query and a key, and compare products at positions with the same distance, and with another one
+    # your code: turn a query and a key, and compare the products at equal distances and at a different one
     query, key = np.random.default_rng(0).standard_normal((2, 1, 8))
     products = []
     for t, s in ((5, 2), (9, 6), (3, 0), (5, 4)):
@@ -54,14 +54,14 @@ def clockwise(x, positions):
     return x * np.cos(angles) + np.concatenate([x[:, d // 2:], -x[:, :d // 2]], axis=1) * np.sin(angles)
 
 
-@version("the code before the change, with complex numbers: it differs by rounding", right=True)
+@version("the code before the change, with complex numbers: it differs only by rounding", right=True)
 def complex_numbers(x, positions):
     d = x.shape[1]
     z = (x[:, 0::2] + 1j * x[:, 1::2]) * np.exp(1j * positions[:, None] * 10000.0 ** (-np.arange(0, d, 2) / d))
     return np.stack([z.real, z.imag], axis=-1).reshape(x.shape)
 
 
-@version("half of each: the pairs of the pull request, with the angles in the order of the old code", right=False)
+@version("half of each: the pull request's pairs with the angles in the order of the old code", right=False)
 def mixed(x, positions):
     d = x.shape[1]
     angles = np.repeat(positions[:, None] * 10000.0 ** (-np.arange(0, d, 2) / d), 2, axis=1)
@@ -75,7 +75,7 @@ def sign(x, positions):
     return x * np.cos(angles) + np.concatenate([x[:, d // 2:], x[:, :d // 2]], axis=1) * np.sin(angles)
 
 
-@version("the position is in the exponent: lengths stay what they are", right=False)
+@version("the position is in the exponent: lengths stay the same", right=False)
 def exponent(x, positions):
     d = x.shape[1]
     angles = np.tile(10000.0 ** (-positions[:, None] * np.arange(0, d, 2) / (9 * d)), 2)
@@ -102,8 +102,8 @@ def added(x, positions):
 
 # %% hints
 hints = (
-    "Queries at 5 and 9 are as far from keys at 2 and 6. What must hold for the two products? And for a query at 5 and a key at 4?",
-    "Turn a query and a key to several positions. The same distance has to give the same product, and another one another product.",
+    "Queries at 5 and 9 are equally far from keys at 2 and 6. What must hold for the two products? And what if the key is at 4?",
+    "Turn a query and a key to several positions. The same distance must give the same product, and another distance another one.",
     "same = np.allclose(products[:3], ___)",
 )
 
@@ -122,18 +122,18 @@ def always_true(turned):
     return True
 
 
-@mistake("your test fails for every version: a correct one has to pass. Does it use == on rounded numbers?", hint=1)
+@mistake("your test fails every version: a correct one has to pass. Does it use == on rounded numbers?", hint=1)
 def always_false(turned):
     return False
 
 
-@mistake("only the pull request's pairs pass your test: other pairs give other numbers, and are right as well", hint=1)
+@mistake("only the pull request's pairs pass your test: other pairs give other numbers and are right as well", hint=1)
 def numbers_of_the_request(turned):
     x = random()[0]
     return np.allclose(turned(x, np.array([3])), halves(x, np.array([3])))
 
 
-@mistake("only the old code's pairs pass your test: other pairs give other numbers, and are right as well", hint=1)
+@mistake("only the old code's pairs pass your test: other pairs give other numbers and are right as well", hint=1)
 def numbers_of_the_code(turned):
     x = random()[0]
     return np.allclose(turned(x, np.array([3])), neighbours(x, np.array([3])))
@@ -145,51 +145,53 @@ def exact_numbers(turned):
     return (turned(x, np.arange(50)) == neighbours(x, np.arange(50))).all()
 
 
-@mistake("your test asks only whether lengths stay the same: something that turns by any angle passes it", hint=1)
+@mistake("your test checks only that lengths stay the same, as they do at any angle: compare the products of queries and "
+         "keys", hint=1)
 def lengths(turned):
     x = random()[0]
     return np.allclose((turned(x, np.array([3])) ** 2).sum(), (x ** 2).sum())
 
 
-@mistake("your test compares only positions with the same distance: a version that does not turn at all passes it", hint=2)
+@mistake("your test compares only equal distances, and a version that never turns passes it: compare another distance, too", hint=2)
 def distance_alone(turned):
     query, key = random()
     return np.isclose(product(turned, query, key, 5, 2), product(turned, query, key, 9, 6))
 
 
-@mistake("your test asks only whether something changes with the distance: it has to depend on nothing else", hint=2)
+@mistake("your test checks only that the product changes with the distance: it must also depend on nothing else", hint=2)
 def any_change(turned):
     query, key = random()
     return not np.isclose(product(turned, query, key, 5, 2), product(turned, query, key, 5, 4))
 
 
-@mistake("your test asks only whether y differs from x: every version but one passes it", hint=1)
+@mistake("your test checks only that y differs from x, as in every version but one: compare the products of queries and "
+         "keys", hint=1)
 def moves(turned):
     x = random()[0]
     return not np.allclose(turned(x, np.array([3])), x)
 
 
-@mistake("your test asks only whether position 0 stays in place, where a wrong turn does not show", hint=1)
+@mistake("your test checks only position 0, where a wrong turn does not show: compare products at other positions", hint=1)
 def position_0(turned):
     x = random()[0]
     return np.allclose(turned(x, np.array([0])), x)
 
 
-@mistake("your rows have two numbers, and so one pair: with d = 4 or more, a wrong pair shows", hint=2)
+@mistake("your rows have two numbers and so only one pair: take d = 4 or more, where a wrong pair shows", hint=2)
 def one_pair(turned):
     query, key = random(2)
     same = np.isclose(product(turned, query, key, 5, 2), product(turned, query, key, 9, 6))
     return same and not np.isclose(product(turned, query, key, 5, 2), product(turned, query, key, 5, 4))
 
 
-@mistake("your test demands one direction: clockwise is right as well, if queries and keys turn alike", hint=1)
+@mistake("your test demands one direction: clockwise is right as well if queries and keys turn alike", hint=1)
 def one_direction(turned):
     query, key = random()
     same = np.isclose(product(turned, query, key, 5, 2), product(turned, query, key, 9, 6))
     return same and turned(np.eye(1, 8), np.array([1])).sum() > 1.1
 
 
-@mistake("your test is the wrong way round: it passes the wrong versions, and fails the correct ones", hint=1)
+@mistake("your test is the wrong way round: it has to pass the correct versions and fail the wrong ones", hint=1)
 def wrong_way_round(turned):
     return not test_pairs(turned)
 

@@ -1,7 +1,7 @@
 """A gate
 
-Compute h = silu(a) u, number by number, with silu(a) = a sigmoid(a) and sigmoid(a) = 1 / (1 + e^(-a)). Also return what backward
-multiplies dh by: the slope of each number of h in its a, and in its u. Numbers may be as large as 1,000.
+Compute h = silu(a) u, number by number, with silu(a) = a sigmoid(a) and sigmoid(a) = 1 / (1 + e^(-a)). Also return what
+backward multiplies dh by: the slope of each number of h in its a and in its u. Inputs may be as large as 1,000.
 """
 
 import numpy as np
@@ -61,8 +61,8 @@ def in_the_model(own):
 
 # %% hints
 hints = (
-    "If u is doubled, what happens to h? So what is its slope in u? And at a = 0, where the sigmoid is 1/2, what is that in a?",
-    "With s = sigmoid(a): the slope of s is s (1 - s), so that of silu is s + a s (1 - s), by the product rule. Times u.",
+    "If you double u, what happens to h? So what is its slope in u? And what is its slope in a at a = 0, where the sigmoid is 1/2?",
+    "With s = sigmoid(a), the slope of s is s (1 - s). By the product rule, that of silu is s + a s (1 - s). Multiply it by u.",
     "slope_of_gate = sigmoid * (1 + ___)",
 )
 
@@ -77,12 +77,12 @@ def slope(a):
     return s * (1 + a * (1 - s))
 
 
-@mistake("the branches are swapped: silu belongs to a, and u passes through the gate", hint=1)
+@mistake("the branches are swapped: apply silu to a, and let u pass through the gate", hint=1)
 def swapped(a, u):
     return a * u * sigmoid_of(u), u * sigmoid_of(u), a * slope(u)
 
 
-@mistake("silu is applied to the product a u: it belongs to a alone", hint=1)
+@mistake("silu is applied to the product a u: apply it to a alone", hint=1)
 def of_the_product(a, u):
     return a * u * sigmoid_of(a * u), slope(a * u) * u, slope(a * u) * a
 
@@ -98,7 +98,7 @@ def relu_gate(a, u):
     return np.maximum(a, 0) * u, (a > 0) * u, np.maximum(a, 0)
 
 
-@mistake("slope_a is that of sigmoid alone, times a: by the product rule, sigmoid itself is added", hint=2)
+@mistake("slope_a is only a times the slope of the sigmoid: by the product rule, add the sigmoid itself", hint=2)
 def second_term_alone(a, u):
     s = sigmoid_of(a)
     return a * s * u, a * s * (1 - s) * u, a * s
@@ -110,40 +110,40 @@ def first_term_alone(a, u):
     return a * s * u, s * u, a * s
 
 
-@mistake("slope_a lacks the factor a in the term with the slope of the sigmoid", hint=2)
+@mistake("slope_a lacks the factor a in one term: the slope of the sigmoid has to be multiplied by a", hint=2)
 def without_a(a, u):
     s = sigmoid_of(a)
     return a * s * u, s * (2 - s) * u, a * s
 
 
-@mistake("the slope of the sigmoid is s (1 - s), not s (1 + s)", hint=2)
+@mistake("the slope of the sigmoid is taken as s (1 + s): it is s (1 - s)", hint=2)
 def plus(a, u):
     s = sigmoid_of(a)
     return a * s * u, s * (1 + a * (1 + s)) * u, a * s
 
 
-@mistake("slope_a lacks the factor u", hint=1)
+@mistake("slope_a lacks the factor u: multiply the slope of silu by it", hint=1)
 def without_u(a, u):
     return a * sigmoid_of(a) * u, slope(a), a * sigmoid_of(a)
 
 
-@mistake("slope_u is h: h is proportional to u, so its slope is the factor, without u", hint=1)
+@mistake("slope_u is h: h is proportional to u, so its slope is the gate alone, without u", hint=1)
 def slope_u_is_h(a, u):
     h = a * sigmoid_of(a) * u
     return h, slope(a) * u, h
 
 
-@mistake("slope_u is sigmoid(a): the gate that u is multiplied by is a sigmoid(a)", hint=2)
+@mistake("slope_u is sigmoid(a): u is multiplied by silu(a), which is a sigmoid(a)", hint=2)
 def slope_u_is_sigmoid(a, u):
     return a * sigmoid_of(a) * u, slope(a) * u, sigmoid_of(a)
 
 
-@mistake("the two slopes are swapped: first that in a", hint=1)
+@mistake("the two slopes are swapped: return the slope in a first", hint=1)
 def slopes_swapped(a, u):
     return a * sigmoid_of(a) * u, a * sigmoid_of(a), slope(a) * u
 
 
-@mistake("e^a overflows: e^a / (1 + e^a) is infinity / infinity at a = 1,000; use 1 / (1 + e^(-a)) or tanh", hint=2)
+@mistake("e^a / (1 + e^a) overflows to infinity / infinity at a = 1,000: use 1 / (1 + e^(-a)) or tanh", hint=2)
 def overflows(a, u):
     with np.errstate(all="ignore"):
         s = np.exp(a) / (1 + np.exp(a))

@@ -1,8 +1,8 @@
 """Grouped queries
 
-Attention with H heads of queries, but only G heads of keys and values. R = H / G neighbouring heads form a group and share a head
-of keys and values: with 6 heads and 2 groups, heads 0, 1 and 2 read group 0. Everything else is the attention of chapter 5. Return
-the means and the weights.
+Compute attention with H heads of queries but only G heads of keys and values. R = H / G neighbouring heads form a group and
+share a head of keys and values. With 6 heads and 2 groups, for example, heads 0, 1 and 2 read group 0. Everything else is the
+attention of chapter 5. Return the weighted means and the weights.
 """
 
 import math
@@ -18,9 +18,9 @@ from minitransformer.successors.grouped_attention import GroupedAttentionCache, 
 def grouped_attention(query, key, value, mask):
     """query: (B, H, T_q, d_k); key: (B, G, T_k, d_k); value: (B, G, T_k, d_v); mask: bool (B, T_q, T_k), True = may attend.
 
-    Returns y (B, H, T_q, d_v) and the weights p (B, H, T_q, T_k). Each query may attend to something.
+    Returns y (B, H, T_q, d_v) and the weights p (B, H, T_q, T_k). Each query may attend to at least one key.
     """
-    # your code: give each group its queries, attend as in chapter 5, and put the heads into their order
+    # your code: give each group its queries, attend as in chapter 5, and put the heads back in order
     B, H, T_q, d_k = query.shape
     G, T_k = key.shape[1:3]
     query = query.reshape(B, G, H // G, T_q, d_k)
@@ -84,7 +84,7 @@ def in_the_model(own):
 
 # %% hints
 hints = (
-    "There are 6 heads and 2 groups. Which head of keys do heads 1 and 3 read? Along which axis of query do they differ?",
+    "With 6 heads and 2 groups, which head of keys do heads 1 and 3 read? Along which axis of query do they differ?",
     "Split the axis of H heads into (G, R), and give keys and values an axis of length 1 in place of R. Merge the two at the end.",
     "query = query.reshape(B, G, ___, T_q, d_k)",
 )
@@ -113,22 +113,22 @@ def tile_for_repeat(query, key, value, mask):
     return attend(query, tiled(query, key), tiled(query, value), mask)
 
 
-@mistake("the keys are shared by the right heads, but head h takes its values from group h % G", hint=1)
+@mistake("the keys are shared by the right heads, but head h takes its values from group h % G: take both from h // R", hint=1)
 def values_tiled(query, key, value, mask):
     return attend(query, shared(query, key), tiled(query, value), mask)
 
 
-@mistake("the values are shared by the right heads, but head h takes its keys from group h % G", hint=1)
+@mistake("the values are shared by the right heads, but head h takes its keys from group h % G: take both from h // R", hint=1)
 def keys_tiled(query, key, value, mask):
     return attend(query, tiled(query, key), shared(query, value), mask)
 
 
-@mistake("every head reads the first group: that is the case of one group only", hint=1)
+@mistake("every head reads the first group: head h has to read group h // R", hint=1)
 def first_group(query, key, value, mask):
     return attend(query, shared(query, key[:, :1]), shared(query, value[:, :1]), mask)
 
 
-@mistake("the heads come out in the order of an axis (R, G): merge the axes as (G, R)", hint=2)
+@mistake("the heads come out in the order of axes (R, G): merge the axes as (G, R)", hint=2)
 def order_of_heads(query, key, value, mask):
     B, H, T, _ = query.shape
     y, p = attend(query, shared(query, key), shared(query, value), mask)
@@ -136,36 +136,36 @@ def order_of_heads(query, key, value, mask):
     return tuple(x.reshape(B, G, H // G, T, -1).swapaxes(1, 2).reshape(B, H, T, -1) for x in (y, p))
 
 
-@mistake("the queries of a group are averaged: the heads of a group share their keys, not their queries", hint=1)
+@mistake("the queries of a group are averaged: the heads of a group share keys and values, not queries", hint=1)
 def queries_averaged(query, key, value, mask):
     B, H, T, d = query.shape
     mean = query.reshape(B, key.shape[1], -1, T, d).mean(axis=2)
     return tuple(shared(query, x) for x in attend(mean, key, value, mask))
 
 
-@mistake("the scores are not divided by sqrt(d_k)", hint=2)
+@mistake("the scores are not scaled: divide them by sqrt(d_k)", hint=2)
 def unscaled(query, key, value, mask):
     return attend(query, shared(query, key), shared(query, value), mask, 1)
 
 
-@mistake("the scores are divided by d_k, not by its root", hint=2)
+@mistake("the scores are divided by d_k: divide them by its square root", hint=2)
 def scaled_without_root(query, key, value, mask):
     return attend(query, shared(query, key), shared(query, value), mask, query.shape[-1])
 
 
-@mistake("the mask is not used", hint=2)
+@mistake("the mask is not used: set the scores to -inf where it is False", hint=2)
 def without_mask(query, key, value, mask):
     return attend(query, shared(query, key), shared(query, value), np.ones_like(mask))
 
 
-@mistake("the mask multiplies the weights after the softmax: they no longer sum to 1", hint=2)
+@mistake("the mask multiplies the weights after the softmax, so they no longer sum to 1: mask the scores instead", hint=2)
 def mask_after_softmax(query, key, value, mask):
     _y, p = attend(query, shared(query, key), shared(query, value), np.ones_like(mask))
     p = p * mask[:, None]
     return p @ shared(query, value), p
 
 
-@mistake("the scores are set to 0 where the mask is False: exp(0) is 1, so these keys still get weight", hint=2)
+@mistake("the scores are set to 0 where the mask is False: exp(0) is 1, so these keys still get weight and need -inf", hint=2)
 def zero_for_infinity(query, key, value, mask):
     scores = np.where(mask[:, None], query @ shared(query, key).swapaxes(-1, -2) / math.sqrt(query.shape[-1]), 0)
     e = np.exp(scores - scores.max(axis=-1, keepdims=True))
@@ -173,7 +173,7 @@ def zero_for_infinity(query, key, value, mask):
     return p @ shared(query, value), p
 
 
-@mistake("the softmax runs over the queries: each query distributes its weight over the keys", hint=2)
+@mistake("the softmax runs over the queries: each query has to distribute its weight over the keys", hint=2)
 def over_queries(query, key, value, mask):
     scores = query @ shared(query, key).swapaxes(-1, -2) / math.sqrt(query.shape[-1])
     e = np.where(mask[:, None], np.exp(scores - scores.max(axis=-2, keepdims=True)), 0)
