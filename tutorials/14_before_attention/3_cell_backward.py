@@ -86,7 +86,7 @@ def without(answer, place, array):
     return *answer[:place], array, *answer[place + 1:]
 
 
-@mistake("the cell gets only what the next step sends back: the hidden state's gradient comes through o tanh(c_new)", hint=1)
+@mistake("the cell gets only what the next step sends back: more comes from h_new, through o tanh(c_new)", hint=1)
 def next_step_alone(dh, dc, c, i, f, g, o):
     return made(dh, dc, c, i, f, g, o, dcell=lambda tanh: dc)
 

@@ -13,8 +13,8 @@
 # %% [markdown]
 # # 14. Before attention: everything through one vector
 #
-# *한국어: 순환 신경망 (recurrent network), 은닉 상태 (hidden state), 문맥 벡터 (context vector), 기울기 소실 (vanishing gradient), 가산 어텐션
-# (additive attention).*
+# *한국어: 순환 신경망 (recurrent network), 은닉 상태 (hidden state), 문맥 벡터 (context vector), 기울기 소실 (vanishing
+# gradient), 가산 어텐션 (additive attention).*
 
 # %%
 from minitransformer.learn import lab, yours
@@ -163,6 +163,10 @@ print(f"{0.64 ** 50:.0e}")
 # On the way from $c'$ to $c$ there is one number per unit, $f$. There is no matrix and no tanh. If the network
 # sets $f$ near 1, the gradient passes, for as long as the network wants to remember.
 
+# %% [markdown]
+# **Prove it** in the library's LSTM. Your function replaces the middle of its step:
+
+
 # %%
 def in_its_step(dafter, s):
     h, c = np.split(s.state, 2, axis=1)
@@ -176,8 +180,8 @@ with plugged(lstm_step_backward, in_its_step):
 
 # %% [markdown]
 # **Break it.** A sigmoid of 0 is 0.5, so an LSTM whose biases all begin at 0 forgets half of its cell at each step. The
-# library begins with 1 for the forget gate, and $f = 0.73$. Here are models that nobody has trained yet. How much of
-# the loss of the first letter reaches a letter that was read so many steps ago?
+# library begins with 1 for the forget gate, which makes $f = 0.73$. The next cell takes models before any training, with three such
+# biases. How large is the gradient of the first written letter's loss at a letter that was read many steps before?
 
 # %%
 curves = {"RNN": before.gradient_by_distance(before.copier("rnn", steps=0), 50)}
@@ -287,10 +291,10 @@ before.show_attention(models["lstm-attention"][0], "beach")
 # The first letter and the end are found clearly. Between them the weights follow the diagonal but are still blurred
 # after 200 updates, so the model confuses neighbours. From each query to each state it is one step, whatever the distance.
 #
-# Is it faster than a product, as one reads too? Count what it makes: for 100 queries, 100 keys and $A = 64$, $n$ has 640,000
-# numbers, and a matrix product of the same scores has 10,000. The paper says that dot products are "much faster", and that additive
-# attention is *better* at large $d_k$ if products are not scaled. **Predict:** how large is the largest of 8 weights at
-# $d_k = 1000$, in each of the two?
+# One also reads that additive attention is *faster* than products without a scale. Count what it has to store. For 100 queries,
+# 100 keys and $A = 64$, the tanh has 640,000 numbers, while a matrix product makes 10,000 scores and nothing else. The paper says
+# that products are "much faster", and that additive attention is *better* at large $d_k$ if they are not scaled. **Predict** for
+# each of the two, at $d_k = 1000$: is the largest of 8 weights nearer to 1, or nearer to 1/8?
 
 # %%
 for d in (10, 100, 1000):
@@ -300,10 +304,11 @@ for d in (10, 100, 1000):
     print(f"d_k = {d}:", *(f"{name} {p.max(axis=-1).mean():.2f}" for name, p in weights.items()))
 
 # %% [markdown]
-# The product saturates, and its scale $1 / \sqrt{d_k}$ was the paper's answer (chapter 5). Additive scores do not grow with the width.
+# The product saturates, and the scale $1 / \sqrt{d_k}$ of chapter 5 is the paper's answer. The entries of a tanh stay below 1, and with
+# a $w$ of length 1 on average, as the library draws it, additive scores do not grow with the width.
 #
-# Still, both networks read one word after the other. If every state can be reached in one step anyway, what is the recurrence
-# good for? The paper's answer is its title.
+# Both networks still read one word after the other, so step 7 waits for step 6. If attention reaches every state in one step
+# anyway, what is the recurrence good for? The paper's answer is its title.
 #
 # ## Your Transformer
 
