@@ -68,7 +68,7 @@ def kept(answer, dh, dc, c, i, f, g, o):
 # %% hints
 hints = (
     "Through which two doors does the loss see c_new? What does each of them send back to it?",
-    "Add to dc what comes through tanh and the output gate. Each factor of a product then gets the gradient times the other factor.",
+    "Add to dc what comes through tanh and the output gate. Then each factor of a product gets the gradient times the other one.",
     "da_g = dcell * ___",
 )
 

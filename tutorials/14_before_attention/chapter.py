@@ -304,8 +304,8 @@ for d in (10, 100, 1000):
     print(f"d_k = {d}:", *(f"{name} {p.max(axis=-1).mean():.2f}" for name, p in weights.items()))
 
 # %% [markdown]
-# The product saturates, and the scale $1 / \sqrt{d_k}$ of chapter 5 is the paper's answer. The entries of a tanh stay below 1, and with
-# a $w$ of length 1 on average, as the library draws it, additive scores do not grow with the width.
+# The product saturates, and the scale $1 / \sqrt{d_k}$ of chapter 5 is the paper's answer. The entries of a tanh stay below 1, and
+# the library draws a $w$ whose length is about 1 for any width, so additive scores do not grow with it.
 #
 # Both networks still read one word after the other, so step 7 waits for step 6. If attention reaches every state in one step
 # anyway, what is the recurrence good for? The paper's answer is its title.
