@@ -20,6 +20,11 @@ STEPS = 200
 COPY = TASKS["copy"]()
 SHOWN = 8      # lines of the curve
 WIDTH = 30     # characters of the longest bar
+LATER: dict[str, dict[str, Any]] = {    # {the module of a block that came after the paper: the configuration that has it}
+    "minitransformer.successors.rms_norm": dict(norm="rms"),
+    "minitransformer.successors.rotary": dict(positions="rotary", attention="grouped"),
+    "minitransformer.successors.gated": dict(activation="swiglu"),
+    "minitransformer.successors.grouped_attention": dict(attention="grouped", attention_settings={"kv_heads": 2})}
 
 
 class Training(NamedTuple):
@@ -55,14 +60,20 @@ def train_with(own, steps=STEPS, limit=float("inf")) -> dict[str, Any]:
         if seconds / step * steps > limit:
             raise TooSlow(seconds / step)
 
-    library = train(steps=steps)
+    sizes = {key: value for name in own for key, value in later(find_exercise(name)).items()}
+    library = train(steps=steps, **sizes)
     try:
-        yours = train(*plugs(own, counted), steps=steps, after_each=pace)
+        yours = train(*plugs(own, counted), steps=steps, after_each=pace, **sizes)
     except TooSlow as error:
         return {"slow": error.args[0], "calls": calls}
     except Exception as error:    # the reader's function, or the model that got its answer
         return {"error": describe(error), "calls": calls}
     return {"library": library.losses, "yours": yours.losses, "calls": calls, "example": yours.example}
+
+
+def later(exercise) -> dict[str, Any]:
+    """What the paper's model has to be changed to, so that it calls the exercise's function."""
+    return LATER.get(exercise.plug.replaced.__module__, {}) if exercise.plug else {}
 
 
 def plugs(own, wrapped=None) -> list:

@@ -65,6 +65,7 @@ class GatedFeedForward(Layer):
         self.activation = activation
         self.dropout = dropout
 
+    @replaceable
     def forward(self, x, rng=None) -> tuple[Array, GatedFeedForwardCache]:
         activate, _ = GATES[self.activation]
         g, gate = self.gate.forward(x)

@@ -13,7 +13,7 @@ from minitransformer.learn.course import exercises
 from minitransformer.learn.lab.example import drawkcab, write
 from minitransformer.learn.lab.inside import add_gradients
 from minitransformer.learn.messages import _
-from minitransformer.learn.plug import plugs
+from minitransformer.learn.plug import later, plugs
 
 
 def at_work(word="backward") -> None:
@@ -43,7 +43,8 @@ def own_functions() -> Iterator[list[str]]:
 
 
 def _with_place() -> list[str]:
-    return [name for name, one in exercises().items() if one.plug]
+    """The exercises whose functions the running example calls."""
+    return [name for name, one in exercises().items() if one.plug and not later(one)]
 
 
 def _gradients(model, vocabulary, word) -> list[np.ndarray]:

@@ -1,0 +1,181 @@
+"""Rotary positions
+
+Turn the pairs of numbers in each row of x. The numbers 2i and 2i + 1 are a pair. At position t, pair i turns by t base^(-2i / d),
+counterclockwise: a quarter of a turn makes (1, 0) into (0, 1). The rows need not be the first ones of their text, so their
+positions are given.
+"""
+
+import numpy as np
+
+from minitransformer.learn import also_right, edge, invariant, mistake, plugs
+from minitransformer.successors.rotary import RotaryCache, rotary_angles, rotary_forward
+
+
+# %% reference
+def rotary(x, positions, base):
+    """x: (..., T, d), d is even; positions: (T,), whole numbers; base: a number. Returns y (..., T, d)."""
+    # your code: an angle for each position and pair, (T, d / 2), and the two numbers of each pair after the turn
+    d = x.shape[-1]
+    angles = positions[:, None] * base ** (-np.arange(0, d, 2) / d)
+    cos, sin = np.cos(angles).astype(x.dtype), np.sin(angles).astype(x.dtype)
+    first, second = x[..., 0::2], x[..., 1::2]
+    y = np.empty_like(x)
+    y[..., 0::2] = first * cos - second * sin
+    y[..., 1::2] = first * sin + second * cos
+    return y
+    # end of your code
+
+
+# %% what it is called with
+returns = "y"
+section = "Positions that turn"
+stars, minutes = 2, 15
+
+
+def case(rng, B, T, half):
+    return rng.standard_normal((B, T, 2 * half)), rng.permutation(4 * T)[:T], 50.0
+
+
+@edge("heads, and another base")
+def heads(rng, B, H, T, half):
+    return rng.standard_normal((B, H, T, 2 * half)), np.arange(T), 10000.0
+
+
+@edge("one row, at position 7, as when a model writes")
+def one_row(rng, B, half):
+    return rng.standard_normal((B, 1, 2 * half)), np.array([7]), 50.0
+
+
+@invariant("a turn changes no length: the sum of the squares of each row must stay what it was")
+def length(y, x, positions, base):
+    return (y * y).sum(axis=-1) - (x * x).sum(axis=-1)
+
+
+@plugs(rotary_forward)
+def in_the_model(own):
+    def forward(x, positions=None, base=10000.0, layout="interleaved"):
+        d = x.shape[-1]
+        positions = np.arange(x.shape[-2]) if positions is None else positions
+        cache = RotaryCache(*rotary_angles(positions, d, base, np, x.real.dtype.name), layout)
+        if layout == "interleaved":
+            return own(x, positions, base), cache
+        order = np.arange(d).reshape(2, d // 2).T.ravel()    # as neighbours: 0, d/2, 1, d/2 + 1, ...
+        return own(x[..., order], positions, base)[..., np.argsort(order)], cache
+    return forward
+
+
+# %% hints
+hints = (
+    "Where does a quarter of a turn take (1, 0), and where (0, 1)? Which angles does a row at position 0 turn by?",
+    "The pair (a, b) becomes (a cos - b sin, a sin + b cos). The angles are positions (T, 1) times frequencies (d / 2,).",
+    "y[..., 1::2] = first * sin + ___",
+)
+
+
+# %% mistakes
+def frequencies(x, base):
+    d = x.shape[-1]
+    return base ** (-np.arange(0, d, 2) / d)
+
+
+def turned(x, angles, a=-1, b=1):
+    """(first cos + a second sin, b first sin + second cos)."""
+    cos, sin, y = np.cos(angles), np.sin(angles), np.empty_like(x)
+    y[..., 0::2] = x[..., 0::2] * cos + a * x[..., 1::2] * sin
+    y[..., 1::2] = b * x[..., 0::2] * sin + x[..., 1::2] * cos
+    return y
+
+
+@mistake("the pairs turn clockwise: both signs of the sine are swapped", hint=1)
+def clockwise(x, positions, base):
+    return turned(x, positions[:, None] * frequencies(x, base), 1, -1)
+
+
+@mistake("both numbers add the sine's term: in the first one it is subtracted", hint=1)
+def both_added(x, positions, base):
+    return turned(x, positions[:, None] * frequencies(x, base), 1, 1)
+
+
+@mistake("numbers i and i + d/2 are turned as a pair: here neighbours are a pair", hint=1)
+def halves(x, positions, base):
+    order = np.arange(x.shape[-1]).reshape(2, -1).T.ravel()
+    return turned(x[..., order], positions[:, None] * frequencies(x, base))[..., np.argsort(order)]
+
+
+@mistake("the rows are taken to be at positions 0, 1, 2, ...: their positions are given", hint=1)
+def counted(x, positions, base):
+    return turned(x, np.arange(len(positions))[:, None] * frequencies(x, base))
+
+
+@mistake("the positions are counted from 1: position 0 does not turn", hint=1)
+def from_one(x, positions, base):
+    return turned(x, (positions + 1)[:, None] * frequencies(x, base))
+
+
+@mistake("all pairs turn at the same speed: pair i turns by t base^(-2i / d)", hint=2)
+def one_speed(x, positions, base):
+    return turned(x, positions[:, None] * np.ones(x.shape[-1] // 2))
+
+
+@mistake("the exponent is -i / d for pair i: it has to be -2i / d", hint=2)
+def half_the_exponent(x, positions, base):
+    return turned(x, positions[:, None] * base ** (-np.arange(x.shape[-1] // 2) / x.shape[-1]))
+
+
+@mistake("the exponent has no minus sign: later pairs have to turn more slowly", hint=2)
+def faster(x, positions, base):
+    return turned(x, positions[:, None] / frequencies(x, base))
+
+
+@mistake("the second number is computed from the first one after its turn: it needs the old one", hint=2)
+def overwritten(x, positions, base):
+    angles = positions[:, None] * frequencies(x, base)
+    y = turned(x, angles)
+    y[..., 1::2] = y[..., 0::2] * np.sin(angles) + x[..., 1::2] * np.cos(angles)
+    return y
+
+
+@mistake("the terms with the sine are missing: a pair is turned, not shrunk", hint=2)
+def only_cosine(x, positions, base):
+    return turned(x, positions[:, None] * frequencies(x, base), 0, 0)
+
+
+@mistake("only the first number of each pair is replaced", hint=2)
+def only_first(x, positions, base):
+    y = turned(x, positions[:, None] * frequencies(x, base))
+    y[..., 1::2] = x[..., 1::2]
+    return y
+
+
+@mistake("sines and cosines are added to x, as in chapter 3: the pairs have to be turned", hint=1)
+def added(x, positions, base):
+    angles = positions[:, None] * frequencies(x, base)
+    return x + np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(x.shape[-2:])
+
+
+@mistake("neighbours are a pair for the signs, but the angles are laid out as for halves: number k needs the angle of pair k // 2",
+         hint=2)
+def mixed(x, positions, base):
+    angles = np.tile(positions[:, None] * frequencies(x, base), 2)
+    swapped = np.stack([-x[..., 1::2], x[..., 0::2]], axis=-1).reshape(x.shape)
+    return x * np.cos(angles) + swapped * np.sin(angles)
+
+
+# %% other right solutions
+@also_right
+def with_complex_numbers(x, t, base):
+    z = x.reshape(*x.shape[:-1], -1, 2)
+    z = (z[..., 0] + 1j * z[..., 1]) * np.exp(1j * np.outer(t, base ** (-np.arange(0, x.shape[-1], 2) / x.shape[-1])))
+    return np.stack([z.real, z.imag], axis=-1).reshape(x.shape).astype(x.dtype)
+
+
+@also_right
+def with_matrices(x, positions, base):
+    d = x.shape[-1]
+    y = np.zeros_like(x)
+    for row, t in enumerate(positions):
+        for i in range(0, d, 2):
+            b = t / base ** (i / d)
+            turn = np.array([[np.cos(b), -np.sin(b)], [np.sin(b), np.cos(b)]], x.dtype)
+            y[..., row, i:i + 2] = x[..., row, i:i + 2] @ turn.T
+    return y

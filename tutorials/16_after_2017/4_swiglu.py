@@ -1,0 +1,167 @@
+"""A gate
+
+Compute h = silu(a) u, number by number, with silu(a) = a sigmoid(a) and sigmoid(a) = 1 / (1 + e^(-a)). Also return what backward
+multiplies dh by: the slope of each number of h in its a, and in its u. Numbers may be as large as 1,000.
+"""
+
+import numpy as np
+
+from minitransformer.functional import dropout_forward
+from minitransformer.learn import also_right, edge, invariant, mistake, plugs
+from minitransformer.successors.gated import GatedFeedForward, GatedFeedForwardCache, SiluCache, silu_forward
+
+
+# %% reference
+def swiglu(a, u):
+    """a, u: (..., d_ff), the two projections of x. Returns h, slope_a and slope_u, all (..., d_ff)."""
+    # your code: the gate, what passes through it, and the product rule
+    sigmoid = 0.5 + 0.5 * np.tanh(a / 2)
+    gate = a * sigmoid
+    slope_of_gate = sigmoid * (1 + a * (1 - sigmoid))
+    return gate * u, slope_of_gate * u, gate
+    # end of your code
+
+
+# %% what it is called with
+returns = "h slope_a slope_u"
+section = "A gate in place of ReLU"
+stars, minutes = 2, 15
+
+
+def case(rng, B, T, d_ff):
+    return 2 * rng.standard_normal((B, T, d_ff)), 1 + rng.standard_normal((B, T, d_ff))
+
+
+@edge("a = 0, and a = 1,000 and -1,000")
+def far(rng, N):
+    return np.concatenate([[0, 1000, -1000], rng.standard_normal(N)]), 1 + rng.standard_normal(3 + N)
+
+
+@invariant("h is proportional to u: u times its slope must be h")
+def linear(answer, a, u):
+    return answer[0] - u * answer[2]
+
+
+@invariant("at a = 0 the sigmoid is 1/2: the slope in a must be u / 2")
+def at_zero(answer, a, u):
+    return np.where(a == 0, answer[1] - u / 2, 0)
+
+
+@plugs(GatedFeedForward.forward)
+def in_the_model(own):
+    def forward(self, x, rng=None):
+        a, gate = self.gate.forward(x)
+        u, inner = self.inner.forward(x)
+        h, _slope_a, slope_u = own(a, u)
+        h, dropout = dropout_forward(h, self.dropout, rng)
+        y, outer = self.outer.forward(h)
+        return y, GatedFeedForwardCache(gate, inner, SiluCache(a, silu_forward(a)[1].sigmoid), slope_u, u, dropout, outer)
+    return forward
+
+
+# %% hints
+hints = (
+    "If u is doubled, what happens to h? So what is its slope in u? And at a = 0, where the sigmoid is 1/2, what is that in a?",
+    "With s = sigmoid(a): the slope of s is s (1 - s), so that of silu is s + a s (1 - s), by the product rule. Times u.",
+    "slope_of_gate = sigmoid * (1 + ___)",
+)
+
+
+# %% mistakes
+def sigmoid_of(a):
+    return 0.5 + 0.5 * np.tanh(a / 2)
+
+
+def slope(a):
+    s = sigmoid_of(a)
+    return s * (1 + a * (1 - s))
+
+
+@mistake("the branches are swapped: silu belongs to a, and u passes through the gate", hint=1)
+def swapped(a, u):
+    return a * u * sigmoid_of(u), u * sigmoid_of(u), a * slope(u)
+
+
+@mistake("silu is applied to the product a u: it belongs to a alone", hint=1)
+def of_the_product(a, u):
+    return a * u * sigmoid_of(a * u), slope(a * u) * u, slope(a * u) * a
+
+
+@mistake("the gate is sigmoid(a), as in the first gated units: silu(a) is a sigmoid(a)", hint=2)
+def sigmoid_gate(a, u):
+    s = sigmoid_of(a)
+    return s * u, s * (1 - s) * u, s
+
+
+@mistake("the gate is ReLU: silu(a) is a sigmoid(a)", hint=2)
+def relu_gate(a, u):
+    return np.maximum(a, 0) * u, (a > 0) * u, np.maximum(a, 0)
+
+
+@mistake("slope_a is that of sigmoid alone, times a: by the product rule, sigmoid itself is added", hint=2)
+def second_term_alone(a, u):
+    s = sigmoid_of(a)
+    return a * s * u, a * s * (1 - s) * u, a * s
+
+
+@mistake("slope_a lacks the term with the slope of the sigmoid: the sigmoid depends on a, too", hint=2)
+def first_term_alone(a, u):
+    s = sigmoid_of(a)
+    return a * s * u, s * u, a * s
+
+
+@mistake("slope_a lacks the factor a in the term with the slope of the sigmoid", hint=2)
+def without_a(a, u):
+    s = sigmoid_of(a)
+    return a * s * u, s * (2 - s) * u, a * s
+
+
+@mistake("the slope of the sigmoid is s (1 - s), not s (1 + s)", hint=2)
+def plus(a, u):
+    s = sigmoid_of(a)
+    return a * s * u, s * (1 + a * (1 + s)) * u, a * s
+
+
+@mistake("slope_a lacks the factor u", hint=1)
+def without_u(a, u):
+    return a * sigmoid_of(a) * u, slope(a), a * sigmoid_of(a)
+
+
+@mistake("slope_u is h: h is proportional to u, so its slope is the factor, without u", hint=1)
+def slope_u_is_h(a, u):
+    h = a * sigmoid_of(a) * u
+    return h, slope(a) * u, h
+
+
+@mistake("slope_u is sigmoid(a): the gate that u is multiplied by is a sigmoid(a)", hint=2)
+def slope_u_is_sigmoid(a, u):
+    return a * sigmoid_of(a) * u, slope(a) * u, sigmoid_of(a)
+
+
+@mistake("the two slopes are swapped: first that in a", hint=1)
+def slopes_swapped(a, u):
+    return a * sigmoid_of(a) * u, a * sigmoid_of(a), slope(a) * u
+
+
+@mistake("e^a overflows: e^a / (1 + e^a) is infinity / infinity at a = 1,000; use 1 / (1 + e^(-a)) or tanh", hint=2)
+def overflows(a, u):
+    with np.errstate(all="ignore"):
+        s = np.exp(a) / (1 + np.exp(a))
+    return a * s * u, s * (1 + a * (1 - s)) * u, a * s
+
+
+# %% other right solutions
+@also_right
+def with_exponentials(x, value):
+    with np.errstate(over="ignore"):
+        s = 1 / (1 + np.exp(-x))
+    return x * s * value, value * (s + x * s * (1 - s)), x * s
+
+
+@also_right
+def with_loops(a, u):
+    h, slope_a, slope_u = np.empty_like(a), np.empty_like(a), np.empty_like(a)
+    for i in np.ndindex(a.shape):
+        s = 1 / (1 + np.exp(-np.clip(a[i], -500, 500)))
+        h[i], slope_a[i], slope_u[i] = a[i] * s * u[i], (s + a[i] * s * (1 - s)) * u[i], a[i] * s
+    return h, slope_a, slope_u

@@ -1,0 +1,311 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 16. After 2017: four new parts, and a model that answers
+#
+# *한국어: RMS 정규화 (RMSNorm), 회전 위치 인코딩 (rotary positions), 게이트 (gate), 그룹 쿼리 (grouped queries).*
+
+# %%
+from minitransformer.learn import lab, yours
+
+lab.you_are_here("positions", "layer_norm", "heads", "feed_forward")
+
+# %% [markdown]
+# SmolLM2 is a language model of 2024 with 135 million parameters, and it can tell you why the sky is blue. If you open its file,
+# you will recognise nearly everything: embeddings, heads, residuals, feed-forward networks and a softmax. Four parts are not in
+# the paper. In this chapter you write these four, and then your functions run inside that model.
+#
+# At the end they are taken away, one at a time. For one of them, what the paper has would do almost as well. Which one, do you
+# think?
+
+# %%
+import math
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from minitransformer import gradcheck
+from minitransformer.functional import sinusoids
+from minitransformer.learn.lab import today
+from minitransformer.successors import (
+    grouped_attention_backward, grouped_attention_forward, rms_norm_backward, rms_norm_forward)
+
+model, question = today.smollm2(), "Why is the sky blue?"
+rng = np.random.default_rng(0)
+
+
+# %%
+def prove(name, forward, backward, *inputs):
+    report = gradcheck((forward, backward), list(inputs), name=name)
+    print(report)
+    assert report.passed
+
+
+# %% [markdown]
+# If a tiny model is announced above, the page works all the same, but a random model can only babble. For the real one, type
+# `pip install ".[gguf]"` in your clone and `minitransformer data smollm2` in the folder of this page, or set the variable
+# MINITRANSFORMER_DATA to the folder that has the file. The page then takes about 16 seconds of processor time in place of 3.
+#
+# ## A norm that only divides
+#
+# LayerNorm subtracts the mean of each row, divides by its standard deviation, multiplies by $\gamma$ and adds $\beta$. RMSNorm
+# divides each row by the root of its mean square and multiplies by $\gamma$. In chapter 8 you derived the backward. The forward
+# is short, and yet published versions have multiplied by the root (llm-foundry, issue 371) or put $\epsilon$ in the wrong place
+# (OLMo, issue 281).
+#
+# **By hand.** The row $(3, 4)$ has mean square 12.5. Divided by the root, which is 3.54, it becomes $(0.85, 1.13)$, and the mean
+# square of that is 1.
+
+# %% [exercise] rms_norm
+
+# %% [derivation]
+# **The rule: $n = x s$ has mean square 1.** The mean square of $x s$ is $s^2 \operatorname{mean}(x^2)$, so
+# $s = 1 / \sqrt{\operatorname{mean}(x^2)}$. If a row is doubled, $s$ is halved, and $n$ stays what it was.
+#
+# **Where does ε belong?** A row of zeros needs it, and so does backward. The slope of $\sqrt v$ is $1 / (2 \sqrt v)$, which is
+# infinite at $v = 0$. In $\sqrt{v} + \epsilon$ it remains infinite, while $\sqrt{v + \epsilon}$ has a finite slope everywhere:
+#
+# $$ s = \frac{1}{\sqrt{\operatorname{mean}(x^2) + \epsilon}} \quad (\dots, 1), \qquad
+#    n = x\, s, \qquad y = \gamma\, n \quad (\dots, D) $$
+
+# %% [markdown]
+# **Prove it.** Your forward runs with the library's backward, the one that you derived in chapter 8. A gradient check finds out
+# whether the two belong together.
+
+# %%
+with today.running({"rms_norm": rms_norm}):
+    prove("RMSNorm", rms_norm_forward, rms_norm_backward, rng.standard_normal((2, 3, 8)), rng.standard_normal(8))
+
+# %% [markdown]
+# **Predict:** the row $(0.003, 0.004)$ has mean square $1.25 \cdot 10^{-5}$, and $\epsilon$ is $10^{-5}$. What is the mean square
+# of its $n$?
+
+# %%
+_y, n, _s = rms_norm(np.array([[3.0, 4], [0.003, 0.004]]), np.ones(2), 1e-5)
+sizes = model.sizes(question, {"rms_norm": rms_norm})    # (layers, T)
+print("mean squares of n:", (n ** 2).mean(axis=-1).round(3))
+today.show_sizes(sizes)
+
+# %% [markdown]
+# It is $1.25 / 2.25 = 0.556$, so a row smaller than $\sqrt\epsilon$ stays small. Inside the model, every layer adds to $x$, and $x$
+# grows. The norm brings each row to size 1 before a sub-layer reads it. In SmolLM2, the row of the first token jumps to 1,000 at
+# layer 13, and it is this token on which many heads put most of their weight.
+#
+# ## Positions that turn
+#
+# The paper adds sinusoids to the embeddings, below the first layer. A score is then a product of two sums, in which the distance
+# is mixed with both absolute positions. In chapter 3 you saw that walking $k$ steps turns each pair of the sinusoids by the same
+# angle. *Rotary positions* use that turn directly. They add nothing to the embeddings. Instead, every layer turns pairs of numbers
+# in its queries and keys, by an angle that grows with the position.
+#
+# **By hand.** Query and key are both $(1, 0)$, and a step turns by 30°. At positions 2 and 0, the query is at 60° and the key at
+# 0°, so their product is the cosine of 60°, which is 0.5. At 7 and 5, the angles are 210° and 150°, and the product is again 0.5.
+
+# %% [exercise] rotary
+
+# %% [derivation]
+# **A turn is a matrix, and its transpose turns back.** For a pair that turns by $b$, the matrix is
+# $R_b = \begin{pmatrix} \cos b & -\sin b \\ \sin b & \cos b \end{pmatrix}$, whose columns say where $(1, 0)$ and $(0, 1)$ go. The
+# transpose is $R_b^\top = R_{-b}$, and turns add up, $R_a R_b = R_{a + b}$. So for a query at $t$ and a key at $s$,
+#
+# $$ (R_{t\omega}\, q)^\top (R_{s\omega}\, k) = q^\top R_{-t\omega} R_{s\omega}\, k = q^\top R_{(s - t)\omega}\, k $$
+#
+# Only the distance is left. This holds for every pair, whatever its speed $\omega_i = \text{base}^{-2i/d}$, and so for
+# their sum. Angles have shape $(T, d/2)$, and the products with $x$, $(\dots, T, d)$, repeat them for every head and sentence.
+
+# %% [markdown]
+# **Predict:** backward needs no function of its own. Which change to the arguments makes your forward its own backward?
+
+# %%
+places = np.array([0, 7, 2])
+prove("rotary", lambda x: (rotary(x, places, 50.0), None), lambda dy, cache: rotary(dy, -places, 50.0),
+      rng.standard_normal((2, 3, 8)))
+query, key, at = *rng.standard_normal((2, 1, 64)), np.arange(60)
+turned = rotary(np.tile(query, (60, 1)), at, 1e4) @ rotary(np.tile(key, (60, 1)), at, 1e4).T    # (t, s)
+added = (query + sinusoids(60, 64)) @ (key + sinusoids(60, 64)).T
+figure, both = plt.subplots(1, 2, figsize=(9, 3), layout="constrained")
+for axes, scores, name in zip(both, (added, turned), ("sinusoids added", "turned")):
+    for t, style in zip((20, 40, 59), ("k-", "r--", "b:")):
+        axes.plot(t - at[:t + 1], scores[t, :t + 1], style, label=f"query at {t}")
+    axes.set(title=name, xlabel="distance from query to key", ylabel="score")
+    axes.legend(fontsize=9)
+
+# %% [markdown]
+# With `-positions` every turn is undone, and undoing a turn is what the transpose does. On the right, the three curves are one,
+# because a score depends only on how far away the key is.
+#
+# ## Which numbers are a pair?
+#
+# You turned neighbours, as the paper on rotary positions does. Other libraries take the numbers $i$ and $i + d/2$ as a pair. Their
+# users report one of the two as a bug again and again (nanochat 264, LLMs-from-scratch 838), and they have evidence, since the
+# outputs differ. **Who is right?**
+
+# %% [exercise] test_pairs
+
+# %% [derivation]
+# **The rule: the product depends on $t - s$ alone.** Its derivation never asked which two numbers are a pair, nor which way they
+# turn, so neighbours and halves are both right. The mixture is wrong, because the two numbers of a pair get different angles, and
+# $\begin{pmatrix} \cos a & -\sin a \\ \sin b & \cos b \end{pmatrix}$ is no turn. With $d = 2$ there is one pair and one angle, and
+# the mistake cannot show. A version that never turns satisfies the rule as well, so the test also has to ask that another distance
+# gives another product.
+
+# %%
+lab.verdicts(test_pairs)
+
+# %% [markdown]
+# Both are right, and a model can be trained with either. But trained weights fit only one of them. In this file of SmolLM2,
+# neighbours are a pair, while in the file that its authors published, halves are. The next cell runs the model with halves. At
+# first the columns of $W_q$ and $W_k$ stay where they are. Then they are moved, within each head, to where their pairs now are.
+# **Predict:** do the logits of the second run differ from the right ones, or only in rounding?
+
+# %%
+d, mine = model.model.config.d_k, {"rms_norm": rms_norm, "rotary": rotary}
+right = model.logits(question, own=mine)
+for name, columns in ("as they are", np.arange(d)), ("moved", np.r_[0:d:2, 1:d:2]):
+    with model.as_halves(columns):
+        print(f"columns {name}: the logits differ by {np.abs(model.logits(question, own=mine) - right).max():.2g}")
+
+# %% [markdown]
+# Only in rounding. The two layouts differ by an order of columns, which training never notices, and which an import has to
+# get right.
+#
+# ## A gate in place of ReLU
+#
+# In the paper's feed-forward network, ReLU lets a number pass or not, depending on its own sign. A *gated* network makes two
+# projections, $a = x W_{gate}$ and $u = x W_{inner}$. The second one passes, and the first one says how much of it:
+# $h = \operatorname{silu}(a)\, u$, where $\operatorname{silu}(a) = a \cdot \operatorname{sigmoid}(a)$. A third matrix,
+# $W_{outer}$, brings $h$ back to $d_{model}$.
+#
+# **By hand.** At $a = 0$ the sigmoid is $1/2$, and $h = 0$. Raise $a$ to 0.01, and $h$ becomes about $0.01 \cdot \frac12 u$. So the
+# slope in $a$ is $u / 2$ there, while that of ReLU jumps from 0 to 1.
+
+# %% [exercise] swiglu
+
+# %% [derivation]
+# **The product rule, twice.** Write $s = 1 / (1 + e^{-a})$. By the chain rule, $s' = e^{-a} / (1 + e^{-a})^2 = s\, (1 - s)$. Then
+#
+# $$ \frac{\partial h}{\partial a} = (s + a\, s')\, u = s\, \big( 1 + a\, (1 - s) \big)\, u, \qquad
+#    \frac{\partial h}{\partial u} = a\, s \qquad (\dots, d_{ff}) $$
+#
+# Each number of $h$ depends on its own $a$ and $u$ only, so backward is $da = dh\, \partial h / \partial a$ and
+# $du = dh\, \partial h / \partial u$. Both come from $x$, which gets the sum $da\, W_{gate}^\top + du\, W_{inner}^\top$.
+#
+# **Without overflow:** $e^{-a}$ is infinite for $a = -1000$, which still gives $s = 0$, while $e^a / (1 + e^a)$ is NaN for
+# $a = 1000$. With $s = \frac12 + \frac12 \tanh(a / 2)$, nothing overflows.
+
+# %% [markdown]
+# **Prove it.** Backward multiplies $dh$ by your slopes. The picture has $u = 1$, and so it shows silu itself and its slope.
+
+
+# %%
+def forward(a, u):
+    h, *slopes = swiglu(a, u)
+    return h, slopes
+
+
+prove("gate", forward, lambda dh, slopes: tuple(dh * slope for slope in slopes), *rng.standard_normal((2, 3, 5)))
+a = np.linspace(-6, 6, 200)
+h, slope, _ = swiglu(a, np.ones(200))
+figure, both = plt.subplots(1, 2, figsize=(9, 2.8), layout="constrained")
+for axes, silu, relu, name in zip(both, (h, slope), (np.maximum(a, 0), np.where(a > 0, 1, 0)), ("gate", "slope of the gate")):
+    axes.plot(a, silu, "tab:purple" if name != "gate" else "k", label="silu")
+    axes.plot(a, relu, "0.6", linestyle="--", label="ReLU")
+    axes.set(xlabel="a", ylabel=name)
+    axes.legend(loc="upper left")
+
+# %% [markdown]
+# A gated network has three matrices, where the paper's has two. **Predict:** for $d_{model} = 576$, the paper would choose
+# $d_{ff} = 4 \cdot 576 = 2304$. Which $d_{ff}$ gives a gated network as many weights?
+
+# %%
+print(f"2 x 576 x 2304 = {2 * 576 * 2304:,} = 3 x 576 x {2 * 576 * 2304 // (3 * 576)}; SmolLM2 has d_ff = {today.SMOLLM2.d_ff}")
+
+# %% [markdown]
+# ## Fewer keys than queries
+#
+# The key-value cache of chapter 12 holds a key and a value of every head, in every layer, for every position, and each new token
+# reads them all. *Grouped queries* make it smaller. There are still $H$ heads of queries, but only $G$ heads of keys and values,
+# and $R = H / G$ neighbouring heads share one.
+#
+# **By hand.** SmolLM2 has 30 layers with 9 heads of 64 numbers. If each head had keys and values of its own, a position would take
+# $2 \cdot 30 \cdot 9 \cdot 64 = 34{,}560$ numbers. **Predict:** after how many positions would the cache hold more numbers than
+# the model's 135 million weights? And after how many with 3 groups?
+
+# %% [exercise] grouped_attention
+
+# %% [derivation]
+# **Neighbours share: head $h$ reads group $h // R$.** That is the order in which a reshape from $(B, H, T_q, d_k)$ to
+# $(B, G, R, T_q, d_k)$ counts. Keys, $(B, G, 1, T_k, d_k)$, have an axis of length 1 in the place of $R$, so NumPy repeats them for
+# each head without copying. Scores are $(B, G, R, T_q, T_k)$, and from there on it is chapter 5. `np.repeat` along the axis of
+# heads gives the same, with copies; `np.tile` puts the groups in another order, $h \bmod G$.
+#
+# **Backward: what is used several times gets the sum of its gradients.** A key is used by the $R$ heads of its group, so
+# $dk_g = \sum_r dk_{gr}$, and the same holds for the values.
+
+# %% [markdown]
+# **Prove it**, with the library's backward, which adds up what a shared key gets from each of its heads:
+
+# %%
+with today.running({"grouped_attention": grouped_attention}):
+    prove("grouped attention", grouped_attention_forward, grouped_attention_backward, rng.standard_normal((2, 6, 3, 4)),
+          rng.standard_normal((2, 2, 5, 4)), rng.standard_normal((2, 2, 5, 7)))
+
+# %%
+figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3), layout="constrained")
+today.show_cache(left, (9, 3))
+query, names = np.zeros((1, 9, 1, 2)), np.arange(3.0).reshape(1, 3, 1, 1)    # the value of group g is g
+y, _p = grouped_attention(query, np.zeros((1, 3, 1, 2)), names, np.ones((1, 1, 1), bool))
+right.plot(y[0, :, 0, 0], "o", color="tab:green", label="yours")
+right.plot(np.arange(9) % 3, "x", color="tab:red", label="in the order of np.tile")
+right.set(xlabel="head of queries", ylabel="group whose value it gets", xticks=range(9), yticks=range(3), ylim=(-0.3, 3.5))
+right.legend(loc="upper left")
+print(*(f"{G} heads: {today.PARAMETERS / (2 * 30 * G * 64):,.0f} positions" for G in (9, 3)), sep="\n")
+
+# %% [markdown]
+# With 9 heads of keys, the cache would outgrow the weights before it reaches half of the model's window of 8,192 positions. With 3,
+# it never does. Which heads share a group is a convention, like the pairs. Even the ONNX standard once described the red
+# crosses (pull request 7274). All shapes are right that way, but this model's weights were not trained for it.
+#
+# ## Your Transformer
+#
+# Now the four go to work, for 40 tokens, the likeliest one each time. A function is yours if it passes, and the reference until
+# then. **Predict:** if nothing turns, does SmolLM2 still write English words, or not even that?
+
+# %%
+mine = {**mine, "swiglu": swiglu, "grouped_attention": grouped_attention}
+print(model.answer(question, mine))
+print("\nif nothing turns:", model.answer(question, {**mine, "rotary": lambda x, positions, base: x}))
+lab.at_work()
+
+# %% [markdown]
+# SmolLM2 still writes words, which it copies from a sentence that it is given before your question: *You are a helpful AI
+# assistant ...* Here is what it writes after one change ([`experiments/after_2017.py`](../../experiments/after_2017.py)).
+# The loss is that of the unchanged answer, for each token. Guessing among 49,152 tokens would cost $\ln 49152 = 10.8$.
+#
+# | change | loss | the answer begins |
+# |---|---|---|
+# | none | 0.57 | `The answer to this question lies in the intricate dance` |
+# | LayerNorm's mean subtracted | 0.61 | `The sky is blue because of a process called atmospheric` |
+# | pairs i and i + d/2 | 5.43 | `You are a You are a You are a creative and creative and` |
+# | nothing turns | 6.22 | `You are a You are a You are a You are a You are a You` |
+# | ReLU as the gate | 9.90 | `my start The b est. lon est est en other livs b. el est` |
+# | head h reads group h % G | 11.45 | `-__-_numerable. - -_-numerable.numerableILEV wisETE` |
+# | no gate: h = u | 19.55 | `nargs stepautions metavar care he intakesautions` |
+# | no division: y = gamma x | NaN | nothing: its logits are not finite |
+#
+# Subtracting the mean hardly matters, so what RMSNorm leaves out of LayerNorm was not needed. Without the division, the numbers
+# overflow. The wrong pairs cost nearly as much as no positions at all. Without its gate, the model does worse than guessing,
+# because it is still sure of what it says. This is one question and one model, but the gaps are not subtle.
+#
+# **Read next:** `GroupedQueryAttention` in `minitransformer/successors/grouped_attention.py`, and `configuration` in
+# `minitransformer/interchange/pretrained/llama.py`, which says what the file of such a model has to contain.
