@@ -1,43 +1,68 @@
 """docs/paper_map.md leads from every place of the paper to what exists."""
 
 import re
+import runpy
 from pathlib import Path
 
-from minitransformer.learn.course import chapters, exercises
+import pytest
 
-PAGE = Path(__file__).parents[1] / "docs" / "paper_map.md"
-PLACES = ["1", "2", "3", "3.1", "3.2", "3.2.1", "3.2.2", "3.2.3", "3.3", "3.4", "3.5", "4", "5.1", "5.2", "5.3", "5.4", "6.1", "6.2",
-          "6.3", "7", *(f"equation {n}" for n in (1, 2, 3)), *(f"table {n}" for n in (1, 2, 3, 4)), "figure 1", "figure 2",
-          "Figures 3 to 5", "footnote 4", "footnote 5"]
+from minitransformer.learn.course import chapters, exercises, find_chapter
 
-
-def tables():
-    """The rows of each table, without its head."""
-    return [[[cell.strip() for cell in line.strip("|").split("|")] for line in found.splitlines()[2:]]
-            for found in re.findall(r"(?:^\|.*\n)+", PAGE.read_text(encoding="utf-8"), re.MULTILINE)]
-
-
-def test_every_place_of_the_paper_has_a_row_and_no_cell_is_empty():
-    rows = tables()[0]
-    places = ", ".join(row[0] for row in rows)
-    assert not [place for place in PLACES if not re.search(rf"(?<![\d.]){re.escape(place)}(?![\d.]*\d)", places)]
-    assert all(len(row) == 5 and all(row) for row in rows)
-    assert all(len(row) in (2, 3) and all(row) for table in tables()[1:] for row in table)
+ROOT = Path(__file__).parents[1]
+TEXT = (ROOT / "docs" / "paper_map.md").read_text(encoding="utf-8")
+MAP, SLIPS, QUESTIONS = [[[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
+                         for table in re.findall(r"(?:^\|.*\n)+", TEXT, re.MULTILINE)]
+PLACES = [*"1234567", "3.1", "3.2", "3.2.1", "3.2.2", "3.2.3", "3.3", "3.4", "3.5", "5.1", "5.2", "5.3", "5.4", "6.1", "6.2", "6.3",
+          "Abstract", "equation 1", "equation 2", "equation 3", "table 1", "table 2", "table 3", "table 4",
+          "figure 1", "figure 2", "Figures 3, 4 and 5", "Footnote 4", "footnote 5"]
 
 
-def test_every_exercise_exists_and_belongs_to_a_chapter_of_its_row():
-    for row in tables()[0]:
-        named = re.findall(r"`(\w+)`", row[3])
-        assert named and {exercises()[name].chapter.number for name in named} <= set(re.findall(r"\[(\w+)\]", row[2])), row
-    slips = [name for row in tables()[1] for name in re.findall(r"`(\w+)`", row[2])]
-    assert len(set(slips) & exercises().keys()) == len(set(slips)) >= 10
+def named(cell):
+    """The words in backticks."""
+    return re.findall(r"`([^`]+)`", cell)
 
 
-def test_every_file_exists():
-    for path in re.findall(r"\]\((?!http)([^)]+)\)", PAGE.read_text(encoding="utf-8")):
-        assert (PAGE.parent / path).is_file(), path
+@pytest.mark.parametrize("place", PLACES)
+def test_every_place_of_the_paper_has_a_row(place):
+    assert any(re.search(rf"(?<![\w.]){re.escape(place)}(?![\w.])(?! \d)", re.sub(r"(table|figure|equation|[Ff]ootnote) \d", "", row[0])
+                         if place[0].isdigit() else row[0]) for row in MAP)
 
 
-def test_every_chapter_is_on_the_map():
-    text = PAGE.read_text(encoding="utf-8")
-    assert [chapter.number for chapter in chapters() if f"tutorials/{chapter.name}/" not in text] == ["1", "1b"]
+def test_no_cell_is_empty():
+    assert {len(row) for row in MAP} == {4} and {len(row) for row in SLIPS} == {3} and {len(row) for row in QUESTIONS} == {2}
+    assert all(cell for row in (*MAP, *SLIPS, *QUESTIONS) for cell in row)
+
+
+@pytest.mark.parametrize("row", MAP, ids=lambda row: row[0])
+def test_the_code_the_exercises_and_the_proof_exist(row):
+    _place, code, exercise, proof = row
+    assert named(code) and all(any((folder / path).is_file() for folder in (ROOT, ROOT / "minitransformer")) for path in named(code))
+    assert named(exercise) and set(named(exercise)) <= exercises().keys()
+    path, test = re.fullmatch(r"`(\S+): (\w+)`", proof).groups()
+    assert f"\ndef {test}(" in (ROOT / "tests" / path).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("row", [*SLIPS, *QUESTIONS], ids=lambda row: row[0])
+def test_what_settles_a_sentence_or_a_question_exists(row):
+    where = row[-1]
+    assert set(named(where)) <= exercises().keys()
+    found = re.findall(r"chapter (\w+), \*([^*]+)\*", where)
+    for number, heading in found:
+        assert re.search(rf"^# # .*{re.escape(heading)}$|^# ## {re.escape(heading)}$", find_chapter(number).text, re.MULTILINE)
+    assert named(where) or found or re.search(r"\]\(\w+\.md\)", where)
+    assert re.findall(r"chapter \w+", where) == [f"chapter {number}" for number, _heading in found]
+
+
+def test_most_slips_are_exercises():
+    assert len(SLIPS) == 18 and sum(bool(named(row[-1])) for row in SLIPS) >= 10
+
+
+def test_the_site_shows_the_chapter_of_each_exercise():
+    page = runpy.run_path(str(ROOT / "docs" / "extensions" / "paper.py"))["linked"](TEXT)
+    rows = [line.strip("|").split("|") for line in page.splitlines() if line.count("|") == 6]
+    assert len(rows) == len(MAP) + 2 and rows[0][2].strip() == "chapter"
+    for row in rows[2:]:
+        assert re.findall(r"\[(\w+)\]", row[2]) and set(re.findall(r"/(\w+)/chapter", row[2])) == set(re.findall(r"/(\w+)/chapter", row[3]))
+    for link in re.findall(r"\]\((?!http)([^)]+)\)", page):
+        assert (ROOT / "docs" / link).is_file(), link
+    assert [chapter.number for chapter in chapters() if f"/{chapter.name}/" not in page] == ["1", "1b"]

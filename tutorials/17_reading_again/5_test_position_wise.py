@@ -1,8 +1,8 @@
 """Who is right? What a position sees
 
-One explanation says that the position-wise feed-forward network "captures the context of the sentence". Another says that it
-sees one position and nothing else. Write a test that decides for any layer: a version takes the vectors of a sentence and
-returns as many.
+One explanation says that the position-wise network "captures the context of the sentence". Another says that it sees one position.
+Write a test that decides, for any layer. A layer works on each position alone if what comes out at a position depends on no other
+token. It may know which position it is at. The judge runs your test on the paper's network and on layers of both kinds.
 """
 
 import numpy as np
@@ -12,15 +12,15 @@ from minitransformer.learn import also_right, mistake, version
 
 # %% reference
 def test_position_wise(layer):
-    """layer: a version, x (T, d) -> (T, d). Returns True if no position's output depends on another position, else False."""
-    # your code: what may change if you change one position, and what may not?
-    x = np.random.default_rng(0).standard_normal((5, 4))
+    """layer: a version, x (T, 4) -> y (T, 4), for any T. Returns True if it works on each position alone, else False."""
+    # your code: keep one token and change all the others
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((6, 4))
     y = layer(x)
-    for t in range(len(x)):
-        other = x.copy()
-        other[t] = other[t, ::-1] + 1
-        changed = np.abs(layer(other) - y).max(axis=1) > 1e-9
-        if np.delete(changed, t).any():
+    for t in range(6):
+        other = rng.standard_normal((6, 4))
+        other[t] = x[t]
+        if not np.allclose(layer(other)[t], y[t]):
             return False
     return True
     # end of your code
@@ -28,128 +28,166 @@ def test_position_wise(layer):
 
 # %% what it is called with
 returns = "verdict"
-section = "Sentences that a test can settle"
-stars, minutes = 2, 15
+section = "What a position sees"
+stars, minutes = 1, 15
 
-@version("the feed-forward network", right=True)
+
+@version("the paper's position-wise network", right=True)
 def feed_forward(x):
-    W = np.cos(np.arange(16)).reshape(4, 4)
-    return np.maximum(x @ W + 0.1, 0) @ W.T
+    W1, W2 = np.random.default_rng(1).standard_normal((2, 4, 4))
+    return np.maximum(0, x @ W1 + 0.1) @ W2
+
+
+@version("the same as two convolutions with kernel 1, one position after the other", right=True)
+def kernel_1(x):
+    W1, W2 = np.random.default_rng(1).standard_normal((2, 4, 4))
+    return np.array([np.einsum("h,ho->o", np.maximum(0, np.einsum("i,ih->h", row, W1) + 0.1), W2) for row in x])
+
+
+@version("LayerNorm", right=True)
+def layer_norm(x):
+    centred = x - x.mean(axis=-1, keepdims=True)
+    return centred / np.sqrt((centred ** 2).mean(axis=-1, keepdims=True) + 1e-5)
+
+
+@version("the network, after a sinusoid of the position is added", right=True)
+def with_position(x):
+    W1, W2 = np.random.default_rng(1).standard_normal((2, 4, 4))
+    return np.maximum(0, (x + np.sin(np.arange(len(x)))[:, None]) @ W1) @ W2
 
 
 @version("self-attention", right=False)
-def self_attention(x):
-    W = np.cos(np.arange(16)).reshape(4, 4)
-    e = np.exp(x @ W @ x.T / 2)
+def attention(x):
+    e = np.exp(x @ x.T / 2)
     return e / e.sum(axis=-1, keepdims=True) @ x
 
 
-@version("attention that is causal: a position sees those before it", right=False)
-def causal_attention(x):
-    W = np.cos(np.arange(16)).reshape(4, 4)
-    e = np.exp(x @ W @ x.T / 2) * np.tri(len(x))
-    return e / e.sum(axis=-1, keepdims=True) @ x
-
-
-@version("LayerNorm, a mean over the features of one position", right=True)
-def layer_norm(x):
-    return (x - x.mean(axis=-1, keepdims=True)) / x.std(axis=-1, keepdims=True)
-
-
-@version("a mean over the positions, as a batch norm has", right=False)
-def batch_norm(x):
-    return x - x.mean(axis=0)
-
-
-@version("two convolutions with kernel 1: the feed-forward network, one position after the other", right=True)
-def kernel_1(x):
-    W = np.cos(np.arange(16)).reshape(4, 4)
-    return np.stack([np.maximum(W.T @ row + 0.1, 0) @ W.T for row in x])
-
-
-@version("a convolution with a kernel of 3, which looks at both neighbours", right=False)
+@version("a convolution with kernel 3", right=False)
 def kernel_3(x):
-    W = np.cos(np.arange(16)).reshape(4, 4)
     padded = np.pad(x, ((1, 1), (0, 0)))
-    return padded[:-2] @ W + padded[1:-1] + padded[2:] @ W.T
+    return np.maximum(0, padded[:-2] - 2 * padded[1:-1] + padded[2:])
 
 
-@version("a shift by one: each position gets its left neighbour", right=False)
-def shifted(x):
-    return np.vstack([x[:1] * 0, x[:-1]])
+@version("a norm over the positions in place of the features", right=False)
+def over_positions(x):
+    return (x - x.mean(axis=0)) / np.sqrt(x.var(axis=0) + 1e-5)
 
 
-@version("the first position is added to all, as a summary would be", right=False)
-def with_the_first(x):
-    W = np.cos(np.arange(16)).reshape(4, 4)
-    return np.maximum(x @ W, 0) @ W.T + x[:1]
+@version("the mean of this token and all before it", right=False)
+def running_mean(x):
+    return np.cumsum(x, axis=0) / np.arange(1, len(x) + 1)[:, None]
+
+
+@version("the network, and a look at the next token", right=False)
+def next_token(x):
+    return np.maximum(0, x) + np.concatenate([x[1:], x[-1:]])
+
+
+@version("a gate that is the mean of one feature over all tokens", right=False)
+def gate(x):
+    return x * x[:, -1].mean()
 
 
 # %% hints
 hints = (
-    "If you change one word, which rows of the output may change?",
-    "Change one row of x at a time, each of them once, and look at all other rows of the output.",
-    "if np.delete(___, t).any():",
+    "Two sentences share their third token and no other. If the layer works on each position alone, what else do they share?",
+    "For each position, make another sentence that agrees there and nowhere else. The outputs at that position have to agree.",
+    "other[t] = ___",
 )
 
 
-def sentence():
-    return np.random.default_rng(1).standard_normal((6, 4))
-
-
 # %% mistakes
-@mistake("your test passes every version: attention has to fail", hint=1)
+def sentence():
+    return np.random.default_rng(3).standard_normal((6, 4))
+
+
+def changed(layer, change, compare):
+    """Whether the compared outputs stay what they are if x changes at `change`."""
+    x = sentence()
+    other = x.copy()
+    other[change] += 1 + np.arange(other[change].size).reshape(other[change].shape)
+    return np.allclose(layer(x)[compare], layer(other)[compare])
+
+
+@mistake("your test passes every version: it has to fail for a layer in which another token counts", hint=1)
 def always_true(layer):
     return True
 
 
-@mistake("your test fails for every version: the row that you change may change, and all rows may differ by rounding", hint=1)
+@mistake("your test fails for every version: the paper's network has to pass. Which output may change, and which not?", hint=1)
 def always_false(layer):
     return False
 
 
-@mistake("your test is the wrong way round: it passes the layers that mix positions, and fails the others", hint=1)
+@mistake("only the numbers of the paper's network pass your test: other layers work on each position alone as well", hint=1)
+def numbers_of_the_network(layer):
+    return np.allclose(layer(sentence()), feed_forward(sentence()))
+
+
+@mistake("your test shuffles the tokens and asks whether the outputs are shuffled alike: attention does that too", hint=1)
+def shuffled(layer):
+    order = np.array([3, 0, 5, 1, 4, 2])
+    return np.allclose(layer(sentence()[order]), layer(sentence())[order])
+
+
+@mistake("your test feeds each token by itself: a network that knows its position is right, and gives another answer at 0", hint=1)
+def by_itself(layer):
+    y = layer(sentence())
+    return all(np.allclose(layer(row[None])[0], out) for row, out in zip(sentence(), y))
+
+
+@mistake("your test changes the last token and looks at those before it: a token may also count for those after it", hint=2)
+def last_changes(layer):
+    return changed(layer, np.s_[5:], np.s_[:5])
+
+
+@mistake("your test changes the first token and looks at those after it: a token may also count for those before it", hint=2)
+def first_changes(layer):
+    return changed(layer, np.s_[:1], np.s_[1:])
+
+
+@mistake("your test changes one end and looks at the other: a convolution sees its neighbours alone", hint=2)
+def far_away(layer):
+    return changed(layer, np.s_[5:], np.s_[:1])
+
+
+@mistake("your test changes one feature of a token: another feature may be the one that counts elsewhere", hint=2)
+def one_feature(layer):
+    x = sentence()
+    y = layer(x)
+    for t in range(6):
+        other = x.copy()
+        other[:, 0] += 1 + np.arange(6)
+        other[t] = x[t]
+        if not np.allclose(layer(other)[t], y[t]):
+            return False
+    return True
+
+
+@mistake("your test is the wrong way round: it passes layers in which other tokens count, and fails the paper's network", hint=1)
 def wrong_way_round(layer):
-    x = sentence()
-    return not np.allclose(np.vstack([layer(row[None]) for row in x]), layer(x))
-
-
-@mistake("your test changes the last position alone: a layer that looks back passes", hint=2)
-def last_alone(layer):
-    x = sentence()
-    other = x.copy()
-    other[-1] += np.arange(4)
-    return np.allclose(layer(other)[:-1], layer(x)[:-1])
-
-
-@mistake("your test changes the first position alone: a layer that looks at neighbours may not show it further on", hint=2)
-def far_from_the_first(layer):
-    x = sentence()
-    other = x.copy()
-    other[0] += np.arange(4)
-    return np.allclose(layer(other)[3:], layer(x)[3:])
-
-
-@mistake("your test reorders the sentence: self-attention passes that, for it does not know the order", hint=2)
-def reordered(layer):
-    x = sentence()
-    return np.allclose(layer(x[::-1]), layer(x)[::-1])
+    return not test_position_wise(layer)
 
 
 # %% other right solutions
 @also_right
-def one_by_one(layer):
-    x = np.random.default_rng(5).standard_normal((7, 4))
-    assert np.allclose(layer(x), np.concatenate([layer(x[t:t + 1]) for t in range(7)]))
+def with_asserts(layer):
+    rng = np.random.default_rng(8)
+    for T in (2, 5, 9):
+        for t in range(T):
+            one, two = rng.standard_normal((2, T, 4))
+            two[t] = one[t]
+            np.testing.assert_allclose(layer(one)[t], layer(two)[t], atol=1e-9)
 
 
 @also_right
-def from_another_sentence(layer):
-    rng = np.random.default_rng(6)
-    first, second = rng.standard_normal((2, 6, 4))
-    for t in range(6):
-        mixed = second.copy()
-        mixed[t] = first[t]
-        if not np.allclose(layer(mixed)[t], layer(first)[t]):
+def with_differences(layer):
+    x = np.random.default_rng(9).standard_normal((5, 4))
+    y, T = layer(x), len(x)
+    for u, i in np.ndindex(x.shape):
+        nudged = x.copy()
+        nudged[u, i] += 0.5
+        moved = np.abs(layer(nudged) - y).max(axis=1) > 1e-9
+        if moved[np.arange(T) != u].any():
             return False
     return True

@@ -21,10 +21,10 @@ from minitransformer.learn import lab, yours
 lab.you_are_here("embedding", "encoder", "decoder", "loss", "adam", "decoding")
 
 # %% [markdown]
-# The first time, you read the paper to find out what a Transformer is. Now you have written all of it and can read it in
-# another way, with a pencil in your hand: which of its sentences can be checked, and do they hold? The explanations that
-# people read instead of the paper deserve the same. This chapter takes one number of the paper and four sentences of its
-# readers, and you settle each with a function of a few lines.
+# The first time, you read the paper to find out what a Transformer is. Now that you have written all of it, you can read it in
+# another way: which of its sentences can be checked, and do they hold? The explanations that people read in place of the
+# paper deserve the same treatment. This chapter takes one number from the paper and four sentences from its readers, and you
+# settle each of them with a function of a few lines.
 
 # %%
 import matplotlib.pyplot as plt
@@ -79,73 +79,36 @@ axes.set(yticks=range(11), yticklabels=changes, xlabel="vocabulary that the numb
 axes.invert_yaxis()
 
 # %% [markdown]
-# No row allows 37,000. Ten of the eleven agree on about 41,000, although they were changed in different sizes, and the big
-# model has a range of its own, below 37,000. So something has been counted that the paper does not mention, and in ten rows
-# it grows with $d_{model}$ as 4,000 more tokens would. That is as far as the numbers go. They do not say what it is, and you
-# should not either.
+# No row allows 37,000. Ten of the eleven agree on about 41,000, although a different size was changed in each of them. The big
+# model allows no more than 36,300. So ten rows count something that the paper does not mention, and that grows with $d_{model}$
+# as 4,000 more tokens would. The numbers do not say what it is.
 #
-# ## Sentences that a test can settle
+# ## A plus sign that is missing
 #
-# A sentence about a program is worth what a test of it is worth. In each of the following exercises you write the test,
-# and the judge runs it on several versions, right and wrong. It has to tell them apart without knowing who wrote which.
+# A sentence about a program can be settled by a test of that program. In the remaining exercises you write the test, and the
+# judge runs it on several versions, some right and some wrong. It must tell them apart without knowing who wrote which.
 #
-# **The gradient of a logit.** A much-read explanation gives the gradient of the loss by a logit as $q\,(p - 1)$, where $q$
-# is 1 at the target and 0 elsewhere.
+# The first sentence is a formula. With label smoothing (chapter 10), the target is the row
+# $q' = (1 - \varepsilon)\, q + \varepsilon\, u$, where $u$ is uniform. One explanation expands the loss $H(q', p)$ into
+# $(1 - \varepsilon)\, H(q, p)\; \varepsilon\, H(u, p)$, without a plus sign. Others have the plus sign and swap $u$ and $p$.
 #
-# **By hand.** Three tokens have equal logits, so each has $p = 1/3$, and the first is the target. The formula says
-# $(-2/3, 0, 0)$. But if all three logits rise by 1, the probabilities stay the same, and so does the loss. The three
-# slopes would have to sum to 0.
-
-# %% [exercise] test_logit_gradient
-
-# %% [derivation]
-# **The definition of a derivative, and nothing else.** The loss of logits $z$ with target $y$ is
-# $\log \sum_i e^{z_i} - z_y$, one number. For each of the $V$ logits, with a small $h$,
-#
-# $$ \frac{\partial\, loss}{\partial z_i} \approx \frac{loss(z + h\, e_i) - loss(z - h\, e_i)}{2 h} \qquad (V) $$
-#
-# where $e_i$ is 1 at $i$ and 0 elsewhere. The error of the quotient is near $h^2$, here $10^{-10}$, so `np.allclose` with
-# its tolerance of about $10^{-5}$ passes every correct version, however it rounds.
-
-# %% [markdown]
-# What would happen to a model that learns with it? Let one vector of logits learn from targets that are *a* in 60 % of the
-# cases, *b* in 30 % and *c* in 10 %. **Predict:** with $q\,(p - 1)$, which probability does *c* end with?
-
-# %%
-truth = np.array([0.6, 0.3, 0.1])
-learned = {"the targets": truth}
-for name, gradient in (("learned with p - q", lambda p: p - truth), ("learned with q (p - 1)", lambda p: truth * (p - 1))):
-    logits = np.zeros(3)
-    for _step in range(4000):
-        p = np.exp(logits) / np.exp(logits).sum()
-        logits -= 0.1 * gradient(p)    # the mean over the targets
-    learned[name] = p
-figure, axes = plt.subplots(figsize=(7, 2.6), layout="constrained")
-for i, (name, p) in enumerate(learned.items()):
-    axes.bar(np.arange(3) + 0.25 * i, p, 0.22, label=name, color=("tab:gray", "tab:green", "tab:purple")[i])
-axes.set(xticks=np.arange(3) + 0.25, xticklabels="abc", xlabel="token", ylabel="probability")
-axes.legend()
-
-# %% [markdown]
-# It ends with almost none. A token that is wrong gets no gradient, so it is never pushed down, yet the frequent tokens are
-# pushed up so often that the rare one disappears beneath them. The model learns, and forgets what is rare.
-#
-# **Smoothing, taken apart.** The same explanation writes the smoothed loss as a product of two terms. Another one writes it
-# as a sum, and swaps $u$ and $p$ in the second.
+# **By hand.** Take two tokens with $p = (0.8, 0.2)$, the first as target, and $\varepsilon = 0.5$. The target row is
+# $(0.75, 0.25)$, so the loss is $0.75 \cdot 0.223 + 0.25 \cdot 1.609 = 0.57$. The printed product is
+# $0.5 \cdot 0.223 \cdot 0.5 \cdot 0.916 = 0.05$. With swapped arguments the second term is $0.5 \ln 2$, and the sum 0.46.
 
 # %% [exercise] test_expansion
 
 # %% [derivation]
-# **The rule: cross-entropy $H(q, p) = -\sum_i q_i \log p_i$ is linear in its first argument.** With
-# $q' = (1 - \varepsilon)\, q + \varepsilon\, u$,
+# **The rule: cross-entropy, $H(a, b) = -\sum_i a_i \log b_i$, is linear in its first argument.** Both rows have shape $(K)$:
 #
 # $$ H(q', p) = (1 - \varepsilon)\, H(q, p) + \varepsilon\, H(u, p) $$
 #
-# It is not linear in the second, where the logarithm is, and $H(p, u) = \log V$ whatever $p$ is. A test must avoid the two
-# places where wrong formulas agree with the right one: $\varepsilon = 0$, and a uniform $p$.
+# It is not linear in the second argument, which is inside the logarithm. $H(p, u)$ is $\log K$ whatever $p$ is. Several wrong
+# formulas agree with the right one for $\varepsilon = 0$ or for a uniform $p$, so a test has to avoid both.
 
 # %% [markdown]
-# Does the gradient of the swapped formula look wrong? Here is a check of it against the loss that was meant:
+# Suppose that the swapped formula became code. Here is its gradient, checked against the loss that was meant. **Predict:** which
+# part of the true gradient does it lack?
 
 # %%
 def loss(logits):
@@ -156,10 +119,12 @@ def loss(logits):
 print(gradcheck((loss, lambda dy, p: 0.7 * dy * (p - np.eye(len(p))[0])), [np.array([0.3, -0.8, 1.1, 0.2])], name="swapped"))
 
 # %% [markdown]
-# Its second term is a constant, so it has no gradient, and what is left is the loss without smoothing, a little smaller.
+# Its second term does not depend on the logits, so it has no gradient. What is left is the loss without smoothing, a little
+# smaller, and the logits grow without bound, as they did in chapter 10.
 #
-# **The numbers of Adam.** Section 5.3 has $\beta_1 = 0.9$, $\beta_2 = 0.98$ and $\epsilon = 10^{-9}$. One reading prints 0.9
-# for all three.
+# ## The numbers of Adam
+#
+# Section 5.3 has $\beta_1 = 0.9$, $\beta_2 = 0.98$ and $\epsilon = 10^{-9}$. One explanation prints 0.9 for all three.
 
 # %% [exercise] test_adapts
 
@@ -169,8 +134,9 @@ print(gradcheck((loss, lambda dy, p: 0.7 * dy * (p - np.eye(len(p))[0])), [np.ar
 #
 # $$ \frac{c\, \hat m}{\sqrt{c^2\, \hat v} + \epsilon} = \frac{\hat m}{\sqrt{\hat v} + \epsilon / c} \qquad (T) $$
 #
-# This depends on $c$ only by $\epsilon$. With $10^{-9}$ nobody sees it. With 0.9 the denominator is $\epsilon$ for all
-# small gradients, and what remains is gradient descent with momentum. The betas do not matter here.
+# Only $\epsilon$ feels the scale $c$. An $\epsilon$ of $10^{-9}$ is too small to show. With 0.9 the denominator is roughly
+# $\epsilon$ for all small gradients, and what remains is gradient descent with momentum. The betas change the steps, but with
+# any of them Adam adapts.
 
 # %% [markdown]
 # If a gradient $g$ stays the same for a while, $\hat m = g$ and $\hat v = g^2$, and the step is $g / (|g| + \epsilon)$ times the
@@ -189,17 +155,65 @@ axes.set(xlabel="size of the gradient", ylabel="step / learning rate")
 axes.legend()
 
 # %% [markdown]
-# They are near 0, thousands of times shorter than meant, and proportional to the gradient. Nothing adapts.
+# They are near 0, far shorter than meant, and proportional to the gradient. Nothing adapts.
 #
-# **What a position sees.** The last sentence is about the word *position-wise*: the feed-forward network is said to "capture
-# the context of the sentence".
+# ## One source, three projections
+#
+# In self-attention, says one explanation, query, key and value "are the same value". Chapter 5 gave a reason against it: the
+# score of A for B would always equal the score of B for A. Scores are rarely shown, though. What you find in papers and in
+# explorers are weights, after the softmax. Do they still give it away?
+#
+# **By hand.** Two tokens have the weights $(0.9, 0.1)$ and $(0.5, 0.5)$. The scores $s_{00} = \ln 9$ and $s_{01} = s_{10} =
+# s_{11} = 0$ give exactly these, and they are symmetric. With two tokens, symmetric scores can be found for any weights. So
+# you need a third token.
+
+# %% [exercise] test_one_vector
+
+# %% [derivation]
+# **The rule: what belongs to a row cancels around a loop.** The logarithm of a weight is its score, less a number for the row:
+#
+# $$ \log p_{ij} = s_{ij} - z_i, \qquad z_i = \log \sum_k e^{s_{ik}} \qquad (T, T) $$
+#
+# Walk from token 0 to 1 to 2 and back to 0, and add the logarithms on the way. Every row is left once, so the sum is
+# $s_{01} + s_{12} + s_{20} - z_0 - z_1 - z_2$. The other way round gives $s_{10} + s_{21} + s_{02} - z_0 - z_1 - z_2$. If the
+# scores are symmetric, the two sums are equal. With two tokens, both ways are the same way, and nothing can be seen.
+
+# %% [markdown]
+# Now ask a trained model. Each dot is a loop through three letters of *backward*, in a head of the encoder. In the second model,
+# the keys have the weights of the queries. **Predict:** where are its dots?
+
+# %%
+same = lab.drawkcab()[0]
+attention = same.encoder.layers[0].self_attention
+for one, other in ((attention.key.weight, attention.query.weight), (attention.key.bias, attention.query.bias)):
+    one.data[...] = other.data
+figure, axes = plt.subplots(figsize=(7, 2.8), layout="constrained")
+for one, name, colour, side in ((model, "trained", "tab:blue", -0.15), (same, "one vector", "tab:orange", 0.15)):
+    log_p = np.log(lab.attention_of(one, vocabulary, "backward", "encoder").weights)    # (H, T, T)
+    lean = log_p - log_p.swapaxes(1, 2)
+    loops = lean[:, :, :, None] + lean[:, None] - lean[:, :, None]    # i to j, j to k, k to i
+    for head, found in enumerate(loops):
+        axes.plot(head + 1 + side + 0 * found.ravel(), found.ravel(), ".", color=colour, label=None if head else name)
+axes.set(xticks=range(1, 5), xlabel="head of the encoder", ylabel="there minus back")
+axes.legend()
+print("backward ->", lab.write(same, vocabulary, "backward"))
+
+# %% [markdown]
+# They all lie at 0, and the trained model's do not. It has learned to look in one direction without being looked at in the
+# other, and it needs that: with one vector for both, it no longer writes the word.
+#
+# ## What a position sees
+#
+# The last sentence is about the word *position-wise*. The feed-forward network is said to "capture the context of the sentence".
 
 # %% [exercise] test_position_wise
 
 # %% [derivation]
-# **The rule: if $y_t$ depends on $x_t$ alone, then changing any other $x_u$ leaves it as it is.** The other direction holds for
-# a test as well: if $y_t$ depends on some $x_u$, nearly every change of $x_u$ shows it. So change each row of $x$, $(T, d)$,
-# in turn, and look at all other rows of $y$. Reordering the rows is not enough, since self-attention commutes with it.
+# **The rule: a function of $x_t$ alone has the same value wherever $x_t$ is the same.** So take two sentences, each $(T, d)$, that
+# agree at $t$ and differ everywhere else, and compare row $t$ of the outputs. All of $t$ have to be tried, since a causal layer
+# hides nothing from its last position and everything from its first. Reordering the rows is not enough, because self-attention
+# only reorders its answers. Neither may the test feed one row alone, which moves it to position 0: a layer that knows its
+# position still works on each position alone.
 
 # %% [markdown]
 # Here is that test as a picture, for two sub-layers of the trained encoder. **Predict:** what does each of them look like?
@@ -207,39 +221,40 @@ axes.legend()
 # %%
 layer, x = model.encoder.layers[0], model.source_input.forward(np.array([vocabulary.encode("backward")]))[0]    # x: (1, 8, d)
 runs = {"self-attention": lambda x: layer.self_attention.forward(x, None)[0], "feed-forward": lambda x: layer.feed_forward.forward(x)[0]}
-figure, both = plt.subplots(1, 2, figsize=(7, 3.4), layout="constrained")
+figure, both = plt.subplots(1, 2, figsize=(8, 3.4), layout="constrained")
 for axes, (name, run) in zip(both, runs.items()):
     nudged = [run(x + np.eye(8)[u, :, None]) for u in range(8)]
-    axes.imshow(np.array([np.abs(y - run(x)).max(axis=-1)[0] for y in nudged]).T, cmap="Blues", vmin=0)
+    change = np.array([np.abs(y - run(x)).max(axis=-1)[0] for y in nudged]).T
+    figure.colorbar(axes.imshow(change, cmap="Blues", vmin=0), ax=axes, label="largest change", shrink=0.7)
     axes.set(title=name, xlabel="position that was changed", ylabel="position that changes")
     axes.set_xticks(range(8), "backward")
     axes.set_yticks(range(8), "backward")
 
 # %% [markdown]
-# The feed-forward network is a diagonal. Whatever a position knows of its context, attention has brought there.
+# The feed-forward network has a diagonal. Whatever a position knows of its context, attention has brought there.
 #
-# ## What became of it
+# ## The neighbours, the plans, the contradictions
 #
-# **Related work.** Section 2 has four neighbours. Extended Neural GPU, ByteNet and ConvS2S compute all positions at once with
-# convolutions, and two distant positions need more layers the further they are apart (chapter 15). Memory networks attend
-# again and again to what they have stored, and intra-attention looks at the same sentence, but inside a recurrent network.
-# What was new is that nothing else remains.
+# **Related work.** Section 2 names the neighbours. The Extended Neural GPU, ByteNet and ConvS2S compute all positions at once,
+# with convolutions, so two positions need more layers the further they are apart: in ConvS2S in proportion to the distance, in
+# ByteNet with its logarithm (chapter 15). Memory networks attend several times to what they have stored. Intra-attention is
+# self-attention under an older name, mostly used within recurrent networks. The paper's step was to leave everything else out.
 #
-# **Its plans.** Section 7 names three.
+# **The plans.** Section 7 names three.
 #
 # | plan | what became of it |
 # |---|---|
 # | images, audio and video | [vision transformers](https://arxiv.org/abs/2010.11929), [speech recognition](https://arxiv.org/abs/2212.04356) |
-# | local, restricted attention for long inputs | [sliding windows](https://arxiv.org/abs/2004.05150), while [full attention](https://arxiv.org/abs/2205.14135) learned to do without the $T \times T$ matrix in memory |
-# | generation that is less sequential | [all tokens at once](https://arxiv.org/abs/1711.02281), and later [guesses that are checked at once](https://arxiv.org/abs/2211.17192) |
+# | local, restricted attention for long inputs | [sliding windows](https://arxiv.org/abs/2004.05150); and [full attention](https://arxiv.org/abs/2205.14135) that never stores the $T \times T$ matrix |
+# | generation that is less sequential | [all tokens at once](https://arxiv.org/abs/1711.02281), later [guesses that are checked at once](https://arxiv.org/abs/2211.17192) |
 #
-# **Where it contradicts itself.** The text has a BLEU of 41.0 for English to French, the abstract and Table 2 have 41.8. The
-# text and figure 1 normalise after each sub-layer, the code that was released with it before (chapter 8b). And then there are
-# the 4,000 tokens.
+# **The contradictions.** The text of section 6.1 has a BLEU of 41.0 for English to French, while the abstract and Table 2 have
+# 41.8. Text and figure 1 normalise after each sub-layer, and the code that was released with them does so before (chapter 8b).
+# The third one is the 4,000 tokens.
 #
 # **Where to go next.** [The paper, place by place](../../docs/paper_map.md) leads from every section, equation, table, figure
-# and footnote to its code, its chapter, an exercise and the test that proves it. Read the paper beside it once more, and then
-# something that was written this year: you know its blocks.
+# and footnote to its code, its chapter, an exercise and the test that proves it. Read the paper beside that page once more. Then
+# read a paper of this year, and look for the sentences that a test can settle.
 #
 # ## Your Transformer
 
@@ -247,5 +262,5 @@ for axes, (name, run) in zip(both, runs.items()):
 lab.at_work()
 
 # %% [markdown]
-# **Read next:** the whole paper in `tutorials/one_file.py`, and `training_step` in `minitransformer/training/step.py`, the
-# sixty lines in which everything of this book meets.
+# **Read next:** `tutorials/one_file.py`, which is the whole paper in one file, and `training_step` in
+# `minitransformer/training/step.py`, where everything in this book meets.

@@ -21,7 +21,7 @@ def test_adapts(steps):
 
 # %% what it is called with
 returns = "verdict"
-section = "Sentences that a test can settle"
+section = "The numbers of Adam"
 stars, minutes = 1, 10
 
 
@@ -95,7 +95,7 @@ G = np.array([0.5, 1.0, -0.25])
 
 
 # %% mistakes
-@mistake("your test passes every version: one with an epsilon of 0.9 does not adapt. Are its steps compared, or only their signs?", hint=1)
+@mistake("your test passes every version: one with an epsilon of 0.9 does not adapt", hint=1)
 def always_true(steps):
     return True
 
