@@ -1,9 +1,10 @@
 """Arrays that record the products made from them: the number of multiplications, and the longest chain that runs one by one."""
 
+from collections import Counter
 from contextlib import contextmanager
 from collections.abc import Iterator
 from math import prod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -20,7 +21,7 @@ class Counted(np.ndarray):
     """
 
     __module__ = "numpy"    # module_of finds its module by this
-    multiplications = 0     # of all arrays since `counting` began
+    at_step: ClassVar[Counter] = Counter()    # {chain of a product: multiplications}, of all arrays since `counting` began
     chain = 0
 
     def __array_finalize__(self, source) -> None:
@@ -44,7 +45,7 @@ class Counted(np.ndarray):
 @contextmanager
 def counting() -> Iterator[None]:
     """Within the block, the textbook runs, and the count begins at zero."""
-    Counted.multiplications = 0
+    Counted.at_step.clear()
     with textbook():
         yield
 
@@ -78,9 +79,11 @@ def _longest(value) -> int:
 
 def _noted(result, arguments, options, multiplications) -> Any:
     """The result of a function, as a Counted array; `multiplications`: of a product."""
-    Counted.multiplications += multiplications
+    chain = _longest([arguments, options]) + (multiplications > 0)
+    if multiplications:
+        Counted.at_step[chain] += multiplications
     out = options.get("out")
     found = out[0] if isinstance(out, tuple) else result.view(Counted) if isinstance(result, np.ndarray) else result
     if isinstance(found, Counted):
-        found.chain = _longest([arguments, options]) + (multiplications > 0)
+        found.chain = chain
     return found

@@ -2,6 +2,7 @@
 
 import math
 import tracemalloc
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 from time import process_time
@@ -35,7 +36,7 @@ def _rng() -> np.random.Generator:
     return np.random.default_rng(0)
 
 
-# For one sequence of n vectors of width d, as docs/why_self_attention.md derives them:
+# For one sequence of n vectors of width d, as tutorials/15_why_self_attention derives them:
 KINDS = {
     # 4 projections of d x d at each position; n x n scores of d terms each, and as many for the values.
     "self-attention": Kind(lambda d: SelfAttention(d, 1, _rng()), lambda n, d: 4 * n * d * d + 2 * n * n * d),
@@ -74,10 +75,16 @@ def measure(rounds) -> Iterator[dict[str, Any]]:
 
 def count(layer, n, d) -> tuple[int, int]:
     """(multiplications of a forward pass, the longest chain of products in it) for one sequence of n vectors of width d."""
+    products = at_steps(layer, n, d)
+    return products.total(), max(products)
+
+
+def at_steps(layer, n, d) -> Counter[int]:
+    """{step: multiplications} of a forward pass; a product is one step after those that it needs."""
     x = np.random.default_rng(0).standard_normal((1, n, d)).astype(np.float32).view(Counted)
     with counting():
-        y, _ = counted_copy(layer).forward(x)
-    return Counted.multiplications, (y[0] if isinstance(y, tuple) else y).chain    # a recurrent layer's last state is left out
+        counted_copy(layer).forward(x)
+    return Counter(Counted.at_step)
 
 
 def path_length(layer, n, d) -> int:

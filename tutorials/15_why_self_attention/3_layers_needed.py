@@ -1,0 +1,186 @@
+"""How many layers until the ends meet
+
+In a stack of causal convolutions with a kernel of `k` positions, how many layers does it take until the last of `n` positions
+depends on the first? Count for two stacks. In a *plain* stack every layer sees `k` neighbouring positions. In a *dilated* stack
+the positions that layer 1, 2, 3, ... sees are 1, k, k^2, ... apart.
+"""
+
+import math
+
+from minitransformer.learn import also_right, edge, invariant, mistake
+
+
+# %% reference
+def layers_needed(n, k):
+    """Whole numbers, n at least 1 and k at least 2. Returns plain and dilated, two whole numbers."""
+    # your code: how many positions do L layers see? A loop is fine, too
+    steps = n - 1
+    plain = -(-steps // (k - 1))
+    dilated = sum(k ** layers < n for layers in range(n))
+    return plain, dilated
+    # end of your code
+
+
+# %% what it is called with
+returns = "plain dilated"
+section = "How many layers"
+stars, minutes = 2, 20
+
+
+def case(rng, N):
+    return int(rng.integers(40, 2000)), int(rng.integers(3, 8))
+
+
+@edge("n = 3^5, of which a computer says that its logarithm is 5 log 3 only nearly")
+def power_of_three(rng):
+    return 243, 3
+
+
+@edge("n = 5^3")
+def power_of_five(rng):
+    return 125, 5
+
+
+@edge("one position more than a power")
+def one_more(rng):
+    return 126, 5
+
+
+@edge("one position: it is there already")
+def already(rng):
+    return 1, 4
+
+
+@edge("k = 2, whose layers see twice as far each time")
+def doubled(rng):
+    return 1000, 2
+
+
+@edge("a thousand positions more: how many layers more?")
+def longer(rng):
+    return 3000, 3
+
+
+@invariant("with n - 1 steps of one layer you are there: plain is at most n - 1; the excess must be 0")
+def at_most(answer, n, k):
+    return max(0, float(answer[0]) - (n - 1))
+
+
+@invariant("k^(L - 1) has to be below n, or one dilated layer fewer would do: the excess must be 0")
+def no_fewer(answer, n, k):
+    layers = min(float(answer[1]), 40)
+    return max(0, min(k ** (layers - 1), 2 * n) - n + 1) * (layers > 0)
+
+
+# %% hints
+hints = (
+    "With k = 3, one layer sees 3 positions. How many do two plain layers see, and how many if the second one is dilated?",
+    "A plain layer adds k - 1 positions to those that are seen. A dilated layer multiplies them by k. Begin with 1, and round up.",
+    "plain = -(-steps // (___))",
+)
+
+
+# %% mistakes
+def plain_of(n, k):
+    return (n + k - 3) // (k - 1)
+
+
+def dilated_of(n, k):
+    layers = 0
+    while k ** layers < n:
+        layers += 1
+    return layers
+
+
+@mistake("plain is n / k, as in the paper's O(n / k): a layer adds k - 1 positions, for one of its k was seen before", hint=1)
+def n_over_k(n, k):
+    return -(-n // k), dilated_of(n, k)
+
+
+@mistake("plain is rounded down: a part of a layer is a layer", hint=2)
+def rounded_down(n, k):
+    return (n - 1) // (k - 1), dilated_of(n, k)
+
+
+@mistake("plain is n - 1: that is a recurrent layer, one position at a time; a window of k adds k - 1", hint=1)
+def one_at_a_time(n, k):
+    return n - 1, dilated_of(n, k)
+
+
+@mistake("plain has to bridge n - 1 steps, not n: the last position sees itself with no layer at all", hint=1)
+def all_positions(n, k):
+    return -(-n // (k - 1)), dilated_of(n, k)
+
+
+@mistake("plain is counted for windows with their position in the middle, which see half as far back: these are causal", hint=2)
+def centred(n, k):
+    return -(-2 * (n - 1) // (k - 1)), dilated_of(n, k)
+
+
+@mistake("dilated is a logarithm of floats, rounded up: log(125) / log(5) is a little above 3, so multiply whole numbers", hint=2)
+def logarithm_of_floats(n, k):
+    return plain_of(n, k), math.ceil(math.log(n) / math.log(k))
+
+
+@mistake("dilated is rounded down: k^L has to reach n", hint=2)
+def logarithm_down(n, k):
+    layers = dilated_of(n, k)
+    return plain_of(n, k), layers if k ** layers == n else max(layers - 1, 0)
+
+
+@mistake("the distances double from layer to layer: here they grow k times", hint=2)
+def doubles(n, k):
+    layers, seen = 0, 1
+    while seen < n:
+        seen += (k - 1) * 2 ** layers
+        layers += 1
+    return plain_of(n, k), layers
+
+
+@mistake("the distances are 1, 2, 3, ...: they are 1, k, k^2, ...", hint=2)
+def distances_add(n, k):
+    layers, seen = 0, 1
+    while seen < n:
+        layers += 1
+        seen += (k - 1) * layers
+    return plain_of(n, k), layers
+
+
+@mistake("dilated is how many positions are seen, which grow exponentially: the layers grow like the logarithm", hint=1)
+def positions_seen(n, k):
+    return plain_of(n, k), k ** dilated_of(n, k)
+
+
+@mistake("dilated is one layer too many", hint=2)
+def one_too_many(n, k):
+    return plain_of(n, k), dilated_of(n, k) + 1
+
+
+@mistake("the dilated stack needs n / k layers too: each of its layers multiplies what is seen by k", hint=1)
+def same_for_both(n, k):
+    return plain_of(n, k), plain_of(n, k)
+
+
+# %% other right solutions
+@also_right
+def from_the_other_end(n, k):
+    def dilated(n):
+        return 0 if n == 1 else 1 + dilated((n + k - 1) // k)
+    return len(range(0, n - 1, k - 1)), dilated(n)
+
+
+@also_right
+def with_a_loop(n, k):
+    layers, seen = 0, 1
+    while seen < n:
+        layers, seen = layers + 1, seen * k
+    return math.ceil((n - 1) / (k - 1)), layers
+
+
+@also_right
+def with_a_sum(n, k):
+    reach, layers = 0, 0    # how far back the stack reaches
+    while reach < n - 1:
+        reach += (k - 1) * k ** layers
+        layers += 1
+    return (n - 1 + k - 2) // (k - 1), layers
