@@ -14,7 +14,7 @@ from minitransformer.learn import also_right, mistake, version
 
 # %% reference
 def test_expansion(loss):
-    """loss: a version, p (K,), target, eps -> a number; p sums to 1, target is an index. Returns True if it is right, else False."""
+    """loss: a version, p (K,), target, eps -> a number; p sums to 1, target is an index. Returns True if it is right."""
     # your code: the loss by its definition
     p = np.array([0.5, 0.2, 0.16, 0.1, 0.04])
     for target, eps in ((0, 0.1), (3, 0.4)):

@@ -100,7 +100,7 @@ def always_true(steps):
     return True
 
 
-@mistake("your test fails for every version: with 1e-9, the steps are the same up to rounding only, so compare with np.allclose", hint=1)
+@mistake("your test fails for every version: with 1e-9 the steps are the same up to rounding, so compare with np.allclose", hint=1)
 def always_false(steps):
     return False
 

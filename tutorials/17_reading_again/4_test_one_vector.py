@@ -1,7 +1,7 @@
 """Who is right? "Query, key and value are the same"
 
-One explanation says that in self-attention query, key and value "are the same value". Another says that they come from one source,
-by three projections. If query and key were one vector, token i would score j exactly as j scores i. You get the attention weights of
+One explanation says that in self-attention query, key and value "are the same value". Another says that they have one source and
+three projections. If query and key were one vector, token i would score j exactly as j scores i. You get the attention weights of
 a head, and nothing else. Write a test that tells whether its scores can be symmetric. The weights themselves need not be, because
 the softmax divides each row by a sum of its own.
 """
@@ -104,7 +104,7 @@ def loop(weights):
     return abs(log_p[0, 1] + log_p[1, 2] + log_p[2, 0] - log_p[1, 0] - log_p[2, 1] - log_p[0, 2])
 
 
-@mistake("your test passes every version: with two tokens it has to, since any 2 x 2 weights can come from symmetric scores", hint=1)
+@mistake("your test passes every version: with two tokens it has to, as any weights of two can have symmetric scores", hint=1)
 def always_true(weights):
     return True
 
@@ -130,7 +130,7 @@ def tolerant(weights):
     return loop(weights) < 0.1
 
 
-@mistake("your test asks whether every token looks at itself most: a short vector does not, although its query is its key", hint=1)
+@mistake("your test asks whether every token looks at itself most: a short vector may not, though its query is its key", hint=1)
 def itself_most(weights):
     p = weights(tokens())
     return (p.argmax(axis=-1) == np.arange(3)).all()

@@ -220,7 +220,8 @@ print("backward ->", lab.write(same, vocabulary, "backward"))
 
 # %%
 layer, x = model.encoder.layers[0], model.source_input.forward(np.array([vocabulary.encode("backward")]))[0]    # x: (1, 8, d)
-runs = {"self-attention": lambda x: layer.self_attention.forward(x, None)[0], "feed-forward": lambda x: layer.feed_forward.forward(x)[0]}
+runs = {"self-attention": lambda x: layer.self_attention.forward(x, None)[0],
+        "feed-forward": lambda x: layer.feed_forward.forward(x)[0]}
 figure, both = plt.subplots(1, 2, figsize=(8, 3.4), layout="constrained")
 for axes, (name, run) in zip(both, runs.items()):
     nudged = [run(x + np.eye(8)[u, :, None]) for u in range(8)]
@@ -240,13 +241,14 @@ for axes, (name, run) in zip(both, runs.items()):
 # ByteNet with its logarithm (chapter 15). Memory networks attend several times to what they have stored. Intra-attention is
 # self-attention under an older name, mostly used within recurrent networks. The paper's step was to leave everything else out.
 #
-# **The plans.** Section 7 names three.
+# **The plans.** Section 7 names three:
 #
-# | plan | what became of it |
-# |---|---|
-# | images, audio and video | [vision transformers](https://arxiv.org/abs/2010.11929), [speech recognition](https://arxiv.org/abs/2212.04356) |
-# | local, restricted attention for long inputs | [sliding windows](https://arxiv.org/abs/2004.05150); and [full attention](https://arxiv.org/abs/2205.14135) that never stores the $T \times T$ matrix |
-# | generation that is less sequential | [all tokens at once](https://arxiv.org/abs/1711.02281), later [guesses that are checked at once](https://arxiv.org/abs/2211.17192) |
+# - Images, audio and video have their Transformers today, for [vision](https://arxiv.org/abs/2010.11929) and for
+#   [speech](https://arxiv.org/abs/2212.04356).
+# - Restricted attention for long inputs exists as [sliding windows](https://arxiv.org/abs/2004.05150). Full attention has learned
+#   [not to store](https://arxiv.org/abs/2205.14135) its $T \times T$ matrix.
+# - Less sequential generation was tried with [all tokens at once](https://arxiv.org/abs/1711.02281). What is used today is
+#   [guesses that are checked at once](https://arxiv.org/abs/2211.17192).
 #
 # **The contradictions.** The text of section 6.1 has a BLEU of 41.0 for English to French, while the abstract and Table 2 have
 # 41.8. Text and figure 1 normalise after each sub-layer, and the code that was released with them does so before (chapter 8b).
