@@ -87,7 +87,7 @@ def one_before(x):
 
 # %% hints
 hints = (
-    "log p[i, j] is the score minus a number that belongs to row i. Walk from 0 to 1 to 2 to 0: which rows do you leave, each once?",
+    "log p[i, j] is the score minus a number that belongs to row i. Walk from 0 to 1 to 2 to 0. Which rows do you leave on the way?",
     "Add log p along the way 0, 1, 2, 0, and along the way back. The rows' numbers are in both sums; symmetric scores are as well.",
     "return np.isclose(there, ___)",
 )
@@ -104,7 +104,7 @@ def loop(weights):
     return abs(log_p[0, 1] + log_p[1, 2] + log_p[2, 0] - log_p[1, 0] - log_p[2, 1] - log_p[0, 2])
 
 
-@mistake("your test passes every version: with two tokens it has to, as any weights of two can have symmetric scores", hint=1)
+@mistake("your test passes every version: any weights of two tokens have to pass, so use three", hint=1)
 def always_true(weights):
     return True
 

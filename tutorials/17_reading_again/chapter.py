@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 17. Reading the paper again
 #
-# *한국어: 논문 (paper), 어휘 (vocabulary), 매개변수 (parameter), 위치별 (position-wise), 기울기 (gradient).*
+# *한국어: 어휘 (vocabulary), 레이블 스무딩 (label smoothing), 선형 투영 (projection), 위치별 (position-wise).*
 
 # %%
 from minitransformer.learn import lab, yours
@@ -41,10 +41,10 @@ model, vocabulary = lab.drawkcab()
 # In chapter 9 you counted the rest.
 #
 # **By hand.** The layers have 44,138,496 parameters and the table of embeddings has $37{,}000 \cdot 512 = 18{,}944{,}000$.
-# Together they are 63,082,496, which anybody would round to 63 million. **Predict:** how many tokens would make it 65?
+# Together they are 63,082,496, which rounds to 63 million. **Predict:** how many tokens would make it 65?
 #
 # One rounded number allows a range of vocabularies. The table has ten more rows with a number of parameters, and each of
-# them changes another size, so each is a witness of its own. Rows (B) lower $d_k$ and leave $d_v$ alone.
+# them changes other sizes, so each is a witness of its own. Rows (B) lower $d_k$ and leave $d_v$ alone.
 
 # %% [exercise] implied_vocabulary
 
