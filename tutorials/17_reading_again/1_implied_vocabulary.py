@@ -98,6 +98,11 @@ def encoder_alone(printed, N, d_model, d_ff, H, d_k, d_v):
     return between(printed, counted(N, d_model, d_ff, H, d_k, d_v, attentions=1, norms=2, feed_forwards=1), d_model)
 
 
+@mistake("the layers' parameters are not subtracted: the table has only what they leave", hint=1)
+def nothing_subtracted(printed, N, d_model, d_ff, H, d_k, d_v):
+    return between(printed, 0, d_model)
+
+
 @mistake("there is a table for the source and one for the target: it is one, for both", hint=1)
 def two_tables(printed, N, d_model, d_ff, H, d_k, d_v):
     return between(printed, counted(N, d_model, d_ff, H, d_k, d_v), 2 * d_model)

@@ -37,7 +37,8 @@ def x_itself(x):
 
 @version("one projection for both", right=True)
 def one_projection(x):
-    q = x @ np.random.default_rng(2).standard_normal((4, 4)) / 2
+    x = x / np.sqrt((x ** 2).mean(axis=-1, keepdims=True))
+    q = x @ np.random.default_rng(2).standard_normal((4, 4)) / 3
     scores = q @ q.T / 2
     e = np.exp(scores - scores.max(axis=-1, keepdims=True))
     return e / e.sum(axis=-1, keepdims=True)
@@ -45,7 +46,8 @@ def one_projection(x):
 
 @version("one projection for both, divided by d_k in place of its root", right=True)
 def other_scale(x):
-    q = x @ np.random.default_rng(2).standard_normal((4, 4)) / 2
+    x = x / np.sqrt((x ** 2).mean(axis=-1, keepdims=True))
+    q = x @ np.random.default_rng(2).standard_normal((4, 4)) / 3
     e = np.exp(q @ q.T / 4)
     return e / e.sum(axis=-1, keepdims=True)
 
@@ -57,21 +59,24 @@ def uniform(x):
 
 @version("two projections, one for queries and one for keys", right=False)
 def two_projections(x):
-    w_q, w_k = np.random.default_rng(2).standard_normal((2, 4, 4)) / 2
+    x = x / np.sqrt((x ** 2).mean(axis=-1, keepdims=True))
+    w_q, w_k = np.random.default_rng(2).standard_normal((2, 4, 4)) / 3
     e = np.exp(x @ w_q @ (x @ w_k).T / 2)
     return e / e.sum(axis=-1, keepdims=True)
 
 
 @version("two projections that differ by a tenth", right=False)
 def nearly_one(x):
-    w, noise = np.random.default_rng(2).standard_normal((2, 4, 4)) / 2
+    x = x / np.sqrt((x ** 2).mean(axis=-1, keepdims=True))
+    w, noise = np.random.default_rng(2).standard_normal((2, 4, 4)) / 3
     e = np.exp(x @ w @ (x @ (w + 0.1 * noise)).T / 2)
     return e / e.sum(axis=-1, keepdims=True)
 
 
 @version("each key is the query of its token, with its two halves turned by 30 degrees", right=False)
 def turned(x):
-    q = x @ np.random.default_rng(2).standard_normal((4, 4)) / 2
+    x = x / np.sqrt((x ** 2).mean(axis=-1, keepdims=True))
+    q = x @ np.random.default_rng(2).standard_normal((4, 4)) / 3
     left, right = q[:, :2], q[:, 2:]
     k = np.concatenate([left * np.cos(0.52) - right * np.sin(0.52), left * np.sin(0.52) + right * np.cos(0.52)], axis=1)
     e = np.exp(q @ k.T / 2)
@@ -80,14 +85,15 @@ def turned(x):
 
 @version("each key is the query of the token before", right=False)
 def one_before(x):
-    q = x @ np.random.default_rng(2).standard_normal((4, 4)) / 2
+    x = x / np.sqrt((x ** 2).mean(axis=-1, keepdims=True))
+    q = x @ np.random.default_rng(2).standard_normal((4, 4)) / 3
     e = np.exp(q @ np.roll(q, 1, axis=0).T / 2)
     return e / e.sum(axis=-1, keepdims=True)
 
 
 # %% hints
 hints = (
-    "log p[i, j] is the score minus a number that belongs to row i. Walk from 0 to 1 to 2 to 0. Which rows do you leave on the way?",
+    "log p[i, j] is the score minus a number of row i. Walk from 0 to 1 to 2 to 0. Which rows do you leave on the way?",
     "Add log p along the way 0, 1, 2, 0, and along the way back. The rows' numbers are in both sums; symmetric scores are as well.",
     "return np.isclose(there, ___)",
 )
