@@ -152,7 +152,7 @@ for eps, style in ((1e-9, "-"), (0.9, "--")):
     axes.loglog(sizes, sizes / (sizes + eps), style, color="black", label=f"epsilon = {eps}")
 axes.axvspan(*np.quantile(gradients[gradients > 0], (0.25, 0.75)), color="tab:purple", alpha=0.3)
 axes.set(xlabel="size of the gradient", ylabel="step / learning rate")
-axes.legend()
+legend = axes.legend()
 
 # %% [markdown]
 # They are near 0, far shorter than meant, and proportional to the gradient. Nothing adapts.
