@@ -43,7 +43,7 @@ def test_the_code_the_exercises_and_the_proof_exist(row):
     assert named(code) and all((ROOT / path).is_file() or (ROOT / "minitransformer" / path).is_file() for path in named(code))
     assert named(exercise) and set(named(exercise)) <= exercises().keys()
     path, test = re.fullmatch(r"`(\S+)`: ([\w ]+)", proof).groups()
-    assert f"\ndef test_{test.replace(' ', '_')}(" in (ROOT / "tests" / path).read_text(encoding="utf-8")
+    assert f"\ndef test_{test.replace(' ', '_')}(" in (ROOT / path).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("row", [*SLIPS, *QUESTIONS], ids=lambda row: row[0])
