@@ -17,7 +17,7 @@ project = "minitransformer"
 release = minitransformer.__version__
 copyright = "the minitransformer authors, MIT licence"
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "sphinx_copybutton",
-              "api", "chapters", "explorer", "front", "mathml", "plain_docstrings", "search", "sources", "words"]
+              "api", "chapters", "explorer", "front", "mathml", "paper", "plain_docstrings", "search", "sources", "words"]
 
 # Pages: Markdown, chapters, and the source files that a page links to.
 root_doc = "docs/index"
