@@ -1,4 +1,4 @@
-"""docs/context_vector.md shows what experiments/context_vector.py measured, and the picture can be drawn again."""
+"""docs/context_vector.md and chapter 14 show what experiments/context_vector.py measured, and the picture can be drawn again."""
 
 import importlib.util
 import json
@@ -22,12 +22,15 @@ def experiment():
 
 def test_the_table_is_of_the_results(experiment):
     page = (ROOT / "docs" / "context_vector.md").read_text(encoding="utf-8")
+    chapter = (ROOT / "tutorials" / "14_before_attention" / "chapter.py").read_text(encoding="utf-8")
     for name, label in experiment.LABELS.items():
         (gradients, accuracy), = re.findall(rf"^\| {label} \| (.+) \| (.+) \|$", page, re.MULTILINE)
         shown = [float(number) for number in gradients.split(", ")]
         assert shown == pytest.approx([RESULTS[name]["untrained"][distance - 1] for distance in (1, 10, 100)], rel=0.05)
         measured = dict(zip(experiment.LENGTHS, RESULTS[name]["accuracy"]))
-        assert accuracy == ", ".join(f"{100 * measured[length]:.0f} %" for length in (10, 20, 50, 100))
+        right = [f"{100 * measured[length]:.0f} %" for length in (10, 20, 50, 100)]
+        assert accuracy == ", ".join(right)
+        assert f"| {label} | {' | '.join(right)} |" in chapter
 
 
 def test_the_picture_can_be_drawn(experiment, tmp_path):

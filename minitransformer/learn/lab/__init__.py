@@ -3,7 +3,7 @@
 Importing it lets a page that runs as a script show its figures when it ends.
 """
 
-from minitransformer.learn.lab import costs, script, training, translator
+from minitransformer.learn.lab import before, costs, script, training, translator
 from minitransformer.learn.lab.at_work import at_work, own_functions
 from minitransformer.learn.lab.cache import race, with_a_broken_cache
 from minitransformer.learn.lab.example import CONFIG, LETTERS, accuracy, attention_of, drawkcab, steps_of, write

@@ -1,0 +1,61 @@
+"""learn.lab.before: the small recurrent models of the chapter about what came before attention."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+from minitransformer import make_batch
+from minitransformer.learn.lab import before
+
+
+@pytest.fixture(autouse=True)
+def no_figures():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def model():
+    return before.copier("lstm-attention", steps=120)
+
+
+def test_it_learns_to_copy_short_words_first(model):
+    shares = before.copied(model)
+    assert shares[0] > 0.9 and shares == sorted(shares, reverse=True)
+    assert before.copied(before.copier("lstm", steps=0))[-1] == pytest.approx(1 / 8, abs=0.1)
+
+
+@pytest.mark.parametrize("place", [0, 4])
+def test_the_gradient_is_of_what_the_encoder_reads(place):
+    """By central differences: the first letter's loss when all that is read at one place moves."""
+    model = before.copier("lstm", steps=0).astype(np.float64)
+    batch = make_batch(before.sentences(np.random.default_rng(1), 1, 5))
+    usual, slopes = model.encoder.forward, np.zeros(before.SIZE)
+
+    def loss(axis, step):
+        def moved(x, *others, **options):
+            x = x.copy()
+            x[0, place, axis] += step
+            return usual(x, *others, **options)
+
+        model.encoder.forward = moved
+        logits = model.forward(*batch.inputs)[0][0, 0]
+        return np.log(np.exp(logits).sum()) - logits[batch.next_target[0, 0]]
+
+    for axis in range(before.SIZE):
+        slopes[axis] = (loss(axis, 1e-5) - loss(axis, -1e-5)) / 2e-5
+    del model.encoder.forward
+    assert before.gradient_by_distance(model, 5, count=1)[4 - place] == pytest.approx(np.linalg.norm(slopes), rel=1e-6)
+
+
+def test_far_by_near():
+    assert before.far_by_near(np.array([1.0, 1, 1, 7, 2, 2, 2])) == 2
+
+
+def test_pictures_name_their_axes(model):
+    _figure, panels = plt.subplots(1, 2)
+    before.show_distance(panels[0], {"RNN": np.array([1.0, 0.5])}, log=True)
+    before.show_copied(panels[1], {"lstm": [[1.0, 0.9, 0.5, 0.3]]})
+    before.show_attention(model, "beach")
+    before.show_unrolled()
+    assert all(axes.get_xlabel() and axes.get_ylabel() for axes in (*panels, plt.figure(2).axes[0]))

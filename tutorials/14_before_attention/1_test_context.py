@@ -1,0 +1,186 @@
+"""Who is right? The padding that is read
+
+An encoder reads a batch of sentences of different lengths, filled up with zeros, and returns the state after the last of the T
+positions. A pull request keeps a sentence's state as it is once the sentence is over. A reviewer rejects it: "padding is zeros, and
+zeros change nothing". Write a test that decides: a sentence must get the same context vector, however much padding follows.
+"""
+
+import numpy as np
+
+from minitransformer.learn import also_right, mistake, version
+
+
+# %% reference
+def test_context(encode):
+    """encode: a version, x (B, T, H), lengths (B,) whole numbers of at least 1 -> context (B, H). True if it is right, else False.
+
+    Each version has weights of its own inside, for H = 3. x is 0 after the length of its sentence.
+    """
+    # your code: the same sentence with more padding, and a sentence whose first word is another
+    x = np.random.default_rng(0).standard_normal((2, 4, 3))
+    alone = encode(x, np.array([4, 4]))
+    padded = encode(np.concatenate([x, np.zeros((2, 3, 3))], axis=1), np.array([4, 4]))
+    other = x.copy()
+    other[:, 0] += 1
+    moved = encode(other, np.array([4, 4]))
+    return np.allclose(alone, padded) and bool((abs(moved - alone).max(axis=-1) > 1e-6).all())
+    # end of your code
+
+
+# %% what it is called with
+returns = "verdict"
+section = "One vector for a sentence"
+stars, minutes = 2, 15
+
+
+@version("the code before the change", right=False)
+def before(x, lengths):
+    h, U = np.zeros((len(x), 3)), np.array([[0.5, -0.4, 0.3], [0.2, 0.6, -0.5], [-0.3, 0.4, 0.7]])
+    for t in range(x.shape[1]):
+        h = np.tanh(x[:, t] + h @ U)
+    return h
+
+
+@version("the code after the change", right=True)
+def after(x, lengths):
+    h, U = np.zeros((len(x), 3)), np.array([[0.5, -0.4, 0.3], [0.2, 0.6, -0.5], [-0.3, 0.4, 0.7]])
+    for t in range(x.shape[1]):
+        h = np.where((t < lengths)[:, None], np.tanh(x[:, t] + h @ U), h)
+    return h
+
+
+@version("every sentence by itself, cut at its length, with another U", right=True)
+def one_by_one(x, lengths):
+    found, U = [], np.array([[0.4, 0.3, -0.6], [-0.5, 0.2, 0.3], [0.1, 0.7, 0.5]])
+    for one, length in zip(x, lengths):
+        h = np.zeros(3)
+        for word in one[:length]:
+            h = np.tanh(word + h @ U)
+        found.append(h)
+    return np.array(found)
+
+
+@version("the states of all positions, from which that of the last word is taken", right=True)
+def picked(x, lengths):
+    h, states, U = np.zeros((len(x), 3)), [], np.array([[0.5, -0.4, 0.3], [0.2, 0.6, -0.5], [-0.3, 0.4, 0.7]])
+    for t in range(x.shape[1]):
+        h = np.tanh(x[:, t] + h @ U)
+        states.append(h)
+    return np.array(states)[lengths - 1, np.arange(len(x))]
+
+
+@version("the states of padding are set to 0 before the last one is returned", right=False)
+def emptied(x, lengths):
+    h, U = np.zeros((len(x), 3)), np.array([[0.5, -0.4, 0.3], [0.2, 0.6, -0.5], [-0.3, 0.4, 0.7]])
+    for t in range(x.shape[1]):
+        h = np.tanh(x[:, t] + h @ U) * (t < lengths)[:, None]
+    return h
+
+
+@version("the mean of all states, padding included", right=False)
+def mean(x, lengths):
+    h, total, U = np.zeros((len(x), 3)), 0.0, np.array([[0.5, -0.4, 0.3], [0.2, 0.6, -0.5], [-0.3, 0.4, 0.7]])
+    for t in range(x.shape[1]):
+        h = np.tanh(x[:, t] + h @ U)
+        total = total + h
+    return total / x.shape[1]
+
+
+@version("the last word alone, without the words before it", right=False)
+def last_word(x, lengths):
+    return np.tanh(x[np.arange(len(x)), lengths - 1])
+
+
+# %% hints
+hints = (
+    "One step reads zeros. Is tanh(0 + h U) equal to h? And which version would pass if you asked for nothing but that?",
+    "Call it twice, with the same sentences and lengths and with more zeros at the end. Then make sure that early words count.",
+    "padded = encode(___, np.array([4, 4]))",
+)
+
+
+# %% mistakes
+FOUR = np.array([4, 4])
+
+
+def some():
+    return np.random.default_rng(0).standard_normal((2, 4, 3))
+
+
+def longer(x, by=3):
+    return np.concatenate([x, np.zeros((len(x), by, 3))], axis=1)
+
+
+def stays(encode):
+    return np.allclose(encode(some(), FOUR), encode(longer(some()), FOUR))
+
+
+def first_counts(encode):
+    x = some()
+    x[:, 0] += 1
+    return not np.allclose(encode(some(), FOUR), encode(x, FOUR))
+
+
+@mistake("your test passes every version: it has to fail for a wrong one", hint=1)
+def always_true(encode):
+    return True
+
+
+@mistake("your test fails for every version: a correct one has to pass", hint=1)
+def always_false(encode):
+    return False
+
+
+@mistake("your test takes the wrong side: only versions that read the padding pass it", hint=1)
+def wrong_side(encode):
+    return np.allclose(encode(longer(some()), FOUR), before(longer(some()), FOUR))
+
+
+@mistake("only the numbers of the new code pass your test: another correct version has other weights", hint=1)
+def numbers(encode):
+    return np.allclose(encode(longer(some()), FOUR), after(longer(some()), FOUR))
+
+
+@mistake("there is no padding in your test, so that the old code passes it", hint=2)
+def no_padding(encode):
+    return first_counts(encode)
+
+
+@mistake("your test asks only whether padding changes the answer: a version that knows the last word alone passes it", hint=2)
+def padding_alone(encode):
+    return stays(encode)
+
+
+@mistake("your test is the wrong way round: it passes the versions that padding changes", hint=1)
+def wrong_way_round(encode):
+    return not stays(encode)
+
+
+@mistake("your test asks only that the context is not 0 after padding: reading the padding changes it, too", hint=2)
+def not_zero(encode):
+    return bool((encode(longer(some()), FOUR) != 0).any()) and first_counts(encode)
+
+
+# %% other right solutions
+@also_right
+def with_asserts(version):
+    rng = np.random.default_rng(3)
+    x, lengths = rng.standard_normal((3, 6, 3)), np.array([2, 6, 3])
+    x[0, 2:], x[2, 3:] = 0, 0
+    together = version(x, lengths)
+    for row, sentence, n in zip(together, x, lengths):
+        np.testing.assert_allclose(row, version(sentence[None, :n], np.array([n]))[0])
+    x[:, 0] *= -1
+    assert (np.abs(version(x, lengths) - together).max(axis=1) > 1e-9).all()
+
+
+@also_right
+def every_word(encode):
+    one, other = some()[:1], some()[1:]
+    n = np.array([4])
+    for t in range(4):
+        mixed = one.copy()
+        mixed[0, t] = other[0, t]
+        if np.allclose(encode(mixed, n), encode(one, n)):
+            return False
+    return np.allclose(encode(longer(one, 1), n), encode(one, n))
