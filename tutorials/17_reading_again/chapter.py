@@ -200,7 +200,7 @@ print("backward ->", lab.write(same, vocabulary, "backward"))
 
 # %% [markdown]
 # They all lie at 0, and the trained model's do not. It has learned to look in one direction without being looked at in the
-# other, and it needs that: with one vector for both, it no longer writes the word.
+# other, and this model needs that: with one vector for both, it no longer writes the word.
 #
 # ## What a position sees
 #
