@@ -1,8 +1,8 @@
 """A vocabulary, from a number of parameters
 
-Table 3 of the paper gives the parameters of each model in millions, rounded. Return the smallest and the largest vocabulary
-that such a number allows. One table of embeddings serves the source, the target and the output, and every linear layer has a
-bias. A row may change d_k and leave d_v as it is.
+Table 3 of the paper gives the number of parameters of each model, rounded to millions. Return the smallest and the largest
+vocabulary that such a number allows. One table of embeddings serves the source, the target and the output, and every linear
+layer has a bias. A row may change d_k and leave d_v as it is.
 """
 
 import numpy as np
@@ -37,7 +37,7 @@ def case(rng, R, N, A, B, C):
     return rng.integers(60, 90, R + 1), N + sizes[2], d_model, d_ff, H, 8 * sizes[1], 16 * sizes[2]
 
 
-@invariant("high - low must be a million parameters, divided by those of one token")
+@invariant("high - low must be a million divided by the number of parameters of one token")
 def a_million(answer, printed, N, d_model, d_ff, H, d_k, d_v):
     low, high = answer
     return (high - low) * d_model / 1e6 - 1
@@ -63,57 +63,58 @@ def between(printed, layers, d_model, half=0.5):
     return (1e6 * (printed - half) - layers) / d_model, (1e6 * (printed + half) - layers) / d_model
 
 
-@mistake("the values have the width of the keys: H d_v columns are theirs, whatever d_k is", hint=2)
+@mistake("the values are given the width of the keys: they have H d_v columns, whatever d_k is", hint=2)
 def values_as_keys(printed, N, d_model, d_ff, H, d_k, d_v):
     return between(printed, counted(N, d_model, d_ff, H, d_k, d_k), d_model)
 
 
-@mistake("the heads fill d_model: their widths are H d_k and H d_v, whatever d_model is", hint=2)
+@mistake("the heads are taken to fill d_model: together they have the widths H d_k and H d_v, whatever d_model is", hint=2)
 def heads_fill_the_width(printed, N, d_model, d_ff, H, d_k, d_v):
     return between(printed, counted(N, d_model, d_ff, 1, d_model, d_model), d_model)
 
 
-@mistake("the biases are missing: every linear layer has one number more for each output", hint=2)
+@mistake("the biases are missing: every linear layer has one more number for each output", hint=2)
 def no_biases(printed, N, d_model, d_ff, H, d_k, d_v):
     return between(printed, counted(N, d_model, d_ff, H, d_k, d_v, bias=0), d_model)
 
 
-@mistake("the decoder has one attention: its layers attend to themselves and to the encoder", hint=2)
+@mistake("the decoder's layers are counted with one attention: they have two, one to themselves and one to the encoder", hint=2)
 def no_cross_attention(printed, N, d_model, d_ff, H, d_k, d_v):
     return between(printed, counted(N, d_model, d_ff, H, d_k, d_v, attentions=2), d_model)
 
 
-@mistake("the LayerNorms are missing: gamma and beta after each of five sub-layers", hint=2)
+@mistake("the LayerNorms are missing: add gamma and beta for each of the five sub-layers", hint=2)
 def no_norms(printed, N, d_model, d_ff, H, d_k, d_v):
     return between(printed, counted(N, d_model, d_ff, H, d_k, d_v, norms=0), d_model)
 
 
-@mistake("there are four LayerNorms for an encoder and a decoder layer: the decoder layer has three", hint=2)
+@mistake("an encoder and a decoder layer are counted with four LayerNorms: there are five, three of them in the decoder "
+         "layer", hint=2)
 def four_norms(printed, N, d_model, d_ff, H, d_k, d_v):
     return between(printed, counted(N, d_model, d_ff, H, d_k, d_v, norms=4), d_model)
 
 
-@mistake("the layers of the encoder alone are counted", hint=2)
+@mistake("only the encoder's layers are counted: add those of the decoder", hint=2)
 def encoder_alone(printed, N, d_model, d_ff, H, d_k, d_v):
     return between(printed, counted(N, d_model, d_ff, H, d_k, d_v, attentions=1, norms=2, feed_forwards=1), d_model)
 
 
-@mistake("the layers' parameters are not subtracted: the table has only what they leave", hint=1)
+@mistake("the layers' parameters are not subtracted: the table has only what is left after them", hint=1)
 def nothing_subtracted(printed, N, d_model, d_ff, H, d_k, d_v):
     return between(printed, 0, d_model)
 
 
-@mistake("there is a table for the source and one for the target: it is one, for both", hint=1)
+@mistake("source and target are counted with a table each: there is one for both", hint=1)
 def two_tables(printed, N, d_model, d_ff, H, d_k, d_v):
     return between(printed, counted(N, d_model, d_ff, H, d_k, d_v), 2 * d_model)
 
 
-@mistake("the range is a million parameters to each side: a rounded number is wrong by half a million at most", hint=1)
+@mistake("the range is a million parameters to each side: a rounded number is off by at most half a million", hint=1)
 def too_wide(printed, N, d_model, d_ff, H, d_k, d_v):
     return between(printed, counted(N, d_model, d_ff, H, d_k, d_v), d_model, 1)
 
 
-@mistake("low and high are swapped", hint=1)
+@mistake("low and high are swapped: return the smaller vocabulary first", hint=1)
 def swapped(printed, N, d_model, d_ff, H, d_k, d_v):
     return between(printed, counted(N, d_model, d_ff, H, d_k, d_v), d_model)[::-1]
 

@@ -38,7 +38,7 @@ def expansion(p, target, eps):
     return -(1 - eps) * math.log(p[target]) - eps * np.log(p).mean()
 
 
-@version("the expansion as it is printed, without the plus sign", right=False)
+@version("the expansion as printed, without the plus sign", right=False)
 def product(p, target, eps):
     return (1 - eps) * math.log(p[target]) * eps * np.log(p).mean()
 
@@ -61,7 +61,7 @@ def with_divergence(p, target, eps):
     return -(1 - eps) * math.log(p[target]) + eps * (math.log(K) + divergence)
 
 
-@version("(1 - eps) H(q, p) + eps KL(u, p): it differs from the loss by a constant, but it is another number", right=False)
+@version("(1 - eps) H(q, p) + eps KL(u, p), which differs from the loss by a constant", right=False)
 def divergence_alone(p, target, eps):
     K = len(p)
     return -(1 - eps) * math.log(p[target]) + eps * ((np.log(1 / K) - np.log(p)) / K).sum()
@@ -111,53 +111,53 @@ def always_true(loss):
     return True
 
 
-@mistake("your test fails for every version: a right one has to pass. Does it use == on rounded numbers?", hint=1)
+@mistake("your test fails every version: a right one has to pass. Does it use == on rounded numbers?", hint=1)
 def always_false(loss):
     return False
 
 
-@mistake("your p is the same everywhere: H(u, p), H(p, u) and H(q, p) are all log K there", hint=2)
+@mistake("your p is uniform, so H(u, p), H(p, u) and H(q, p) are all log K: take one whose entries differ", hint=2)
 def uniform(loss):
     return agrees(loss, np.full(5, 0.2), 1, 0.1)
 
 
-@mistake("your eps is 0: nothing is smoothed, so what is multiplied by eps does not show", hint=2)
+@mistake("your eps is 0, so what eps multiplies does not show: take one between 0 and 0.5", hint=2)
 def no_smoothing(loss):
     return agrees(loss, P, 1, 0.0)
 
 
-@mistake("your eps is 0.5: then eps and 1 - eps are the same, and swapping them does not show", hint=2)
+@mistake("your eps is 0.5, so swapping eps and 1 - eps does not show: take another one", hint=2)
 def one_half(loss):
     return agrees(loss, P, 1, 0.5)
 
 
-@mistake("your p is the smoothed target itself: swapping the arguments of H does not show", hint=2)
+@mistake("your p is the smoothed target itself, so swapping the arguments of H does not show: take another p", hint=2)
 def at_the_floor(loss):
     p = np.full(5, 0.08)
     p[1] += 0.6
     return agrees(loss, p, 1, 0.4)
 
 
-@mistake("your test asks only whether the loss is above 0: most wrong ones are", hint=1)
+@mistake("your test checks only that the loss is above 0, as most wrong ones are: compare it with the definition", hint=1)
 def positive(loss):
     return loss(P, 0, 0.3) > 0
 
 
-@mistake("your test compares differences of two losses: a constant is part of the loss, too", hint=2)
+@mistake("your test compares differences of two losses, where a constant cancels: compare the losses themselves", hint=2)
 def differences(loss):
     def expected(p):
         return -0.7 * np.log(p[0]) - 0.3 * np.log(p).mean()
     return np.isclose(loss(P, 0, 0.3) - loss(P[::-1], 0, 0.3), expected(P) - expected(P[::-1]))
 
 
-@mistake("your test expects the arguments of H in the wrong order: the logarithm is of p", hint=1)
+@mistake("your test expects the arguments of H in the wrong order: the logarithm is taken of p", hint=1)
 def wrong_order(loss):
     q = np.full(5, 0.06)
     q[0] += 0.7
     return np.isclose(loss(P, 0, 0.3), -(P * np.log(q)).sum())
 
 
-@mistake("your test is the wrong way round: it passes wrong expansions, and fails right ones", hint=1)
+@mistake("your test is the wrong way round: it has to pass right expansions and fail wrong ones", hint=1)
 def wrong_way_round(loss):
     return not test_expansion(loss)
 

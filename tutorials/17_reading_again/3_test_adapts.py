@@ -43,7 +43,7 @@ def three_times(gradients):
     return np.array(steps)
 
 
-@version("0.9 for both betas, and 1e-9: other steps, but they adapt", right=True)
+@version("0.9 for both betas and 1e-9: the steps differ, but they adapt", right=True)
 def two_betas(gradients):
     m, v, steps = 0, 0, []
     for t, g in enumerate(gradients, 1):
@@ -61,7 +61,7 @@ def large_epsilon(gradients):
     return np.array(steps)
 
 
-@version("the moments are not corrected: the first steps are larger, and adapt all the same", right=True)
+@version("the moments are not corrected: the first steps differ, but they adapt", right=True)
 def uncorrected(gradients):
     m, v, steps = 0, 0, []
     for g in gradients:
@@ -86,8 +86,8 @@ def without_root(gradients):
 
 # %% hints
 hints = (
-    "If the loss were measured in thousandths, which of these methods would take other steps?",
-    "Call the version with some gradients and with 1,000 times the same ones. All of its steps have to be the same.",
+    "If the loss were measured in thousandths, which of these methods would take different steps?",
+    "Call the version with some gradients, then with 1,000 times the same ones. All of its steps have to stay the same.",
     "return np.allclose(steps(gradients), ___)",
 )
 
@@ -95,12 +95,12 @@ G = np.array([0.5, 1.0, -0.25])
 
 
 # %% mistakes
-@mistake("your test passes every version: one with an epsilon of 0.9 does not adapt", hint=1)
+@mistake("your test passes every version: it has to fail an epsilon of 0.9, which does not adapt", hint=1)
 def always_true(steps):
     return True
 
 
-@mistake("your test fails for every version: with 1e-9 the steps are the same up to rounding, so compare with np.allclose", hint=1)
+@mistake("your test fails every version: with 1e-9 the steps are the same up to rounding, so compare with np.allclose", hint=1)
 def always_false(steps):
     return False
 
@@ -110,17 +110,17 @@ def the_papers_numbers(steps):
     return np.allclose(steps(G), papers(G))
 
 
-@mistake("your test compares gradients that are too alike: at a large scale an epsilon of 0.9 no longer shows", hint=2)
+@mistake("your test compares only large gradients, where an epsilon of 0.9 no longer shows: compare small ones, too", hint=2)
 def both_large(steps):
     return np.allclose(steps(1e9 * G), steps(1e12 * G))
 
 
-@mistake("the steps have to stay the same: your test wants them to grow with the gradients", hint=1)
+@mistake("your test demands that the steps grow with the gradients: they have to stay the same", hint=1)
 def grows(steps):
     return np.allclose(1000 * steps(G), steps(1000 * G))
 
 
-@mistake("your test is the wrong way round: it passes every version that does not adapt, and fails the others", hint=1)
+@mistake("your test is the wrong way round: it has to pass the versions that adapt and fail the others", hint=1)
 def wrong_way_round(steps):
     return not np.allclose(steps(G), steps(1000 * G))
 

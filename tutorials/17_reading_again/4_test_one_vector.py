@@ -1,9 +1,9 @@
 """Who is right? "Query, key and value are the same"
 
-One explanation says that in self-attention query, key and value "are the same value". Another says that they have one source and
-three projections. If query and key were one vector, token i would score j exactly as j scores i. You get the attention weights of
-a head, and nothing else. Write a test that tells whether its scores can be symmetric. The weights themselves need not be, because
-the softmax divides each row by a sum of its own.
+One explanation says that in self-attention query, key and value "are the same value". Another says that they have one source
+and three projections. If query and key were one vector, token i would score j exactly as j scores i. You get the attention
+weights of a head and nothing else. Write a test that tells whether the head's scores can be symmetric. The weights themselves
+need not be symmetric, because the softmax divides each row by its own sum.
 """
 
 import numpy as np
@@ -44,7 +44,7 @@ def one_projection(x):
     return e / e.sum(axis=-1, keepdims=True)
 
 
-@version("one projection for both, divided by d_k in place of its root", right=True)
+@version("one projection for both, divided by d_k instead of its root", right=True)
 def other_scale(x):
     x = x / np.sqrt((x ** 2).mean(axis=-1, keepdims=True))
     q = x @ np.random.default_rng(2).standard_normal((4, 4)) / 3
@@ -52,7 +52,7 @@ def other_scale(x):
     return e / e.sum(axis=-1, keepdims=True)
 
 
-@version("a projection of zeros: every token looks at all tokens alike", right=True)
+@version("a projection of zeros: every token looks at all tokens equally", right=True)
 def uniform(x):
     return np.full((len(x), len(x)), 1 / len(x))
 
@@ -73,7 +73,7 @@ def nearly_one(x):
     return e / e.sum(axis=-1, keepdims=True)
 
 
-@version("each key is the query of its token, with its two halves turned by 30 degrees", right=False)
+@version("each key is the query of its token with the two halves turned by 30 degrees", right=False)
 def turned(x):
     x = x / np.sqrt((x ** 2).mean(axis=-1, keepdims=True))
     q = x @ np.random.default_rng(2).standard_normal((4, 4)) / 3
@@ -93,8 +93,8 @@ def one_before(x):
 
 # %% hints
 hints = (
-    "log p[i, j] is the score minus a number of row i. Walk from 0 to 1 to 2 to 0. Which rows do you leave on the way?",
-    "Add log p along the way 0, 1, 2, 0, and along the way back. The rows' numbers are in both sums; symmetric scores are as well.",
+    "log p[i, j] is the score minus a number for row i. Walk from 0 to 1 to 2 to 0. Which rows do you leave on the way?",
+    "Add log p along the way 0, 1, 2, 0, and on the way back. The rows' numbers are in both sums, and symmetric scores are, too.",
     "return np.isclose(there, ___)",
 )
 
@@ -110,39 +110,39 @@ def loop(weights):
     return abs(log_p[0, 1] + log_p[1, 2] + log_p[2, 0] - log_p[1, 0] - log_p[2, 1] - log_p[0, 2])
 
 
-@mistake("your test passes every version: any weights of two tokens have to pass, so use three", hint=1)
+@mistake("your test passes every version: with two tokens, any weights have to pass, so use three", hint=1)
 def always_true(weights):
     return True
 
 
-@mistake("your test fails for every version: weights of one vector have to pass", hint=1)
+@mistake("your test fails every version: weights from one vector have to pass", hint=1)
 def always_false(weights):
     return False
 
 
-@mistake("your test asks for symmetric weights: the scores are symmetric, but each row is divided by a sum of its own", hint=1)
+@mistake("your test demands symmetric weights: only the scores are symmetric, because each row is divided by its own sum", hint=1)
 def symmetric(weights):
     p = weights(tokens())
     return np.allclose(p, p.T)
 
 
-@mistake("only the weights of x itself pass your test: one vector may be a projection of x", hint=1)
+@mistake("only the weights of x itself pass your test: the one vector may also be a projection of x", hint=1)
 def numbers_of_x(weights):
     return np.allclose(weights(tokens()), x_itself(tokens()))
 
 
-@mistake("your tolerance is too large: two projections that differ by a tenth pass your test", hint=2)
+@mistake("your tolerance is too large: two projections that differ by a tenth have to fail", hint=2)
 def tolerant(weights):
     return loop(weights) < 0.1
 
 
-@mistake("your test asks whether every token looks at itself most: a short vector may not, though its query is its key", hint=1)
+@mistake("your test demands that every token look most at itself: a short vector need not, although its query is its key", hint=1)
 def itself_most(weights):
     p = weights(tokens())
     return (p.argmax(axis=-1) == np.arange(3)).all()
 
 
-@mistake("your test is the wrong way round: it passes two projections, and fails one vector", hint=1)
+@mistake("your test is the wrong way round: it has to pass one vector and fail two projections", hint=1)
 def wrong_way_round(weights):
     return not test_one_vector(weights)
 

@@ -1,8 +1,9 @@
 """Who is right? What a position sees
 
-One explanation says that the position-wise network "captures the context of the sentence". Another says that it sees one position.
-Write a test that decides, for any layer. A layer works on each position alone if what comes out at a position depends on no other
-token. It may know which position it is at. The judge runs your test on the paper's network and on layers of both kinds.
+One explanation says that the position-wise network "captures the context of the sentence". Another says that it sees one
+position. Write a test that decides this for any layer. A layer works on each position alone if its output at a position depends
+on no other token. It may know which position it is at. The judge runs your test on the paper's network and on layers of both
+kinds.
 """
 
 import numpy as np
@@ -50,7 +51,7 @@ def layer_norm(x):
     return centred / np.sqrt((centred ** 2).mean(axis=-1, keepdims=True) + 1e-5)
 
 
-@version("the network, after a sinusoid of the position is added", right=True)
+@version("the network after a sinusoid of the position is added", right=True)
 def with_position(x):
     W1, W2 = np.random.default_rng(1).standard_normal((2, 4, 4))
     return np.maximum(0, (x + np.sin(np.arange(len(x)))[:, None]) @ W1) @ W2
@@ -68,7 +69,7 @@ def kernel_3(x):
     return np.maximum(0, padded[:-2] - 2 * padded[1:-1] + padded[2:])
 
 
-@version("a norm over the positions in place of the features", right=False)
+@version("a norm over the positions instead of the features", right=False)
 def over_positions(x):
     return (x - x.mean(axis=0)) / np.sqrt(x.var(axis=0) + 1e-5)
 
@@ -109,12 +110,12 @@ def changed(layer, change, compare):
     return np.allclose(layer(x)[compare], layer(other)[compare])
 
 
-@mistake("your test passes every version: it has to fail for a layer in which another token counts", hint=1)
+@mistake("your test passes every version: it has to fail a layer in which another token counts", hint=1)
 def always_true(layer):
     return True
 
 
-@mistake("your test fails for every version: the paper's network has to pass. Which output may change, and which not?", hint=1)
+@mistake("your test fails every version: the paper's network has to pass. Which outputs may change, and which may not?", hint=1)
 def always_false(layer):
     return False
 
@@ -124,13 +125,13 @@ def numbers_of_the_network(layer):
     return np.allclose(layer(sentence()), feed_forward(sentence()))
 
 
-@mistake("your test shuffles the tokens and asks whether the outputs are shuffled alike: attention does that too", hint=1)
+@mistake("your test shuffles the tokens and asks whether the outputs are shuffled alike: attention does that, too", hint=1)
 def shuffled(layer):
     order = np.array([3, 0, 5, 1, 4, 2])
     return np.allclose(layer(sentence()[order]), layer(sentence())[order])
 
 
-@mistake("your test feeds each token by itself: a network that knows its position is right, and gives another answer at 0", hint=1)
+@mistake("your test feeds each token by itself: a network that knows its position is right but answers differently at 0", hint=1)
 def by_itself(layer):
     y = layer(sentence())
     return all(np.allclose(layer(row[None])[0], out) for row, out in zip(sentence(), y))
@@ -146,12 +147,12 @@ def first_changes(layer):
     return changed(layer, np.s_[:1], np.s_[1:])
 
 
-@mistake("your test changes one end and looks at the other: a convolution sees its neighbours alone", hint=2)
+@mistake("your test changes one end and looks at the other: a convolution sees only its neighbours", hint=2)
 def far_away(layer):
     return changed(layer, np.s_[5:], np.s_[:1])
 
 
-@mistake("your test changes one feature of a token: another feature may be the one that counts elsewhere", hint=2)
+@mistake("your test changes one feature of a token: change all of them, because another one may count elsewhere", hint=2)
 def one_feature(layer):
     x = sentence()
     y = layer(x)
@@ -164,7 +165,7 @@ def one_feature(layer):
     return True
 
 
-@mistake("your test is the wrong way round: it passes layers in which other tokens count, and fails the paper's network", hint=1)
+@mistake("your test is the wrong way round: it has to pass the paper's network and fail layers in which other tokens count", hint=1)
 def wrong_way_round(layer):
     return not test_position_wise(layer)
 

@@ -21,10 +21,10 @@ from minitransformer.learn import lab, yours
 lab.you_are_here("embedding", "encoder", "decoder", "loss", "adam", "decoding")
 
 # %% [markdown]
-# The first time, you read the paper to find out what a Transformer is. Now that you have written all of it, you can read it in
-# another way: which of its sentences can be checked, and do they hold? The explanations that people read in place of the
-# paper deserve the same treatment. This chapter takes one number from the paper and four sentences from its readers, and you
-# settle each of them with a function of a few lines.
+# The first time, you read the paper to find out what a Transformer is. Now that you have written all of it, you can read it
+# another way: which of its sentences can be checked, and do they hold? The explanations that people read instead of the paper
+# deserve the same treatment. This chapter takes one number from the paper and four sentences from its readers, and you settle
+# each of them with a function of a few lines.
 
 # %%
 import matplotlib.pyplot as plt
@@ -37,25 +37,25 @@ model, vocabulary = lab.drawkcab()
 # %% [markdown]
 # ## A number that the paper does not explain
 #
-# Table 3 says that the base model has 65 million parameters, and section 5.1 that the vocabulary has about 37,000 tokens.
-# In chapter 9 you counted the rest.
+# Table 3 says that the base model has 65 million parameters, and section 5.1 says that the vocabulary has about 37,000 tokens.
+# You counted the layers' parameters in chapter 9.
 #
 # **By hand.** The layers have 44,138,496 parameters and the table of embeddings has $37{,}000 \cdot 512 = 18{,}944{,}000$.
-# Together they are 63,082,496, which rounds to 63 million. **Predict:** how many tokens would make it 65?
+# Together that is 63,082,496, which rounds to 63 million. **Predict:** how many tokens would make it 65?
 #
-# One rounded number allows a range of vocabularies. The table has ten more rows with a number of parameters, and each of
-# them changes other sizes, so each is a witness of its own. Rows (B) lower $d_k$ and leave $d_v$ alone.
+# One rounded number allows a range of vocabularies. Ten more rows of the table give a number of parameters, and each of them
+# changes different sizes, so each is an independent witness. Rows (B) lower $d_k$ and leave $d_v$ alone.
 
 # %% [exercise] implied_vocabulary
 
 # %% [derivation]
 # **The rule: count what does not depend on $V$, and the rest is $V\, d_{model}$.** A linear layer from $a$ to $b$ numbers has
-# $(a + 1)\, b$ parameters. Attention has two from $d_{model}$ to $H d_k$, one to $H d_v$, and one back from there:
+# $(a + 1)\, b$ parameters. Attention has two layers from $d_{model}$ to $H d_k$, one to $H d_v$, and one back from $H d_v$:
 #
 # $$ A = H (2 d_k + d_v)(d_{model} + 1) + (H d_v + 1)\, d_{model} $$
 #
-# With $F = (d_{model} + 1)\, d_{ff} + (d_{ff} + 1)\, d_{model}$ and $2 d_{model}$ for a LayerNorm, an encoder layer has
-# $A + F$ and two LayerNorms, and a decoder layer has $2A + F$ and three of them:
+# With $F = (d_{model} + 1)\, d_{ff} + (d_{ff} + 1)\, d_{model}$ and $2 d_{model}$ for a LayerNorm, an encoder layer has $A + F$
+# and two LayerNorms, and a decoder layer has $2A + F$ and three LayerNorms:
 #
 # $$ L = N\, (3A + 2F + 10\, d_{model}), \qquad V = \frac{P - L}{d_{model}} \qquad (R) $$
 #
@@ -79,9 +79,9 @@ axes.set(yticks=range(11), yticklabels=changes, xlabel="vocabulary that the numb
 axes.invert_yaxis()
 
 # %% [markdown]
-# No row allows 37,000. Ten of the eleven agree on about 41,000, although a different size was changed in each of them. The big
-# model allows no more than 36,300. So ten rows count something that the paper does not mention, and that grows with $d_{model}$
-# as 4,000 more tokens would. The numbers do not say what it is.
+# No row allows 37,000. Ten of the eleven agree on about 41,000, although each of them changes a different size. The big model
+# allows at most 36,300. So ten rows count something that the paper does not mention and that grows with $d_{model}$ as 4,000
+# more tokens would. The numbers do not say what it is.
 #
 # ## A plus sign that is missing
 #
@@ -90,11 +90,11 @@ axes.invert_yaxis()
 #
 # The first sentence is a formula. With label smoothing (chapter 10), the target is the row
 # $q' = (1 - \varepsilon)\, q + \varepsilon\, u$, where $u$ is uniform. One explanation expands the loss $H(q', p)$ into
-# $(1 - \varepsilon)\, H(q, p)\; \varepsilon\, H(u, p)$, without a plus sign. Others have the plus sign and swap $u$ and $p$.
+# $(1 - \varepsilon)\, H(q, p)\; \varepsilon\, H(u, p)$, without a plus sign. Others have the plus sign but swap $u$ and $p$.
 #
-# **By hand.** Take two tokens with $p = (0.8, 0.2)$, the first as target, and $\varepsilon = 0.5$. The target row is
+# **By hand.** Take two tokens with $p = (0.8, 0.2)$ and $\varepsilon = 0.5$, and let the first be the target. The target row is
 # $(0.75, 0.25)$, so the loss is $0.75 \cdot 0.223 + 0.25 \cdot 1.609 = 0.57$. The printed product is
-# $0.5 \cdot 0.223 \cdot 0.5 \cdot 0.916 = 0.05$. With swapped arguments the second term is $0.5 \ln 2$, and the sum 0.46.
+# $0.5 \cdot 0.223 \cdot 0.5 \cdot 0.916 = 0.05$. With swapped arguments, the second term is $0.5 \ln 2$ and the sum is 0.46.
 
 # %% [exercise] test_expansion
 
@@ -107,8 +107,8 @@ axes.invert_yaxis()
 # formulas agree with the right one for $\varepsilon = 0$ or for a uniform $p$, so a test has to avoid both.
 
 # %% [markdown]
-# Suppose that the swapped formula became code. Here is its gradient, checked against the loss that was meant. **Predict:** which
-# part of the true gradient does it lack?
+# Suppose that the swapped formula became code. The next cell checks its gradient against the loss that was meant. **Predict:**
+# which part of the true gradient does it lack?
 
 # %%
 def loss(logits):
@@ -119,12 +119,12 @@ def loss(logits):
 print(gradcheck((loss, lambda dy, p: 0.7 * dy * (p - np.eye(len(p))[0])), [np.array([0.3, -0.8, 1.1, 0.2])], name="swapped"))
 
 # %% [markdown]
-# Its second term does not depend on the logits, so it has no gradient. What is left is the loss without smoothing, a little
-# smaller, and the logits grow without bound, as they did in chapter 10.
+# Its second term does not depend on the logits, so its gradient is 0. What is left is the loss without smoothing, scaled down a
+# little, and the logits grow without bound, as they did in chapter 10.
 #
 # ## The numbers of Adam
 #
-# Section 5.3 has $\beta_1 = 0.9$, $\beta_2 = 0.98$ and $\epsilon = 10^{-9}$. One explanation prints 0.9 for all three.
+# Section 5.3 sets $\beta_1 = 0.9$, $\beta_2 = 0.98$ and $\epsilon = 10^{-9}$. One explanation prints 0.9 for all three.
 
 # %% [exercise] test_adapts
 
@@ -134,14 +134,14 @@ print(gradcheck((loss, lambda dy, p: 0.7 * dy * (p - np.eye(len(p))[0])), [np.ar
 #
 # $$ \frac{c\, \hat m}{\sqrt{c^2\, \hat v} + \epsilon} = \frac{\hat m}{\sqrt{\hat v} + \epsilon / c} \qquad (T) $$
 #
-# Only $\epsilon$ feels the scale $c$. An $\epsilon$ of $10^{-9}$ is too small to show. With 0.9 the denominator is roughly
-# $\epsilon$ for all small gradients, and what remains is gradient descent with momentum. The betas change the steps, but with
-# any of them Adam adapts.
+# Only $\epsilon$ notices the scale $c$, and an $\epsilon$ of $10^{-9}$ is too small to matter. With 0.9, the denominator is
+# roughly $\epsilon$ for all small gradients, and what remains is gradient descent with momentum. The betas change the steps,
+# but Adam adapts with any of them.
 
 # %% [markdown]
-# If a gradient $g$ stays the same for a while, $\hat m = g$ and $\hat v = g^2$, and the step is $g / (|g| + \epsilon)$ times the
-# learning rate. The band shows the middle half of the gradients of our model that writes *drawkcab*. **Predict:** for an
-# $\epsilon$ of 0.9, are the steps there nearer to 1, or to 0?
+# If a gradient $g$ stays the same for a while, $\hat m = g$ and $\hat v = g^2$, and the step is $g / (|g| + \epsilon)$ times
+# the learning rate. In the picture, a band marks the middle half of the gradients of our model that writes *drawkcab*.
+# **Predict:** with an $\epsilon$ of 0.9, are the steps in this band closer to 1 or to 0?
 
 # %%
 lab.inside.add_gradients(model, vocabulary, "backward")
@@ -155,32 +155,33 @@ axes.set(xlabel="size of the gradient", ylabel="step / learning rate")
 legend = axes.legend()
 
 # %% [markdown]
-# They are near 0, far shorter than meant, and proportional to the gradient. Nothing adapts.
+# They are close to 0, far shorter than intended, and proportional to the gradient, so nothing adapts.
 #
 # ## One source, three projections
 #
-# In self-attention, says one explanation, query, key and value "are the same value". Chapter 5 gave a reason against it: the
-# score of A for B would always equal the score of B for A. Scores are rarely shown, though. What you find in papers and in
-# explorers are weights, after the softmax. Do they still give it away?
+# One explanation says that in self-attention, query, key and value "are the same value". Chapter 5 gave an argument against it:
+# the score of A for B would always equal the score of B for A. Scores are rarely shown, though. Papers and explorers show the
+# weights after the softmax. Do these still give it away?
 #
-# **By hand.** Two tokens have the weights $(0.9, 0.1)$ and $(0.5, 0.5)$. The scores $s_{00} = \ln 9$ and $s_{01} = s_{10} =
-# s_{11} = 0$ give exactly these, and they are symmetric. With two tokens, symmetric scores can be found for any weights. So
-# you need a third token.
+# **By hand.** Let two tokens have the weights $(0.9, 0.1)$ and $(0.5, 0.5)$. The scores $s_{00} = \ln 9$ and
+# $s_{01} = s_{10} = s_{11} = 0$ give exactly these weights, and the scores are symmetric. With two tokens, symmetric scores
+# exist for any weights, so you need a third token.
 
 # %% [exercise] test_one_vector
 
 # %% [derivation]
-# **The rule: what belongs to a row cancels around a loop.** The logarithm of a weight is its score, less a number for the row:
+# **The rule: what belongs to a row cancels around a loop.** The logarithm of a weight is its score minus a number that belongs
+# to the row:
 #
 # $$ \log p_{ij} = s_{ij} - z_i, \qquad z_i = \log \sum_k e^{s_{ik}} \qquad (T, T) $$
 #
-# Walk from token 0 to 1 to 2 and back to 0, and add the logarithms on the way. Every row is left once, so the sum is
+# Walk from token 0 to 1 to 2 and back to 0, and add the logarithms on the way. You leave every row once, so the sum is
 # $s_{01} + s_{12} + s_{20} - z_0 - z_1 - z_2$. The other way round gives $s_{10} + s_{21} + s_{02} - z_0 - z_1 - z_2$. If the
-# scores are symmetric, the two sums are equal. With two tokens, both ways are the same way, and nothing can be seen.
+# scores are symmetric, the two sums are equal. With two tokens, both directions are the same loop, so nothing shows.
 
 # %% [markdown]
-# Now ask a trained model. Each dot is a loop through three letters of *backward*, in a head of the encoder. In the second model,
-# the keys have the weights of the queries. **Predict:** where are its dots?
+# Now ask a trained model. Each dot is a loop through three letters of *backward* in one head of the encoder. In the second
+# model, the keys are projected with the weights of the queries. **Predict:** where do its dots lie?
 
 # %%
 same = lab.drawkcab()[0]
@@ -199,24 +200,25 @@ axes.legend()
 print("backward ->", lab.write(same, vocabulary, "backward"))
 
 # %% [markdown]
-# They all lie at 0, and the trained model's do not. It has learned to look in one direction without being looked at in the
-# other, and this model needs that: with one vector for both, it no longer writes the word.
+# They all lie at 0, and those of the trained model do not. Its tokens have learned to look at others without being looked at in
+# return. This model needs that, because with one vector for both it no longer writes the word.
 #
 # ## What a position sees
 #
-# The last sentence is about the word *position-wise*. The feed-forward network is said to "capture the context of the sentence".
+# The last sentence is about the word *position-wise*. One explanation says that the position-wise network "captures the context
+# of the sentence".
 
 # %% [exercise] test_position_wise
 
 # %% [derivation]
-# **The rule: a function of $x_t$ alone has the same value wherever $x_t$ is the same.** So take two sentences, each $(T, d)$, that
-# agree at $t$ and differ everywhere else, and compare row $t$ of the outputs. All of $t$ have to be tried, since a causal layer
-# hides nothing from its last position and everything from its first. Reordering the rows is not enough, because self-attention
-# only reorders its answers. Neither may the test feed one row alone, which moves it to position 0: a layer that knows its
-# position still works on each position alone.
+# **The rule: a function of $x_t$ alone has the same value wherever $x_t$ is the same.** So take two sentences, each $(T, d)$,
+# that agree at $t$ and differ everywhere else, and compare row $t$ of the outputs. Try every $t$, because a causal layer hides
+# nothing from its last position and everything from its first. Reordering the rows is not enough, because self-attention
+# reorders its answers in the same way. Nor may the test feed a single row, which moves it to position 0, because a layer that
+# knows its position still works on each position alone.
 
 # %% [markdown]
-# Here is that test as a picture, for two sub-layers of the trained encoder. **Predict:** what does each of them look like?
+# Here is that test as a picture, for two sub-layers of the trained encoder. **Predict:** what does each picture look like?
 
 # %%
 layer, x = model.encoder.layers[0], model.source_input.forward(np.array([vocabulary.encode("backward")]))[0]    # x: (1, 8, d)
@@ -232,31 +234,32 @@ for axes, (name, run) in zip(both, runs.items()):
     axes.set_yticks(range(8), "backward")
 
 # %% [markdown]
-# The feed-forward network has a diagonal. Whatever a position knows of its context, attention has brought there.
+# The feed-forward network shows only a diagonal. Whatever a position knows about its context was brought there by attention.
 #
 # ## The neighbours, the plans, the contradictions
 #
-# **Related work.** Section 2 names the neighbours. The Extended Neural GPU, ByteNet and ConvS2S compute all positions at once,
-# with convolutions, so two positions need more layers the further they are apart: in ConvS2S in proportion to the distance, in
-# ByteNet with its logarithm (chapter 15). Memory networks attend several times to what they have stored. Intra-attention is
-# self-attention under an older name, mostly used within recurrent networks. The paper's step was to leave everything else out.
+# **Related work.** Section 2 names the neighbours. The Extended Neural GPU, ByteNet and ConvS2S compute all positions at once
+# with convolutions. The farther apart two positions are, the more layers they need: in proportion to the distance in ConvS2S,
+# and to its logarithm in ByteNet (chapter 15). Memory networks attend several times to what they have stored. Intra-attention
+# is an older name for self-attention, which was mostly used inside recurrent networks. The paper's step was to leave out
+# everything else.
 #
 # **The plans.** Section 7 names three:
 #
-# - Images, audio and video have their Transformers today, for [vision](https://arxiv.org/abs/2010.11929) and for
-#   [speech](https://arxiv.org/abs/2212.04356).
-# - Restricted attention for long inputs exists as [sliding windows](https://arxiv.org/abs/2004.05150). Full attention has learned
-#   [not to store](https://arxiv.org/abs/2205.14135) its $T \times T$ matrix.
-# - Less sequential generation was tried with [all tokens at once](https://arxiv.org/abs/1711.02281). What is used today is
-#   [guesses that are checked at once](https://arxiv.org/abs/2211.17192).
+# - Images, audio and video have their own Transformers today, such as those for [vision](https://arxiv.org/abs/2010.11929) and
+#   for [speech](https://arxiv.org/abs/2212.04356).
+# - Restricted attention for long inputs exists as [sliding windows](https://arxiv.org/abs/2004.05150). Full attention no longer
+#   has to [store](https://arxiv.org/abs/2205.14135) its $T \times T$ matrix.
+# - Less sequential generation was tried by writing [all tokens at once](https://arxiv.org/abs/1711.02281). Today's method is to
+#   guess several tokens and [check them together](https://arxiv.org/abs/2211.17192).
 #
-# **The contradictions.** The text of section 6.1 has a BLEU of 41.0 for English to French, while the abstract and Table 2 have
-# 41.8. Text and figure 1 normalise after each sub-layer, and the code that was released with them does so before (chapter 8b).
-# The third one is the 4,000 tokens.
+# **The contradictions.** The text of section 6.1 gives a BLEU of 41.0 for English to French, while the abstract and Table 2
+# give 41.8. The text and figure 1 normalise after each sub-layer, while the code released with the paper does so before it
+# (chapter 8b). The third contradiction is the 4,000 tokens.
 #
 # **Where to go next.** [The paper, place by place](../../docs/paper_map.md) leads from every section, equation, table, figure
-# and footnote to its code, its chapter, an exercise and the test that proves it. Read the paper beside that page once more. Then
-# read a paper of this year, and look for the sentences that a test can settle.
+# and footnote to its code, its chapter, an exercise and the test that proves it. Read the paper once more with that page beside
+# it. Then read a paper from this year and look for the sentences that a test can settle.
 #
 # ## Your Transformer
 
@@ -265,4 +268,4 @@ lab.at_work()
 
 # %% [markdown]
 # **Read next:** `tutorials/one_file.py`, which is the whole paper in one file, and `training_step` in
-# `minitransformer/training/step.py`, where everything in this book meets.
+# `minitransformer/training/step.py`, where everything in this book comes together.
