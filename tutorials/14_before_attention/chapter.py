@@ -180,7 +180,7 @@ with plugged(lstm_step_backward, in_its_step):
 
 # %% [markdown]
 # **Break it.** A sigmoid of 0 is 0.5, so an LSTM whose biases all start at 0 forgets half of its cell at each step. The library
-# starts the forget gate's bias at 1, which makes $f = 0.73$. The next cell takes untrained models with three values of this
+# starts the forget gate's bias at 1, which makes $f = 0.73$. The next cell uses untrained models with three values of this
 # bias. How large is the gradient of the first written letter's loss at a letter that was read many steps earlier?
 
 # %%
