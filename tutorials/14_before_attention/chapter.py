@@ -22,7 +22,7 @@ from minitransformer.learn import lab, yours
 lab.you_are_here("attention")
 
 # %% [markdown]
-# Of all the boxes on this map, one is older than the paper. Attention was invented in 2014 to repair translators made of
+# Attention is three years older than this map. It was invented in 2014 to repair translators made of
 # *recurrent networks*, which read a sentence word by word and had to remember all of it in one vector. In this chapter
 # you build their parts, measure what goes wrong over a distance, and then repair it as Bahdanau and his colleagues did.
 
