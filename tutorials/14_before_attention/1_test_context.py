@@ -1,8 +1,9 @@
 """Who is right? The padding that is read
 
-An encoder reads a batch of sentences of different lengths, filled up with zeros, and returns the state after the last of the T
-positions. A pull request keeps a sentence's state as it is once the sentence is over. A reviewer rejects it: "padding is zeros, and
-zeros change nothing". Write a test that decides: a sentence must get the same context vector, however much padding follows.
+An encoder reads a batch of sentences of different lengths, padded with zeros, and returns the state after the last of the T
+positions. A pull request leaves a sentence's state unchanged once the sentence is over. A reviewer rejects it because "padding
+is zeros, and zeros change nothing". Write a test that decides. A sentence must get the same context vector however much padding
+follows.
 """
 
 import numpy as np
@@ -14,9 +15,9 @@ from minitransformer.learn import also_right, mistake, version
 def test_context(encode):
     """encode: a version, x (B, T, H), lengths (B,) whole numbers of at least 1 -> context (B, H). True if it is right, else False.
 
-    Each version has weights of its own inside, for H = 3. x is 0 after the length of its sentence.
+    Each version has its own weights inside, for H = 3. Beyond the length of a sentence, x is 0.
     """
-    # your code: the same sentence with more padding, and a sentence whose first word is another
+    # your code: the same sentence with more padding, and one with a different first word
     x = np.random.default_rng(0).standard_normal((2, 4, 3))
     alone = encode(x, np.array([4, 4]))
     padded = encode(np.concatenate([x, np.zeros((2, 3, 3))], axis=1), np.array([4, 4]))
@@ -60,7 +61,7 @@ def one_by_one(x, lengths):
     return np.array(found)
 
 
-@version("the states of all positions, from which that of the last word is taken", right=True)
+@version("the state of the last word, taken from the states of all positions", right=True)
 def picked(x, lengths):
     h, states, U = np.zeros((len(x), 3)), [], np.array([[0.5, -0.4, 0.3], [0.2, 0.6, -0.5], [-0.3, 0.4, 0.7]])
     for t in range(x.shape[1]):
@@ -93,8 +94,8 @@ def last_word(x, lengths):
 
 # %% hints
 hints = (
-    "One step reads zeros. Is tanh(0 + h U) equal to h? And which version would pass if you asked for nothing but that?",
-    "Call it twice, with the same sentences and lengths and with more zeros at the end. Then make sure that early words count.",
+    "A step that reads zeros computes tanh(0 + h U). Is that h? And which wrong version would pass if you tested nothing else?",
+    "Call it twice with the same sentences and lengths, once with more zeros at the end. Then check that early words count.",
     "padded = encode(___, np.array([4, 4]))",
 )
 
@@ -126,37 +127,38 @@ def always_true(encode):
     return True
 
 
-@mistake("your test fails for every version: a correct one has to pass", hint=1)
+@mistake("your test fails every version: a correct one has to pass", hint=1)
 def always_false(encode):
     return False
 
 
-@mistake("your test takes the wrong side: only versions that read the padding pass it", hint=1)
+@mistake("your test takes the wrong side: it has to fail the versions that read the padding", hint=1)
 def wrong_side(encode):
     return np.allclose(encode(longer(some()), FOUR), before(longer(some()), FOUR))
 
 
-@mistake("only the numbers of the new code pass your test: another correct version has other weights", hint=1)
+@mistake("only the numbers of the new code pass your test: other correct versions have other weights", hint=1)
 def numbers(encode):
     return np.allclose(encode(longer(some()), FOUR), after(longer(some()), FOUR))
 
 
-@mistake("there is no padding in your test, so that the old code passes it", hint=2)
+@mistake("there is no padding in your test, so the old code passes it: compare with more zeros at the end", hint=2)
 def no_padding(encode):
     return first_counts(encode)
 
 
-@mistake("your test asks only whether padding changes the answer: a version that knows the last word alone passes it", hint=2)
+@mistake("your test checks only that padding changes nothing, so a version that knows only the last word passes: early "
+         "words have to count", hint=2)
 def padding_alone(encode):
     return stays(encode)
 
 
-@mistake("your test is the wrong way round: it passes the versions that padding changes", hint=1)
+@mistake("your test is the wrong way round: it has to pass the versions that padding does not change", hint=1)
 def wrong_way_round(encode):
     return not stays(encode)
 
 
-@mistake("your test asks only that the context is not 0 after padding: reading the padding changes it, too", hint=2)
+@mistake("your test checks only that the context is not 0 after padding: it has to be the same as without", hint=2)
 def not_zero(encode):
     return bool((encode(longer(some()), FOUR) != 0).any()) and first_counts(encode)
 

@@ -1,9 +1,9 @@
 """One step back through time
 
 The network has computed h = tanh(z + before U), and the page calls your function once for each position, from the last to the
-first. You get `dy`, the gradient with respect to h as far as h is used outside the recurrence, `carried`, what the next step sent
-back to h, and `dU`, the gradient of U from the later steps. Return the gradients with respect to z and to the state before, and dU
-for the call that follows.
+first. You get three gradients. `dy` is what h gets from its use outside the recurrence, `carried` is what the next step sent
+back to h, and `dU` is the gradient of U from the later steps. Return the gradients with respect to z and to the state before,
+and dU for the next call.
 """
 
 import numpy as np
@@ -13,8 +13,8 @@ from minitransformer.learn import also_right, edge, invariant, mistake
 
 # %% reference
 def rnn_backward(dy, carried, dU, h, before, U):
-    """dy, carried, h, before: (B, H); dU, U: (H, H). Returns dz (B, H), dbefore (B, H), dU (H, H). What you get stays as it is."""
-    # your code: who uses h? How often is U used?
+    """dy, carried, h, before: (B, H); dU, U: (H, H). Returns dz (B, H), dbefore (B, H), dU (H, H). Leave arguments unchanged."""
+    # your code: what uses h? How often is U used?
     dh = dy + carried
     dz = dh * (1 - h * h)
     dbefore = dz @ U.T
@@ -35,7 +35,7 @@ def case(rng, B, H):
     return rng.standard_normal((B, H)), rng.standard_normal((B, H)), rng.standard_normal((H, H)), h, before, U
 
 
-@edge("the last position: nothing comes back, and no step is later")
+@edge("the last position, with no later step to send anything back")
 def last(rng, B, H):
     dy, carried, dU, h, before, U = case(rng, B, H)
     return dy, 0 * carried, 0 * dU, h, before, U
@@ -46,12 +46,12 @@ def loss(dy, carried, dU, h, before, U):
     return lambda z, before, U: ((dy + carried) * np.tanh(z + before @ U)).sum() + (dU * U).sum(), [z, before, U]
 
 
-@invariant("the state before the step is multiplied by U alone: dbefore must be dz U^T")
+@invariant("the step multiplies the state before it by U and nothing else, so dbefore must be dz U^T")
 def before_alone(answer, dy, carried, dU, h, before, U):
     return answer[1] - answer[0] @ U.T
 
 
-@invariant("dU grows by what this step adds, before^T dz")
+@invariant("this step must add before^T dz to dU")
 def grows(answer, dy, carried, dU, h, before, U):
     return answer[2] - dU - before.T @ answer[0]
 
@@ -59,7 +59,7 @@ def grows(answer, dy, carried, dU, h, before, U):
 # %% hints
 hints = (
     "With T = 2 and numbers instead of arrays, write the loss as a function of U. In how many places does U occur? And h_1?",
-    "Two sums: into h come dy and what the next step sends back; into dU comes a product from every step. tanh' = 1 - tanh^2.",
+    "The gradient of h is the sum of dy and what comes back, and every step adds a product to dU. The slope of tanh is 1 - tanh^2.",
     "dh = dy + ___",
 )
 
@@ -71,28 +71,28 @@ def made(dy, carried, dU, h, before, U, into=None, slope=None, back=None, total=
     return dz, dz @ U.T if back is None else back(dh, dz), dU + before.T @ dz if total is None else total(dh, dz)
 
 
-@mistake("what the next step sends back is missing: h is used by its output and by the next step, so two gradients meet", hint=1)
+@mistake("what the next step sends back is missing: both its output and the next step use h, so add both gradients", hint=1)
 def outside_alone(dy, carried, dU, h, before, U):
     return made(dy, carried, dU, h, before, U, into=dy)
 
 
-@mistake("dy is missing: h is used by the next step and by its own output, so two gradients meet", hint=1)
+@mistake("dy is missing: both the next step and the output use h, so add both gradients", hint=1)
 def next_alone(dy, carried, dU, h, before, U):
     return made(dy, carried, dU, h, before, U, into=carried)
 
 
-@mistake("what the next step sends back is added after the tanh: both gradients belong to h, so add them before its slope", hint=1)
+@mistake("what the next step sends back is added after the tanh: both gradients belong to h, so add them before the slope", hint=1)
 def added_late(dy, carried, dU, h, before, U):
     dz = dy * (1 - h * h) + carried
     return dz, dz @ U.T, dU + before.T @ dz
 
 
-@mistake("dU is that of this step alone: every step uses U, so add what the later steps gave", hint=1)
+@mistake("dU is that of this step alone: every step uses U, so add it to what the later steps gave", hint=1)
 def one_step(dy, carried, dU, h, before, U):
     return made(dy, carried, dU, h, before, U, total=lambda dh, dz: before.T @ dz)
 
 
-@mistake("dU is the mean with that of the later steps: the gradients of all uses are added", hint=1)
+@mistake("dU is averaged with that of the later steps: add the gradients of all uses", hint=1)
 def averaged(dy, carried, dU, h, before, U):
     return made(dy, carried, dU, h, before, U, total=lambda dh, dz: (dU + before.T @ dz) / 2)
 
@@ -112,7 +112,7 @@ def no_slope(dy, carried, dU, h, before, U):
     return made(dy, carried, dU, h, before, U, slope=1.0)
 
 
-@mistake("the slope of tanh is taken at h, 1 - tanh(h)^2: h is the tanh already", hint=2)
+@mistake("the slope of tanh is taken at h, 1 - tanh(h)^2: h is already the tanh, so it is 1 - h^2", hint=2)
 def slope_twice(dy, carried, dU, h, before, U):
     return made(dy, carried, dU, h, before, U, slope=1 - np.tanh(h) ** 2)
 
@@ -122,12 +122,12 @@ def of_a_sigmoid(dy, carried, dU, h, before, U):
     return made(dy, carried, dU, h, before, U, slope=h * (1 - h))
 
 
-@mistake("the gradient goes back through U, not through its transpose", hint=2)
+@mistake("the gradient goes back through U: it has to go through the transpose, U^T", hint=2)
 def not_transposed(dy, carried, dU, h, before, U):
     return made(dy, carried, dU, h, before, U, back=lambda dh, dz: dz @ U)
 
 
-@mistake("what goes back to the state before skips tanh: multiply dz, not the gradient of h, by U^T", hint=2)
+@mistake("what goes back to the state before skips the tanh: multiply dz, not the gradient of h, by U^T", hint=2)
 def past_tanh(dy, carried, dU, h, before, U):
     return made(dy, carried, dU, h, before, U, back=lambda dh, dz: dh @ U.T)
 

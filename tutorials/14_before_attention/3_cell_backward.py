@@ -1,8 +1,9 @@
 """A step of an LSTM, backward
 
-The forward has computed the new cell `c_new = f * c + i * g` and the new hidden state `h_new = o * tanh(c_new)`. The gates i, f, o
-are sigmoids of their inputs a_i, a_f, a_o, and the candidate g is the tanh of a_g. You get the gradients with respect to h_new and
-c_new; the latter holds what the next step sends back to the cell. Return those with respect to the four inputs and to c.
+The forward has computed the new cell `c_new = f * c + i * g` and the new hidden state `h_new = o * tanh(c_new)`. The gates i,
+f, o are sigmoids of their inputs a_i, a_f, a_o, and the candidate g is the tanh of a_g. You get the gradients with respect to
+h_new and c_new, and the latter holds only what the next step sends back to the cell. Return the gradients with respect to the
+four inputs and to c.
 """
 
 import numpy as np
@@ -55,20 +56,20 @@ def loss(dh, dc, c, i, f, g, o):
     return of, [np.log(i / (1 - i)), np.log(f / (1 - f)), np.arctanh(g), np.log(o / (1 - o)), c]
 
 
-@invariant("input gate and candidate are the factors of one product: da_i (1 - g^2) must equal da_g g (1 - i)")
+@invariant("the input gate and the candidate are the factors of one product, so da_i (1 - g^2) must equal da_g g (1 - i)")
 def factors(answer, dh, dc, c, i, f, g, o):
     return answer[0] * (1 - g ** 2) - answer[2] * g * (1 - i)
 
 
-@invariant("forget gate and old cell are the factors of one product: da_f must equal dbefore c (1 - f)")
+@invariant("the forget gate and the old cell are the factors of one product, so da_f must equal dbefore c (1 - f)")
 def kept(answer, dh, dc, c, i, f, g, o):
     return answer[1] - answer[4] * c * (1 - f)
 
 
 # %% hints
 hints = (
-    "Through which two doors does the loss see c_new? What does each of them send back to it?",
-    "Add to dc what comes through tanh and the output gate. Then each factor of a product gets the gradient times the other one.",
+    "Along which two paths does c_new reach the loss? What does each of them send back to it?",
+    "Add to dc what comes through tanh and the output gate. Then each factor of a product gets the gradient times the other.",
     "da_g = dcell * ___",
 )
 
@@ -86,62 +87,62 @@ def without(answer, place, array):
     return *answer[:place], array, *answer[place + 1:]
 
 
-@mistake("the cell gets only what the next step sends back: more comes from h_new, through o tanh(c_new)", hint=1)
+@mistake("the cell gets only what the next step sends back: add what comes from h_new through o tanh(c_new)", hint=1)
 def next_step_alone(dh, dc, c, i, f, g, o):
     return made(dh, dc, c, i, f, g, o, dcell=lambda tanh: dc)
 
 
-@mistake("the cell gets only what comes through the hidden state: the gradient from the next step, dc, has to be added", hint=1)
+@mistake("the cell gets only what comes through the hidden state: add dc, the gradient from the next step", hint=1)
 def hidden_alone(dh, dc, c, i, f, g, o):
     return made(dh, dc, c, i, f, g, o, dcell=lambda tanh: dh * o * (1 - tanh ** 2))
 
 
-@mistake("the output gate is missing on the way from the hidden state to the cell", hint=2)
+@mistake("the output gate is missing on the way from the hidden state to the cell: multiply by o", hint=2)
 def no_output_gate(dh, dc, c, i, f, g, o):
     return made(dh, dc, c, i, f, g, o, dcell=lambda tanh: dc + dh * (1 - tanh ** 2))
 
 
-@mistake("the slope of tanh is missing on the way from the hidden state to the cell", hint=2)
+@mistake("the slope of tanh is missing on the way from the hidden state to the cell: multiply by 1 - t^2", hint=2)
 def no_slope_of_cell(dh, dc, c, i, f, g, o):
     return made(dh, dc, c, i, f, g, o, dcell=lambda tanh: dc + dh * o)
 
 
-@mistake("tanh is taken of the old cell c, not of the new one, f c + i g", hint=2)
+@mistake("tanh is taken of the old cell c: take it of the new one, f c + i g", hint=2)
 def tanh_of_the_old(dh, dc, c, i, f, g, o):
     tanh = np.tanh(c)
     answer = made(dh, dc, c, i, f, g, o, dcell=lambda _tanh: dc + dh * o * (1 - tanh ** 2))
     return without(answer, 3, dh * tanh * o * (1 - o))
 
 
-@mistake("the slopes of the three sigmoids are missing: s (1 - s)", hint=2)
+@mistake("the slopes of the three sigmoids are missing: multiply by s (1 - s)", hint=2)
 def no_slopes(dh, dc, c, i, f, g, o):
     return made(dh, dc, c, i, f, g, o, slopes=False)
 
 
-@mistake("the candidate has the slope of a sigmoid: g is a tanh, and its slope is 1 - g^2", hint=2)
+@mistake("the candidate has the slope of a sigmoid: g is a tanh, so its slope is 1 - g^2", hint=2)
 def candidate_as_gate(dh, dc, c, i, f, g, o):
     return made(dh, dc, c, i, f, g, o, slope_g=g * (1 - g))
 
 
-@mistake("the gradient of the forget gate has the new cell as a factor: f multiplied the old one", hint=2)
+@mistake("the gradient of the forget gate has the new cell as a factor: f multiplied the old one, c", hint=2)
 def new_cell(dh, dc, c, i, f, g, o):
     answer = made(dh, dc, c, i, f, g, o)
     return without(answer, 1, answer[4] / f * (f * c + i * g) * f * (1 - f))
 
 
-@mistake("the old cell gets all of the new cell's gradient: the forget gate is missing", hint=2)
+@mistake("the old cell gets all of the new cell's gradient: multiply it by the forget gate", hint=2)
 def nothing_forgotten(dh, dc, c, i, f, g, o):
     answer = made(dh, dc, c, i, f, g, o)
     return without(answer, 4, answer[4] / f)
 
 
-@mistake("the gradients of input gate and forget gate are swapped", hint=2)
+@mistake("the gradients of input gate and forget gate are swapped: return da_i before da_f", hint=2)
 def swapped(dh, dc, c, i, f, g, o):
     da_i, da_f, *others = made(dh, dc, c, i, f, g, o)
     return da_f, da_i, *others
 
 
-@mistake("the output gate is computed from the cell's gradient: it multiplies tanh(c_new) in h_new, so it gets dh", hint=2)
+@mistake("the output gate's gradient is computed from the cell's: o multiplies tanh(c_new) in h_new, so it gets dh", hint=2)
 def output_from_cell(dh, dc, c, i, f, g, o):
     answer = made(dh, dc, c, i, f, g, o)
     return without(answer, 3, answer[4] / f * np.tanh(f * c + i * g) * o * (1 - o))

@@ -1,7 +1,7 @@
 """Additive attention
 
-A query asks every key, and the score is no product. Query and key are *added*, tanh is applied, and a vector w turns the result
-into one number. The rest is as in chapter 5. Return the output and the weights. There is no mask.
+Each query asks every key, but the score is not a product. Query and key are *added*, tanh is applied, and a vector w turns the
+result into one number. The rest is as in chapter 5, without a mask. Return the output and the weights.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from minitransformer.learn import also_right, edge, invariant, mistake
 # %% reference
 def additive_attention(query, key, value, w):
     """query: (B, T_q, A); key: (B, T_k, A); value: (B, T_k, d_v); w: (A,). Returns y (B, T_q, d_v), p (B, T_q, T_k)."""
-    # your code: every query with every key needs a new axis
+    # your code: pairing every query with every key needs a new axis
     hidden = np.tanh(query[:, :, None] + key[:, None])
     scores = hidden @ w
     e = np.exp(scores - scores.max(axis=-1, keepdims=True))
@@ -37,18 +37,18 @@ def square(rng, B, T, A, d_v):
     return case(rng, B, T, T, A, d_v)
 
 
-@edge("a w of several thousands")
+@edge("a w with entries in the thousands")
 def large(rng, B, T_q, T_k, A, d_v):
     query, key, value, w = case(rng, B, T_q, T_k, A, d_v)
     return query, key, value, 3000 * w
 
 
-@invariant("the weights of each query sum to 1")
+@invariant("the weights of each query must sum to 1")
 def total(answer, query, key, value, w):
     return answer[1].sum(axis=-1) - 1
 
 
-@invariant("no score leaves the range from -sum|w| to sum|w|: two weights of a query differ at most by the factor exp(2 sum|w|)")
+@invariant("scores lie between -sum|w| and sum|w|, so two weights of a query must differ by at most a factor of exp(2 sum|w|)")
 def bounded(answer, query, key, value, w):
     p = answer[1].astype(float)
     apart = np.log(np.maximum(p.max(axis=-1), 1e-300)) - np.log(np.maximum(p.min(axis=-1), 1e-300))
@@ -57,7 +57,7 @@ def bounded(answer, query, key, value, w):
 
 # %% hints
 hints = (
-    "With T_q = 2, T_k = 3 and A = 4, how many sums of a query and a key are there, and how many numbers has each?",
+    "With T_q = 2, T_k = 3 and A = 4, how many sums of a query and a key are there, and how many numbers does each have?",
     "In order: query + key for each pair, (B, T_q, T_k, A); tanh; the product with w; a softmax over the keys; the weighted sum.",
     "hidden = np.tanh(___ + key[:, None])",
 )
@@ -78,55 +78,56 @@ def made(scores, value, axis=-1):
     return np.einsum("bqk,bkv->bqv", p, value), p
 
 
-@mistake("tanh is missing: then the query adds the same number to all of its scores, and the softmax ignores that", hint=1)
+@mistake("tanh is missing, so a query adds the same number to all of its scores and the softmax ignores it: apply tanh to "
+         "the sum", hint=1)
 def linear(query, key, value, w):
     return made(pairs(query, key) @ w, value)
 
 
-@mistake("query and key are multiplied, not added", hint=1)
+@mistake("query and key are multiplied: add them", hint=1)
 def multiplied(query, key, value, w):
     return made(np.tanh(query[:, :, None] * key[:, None]) @ w, value)
 
 
-@mistake("tanh is applied to query and key before they are added: it belongs around the sum", hint=2)
+@mistake("tanh is applied to query and key before they are added: apply it to their sum", hint=2)
 def tanh_before(query, key, value, w):
     return made((np.tanh(query)[:, :, None] + np.tanh(key)[:, None]) @ w, value)
 
 
-@mistake("w is inside of tanh: it multiplies what comes out of it", hint=2)
+@mistake("w is inside the tanh: it has to multiply what comes out of it", hint=2)
 def w_inside(query, key, value, w):
     return made(np.tanh(pairs(query, key) * w).sum(axis=-1), value)
 
 
-@mistake("tanh is applied to the scores: w comes after it", hint=2)
+@mistake("tanh is applied to the scores: apply it before you multiply by w", hint=2)
 def tanh_of_scores(query, key, value, w):
     return made(np.tanh(pairs(query, key) @ w), value)
 
 
-@mistake("the scores are divided by sqrt(A): that is for dot products, whose size grows with the width", hint=2)
+@mistake("the scores are divided by sqrt(A): only dot products, whose size grows with the width, need that", hint=2)
 def scaled(query, key, value, w):
     return made(np.tanh(pairs(query, key)) @ w / len(w) ** 0.5, value)
 
 
-@mistake("the softmax runs over the queries: each query distributes its weights over the keys", hint=2)
+@mistake("the softmax runs over the queries: each query has to distribute its weights over the keys", hint=2)
 def over_queries(query, key, value, w):
     return made(np.tanh(pairs(query, key)) @ w, value, axis=1)
 
 
-@mistake("the maximum is not subtracted in the softmax: the exponential of a large score is infinite", hint=2)
+@mistake("the exponential of a large score is infinite: subtract the maximum in the softmax", hint=2)
 def overflow(query, key, value, w):
     e = np.exp(np.tanh(pairs(query, key)) @ w)
     p = e / e.sum(axis=-1, keepdims=True)
     return p @ value, p
 
 
-@mistake("there is no softmax: the scores themselves weight the values", hint=2)
+@mistake("the scores themselves weight the values: apply a softmax to them first", hint=2)
 def without_softmax(query, key, value, w):
     scores = np.tanh(pairs(query, key)) @ w
     return scores @ value, scores
 
 
-@mistake("w is not used: all numbers of a pair count alike", hint=2)
+@mistake("w is not used, so all numbers of a pair count equally: multiply them by w", hint=2)
 def without_w(query, key, value, w):
     return made(np.tanh(pairs(query, key)).sum(axis=-1), value)
 

@@ -53,8 +53,8 @@ def loss(dy, query, key, value, w, p):
     return lambda query, key, value, w: (dy * (weights(query, key, w) @ value)).sum(), [query, key, value, w]
 
 
-@invariant("every query was added to every key: a vector moved from all queries to all keys changes nothing, so dquery and dkey "
-           "must have the same sum")
+@invariant("every query was added to every key: moving a vector from all queries to all keys changes nothing, so dquery and "
+           "dkey must have the same sum")
 def moved(answer, dy, query, key, value, w, p):
     return answer[0].sum(axis=1) - answer[1].sum(axis=1)
 
@@ -81,27 +81,27 @@ def made(dy, query, key, value, w, p, softmax=None, slope=None, factor=None):
     return dpairs.sum(axis=2), dpairs.sum(axis=1), np.einsum("bqk,bqv->bkv", p, dy), np.einsum("bqk,bqka->a", ds, hidden)
 
 
-@mistake("the softmax is skipped: the scores get dp itself", hint=2)
+@mistake("the softmax is skipped, so the scores get dp itself: go back through the softmax first", hint=2)
 def softmax_skipped(dy, query, key, value, w, p):
     return made(dy, query, key, value, w, p, softmax=lambda dp: dp)
 
 
-@mistake("in the softmax's backward the sum over the keys is missing: dscores = p dp", hint=2)
+@mistake("the softmax's backward is only p dp: subtract from dp its sum over the keys, weighted with p", hint=2)
 def sum_missing(dy, query, key, value, w, p):
     return made(dy, query, key, value, w, p, softmax=lambda dp: p * dp)
 
 
-@mistake("in the softmax's backward only the diagonal is used: dscores = p (1 - p) dp", hint=2)
+@mistake("the softmax's backward uses only the diagonal, p (1 - p) dp: each weight depends on all scores of its query", hint=2)
 def diagonal(dy, query, key, value, w, p):
     return made(dy, query, key, value, w, p, softmax=lambda dp: p * (1 - p) * dp)
 
 
-@mistake("the slope of tanh, 1 - tanh^2, is missing", hint=2)
+@mistake("the slope of tanh is missing: multiply by 1 - tanh^2", hint=2)
 def no_slope(dy, query, key, value, w, p):
     return made(dy, query, key, value, w, p, slope=lambda hidden: 1.0)
 
 
-@mistake("the slope is computed from the sum of query and key, not from its tanh", hint=2)
+@mistake("the slope is computed from the sum of query and key: compute it from the tanh of that sum", hint=2)
 def slope_of_the_sum(dy, query, key, value, w, p):
     return made(dy, query, key, value, w, p, slope=lambda hidden: 1 - (query[:, :, None] + key[:, None]) ** 2)
 
@@ -117,7 +117,7 @@ def swapped(dy, query, key, value, w, p):
     return dkey, dquery, dvalue, dw
 
 
-@mistake("dquery and dkey are means over the pairs: the gradients of all uses are added", hint=1)
+@mistake("dquery and dkey are means over the pairs: add the gradients of all uses", hint=1)
 def means(dy, query, key, value, w, p):
     dquery, dkey, dvalue, dw = made(dy, query, key, value, w, p)
     return dquery / key.shape[1], dkey / query.shape[1], dvalue, dw
@@ -137,7 +137,7 @@ def slope_in_dw(dy, query, key, value, w, p):
     return dquery, dkey, dvalue, np.einsum("bqk,bqka->a", ds, 1 - np.tanh(query[:, :, None] + key[:, None]) ** 2)
 
 
-@mistake("dw is computed from p, the weights, in place of the gradient of the scores", hint=2)
+@mistake("dw is computed from the weights p: use the gradient of the scores", hint=2)
 def dw_of_weights(dy, query, key, value, w, p):
     dquery, dkey, dvalue, _dw = made(dy, query, key, value, w, p)
     return dquery, dkey, dvalue, np.einsum("bqk,bqka->a", p, np.tanh(query[:, :, None] + key[:, None]))

@@ -22,9 +22,10 @@ from minitransformer.learn import lab, yours
 lab.you_are_here("attention")
 
 # %% [markdown]
-# Attention is three years older than this map. It was invented in 2014 to repair translators made of
-# *recurrent networks*, which read a sentence word by word and had to remember all of it in one vector. In this chapter
-# you build their parts, measure what goes wrong over a distance, and then repair it as Bahdanau and his colleagues did.
+# Attention is three years older than this map. It was invented in 2014 to repair translation models made of
+# *recurrent networks*, which read a sentence word by word and had to remember all of it in one vector. In this chapter you
+# build the parts of these networks, measure what goes wrong over long distances, and then repair it as Bahdanau and his
+# colleagues did.
 
 # %%
 import matplotlib.pyplot as plt
@@ -39,14 +40,14 @@ rng = np.random.default_rng(0)
 # %% [markdown]
 # ## One vector for a sentence
 #
-# A recurrent network has a *hidden state* $h$, of shape $(B, H)$. At each position it computes the next state from the
-# last one and from the token, whose share is $z_t = x_t W + b$:
+# A recurrent network has a *hidden state* $h$, of shape $(B, H)$. At each position it computes the next state from the previous
+# one and from the token, which contributes $z_t = x_t W + b$:
 #
 # $$ h_t = \tanh(z_t + h_{t-1} U) $$
 #
-# The same $W$, $b$ and $U$ serve at every position. Step 7 has to wait for step 6, so the positions of a sentence cannot be
-# computed side by side, however many processors you have. After the last word, $h_T$ is all that the decoder gets: the
-# *context vector*. It has the same size for 3 words and for 100.
+# Every position uses the same $W$, $b$ and $U$. Step 7 has to wait for step 6, so the positions of a sentence cannot be
+# computed in parallel, however many processors you have. After the last word, all that the decoder gets is $h_T$, the *context
+# vector*. It has the same size for 3 words as for 100.
 #
 # **Predict:** the state is $h = 0.5$, $U = 1$, and the next token is padding, with $z = 0$. What is the state after it?
 
@@ -54,19 +55,18 @@ rng = np.random.default_rng(0)
 print(f"after one padding token {np.tanh(0.5):.3f}, after ten {before.repeated(np.tanh, 0.5, 10):.3f}")
 
 # %% [markdown]
-# A zero is not nothing. **Who is right?** Sentences of one batch have different lengths, so a model has to decide
-# what happens at padding.
+# A zero is not nothing. **Who is right?** The sentences of a batch have different lengths, so a model has to decide what
+# happens at padding.
 
 # %% [exercise] test_context
 
 # %% [derivation]
-# **The rule: what is not there must not count.** One step on padding gives $\tanh(0 + h U)$, which is $h$ only if $h$ is 0.
-# So the reviewer is wrong, and the code before the change gives a short sentence another context vector in a batch with a
-# long one than it has alone. That also means that the answer of a model depends on what else is in the batch.
+# **The rule: what is not there must not count.** One step on padding gives $\tanh(0 + h U)$, which is $h$ only if $h$ is 0. So
+# the reviewer is wrong, and the code before the change gives a short sentence one context vector when it is alone and another
+# in a batch with a long sentence. A model's answer would then depend on what else is in the batch.
 #
-# To compare a version with itself is better than to compare it with numbers, since every correct version may have weights
-# of its own. But a function that ignores everything passes that comparison, so the test also asks whether the first of
-# the words counts.
+# It is better to compare a version with itself than with fixed numbers, since every correct version may have its own weights.
+# But a function that ignores everything passes that comparison, so the test also checks that the first word counts.
 
 # %%
 lab.verdicts(test_context)
@@ -89,24 +89,24 @@ print(f"h_1: {(loss(0.5, 1e-6) - loss(0.5)) / 1e-6:.3f}, u: {(loss(0.5 + 1e-6) -
 before.show_unrolled()
 
 # %% [markdown]
-# The loss sees $h_1$ twice, once directly and once through $h_2$, where it was multiplied by 0.5. Together that is 1.5. And $u$
-# was used in both steps, so it collects $1.5 \cdot 1$ from the first and $1 \cdot 2$ from the second.
+# The loss sees $h_1$ twice, once directly and once through $h_2$, where it was multiplied by 0.5, which makes 1.5 in all. And
+# $u$ was used in both steps, so its gradient is the sum of $1.5 \cdot 1$ from the first and $1 \cdot 2$ from the second.
 #
-# Now with vectors, matrices and the tanh. The name is grand, *backpropagation through time*, but all it takes is the chain rule
-# and these two sums.
+# Now do it with vectors, matrices and the tanh. The name is grand, *backpropagation through time*, but all it takes is the
+# chain rule and these two sums.
 
 # %% [exercise] rnn_backward
 
 # %% [derivation]
-# **The rule: if a number is used in several places, its gradient is the sum over them.** Two things here are.
+# **The rule: if a number is used in several places, its gradient is the sum over them.** That happens twice here.
 #
-# **A state** $h_t$, of shape $(B, H)$, is used outside, which sends back $dy_t$, and by step $t + 1$, where it was
-# multiplied by $U$:
+# **A state** $h_t$, of shape $(B, H)$, is used outside the recurrence, which sends back $dy_t$, and by step $t + 1$, where it
+# is multiplied by $U$:
 #
 # $$ dh_t = dy_t + dz_{t+1} U^\top, \qquad dz_t = dh_t\, (1 - h_t^2) \qquad (B, H) $$
 #
-# The second formula is the slope of tanh. After the last position there is no step $t + 1$. Since $dh_t$ needs
-# $dz_{t+1}$, the loop runs from the last position to the first. What it carries at the end is the gradient of $h_0$.
+# The second formula uses the slope of tanh. After the last position there is no step $t + 1$. Since $dh_t$ needs $dz_{t+1}$,
+# the loop runs from the last position to the first. What it carries at the end is the gradient of $h_0$.
 #
 # **The matrix** $U$ is used in every step, with the state *before* it:
 #
@@ -130,9 +130,9 @@ with plugged(through_time_backward, through_time):
     print(gradcheck(layer, [x]))
 
 # %% [markdown]
-# Follow one gradient on its way back. At each step it is multiplied by $1 - h^2$, which is at most 1, and by
-# $U^\top$. A product of many such factors vanishes or explodes. **Predict:** 0.64 is kept in each step. What is left after
-# 50 steps, a percent or a billionth?
+# Follow one gradient on its way back. At each step it is multiplied by $1 - h^2$, which is at most 1, and by $U^\top$. A
+# product of many such factors vanishes or explodes. **Predict:** each step keeps 0.64 of it. What is left after 50 steps, a
+# percent or a billionth?
 
 # %%
 print(f"{0.64 ** 50:.0e}")
@@ -141,13 +141,13 @@ print(f"{0.64 ** 50:.0e}")
 # ## A cell that is carried along
 #
 # The LSTM (*long short-term memory*, 1997) carries a second vector from step to step, its *cell* $c$. Three *gates*, numbers
-# between 0 and 1, decide what happens to it. The input gate $i$ says how much of a candidate $g$ enters, the
-# forget gate $f$ how much of the old cell stays, and the output gate $o$ how much of the cell is shown:
+# between 0 and 1, decide what happens to it. The input gate $i$ sets how much of a candidate $g$ enters, the forget gate $f$
+# sets how much of the old cell stays, and the output gate $o$ sets how much of the cell is shown:
 #
 # $$ c' = f\, c + i\, g, \qquad h' = o \tanh(c') $$
 #
-# All four are made from the token and from $h$: sigmoids of $a_i$, $a_f$, $a_o$ and the tanh of $a_g$. Look for the path from
-# $c$ to $c'$. What is on it, and what is not?
+# All four are computed from the token and from $h$: the gates are sigmoids of $a_i$, $a_f$ and $a_o$, and the candidate is the
+# tanh of $a_g$. Look for the path from $c$ to $c'$. What is on it, and what is not?
 
 # %% [exercise] cell_backward
 
@@ -157,14 +157,14 @@ print(f"{0.64 ** 50:.0e}")
 #
 # $$ dc' = dc + dh'\, o\, (1 - t^2) $$
 #
-# **The product rule** gives each factor the gradient times the other factor, $di = dc'\, g$, $dg = dc'\, i$,
-# $df = dc'\, c$, $dc = dc'\, f$ and $do = dh'\, t$. **The slopes** $s(1 - s)$ and $1 - g^2$ lead from the gates to their inputs.
+# **The product rule** gives each factor the gradient times the other factor: $di = dc'\, g$, $dg = dc'\, i$, $df = dc'\, c$,
+# $dc = dc'\, f$ and $do = dh'\, t$. **The slopes** $s(1 - s)$ and $1 - g^2$ lead from the gates to their inputs.
 #
-# On the way from $c'$ to $c$ there is one number per unit, $f$. There is no matrix and no tanh. If the network
-# sets $f$ near 1, the gradient passes, for as long as the network wants to remember.
+# On the way from $c'$ to $c$ there is one number per unit, $f$, with no matrix and no tanh. As long as the network keeps $f$
+# near 1, the gradient passes through.
 
 # %% [markdown]
-# **Prove it** in the library's LSTM. Your function replaces the middle of its step:
+# **Prove it** in the library's LSTM. Your function replaces the middle part of its step:
 
 
 # %%
@@ -179,9 +179,9 @@ with plugged(lstm_step_backward, in_its_step):
     print(gradcheck(LSTM(3, 4, rng), [x]))
 
 # %% [markdown]
-# **Break it.** A sigmoid of 0 is 0.5, so an LSTM whose biases all begin at 0 forgets half of its cell at each step. The
-# library begins with 1 for the forget gate, which makes $f = 0.73$. The next cell takes models before any training, with three such
-# biases. How large is the gradient of the first written letter's loss at a letter that was read many steps before?
+# **Break it.** A sigmoid of 0 is 0.5, so an LSTM whose biases all start at 0 forgets half of its cell at each step. The library
+# starts the forget gate's bias at 1, which makes $f = 0.73$. The next cell uses untrained models with three values of this
+# bias. How large is the gradient of the first written letter's loss at a letter that was read many steps earlier?
 
 # %%
 curves = {"RNN": before.gradient_by_distance(before.copier("rnn", steps=0), 50)}
@@ -193,18 +193,18 @@ before.show_distance(plt.subplots(figsize=(6.4, 3.2), layout="constrained")[1], 
 print(*(f"{name}: {curve[-1] / curve[0]:.0e}" for name, curve in curves.items()), sep="; ")
 
 # %% [markdown]
-# On a logarithmic axis, a constant factor is a straight line. With a bias of 0, the LSTM is hardly better than the RNN. With 1, its
-# gradient is smaller by a factor of hundreds, not billions. With 3 it even grows, because the paths through $h$ add to the one
-# through the cell. A vanishing gradient does not mean that a network *cannot* hold a distant word. It means that training hardly
+# On a logarithmic axis, a constant factor is a straight line. With a bias of 0, the LSTM is hardly better than the RNN. With 1,
+# its gradient shrinks by a factor of hundreds, not billions. With 3 it even grows, because the paths through $h$ add to the one
+# through the cell. A vanishing gradient does not mean that a network *cannot* hold a distant word, only that training hardly
 # hears of it.
 #
 # ## What distance costs
 #
-# We train LSTMs of 24 hidden units to copy up to 12 letters, with an alphabet of eight, from three seeds, for 200
-# updates each. The second model of each seed has the attention that you write next.
+# We train LSTMs with 24 hidden units to copy up to 12 letters from an alphabet of eight, for 200 updates and with three seeds.
+# For each seed, a second model has the attention that you write next.
 #
-# One often reads that the *last* word dominates the context vector. **Predict:** in the trained LSTM, which
-# source letter moves the loss of the first written letter most, the last one read or the first one?
+# It is often said that the *last* word dominates the context vector. **Predict:** in the trained LSTM, which source letter
+# affects the loss of the first written letter most, the last one read or the first?
 
 # %%
 models = {name: [before.copier(name, seed) for seed in range(3)] for name in ("lstm", "lstm-attention")}
@@ -217,13 +217,13 @@ before.show_distance(right, curves)
 print("three farthest by three nearest:", *(f"{name} {before.far_by_near(one):.2f}" for name, one in curves.items()), sep="; ")
 
 # %% [markdown]
-# Before training the sentence is true: the far letters hardly move the loss. After training the opposite holds for all three
-# seeds. The letters read first have the larger gradient, because the letter to be written is among them, and the network has
-# learned to keep it. What it has not learned is to keep everything. The left picture shows that the two models, with
-# equally large states, agree on 2 letters and drift apart with the length.
+# Before training, the sentence is true, because the far letters hardly affect the loss. After training, the opposite holds for
+# all three seeds. The letters read first have the larger gradient, because the letter to be written is among them and the
+# network has learned to keep it. It has not learned to keep everything, though. The left picture shows that the two models,
+# which have states of the same size, agree on 2 letters and drift apart as words get longer.
 #
-# Larger models only move the limit. We trained models of 64 units on up to 100 letters, once each; the table shows the share of
-# letters in their place, at several lengths.
+# Larger models only move the limit. We trained models of 64 units on up to 100 letters, once each, and the table shows the
+# share of letters in the right place at several lengths.
 #
 # | model | 10 | 20 | 50 | 100 |
 # |---|---|---|---|---|
@@ -234,13 +234,13 @@ print("three farthest by three nearest:", *(f"{name} {before.far_by_near(one):.2
 #
 # ## Let it look back
 #
-# The encoder had a state at each position, and all but the last were thrown away. Keep them. The decoder's state is the
-# query, the encoder's states are keys and values, and the rest you know from chapter 5, with one difference. The score is
-# not a product. A small network looks at each pair: the query and the key, each after a linear layer, are added, and a vector
-# $w$ turns the tanh of the sum into a number. Hence *additive attention*.
+# The encoder had a state at each position, and all but the last were thrown away. Keep them all. The decoder's state is the
+# query, the encoder's states are the keys and values, and you know the rest from chapter 5, with one difference: the score is
+# not a product. Instead, a small network looks at each pair. It adds the query and the key, each after a linear layer, and a
+# vector $w$ turns the tanh of the sum into a number. Hence the name *additive attention*.
 #
 # **By hand.** With one number each, $q = 0$, keys $0$ and $10$, and $w = 1$, the scores are $\tanh 0 = 0$ and $\tanh 10 = 1$.
-# The weights are $1 / (1 + e) = 0.27$ and $0.73$. A key of 1,000 would get no more than that.
+# The weights are $1 / (1 + e) = 0.27$ and $0.73$. A key of 1,000 would get no larger weight.
 
 # %% [exercise] additive_attention
 
@@ -250,17 +250,18 @@ print("three farthest by three nearest:", *(f"{name} {before.far_by_near(one):.2
 # $$ n_{ij} = \tanh(q_i + k_j) \quad (B, T_q, T_k, A), \qquad s_{ij} = w \cdot n_{ij} \quad (B, T_q, T_k) $$
 #
 # Without the tanh, $w \cdot (q_i + k_j) = w \cdot q_i + w \cdot k_j$. The first term is the same for all keys, and the softmax
-# ignores what is added to all scores. All queries would get the same weights, so this small nonlinearity is what lets a query ask.
+# ignores whatever is added to all scores. All queries would get the same weights, so it is this small nonlinearity that lets a
+# query ask anything.
 
 # %% [exercise] additive_backward
 
 # %% [derivation]
-# **From the bottom up.** The weighted sum and the softmax are those of chapter 5, and give $dv$ and $ds$, $(B, T_q, T_k)$. The
+# **From the bottom up.** The weighted sum and the softmax are those of chapter 5 and give $dv$ and $ds$, $(B, T_q, T_k)$. The
 # score is a product of $w$ and $n$, so with $n = \tanh(q_i + k_j)$
 #
 # $$ dw = \sum_{b,i,j} ds_{ij}\, n_{ij} \quad (A), \qquad da_{ij} = ds_{ij}\, w\, (1 - n_{ij}^2) \quad (B, T_q, T_k, A) $$
 #
-# **The sum over all uses**: query $i$ was added to every key, and key $j$ to every query,
+# **The sum over all uses:** query $i$ was added to every key, and key $j$ to every query, so
 #
 # $$ dq_i = \sum_j da_{ij}, \qquad dk_j = \sum_i da_{ij} $$
 
@@ -282,19 +283,19 @@ with plugged(additive_attention_forward, forward):
     print("letters right:", before.copied(models["lstm-attention"][0]), "with the library's:", library)
 
 # %% [markdown]
-# Here is what it changed. The model copies a word, and asks the encoder's states for each letter:
+# Here is what attention changed. The model copies a word and asks the encoder's states for each letter:
 
 # %%
 before.show_attention(models["lstm-attention"][0], "beach")
 
 # %% [markdown]
-# The first letter and the end are found clearly. Between them the weights follow the diagonal but are still blurred
-# after 200 updates, so the model confuses neighbours. From each query to each state it is one step, whatever the distance.
+# The model finds the first letter and the end clearly. Between them, the weights follow the diagonal but are still blurred
+# after 200 updates, so the model confuses neighbours. Each query is one step away from each state, whatever the distance.
 #
-# One also reads that additive attention is *faster* than products without a scale. Count what it has to store. For 100 queries,
-# 100 keys and $A = 64$, the tanh has 640,000 numbers, while a matrix product makes 10,000 scores and nothing else. The paper says
-# that products are "much faster", and that additive attention is *better* at large $d_k$ if they are not scaled. **Predict** for
-# each of the two, at $d_k = 1000$: is the largest of 8 weights nearer to 1, or nearer to 1/8?
+# It is also said that additive attention is *faster* than products without a scale. Count what it has to store: for 100
+# queries, 100 keys and $A = 64$, the tanh has 640,000 numbers, while a matrix product computes 10,000 scores and nothing else.
+# The paper says that products are "much faster", and that additive attention is *better* at large $d_k$ if they are not scaled.
+# **Predict** for each of the two, at $d_k = 1000$: is the largest of 8 weights closer to 1 or to 1/8?
 
 # %%
 for d in (10, 100, 1000):
@@ -304,10 +305,10 @@ for d in (10, 100, 1000):
     print(f"d_k = {d}:", *(f"{name} {p.max(axis=-1).mean():.2f}" for name, p in weights.items()))
 
 # %% [markdown]
-# The product saturates, and the scale $1 / \sqrt{d_k}$ of chapter 5 is the paper's answer. The entries of a tanh stay below 1, and
-# the library draws a $w$ whose length is about 1 for any width, so additive scores do not grow with it.
+# The product saturates, and the scale $1 / \sqrt{d_k}$ of chapter 5 is the paper's answer. The entries of a tanh stay below 1,
+# and the library draws a $w$ whose length is about 1 for any width, so additive scores do not grow with the width.
 #
-# Both networks still read one word after the other, so step 7 waits for step 6. If attention reaches every state in one step
+# The networks still read one word after another, so step 7 waits for step 6. If attention reaches every state in one step
 # anyway, what is the recurrence good for? The paper's answer is its title.
 #
 # ## Your Transformer
@@ -319,5 +320,5 @@ lab.at_work()
 # None of this chapter's functions are in it. That was the point of 2017.
 #
 # **Read next:** `through_time_backward` in `minitransformer/rivals/recurrent/recurrence.py`, then `AttentionalState` in
-# `minitransformer/rivals/recurrent/attentional_state.py`, where the decoder's state meets what it found. `docs/context_vector.md`
-# has the measurements and the commands.
+# `minitransformer/rivals/recurrent/attentional_state.py`, where the decoder's state meets what attention has found.
+# `docs/context_vector.md` has the measurements and the commands.

@@ -236,7 +236,7 @@ for seed in (0, 1):
 # %% [derivation]
 # **First rule: a mean computed from the scores themselves hides part of their spread.** The sum of the squares around a row's
 # own mean has expectation $(S - 1)\,\sigma^2$, so each row counts as one score fewer. Divide the sum over all rows by
-# $(S_0 - 1) + R\,(S - 1)$. A real difference between rows does not enter, because each row has its own mean:
+# $(S_0 - 1) + R\,(S - 1)$. A real difference between rows does not count, because each row has its own mean:
 #
 # $$ s^2 = \frac{\sum_i (b_i - \bar b)^2 + \sum_{r, i} (x_{ri} - \bar x_r)^2}{(S_0 - 1) + R\,(S - 1)} $$
 #
@@ -264,7 +264,7 @@ for R in (1, 21):
 # From three seeds and two, the error itself is a guess, and noise passes for a result one time in seven. With 21 rows to
 # estimate the spread from, that happens about one time in twenty, so among 21 rows you should expect one false alarm.
 #
-# Here are 21 recorded rows, each for a Transformer trained for five minutes to translate (`docs/table_3.md`). All of them
+# Here are 21 recorded rows, each from a Transformer trained for five minutes to translate (`docs/table_3.md`). All of them
 # started from Xavier's initial weights, which new models no longer use. **Predict** which hurts most: one head instead of four,
 # one layer instead of two, or no division by $\sqrt{d_k}$?
 

@@ -105,7 +105,7 @@ today.show_sizes(sizes)
 #
 # The paper adds sinusoids to the embeddings, below the first layer. A score is then a product of two sums, which mixes the
 # distance with both absolute positions. In chapter 3 you saw that moving by $k$ steps turns each pair of sinusoids by the same
-# angle, wherever you start. *Rotary positions* use that turn directly. They add nothing to the embeddings. Instead, every layer
+# angle, wherever you start. *Rotary positions* use that turn directly. They add nothing to the embeddings; instead, every layer
 # turns pairs of numbers in its queries and keys by an angle that grows with the position.
 #
 # **By hand.** Query and key are both $(1, 0)$, and each step turns them by 30°. At positions 2 and 0, the query is at 60° and
@@ -149,9 +149,9 @@ for axes, scores, name in zip(both, (added, turned), ("sinusoids added", "turned
 #
 # ## Which numbers are a pair?
 #
-# You turned neighbours, as the paper on rotary positions does. Other libraries pair the numbers $i$ and $i + d/2$. Again and
-# again, users report one of the two as a bug (nanochat 264, LLMs-from-scratch 838), and they have evidence, since the outputs
-# differ. **Who is right?**
+# You turned neighbouring numbers, as the paper on rotary positions does. Other libraries pair the numbers $i$ and $i + d/2$.
+# Again and again, users report one of the two as a bug (nanochat 264, LLMs-from-scratch 838), and they have evidence, since the
+# outputs differ. **Who is right?**
 
 # %% [exercise] test_pairs
 
@@ -278,7 +278,8 @@ print(*(f"{G} heads: {today.PARAMETERS / (2 * 30 * G * 64):,.0f} positions" for 
 # %% [markdown]
 # With 9 heads of keys, the cache would outgrow the weights before it reached half of the model's window of 8,192 positions.
 # With 3, it never does. Which heads share a group is a convention, like the pairs. Even the ONNX standard once described the
-# order of the red crosses (pull request 7274). All its shapes are right, but this model's weights were not trained for it.
+# order of the red crosses (pull request 7274). In that order all shapes are right, but this model's weights were not trained
+# for it.
 #
 # ## Your Transformer
 #
@@ -293,7 +294,7 @@ lab.at_work()
 
 # %% [markdown]
 # SmolLM2 still writes words, which it copies from a sentence that it reads before your question: *You are a helpful AI
-# assistant ...* Here is what it writes after each change alone
+# assistant ...* Here is what it writes with one change at a time
 # ([`experiments/after_2017.py`](../../experiments/after_2017.py)). The loss is that of the unchanged answer, per token.
 # Guessing among 49,152 tokens would cost $\ln 49152 = 10.8$.
 #

@@ -200,8 +200,8 @@ axes.legend()
 print("backward ->", lab.write(same, vocabulary, "backward"))
 
 # %% [markdown]
-# They all lie at 0, and those of the trained model do not. Its tokens have learned to look at others without being looked at in
-# return. This model needs that, because with one vector for both it no longer writes the word.
+# They all lie at 0, while those of the trained model do not. Its tokens have learned to look at others without being looked at
+# in return. This model needs that, because with one vector for both it no longer writes the word.
 #
 # ## What a position sees
 #
@@ -214,8 +214,8 @@ print("backward ->", lab.write(same, vocabulary, "backward"))
 # **The rule: a function of $x_t$ alone has the same value wherever $x_t$ is the same.** So take two sentences, each $(T, d)$,
 # that agree at $t$ and differ everywhere else, and compare row $t$ of the outputs. Try every $t$, because a causal layer hides
 # nothing from its last position and everything from its first. Reordering the rows is not enough, because self-attention
-# reorders its answers in the same way. Nor may the test feed a single row, which moves it to position 0, because a layer that
-# knows its position still works on each position alone.
+# reorders its answers in the same way. Nor may the test feed a single row, because that moves the row to position 0, and a
+# layer that knows its position still works on each position alone.
 
 # %% [markdown]
 # Here is that test as a picture, for two sub-layers of the trained encoder. **Predict:** what does each picture look like?
