@@ -175,6 +175,11 @@ def both_rounded_down(n, k):
     return n // k, int(math.log(n) / math.log(k))
 
 
+@mistake("the counts begin with one layer: begin with none, where the position sees itself", hint=1)
+def begun_with_a_layer(n, k):
+    return max(plain_of(n, k), 1), max(dilated_of(n, k), 1)
+
+
 # %% other right solutions
 @also_right
 def from_the_other_end(n, k):
