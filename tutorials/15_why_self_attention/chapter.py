@@ -194,7 +194,7 @@ for mask in (restricted, window_masks(16, 2, 1, 1)[0]):
 # **The rule: the reaches of stacked layers add.** A layer of dilation $\delta$ reaches $(k - 1)\,\delta$ positions further back
 # than its inputs do. For $L$ plain layers,
 #
-# $$ 1 + L\,(k - 1) \geq n \quad\Longrightarrow\quad L = \Big\lceil \frac{n - 1}{k - 1} \Big\rceil $$
+# $$ 1 + L\,(k - 1) \geq n \quad\Longrightarrow\quad L = \left\lceil \frac{n - 1}{k - 1} \right\rceil $$
 #
 # With dilations $1, k, k^2, \dots$ the sum is geometric:
 #
