@@ -132,6 +132,11 @@ def past_tanh(dy, carried, dU, h, before, U):
     return made(dy, carried, dU, h, before, U, back=lambda dh, dz: dh @ U.T)
 
 
+@mistake("what the next step sends back is passed on past this step: it belongs to h, so add it to dy, before tanh and U", hint=1)
+def passed_on(dy, carried, dU, h, before, U):
+    return made(dy, carried, dU, h, before, U, into=dy, back=lambda dh, dz: dz @ U.T + carried)
+
+
 # %% other right solutions
 @also_right
 def with_einsum(outside, later, so_far, state, previous, weight):

@@ -148,6 +148,17 @@ def output_from_cell(dh, dc, c, i, f, g, o):
     return without(answer, 3, answer[4] / f * np.tanh(f * c + i * g) * o * (1 - o))
 
 
+@mistake("the gradients stop at i, f, g and o: multiply by their slopes to reach the inputs a_i, a_f, a_g and a_o", hint=2)
+def no_slope_at_all(dh, dc, c, i, f, g, o):
+    return made(dh, dc, c, i, f, g, o, slopes=False, slope_g=1.0)
+
+
+@mistake("dc goes straight to the old cell: it belongs to c_new, so add it there and send the sum on to all four", hint=1)
+def past_the_cell(dh, dc, c, i, f, g, o):
+    answer = hidden_alone(dh, dc, c, i, f, g, o)
+    return without(answer, 4, answer[4] + dc)
+
+
 # %% other right solutions
 @also_right
 def factor_by_factor(dhidden, dcell, cell, inn, forget, new, out):

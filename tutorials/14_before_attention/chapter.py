@@ -22,7 +22,7 @@ from minitransformer.learn import lab, yours
 lab.you_are_here("attention")
 
 # %% [markdown]
-# Of all the boxes on this map, one is older than the paper. Attention was invented in 2014 to repair translation models made of
+# Attention is three years older than this map. It was invented in 2014 to repair translation models made of
 # *recurrent networks*, which read a sentence word by word and had to remember all of it in one vector. In this chapter you
 # build the parts of these networks, measure what goes wrong over long distances, and then repair it as Bahdanau and his
 # colleagues did.

@@ -168,6 +168,12 @@ def scores_alone_in_both(n, d, k, r):
     return 4 * linear + n * n * d, 2 * linear, k * linear, k * n * d + linear, 4 * linear + n * r * d
 
 
+@mistake("these are the terms of Table 1, which drops constant factors: count every linear layer, the scores and the weighted sums",
+         hint=2)
+def terms_of_the_table(n, d, k, r):
+    return n * n * d, n * d * d, k * n * d * d, k * n * d + n * d * d, r * n * d
+
+
 # %% other right solutions
 @also_right
 def per_position(n, d, k, r):

@@ -137,6 +137,17 @@ def centred(T, radius, k, dilation):
     return right_restricted(T, radius), np.isin(before_of(T), dilation * (np.arange(k) - k // 2))
 
 
+@mistake("the dilated convolution looks ahead as well as back: it is causal, so row minus column must be at least 0", hint=2)
+def both_ways(T, radius, k, dilation):
+    return right_restricted(T, radius), right_dilated(T, k, dilation) | right_dilated(T, k, dilation).T
+
+
+@mistake("the dilated convolution sees later positions: it is causal, so row minus column must not be negative", hint=2)
+def all_later(T, radius, k, dilation):
+    before = before_of(T)
+    return right_restricted(T, radius), (before % dilation == 0) & (before < k * dilation)
+
+
 # %% other right solutions
 @also_right
 def with_isin(T, radius, k, dilation):

@@ -165,6 +165,21 @@ def same_for_both(n, k):
     return plain_of(n, k), plain_of(n, k)
 
 
+@mistake("the count of plain begins at 1: with no layer at all, a position already sees itself", hint=1)
+def one_plain_too_many(n, k):
+    return plain_of(n, k) + 1, dilated_of(n, k)
+
+
+@mistake("plain is n / k, and both are rounded down: a layer adds k - 1 positions, and a part of a layer is a layer", hint=2)
+def both_rounded_down(n, k):
+    return n // k, int(math.log(n) / math.log(k))
+
+
+@mistake("the counts begin with one layer: begin with none, where the position sees itself", hint=1)
+def begun_with_a_layer(n, k):
+    return max(plain_of(n, k), 1), max(dilated_of(n, k), 1)
+
+
 # %% other right solutions
 @also_right
 def from_the_other_end(n, k):

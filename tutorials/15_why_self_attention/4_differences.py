@@ -158,6 +158,18 @@ def best_seed(base, rows):
     return rows.max(axis=1) - base.mean(), np.sqrt(squares / free * means)
 
 
+@mistake("all scores are taken around one mean, so differences between rows count as noise: use each row's own mean", hint=1)
+def all_in_one(base, rows):
+    difference, _squares, _free, means = parts(base, rows)
+    return difference, np.sqrt(np.concatenate([base, rows.ravel()]).var(ddof=1) * means)
+
+
+@mistake("base and variations each have their own variance: seeds scatter equally in every row, so estimate one from all", hint=2)
+def two_variances(base, rows):
+    difference, _squares, _free, _means = parts(base, rows)
+    return difference, np.sqrt(base.var(ddof=1) / base.size + rows.var(axis=1, ddof=1).mean() / rows.shape[1])
+
+
 # %% other right solutions
 @also_right
 def with_variances(base, rows):

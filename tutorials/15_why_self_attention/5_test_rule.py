@@ -109,8 +109,8 @@ def noise_alone(better):
     return better(*drawn()).mean() <= 0.1
 
 
-@mistake("your test looks only at changes that help, and a rule that calls noise better passes it: add changes that do "
-         "nothing", hint=1)
+@mistake("a rule that calls noise better passes your test: add changes that do nothing, with scores drawn anew, not "
+         "copied from the base", hint=1)
 def help_alone(better):
     base, change = drawn()
     return better(base, change + 5).mean() >= 0.9

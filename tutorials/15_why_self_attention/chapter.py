@@ -45,7 +45,8 @@ rng = np.random.default_rng(0)
 # ## Three positions by hand
 #
 # This is Table 1, plus the separable convolution from the text of section 4. A kernel covers $k$ positions, and each query of
-# restricted attention meets $r$ keys.
+# restricted attention meets $r$ keys. Sequential steps have to wait for each other. The longest path is the number of layers or
+# steps between the two positions that are hardest to connect.
 #
 # | layer | multiplications | sequential steps | longest path |
 # |---|---|---|---|
@@ -106,8 +107,8 @@ for name, layer in layers.items():
 # %% [markdown]
 # Neither number changes. Eight heads compute eight times as many scores, each from an eighth as many numbers. A processor can
 # work on all positions at once because no position waits for the one before it. The recurrent layer performs fewer
-# multiplications, but in 96 small portions, one after another. That answers the first question: these steps take time on the
-# clock, and the count ignores them.
+# multiplications, but in 96 portions, one after another. The first one is large, because the inputs of all positions are
+# multiplied together. That answers the first question: these steps take time on the clock, and the count ignores them.
 #
 # ## Where n < d wins
 #

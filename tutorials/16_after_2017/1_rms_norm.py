@@ -147,6 +147,12 @@ def without_epsilon(x, gamma, epsilon):
     return scaled(x, 1 / np.sqrt(mean_square_of(x)), gamma)
 
 
+@mistake("s is the root itself: s is what x is multiplied by, so return 1 / root", hint=2)
+def s_is_the_root(x, gamma, epsilon):
+    root = np.sqrt(mean_square_of(x) + epsilon)
+    return gamma * (x / root), x / root, root
+
+
 # %% other right solutions
 @also_right
 def with_powers(rows, weight, eps):

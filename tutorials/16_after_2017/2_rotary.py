@@ -1,8 +1,8 @@
 """Rotary positions
 
 Turn the pairs of numbers in each row of x, where the numbers 2i and 2i + 1 form pair i. At position t, pair i turns
-counterclockwise by t base^(-2i / d), and a quarter turn takes (1, 0) to (0, 1). The rows need not be the first ones of their
-text, so their positions are given.
+counterclockwise by t base^(-2i / d), in radians, and a quarter turn takes (1, 0) to (0, 1). The rows need not be the first ones
+of their text, so their positions are given.
 """
 
 import numpy as np
@@ -159,6 +159,22 @@ def mixed(x, positions, base):
     angles = np.tile(positions[:, None] * frequencies(x, base), 2)
     swapped = np.stack([-x[..., 1::2], x[..., 0::2]], axis=-1).reshape(x.shape)
     return x * np.cos(angles) + swapped * np.sin(angles)
+
+
+@mistake("the exponent is -4i / d for pair i: it has to be -2i / d, and arange(0, d, 2) is 2i already", hint=2)
+def twice_the_exponent(x, positions, base):
+    return turned(x, positions[:, None] * frequencies(x, base) ** 2)
+
+
+@mistake("the angles are taken as degrees: they are in radians", hint=2)
+def degrees(x, positions, base):
+    return turned(x, np.radians(positions[:, None] * frequencies(x, base)))
+
+
+@mistake("all first numbers come before all second ones: put each pair back at 2i and 2i + 1", hint=1)
+def laid_out_as_halves(x, positions, base):
+    y = turned(x, positions[:, None] * frequencies(x, base))
+    return np.concatenate([y[..., 0::2], y[..., 1::2]], axis=-1)
 
 
 # %% other right solutions

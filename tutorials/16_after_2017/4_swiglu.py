@@ -150,6 +150,12 @@ def overflows(a, u):
     return a * s * u, s * (1 + a * (1 - s)) * u, a * s
 
 
+@mistake("slope_a is the slope of the sigmoid: silu(a) is the product a sigmoid(a), so use the product rule", hint=2)
+def slope_of_the_sigmoid(a, u):
+    s = sigmoid_of(a)
+    return a * s * u, s * (1 - s) * u, a * s
+
+
 # %% other right solutions
 @also_right
 def with_exponentials(x, value):

@@ -55,6 +55,12 @@ def one_group(rng, B, R, T, d):
     return made(rng, B, 1, R, T, T, d, d, np.broadcast_to(np.tri(T, dtype=bool), (B, T, T)).copy())
 
 
+@edge("scores of 1,000")
+def large(rng, B, G, R, T_q, T_k, d):
+    query, *others = made(rng, B, G, R, T_q, T_k, d, d, np.ones((B, T_q, T_k), bool))
+    return 1000 * query, *others
+
+
 def made(rng, B, G, R, T_q, T_k, d_k, d_v, mask):
     return (2 * rng.standard_normal((B, G * R, T_q, d_k)), rng.standard_normal((B, G, T_k, d_k)),
             rng.standard_normal((B, G, T_k, d_v)), mask)
@@ -179,6 +185,15 @@ def over_queries(query, key, value, mask):
     e = np.where(mask[:, None], np.exp(scores - scores.max(axis=-2, keepdims=True)), 0)
     p = e / e.sum(axis=-2, keepdims=True)
     return p @ shared(query, value), p
+
+
+@mistake("the maximum is not subtracted in the softmax, so the exponential of a large score is infinite: subtract it", hint=2)
+def overflows(query, key, value, mask):
+    scores = query @ shared(query, key).swapaxes(-1, -2) / math.sqrt(query.shape[-1])
+    with np.errstate(all="ignore"):
+        e = np.exp(np.where(mask[:, None], scores, -np.inf))
+        p = e / e.sum(axis=-1, keepdims=True)
+        return p @ shared(query, value), p
 
 
 # %% other right solutions

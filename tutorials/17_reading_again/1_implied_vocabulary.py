@@ -12,7 +12,7 @@ from minitransformer.learn import also_right, invariant, mistake
 
 # %% reference
 def implied_vocabulary(printed, N, d_model, d_ff, H, d_k, d_v):
-    """printed: (R,) millions of parameters, rounded to a whole number; N ... d_v: (R,) integers. Returns low (R,), high (R,)."""
+    """printed: (R,) millions of parameters, rounded; N ... d_v: (R,) integers. Returns low (R,) and high (R,), not rounded."""
     # your code: count all parameters but the table's, as in chapter 9; then divide what is left among the tokens
     attention = H * (2 * d_k + d_v) * (d_model + 1) + (H * d_v + 1) * d_model
     feed_forward = (d_model + 1) * d_ff + (d_ff + 1) * d_model
@@ -117,6 +117,12 @@ def too_wide(printed, N, d_model, d_ff, H, d_k, d_v):
 @mistake("low and high are swapped: return the smaller vocabulary first", hint=1)
 def swapped(printed, N, d_model, d_ff, H, d_k, d_v):
     return between(printed, counted(N, d_model, d_ff, H, d_k, d_v), d_model)[::-1]
+
+
+@mistake("low and high are rounded to whole tokens: return the exact quotients", hint=2)
+def whole_tokens(printed, N, d_model, d_ff, H, d_k, d_v):
+    low, high = between(printed, counted(N, d_model, d_ff, H, d_k, d_v), d_model)
+    return np.ceil(low), np.floor(high)
 
 
 # %% other right solutions

@@ -100,7 +100,7 @@ def always_true(steps):
     return True
 
 
-@mistake("your test fails every version: with 1e-9 the steps are the same up to rounding, so compare with np.allclose", hint=1)
+@mistake("your test fails every version: the paper's has to pass, whose steps stay the same up to what np.allclose allows", hint=1)
 def always_false(steps):
     return False
 
@@ -123,6 +123,11 @@ def grows(steps):
 @mistake("your test is the wrong way round: it has to pass the versions that adapt and fail the others", hint=1)
 def wrong_way_round(steps):
     return not np.allclose(steps(G), steps(1000 * G))
+
+
+@mistake("your gradients are so small that even an epsilon of 1e-9 shows in a right version: take larger ones", hint=2)
+def both_small(steps):
+    return np.allclose(steps(G), steps(0.001 * G))
 
 
 # %% other right solutions

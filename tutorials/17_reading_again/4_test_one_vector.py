@@ -120,7 +120,7 @@ def always_false(weights):
     return False
 
 
-@mistake("your test demands symmetric weights: only the scores are symmetric, because each row is divided by its own sum", hint=1)
+@mistake("your test fails for symmetric scores, too: each row of weights was divided by its own sum, which has to cancel", hint=1)
 def symmetric(weights):
     p = weights(tokens())
     return np.allclose(p, p.T)

@@ -137,12 +137,12 @@ def by_itself(layer):
     return all(np.allclose(layer(row[None])[0], out) for row, out in zip(sentence(), y))
 
 
-@mistake("your test changes the last token and looks at those before it: a token may also count for those after it", hint=2)
+@mistake("your test looks only at tokens before the changed ones: a token may also count for those after it", hint=2)
 def last_changes(layer):
     return changed(layer, np.s_[5:], np.s_[:5])
 
 
-@mistake("your test changes the first token and looks at those after it: a token may also count for those before it", hint=2)
+@mistake("your test looks only at tokens after the changed ones: a token may also count for those before it", hint=2)
 def first_changes(layer):
     return changed(layer, np.s_[:1], np.s_[1:])
 

@@ -119,8 +119,8 @@ def loss(logits):
 print(gradcheck((loss, lambda dy, p: 0.7 * dy * (p - np.eye(len(p))[0])), [np.array([0.3, -0.8, 1.1, 0.2])], name="swapped"))
 
 # %% [markdown]
-# Its second term does not depend on the logits, so its gradient is 0. What is left is the loss without smoothing, scaled down a
-# little, and the logits grow without bound, as they did in chapter 10.
+# It lacks $\varepsilon\,(p - u)$, because its second term does not depend on the logits. What is left is the loss without
+# smoothing, scaled down a little, and the logits grow without bound, as they did in chapter 10.
 #
 # ## The numbers of Adam
 #
