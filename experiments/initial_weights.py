@@ -67,7 +67,8 @@ def jobs() -> list[tuple[Setting, int, int]]:
             Setting("post", query_key=ROOT), Setting("post", value=ROOT), alike("post", 1, by_depth(4))]
     chosen = [alike("post", ROOT, HALF), alike("pre", ROOT, HALF)]    # the library's own
     six = [alike("post", 1, 1, 6), alike("post", ROOT, HALF, 6)]
-    rounds = [(dict.fromkeys(start), 0, 0), (four, 0, 1000), (chosen, 0, 8000), (six, 0, 2000), (chosen, 1, 4000), (chosen, 2, 4000)]
+    rounds = [(dict.fromkeys(start), 0, 0), (four, 0, 1000), (chosen, 0, 8000), (six, 0, 2000), (chosen, 1, 4000),
+              (chosen, 2, 4000)]
     return [(setting, seed, updates) for settings, seed, updates in rounds for setting in settings]
 
 

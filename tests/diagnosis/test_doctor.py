@@ -243,13 +243,13 @@ def test_the_report():
 
 
 def test_a_mistake_can_be_taught():
-    def cubed(dp, cache):
-        return cache.p ** 3 * dp
+    def to_the_fifth(dp, cache):
+        return cache.p ** 5 * dp
 
-    sentence = "p is cubed, which nobody does"
-    with plugged(F.softmax_backward, cubed):
+    sentence = "p to the fifth power, which nobody does"
+    with plugged(F.softmax_backward, to_the_fifth):
         assert finding(*ALL["softmax"]).kind == EVIDENCE
-        mistake("softmax", sentence)(cubed)
+        mistake("softmax", sentence)(to_the_fifth)
         try:
             assert finding(*ALL["softmax"]).sentence == sentence
         finally:
