@@ -12,18 +12,17 @@ from minitransformer.training.files import free_name
 
 
 def plug(args) -> int:
-    from minitransformer.learn.plug import STEPS as TRAINING_STEPS, report
+    from minitransformer.learn.plug import STEPS as TRAINING_STEPS, in_the_paper, report
     from minitransformer.learn.run_file import run_plug
 
-    with_plug = [one.name for one in exercises().values() if one.plug]
     if args.all:
         if args.name:
             raise InputError(_("--all plugs in all that passes; leave {name} out").format(name=args.name))
-        return _plug_all(with_plug)
+        return _plug_all(in_the_paper())
     exercise = find_exercise(args.name or first_to_solve(Progress(".")).name)
     if not exercise.plug:
         raise InputError(_("{name} has no place of its own in the model; these have: {names}").format(
-            name=exercise.name, names=", ".join(with_plug)))
+            name=exercise.name, names=", ".join(one.name for one in exercises().values() if one.plug)))
     result = run_plug(file_to_check(exercise), [exercise.name], TRAINING_STEPS)
     print(report(result))
     if result.get("not_passed", True):
@@ -34,7 +33,7 @@ def plug(args) -> int:
 
 
 def _plug_all(places) -> int:
-    """Prove and train a model of all that is the reader's own. places: the exercises that have a place in the model."""
+    """Prove and train a model of all that is the reader's own. places: the exercises that have a place in it."""
     from minitransformer.learn.page import is_page
     from minitransformer.learn.run_file import run_whole
     from minitransformer.learn.whole import STEPS as WHOLE_STEPS

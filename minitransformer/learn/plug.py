@@ -12,7 +12,7 @@ from minitransformer.data.batches import make_batch
 from minitransformer.data.drawn import DrawnBatches, draw_held_out
 from minitransformer.workers.host import one_blas_thread
 from minitransformer.learn.call import describe
-from minitransformer.learn.course import find_exercise
+from minitransformer.learn.course import exercises, find_exercise
 from minitransformer.learn.messages import _
 from minitransformer.tasks import TASKS
 
@@ -74,6 +74,11 @@ def train_with(own, steps=STEPS, limit=float("inf")) -> dict[str, Any]:
 def later(exercise) -> dict[str, Any]:
     """What the paper's model has to be changed to, so that it calls the exercise's function."""
     return LATER.get(exercise.plug.replaced.__module__, {}) if exercise.plug else {}
+
+
+def in_the_paper() -> list[str]:
+    """The exercises whose functions the paper's model calls."""
+    return [name for name, one in exercises().items() if one.plug and not later(one)]
 
 
 def plugs(own, wrapped=None) -> list:

@@ -9,11 +9,10 @@ import numpy as np
 
 from minitransformer.checking.compare import relative_error
 from minitransformer.learn import my_transformer
-from minitransformer.learn.course import exercises
 from minitransformer.learn.lab.example import drawkcab, write
 from minitransformer.learn.lab.inside import add_gradients
 from minitransformer.learn.messages import _
-from minitransformer.learn.plug import later, plugs
+from minitransformer.learn.plug import in_the_paper, plugs
 
 
 def at_work(word="backward") -> None:
@@ -25,7 +24,7 @@ def at_work(word="backward") -> None:
         written, found = write(model, vocabulary, word), _gradients(model, vocabulary, word)
     print(f"{word} -> {written}")
     print(_("{n} of {all} parts are yours: {names}").format(
-        n=len(names), all=len(_with_place()), names=", ".join(names) or _("none yet")))
+        n=len(names), all=len(in_the_paper()), names=", ".join(names) or _("none yet")))
     if names:
         print(_("with them, the gradients of all parameters differ from the library's by {error:.0e}").format(
             error=relative_error(found, expected)))
@@ -34,17 +33,12 @@ def at_work(word="backward") -> None:
 @contextmanager
 def own_functions() -> Iterator[list[str]]:
     """Within the block, the functions of the folder's my_transformer.py run in place of the library's; yields their names."""
-    names = [name for name in my_transformer.names_in(".") if name in _with_place()]
+    names = [name for name in my_transformer.names_in(".") if name in in_the_paper()]
     made = runpy.run_path(str(Path(my_transformer.FILE))) if names else {}
     with ExitStack() as stack:
         for one in plugs({name: made[name] for name in names}):
             stack.enter_context(one)
         yield names
-
-
-def _with_place() -> list[str]:
-    """The exercises whose functions the running example calls."""
-    return [name for name, one in exercises().items() if one.plug and not later(one)]
 
 
 def _gradients(model, vocabulary, word) -> list[np.ndarray]:
