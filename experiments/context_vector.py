@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from minitransformer import PAD, Adam, TrainingConfig, Transformer, TransformerConfig, limits, make_batch, training_step
+from minitransformer import Adam, TrainingConfig, Transformer, TransformerConfig, limits, make_batch, training_step
 from minitransformer.decoding import decode_all
-from minitransformer.layers.hooks import hooked
+from minitransformer.learn.lab.before import first_letter_gradient
 from minitransformer.models import MODELS
 from minitransformer.rivals import RecurrentConfig
 from minitransformer.tasks import TASKS
@@ -59,27 +59,9 @@ def train(model) -> list[float]:
 
 
 def gradient_by_distance(model) -> list[float]:
-    """The norm of the gradient of the first letter's loss with respect to what the encoder reads at each place, in float64.
-
-    The last letter comes first: a recurrent model makes one step from it to the end of the sentence and one into the
-    decoder, and one step more for each place further away. Mean over MEASURED sentences of LONGEST letters.
-    """
-    model, found = model.astype(np.float64), []
-    batch = make_batch(draw_pairs(np.random.default_rng(1), [LONGEST] * MEASURED))
-    first = batch.next_target.copy()
-    first[:, 1:] = PAD
-
-    def look(path, direction, method, *arguments, **options) -> Any:
-        result = method(*arguments, **options)
-        if (path, direction) == ("encoder", "backward"):
-            found.append(result[0] if isinstance(result, tuple) else result)
-        return result
-
-    with hooked(model, look):
-        _, cache = model.loss_forward(batch._replace(next_target=first))
-        model.loss_backward(1.0, cache)
-    (dx,) = found                                                     # (B, LONGEST + 1, d_model), EOS included
-    return [float(f"{norm:.3g}") for norm in np.sqrt((dx * dx).sum(axis=2)).mean(axis=0)[-2::-1]]
+    """For MEASURED sentences of LONGEST letters, beginning with the last letter."""
+    pairs = draw_pairs(np.random.default_rng(1), [LONGEST] * MEASURED)
+    return [float(f"{norm:.3g}") for norm in first_letter_gradient(model, pairs)]
 
 
 def accuracy_by_length(model) -> list[float]:

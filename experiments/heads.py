@@ -18,7 +18,7 @@ from minitransformer.learn import lab
 from minitransformer.learn.plug import COPY, train
 
 HEADS, SEEDS, WORDS = (1, 2, 4, 16), (0, 1, 2), 500
-STEPS = {"copy": (COPY, 150), "add neighbours": (lab.AddNeighbours(), 800)}
+STEPS = {"copy": (COPY, 150), "add neighbours": (lab.AddNeighbours(), 1000)}
 
 
 def main() -> None:

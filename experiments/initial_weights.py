@@ -26,7 +26,7 @@ from attention_statistics import measure
 from side_by_side import SIDE_BY_SIDE, files, read, write
 
 from minitransformer import Run, TrainingConfig, Transformer, TransformerConfig, limits, train
-from minitransformer.layers.initial import ENDS_SUBLAYER, ONE_OF_THREE
+from minitransformer.layers.initial import ENDS
 from minitransformer.tasks import TASKS
 
 STOPS = [0, 100, 500, 1000, 2000, 4000, 8000]    # updates after which a model is measured
@@ -65,10 +65,11 @@ def jobs() -> list[tuple[Setting, int, int]]:
              for a in (1, ROOT, HALF) for b in (1, HALF, by_depth(layers))]
     four = [alike("post", 1, 1), alike("post", ROOT, 1), alike("post", ROOT, HALF), alike("post", 1, HALF), alike("pre", 1, 1),
             Setting("post", query_key=ROOT), Setting("post", value=ROOT), alike("post", 1, by_depth(4))]
-    chosen = [alike("post", ROOT, HALF), alike("pre", ROOT, HALF)]    # the library's own
-    six = [alike("post", 1, 1, 6), alike("post", ROOT, HALF, 6)]
-    rounds = [(dict.fromkeys(start), 0, 0), (four, 0, 1000), (chosen, 0, 8000), (six, 0, 2000), (chosen, 1, 4000),
-              (chosen, 2, 4000)]
+    chosen = [alike(norm, 1, by_depth(4)) for norm in ("post", "pre")]    # the library's own
+    before = [alike(norm, ROOT, HALF) for norm in ("post", "pre")]        # nearly as good
+    six = [alike("post", 1, by_depth(6), 6), alike("post", 1, 1, 6), alike("post", ROOT, HALF, 6)]
+    rounds = [(dict.fromkeys(start), 0, 0), (four, 0, 1000), (chosen, 0, 8000), (six, 0, 2000), (before, 0, 8000),
+              (chosen, 1, 4000), (before, 1, 4000), (chosen, 2, 4000)]
     return [(setting, seed, updates) for settings, seed, updates in rounds for setting in settings]
 
 
@@ -100,11 +101,10 @@ def make_model(setting, vocabulary, seed) -> Transformer:
 def multiplied(model, query_key, value, output) -> Transformer:
     """The untrained model with Xavier's weights times these factors, in place of the library's own."""
     for name, parameter in model.parameters().items():
-        for pattern, factor, gain in ((r"\.(query|key)\.weight$", query_key, ONE_OF_THREE),
-                                      (r"\.value\.weight$", value, ONE_OF_THREE),
-                                      (r"attention\.output\.weight$|\.outer\.weight$", output, ENDS_SUBLAYER)):
-            if re.search(pattern, name):
-                parameter.data[...] *= factor / gain
+        for ends, factor in ((("query.weight", "key.weight"), query_key), ("value.weight", value),
+                             (ENDS, output / by_depth(model.config.num_layers))):
+            if name.endswith(ends):
+                parameter.data *= factor
     return model
 
 
@@ -150,12 +150,12 @@ def draw(results, path) -> None:
 
     figure = Figure(figsize=(8, 5.6), layout="constrained")
     panels = figure.subplots(2, 2, sharey="col")
-    lines = [("post-norm, Xavier's weights", "post", 1, 1, "--", "0.6"),
-             ("post-norm, query, key and value smaller", "post", ROOT, 1, ":", "black"),
-             ("post-norm, the library's weights", "post", ROOT, HALF, "-", "black"),
-             ("pre-norm, the library's weights", "pre", ROOT, HALF, "-", "tab:green")]
     for row, (layers, updates, when) in zip(panels, ((6, 0, "6 layers, at the start"), (4, 500, "4 layers, after 500 updates"))):
-        for name, norm, a, b, style, colour in lines:
+        for name, norm, a, b, style, colour in (
+                ("post-norm, Xavier's weights", "post", 1, 1, "--", "0.6"),
+                ("post-norm, query, key and value smaller", "post", ROOT, 1, ":", "black"),
+                ("post-norm, the library's weights", "post", 1, by_depth(layers), "-", "black"),
+                ("pre-norm, the library's weights", "pre", 1, by_depth(layers), "-", "tab:green")):
             found = results[f"{alike(norm, a, b, layers)} / 0 / {updates:4}"]
             for axes, numbers in zip(row, (found["spread"]["cross"], found["gradient"]["cross-attention's query and key"])):
                 axes.semilogy(range(1, layers + 1), numbers, style, marker=".", color=colour, label=name)

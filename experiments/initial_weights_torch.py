@@ -14,14 +14,14 @@ from itertools import islice
 from pathlib import Path
 
 import torch
-from initial_weights import HALF, MEASURED, ROOT, alike, corpus, corpus_data, make_model, plan
+from initial_weights import MEASURED, alike, by_depth, corpus, corpus_data, make_model, plan
 from side_by_side import read, write
 from torch import nn
 
 from minitransformer.benchmarks.torch_eager import Model
 from minitransformer.interchange.pytorch import to_pytorch
 
-STARTS = {"Xavier's": (1, 1), "the library's": (ROOT, HALF), "drawn by PyTorch": None}    # the two factors of `alike`
+STARTS = {"Xavier's": lambda layers: 1, "the library's": by_depth, "drawn by PyTorch": None}    # what ends a sub-layer
 EVERY = 250
 
 
@@ -89,12 +89,12 @@ def main() -> None:
     torch.set_num_threads(1)
     _, vocabulary = corpus(args.text)
     data = corpus_data(args.text, args.seed)
-    for start, factors in STARTS.items():
+    for start, output in STARTS.items():
         key, models = f"{start} / {args.seed}", {}
         for layers in (6, 4):
-            ours = make_model(alike("post", *(factors or (1, 1)), layers), vocabulary, args.seed)
+            ours = make_model(alike("post", 1, output(layers) if output else 1, layers), vocabulary, args.seed)
             torch.manual_seed(args.seed)
-            models[layers] = begin(ours.config, to_pytorch(ours) if factors else None)
+            models[layers] = begin(ours.config, to_pytorch(ours) if output else None)
         some = data.valid[::math.ceil(len(data.valid) / MEASURED)]
         found = read(args.results).get(key) or {"gradient": gradient(models[6], some)}
         if str(args.steps) not in found:

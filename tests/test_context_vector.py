@@ -5,7 +5,6 @@ import json
 import re
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 ROOT = Path(__file__).parent.parent
@@ -36,32 +35,3 @@ def test_the_table_is_of_the_results(experiment):
 def test_the_picture_can_be_drawn(experiment, tmp_path):
     experiment.draw(RESULTS, tmp_path / "picture.png")
     assert (tmp_path / "picture.png").stat().st_size > 50_000
-
-
-@pytest.mark.parametrize("name", ["rnn", "lstm-attention", "transformer"])
-def test_the_gradient_is_of_what_the_encoder_reads(experiment, monkeypatch, name):
-    """By central differences: the first letter's loss when all that is read at one place moves along the gradient."""
-    monkeypatch.setattr(experiment, "LONGEST", 4)
-    monkeypatch.setattr(experiment, "MEASURED", 1)
-    model = experiment.make_model(name).astype(np.float64)
-    found = experiment.gradient_by_distance(model)
-    assert len(found) == 4
-    ((source, target),) = experiment.draw_pairs(np.random.default_rng(1), [4])
-    batch = experiment.make_batch([(source, target)])
-    usual, slopes = model.encoder.forward, np.zeros((5, 64))
-
-    def loss(place, axis, step):
-        def moved(x, *others, **options):
-            x = x.copy()
-            x[0, place, axis] += step
-            return usual(x, *others, **options)
-
-        monkeypatch.setattr(model.encoder, "forward", moved)
-        logits = model.forward(batch.source, batch.target)[0][0, 0]
-        return np.log(np.exp(logits).sum()) - logits[target[0]]
-
-    for place in (0, 3):
-        for axis in range(64):
-            slopes[place, axis] = (loss(place, axis, 1e-5) - loss(place, axis, -1e-5)) / 2e-5
-    norms = np.sqrt((slopes * slopes).sum(axis=1))
-    assert (found[3], found[0]) == pytest.approx((norms[0], norms[3]), rel=0.01)    # place 0 is the furthest

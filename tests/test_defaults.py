@@ -9,7 +9,7 @@ from minitransformer import Adam, Search, TransformerConfig, beam_search, functi
 from minitransformer import rivals as R, successors as S
 from minitransformer.decoding import generate
 from minitransformer.layers import (
-    Encoder, EncoderLayer, FeedForward, Linear, LinearCrossEntropy, MultiHeadAttention, Residual, StackConfig)
+    Encoder, EncoderLayer, FeedForward, LinearCrossEntropy, MultiHeadAttention, Residual, StackConfig)
 from minitransformer.layers.config import NAMED
 from minitransformer.models import Classifier, LanguageModel, LanguageModelConfig, Transformer
 from minitransformer.rivals import (
@@ -31,7 +31,6 @@ DEFAULTS = [
     *[(function, dict(dropout_rate=0.0, rng=None)) for function in (F.relu_dropout_forward, F.gelu_dropout_forward)],
     (R.restricted_attention_forward, dict(causal=False, mask=None, dropout_rate=0.0, rng=None)),
     (F.sinusoids, dict(xp=np, dtype="float64")),
-    *[(kind, dict(gain=1.0)) for kind in (Linear, S.Projection)],
     *[(function, dict(epsilon=1e-5)) for function in (S.rms_norm_forward, S.RMSNorm)],
     (S.rotary_forward, dict(positions=None, base=10000.0, layout="interleaved")),    # as in their paper
     (S.grouped_attention_forward, dict(mask=None, dropout_rate=0.0, rng=None)),

@@ -135,8 +135,8 @@ def test_pytorch_has_the_same_gradients_and_the_page_shows_them(experiment):
     script = experiment("initial_weights")
     ours, theirs = (script.read(SCRIPTS / f"{name}.json") for name in ("initial_weights", "initial_weights_torch"))
     page = (SCRIPTS.parent / "docs" / "initial_weights.md").read_text(encoding="utf-8")
-    for start, factors in {"Xavier's": (1, 1), "the library's": (script.ROOT, script.HALF)}.items():
-        gradients = ours[f"{script.alike('post', *factors, 6)} / 0 /    0"]["gradient"]["cross-attention's query and key"]
+    for start, output in {"Xavier's": 1, "the library's": script.by_depth(6)}.items():
+        gradients = ours[f"{script.alike('post', 1, output, 6)} / 0 /    0"]["gradient"]["cross-attention's query and key"]
         assert theirs[f"{start} / 0"]["gradient"] == pytest.approx(gradients, rel=0.006), start
     for start, row in {"Xavier's": "Xavier's, here and in PyTorch", "the library's": "the library's, here and in PyTorch",
                        "drawn by PyTorch": "drawn by PyTorch itself"}.items():

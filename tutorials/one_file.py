@@ -83,8 +83,8 @@ def rows(x):
 class Linear:
     """y = x W + b, for each token."""
 
-    def __init__(self, d_in, d_out, rng, gain=1.0):
-        limit = gain * math.sqrt(6 / (d_in + d_out))                 # y is gain times as large as x (Glorot and Bengio 2010)
+    def __init__(self, d_in, d_out, rng):
+        limit = math.sqrt(6 / (d_in + d_out))                        # y is about as large as x (Glorot and Bengio 2010)
         self.weight = Parameter(rng.uniform(-limit, limit, (d_in, d_out)))
         self.bias = Parameter(np.zeros(d_out))
 
@@ -203,8 +203,7 @@ class MultiHeadAttention:
     """
 
     def __init__(self, d_model, num_heads, rng):
-        self.query, self.key, self.value = (Linear(d_model, d_model, rng, math.sqrt(1 / 2)) for _ in range(3))    # as one (D, 3 D)
-        self.output = Linear(d_model, d_model, rng, 1 / 2)           # faint at first: a deep model learns sooner
+        self.query, self.key, self.value, self.output = (Linear(d_model, d_model, rng) for _ in range(4))
         self.num_heads = num_heads
 
     def forward(self, query, key, value, mask):                      # (B, T_q, D), (B, T_k, D), (B, T_k, D)
@@ -233,7 +232,7 @@ class FeedForward:
     """Two linear layers with a ReLU between them, for each token on its own (section 3.3, equation 2)."""
 
     def __init__(self, d_model, d_ff, rng):
-        self.inner, self.outer = Linear(d_model, d_ff, rng), Linear(d_ff, d_model, rng, 1 / 2)
+        self.inner, self.outer = Linear(d_model, d_ff, rng), Linear(d_ff, d_model, rng)
 
     def forward(self, x):                                            # (B, T, D)
         h, inner_cache = self.inner.forward(x)                       # (B, T, d_ff)
@@ -345,6 +344,8 @@ class Transformer:
         self.embedding = Embedding(vocab_size, d_model, dropout, rng)
         self.encoder = [EncoderLayer(d_model, num_heads, d_ff, dropout, rng) for _ in range(num_layers)]
         self.decoder = [DecoderLayer(d_model, num_heads, d_ff, dropout, rng) for _ in range(num_layers)]
+        for end in (one for name, one in parameters(self).items() if name.endswith(("output.weight", "outer.weight"))):
+            end.data /= math.sqrt(2 * num_layers)                    # each sub-layer is faint at first (GPT-2, section 2.3)
 
     def forward(self, source, target, rng=None):                     # (B, T_k), (B, T_q)
         length = target.shape[1]
@@ -402,8 +403,7 @@ def add_gradients(model, batch, smoothing, rng=None):
     num_tokens = (next_target != PAD).sum()                          # not B T_q, which would count padding
     logits, cache = model.forward(source, target, rng)
     loss, loss_cache = cross_entropy_forward(logits, next_target, smoothing)
-    dlogits = cross_entropy_backward(1 / num_tokens, loss_cache)
-    model.backward(dlogits, cache)
+    model.backward(cross_entropy_backward(1 / num_tokens, loss_cache), cache)
     return loss / num_tokens
 
 

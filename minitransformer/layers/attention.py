@@ -6,7 +6,6 @@ from minitransformer.backend import Array
 from minitransformer.checks import check_cache, check_floats, check_mask, check_sequence, check_share, check_whole
 from minitransformer.errors import InputError
 from minitransformer.functional import attention_backward, attention_forward
-from minitransformer.layers.initial import ENDS_SUBLAYER, ONE_OF_THREE
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.linear import Linear, LinearCache
 from minitransformer.replaceable import replaceable
@@ -27,21 +26,15 @@ class MultiHeadAttention(Layer):
     query: (B, T_q, d_model); key, value: (B, T_k, d_model); y: (B, T_q, d_model). The heads' weights
     are side by side in one matrix, W_Q: (d_model, H d_k). d_k and d_v default to d_model / H (d_v to d_k
     if that is not a whole number).
-
-    Query, key and value start as parts of one Xavier matrix of shape (d_model, 3 d_model), as in PyTorch and in the
-    self-attention of the paper's own code, so each is 1 / sqrt(2) as large as one drawn alone. The output's weights start
-    at half of Xavier's, which is near the factors of T-Fixup and DeepNorm for 4 to 6 layers. With larger weights, the
-    positions in a deep post-norm stack become alike, and almost no gradient reaches query and key (Noci et al. 2022,
-    https://arxiv.org/abs/2206.03126); docs/initial_weights.md has the measurements.
     """
 
     def __init__(self, d_model, num_heads, rng=None, d_k=None, d_v=None, dropout=0.0):
         d_k, d_v = head_sizes(d_model, num_heads, d_k, d_v)
         check_share("the dropout rate", dropout)
-        self.query = Linear(d_model, num_heads * d_k, rng, ONE_OF_THREE)
-        self.key = Linear(d_model, num_heads * d_k, rng, ONE_OF_THREE)
-        self.value = Linear(d_model, num_heads * d_v, rng, ONE_OF_THREE)
-        self.output = Linear(num_heads * d_v, d_model, rng, ENDS_SUBLAYER)
+        self.query = Linear(d_model, num_heads * d_k, rng)
+        self.key = Linear(d_model, num_heads * d_k, rng)
+        self.value = Linear(d_model, num_heads * d_v, rng)
+        self.output = Linear(num_heads * d_v, d_model, rng)
         self.num_heads = num_heads
         self.dropout = dropout
 

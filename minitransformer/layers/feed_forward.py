@@ -9,7 +9,6 @@ from minitransformer.functional import gelu_dropout_backward, gelu_dropout_forwa
 from minitransformer.functional.activation_dropout import ActivationDropoutCache
 from minitransformer.functional.activations import ACTIVATIONS, GeluCache, ReluCache
 from minitransformer.functional.dropout import DropoutCache
-from minitransformer.layers.initial import ENDS_SUBLAYER
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.linear import Linear, LinearCache
 from minitransformer.registry import Registry
@@ -35,7 +34,7 @@ class FeedForward(Layer):
         if activation not in list(ACTIVATIONS):
             raise InputError(f"unknown activation {activation!r}; choose {' or '.join(ACTIVATIONS)}")
         self.inner = Linear(d_model, d_ff, rng)
-        self.outer = Linear(d_ff, d_model, rng, ENDS_SUBLAYER)
+        self.outer = Linear(d_ff, d_model, rng)
         self.activation = activation
         self.dropout = dropout
 

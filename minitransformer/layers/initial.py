@@ -10,20 +10,19 @@ import numpy as np
 from minitransformer.checks import check_rng, check_whole
 from minitransformer.layers.parameter import Parameter
 
-ONE_OF_THREE = 1 / math.sqrt(2)    # gain of query, key and value: MultiHeadAttention says why
-ENDS_SUBLAYER = 1 / 2              # gain of attention's output and of the feed-forward's outer weight
+ENDS = "output.weight", "outer.weight"    # of a sub-layer: of attention, and of a feed-forward network
 _drawing = ContextVar("drawing", default=True)
 
 
-def xavier(rng, d_in, d_out, gain=1.0) -> Parameter:
-    """A (d_in, d_out) weight, uniform in +-gain sqrt(6 / (d_in + d_out)).
+def xavier(rng, d_in, d_out) -> Parameter:
+    """A (d_in, d_out) weight, uniform in +-sqrt(6 / (d_in + d_out)).
 
-    A gain of 1 keeps the variance of activations and of gradients about equal across layers (Glorot and
+    This keeps the variance of activations and of gradients about equal across layers (Glorot and
     Bengio 2010, https://proceedings.mlr.press/v9/glorot10a.html, equation 16).
     """
     check_rng(rng)
     check_sizes(d_in, d_out)
-    limit = gain * math.sqrt(6 / (d_in + d_out))
+    limit = math.sqrt(6 / (d_in + d_out))
     return _drawn(lambda shape: rng.uniform(-limit, limit, shape), (d_in, d_out))
 
 
@@ -36,6 +35,18 @@ def normal(rng, rows, d_model) -> Parameter:
     check_rng(rng)
     check_sizes(rows, d_model)
     return _drawn(lambda shape: rng.standard_normal(shape) / math.sqrt(d_model), (rows, d_model))
+
+
+def shrink_end(sublayer, num_layers) -> None:
+    """Divide the weights that end a sub-layer by sqrt(2 num_layers), as GPT-2 does in its stack of 2 num_layers sub-layers.
+
+    Otherwise the positions in a deep post-norm stack become alike, and almost no gradient reaches query and key;
+    docs/initial_weights.md has the measurements. GPT-2: Radford et al. 2019, section 2.3,
+    https://cdn.openai.com/better-language-models/language_models_are_unsupervised_multitask_learners.pdf.
+    """
+    for name, parameter in sublayer.parameters().items():
+        if name in ENDS:
+            parameter.data /= math.sqrt(2 * num_layers)
 
 
 def _drawn(draw, shape) -> Parameter:

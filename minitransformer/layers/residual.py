@@ -6,6 +6,7 @@ from minitransformer.backend import Array
 from minitransformer.checks import check_cache, check_kind, check_share
 from minitransformer.functional.dropout import DropoutCache, dropout_sum_backward, dropout_sum_forward
 from minitransformer.functional.layer_norm import LayerNormCache
+from minitransformer.layers import initial
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.layer_norm import NORMS, LayerNorm
 
@@ -33,7 +34,8 @@ class Residual(Layer):
 
     @classmethod
     def of(cls, config, sublayer) -> "Residual":
-        """The residual around a sub-layer that a StackConfig asks for."""
+        """The residual around an untrained sub-layer that a StackConfig asks for. It makes the sub-layer's last weights smaller."""
+        initial.shrink_end(sublayer, config.num_layers)
         norm = NORMS[config.norm](config.d_model, config.norm_epsilon)
         return cls(sublayer, config.d_model, config.dropout, config.pre_norm, norm)
 

@@ -8,7 +8,6 @@ from minitransformer.errors import InputError
 from minitransformer.functional.activations import gelu_backward, gelu_forward
 from minitransformer.functional.dropout import DropoutCache, dropout_backward, dropout_forward
 from minitransformer.layers.feed_forward import FEED_FORWARDS
-from minitransformer.layers.initial import ENDS_SUBLAYER
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.linear import LinearCache
 from minitransformer.replaceable import replaceable
@@ -61,7 +60,7 @@ class GatedFeedForward(Layer):
             raise InputError(f"unknown activation {activation!r}; choose {' or '.join(GATES)}")
         self.gate = Projection(d_model, d_ff, rng)
         self.inner = Projection(d_model, d_ff, rng)
-        self.outer = Projection(d_ff, d_model, rng, ENDS_SUBLAYER)
+        self.outer = Projection(d_ff, d_model, rng)
         self.activation = activation
         self.dropout = dropout
 

@@ -8,7 +8,6 @@ from minitransformer.errors import InputError, choices
 from minitransformer.functional.attention import AttentionCache, attention_backward, attention_forward
 from minitransformer.layers.attention import SelfAttention, head_sizes
 from minitransformer.layers.attention_kinds import ATTENTIONS, ScaledAttention
-from minitransformer.layers.initial import ENDS_SUBLAYER, ONE_OF_THREE
 from minitransformer.replaceable import replaceable
 from minitransformer.successors.projection import Projection
 from minitransformer.successors.rotary import LAYOUTS, RotaryCache, rotary_backward, rotary_forward
@@ -77,10 +76,10 @@ class GroupedQueryAttention(SelfAttention):
         check_share("the dropout rate", dropout)
         if rotary_base is not None:
             check_rotary(d_k, rotary_base, rotary_layout)
-        self.query: Any = Projection(d_model, num_heads * d_k, rng, ONE_OF_THREE)
-        self.key: Any = Projection(d_model, kv_heads * d_k, rng, ONE_OF_THREE)
-        self.value: Any = Projection(d_model, kv_heads * d_k, rng, ONE_OF_THREE)
-        self.output: Any = Projection(num_heads * d_k, d_model, rng, ENDS_SUBLAYER)
+        self.query: Any = Projection(d_model, num_heads * d_k, rng)
+        self.key: Any = Projection(d_model, kv_heads * d_k, rng)
+        self.value: Any = Projection(d_model, kv_heads * d_k, rng)
+        self.output: Any = Projection(num_heads * d_k, d_model, rng)
         self.num_heads, self.d_k, self.dropout = num_heads, d_k, dropout
         self.rotary_base, self.rotary_layout = rotary_base, rotary_layout
 

@@ -11,8 +11,8 @@ from minitransformer.replaceable import replaceable
 class Projection(Layer):
     """y = x W: x (..., d_in), W (d_in, d_out), y (..., d_out)."""
 
-    def __init__(self, d_in, d_out, rng=None, gain=1.0):
-        self.weight = initial.xavier(rng, d_in, d_out, gain)
+    def __init__(self, d_in, d_out, rng=None):
+        self.weight = initial.xavier(rng, d_in, d_out)
 
     @replaceable
     def forward(self, x) -> tuple[Array, LinearCache]:

@@ -10,9 +10,9 @@ from minitransformer.layers import initial
 from minitransformer.rivals import initial as rivals
 
 MAKERS = {name: make for file in (initial, rivals) for name, make in vars(file).items()
-          if inspect.isfunction(make) and make.__module__ == file.__name__ and name not in ("check_sizes", "_drawn", "undrawn")}
-SIZES = {name: [size for size in inspect.signature(make).parameters if size not in ("rng", "gain")]
-         for name, make in MAKERS.items()}
+          if inspect.isfunction(make) and make.__module__ == file.__name__
+          and name not in ("check_sizes", "shrink_end", "_drawn", "undrawn")}
+SIZES = {name: [size for size in inspect.signature(make).parameters if size != "rng"] for name, make in MAKERS.items()}
 
 
 def call(name, rng, **changed):

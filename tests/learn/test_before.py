@@ -4,7 +4,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from minitransformer import make_batch
+from minitransformer import Transformer, TransformerConfig, make_batch
 from minitransformer.learn.lab import before
 
 
@@ -25,27 +25,28 @@ def test_it_learns_to_copy_short_words_first(model):
     assert before.copied(before.copier("lstm", steps=0))[-1] == pytest.approx(1 / 8, abs=0.1)
 
 
-@pytest.mark.parametrize("place", [0, 4])
-def test_the_gradient_is_of_what_the_encoder_reads(place):
+@pytest.mark.parametrize("name", ["rnn", "lstm-attention", "transformer"])
+def test_the_gradient_is_of_what_the_encoder_reads(monkeypatch, name):
     """By central differences: the first letter's loss when all that is read at one place moves."""
-    model = before.copier("lstm", steps=0).astype(np.float64)
-    batch = make_batch(before.sentences(np.random.default_rng(1), 1, 5))
-    usual, slopes = model.encoder.forward, np.zeros(before.SIZE)
+    small = (Transformer(TransformerConfig.named("toy", before.LETTERS.size)) if name == "transformer"
+             else before.copier(name, steps=0)).astype(np.float64)
+    pairs = before.sentences(np.random.default_rng(1), 1, 4)
+    found, batch = before.first_letter_gradient(small, pairs), make_batch(pairs)
+    usual, slopes = small.encoder.forward, np.zeros((4, small.config.d_model))
 
-    def loss(axis, step):
+    def loss(place, axis, step):
         def moved(x, *others, **options):
             x = x.copy()
             x[0, place, axis] += step
             return usual(x, *others, **options)
 
-        model.encoder.forward = moved
-        logits = model.forward(*batch.inputs)[0][0, 0]
+        monkeypatch.setattr(small.encoder, "forward", moved)
+        logits = small.forward(*batch.inputs)[0][0, 0]
         return np.log(np.exp(logits).sum()) - logits[batch.next_target[0, 0]]
 
-    for axis in range(before.SIZE):
-        slopes[axis] = (loss(axis, 1e-5) - loss(axis, -1e-5)) / 2e-5
-    del model.encoder.forward
-    assert before.gradient_by_distance(model, 5, count=1)[4 - place] == pytest.approx(np.linalg.norm(slopes), rel=1e-6)
+    for place, axis in np.ndindex(slopes.shape):
+        slopes[place, axis] = (loss(place, axis, 1e-5) - loss(place, axis, -1e-5)) / 2e-5
+    assert found[::-1] == pytest.approx(np.linalg.norm(slopes, axis=1), rel=1e-6)    # the last letter comes first
 
 
 def test_far_by_near():

@@ -101,10 +101,10 @@ def test_to_the_same_bits(tmp_path, batches, settings):
 
 
 def test_a_run_resumes_with_its_own_weights(tmp_path, monkeypatch):
-    """Its first weights were drawn by a version in which no weight had a gain."""
+    """Its first weights were drawn by a version in which every sub-layer ended with Xavier's weights."""
     config = TrainingConfig(steps=25, warmup=5, validate_every=6, seed=5, threads=1)
     with monkeypatch.context() as earlier:
-        earlier.setattr(initial, "xavier", lambda rng, d_in, d_out, gain=1.0, xavier=initial.xavier: xavier(rng, d_in, d_out))
+        earlier.setattr(initial, "shrink_end", lambda sublayer, num_layers: None)
         whole, _, valid = start(tmp_path / "whole", 5)
         train(whole, config, of_task(5), valid)
         stopped, _, _ = start(tmp_path / "stopped", 5)

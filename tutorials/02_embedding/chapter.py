@@ -157,18 +157,18 @@ figure, axes = plt.subplots(figsize=(5.4, 3.2), layout="constrained")
 lab.show_losses(axes, {"right": right, "lost repeats": wrong}, level=(math.log(26), f"ln 26 = {math.log(26):.2f}"))
 
 # %% [markdown]
-# Both curves rest on a shelf at 3.26 between steps 10 and 25, where the model knows that the answer is a letter but does
+# Both curves rest on a shelf at 3.26 between steps 15 and 35, where the model knows that the answer is a letter but does
 # not yet know which one. Look for shelves in your own curves. If a shelf lies at the logarithm of a number of choices, you
 # can tell what the model has understood so far.
 #
-# After step 100 the red curve falls behind. Here are the mean losses over steps 181 to 200 for three seeds, from
+# After step 120 the red curve falls behind. Here are the mean losses over steps 181 to 200 for three seeds, from
 # `experiments/wrong_gradients.py`:
 #
 # | seed | right | lost repeats |
 # |---|--:|--:|
-# | 0 | 0.23 | 0.41 |
-# | 1 | 0.28 | 0.40 |
-# | 2 | 0.29 | 0.38 |
+# | 0 | 0.35 | 0.40 |
+# | 1 | 0.31 | 0.44 |
+# | 2 | 0.30 | 0.38 |
 #
 # It is easy to blame a gap like this on the learning rate. Each row is left with the gradient of one place out of many,
 # which is smaller and noisier than the sum, so the model learns the same thing more slowly.

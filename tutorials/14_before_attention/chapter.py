@@ -230,7 +230,7 @@ print("three farthest by three nearest:", *(f"{name} {before.far_by_near(one):.2
 # | RNN | 10 % | 4 % | 1 % | 0 % |
 # | LSTM | 63 % | 30 % | 12 % | 8 % |
 # | LSTM with attention | 100 % | 100 % | 98 % | 91 % |
-# | Transformer | 100 % | 100 % | 100 % | 97 % |
+# | Transformer | 100 % | 100 % | 100 % | 98 % |
 #
 # ## Let it look back
 #

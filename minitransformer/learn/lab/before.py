@@ -42,26 +42,33 @@ def copied(model, count=100) -> list[float]:
     return found
 
 
-def gradient_by_distance(model, length, count=20) -> np.ndarray:
-    """(length,): the norm of the gradient of the first letter's loss by what the encoder reads, beginning with the last letter.
+def gradient_by_distance(model, length) -> np.ndarray:
+    """(length,): `first_letter_gradient` for 20 random words."""
+    return first_letter_gradient(model, sentences(np.random.default_rng(1), 20, length))
 
-    In float64, and the mean of `count` sentences.
+
+def first_letter_gradient(model, pairs) -> np.ndarray:
+    """(length,): the norm of the gradient of the first written letter's loss with respect to what the encoder reads.
+
+    The last letter comes first: a recurrent model makes one step from it to the end of the sentence and one into the decoder,
+    and one step more for each place further away. In float64, the mean over `pairs` of ids, which are equally long.
     """
-    model, found = model.astype("float64"), []
-    batch = make_batch(sentences(np.random.default_rng(1), count, length))
+    model, found = model.astype(np.float64), []
+    batch = make_batch(pairs)
     first = batch.next_target.copy()
     first[:, 1:] = PAD
 
     def look(path, direction, method, *arguments, **options) -> Any:
         result = method(*arguments, **options)
         if (path, direction) == ("encoder", "backward"):
-            found.append(result)
+            found.append(result[0] if isinstance(result, tuple) else result)
         return result
 
     with hooked(model, look):
         _sums, cache = model.loss_forward(batch._replace(next_target=first))
         model.loss_backward(1.0, cache)
-    return np.linalg.norm(found[0], axis=2).mean(axis=0)[-2::-1]
+    (dx,) = found                                              # (B, length + 1, d_model), EOS included
+    return np.linalg.norm(dx, axis=2).mean(axis=0)[-2::-1]
 
 
 def repeated(function, x, times) -> float:

@@ -8,10 +8,8 @@ from minitransformer import Transformer, TransformerConfig
 from minitransformer.data.batches import Batch, make_batch
 from minitransformer.functional import softmax_forward
 from minitransformer.functional.special import BOS, EOS, SPECIAL
-from minitransformer.layers.initial import ENDS_SUBLAYER, ONE_OF_THREE
+from minitransformer.layers.initial import ENDS
 from minitransformer.training import gradients
-
-GAINS = {"query": ONE_OF_THREE, "key": ONE_OF_THREE, "value": ONE_OF_THREE, "output": ENDS_SUBLAYER, "outer": ENDS_SUBLAYER}
 
 
 def suspect_mask(ids) -> np.ndarray:
@@ -22,12 +20,13 @@ def suspect_mask(ids) -> np.ndarray:
 def deep(pre_norm, seed, xavier=True) -> tuple[Transformer, Any, float]:
     """(model, cache, dloss): an untrained model of 24 layers in each stack, before its backward on eight random texts.
 
-    xavier: each matrix is drawn by Xavier's rule; else those of attention and feed-forward are smaller, as in every new model.
+    xavier: each matrix is drawn by Xavier's rule; else those that end a sub-layer are smaller, as in every new model.
     """
     model = Transformer(TransformerConfig.named("toy", 30, num_layers=24, d_model=16, d_ff=64, pre_norm=pre_norm), seed=seed)
     if xavier:
         for name, parameter in model.parameters().items():
-            parameter.data[...] /= GAINS.get(name.removesuffix(".weight").split(".")[-1], 1)
+            if name.endswith(ENDS):
+                parameter.data *= np.sqrt(2 * 24)
     texts = np.random.default_rng(seed).integers(len(SPECIAL), 30, (8, 10)).tolist()
     batch = make_batch([(text, text) for text in texts])
     return model, model.loss_forward(batch)[1], 1 / batch.terms
