@@ -99,7 +99,7 @@ bar = figure.colorbar(image, label="attention weight")
 # | 4 | 100 %, 94 %, 96 % | 80 %, 79 %, 82 % |
 # | 16 | 100 %, 99 %, 99 % | 62 %, 77 %, 74 % |
 #
-# Copying needs one place at a time, so one large head learns it fastest. Adding needs two, which is hard for one head.
+# Copying needs one place at a time, and sixteen small heads learn it slowest. Adding needs two, which is hard for one head.
 # Translation needs several: the paper found that one head is 0.9 BLEU worse than the best number of heads, and that too many
 # heads make the model worse again (table 3, rows A; BLEU is a score from 0 to 100).
 #

@@ -261,9 +261,10 @@ print(", ".join(f"{name}: {np.mean(of_layers):.2f}" for name, of_layers in facto
 # every layer, as in the example by hand at the start of chapter 8.
 #
 # There are two ways out. Today's deep models are pre-norm, with one more LayerNorm at the end of each stack, because nothing
-# else normalises the last sum. Or the weights of the sub-layers start smaller, so that $x$ outweighs $f(x)$ in the sum. Every new
-# model of this library begins that way, and the dotted lines show the effect on post-norm: the decoder's first layer gets a
-# gradient again. `docs/initial_weights.md` shows what this means for a real translator.
+# else normalises the last sum. Or the weights that end a sub-layer start smaller, so that $x$ outweighs $f(x)$ in the sum. Every
+# new model of this library divides them by $\sqrt{2N}$, as GPT-2 does, for the $2N$ sub-layers of $N$ layers. The dotted lines show
+# the effect on post-norm: all layers get about the same gradient. `docs/initial_weights.md` shows what this means for a real
+# translator.
 #
 # ## Your Transformer
 #

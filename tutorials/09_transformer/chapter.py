@@ -298,7 +298,7 @@ print("your sum, against the library's gradient:", np.abs(sum(uses) - model.targ
 #
 # Before the first update a model knows nothing, so you would expect the loss of a uniform guess, $\ln V$. Whether you
 # get it depends on how the weights are drawn. Xavier's rule gives the weights of a matrix from $m$ to $n$ numbers variance
-# $2 / (m + n)$, and Kaiming's rule gives them $2 / m$. This library follows Xavier's, with the factors of chapter 8b.
+# $2 / (m + n)$, and Kaiming's rule gives them $2 / m$. This library follows Xavier's, with the factor of chapter 8b.
 # Kaiming's variance is twice as large for a square matrix, and 5 times for $W_1$ of the feed-forward network. In an output
 # layer, where $n$ is the size of the vocabulary, the two differ by a factor of hundreds.
 #

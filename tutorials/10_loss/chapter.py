@@ -78,7 +78,7 @@ print(f"ln 26 = {math.log(26):.3f}; blind, last 100 steps: {np.mean(blind[-100:]
 
 # %% [markdown]
 # It reaches $\ln 26 = 3.26$ and stays on that shelf. Without the source, all letters are equally likely, and the best that
-# a model can do is to give each of them a probability of $1/26$. For a hundred steps the two curves coincide, because both
+# a model can do is to give each of them a probability of $1/26$. For seventy steps the two curves coincide, because both
 # models learn *that* a letter comes next, which needs no source. Then the attention of one of them begins to find out *which*
 # letter. A deeper model may stay on the shelf for a long time, and chapter 11 has one that does. If yours does, check what
 # its decoder sees of the source.

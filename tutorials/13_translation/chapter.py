@@ -255,13 +255,13 @@ print(f"BLEU of number words {score:.3f}, of letters {corpus_bleu(*counts(*lette
 
 # %%
 figure, both = plt.subplots(1, 2, figsize=(9.5, 4.4), layout="constrained")
-number = lab.attention_of(lab.translator.trained(steps=400), vocabulary, "five hundred twenty three thousand sixty four")
+number = lab.attention_of(lab.translator.trained(steps=400), vocabulary, "five hundred twenty three thousand seventy four")
 head = number.weights[:, [0, 2, 4, 6, 8], [0, 3, 2, 6, 5]].sum(axis=-1).argmax()    # it looks most at what it translates
 lab.show_map(both[0], number, head)
 both[0].set(xlabel="key: the word it may look at", ylabel="query: the word being written")
 both[0].tick_params(axis="x", rotation=60)
 figure.colorbar(lab.show_map(both[1], lab.attention_of(*lab.drawkcab(), "backward")), label="attention weight")
-lab.translator.spoken(523_064)
+lab.translator.spoken(523_074)
 
 # %% [markdown]
 # German says *three and twenty*, so the two words cross: *drei* looks past *twenty*, and *zwanzig* looks back at it.
