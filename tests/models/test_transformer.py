@@ -189,12 +189,14 @@ def test_residual_drops_the_sublayer_before_the_sum():
     np.testing.assert_allclose(y, layer.norm.forward(x + cache.dropout.mask * h)[0], rtol=1e-12)
 
 
-def test_initial_weights():
+@pytest.mark.parametrize("changes", [{}, dict(attention="grouped", kv_heads=2, activation="swiglu"), dict(attention="unscaled")])
+def test_initial_weights(changes):
     """Xavier's for linear layers, 1 / sqrt(2 N) of it where a sub-layer ends; a standard deviation of 1 / sqrt(d_model) for tables;
     0 and 1 for the rest.
     """
-    shares = {**dict.fromkeys(("query", "key", "value", "inner"), 1), **dict.fromkeys(("output", "outer"), np.sqrt(1 / 6))}
-    for name, parameter in Transformer(TransformerConfig.named("small", 2000)).parameters().items():
+    shares = {**dict.fromkeys(("query", "key", "value", "inner", "gate"), 1), **dict.fromkeys(("output", "outer"), np.sqrt(1 / 6))}
+    config = TransformerConfig.named("small", 2000, **TransformerConfig.given(changes))
+    for name, parameter in Transformer(config).parameters().items():
         data = parameter.data
         if name.endswith("embedding.weight"):
             assert data.std() == pytest.approx(1 / 16, rel=0.01)
