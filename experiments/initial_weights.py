@@ -66,7 +66,7 @@ def jobs() -> list[tuple[Setting, int, int]]:
     four = [alike("post", 1, 1), alike("post", ROOT, 1), alike("post", ROOT, HALF), alike("post", 1, HALF), alike("pre", 1, 1),
             Setting("post", query_key=ROOT), Setting("post", value=ROOT), alike("post", 1, by_depth(4))]
     chosen = [alike(norm, 1, by_depth(4)) for norm in ("post", "pre")]    # the library's own
-    before = [alike(norm, ROOT, HALF) for norm in ("post", "pre")]        # nearly as good
+    before = [alike(norm, ROOT, HALF) for norm in ("post", "pre")]        # as good at this depth, and worse with fewer layers
     six = [alike("post", 1, by_depth(6), 6), alike("post", 1, 1, 6), alike("post", ROOT, HALF, 6)]
     rounds = [(dict.fromkeys(start), 0, 0), (four, 0, 1000), (chosen, 0, 8000), (six, 0, 2000), (before, 0, 8000),
               (chosen, 1, 4000), (before, 1, 4000), (chosen, 2, 4000)]

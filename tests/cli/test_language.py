@@ -131,10 +131,14 @@ def test_subwords_keep_their_spacing(run_cli, subword_run, prompt):
 def test_the_text_is_not_decoded_anew_for_each_token(run_cli, subword_run, monkeypatch):
     from minitransformer.data.vocabularies.subwords import SubwordVocabulary
 
+    run = Run.load(subword_run)
+    ids = run.vocabulary.encode("the dog")
+    whole = run.vocabulary.decode([*ids, *generate(run.model, ids, 50, np.random.default_rng(1))])
     lengths, usual = [], SubwordVocabulary.decode
     monkeypatch.setattr(SubwordVocabulary, "decode", lambda own, ids: lengths.append(len(ids)) or usual(own, ids))
-    code, _, _ = run_cli("generate", subword_run, "the dog", "--tokens", 50, "--seed", 1)
-    assert code == 0 and len(lengths) > 50 and max(lengths[1:]) <= 4    # a token that is part of a character waits for the next
+    code, out, _ = run_cli("generate", subword_run, "the dog", "--tokens", 50, "--seed", 1)
+    assert code == 0 and out == whole + "\n"
+    assert len(lengths) > 50 and max(lengths[1:]) <= 4    # a token that is part of a character waits for the next
 
 
 def test_characters_of_a_prompt_that_are_not_known_are_named(run_cli, subword_run):

@@ -26,7 +26,7 @@ def deep(pre_norm, seed, xavier=True) -> tuple[Transformer, Any, float]:
     if xavier:
         for name, parameter in model.parameters().items():
             if name.endswith(ENDS):
-                parameter.data *= np.sqrt(2 * 24)
+                parameter.data *= np.sqrt(2 * model.config.num_layers)
     texts = np.random.default_rng(seed).integers(len(SPECIAL), 30, (8, 10)).tolist()
     batch = make_batch([(text, text) for text in texts])
     return model, model.loss_forward(batch)[1], 1 / batch.terms
