@@ -2,8 +2,9 @@
 
     python benchmarks/gpu.py [ROUNDS]
 
-Prints one table of tokens per second and writes it to gpu.txt. Ratios are ours / theirs, the medians of the rounds' own. All
-read the loss after each step, in float32 without TF32. Exit code 1 if a parity test or the copy run fails, 2 without a GPU.
+Prints tables of tokens per second and writes them to gpu.txt. Ratios are ours / theirs, the medians of the rounds' own. All
+read the loss after each step, in float32 without TF32. The second table is ours alone, with larger batches; its last line is the
+base model with the paper's batch and vocabulary (28 GB). Exit code 1 if a parity test or the copy run fails, 2 without a GPU.
 Needs the extras gpu, test and bench, and a PyTorch that was built for the GPU.
 """
 
@@ -16,12 +17,14 @@ from pathlib import Path
 from statistics import median
 
 from minitransformer.backend import get_module
-from minitransformer.benchmarks.cases import CASES
+from minitransformer.benchmarks.cases import CASES, Case
 from minitransformer.benchmarks.measure import measure
 from minitransformer.errors import InputError
 
 ROOT = Path(__file__).parents[1]
-PEERS = ("torch:cuda", "torch.compile:cuda")
+OURS, PEERS = "minitransformer:cupy", ("torch:cuda", "torch.compile:cuda")
+ALONE = {**{f"tiny, {24 * sentences:,}": CASES["tiny"]._replace(sentences=sentences) for sentences in (42, 170, 680, 2720)},
+         "paper": Case("base", 37_000, 780, 32)}    # 24,960 tokens in the sources, as many in the targets
 
 
 def main(rounds=7) -> int:
@@ -38,7 +41,7 @@ def main(rounds=7) -> int:
     text = "\n".join([cupy.cuda.runtime.getDeviceProperties(0)["name"].decode(),
                       f"parity tests: {'failed' if tests else 'passed'}",
                       f"copy run: {'failed' if copy.returncode else f'{time.perf_counter() - since:.1f} s'}",
-                      *table(CASES, "minitransformer:cupy", PEERS, int(rounds))])
+                      *table(CASES, OURS, PEERS, int(rounds)), *table(ALONE, OURS, (), int(rounds))])
     print(text)
     Path("gpu.txt").write_text(f"{text}\n", encoding="utf-8")
     return int(bool(tests or copy.returncode))
@@ -46,17 +49,17 @@ def main(rounds=7) -> int:
 
 def table(cases, ours, peers, rounds) -> list[str]:
     """Lines of tokens per second and ratios, for contestants such as "torch:cuda" in turns."""
-    lines = [f"{'config':6} {'':20} {'tokens/s':>12} {'ratio':>6}"]
+    lines = [f"{'config':12} {'':20} {'tokens/s':>12} {'ratio':>6}"]
     for name, case in cases.items():
         measured = measure(case, (ours, *peers), 1, rounds)
         for contestant, found in measured.items():
             if found.failed:
-                lines.append(f"{name:6} {contestant:20} failed: {found.failed}")
+                lines.append(f"{name:12} {contestant:20} failed: {found.failed}")
                 continue
             speed = case.sentences * case.length / median(found.seconds)
             both = contestant != ours and not measured[ours].failed
             ratio = f"{median(map(truediv, found.seconds, measured[ours].seconds)):6.2f}" if both else ""
-            lines.append(f"{name:6} {contestant:20} {speed:12,.0f} {ratio}".rstrip())
+            lines.append(f"{name:12} {contestant:20} {speed:12,.0f} {ratio}".rstrip())
     return lines
 
 

@@ -44,7 +44,7 @@ def collect() -> dict[str, Any]:
         "minitransformer": __version__,
         "python": platform.python_version(),
         "numpy": np.__version__,
-        "cupy": _version("cupy-cuda12x") or _version("cupy"),
+        "cupy": _version("cupy-cuda12x") or _version("cupy-cuda13x") or _version("cupy"),
         **{name: _version(name) for name in ("numba", "torch", "jax", "transformers", "ctranslate2")},
         "backend_auto": get_module("auto").__name__,
         "processor": _processor(),
