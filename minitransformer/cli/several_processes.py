@@ -13,6 +13,7 @@ from minitransformer.errors import InputError
 from minitransformer.workers.launcher import completes, launched, world
 
 GRACE_PERIOD = 2.0    # seconds: if one process fails, the others have this long to fail as well
+FORWARDING = 1.0      # seconds for the launcher to print an error: an abort loses what it has not read yet
 
 
 def run_in_each_process(command) -> int:
@@ -40,6 +41,7 @@ def run_in_each_process(command) -> int:
     if not completes(communicator.Ibarrier(), GRACE_PERIOD if code else math.inf):
         if place.rank:
             _write(stderr, f"process {place.rank}: {_last_error(captured)}")
+        time.sleep(FORWARDING)
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)    # hides what MPI would print about the abort
         processes.Abort(code)
     return code
@@ -60,7 +62,7 @@ def _without_mpi(place, stderr, error) -> int:
     if place.rank_here == 0:
         _write(stderr, f"minitransformer: {error}")
     if pmi := os.environ.get("PMI_FD"):
-        time.sleep(1)    # if all processes fail, each machine has printed its error by then
+        time.sleep(FORWARDING)    # if all processes fail, each machine has printed its error by then
         with suppress(OSError):
             os.write(int(pmi), b"cmd=abort exitcode=2\n")
     return 2
