@@ -32,7 +32,7 @@ def get_module(name) -> ModuleType:
             return cupy
         problem = "CuPy is installed but finds no GPU"
     except ModuleNotFoundError:
-        problem = 'CuPy is not installed; install it with pip install cupy-cuda12x'
+        problem = 'CuPy is not installed; install it with pip install cupy-cuda12x (for CUDA 13: cupy-cuda13x)'
     except Exception as error:    # a broken driver or a wrong build may raise anything
         problem = f"CuPy cannot be used ({error})"
     if name == "auto":
