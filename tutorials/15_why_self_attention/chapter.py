@@ -275,8 +275,8 @@ lab.costs.show_table_3(axes, difference, error)
 print(f"error {error:.2f} BLEU; {(abs(difference) > 2 * error).sum()} of {len(difference)} rows are two errors from the base")
 
 # %% [markdown]
-# Leaving out the division costs 9.5 points, and leaving out one layer 2.4, but one head cannot be told apart from four. Pre-norm lies just
-# outside the band, and by the count above one row may be there by chance, so this row needs more seeds.
+# Leaving out the division costs 9.5 points, and leaving out one layer 2.4, but one head cannot be told apart from four. Pre-norm
+# lies just outside the band, and by the count above one row may be there by chance, so this row needs more seeds.
 #
 # ## A rule for the word better
 #
