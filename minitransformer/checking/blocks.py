@@ -1,8 +1,11 @@
 """The blocks that `minitransformer gradcheck` checks, each with small inputs.
 
 Sizes are pairwise different (shape mistakes hide in equal ones), dropout is on wherever a block
-has it, and in the masks of softmax, attention and multi-head attention, one row may attend to nothing.
+has it, and in the masks of softmax, attention and multi-head attention, one row may attend to nothing. Each model is also a
+block as training runs it: its loss, with label smoothing, for a batch with padding.
 """
+
+from typing import Any
 
 import numpy as np
 
@@ -12,8 +15,13 @@ from minitransformer import models as M
 from minitransformer import rivals as R
 from minitransformer import successors as S
 from minitransformer.backend import Array
-from minitransformer.layers.layer import Layer
+from minitransformer.checking.training_loss import TrainingLoss
+from minitransformer.data.batches import Batch
+from minitransformer.data.labelled import LabelledBatch
+from minitransformer.data.windows import WindowBatch
 from minitransformer.functional.special import PAD
+from minitransformer.layers.layer import Layer
+from minitransformer.rivals.convolutional.model import ConvolutionalDecoderLayer
 
 B, T_Q, T_K, D_K, D_V, D, D_FF, H, V = 2, 3, 4, 5, 6, 7, 8, 9, 11
 
@@ -71,7 +79,7 @@ def blocks(seed=0) -> dict[str, tuple]:
     heads = array(B, H, T_Q, D_K), array(B, H, T_K, D_K), array(B, H, T_K, D_V)
     attention = CONFIG.d_model, H, rng, D_K, D_V, 0.2
     feed_forward = layer(L.FeedForward(D, D_FF, rng, dropout=0.2))
-    return {
+    found = {
         "relu": ((F.relu_forward, F.relu_backward), (array(B, T_Q, D),)),
         "gelu": ((F.gelu_forward, F.gelu_backward), (array(B, T_Q, D),)),
         "softmax": ((F.softmax_forward, F.softmax_backward), (array(B, T_Q, T_K), some)),
@@ -104,6 +112,8 @@ def blocks(seed=0) -> dict[str, tuple]:
         "transformer-unshared": (layer(M.Transformer(unshared, seed)), (source, target)),
         "linear-cross-entropy": ((F.linear_cross_entropy_forward, F.linear_cross_entropy_backward),
                                  {"x": x, "weight": array(V, D), "targets": target, "smoothing": 0.1, "padding": PAD}),
+        "linear-cross-entropy-layer": (layer(L.LinearCrossEntropy(L.OutputProjection(V, D, rng).weight)),
+                                       {"x": x, "targets": target, "smoothing": 0.1, "padding": PAD}),
         "mean-over-tokens": (L.MeanOverTokens(), (memory, real)),
         "first-token": (L.FirstToken(), (memory, real)),
         "rnn": recurrent(R.RNN(D, D_FF, rng, 0.2)),
@@ -120,6 +130,7 @@ def blocks(seed=0) -> dict[str, tuple]:
         "causal-convolution": (layer(R.Convolution(D, D_FF, rng, 3, causal=True)), (memory, real)),
         "separable-convolution": (layer(R.SeparableConvolution(D, D_FF, rng, 3)), (memory, real)),
         "gated-convolution": (layer(R.GatedConvolution(D, rng, 3, dropout=0.2)), (memory, real)),
+        "convolutional-decoder-layer": (layer(ConvolutionalDecoderLayer(convolutional, rng)), (x, memory, memory_mask)),
         "restricted-self-attention": (layer(R.RestrictedSelfAttention(D, H, rng, 1, False, D_K, D_V, 0.2)), (memory, real_keys)),
         "additive-self-attention": (layer(R.AdditiveSelfAttention(D, H, rng, D_K, D_V)), (x, causal)),
         "additive-cross-attention": (layer(R.AdditiveCrossAttention(D, H, rng, D_K, D_V)), (x, memory, memory_mask)),
@@ -152,3 +163,17 @@ def blocks(seed=0) -> dict[str, tuple]:
         "classifier": (layer(M.Classifier(classifier, seed)), (source,)),
         "classifier-first-token": (layer(M.Classifier(first_token, seed)), (source,)),
     }
+    for name, (model, _) in list(found.items()):
+        if isinstance(model, Layer) and hasattr(model, "loss_forward"):
+            found[f"{name}-loss"] = TrainingLoss(model), (batch_for(model, source, target), 0.1)
+    return found
+
+
+def batch_for(model, source, target) -> Any:
+    """A batch of these ids, padding included, for a model of any kind."""
+    after = np.roll(target, -1, axis=1)
+    if isinstance(model, M.Classifier):
+        return LabelledBatch(source, np.array([2, 0]))
+    if isinstance(model, M.LanguageModel):
+        return WindowBatch(target, after, int((after != PAD).sum()))
+    return Batch(source, target, after, int((after != PAD).sum()))
