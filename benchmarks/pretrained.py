@@ -5,8 +5,8 @@
 Batch 1, float32, greedy, in turns: TOKENS tokens after a prompt, without the prompt's own time. Every token reads every weight
 once, so no program can write faster than bandwidth / size; the bandwidth is that of finding the largest number of an array of that
 size (NumPy's sum is slower than the memory), measured in the same turns. Prints medians. The last lines are of processes of their
-own: the seconds and the peak memory of writing, and of importing MODEL.gguf, above a process that loads the package and all kernels,
-but no model (`minitransformer info`). If one of them fails, its message ends the script.
+own: the seconds and the peak memory of writing, and of importing MODEL.gguf, above a process that loads the package and all
+kernels, but no model (`minitransformer info`). If one of them fails, its message ends the script.
 """
 
 import os
