@@ -112,9 +112,10 @@ def test_gradcheck_checks_the_textbook_though_kernels_replace_it(run_cli, monkey
 def test_gradcheck_as_json(run_cli):
     code, out, _ = run_cli("gradcheck", "layer-norm", "--seed", 3, "--json")
     found = json.loads(out)
-    assert code == 0 and found["passed"] and 0 < found["worst"] < 1e-7
-    assert [set(result) for result in found["results"]] == [
-        {"block", "wrt", "method", "max_relative_error", "passed"}] * 6
+    assert code == 0 and found["passed"] and 0 < found["worst"] < 2e-5
+    assert found["checks"]["textbook"] == {"passed": 6, "failed": 0} and found["checks"]["numpy"] == {"passed": 8, "failed": 0}
+    assert {frozenset(result) for result in found["results"]} == {
+        frozenset({"block", "wrt", "method", "max_relative_error", "passed"})}
 
 
 def test_gradcheck_of_all_blocks(run_cli, monkeypatch):
