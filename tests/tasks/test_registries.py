@@ -147,7 +147,7 @@ def test_a_model_of_your_own_is_trained(run_cli, bigram, language, tmp_path):
     assert type(loaded.model) is Bigram and loaded.settings.model == "bigram"
     assert mean_loss(loaded.model, data.valid) == mean_loss(run.model, data.valid) < 0.3 * before
     code, out, _ = run_cli("evaluate", tmp_path / "run", "--json")
-    assert code == 0 and json.loads(out)["nats_per_token"] == pytest.approx(mean_loss(run.model, data.valid), rel=1e-6)
+    assert code == 0 and json.loads(out)["nats_per_token"] == pytest.approx(mean_loss(run.model, data.valid), abs=2e-5)
     code, out, error = run_cli("train", "--resume", tmp_path / "run")    # a report without attention
     assert code == 0 and f"saved in {tmp_path / 'run'}" in out and "Traceback" not in error
     assert run_cli("generate", tmp_path / "run", "ab", "--tokens", 6, "--top-k", 1)[1] == "abababab\n"
