@@ -47,14 +47,12 @@ def quotas(own=Path("/proc/self/cgroup"), root=Path("/sys/fs/cgroup")) -> Iterat
         controllers, _, path = line.partition(":")[2].partition(":")
         if controllers and "cpu" not in controllers.split(","):
             continue
-        top, files = (root / "cpu", ("cpu.cfs_quota_us", "cpu.cfs_period_us")) if controllers else (root, ("cpu.max",))
-        group = top / path.strip("/")
+        group, files = (root / "cpu", ("cpu.cfs_quota_us", "cpu.cfs_period_us")) if controllers else (root, ("cpu.max",))
+        group /= path.strip("/")
         for folder in (group, *group.parents):
             numbers = " ".join(_read(folder / file) for file in files).split()
             if len(numbers) == 2 and all(number.isdecimal() and int(number) for number in numbers):    # no quota: -1 or max
                 yield int(numbers[0]) / int(numbers[1])
-            if folder == top:
-                break
 
 
 def _read(path) -> str:
