@@ -3,9 +3,10 @@
 import unicodedata
 
 from minitransformer.data.text_files import read_text, split_lines
+from minitransformer.data.vocabularies.subwords import MAX_WORD
 from minitransformer.errors import InputError
 
-MAX_CHARACTERS = 20_000    # in a sentence; learning subwords takes time quadratic in the longest word
+MAX_CHARACTERS = MAX_WORD    # in a sentence
 
 
 def read_pairs(paths, name="files", read=read_text) -> list[tuple[str, str]]:
