@@ -12,7 +12,6 @@ from contextlib import redirect_stdout
 from pathlib import Path
 
 import matplotlib.image
-import numpy as np
 import pytest
 
 from minitransformer import kernels
