@@ -85,7 +85,8 @@ class LocalProcesses(Threads):
             if not asked:
                 self._gradients = self._private
                 return super().run(work, shares)
-            self._gradients = [self.flat.grad, *(helper.gradient for helper in self._helpers)]
+            # Not those of helpers that are not asked: they may hold a trial's. As many as with threads: 0.0 + -0.0 is 0.0.
+            self._gradients = [self.flat.grad, *(helper.gradient for helper, _ in asked), *self._private[1 + len(asked):]]
             lost = []
             results = [work(*shares[0]), *(self._result(helper, work, share, lost) for helper, share in asked)]
         except BaseException:    # nothing that was added so far may enter a later step

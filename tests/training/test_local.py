@@ -44,12 +44,12 @@ class Loop:
         config = TransformerConfig.named("toy", 12, d_model=16, d_ff=24, dropout=0.1)
         self.model = (model or Transformer)(config, seed=1).astype(dtype)
         self.workers = kind(self.model, count)
-        self.adam, self.steps = Adam(self.model), 0
+        self.adam, self.steps = Adam(self.model), []
 
-    def step(self, count=1):
+    def step(self, count=1, batches=BATCHES):
         for _ in range(count):
-            self.steps += 1
-            self.sums = training_step(self.model, self.adam, BATCHES, 0.01, (7, self.steps), 0.1, 0.5, self.workers)
+            self.steps.append(batches)
+            self.sums = training_step(self.model, self.adam, batches, 0.01, (7, len(self.steps)), 0.1, 0.5, self.workers)
 
     def until_helped(self):
         until = time.monotonic() + 60
@@ -67,7 +67,8 @@ class Loop:
         """To the bit, after as many steps with as many threads."""
         other = Loop(Threads, len(self.workers.models), self.adam.data.dtype)
         with other.workers:
-            other.step(self.steps)
+            for batches in self.steps:
+                other.step(batches=batches)
         assert self.sums == other.sums
         assert (self.adam.data == other.adam.data).all()
         assert not self.adam.grad.any()
@@ -94,6 +95,26 @@ def test_the_bits_of_as_many_threads(count, dtype, capfd):
     assert capfd.readouterr() == ("", "")
     with pytest.raises(InputError, match="closed"):
         loop.step()
+
+
+@pytest.mark.parametrize("count", [3, 4])
+def test_a_trial_does_not_enter_a_step(count, monkeypatch):
+    """The second step has two sentences: one helper is asked, and the trials of the others are not cleared yet."""
+    monkeypatch.setattr(local, "available_cores", lambda: 4)
+    usual, asked = LocalProcesses._ask, []
+
+    def ask(workers, work, shares):
+        assert all(helper.replies > 1 or helper._pipe.poll(60) for helper in workers._helpers)
+        asked.append(usual(workers, work, shares))
+        return asked[-1]
+
+    monkeypatch.setattr(LocalProcesses, "_ask", ask)
+    loop = Loop(LocalProcesses, count)
+    with loop.workers:
+        for batches in 3 * [BATCHES, BATCHES[1:]]:
+            loop.step(batches=batches)
+    assert list(map(len, asked)) == [0, 1, *2 * [count - 1, 1]]    # in the first step they are greeted
+    loop.assert_as_with_threads()
 
 
 @pytest.mark.parametrize("kind", KINDS)
