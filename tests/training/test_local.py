@@ -20,7 +20,6 @@ from minitransformer.functional import softmax_forward
 from minitransformer.replaceable import replaces, textbook_of, unregister
 from minitransformer.workers import local
 from minitransformer.workers.helper import _Reader
-from minitransformer.workers.launcher import Place
 from minitransformer.workers.local import LocalProcesses, local_workers
 from minitransformer.workers.processes import Job
 from minitransformer.workers.threads import Threads
@@ -336,6 +335,3 @@ def test_workers_that_cannot_be(tmp_path, run_cli, monkeypatch):
     assert "invalid choice: 'gpu'" in run_cli("train", "copy", "--workers", "gpu")[2]
     code, _, said = run_cli("train", *SETTINGS, "--steps", 2, "--threads", 1, "--workers", "processes", "--run", tmp_path / "run")
     assert code == 0 and "threads do the work from here on: one worker needs no other process\n" in said
-    monkeypatch.setattr("minitransformer.workers.processes.launched", lambda: Place(2, 0, 2, 0))
-    with pytest.raises(InputError, match="workers is processes, but the launcher has already started several"):
-        Job("processes")
