@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 import minitransformer
+from minitransformer.errors import InputError
 from minitransformer.layers.parameter import Parameter, bind
 from minitransformer.replaceable import runs_as_usual
 from minitransformer.training.memory import available_memory
@@ -79,7 +80,13 @@ class LocalProcesses(Threads):
         _end(self._helpers)
 
     def run(self, work, shares) -> list:
-        """The first share is done here, each of the others by a helper, with its own model in place of the share's first item."""
+        """The first share is done here, each of the others by a helper, with its own model in place of the share's first item.
+
+        Raises InputError in a forked process, which would train the weights of the one that made the workers.
+        """
+        if self._process != os.getpid():
+            raise InputError("these LocalProcesses, and the memory of the weights, belong to the process that made them; in a "
+                             "forked process, train copy.deepcopy(model) with workers of its own")
         try:
             asked = self._ask(work, shares)
             if not asked:

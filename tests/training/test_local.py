@@ -1,8 +1,10 @@
 """Local processes as workers: the bits of as many threads, and nothing is lost or left if one of them ends."""
 
+import copy
 import errno
 import os
 import pickle
+import re
 import shutil
 import signal
 import subprocess
@@ -174,6 +176,29 @@ def test_an_exception_here_leaves_no_gradient():
             workers.run(fails_in_a_helper, shares)
         assert not loop.helpers
         loop.step()
+    loop.assert_as_with_threads()
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
+def test_a_forked_process_does_not_train_our_weights():
+    """It is refused, and trains a copy; the helpers stay ours."""
+    loop = Loop(LocalProcesses)
+    with loop.workers:
+        loop.until_helped()
+        if not (process := os.fork()):
+            code, _ = 1, signal.alarm(60)    # a step that hangs ends it
+            try:
+                with pytest.raises(InputError, match=re.escape("train copy.deepcopy(model) with workers of its own")):
+                    loop.step()
+                model = copy.deepcopy(loop.model)
+                with Threads(model, 2) as workers:
+                    training_step(model, Adam(model), BATCHES, 0.01, workers=workers)
+                code = 0
+            finally:
+                os._exit(code)
+        assert os.waitpid(process, 0) == (process, 0)
+        loop.step()
+        assert loop.helpers
     loop.assert_as_with_threads()
 
 
