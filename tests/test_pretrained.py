@@ -9,6 +9,7 @@ from minitransformer import InputError, Run, gradcheck
 from minitransformer.data.vocabularies.pretrained import PretrainedVocabulary
 from minitransformer.functional.special import BOS, EOS, PAD
 from minitransformer.interchange.pretrained.importing import import_model
+from minitransformer.tasks.language import Language
 from tests.fixtures.pretrained_cases import (
     CASES, FOLDER, LETTERS, compare, make_folder, parts, tokenizer, tokens, write_folder)
 
@@ -31,6 +32,14 @@ def logits(run, letters="thecatan"):
     run = Run.load(run)
     found, _ = run.model.forward(np.array([run.vocabulary.encode(letters)]))
     return found[..., np.argsort(run.vocabulary.rows)]
+
+
+@pytest.mark.parametrize("positions, window", [(16, 16), (512, 512), (2048, 512)])
+def test_evaluate_reads_what_the_model_can(positions, window, tmp_path):
+    """Four windows at a time, each of 512 tokens if the model has so many positions."""
+    config, arrays, _, _ = parts(FOLDER / "llama_tied.safetensors")
+    import_model(write_folder(tmp_path / "there", {**config, "max_position_embeddings": positions}, arrays), tmp_path / "run")
+    assert Run.load(tmp_path / "run").task == Language(train=[], valid=[], vocabulary="subwords", window=window, batch=4)
 
 
 @pytest.mark.parametrize("change", [

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from minitransformer.backend import to_host
+from minitransformer.checks import check_kind
 from minitransformer.data.batches import Batch, make_batch
 from minitransformer.data.vocabularies.characters import CharacterVocabulary
 from minitransformer.data.vocabularies.symbols import SymbolVocabulary
@@ -22,6 +23,7 @@ from minitransformer.interchange.weights import check_arrays
 from minitransformer.models import LanguageModel, Transformer
 from minitransformer.pictures.boxes import Map
 from minitransformer.training import snapshots
+from minitransformer.training.run import Run
 
 ENGINE = [f"engine/{name}" for name in (
     "tensor", "layer", "linear", "embedding", "positions", "input", "masks", "softmax", "attention", "layer_norm", "feed_forward",
@@ -51,6 +53,7 @@ def explore(run, text, target=None) -> Page:
 
     Raises InputError for a text that is empty, too long or has unknown tokens, and for a model that the engine does not know.
     """
+    check_kind(isinstance(run, Run), "explore: the run", run, "a Run, such as Run.load(folder)")
     other = next((type(layer).__name__ for layer in (run.model, *run.model.sublayers().values())
                   if type(layer) not in MODELS and not type(layer).__module__.startswith("minitransformer.layers.")), None)
     if other:
@@ -84,6 +87,7 @@ def _longest(model) -> int:
 
 def _ids(vocabulary, text, name, least, most) -> list[int]:
     """The ids of a text. Raises InputError for one that cannot be encoded, or that has fewer or more tokens."""
+    check_kind(isinstance(text, str), f"explore: {name}", text, "a str")
     text = unicodedata.normalize("NFC", text)
     ids = vocabulary.encode(text if isinstance(vocabulary, CharacterVocabulary) else text.strip())
     if getattr(vocabulary, "unknown_id", None) in ids:

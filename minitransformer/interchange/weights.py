@@ -24,7 +24,10 @@ class WeightsFile(Mapping):
     def __init__(self, path):
         from safetensors import SafetensorError, safe_open
 
+        from minitransformer.training.files import check_regular
+
         self.path = Path(path)
+        check_regular(self.path, "a safetensors file")
         try:
             with self.path.open("rb") as file:
                 size = int.from_bytes(file.read(8), "little")
@@ -86,9 +89,10 @@ def save_weights(layer, path) -> None:
     """
     from safetensors.numpy import save
 
-    from minitransformer.training.files import write_durably
+    from minitransformer.training.files import check_regular, write_durably
 
     _check("save_weights", layer, path)
+    check_regular(Path(path), "the path of a safetensors file")    # a device would be replaced
     weights = {name: np.ascontiguousarray(to_host(parameter.data)) for name, parameter in layer.parameters().items()}
     for name, array in weights.items():
         if array.dtype.kind != "f":
@@ -116,7 +120,7 @@ def load_weights(layer, path=None) -> None:
 def _check(name, layer, path) -> None:
     if isinstance(layer, type) or not hasattr(layer, "parameters"):
         raise InputError(f"{name}: a {type(layer).__name__} is not a Layer")
-    if not isinstance(path, (str, PathLike)):
+    if not isinstance(path, (str, PathLike)) or not Path(path).name or "\0" in str(path):
         raise InputError(f"{name}: path is {path!r:.60}, expected the path of a safetensors file")
 
 

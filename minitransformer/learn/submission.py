@@ -68,6 +68,8 @@ def page_statements() -> dict[str, Statement]:
 
 
 def _sources(path) -> dict[str, str]:
+    if path.exists() and not (path.is_file() or path.is_dir()):    # a pipe would wait, and /dev/zero never ends
+        raise InputError(_("{path} is neither a Python file nor a notebook").format(path=path))
     try:
         data = path.read_bytes()
     except IsADirectoryError:

@@ -193,7 +193,7 @@ class Run:
                 self.set_weights(last.weights)
             elif self.finished:
                 raise InputError(f"{self.path}: training has ended, and no checkpoint is left to resume from")
-            replace_listed(self.path, "config.json", settings.to_json().encode())
+            replace_listed(self.path, "config.json", settings.to_json().encode(), besides=[WEIGHTS])    # not needed to resume
         self.settings = settings
 
     def save_weights(self, provenance=None) -> None:

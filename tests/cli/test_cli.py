@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from functools import wraps
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -311,6 +312,16 @@ def test_a_finished_run_is_lengthened(run_cli, tmp_path):
     records = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
     seconds = [record["seconds"] for record in records]
     assert seconds == sorted(seconds) and 0 < seconds[0] < seconds[-1]
+
+
+@pytest.mark.parametrize("ruin", [Path.unlink, lambda path: path.write_bytes(b"damaged")], ids=["missing", "damaged"])
+def test_a_run_without_intact_weights_is_lengthened(run_cli, trained, tmp_path, ruin):
+    """It resumes from a checkpoint, and needs them as little as without --steps."""
+    run = shutil.copytree(trained, tmp_path / "run")
+    ruin(run / "weights.safetensors")
+    code, _, error = run_cli("train", "--resume", run, "--steps", 14)
+    assert code == 0 and "resuming after step 12" in error
+    assert Run.load(run).settings.training.steps == 14
 
 
 def test_a_run_that_was_stopped_is_lengthened(run_cli, tmp_path):

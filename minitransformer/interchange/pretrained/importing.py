@@ -14,6 +14,7 @@ from minitransformer.interchange.pretrained import gguf_file, hugging_face
 from minitransformer.interchange.pretrained.checkpoint import Tensor
 from minitransformer.interchange.weights import check_finite
 from minitransformer.tasks.language import Language
+from minitransformer.training.files import check_regular
 from minitransformer.training.run import LICENCE, Run, check_free
 from minitransformer.training.settings import UNREADABLE, RunSettings
 
@@ -31,6 +32,8 @@ def import_model(path, folder) -> Run:
     if not path.exists():
         raise InputError(f"{path}: no such file or folder")
     try:
+        for file in (path, *path.glob("*")):
+            check_regular(file, "a Hugging Face folder or a GGUF file")
         source = hugging_face.read(path) if path.is_dir() else gguf_file.read(path)
         config = source.architecture.configuration(source.options)
         source.options.finish()
