@@ -3,8 +3,8 @@
 The architectures are GPT-2 and Llama. Anything that is not understood is refused, and named. Needs the extra `gguf`.
 """
 
-from shlex import quote
 
+from minitransformer.errors import quote
 from minitransformer.interchange.pretrained.importing import import_model
 from minitransformer.training.run import LICENCE
 

@@ -8,7 +8,6 @@ from contextlib import ExitStack
 from dataclasses import replace
 from html import escape
 from pathlib import Path
-from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ import numpy as np
 from minitransformer.backend import Array, get_module, to_host
 from minitransformer.data.vocabularies import VOCABULARIES
 from minitransformer.decoding.translation import check_texts
-from minitransformer.errors import FolderTaken, InputError
+from minitransformer.errors import FolderTaken, InputError, quote
 from minitransformer.tables import settings_tables
 from minitransformer.training import checkpoint
 from minitransformer.training.files import (

@@ -4,11 +4,10 @@ import sys
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from shlex import quote
 from typing import Any, NamedTuple
 
 from minitransformer.backend import get_module
-from minitransformer.errors import FolderTaken, InputError
+from minitransformer.errors import FolderTaken, InputError, quote
 from minitransformer.models.registry import MODELS
 from minitransformer.tasks.task import Data
 from minitransformer.training.config import TrainingConfig
