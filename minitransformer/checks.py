@@ -58,18 +58,21 @@ def check_sequence(name, array, *expected) -> None:
 
 
 def check_mask(name, mask, axes, shape) -> None:
-    """Raise InputError unless `mask` is None, or bool and broadcastable to `shape`, whose axes are named as in "(B, T_q, T_k)"."""
+    """Raise InputError unless `mask` is None, or bool and of `shape`, whose axes are named as in "(B, H, T_q, T_k)".
+
+    Either it has the shape of the last two axes, or as many axes as `shape`, to which it broadcasts. With any other number of axes,
+    a mask of sentences would be one of heads or of queries whenever there happen to be as many of them.
+    """
     if mask is None:
         return
     dtype = getattr(mask, "dtype", type(mask).__name__)
     if dtype != bool:    # noqa: E721 - a dtype
         raise InputError(f"{name}: mask has dtype {dtype}, expected bool (True = may attend)")
-    try:
-        fits = np.broadcast_shapes(mask.shape, shape) == shape
-    except ValueError:
-        fits = False
-    if not fits:
-        raise InputError(f"{name}: mask has shape {mask.shape}, which does not broadcast to {axes} = {shape}")
+    broadcasts = len(mask.shape) == len(shape) and all(one in (1, size) for one, size in zip(mask.shape, shape))
+    if not broadcasts and mask.shape != shape[-2:]:
+        shown = ", mask[:, None] for one of (B, T_q, T_k)" if len(shape) == 4 else ""
+        raise InputError(f"{name}: mask has shape {mask.shape}, expected {shape[-2:]} or {len(shape)} axes that broadcast to "
+                         f"{axes} = {shape}: mask[:, {'None, ' * (len(shape) - 3)}None, :] for one of (B, T_k){shown}")
 
 
 def check_ids(name, ids, size) -> None:

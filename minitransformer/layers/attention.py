@@ -40,7 +40,7 @@ class MultiHeadAttention(Layer):
 
     @replaceable
     def forward(self, query, key, value, mask=None, rng=None) -> tuple[Array, MultiHeadAttentionCache]:
-        """mask: None or bool, broadcastable to (B, H, T_q, T_k); True = may attend."""
+        """mask: None or bool, (T_q, T_k) or with four axes that broadcast to (B, H, T_q, T_k); True = may attend."""
         self._check(query, key, value, mask)
         q, query_cache = self.query.forward(query)                                                # (B, T_q, H d_k)
         k, key_cache = self.key.forward(key)                                                      # (B, T_k, H d_k)

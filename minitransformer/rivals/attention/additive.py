@@ -72,7 +72,7 @@ class AdditiveAttention(Layer):
         self.weight = initial.normal_vector(rng, d_attention)
 
     def forward(self, x, memory, mask=None) -> tuple[Array, AdditiveCache]:
-        """mask: None or bool, broadcastable to (B, T_q, T_k), True = may attend."""
+        """mask: None or bool, (T_q, T_k) or with three axes that broadcast to (B, T_q, T_k); True = may attend."""
         check_sequence("AdditiveAttention: x", x, "B", "T_q", self.query.weight.shape[0])
         check_sequence("AdditiveAttention: memory", memory, len(x), "T_k", self.key.weight.shape[0])
         check_mask("AdditiveAttention", mask, "(B, T_q, T_k)", (len(x), x.shape[1], memory.shape[1]))
