@@ -5,7 +5,7 @@ from numbers import Integral, Number, Real
 
 import numpy as np
 
-from minitransformer.errors import InputError
+from minitransformer.errors import InputError, span
 
 
 def check_kind(right, name, value, expected) -> None:
@@ -88,7 +88,7 @@ def check_ids(name, ids, size) -> None:
         raise InputError(f"{name} has dtype {ids.dtype}, expected an array of integer token ids")
     if ids.size and (ids.min() < 0 or ids.max() >= size):
         wrong = ids[(ids < 0) | (ids >= size)][0]
-        raise InputError(f"{name} contains the token id {wrong}, expected 0 to {size - 1}")
+        raise InputError(f"{name} contains the token id {wrong}, expected {span(0, size - 1)}")
 
 
 def is_whole(value, least) -> bool:
@@ -100,7 +100,8 @@ def check_whole(name, value, least=1, most=math.inf) -> None:
     """Raise InputError unless `value` is a whole number from `least` to `most`."""
     if not is_whole(value, least) or value > most:
         limits = f"of at least {least}" if most == math.inf else f"from {least} to {most:,}"
-        raise InputError(f"{name} is {value!r}, expected a whole number {limits}")
+        wanted = least if least == most else f"a whole number {limits}"
+        raise InputError(f"{name} is {value!r}, expected {wanted}")
 
 
 def is_real(value) -> bool:

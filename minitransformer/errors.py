@@ -35,6 +35,16 @@ def quote(word) -> str:
     return quoted if quoted[:1] == '"' or not set(quoted) & set("&|<>^()%") else f'"{quoted}"'
 
 
+def span(least, most) -> str:
+    """The whole numbers from `least` to `most`."""
+    return f"{least}" if least == most else f"{least} to {most:,}"
+
+
+def counted(number, noun) -> str:
+    """1 layer, 2 layers."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def choices(name, known) -> str:
     """The end of a message about the unknown `name`: the nearest name in `known`, or all of them."""
     nearest = nearest_of(name, known)

@@ -16,7 +16,7 @@ from minitransformer.data.vocabularies.characters import CharacterVocabulary
 from minitransformer.data.vocabularies.symbols import SymbolVocabulary
 from minitransformer.data.windows import WindowBatch
 from minitransformer.decoding import GREEDY, decode_all
-from minitransformer.errors import InputError, one_line
+from minitransformer.errors import InputError, one_line, span
 from minitransformer.explore.recorded import record
 from minitransformer.interchange.weights import check_arrays
 from minitransformer.models import LanguageModel, Transformer
@@ -105,7 +105,7 @@ def _ids(vocabulary, text, name, least, most) -> list[int]:
         raise InputError(f"{name} has characters that are not in the vocabulary: {' '.join(vocabulary.unknown_characters(text))}")
     if not least <= len(ids) <= most:
         found = f"has {len(ids)} token{'' if len(ids) == 1 else 's'}" if ids else "is empty"
-        raise InputError(f"{name} {found}, expected {least} to {most}: the page draws each of them")
+        raise InputError(f"{name} {found}, expected {span(least, most)}: the page draws each of them")
     return ids
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from minitransformer.backend import get_module
-from minitransformer.errors import FolderTaken, InputError, quote
+from minitransformer.errors import FolderTaken, InputError, counted, quote
 from minitransformer.models.registry import MODELS
 from minitransformer.tasks.task import Data
 from minitransformer.training.config import TrainingConfig
@@ -56,9 +56,10 @@ class NewRun:
         if base:
             base.pass_on_licence(run)
         config, kind = model.config, type(model)
-        heads = f" with {config.num_heads} heads" if hasattr(config, "num_heads") else ""
-        print(f"{task.name}: {self.config} {kind.__name__}, {config.num_layers} layers of width {config.d_model}{heads}, "
-              f"{model.num_parameters():,} parameters, {vocabulary.size:,} tokens in the vocabulary", file=sys.stderr)
+        heads = f" with {counted(config.num_heads, 'head')}" if hasattr(config, "num_heads") else ""
+        print(f"{task.name}: {self.config} {kind.__name__}, {counted(config.num_layers, 'layer')} of width {config.d_model}{heads}"
+              f", {counted(model.num_parameters(), 'parameter')}, {counted(vocabulary.size, 'token')} in the vocabulary",
+              *([] if base else task.remarks(vocabulary)), sep="\n", file=sys.stderr)
         return run, data
 
     def _model(self, task, vocabulary, base) -> Any:
