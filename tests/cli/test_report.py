@@ -63,7 +63,7 @@ def test_the_curves_fit_a_phone(numbers_run):
     browser = chromium.Chromium(numbers_run)
     browser.screen(390, 844, "light")
     browser.open((numbers_run / "report.html").resolve().as_uri())
-    image, figure = browser.run("[document.querySelector('figure > img'), document.querySelector('figure')].map(one => one.clientWidth)")
+    image, figure = browser.run("['figure > img', 'figure'].map(one => document.querySelector(one).clientWidth)")
     browser.close()
     assert 200 < image <= figure < 390
 
