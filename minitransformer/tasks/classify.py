@@ -9,7 +9,7 @@ from minitransformer.data.epochs import EpochBatches
 from minitransformer.data.labelled import make_labelled_batch, read_labelled, sentence_length
 from minitransformer.data.unknown import warn_of_unknown
 from minitransformer.data.vocabularies.subwords import SubwordVocabulary
-from minitransformer.errors import InputError, counted
+from minitransformer.errors import InputError, counted, one_line
 from minitransformer.models.classifier import POOLINGS
 from minitransformer.tasks import TASKS
 from minitransformer.tasks.classification import Classification
@@ -69,7 +69,8 @@ class Classify(FromFiles, Classification):
 
     def remarks(self, vocabulary) -> list[str]:
         texts, counts = self.texts["train"], Counter(label for _, label in self.texts["train"])
-        classes = ", ".join(f"{label} ({counts[label]:,})" for label in self.labels[:12]) + ", ..." * (len(self.labels) > 12)
+        classes = ", ".join(f"{one_line(label)} ({counts[label]:,})" for label in self.labels[:12])
+        classes += ", ..." * (len(self.labels) > 12)
         return [f"{self.train[0]}: {counted(len(texts), 'sentence')}, such as {texts[0][0]!r:.60} with the label {texts[0][1]!r}; "
                 f"classes: {classes}", *super().remarks(vocabulary)]
 

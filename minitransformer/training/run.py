@@ -265,9 +265,10 @@ def _path(path) -> Path:
 
 def _is_pretrained(path) -> bool:
     """Whether it is a GGUF file or a Hugging Face folder."""
+    config = path / "config.json"
     try:
-        return path.suffix == ".gguf" or b'"model_type"' in (path / "config.json").read_bytes()
-    except (OSError, ValueError):    # there is no such file
+        return path.suffix == ".gguf" or (config.is_file() and b'"model_type"' in config.read_bytes())
+    except OSError:    # whoever opens the run says so
         return False
 
 

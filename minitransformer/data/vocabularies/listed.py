@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from minitransformer.checks import check_kind, is_whole
-from minitransformer.errors import InputError, one_line, span
+from minitransformer.errors import InputError, one_line
 from minitransformer.functional.special import SPECIAL
 
 
@@ -21,7 +21,7 @@ def check_tokens(ids, size) -> list[int]:
     ids = list(ids)
     for i in ids:
         if not is_whole(i, 0) or i >= size:
-            raise InputError(f"{one_line(repr(i))} is not the id of a token, expected {span(0, size - 1)}")
+            raise InputError(f"{one_line(repr(i))} is not the id of a token, expected a whole number from 0 to {size - 1}")
     return ids
 
 
