@@ -45,6 +45,15 @@ def test_evaluate_says_what_the_vocabulary_lacks(run_cli, classify_run, tmp_path
     assert code == 0 and error.splitlines()[0] == f"{tmp_path / 'test'}: not in the vocabulary, read as <unk>: '漢', '☃'"
 
 
+def test_what_was_taken_for_text_and_label_is_said(run_cli, tmp_path):
+    """Of a file with a header, such as NSMC's."""
+    (tmp_path / "nsmc.txt").write_text("id\tdocument\tlabel\n1\t아 더빙\t0\n2\t\t1\n3\t재밌다\t1\n4\t굳\t1\n", encoding="utf-8")
+    code, _, error = run_cli("train", "classify", "--train", tmp_path / "nsmc.txt", "--valid", tmp_path / "nsmc.txt", "--steps", 1,
+                             "--vocab-size", 60, "--config", "toy", "--run", tmp_path / "run")
+    assert code == 0 and "nsmc.txt: 1 line without a document or a label, left out" in error
+    assert "nsmc.txt: 3 sentences, such as '아 더빙' with the label '0'; classes: 0 (1), 1 (2)\n" in error
+
+
 def test_the_labels_are_those_of_the_file(classify_run):
     run = Run.load(classify_run)
     assert run.task.labels == sorted(SENTIMENTS) and run.model.config.num_classes == 3
@@ -164,7 +173,8 @@ GOOD = "good\tyes\nbad\tno\n"
     ("--valid", "sentence\tlabel\n", "no sentences, expected a sentence, a tab and its label on each line"),
     ("--train", "", "empty, expected text"), ("--valid", "\n\n", "empty, expected text"), ("--valid", None, "No such file"),
     ("--train", b"\xff\tno\n", "line 1: not UTF-8"),
-    ("--train", "".join(f"a\t{i}\n" for i in range(1001)), "has 1,001 classes, expected 2 to 1,000"),
+    ("--train", "yes\ta fine film\nno\tdull\nyes\tgood\n", "more labels than sentences; expected a sentence, a tab and its label"),
+    ("--train", "".join(f"{i}\t{i}\n" for i in range(1001)), "has 1,001 classes, expected 2 to 1,000"),
 ])
 def test_files_that_cannot_be_trained_on(run_cli, tmp_path, option, content, words):
     (tmp_path / "good").write_text(GOOD)

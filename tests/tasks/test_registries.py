@@ -188,6 +188,25 @@ def test_what_is_not_registered_is_refused(tmp_path, name, make, variable):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("name, table, make", [
+    ("vocabulary", VOCABULARIES, lambda kind: kind("abc")), ("task", TASKS, lambda kind: kind()),
+    ("model", MODELS, lambda kind: kind(copy_run()["model"].config))])
+def test_an_object_of_a_class_that_was_registered_again_is_to_be_made_again(tmp_path, name, table, make):
+    """A notebook's cell, run twice: its decorator is above the class."""
+    def cell():
+        return table.register("of-a-cell")(type("Mine", (table[table.name_of(copy_run()[name])],), {}))
+
+    try:
+        old = make(cell())
+        cell()
+        with pytest.raises(InputError) as caught:
+            Run.create(tmp_path / "run", **copy_run(**{name: old}))
+    finally:
+        del table._registered["of-a-cell"]
+    assert str(caught.value) == (f"another class is now registered as the {name} of-a-cell, as when a notebook's cell runs again; "
+                                 "make this Mine again, too")
+
+
 def test_a_vocabulary_of_your_own_is_kept_and_loaded(tmp_path):
     VOCABULARIES.register("own")(OwnVocabulary)
     try:
