@@ -80,7 +80,7 @@ def test_a_gguf_file_is_the_same_model(name, tmp_path):
     import_model(path, tmp_path / "run")
     import_model(make_folder(name, tmp_path / "folder"), tmp_path / "other")
     np.testing.assert_allclose(logits(tmp_path / "run"), logits(tmp_path / "other"), rtol=0, atol=2e-5)
-    text = "the theory of a cat. Ant?"
+    text = "the theory of a cat. ant?"
     one, other = Run.load(tmp_path / "run").vocabulary, Run.load(tmp_path / "other").vocabulary
     assert one.encode(text) == other.encode(text) and one.rows == other.rows
     assert (tmp_path / "run" / "LICENSE").read_text() == "model.gguf: apache-2.0\n\n"
@@ -151,9 +151,12 @@ def test_a_gguf_file_that_would_mean_something_else_is_refused(pre, change, word
 def test_a_gguf_file_that_is_cut_or_lies_is_refused(tmp_path):
     gguf = pytest.importorskip("gguf", reason="gguf is not installed")
     raw = write_gguf(gguf, "llama_tied", tmp_path / "model.gguf").read_bytes()
-    for number, damaged in enumerate((b"", b"GGUF", raw[:200], raw[:-100], raw[:8] + b"\xff" * 8 + raw[16:],
-                                      raw[:16] + b"\xff" * 7 + b"\0" + raw[24:], b"GGML" + raw[4:])):
-        path = tmp_path / f"{number}.gguf"
+    path = tmp_path / "damaged.gguf"
+    lies = raw[:8] + b"\xff" * 8 + raw[16:], raw[:16] + b"\xff" * 7 + b"\0" + raw[24:]
+    for damaged in (raw[:4], raw[:200], raw[:201], raw[:-100], *lies):
+        path.write_bytes(damaged)
+        refused(path, tmp_path, f"cut off: it says that it has more than its {len(damaged):,} bytes; get it again")
+    for damaged in (b"", b"GGML" + raw[4:]):
         path.write_bytes(damaged)
         refused(path, tmp_path, "not an intact GGUF file")
 
@@ -209,13 +212,16 @@ def test_files_that_are_damaged_or_missing_are_named(tmp_path):
     config, arrays, _, _ = parts(FOLDER / "llama_tied.safetensors")
     there = write_folder(tmp_path / "there", config, arrays)
     raw = (there / "model.safetensors").read_bytes()
-    for damaged in (raw[:-1], raw[:20], b"", b"\xff" * 8 + raw[8:], raw + b"\0"):
+    for damaged, why in ((raw[:-1], "it is cut off"), (raw[:20], "it is cut off"), (raw[:4], "it is cut off"), (b"", "Error"),
+                         (b"\xff" * 8 + raw[8:], "Error"), (raw + b"\0", "Error")):
         (there / "model.safetensors").write_bytes(damaged)
-        refused(there, tmp_path, "model.safetensors: not a safetensors file")
+        refused(there, tmp_path, f"model.safetensors: not a safetensors file ({why}")
     (there / "model.safetensors").unlink()
     (there / "pytorch_model.bin").write_bytes(b"a pickle")
     refused(there, tmp_path, "model.safetensors: no such file; weights in .bin files are pickled, and never read")
     (there / "tokenizer.json").write_text("{", encoding="utf-8")
+    refused(there, tmp_path, "tokenizer.json: cut off (Expecting")
+    (there / "tokenizer.json").write_text("}", encoding="utf-8")
     refused(there, tmp_path, "tokenizer.json: not JSON")
     (there / "tokenizer.json").unlink()
     refused(there, tmp_path, "tokenizer.json: No such file or directory")
@@ -243,7 +249,11 @@ def test_the_special_tokens_come_first_and_text_is_text(kind, bos, eos, tmp_path
     text = "the ant. a" if kind == "llama" else "the ant. é"    # of two tokens, both bytes of a character
     assert vocabulary.decode(vocabulary.encode(text)) == text and min(vocabulary.encode(text)) > EOS
     assert vocabulary.tokens(vocabulary.encode("the ant")) == ["the", " a", "n", "t"]
-    assert EOS not in vocabulary.encode(f"a{eos}") and vocabulary.decode([EOS, *vocabulary.encode("a")]) == "a"
+    with_its_name = tokenizer(kind)    # in which the name's letters are tokens, too
+    with_its_name["model"]["vocab"].update({letter: len(ids) + i for i, letter in enumerate("</>|")})
+    longer = PretrainedVocabulary.arrange(with_its_name, len(ids) + 4, bos, eos)
+    assert longer.decode(longer.encode(f"a{eos}")) == f"a{eos}" and EOS not in longer.encode(f"a{eos}")
+    assert vocabulary.decode([EOS, *vocabulary.encode("a")]) == "a"
     (tmp_path / "vocabulary.json").write_text(vocabulary.to_json(), encoding="utf-8")
     again = PretrainedVocabulary.load(tmp_path / "vocabulary.json")
     assert again.encode(text) == vocabulary.encode(text) and again.rows == rows

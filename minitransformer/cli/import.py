@@ -15,7 +15,7 @@ def add_arguments(parser) -> None:
 
 
 def execute(args) -> None:
-    run = import_model(args.path, args.run)
+    run = import_model(args.path, args.run, report=print)
     config, folder = run.settings.config, quote(str(run.path))
     print(f"saved in {run.path}: {config.num_layers} layers of width {config.d_model} with {config.num_heads} heads, "
           f"{config.vocab_size:,} tokens, {config.max_length:,} positions")

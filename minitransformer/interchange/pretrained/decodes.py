@@ -1,0 +1,36 @@
+"""Whether the tokens of a text are that text: if a tokenizer loses some of it, every number of its model is meaningless."""
+
+from minitransformer.errors import InputError
+
+PIECES = 2000      # tokens of whose text the text is made
+SPACES = str.maketrans("", "", " \t\n\r\u2581")    # SentencePiece's sign for a space, too
+
+
+def check_decodes(vocabulary, path, report) -> None:
+    """Compare a text made of the vocabulary's own tokens with what its tokens decode to.
+
+    `report(line)` is called if the tokenizer changes spaces, or rewrites letters, by its own rules. Raises InputError if anything
+    else is lost.
+    """
+    every = (vocabulary.decode([i]) for i in range(0, vocabulary.size, max(1, vocabulary.size // PIECES)))
+    pieces = [piece for piece in every if piece.strip() and "\ufffd" not in piece and _encodes(vocabulary, piece)]
+    changed, spaced = [], []
+    for piece in pieces:
+        text = f"{piece} {piece}"    # one at a time, so that the line can show where it happens
+        found = vocabulary.decode(vocabulary.encode(text))
+        if found.translate(SPACES) not in (text.translate(SPACES), vocabulary.normalised(text).translate(SPACES)):
+            raise InputError(f"{path}: the tokenizer makes {found!r:.60} of the text {text!r:.60}, so it does not fit the model")
+        if found.translate(SPACES) != text.translate(SPACES):
+            changed.append((text, found))
+        elif found != text:
+            spaced.append((text, found))
+    for cases, what in (changed, "letters"), (spaced, "spaces"):
+        if cases:
+            report(f"the tokenizer rewrites {what} by its own rules: {cases[0][0]!r:.60} becomes {cases[0][1]!r:.60}")
+
+
+def _encodes(vocabulary, piece) -> bool:
+    try:
+        return bool(vocabulary.encode(piece))
+    except InputError:    # a letter that has no token of its own
+        return False
