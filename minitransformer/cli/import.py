@@ -15,10 +15,13 @@ def add_arguments(parser) -> None:
 
 
 def execute(args) -> None:
-    run = import_model(args.path, args.run, report=print)
+    notes: list[str] = []
+    run = import_model(args.path, args.run, notes.append)
     config, folder = run.settings.config, quote(str(run.path))
     print(f"saved in {run.path}: {config.num_layers} layers of width {config.d_model} with {config.num_heads} heads, "
           f"{config.vocab_size:,} tokens, {config.max_length:,} positions")
     _, provenance = run.trained_weights()
+    for note in notes:
+        print(f"note: {note}")
     print(f"licence: {(provenance or {}).get('licence') or 'its files name none; ask its publisher'} ({run.path / LICENCE})")
     print(f"next: minitransformer generate {folder} \"...\"" + (" --chat" if run.vocabulary.chats else ""))

@@ -6,11 +6,11 @@ PIECES = 2000      # tokens of whose text the text is made
 SPACES = str.maketrans("", "", " \t\n\r\u2581")    # SentencePiece's sign for a space, too
 
 
-def check_decodes(vocabulary, path, report) -> None:
+def check_decodes(vocabulary, path) -> list[str]:
     """Compare a text made of the vocabulary's own tokens with what its tokens decode to.
 
-    `report(line)` is called if the tokenizer changes spaces, or rewrites letters, by its own rules. Raises InputError if anything
-    else is lost.
+    Returns a line if the tokenizer changes spaces, or rewrites letters, by its own rules. Raises InputError if anything else is
+    lost.
     """
     every = (vocabulary.decode([i]) for i in range(0, vocabulary.size, max(1, vocabulary.size // PIECES)))
     pieces = [piece for piece in every if piece.strip() and "\ufffd" not in piece and _encodes(vocabulary, piece)]
@@ -24,9 +24,8 @@ def check_decodes(vocabulary, path, report) -> None:
             changed.append((text, found))
         elif found != text:
             spaced.append((text, found))
-    for cases, what in (changed, "letters"), (spaced, "spaces"):
-        if cases:
-            report(f"the tokenizer rewrites {what} by its own rules: {cases[0][0]!r:.60} becomes {cases[0][1]!r:.60}")
+    return [f"its tokenizer rewrites {what} by its own rules: {cases[0][0]!r:.60} becomes {cases[0][1]!r:.60}"
+            for cases, what in ((changed, "letters"), (spaced, "spaces")) if cases]
 
 
 def _encodes(vocabulary, piece) -> bool:

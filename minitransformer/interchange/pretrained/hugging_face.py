@@ -29,9 +29,11 @@ def read(folder) -> Checkpoint:
     ends = {end: _name(about.get(f"{end}_token"), config.get(f"{end}_token_id"), names) for end in ("bos", "eos")}
     stops = [names.get(i) for source in (config, writing) for i in _listed(source.get("eos_token_id"))]
     options = Options(config, folder / "config.json", CHANGING)
+    dropout = tokenizer["model"].get("dropout")
+    notes = [f"its tokenizer's dropout of {dropout} is off, which transformers leaves on"] if dropout else []
     return Checkpoint(
         model, options, SafetensorsFiles(folder, model.PREFIX),
-        dict(tokenizer=tokenizer, chat_template=_template(folder, about), stops=stops, **ends), *_licence(folder))
+        dict(tokenizer=tokenizer, chat_template=_template(folder, about), stops=stops, **ends), *_licence(folder), notes)
 
 
 class SafetensorsFiles(Arrays):

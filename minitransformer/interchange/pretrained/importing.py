@@ -41,9 +41,7 @@ def import_model(path, folder, report=lambda line: None) -> Run:
         source.options.finish()
         tensors = _checked(source.architecture.tensors(config), source, path)
         vocabulary = PretrainedVocabulary.arrange(size=config.vocab_size, **source.vocabulary)
-        check_decodes(vocabulary, path, report)
-        if dropout := source.vocabulary["tokenizer"]["model"].get("dropout"):
-            report(f"the tokenizer's dropout of {dropout} is for training: here, a text is always cut into the same tokens")
+        notes = [*source.notes, *check_decodes(vocabulary, path)]
     except InputError:
         raise
     except UNREADABLE as error:    # JSON of another form than expected
@@ -68,6 +66,8 @@ def import_model(path, folder, report=lambda line: None) -> Run:
     finally:
         shutil.rmtree(new, ignore_errors=True)
     run.path = folder
+    for note in notes:
+        report(note)
     return run
 
 
