@@ -86,7 +86,8 @@ def test_a_gguf_file_is_the_same_model(name, tmp_path):
     assert (tmp_path / "run" / "LICENSE").read_text() == "model.gguf: apache-2.0\n\n"
 
 
-def write_gguf(gguf, name, path, pre="gpt-2", change=lambda writer: None):
+def write_gguf(gguf, name, path, pre="gpt-2", change=lambda writer: None, words=None):
+    """`words(writer)` writes a tokenizer other than that of a Hugging Face folder with pairs of bytes."""
     config, arrays, _, _ = parts(FOLDER / f"{name}.safetensors")
     kind = config["model_type"]
     writer = gguf.GGUFWriter(path, kind)
@@ -110,14 +111,17 @@ def write_gguf(gguf, name, path, pre="gpt-2", change=lambda writer: None):
         writer.add_feed_forward_length(4 * config["n_embd"])
         writer.add_head_count(config["n_head"])
         writer.add_layer_norm_eps(config["layer_norm_epsilon"])
-    found = tokens(kind)
-    writer.add_tokenizer_model("gpt2")
-    writer.add_tokenizer_pre(pre)
-    writer.add_token_list(list(found))
-    writer.add_token_types([3 if token.startswith("<") else 1 for token in found])
-    writer.add_token_merges([" ".join(pair) for pair in tokenizer(kind)["model"]["merges"]])
-    writer.add_bos_token_id(config["bos_token_id"])
-    writer.add_eos_token_id(config["eos_token_id"])
+    if words:
+        words(writer)
+    else:
+        found = tokens(kind)
+        writer.add_tokenizer_model("gpt2")
+        writer.add_tokenizer_pre(pre)
+        writer.add_token_list(list(found))
+        writer.add_token_types([3 if token.startswith("<") else 1 for token in found])
+        writer.add_token_merges([" ".join(pair) for pair in tokenizer(kind)["model"]["merges"]])
+        writer.add_bos_token_id(config["bos_token_id"])
+        writer.add_eos_token_id(config["eos_token_id"])
     change(writer)
     names = gguf.get_tensor_name_map({value: key for key, value in gguf.MODEL_ARCH_NAMES.items()}[kind], 2)
     for theirs, array in arrays.items():
@@ -132,6 +136,45 @@ def write_gguf(gguf, name, path, pre="gpt-2", change=lambda writer: None):
     writer.write_tensors_to_file()
     writer.close()
     return path
+
+
+PIECES = ["<unk>", "<s>", "</s>", "<0x0A>", "<0xC3>", "<0xA9>", "▁", *LETTERS, "th", "the", "▁the", "▁a", "an"]
+
+
+def sentence_piece(writer, prefix=None, scores=range(0, -len(PIECES), -1)):
+    """A tokenizer as TinyLlama's."""
+    writer.add_tokenizer_model("llama")
+    writer.add_tokenizer_pre("default")
+    writer.add_token_list(PIECES)
+    writer.add_token_scores(list(map(float, scores)))
+    writer.add_token_types([2, 3, 3, 6, 6, 6, *[1] * (len(PIECES) - 6)])    # unknown, control, bytes, text
+    if prefix is not None:
+        writer.add_add_space_prefix(prefix)
+
+
+# What llama.cpp (xllamacpp 2026.10.11549) makes of them; <s> is 1.
+BY_LLAMA_CPP = {
+    "gpt2, bos is eos": ("gpt2", dict(change=lambda writer: writer.add_add_bos_token(True)), {
+        "the cat": [9, 32, 27, 2, 0, 20], "theory": [9, 32, 15, 18, 25]}),
+    "llama-bpe": ("llama_untied", dict(pre="llama-bpe"), {
+        "the cat": [11, 34, 29, 2, 0, 22], "cat.?\nthe": [11, 2, 0, 22, 31, 32, 30, 34]}),
+    "no BOS": ("llama_untied", dict(), {"the cat": [34, 29, 2, 0, 22]}),
+    "SentencePiece": ("llama_untied", dict(words=sentence_piece), {
+        "the cat": [1, 35, 6, 9, 7, 26], "  the an": [1, 6, 6, 35, 36, 20], "a\nthe é": [1, 36, 3, 34, 6, 4, 5],
+        "thethe aan": [1, 35, 34, 36, 37]}),
+    "without a space": ("llama_untied", dict(words=lambda writer: sentence_piece(writer, prefix=False)), {
+        "the cat": [1, 34, 6, 9, 7, 26], "  the an": [1, 6, 35, 36, 20]}),
+}
+
+
+@pytest.mark.parametrize("name", BY_LLAMA_CPP)
+def test_a_text_has_the_tokens_that_llama_cpp_gives_it(name, tmp_path):
+    gguf = pytest.importorskip("gguf", reason="gguf is not installed")
+    model, arguments, expected = BY_LLAMA_CPP[name]
+    vocabulary = import_model(write_gguf(gguf, model, tmp_path / "model.gguf", **arguments), tmp_path / "run").vocabulary
+    for text, ids in expected.items():
+        assert [vocabulary.rows[i] for i in vocabulary.encode(text)] == ids, text
+        assert vocabulary.decode(vocabulary.encode(text)) == text
 
 
 @pytest.mark.parametrize("pre, change, words", [

@@ -112,7 +112,7 @@ def _vocabulary(options) -> tuple[list[str], dict[str, Any]]:
     tokens = [token or f"[EMPTY_{i}]" for i, token in enumerate(options.take("ggml.tokens"))]
     if len(set(tokens)) < len(tokens):
         raise InputError("the tokenizer has two tokens of the same name")
-    kinds = options.take("ggml.token_type", [NORMAL] * len(tokens))
+    kinds = _of_each(options, "ggml.token_type", tokens, [NORMAL] * len(tokens))
     added = [{"id": i, "content": tokens[i], "single_word": False, "lstrip": False, "rstrip": False, "normalized": False,
               "special": one != USER_DEFINED} for i, one in enumerate(kinds) if one in (UNKNOWN, CONTROL, USER_DEFINED)]
     parts, begins, notes = (_bytes if kind == "gpt2" else _sentence_piece)(options, tokens, kinds)
@@ -130,6 +130,13 @@ def _vocabulary(options) -> tuple[list[str], dict[str, Any]]:
     return notes, dict(
         tokenizer=tokenizer, begins=begins, chat_begins=begins, chat_template=options.take("chat_template", None),
         bos=names.get("bos"), eos=names.get("eos"), stops=[names[end] for end in ("eot", "eom") if end in names])
+
+
+def _of_each(options, name, tokens, *default) -> list:
+    values = options.take(name, *default)
+    if len(values) != len(tokens):
+        raise InputError(f"{name} has {len(values):,} values for {len(tokens):,} tokens")
+    return values
 
 
 def _bytes(options, tokens, kinds) -> tuple[dict[str, Any], bool, list[str]]:
@@ -150,7 +157,7 @@ def _sentence_piece(options, tokens, kinds) -> tuple[dict[str, Any], bool, list[
     Of equal scores, llama.cpp takes the leftmost pair. A list of pairs cannot say that; but for runs of one character, such as
     spaces, it is the pair with the longest left part.
     """
-    scores = options.take("ggml.scores")
+    scores = _of_each(options, "ggml.scores", tokens)
     ids = {token: i for i, token in enumerate(tokens) if kinds[i] in (NORMAL, UNUSED)}
     pairs = [(-scores[i], -cut, ids[token[:cut]], ids[token[cut:]]) for token, i in ids.items() for cut in range(1, len(token))
              if token[:cut] in ids and token[cut:] in ids]
