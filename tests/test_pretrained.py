@@ -141,8 +141,9 @@ def write_gguf(gguf, name, path, pre="gpt-2", change=lambda writer: None, words=
 PIECES = ["<unk>", "<s>", "</s>", "<0x0A>", "<0xC3>", "<0xA9>", "▁", *LETTERS, "th", "the", "▁the", "▁a", "an"]
 
 
-def sentence_piece(writer, prefix=None, scores=range(0, -len(PIECES), -1)):
+def sentence_piece(writer, prefix=None, scores=None):
     """A tokenizer as TinyLlama's."""
+    scores = range(0, -len(PIECES), -1) if scores is None else scores
     writer.add_tokenizer_model("llama")
     writer.add_tokenizer_pre("default")
     writer.add_token_list(PIECES)
@@ -328,14 +329,22 @@ def test_a_text_begins_with_bos_if_that_is_how_the_tokenizer_does_it(begins, tmp
 TEMPLATE = "{% for message in messages %}<s>{{ message['content'] }}</s>{% endfor %}{% if add_generation_prompt %}<s>a{% endif %}"
 
 
-def chatting(template):
-    return PretrainedVocabulary.arrange(tokenizer("llama"), len(tokens("llama")), "<s>", "</s>", chat_template=template)
+def chatting(template, **how):
+    return PretrainedVocabulary.arrange(tokenizer("llama"), len(tokens("llama")), "<s>", "</s>", chat_template=template, **how)
 
 
 def test_a_chat_is_written_by_the_template_in_a_sandbox():
     pytest.importorskip("jinja2", reason="jinja2 is not installed")
     vocabulary = chatting(TEMPLATE)
     assert vocabulary.encode_chat("the ant") == [BOS, *vocabulary.encode("the ant"), EOS, BOS, *vocabulary.encode("a")]
+    for template, expected in (("{% for a in 'the' %}{{ a }}{% break %}{% endfor %}", "t"),
+                               ("{% for a in 'th' %}{% if a == 't' %}{% continue %}{% endif %}{{ a }}{% endfor %}", "h"),
+                               ("{{ strftime_now('the') }}", "the"), ("{{ 'the' if tools is none and documents is none }}", "the"),
+                               ("{{ (['?'] | tojson)[2] }}", "?")):
+        assert vocabulary.decode(chatting(template).encode_chat("ant")) == expected
+    assert chatting("{{ bos_token }}a", chat_begins=True, begins=True).encode_chat("ant") == [BOS, *vocabulary.encode("a")]
+    assert chatting("a", chat_begins=True, begins=True).encode_chat("ant") == [BOS, *vocabulary.encode("a")]
+    assert chatting("a", begins=True).encode_chat("ant") == vocabulary.encode("a")
     for template, prompt, words in (
             (TEMPLATE, "ant</s><s>cat", "the prompt contains </s>, a control token"),
             (None, "ant", "this model has no chat template"),

@@ -1,4 +1,4 @@
-"""Other people's files by the command: what only names, describes or trains is passed over; what would change results is refused."""
+"""Other people's files by the command: what only names, describes or trains is passed over; what changes results is refused."""
 
 import json
 import os
@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
+from minitransformer import Run
 from tests.cli.conftest import one_line
 from tests.fixtures.pretrained_cases import make_folder
 from tests.test_pretrained import sentence_piece, write_gguf
@@ -167,7 +168,7 @@ GGUF = {    # {name: (the arguments of write_gguf, None or the words of the refu
     "adapter": (dict(change=strings(general__type="adapter")), "general.type is 'adapter', expected 'model': a whole model in one"),
     "one of several": (dict(change=strings(split__count=2)), "split.count is 2, expected 1: a whole model in one file"),
     "EOS after a text": (dict(change=lambda writer: writer.add_add_eos_token(True)), "ggml.add_eos_token is True, expected False"),
-    "WordPiece": (dict(words=lambda writer: writer.add_tokenizer_model("bert")), "ggml.model is 'bert', expected 'gpt2' or 'llama'"),
+    "WordPiece": (dict(words=lambda writer: writer.add_tokenizer_model("bert")), "ggml.model is 'bert', expected 'gpt2'"),
     "few scores": (dict(words=lambda writer: sentence_piece(writer, scores=[1])), "ggml.scores has 1 values for 38 tokens"),
 }
 
@@ -182,8 +183,10 @@ def test_a_gguf_file(name, run_cli, tmp_path):
 NOTES = {    # {name: (what is done to the folder, what the command says of it)}
     "dropout": (changed("tokenizer.json", {"model": {"dropout": 0.5}}),
                 "note: its tokenizer's dropout of 0.5 is off, which transformers leaves on"),
-    "lower case": (changed("tokenizer.json", {"normalizer": {"type": "Replace", "pattern": {"String": "b"}, "content": "c"}}),
-                   "note: its tokenizer rewrites letters by its own rules: 'b b' becomes 'c c'"),
+    "a space before": (changed("tokenizer_config.json", {"add_prefix_space": True}),
+                       "note: tokenizer_config.json asks for a space before each text; tokenizer.json does not, and is followed"),
+    "letters": (changed("tokenizer.json", {"normalizer": {"type": "Replace", "pattern": {"String": "b"}, "content": "c"}}),
+                "note: its tokenizer rewrites letters by its own rules: 'b b' becomes 'c c'"),
     "truncation": (changed("tokenizer.json", {"truncation": {
         "direction": "Right", "max_length": 4, "strategy": "LongestFirst", "stride": 0}}), None),
     "padding": (changed("tokenizer.json", {"padding": {
@@ -205,6 +208,17 @@ def test_what_a_tokenizer_does_besides(name, run_cli, tmp_path):
         assert code == 0 and (out.splitlines()[1] == words if words and folder != "plain" else "note" not in out), error
         found.append(json.loads(run_cli("evaluate", tmp_path / f"{folder}-run", "--test", text, "--json")[1]))
     assert found[0] == found[1] == found[2] and found[0]["tokens"] > 400
+
+
+def test_every_token_that_ends_a_text_ends_it(run_cli, tmp_path, monkeypatch):
+    """As transformers does with a list in generation_config.json."""
+    folder = make_folder("llama_tied", tmp_path / "there")
+    changed("generation_config.json", {"eos_token_id": [10, 9]})(folder)
+    assert run_cli("import", folder, "--run", tmp_path / "run")[0] == 0
+    vocabulary = Run.load(tmp_path / "run").vocabulary
+    written = iter([*vocabulary.encode(" an"), vocabulary.rows.index(9), *vocabulary.encode("cat")])
+    monkeypatch.setattr("minitransformer.decoding.generation.draw", lambda *_: (np.array([next(written)]), np.zeros(1)))
+    assert run_cli("generate", tmp_path / "run", "the", "--tokens", 5)[:2] == (0, "the an\n")
 
 
 def test_a_letter_without_a_token_is_refused(run_cli, tmp_path):

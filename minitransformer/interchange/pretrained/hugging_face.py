@@ -31,6 +31,8 @@ def read(folder) -> Checkpoint:
     options = Options(config, folder / "config.json", CHANGING)
     dropout = tokenizer["model"].get("dropout")
     notes = [f"its tokenizer's dropout of {dropout} is off, which transformers leaves on"] if dropout else []
+    if about.get("add_prefix_space") and '"add_prefix_space": true' not in json.dumps(tokenizer):
+        notes.append("tokenizer_config.json asks for a space before each text; tokenizer.json does not, and is followed")
     return Checkpoint(
         model, options, SafetensorsFiles(folder, model.PREFIX),
         dict(tokenizer=tokenizer, chat_template=_template(folder, about), stops=stops, **ends), *_licence(folder), notes)
