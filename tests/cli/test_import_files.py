@@ -57,9 +57,11 @@ def double(folder):
     changed("model.safetensors.index.json", {"weight_map": {"a": "model.safetensors", "b": "other.safetensors"}})(folder)
 
 
-def huge(folder):
-    arrays = load_file(folder / "model.safetensors")
-    save_file({**arrays, "model.norm.weight": np.full(8, 1e300)}, folder / "model.safetensors")
+def huge(value, dtype):
+    def change(folder):
+        arrays = load_file(folder / "model.safetensors")
+        save_file({**arrays, "model.norm.weight": np.full(8, value, dtype)}, folder / "model.safetensors")
+    return change
 
 
 def waiting(name):
@@ -103,7 +105,8 @@ FOLDERS = {    # {name: (which model, what is done to its folder, None or the wo
     "experts": ("llama_tied", config(num_local_experts=8), "the option num_local_experts"),
     "BERT": ("gpt2", config(architectures=["BertModel"]), "architectures names 'BertModel', but model_type is 'gpt2'"),
     "heads": ("gpt2", config(n_head=3), "d_model 8 is not divisible by 3 heads"),
-    "huge": ("llama_tied", huge, "model.norm.weight contains a number that is too large for float32"),
+    "useless": ("llama_tied", huge(3e38, np.float32), "what was imported cannot be used: "),
+    "huge": ("llama_tied", huge(1e300, np.float64), "model.norm.weight contains a number that is too large for float32"),
     "elsewhere": ("llama_tied", moved, "it lists the file '../x.safetensors', expected the name of a file in the same folder"),
     "twice": ("llama_tied", double, "the array model.norm.weight is in another file, too"),
     "cut config": ("llama_tied", cut("config.json"), "config.json: cut off ("),

@@ -61,6 +61,7 @@ def import_model(path, folder, report=lambda line: None) -> Run:
         run.write_weights(shapes, _arrays(tensors, source, vocabulary.rows), provenance)
         about = f"{path.name}: {source.licence or 'its files name no licence'}\n\n{source.licence_text}"
         (new / LICENCE).write_text(about, encoding="utf-8")
+        del run, source, tensors    # their files and names take memory, too
         run = _tried(new, path)
         os.replace(new, folder)
     finally:
