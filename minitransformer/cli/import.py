@@ -1,6 +1,7 @@
 """Make a run of a pretrained model: a Hugging Face folder (config.json, tokenizer.json, safetensors) or a GGUF file.
 
-The architectures are GPT-2 and Llama. Anything that is not understood is refused, and named. Needs the extra `gguf`.
+The architectures are GPT-2 and Llama. Whatever changes the results and is not understood is refused, and named. Needs the extra
+`gguf`.
 """
 
 from shlex import quote

@@ -33,7 +33,7 @@ class PretrainedVocabulary:
         self._begin = [EOS if bos == eos else BOS] * begins
         self._there, self._here = dict(moved), {there: here for here, there in moved}
         self.control = [token.content for token in self._tokenizer.get_added_tokens_decoder().values() if token.special]
-        self.unknown_id, self._letters = self._id(getattr(self._tokenizer.model, "unk_token", None)), set()
+        self.unknown_id, self._letters = self._id(_unknown(tokenizer)), set()
         self.stops = {self._id(name) for name in stops} - {None}
 
     @classmethod
@@ -60,8 +60,7 @@ class PretrainedVocabulary:
         names = [chr(byte) if by_bytes else f"<0x{byte:02X}>" for byte in NEVER_IN_UTF8]
         special = [i for i, token in loaded.get_added_tokens_decoder().items() if token.special]
         unused = [*special, *(ids[name] for name in names if name in ids), *sorted(set(range(size)) - set(ids.values()))]
-        unknown = getattr(loaded.model, "unk_token", None)
-        unused.sort(key=lambda i: i == ids.get(unknown))    # a text may contain it
+        unused.sort(key=lambda i: i == ids.get(_unknown(tokenizer)))    # a text may contain it
         taken = {EOS: ids[eos], **({BOS: ids[bos]} if bos not in (None, eos) else {})}
         for place in sorted({PAD, BOS} - set(taken)):
             free = [i for i in unused if i not in taken.values()]
@@ -173,6 +172,12 @@ def _load(tokenizer):    # noqa: ANN202 - an object of a library that is importe
         return tokenizers.Tokenizer.from_str(json.dumps(used))
     except Exception as error:    # the library raises a bare Exception
         raise InputError(f"the tokenizer cannot be used: {error}") from None
+
+
+def _unknown(tokenizer) -> str | None:
+    """The name of the token that stands for what has no other."""
+    model = tokenizer["model"]
+    return model["vocab"][model["unk_id"]][0] if model.get("unk_id") is not None else model.get("unk_token")
 
 
 def _begins(loaded, ids, bos) -> bool:

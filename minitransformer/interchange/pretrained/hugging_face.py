@@ -20,7 +20,7 @@ def read(folder) -> Checkpoint:
     config, tokenizer = _json(folder / "config.json"), _json(folder / "tokenizer.json")
     name: Any = config.get("model_type")
     model = architecture(name, folder / "config.json")
-    for other in config.get("architectures") or []:    # such as GPT2LMHeadModel and LlamaForCausalLM
+    for other in _listed(config.get("architectures")):    # such as GPT2LMHeadModel and LlamaForCausalLM
         if not str(other).lower().startswith(name):
             raise InputError(f"{folder / 'config.json'}: architectures names {other!r}, but model_type is {name!r}")
     about, writing = (_json(folder / file) if (folder / file).exists() else {}
@@ -137,7 +137,7 @@ def _template(folder, about) -> str | None:
 def _licence(folder) -> tuple[str | None, str]:
     """The licence's name, from the head of README.md, and its text, from the file LICENSE."""
     readme = folder / "README.md"
-    found = re.search(r"\A---\n(?:(?!---).*\n)*?license:(?:\s*- *| *)(\S+)", _text(readme)) if readme.exists() else None
+    found = readme.is_file() and re.search(r"\A---\n(?:(?!---).*\n)*?license:(?:\s*- *| *)(\S+)", _text(readme))
     return found[1] if found else None, licence_text(folder)
 
 
