@@ -10,7 +10,7 @@ from safetensors.numpy import load_file, save_file
 
 from minitransformer import Run
 from tests.cli.conftest import one_line
-from tests.fixtures.pretrained_cases import make_folder
+from tests.fixtures.pretrained_cases import make_folder, tokenizer, tokens
 from tests.test_pretrained import sentence_piece, write_gguf
 
 pytest.importorskip("tokenizers", reason="tokenizers is not installed: a pretrained model's text cannot be cut into tokens")
@@ -87,6 +87,15 @@ def ending(*tokens):
         "special_tokens": {token: {"id": token, "ids": [ids[token]], "tokens": [token]} for token in tokens if token != "A"}}})
 
 
+def unigram(folder):
+    """A tokenizer that knows the score of each piece, and has an unknown token."""
+    metaspace = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}
+    pieces = [[piece.replace("Ġ", "▁"), -float(i)] for i, piece in enumerate(tokens("llama"))]
+    found = {**tokenizer("llama"), "pre_tokenizer": metaspace, "decoder": metaspace,
+             "model": {"type": "Unigram", "unk_id": 9, "vocab": pieces, "byte_fallback": False}}
+    (folder / "tokenizer.json").write_text(json.dumps(found), encoding="utf-8")
+
+
 FOLDERS = {    # {name: (which model, what is done to its folder, None or the words of the refusal)}
     "trained": ("llama_tied", config(_num_labels=2, gradient_checkpointing=True, unsloth_version="2024.9", hidden_dropout=0.1,
                                      _attn_implementation_autoset=True, attn_implementation="eager", id2label={"0": "A"},
@@ -99,6 +108,7 @@ FOLDERS = {    # {name: (which model, what is done to its folder, None or the wo
     "folders": ("llama_tied", lambda folder: [(folder / name).mkdir() for name in ("LICENSES", "README.md")], None),
     "one name": ("llama_tied", config(architectures="LlamaForCausalLM"), None),
     "an unlisted file": ("llama_tied", written(**{"adapter.safetensors": b"damaged"}), None),
+    "Unigram": ("llama_tied", unigram, None),
     "window": ("llama_tied", config(sliding_window=4), "the option sliding_window (4) is not known here, and may change"),
     "quantised": ("llama_tied", config(quantization_config={"bits": 4}), "the option quantization_config"),
     "code": ("llama_tied", config(auto_map={"AutoModel": "x.X"}), "the option auto_map"),
@@ -223,6 +233,14 @@ def test_every_token_that_ends_a_text_ends_it(run_cli, tmp_path, monkeypatch):
     written = iter([*vocabulary.encode(" an"), vocabulary.rows.index(9), *vocabulary.encode("cat")])
     monkeypatch.setattr("minitransformer.decoding.generation.draw", lambda *_: (np.array([next(written)]), np.zeros(1)))
     assert run_cli("generate", tmp_path / "run", "the", "--tokens", 5)[:2] == (0, "the an\n")
+
+
+def test_a_letter_is_read_as_the_unknown_token_if_there_is_one(run_cli, tmp_path):
+    unigram(make_folder("llama_tied", tmp_path / "there"))
+    assert run_cli("import", tmp_path / "there", "--run", tmp_path / "run")[0] == 0
+    (tmp_path / "text").write_text("the cat and Tom. " * 40, encoding="utf-8")
+    code, out, error = run_cli("evaluate", tmp_path / "run", "--test", tmp_path / "text", "--json")
+    assert code == 0 and json.loads(out)["unknown_characters"] == 40 and "read as <unk>: 'T'" in error
 
 
 def test_a_letter_without_a_token_is_refused(run_cli, tmp_path):
