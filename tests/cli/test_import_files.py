@@ -87,6 +87,14 @@ def ending(*tokens):
         "special_tokens": {token: {"id": token, "ids": [ids[token]], "tokens": [token]} for token in tokens if token != "A"}}})
 
 
+def splitting(text):
+    """A tokenizer that cuts where `text` is, and leaves it out."""
+    split = {"type": "Split", "pattern": {"String": text}, "behavior": "Removed", "invert": False}
+    steps = {"type": "Sequence", "pretokenizers": [split, tokenizer("llama")["pre_tokenizer"]]}
+    return lambda folder: (folder / "tokenizer.json").write_text(
+        json.dumps({**tokenizer("llama"), "pre_tokenizer": steps}), encoding="utf-8")
+
+
 def unigram(folder):
     """A tokenizer that knows the score of each piece, and has an unknown token."""
     metaspace = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}
@@ -128,9 +136,8 @@ FOLDERS = {    # {name: (which model, what is done to its folder, None or the wo
     "EOS after a text": ("llama_tied", ending("A", "</s>"), "does not only begin with <s>: that is not supported"),
     "another before a text": ("llama_tied", ending("<unk>", "A"), "does not only begin with <s>"),
     "BOS before a text": ("llama_tied", ending("<s>", "A"), None),
-    "lost letters": ("llama_tied", changed("tokenizer.json", {"normalizer": {
-        "type": "Sequence", "normalizers": []}, "decoder": {"type": "Replace", "pattern": {"String": "e"}, "content": ""}}),
-        "so it does not fit the model"),
+    "lost letters": ("llama_tied", splitting("c"), "its tokenizer loses text: the character 'c' has no token in the model's"),
+    "lost words": ("llama_tied", splitting("th"), "its tokenizer loses text: the tokens of 'th th' decode to ' '"),
 }
 
 
