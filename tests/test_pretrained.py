@@ -141,14 +141,17 @@ def write_gguf(gguf, name, path, pre="gpt-2", change=lambda writer: None, words=
 PIECES = ["<unk>", "<s>", "</s>", "<0x0A>", "<0xC3>", "<0xA9>", "▁", *LETTERS, "th", "the", "▁the", "▁a", "an"]
 
 
-def sentence_piece(writer, prefix=None, scores=None):
-    """A tokenizer as TinyLlama's."""
-    scores = range(0, -len(PIECES), -1) if scores is None else scores
+RUNS = [*PIECES[:7], *("▁" * n for n in (*range(2, 15), 16)), *LETTERS[:13], "<", "s>", "s", ">"]
+
+
+def sentence_piece(writer, prefix=None, scores=None, pieces=PIECES, mine=()):
+    """A tokenizer as TinyLlama's; mine: pieces that its user defined, which are found before the others."""
+    scores = range(0, -len(pieces), -1) if scores is None else scores
     writer.add_tokenizer_model("llama")
     writer.add_tokenizer_pre("default")
-    writer.add_token_list(PIECES)
+    writer.add_token_list(pieces)
     writer.add_token_scores(list(map(float, scores)))
-    writer.add_token_types([2, 3, 3, 6, 6, 6, *[1] * (len(PIECES) - 6)])    # unknown, control, bytes, text
+    writer.add_token_types([2, 3, 3, 6, 6, 6, *(4 if piece in mine else 1 for piece in pieces[6:])])    # unknown, control, bytes
     if prefix is not None:
         writer.add_add_space_prefix(prefix)
 
@@ -165,6 +168,10 @@ BY_LLAMA_CPP = {
         "thethe aan": [1, 35, 34, 36, 37]}),
     "without a space": ("llama_untied", dict(words=lambda writer: sentence_piece(writer, prefix=False)), {
         "the cat": [1, 34, 6, 9, 7, 26], "  the an": [1, 6, 35, 36, 20]}),
+    "equal scores": ("llama_untied", dict(words=lambda writer: sentence_piece(writer, scores=[-1] * 38, pieces=RUNS)), {
+        " " * 16 + "a": [1, 20, 6, 21], " " * 17 + "a": [1, 20, 7, 21], " " * 30: [1, 20, 19, 6], "  a b": [1, 8, 21, 6, 22]}),
+    "a piece of its own": ("llama_untied", dict(words=lambda writer: sentence_piece(writer, mine=["the", "an"])), {
+        "can a": [1, 6, 9, 37, 6, 36]}),
 }
 
 
@@ -175,7 +182,25 @@ def test_a_text_has_the_tokens_that_llama_cpp_gives_it(name, tmp_path):
     vocabulary = import_model(write_gguf(gguf, model, tmp_path / "model.gguf", **arguments), tmp_path / "run").vocabulary
     for text, ids in expected.items():
         assert [vocabulary.rows[i] for i in vocabulary.encode(text)] == ids, text
-        assert vocabulary.decode(vocabulary.encode(text)) == text
+        assert name == "a piece of its own" or vocabulary.decode(vocabulary.encode(text)) == text    # a space after it is its own
+
+
+def test_names_of_tokens_in_a_gguf_file(tmp_path):
+    """A control token's name in a text is text; the file's other end of a turn ends a text, too."""
+    gguf = pytest.importorskip("gguf", reason="gguf is not installed")
+    path = write_gguf(gguf, "llama_untied", tmp_path / "model.gguf", words=lambda writer: sentence_piece(writer, pieces=RUNS),
+                      change=lambda writer: writer.add_eot_token_id(30))
+    vocabulary = import_model(path, tmp_path / "run").vocabulary
+    assert vocabulary.encode("a<s>").count(BOS) == 1 and vocabulary.decode(vocabulary.encode("a<s>")) == "a<s>"
+    assert [vocabulary.rows[i] for i in vocabulary.stops] == [30]
+    with pytest.raises(InputError, match="a text begins with BOS, but no token is named as BOS"):
+        PretrainedVocabulary.arrange(tokenizer("llama"), len(tokens("llama")), None, "</s>", begins=True)
+    plain, unknown = tokenizer("llama"), tokenizer("llama")
+    plain["added_tokens"][0]["special"] = False    # a text may contain <unk>
+    unknown["model"]["unk_token"] = "<unk>"
+    for found in plain, unknown:
+        with pytest.raises(InputError, match="too few tokens that no text contains"):
+            PretrainedVocabulary.arrange(found, len(tokens("llama")), "<s>", "</s>")
 
 
 @pytest.mark.parametrize("pre, change, words", [

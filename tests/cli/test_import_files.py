@@ -11,7 +11,7 @@ from safetensors.numpy import load_file, save_file
 from minitransformer import Run
 from tests.cli.conftest import one_line
 from tests.fixtures.pretrained_cases import make_folder, tokenizer, tokens
-from tests.test_pretrained import sentence_piece, write_gguf
+from tests.test_pretrained import PIECES, sentence_piece, write_gguf
 
 pytest.importorskip("tokenizers", reason="tokenizers is not installed: a pretrained model's text cannot be cut into tokens")
 
@@ -99,7 +99,9 @@ def unigram(folder):
     """A tokenizer that knows the score of each piece, and has an unknown token."""
     metaspace = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}
     pieces = [[piece.replace("Ġ", "▁"), -float(i)] for i, piece in enumerate(tokens("llama"))]
-    found = {**tokenizer("llama"), "pre_tokenizer": metaspace, "decoder": metaspace,
+    pieces[-1][0] = "<pad>"
+    added = [*tokenizer("llama")["added_tokens"], {**tokenizer("llama")["added_tokens"][0], "id": 37, "content": "<pad>"}]
+    found = {**tokenizer("llama"), "pre_tokenizer": metaspace, "decoder": metaspace, "added_tokens": added,
              "model": {"type": "Unigram", "unk_id": 9, "vocab": pieces, "byte_fallback": False}}
     (folder / "tokenizer.json").write_text(json.dumps(found), encoding="utf-8")
 
@@ -190,6 +192,8 @@ GGUF = {    # {name: (the arguments of write_gguf, None or the words of the refu
     "one of several": (dict(change=strings(split__count=2)), "split.count is 2, expected 1: a whole model in one file"),
     "EOS after a text": (dict(change=lambda writer: writer.add_add_eos_token(True)), "ggml.add_eos_token is True, expected False"),
     "WordPiece": (dict(words=lambda writer: writer.add_tokenizer_model("bert")), "ggml.model is 'bert', expected 'gpt2'"),
+    "empty names": (dict(words=lambda writer: sentence_piece(writer, pieces=[*PIECES[:-2], "", ""])), None),
+    "a name twice": (dict(words=lambda writer: sentence_piece(writer, pieces=[*PIECES[:-1], "a"])), "two tokens of the same name"),
     "few scores": (dict(words=lambda writer: sentence_piece(writer, scores=[1])), "ggml.scores has 1 values for 38 tokens"),
 }
 

@@ -60,7 +60,9 @@ class PretrainedVocabulary:
         names = [chr(byte) if by_bytes else f"<0x{byte:02X}>" for byte in NEVER_IN_UTF8]
         special = [i for i, token in loaded.get_added_tokens_decoder().items() if token.special]
         unused = [*special, *(ids[name] for name in names if name in ids), *sorted(set(range(size)) - set(ids.values()))]
-        unused.sort(key=lambda i: i == ids.get(_unknown(tokenizer)))    # a text may contain it
+        unknown = ids.get(_unknown(tokenizer))    # a text may contain it, unless what has no token is written in bytes
+        last = [unknown] if unknown in unused and tokenizer["model"].get("byte_fallback") else []
+        unused = [i for i in unused if i != unknown] + last
         taken = {EOS: ids[eos], **({BOS: ids[bos]} if bos not in (None, eos) else {})}
         for place in sorted({PAD, BOS} - set(taken)):
             free = [i for i in unused if i not in taken.values()]
