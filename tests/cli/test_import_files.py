@@ -205,6 +205,13 @@ def test_a_gguf_file(name, run_cli, tmp_path):
     check(run_cli, tmp_path, write_gguf(gguf, "llama_untied", tmp_path / "model.gguf", **arguments), words)
 
 
+def test_a_pipe_is_not_waited_for(run_cli, tmp_path):
+    if not hasattr(os, "mkfifo"):
+        pytest.skip("this system has no named pipes")
+    os.mkfifo(tmp_path / "model.gguf")
+    check(run_cli, tmp_path, tmp_path / "model.gguf", "model.gguf: neither a file nor a folder")
+
+
 NOTES = {    # {name: (what is done to the folder, what the command says of it)}
     "dropout": (changed("tokenizer.json", {"model": {"dropout": 0.5}}),
                 "note: its tokenizer's dropout of 0.5 is off, which transformers leaves on"),
@@ -212,6 +219,8 @@ NOTES = {    # {name: (what is done to the folder, what the command says of it)}
                        "note: tokenizer_config.json asks for a space before each text; tokenizer.json does not, and is followed"),
     "letters": (changed("tokenizer.json", {"normalizer": {"type": "Replace", "pattern": {"String": "b"}, "content": "c"}}),
                 "note: its tokenizer rewrites letters by its own rules: 'b b' becomes 'c c'"),
+    "spaces": (changed("tokenizer.json", {"normalizer": {"type": "Replace", "pattern": {"String": "x x"}, "content": "xx"}}),
+               "note: its tokenizer rewrites spaces by its own rules: 'x x' becomes 'xx'"),
     "truncation": (changed("tokenizer.json", {"truncation": {
         "direction": "Right", "max_length": 4, "strategy": "LongestFirst", "stride": 0}}), None),
     "padding": (changed("tokenizer.json", {"padding": {
