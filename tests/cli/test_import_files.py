@@ -33,7 +33,7 @@ def config(**values):
 def written(**files):
     def change(folder):
         for name, data in files.items():
-            (folder / name.replace("_md", ".md").replace("_jinja", ".jinja")).write_bytes(data)
+            (folder / name.replace("_md", ".md")).write_bytes(data)
     return change
 
 
@@ -203,6 +203,12 @@ def test_a_gguf_file(name, run_cli, tmp_path):
     gguf = pytest.importorskip("gguf", reason="gguf is not installed")
     arguments, words = GGUF[name]
     check(run_cli, tmp_path, write_gguf(gguf, "llama_untied", tmp_path / "model.gguf", **arguments), words)
+
+
+def test_a_licence_in_a_list_is_named(run_cli, tmp_path):
+    folder = make_folder("llama_tied", tmp_path / "there")
+    written(README_md=b"---\nlicense:\n- mit\n---\nMod\xe8le")(folder)
+    assert "\nlicence: mit (" in run_cli("import", folder, "--run", tmp_path / "run")[1]
 
 
 def test_a_pipe_is_not_waited_for(run_cli, tmp_path):

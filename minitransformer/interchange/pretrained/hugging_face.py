@@ -118,7 +118,6 @@ def _names(tokenizer) -> dict[int, str]:
 
 def _name(token, ids, names) -> str | None:
     """The name of a special token, which may be given by its name, by the description of an added token, or by its ids."""
-    token = next(iter(_listed(token)), None)
     if token:
         return token["content"] if isinstance(token, dict) else token
     return names.get(next(iter(_listed(ids)), None))
