@@ -9,7 +9,6 @@ from minitransformer.learn import cells, run_file
 from minitransformer.learn.course import find_exercise
 from minitransformer.learn.judge_file import check_file
 from minitransformer.learn.progress import FILE
-from minitransformer.learn.submission import FIRST_EDITION
 
 HEAD = "import numpy as np\n"
 FUNCTION = "def softmax_backward(dp, p):\n    "
@@ -130,15 +129,6 @@ def test_what_the_page_defines_is_told(tmp_path):
     assert "or write `from my_transformer import softmax` above" in check_file(tmp_path / "mine.py")[0][0].why
     (tmp_path / "mine.py").write_text(HEAD + FUNCTION + "return no_such_name(p)\n")
     assert "page's cells" not in check_file(tmp_path / "mine.py")[0][0].why
-
-
-def test_a_file_of_the_first_edition_is_judged_as_before(tmp_path):
-    """Its page came first, and the exercises below a line."""
-    page = "from minitransformer import functional\n\n\ndef softmax(x):\n    return functional.softmax_forward(x)[0]\n\n"
-    right = find_exercise("softmax").source
-    (tmp_path / "04_softmax.py").write_text(page + FIRST_EDITION + "\nimport math\n\nimport numpy as np\n\n" + right)
-    ((answer,), _) = check_file(tmp_path / "04_softmax.py")
-    assert answer.passed and answer.exercise == "softmax"
 
 
 def test_one_endless_loop_does_not_hide_the_others(tmp_path):
