@@ -58,14 +58,14 @@ def _swapped_names(function):
     """Each local variable, and each field of one, is read in the place of the one that was first read before it."""
     read = [node for node in chain.from_iterable(map(code_of, function.body))
             if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load)]
-    parameters = {argument.arg for argument in function.args.args}
-    stored = {node.id for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    local = {argument.arg for argument in function.args.args} | {
+        node.id for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     called = {id(node.func) for node in ast.walk(function) if isinstance(node, ast.Call)}
     groups = {}
-    for node in sorted(read, key=lambda node: span(node)[0]):
-        if isinstance(node, ast.Name) and node.id in parameters | stored and node.id not in ("self", "xp", "cache") and id(node) not in called:
+    for node in sorted((node for node in read if id(node) not in called), key=lambda node: span(node)[0]):
+        if isinstance(node, ast.Name) and node.id in local - {"self", "xp", "cache"}:
             groups.setdefault("", []).append((node, node.id))
-        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and id(node) not in called:
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             groups.setdefault(node.value.id, []).append((node, node.attr))
     for found in groups.values():
         names = list(dict.fromkeys(name for _, name in found))
