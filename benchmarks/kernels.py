@@ -17,7 +17,7 @@ from minitransformer import functional as F
 from minitransformer.benchmarks.cases import CASES
 from minitransformer.cli.info import collect
 from minitransformer.decoding.continuations import OutputWeight, continuations
-from minitransformer.workers.host import limits
+from minitransformer.workers.host import fast
 from minitransformer.replaceable import TABLE, running
 from minitransformer.functional.special import EOS
 
@@ -124,7 +124,7 @@ def main(turns=15) -> None:
     print(f"{facts['processor']}, {facts['blas_kernels']} kernels, numpy {facts['numpy']}, numba {facts['numba']}")
     print(f"{'':20} " + " ".join(f"{name:>15}" for name in CASES))
     print(f"{'':20} " + " ".join(f"{'forward':>8} {'back':>6}" for _ in CASES))
-    with limits():
+    with fast():
         columns = [{name: rest for name, *rest in measure(case, turns)} for case in CASES.values()]
     for name in columns[0]:
         print(f"{name:20} " + " ".join(" ".join(f"{'' if np.isnan(ratio) else f'{ratio:.1f}':>{width}}" for width, ratio in

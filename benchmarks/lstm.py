@@ -21,7 +21,7 @@ choose_blas_kernels()    # as the command does
 import numpy as np  # noqa: E402
 import torch  # noqa: E402
 
-from minitransformer import Adam, limits  # noqa: E402
+from minitransformer import Adam, fast  # noqa: E402
 from minitransformer import rivals as R  # noqa: E402
 from minitransformer.cli.info import collect  # noqa: E402
 from minitransformer.rivals import LSTM  # noqa: E402
@@ -91,7 +91,7 @@ def main() -> None:
     torch.set_num_threads(1)
     print(f"{LENGTH} x {SENTENCES} tokens, float32, one thread; NumPy {np.__version__}, PyTorch {torch.__version__}, "
           f"OpenBLAS kernels: {collect()['blas_kernels']}")
-    with limits():
+    with fast():
         for width in WIDTHS:
             layer, ours = make_ours(width)
             theirs = make_theirs(width)

@@ -2,7 +2,7 @@
 
     python benchmarks/own_loop.py [ROUNDS]
 
-All train the copy task's model on the same batches: `train` as the command runs it, the others inside `with limits():`.
+All train the copy task's model on the same batches: `train` as the command runs it, the others inside `with fast():`.
 Each runs in its own process and makes steps for a moment while the others wait; a ratio is the median over the rounds.
 First on an idle machine, then beside a process that keeps one core busy. Prints steps per second, and the ratios to `train`
 with the same number of threads, which should be at least 0.9.
@@ -37,7 +37,7 @@ def turns(batches) -> Iterator[Any]:
 def contestant(name, threads) -> None:
     from minitransformer import (
         PAD, Adam, Run, Threads, TrainingConfig, Transformer, TransformerConfig, cross_entropy_backward, cross_entropy_forward,
-        limits, train, training_step)
+        fast, train, training_step)
     from minitransformer.data.drawn import DrawnBatches
     from minitransformer.workers.host import keep_freed_memory
     from minitransformer.tasks import TASKS
@@ -53,7 +53,7 @@ def contestant(name, threads) -> None:
             train(run, TrainingConfig(steps=10 ** 6, warmup=50, validate_every=10 ** 6, threads=threads), batches, [])
         return
     adam = Adam(model)
-    with limits():
+    with fast():
         if name == "training_step":
             workers = Threads(model, threads)
             for step, batch in enumerate(batches):

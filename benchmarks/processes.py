@@ -29,6 +29,7 @@ def contestant(name, kind) -> None:
     """Reads how many steps to make, answers with the seconds of one and a helper's memory; all processes make them."""
     from minitransformer import Adam, Threads, Transformer, training_step
     from minitransformer.benchmarks.cases import BETA1, BETA2, CLIP, EPSILON, LEARNING_RATE, SMOOTHING
+    from minitransformer.replaceable import kernels_run
     from minitransformer.workers.host import keep_freed_memory, one_blas_thread
     from minitransformer.workers.local import LocalProcesses
     from minitransformer.workers.processes import Processes
@@ -44,7 +45,7 @@ def contestant(name, kind) -> None:
     def step() -> None:
         training_step(model, adam, batch, LEARNING_RATE, (0, next(steps)), SMOOTHING, CLIP, workers)
 
-    with one_blas_thread:
+    with kernels_run(), one_blas_thread:
         while kind == "local" and not workers.helped:
             step()
         while orders := _order(workers):

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from minitransformer import PAD, limits, textbook
+from minitransformer import PAD
+from minitransformer.workers.host import one_blas_thread
 
 ATTENTION = ["spread", "entropy", "similarity"]
 
@@ -15,7 +16,7 @@ def measure(model, batches) -> dict[str, Any]:
     """The attention of each layer and the norm of its parameters' gradient, for the mean loss over `batches`, without dropout."""
     model.zero_grad()
     seen: dict[tuple[str, int], list] = {}
-    with textbook(), limits():
+    with one_blas_thread:
         for batch in batches:
             sums, cache = model.loss_forward(batch, smoothing=0.1)
             model.loss_backward(1 / sum(batch.terms for batch in batches), cache)

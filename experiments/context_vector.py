@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from minitransformer import Adam, TrainingConfig, Transformer, TransformerConfig, limits, make_batch, training_step
+from minitransformer import Adam, TrainingConfig, Transformer, TransformerConfig, fast, make_batch, training_step
 from minitransformer.decoding import decode_all
 from minitransformer.learn.lab.before import first_letter_gradient
 from minitransformer.models import MODELS
@@ -119,7 +119,7 @@ def main() -> None:
     parser.add_argument("picture", type=Path, metavar="PICTURE.png")
     args = parser.parse_args()
     results = json.loads(args.results.read_text(encoding="utf-8")) if args.results.exists() else {}
-    with limits():
+    with fast():
         for name in LABELS:
             if name not in results:
                 results[name] = measure(name)

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 from attention_statistics import measure
 from side_by_side import SIDE_BY_SIDE, files, read, write
 
-from minitransformer import Run, TrainingConfig, Transformer, TransformerConfig, limits, train
+from minitransformer import Run, TrainingConfig, Transformer, TransformerConfig, fast, train
 from minitransformer.layers.initial import ENDS
 from minitransformer.tasks import TASKS
 
@@ -117,7 +117,7 @@ def train_until(text, folder, setting, seed, steps) -> dict[str, Any]:
         path = Path(folder, re.sub(r"\W+", "_", f"{setting} / {seed}"))
         run = Run.open(path) if path.exists() else Run.create(path, task, model, vocabulary, plan(seed))
         run.model = model    # until there is a checkpoint
-        with limits():
+        with fast():
             done = train(run, plan(seed, steps), data.batches, data.valid, data.measure if steps >= SCORED else None, resume=True)
         if done < steps:
             os._exit(1)    # a worker of a pool survives sys.exit

@@ -22,7 +22,7 @@ _NAMES = {    # {module: the public names that it has}
     "layers": "Layer",
     "layers.parameter": "Parameter",
     "models": "Classifier ClassifierConfig LanguageModel LanguageModelConfig Transformer TransformerConfig",
-    "replaceable": "plugged replaces textbook",
+    "replaceable": "plugged replaces",
     "rivals": "ConvolutionalConfig ConvolutionalModel GRUModel LSTMAttentionModel LSTMDotAttentionModel LSTMModel RNNModel "
               "RecurrentConfig",
     "training.config": "TrainingConfig",
@@ -30,7 +30,7 @@ _NAMES = {    # {module: the public names that it has}
     "training.run": "Run",
     "training.step": "training_step",
     "training.trainer": "train",
-    "workers.host": "limits",
+    "workers.host": "fast",
     "workers.threads": "Threads",
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}

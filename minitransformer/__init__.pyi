@@ -51,7 +51,6 @@ from minitransformer.models import Transformer as Transformer
 from minitransformer.models import TransformerConfig as TransformerConfig
 from minitransformer.replaceable import plugged as plugged
 from minitransformer.replaceable import replaces as replaces
-from minitransformer.replaceable import textbook as textbook
 from minitransformer.rivals import ConvolutionalConfig as ConvolutionalConfig
 from minitransformer.rivals import ConvolutionalModel as ConvolutionalModel
 from minitransformer.rivals import GRUModel as GRUModel
@@ -66,7 +65,7 @@ from minitransformer.training.optim import schedule as schedule
 from minitransformer.training.run import Run as Run
 from minitransformer.training.step import training_step as training_step
 from minitransformer.training.trainer import train as train
-from minitransformer.workers.host import limits as limits
+from minitransformer.workers.host import fast as fast
 from minitransformer.workers.threads import Threads as Threads
 
 __version__: str

@@ -125,6 +125,13 @@ def check_cache(layer, cache, kind) -> None:
                          "that forward returned: y, cache = layer.forward(...), then layer.backward(dy, cache)")
 
 
+def check_cache_of(name, cache, kind) -> None:
+    """Raise InputError unless `cache` is the `kind` that the textbook's forward returns: a kernel's may be another."""
+    if not isinstance(cache, kind):
+        raise InputError(f"{name}: the cache is a {type(cache).__name__}, expected a {kind.__name__}: keep a forward and its "
+                         "backward inside one `with fast():` or one `with plugged(...):`")
+
+
 def check_stack(layer, config, rng) -> None:
     """Raise InputError unless a stack's `config` says what it is made of, and `rng` is a generator."""
     right = hasattr(config, "num_layers") and not isinstance(config, type)

@@ -1,25 +1,21 @@
-"""Replaceable functions: a faster kernel, or a reader's own function, can run in their place.
+"""Replaceable functions: inside `with fast():` a kernel, or anywhere a reader's own function, runs in their place.
 
 A textbook function is marked where it is defined, and a kernel says what it replaces where it is registered:
 
     @replaceable                                     @replaces(layer_norm_forward, "numpy", "float32 float64")
     def layer_norm_forward(x, gamma, beta): ...      def layer_norm_forward_in_place(x, gamma, beta): ...
 
-Each call then runs one of three: the function that a reader plugged in, otherwise the kernel registered last that fits the
-arrays, otherwise the textbook. `xxx_forward` and `xxx_backward`, or the methods of one class, are an *operation*. While
-anything is plugged in, no kernel runs: a fused attention never bypasses your own softmax, and all the rest is code that you
-can read.
-
-To step through what you read in a debugger, use `with textbook():`. A step into a marked function enters `function` below
-first, then the textbook.
+The textbook runs unless speed was asked for: then it is the kernel registered last that fits the arrays, if there is one.
+`xxx_forward` and `xxx_backward`, or the methods of one class, are an *operation*. While a reader's function is plugged in,
+no kernel runs: a fused attention never bypasses your own softmax, and all the rest is code that you can read.
 """
 
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache, wraps
-from threading import Lock, RLock
-from types import SimpleNamespace
+from functools import lru_cache, partial, update_wrapper
+from threading import RLock
+from types import MethodType, SimpleNamespace
 from typing import Any, NamedTuple, TypeVar
 
 from minitransformer.errors import InputError, choices
@@ -35,61 +31,83 @@ class Kernel(NamedTuple):
     besides: str      # the kinds of the arrays that may have another dtype
 
     def fits(self, arrays) -> bool:
-        first = arrays[0].dtype
-        if first not in self.dtypes or _module(arrays[0].__class__) != self.module:
+        for array in arrays:    # loops, since every call of a function with kernels waits for them
+            if (own := array.dtype) in self.dtypes:
+                break
+            if own.kind != "f":    # backward's dy may have another float dtype than the cache
+                return False
+        else:
             return False
-        for array in arrays:    # a loop, since every call of a marked function waits for it
+        if _module(array.__class__) != self.module:
+            return False
+        for array in arrays:
             dtype = array.dtype
-            if dtype is not first and dtype != first and dtype.kind not in self.besides:
+            if dtype is not own and dtype != own and dtype.kind not in self.besides:
                 return False
         return True
 
 
-class Replaceable:
-    """A textbook function and the functions that can run in its place."""
+class Replaceable(partial):
+    """A textbook function, and what can run in its place.
+
+    A partial is written in C: no frame stands between a call and the function that runs, so a debugger steps into it at once.
+    """
 
     def __init__(self, textbook):
-        self.textbook = textbook
-        self.name = textbook.__qualname__
+        update_wrapper(self, textbook)
+        self.textbook, self.name = textbook, textbook.__qualname__
         self.operation = self.name.partition(".")[0].removesuffix("_forward").removesuffix("_backward")
         self.kernels = []      # the one registered last comes first
         self.loaded = False    # whether the loader was asked for its kernels
         self.plugs = []        # a list [own] for each active `with plugged`, in any thread
-        self.own = None        # the function that a reader plugged in last
 
-    def choose(self, values) -> Callable:
-        """The function to call with these arguments."""
-        if self.own:
-            return self.own
-        if _state.textbooks or _state.replaced:
-            return self.textbook
+    def __get__(self, instance, owner=None) -> Callable:    # a partial is not a method by itself
+        return self if instance is None else MethodType(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<replaceable function {self.name}>"
+
+    def __reduce__(self) -> str:    # a copy is the function itself
+        return self.name
+
+    @property
+    def own(self) -> Callable | None:
+        """The function that a reader plugged in last."""
+        return self.plugs[-1][0] if self.plugs else None
+
+    def choose(self) -> None:
+        """Decide what the calls from now on run."""
+        with_kernels = _state.fast and not _state.replaced and (self.kernels or not self.loaded)
+        runs = self.own or (self._run_what_fits if with_kernels else self.textbook)
+        self.__setstate__((runs, (), {}, vars(self)))    # type: ignore[attr-defined]    # of a partial
+
+    def _run_what_fits(self, *arguments, **options) -> Any:
         if not self.loaded:
             self.load()
-        arrays = _arrays(values) if self.kernels else []
+        arrays = _arrays((*arguments, *options.values()), [])
         for kernel in self.kernels if arrays else []:
             if kernel.fits(arrays):
-                return kernel.function
-        return self.textbook
+                return kernel.function(*arguments, **options)
+        return self.textbook(*arguments, **options)
 
     def load(self) -> None:
         """Have the loader register the kernels of this function, when it is first called: they import it."""
-        with _loading:    # compiling takes a while: the other threads wait
+        with _lock:    # compiling takes a while: the other threads wait
             if not self.loaded:
                 _state.load(self.textbook)
                 self.loaded = True
+                self.choose()
 
 
-_TEXTBOOKS = int(os.environ.get("MINITRANSFORMER_FAST") == "0")
-_state = SimpleNamespace(    # shared by the process
-    textbooks=_TEXTBOOKS,    # the number of requests that no kernel run
-    replaced=frozenset(),           # the operations that a reader has replaced
-    load=lambda textbook: None)     # registers the kernels of a textbook: none until `load_kernels_with`
-_lock = Lock()    # for the state that `plugged` and `textbook` change
-_loading = RLock()
+_state = SimpleNamespace(          # shared by the process
+    fast=0,                        # the number of requests that kernels run
+    replaced=frozenset(),          # the operations that a reader has replaced
+    load=lambda textbook: None)    # registers the kernels of a textbook: none until `load_kernels_with`
+_lock = RLock()                    # for all that this module changes
 
 
 def load_kernels_with(load) -> None:
-    """Hand over the loader: load(textbook) registers the kernels of a function before it first runs."""
+    """Hand over the loader: load(textbook) registers the kernels of a function before it first runs inside `with fast():`."""
     _state.load = load
 
 
@@ -102,22 +120,8 @@ def replaceable(textbook: Function) -> Function:
     if before and before.textbook.__module__ != textbook.__module__:
         raise InputError(f"{textbook.__qualname__} is the name of a replaceable function in {before.textbook.__module__}; "
                          "choose another, or plug it in there: with plugged(...)")
-    entry = TABLE[textbook.__qualname__] = Replaceable(textbook)
-
-    @wraps(textbook)
-    def function(*arguments, **options) -> Any:
-        chosen = entry.choose((*arguments, *options.values()))
-        try:
-            return chosen(*arguments, **options)
-        except (AttributeError, TypeError, ValueError) as error:
-            cache = options.get("cache", arguments[-1] if arguments else None)
-            if is_backward and chosen is not entry.own and _is_about(error, cache):
-                raise InputError(f"{entry.name} cannot use a cache of type {type(cache).__name__} ({error}); give it the one that "
-                                 "its forward returned, and keep both in one `with plugged(...)` or `with textbook()`") from None
-            raise
-
-    is_backward = entry.name.endswith("backward")
-    function.replaceable = entry    # type: ignore[attr-defined]    # what a function is given
+    function = TABLE[textbook.__qualname__] = Replaceable(textbook)
+    function.choose()
     return function    # type: ignore[return-value]
 
 
@@ -133,9 +137,21 @@ def replaces(textbook, module, dtypes, besides="") -> Callable[[Function], Funct
 
     def register(function: Function) -> Function:
         entry.kernels.insert(0, Kernel(function, module, tuple(map(dtype, dtypes.split())), besides))
+        entry.choose()
         return function
 
     return register
+
+
+@contextmanager
+def kernels_run() -> Iterator[None]:
+    """Within the block, kernels run in every thread, unless MINITRANSFORMER_FAST is 0. `with fast():` also prepares the machine."""
+    wanted = os.environ.get("MINITRANSFORMER_FAST") != "0"
+    _change(lambda: setattr(_state, "fast", _state.fast + wanted))
+    try:
+        yield
+    finally:
+        _change(lambda: setattr(_state, "fast", _state.fast - wanted))
 
 
 @contextmanager
@@ -153,27 +169,11 @@ def plugged(function, own) -> Iterator[None]:
     if own is not None and not callable(own):
         raise InputError(f"the object plugged in for {entry.name} is of type {type(own).__name__}, expected a function")
     plug = [own]    # a unique object: others may leave before this one
-    with _lock:
-        entry.plugs.append(plug)
-        _update(entry)
+    _change(lambda: entry.plugs.append(plug))
     try:
         yield
     finally:
-        with _lock:
-            entry.plugs = [other for other in entry.plugs if other is not plug]
-            _update(entry)
-
-
-@contextmanager
-def textbook() -> Iterator[None]:
-    """Within the block, no kernel runs in any thread: a debugger stops in the textbook. MINITRANSFORMER_FAST=0 does the same."""
-    with _lock:
-        _state.textbooks += 1
-    try:
-        yield
-    finally:
-        with _lock:
-            _state.textbooks -= 1
+        _change(lambda: setattr(entry, "plugs", [other for other in entry.plugs if other is not plug]))
 
 
 def is_replaced(function) -> bool:
@@ -181,11 +181,15 @@ def is_replaced(function) -> bool:
     return _entry(function).operation in _state.replaced
 
 
+def kernels_are_on() -> bool:
+    """Whether kernels run in this process now, where there are any."""
+    return bool(_state.fast and not _state.replaced)
+
+
 def runs_as_usual() -> bool:
-    """Whether a new process would run the same functions: none is plugged in, no `with textbook()`, no kernel but the library's."""
+    """Whether another process would run the same functions: none is plugged in, and no kernel but the library's is registered."""
     modules = {str(kernel.function.__module__) for entry in TABLE.values() for kernel in entry.kernels}
-    return not _state.replaced and _state.textbooks == _TEXTBOOKS and all(
-        module.startswith("minitransformer.kernels.") for module in modules)
+    return not _state.replaced and all(module.startswith("minitransformer.kernels.") for module in modules)
 
 
 def textbook_of(function) -> Callable:
@@ -194,41 +198,31 @@ def textbook_of(function) -> Callable:
 
 
 def running(module="numpy", dtype="float32") -> dict[str, Callable]:
-    """{name of a replaceable function: the function that runs for arrays of that module and dtype}."""
+    """{name of a replaceable function: the function that runs now for arrays of that module and dtype}."""
     found = {}
     for name, entry in list(TABLE.items()):
-        entry.load()
-        kernels = [] if _state.textbooks or _state.replaced else entry.kernels
-        fitting = (kernel.function for kernel in kernels if kernel.module == module and dtype in kernel.dtypes)
-        found[name] = next(fitting, entry.own or entry.textbook)
+        found[name] = entry.own or entry.textbook
+        if kernels_are_on():
+            entry.load()
+            fitting = [kernel for kernel in entry.kernels if kernel.module == module and dtype in kernel.dtypes]
+            found[name] = fitting[0].function if fitting else entry.textbook
     return found
 
 
 def _entry(function) -> Replaceable:
-    entry = getattr(function, "replaceable", None)
-    if not isinstance(entry, Replaceable):    # a module may have imported another object with that name
+    if not isinstance(function, Replaceable):
         name = getattr(function, "__qualname__", repr(function))
         raise InputError(f"{name} cannot be replaced; {choices(name, list(TABLE))}")
-    return entry
+    return function
 
 
-def _update(entry) -> None:
-    entry.own = entry.plugs[-1][0] if entry.plugs else None
-    _state.replaced = frozenset(other.operation for other in TABLE.values() if other.own)
-
-
-def _is_about(error, cache) -> bool:
-    """Whether the error is that `cache` lacks something that the function itself looked up in it."""
-    frame = error.__traceback__.tb_next
-    if frame is None or frame.tb_next:    # it was never called, or a function that it calls failed
-        return False
-    return error.obj is cache if isinstance(error, AttributeError) else "unpack" in str(error)
-
-
-def unregister(start) -> None:
-    """Unregister the kernels of all modules whose names begin with `start`."""
-    for entry in TABLE.values():
-        entry.kernels = [kernel for kernel in entry.kernels if not kernel.function.__module__.startswith(start)]
+def _change(change) -> None:
+    """Change the state of this module, and decide anew what every function runs."""
+    with _lock:
+        change()
+        _state.replaced = frozenset(entry.operation for entry in TABLE.values() if entry.own)
+        for entry in TABLE.values():
+            entry.choose()
 
 
 @lru_cache(None)
@@ -236,11 +230,11 @@ def _module(kind) -> str | None:    # None: a type that is not one of arrays
     return kind.__module__.partition(".")[0] if hasattr(kind, "ndim") else None
 
 
-def _arrays(values) -> list:
-    """The arrays among the arguments, and in caches and lists among them."""
-    found = []
+def _arrays(values, found) -> list:
+    """The arrays among the arguments, and in caches and lists among them, appended to `found`."""
     for value in values:
-        for one in value if isinstance(value, (tuple, list)) else (value,):
-            if _module(one.__class__) and one.ndim:
-                found.append(one)
+        if isinstance(value, (tuple, list)):
+            _arrays(value, found)
+        elif _module(value.__class__) and value.ndim:
+            found.append(value)
     return found

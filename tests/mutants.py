@@ -1,4 +1,4 @@
-"""Are the tests able to fail? Draws one-line mutants of the mathematics and counts those that a test catches.
+"""Are the tests able to fail? Draws one-line mutants and counts those that a test catches.
 
     python tests/mutants.py --count 300 --seed 1
 
@@ -7,7 +7,8 @@ mutated, and the tests nearest to it run: the first that fails has caught it. Wh
 diff: a hole in the tests, or a mutant that changes nothing. Run all tests on such a mutant before you believe in the hole.
 
 Recorded: seeds 91 and 92, 300 mutants. Of the 282 that change a result, the tests caught 275 (97.5 %); the seven holes are closed.
-Then 53 of seed 95: all of the 51 that change a result.
+Then 53 of seed 95: all of the 51 that change a result. (Mutants of workers/processes.py counted as caught in both, although
+pytest had deselected their tests.)
 """
 
 import argparse
@@ -38,17 +39,21 @@ NEAREST = {
     "layers": ["tests/layers", *CALLS, "tests/models", "tests/test_against_pytorch.py", "tests/decoding/test_beam.py",
                "tests/test_optim.py", "tests/training/test_parallel.py"],
     "models": ["tests/models", *CALLS, "tests/decoding", "tests/kernels/test_cached.py", "tests/layers/test_contract.py",
-               "tests/test_against_pytorch.py"],
-    "successors": ["tests/layers", "tests/kernels", "tests/decoding", "tests/checking"],
+               "tests/layers/test_successors.py", "tests/test_against_pytorch.py", "tests/test_pretrained.py"],
+    "successors": ["tests/layers", *CALLS, "tests/kernels", "tests/decoding", "tests/checking", "tests/test_pretrained.py"],
     "rivals": ["tests/layers", *CALLS, "tests/functional", "tests/models", "tests/kernels", "tests/test_against_pytorch.py"],
     "training/optim.py": ["tests/test_optim.py", *CALLS, "tests/test_against_pytorch.py", "tests/training/test_training.py"],
     "workers": ["tests/training/test_step.py", *CALLS, "tests/test_host.py", "tests/cli/test_blas_kernels.py",
-                "tests/test_optim.py", "tests/training/test_parallel.py", "tests/training/test_processes.py"],
+                "tests/test_optim.py", "tests/training/test_parallel.py", "tests/training/test_local.py",
+                "tests/training/test_processes.py", "tests/cli/test_mpiexec.py"],
     "decoding": ["tests/decoding", *CALLS, "tests/models/test_recomputed.py", "tests/kernels/test_continuations.py",
                  "tests/cli/test_bad_input.py"],
+    "interchange": ["tests/test_pretrained.py", "tests/test_interchange.py", "tests/test_weights.py", "tests/cli/test_import.py",
+                    "tests/cli/test_export.py", *CALLS],
+    "explore": ["tests/explore", "tests/cli/test_explore.py"],
     "training/evaluation.py": ["tests/decoding/test_translation.py", *CALLS, "tests/tasks/test_toy.py"],
     **{f"training/{name}.py": ["tests/training/test_step.py", *CALLS, "tests/training/test_parallel.py",
-                               "tests/training/test_training.py"]
+                               "tests/training/test_training.py", "tests/training/test_local.py"]
        for name in ("step", "gradients", "workers", "locate_non_finite")},
 }
 
@@ -212,7 +217,7 @@ def gap(lines, left, right):
 
 
 def files():
-    """The files of the mathematics, from minitransformer/."""
+    """The files that are mutated, from minitransformer/."""
     package = ROOT / "minitransformer"
     found = []
     for name in NEAREST:
@@ -246,13 +251,13 @@ def _write(file, text):
 
 def _fails(tree, tests, limit=LIMIT):
     env = {**os.environ, "PYTHONPATH": str(tree), "CI": "1", "PYTHONDONTWRITEBYTECODE": ""}    # compile only once
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-k", "not live",
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-k", "not live", "-m", "",    # campaigns too
                *(test for test in tests if (tree / test).exists())]
     process = subprocess.Popen(command, cwd=tree, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                start_new_session=True)
     resource.prlimit(process.pid, resource.RLIMIT_CPU, (limit, limit))
     try:
-        return process.wait(10 * LIMIT) != 0
+        return process.wait(10 * LIMIT) not in (0, 5)    # 5: there was no test to run
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, 9)
         process.wait()

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from minitransformer import textbook
 from minitransformer.replaceable import TABLE
 
 ROOT = Path(__file__).parent.parent
@@ -41,8 +40,7 @@ def test_the_examples_print_what_the_page_says(path, text, unregistering, tmp_pa
     for listed, _place, example in api.ENTRY.findall(text):
         names: dict = {}
         exec("\n".join(setup), names)
-        with textbook():
-            runner.run(doctest.DocTestParser().get_doctest(example, names, listed, None, 0))
+        runner.run(doctest.DocTestParser().get_doctest(example, names, listed, None, 0))
     assert runner.tries > 30 and not runner.failures
 
 

@@ -180,10 +180,7 @@ def test_a_module_that_moved_says_the_new_name(old, new):
 
 
 def test_a_debugger_steps_from_the_call_into_the_textbook():
-    """As the page says: one step leads past the wrapper."""
-    stop = 'pdb.Pdb(skip=["minitransformer.replaceable"]).set_trace()'
-    assert stop in PAGE.read_text(encoding="utf-8")
-    code = ("import numpy as np, pdb, minitransformer.functional as F; from minitransformer import textbook\nx = np.ones(3)\n"
-            f"with textbook():\n    {stop}\n    F.softmax_forward(x)")
-    shown = subprocess.run([sys.executable, "-c", code], input="step\nstep\ncontinue\n", capture_output=True, text=True, cwd=ROOT)
+    """In one step: nothing stands in between."""
+    code = "import numpy as np, pdb, minitransformer.functional as F\nx = np.ones(3)\npdb.set_trace()\nF.softmax_forward(x)"
+    shown = subprocess.run([sys.executable, "-c", code], input="step\ncontinue\n", capture_output=True, text=True, cwd=ROOT)
     assert shown.returncode == 0 and re.search(r"--Call--\n> \S+softmax\.py\(\d+\)softmax_forward", shown.stdout), shown

@@ -20,7 +20,7 @@ from minitransformer.cli import main
 from minitransformer.cli.parser import COMMANDS
 from minitransformer.data.vocabularies import VOCABULARIES
 from minitransformer.models import MODELS
-from minitransformer.replaceable import TABLE, running
+from minitransformer.replaceable import TABLE, kernels_run, running
 from minitransformer.tasks import TASKS
 from tests.cli.conftest import train
 from tests.conftest import SLOW
@@ -106,7 +106,8 @@ def a_copy_run(runs, tmp_path, monkeypatch):
 @pytest.fixture
 def registering():
     """Whatever a page registers is unregistered after it."""
-    running()    # loads the kernels
+    with kernels_run():
+        running()    # loads the kernels
     registries = [(registry, {name: registry[name] for name in registry}) for registry in (MODELS, TASKS, VOCABULARIES)]
     kernels = {name: list(entry.kernels) for name, entry in TABLE.items()}
     yield
@@ -142,14 +143,16 @@ def test_each_block_of_the_readme_runs_alone_and_twice(code, tmp_path):
     assert (again.returncode, again.stdout, again.stderr) == (once.returncode, once.stdout, once.stderr)
 
 
-def test_the_readme_quotes_the_doctor():
-    """The sentence after the gradient check is one that its block prints."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    checks = [code for code in blocks(ROOT / "README.md", "python") if "print(gradcheck(" in code]
+@pytest.mark.parametrize("page, says", [("README.md", "It can:"), ("docs/what_is_proven.md", "It prints")])
+def test_the_page_quotes_the_doctor(page, says):
+    """The sentence after a gradient check is one that a check on this page prints."""
     printed = io.StringIO()
     with redirect_stdout(printed):
-        exec(checks[0], {"__name__": "__main__"})
-    assert re.search(r'It can: "([^"]+)"', text)[1] in printed.getvalue()
+        for code in blocks(ROOT / page, "python"):
+            if "gradcheck(" in code:
+                exec(code, {"__name__": "__main__"})
+    quoted = re.search(f'^{says} "([^"]+)"', (ROOT / page).read_text(encoding="utf-8"), re.MULTILINE)[1]
+    assert " ".join(quoted.split()) in printed.getvalue()
 
 
 def test_the_picture_of_the_readme_can_be_drawn(tmp_path):
@@ -248,11 +251,38 @@ def test_the_kernels_of_the_page_run_and_none_does_beside_a_plug(registering):
     x = np.ones((4, 5), np.float32)
     for name in "gelu", "relu":
         call = x, getattr(F, f"{name}_forward")(x)[1]
-        backward = getattr(F, f"{name}_backward").replaceable
+        backward = getattr(F, f"{name}_backward")
         own = [function for name, function in names.items() if name.startswith(backward.name + "_")]
-        assert own and backward.choose(call) in own
-        with plugged(F.softmax_backward, names["softmax_backward_by_definition"]):
-            assert backward.choose(call) is backward.textbook
+        with kernels_run():
+            assert own and backward.func(*call) is not None and running()[backward.name] in own
+            with plugged(F.softmax_backward, names["softmax_backward_by_definition"]):
+                assert backward.func is backward.textbook
+
+
+def pytest_commands():
+    """The arguments of every pytest command in a document, and in what the tests and the package say of themselves."""
+    files = [*ROOT.glob("*.md")]
+    for folder in "docs", "benchmarks", "experiments", "tests", "minitransformer":
+        files += [path for path in (ROOT / folder).rglob("*") if path.suffix in (".md", ".py")]
+    setting = r"(?:\w+=\S+ )?"    # such as MINITRANSFORMER_FUZZ=2500
+    command = re.compile(rf"`{setting}python -m pytest\b([^`]*)`|^(?:.*&& |{setting})python -m pytest\b([^#`\n]*)", re.MULTILINE)
+    found = {" ".join("".join(groups).split()) for path in files for groups in command.findall(path.read_text(encoding="utf-8"))}
+    return sorted(found)
+
+
+def test_the_commands_of_the_campaigns_are_found():
+    found = pytest_commands()
+    assert {"-n auto", "-m gpu", "-m campaign tests/cli/test_fuzz.py", "-m campaign -s tests/training/test_kill.py"} <= {*found}
+
+
+@pytest.mark.parametrize("arguments", [pytest.param(arguments, marks=[] if "tests/" in arguments else pytest.mark.campaign)
+                                       for arguments in pytest_commands()])    # all tests are collected by the campaigns alone
+def test_a_pytest_command_runs_tests(arguments):
+    """Its marker does not deselect what it names, as setup.cfg's would."""
+    words = shlex.split(arguments.replace("NAME", "softmax_backward"))
+    done = subprocess.run([sys.executable, "-m", "pytest", *words, "--collect-only", "-p", "no:cacheprovider"], cwd=ROOT,
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout    # 5: no tests were collected
 
 
 def test_ci_and_the_hooks_check_what_contributing_says():

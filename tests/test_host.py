@@ -8,7 +8,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from minitransformer import (
-    Adam, InputError, Threads, TrainingConfig, Transformer, TransformerConfig, limits, make_batch, train, training_step,
+    Adam, InputError, Threads, TrainingConfig, Transformer, TransformerConfig, fast, make_batch, train, training_step,
     translate)
 from minitransformer.workers import host
 from tests.overlapping import left_by_the_first
@@ -28,38 +28,38 @@ def settings(monkeypatch):
         yield told
 
 
-def test_limits_are_undone_by_the_last_to_leave(settings):
-    with limits():
+def test_fast_is_undone_by_the_last_to_leave(settings):
+    with fast():
         assert blas_threads() == {1} and settings == [host.KEEP]
-        with limits():
+        with fast():
             assert blas_threads() == {1}
         assert blas_threads() == {1} and settings == [host.KEEP]
     assert blas_threads() == {2} and settings == [host.KEEP, host.USUAL]
     assert host.USUAL.keys() > host.KEEP.keys()
 
 
-def test_limits_are_undone_after_an_error(settings):
-    with pytest.raises(KeyError), limits():
+def test_fast_is_undone_after_an_error(settings):
+    with pytest.raises(KeyError), fast():
         raise KeyError
     assert blas_threads() == {2} and settings == [host.KEEP, host.USUAL]
 
 
-def test_limits_of_two_threads_may_overlap(settings):
+def test_fast_of_two_threads_may_overlap(settings):
     """The first leaves, and the other one keeps its settings."""
-    assert left_by_the_first(limits, blas_threads) == {1}
+    assert left_by_the_first(fast, blas_threads) == {1}
     assert blas_threads() == {2} and settings == [host.KEEP, host.USUAL]
 
 
 MEMORY = """
 import numpy as np
-from minitransformer import limits
+from minitransformer import fast
 
 def pages():
     with open("/proc/self/statm", encoding="utf-8") as file:
         return int(file.read().split()[1])
 
 size = 100 * 2 ** 20
-with limits():
+with fast():
     before = pages()
     np.ones(size, np.uint8)
     print((pages() - before) * 4096 / size)
@@ -69,7 +69,7 @@ print((pages() - before) * 4096 / size)
 """
 
 
-def test_memory_freed_within_limits_is_kept_and_returned_at_the_end():
+def test_memory_freed_within_fast_is_kept_and_returned_at_the_end():
     """Of the memory that glibc manages; with other C libraries there is nothing to check. In a process with a heap of its own."""
     if not hasattr(host.ctypes.pythonapi, "mallopt"):
         pytest.skip("no glibc: its malloc has no settings")

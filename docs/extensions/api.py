@@ -43,7 +43,7 @@ def sentence(text) -> str:
 
 def described(name, thing) -> str:
     """One line."""
-    if inspect.isclass(thing) or inspect.isfunction(thing):
+    if inspect.isclass(thing) or inspect.isroutine(thing):
         return (inspect.getdoc(thing) or "").split("\n")[0].rstrip(":")
     return sentence(comment(import_module(f"minitransformer.{minitransformer._HOME[name]}"), name))
 
@@ -82,7 +82,7 @@ def entry(path, listed, where, example) -> str:
     for name, thing in things.items():
         if inspect.isclass(thing):
             lines += [f".. autoclass:: {path}.{name}", "   :members:", "   :undoc-members:", ""]
-        elif inspect.isfunction(thing):
+        elif inspect.isroutine(thing):
             lines += [f".. autofunction:: {path}.{name}", ""]
         else:
             lines += [f".. py:data:: {path}.{name}", f"   :value: {thing!r}", "", f"   {described(name, thing)}", ""]

@@ -14,6 +14,7 @@ from minitransformer.layers.linear_cross_entropy import LinearCrossEntropy
 from minitransformer.layers.attention import MultiHeadAttention
 from minitransformer.layers.hooks import hooked
 from minitransformer.models import Transformer
+from minitransformer.replaceable import kernels_run
 from minitransformer.training.optim import Adam
 from minitransformer.training.step import training_step
 
@@ -25,7 +26,7 @@ def profile(case, rounds) -> list[dict[str, Any]]:
     would take at the machine's best rate; the rest of forward + backward is everything else. The loss
     computes its backward's products in the forward (kernels/numpy/linear_cross_entropy.py).
     """
-    with one_blas_thread:
+    with kernels_run(), one_blas_thread:
         product = matmul.make_step(case, 1)
         speed = matmul.OPERATIONS / min(repeat(product, number=1, repeat=3))
         keep_freed_memory()

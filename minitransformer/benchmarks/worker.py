@@ -20,6 +20,7 @@ from typing import Any
 
 from minitransformer.benchmarks.cases import Case
 from minitransformer.benchmarks.decoding.sentences import Sentences
+from minitransformer.replaceable import kernels_run
 
 MODULES = {    # for each kind of case and each library: the module whose make_step(case, threads, *setting) makes a step
     Case: {"minitransformer": "ours", "torch": "torch_eager", "torch.compile": "torch_compiled", "jax": "jax_jit",
@@ -69,8 +70,9 @@ def main(contestant, name, case, threads) -> None:
     kind = next(kind for kind in MODULES if kind.__name__ == name)
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)    # keeps what the libraries print out of the answers
-    for answer in serve(contestant, kind(*json.loads(case)), int(threads), sys.stdin):
-        print(json.dumps(answer), file=answers, flush=True)
+    with kernels_run():
+        for answer in serve(contestant, kind(*json.loads(case)), int(threads), sys.stdin):
+            print(json.dumps(answer), file=answers, flush=True)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,11 @@
 """The blocks that `minitransformer gradcheck` checks, each with small inputs.
 
 Sizes are pairwise different (shape mistakes hide in equal ones), dropout is on wherever a block
-has it, and in the masks of softmax, attention and multi-head attention, one row may attend to nothing.
+has it, and in the masks of softmax, attention and multi-head attention, one row may attend to nothing. Each model is also a
+block as training runs it: its loss, with label smoothing, for a batch with padding.
 """
+
+from typing import Any
 
 import numpy as np
 
@@ -12,8 +15,13 @@ from minitransformer import models as M
 from minitransformer import rivals as R
 from minitransformer import successors as S
 from minitransformer.backend import Array
-from minitransformer.layers.layer import Layer
+from minitransformer.checking.training_loss import TrainingLoss
+from minitransformer.data.batches import Batch
+from minitransformer.data.labelled import LabelledBatch
+from minitransformer.data.windows import WindowBatch
 from minitransformer.functional.special import PAD
+from minitransformer.layers.layer import Layer
+from minitransformer.rivals.convolutional.model import ConvolutionalDecoderLayer
 
 B, T_Q, T_K, D_K, D_V, D, D_FF, H, V = 2, 3, 4, 5, 6, 7, 8, 9, 11
 
@@ -71,12 +79,14 @@ def blocks(seed=0) -> dict[str, tuple]:
     heads = array(B, H, T_Q, D_K), array(B, H, T_K, D_K), array(B, H, T_K, D_V)
     attention = CONFIG.d_model, H, rng, D_K, D_V, 0.2
     feed_forward = layer(L.FeedForward(D, D_FF, rng, dropout=0.2))
-    return {
+    found = {
         "relu": ((F.relu_forward, F.relu_backward), (array(B, T_Q, D),)),
         "gelu": ((F.gelu_forward, F.gelu_backward), (array(B, T_Q, D),)),
         "softmax": ((F.softmax_forward, F.softmax_backward), (array(B, T_Q, T_K), some)),
         "dropout": ((F.dropout_forward, F.dropout_backward), (array(B, T_Q, D), 0.3)),
         "attention": ((F.attention_forward, F.attention_backward), (*heads, some, 0.2)),
+        # Scores so far apart that the kernels' one exponential for all cannot hold them:
+        "attention-far-apart": ((F.attention_forward, F.attention_backward), (40 * heads[0], *heads[1:], some, 0.2)),
         "cross-entropy": ((F.cross_entropy_forward, F.cross_entropy_backward),
                           {"logits": array(B, T_Q, V), "targets": target, "smoothing": 0.1, "padding": PAD}),
         "linear": (layer(L.Linear(D, D_FF, rng)), (x,)),
@@ -87,9 +97,12 @@ def blocks(seed=0) -> dict[str, tuple]:
         "input": (layer(L.Input(L.Embedding(V, D, rng), L.LearnedPositions(5, D, rng), 0.2)), (ids(B, T_K),)),
         "layer-norm": (layer(L.LayerNorm(D)), (x,)),
         "feed-forward": (feed_forward, (x,)),
+        "feed-forward-gelu": (layer(L.FeedForward(D, D_FF, rng, "gelu", 0.2)), (x,)),
+        "feed-forward-without-dropout": (layer(L.FeedForward(D, D_FF, rng)), (x,)),
         "multi-head-attention": (layer(L.MultiHeadAttention(*attention)),
                                (x, memory, array(B, T_K, D), some)),
         "self-attention": (layer(L.SelfAttention(*attention)), (x, causal)),
+        "self-attention-without-dropout": (layer(L.SelfAttention(D, H, rng, D_K, D_V)), (x, causal)),
         "cross-attention": (layer(L.CrossAttention(*attention)), (x, memory, memory_mask)),
         "residual": (layer(L.Residual(feed_forward, D, dropout=0.2)), (x,)),
         "residual-pre-norm": (layer(L.Residual(feed_forward, D, dropout=0.2, pre_norm=True)), (x,)),
@@ -104,6 +117,8 @@ def blocks(seed=0) -> dict[str, tuple]:
         "transformer-unshared": (layer(M.Transformer(unshared, seed)), (source, target)),
         "linear-cross-entropy": ((F.linear_cross_entropy_forward, F.linear_cross_entropy_backward),
                                  {"x": x, "weight": array(V, D), "targets": target, "smoothing": 0.1, "padding": PAD}),
+        "linear-cross-entropy-layer": (layer(L.LinearCrossEntropy(L.OutputProjection(V, D, rng).weight)),
+                                       {"x": x, "targets": target, "smoothing": 0.1, "padding": PAD}),
         "mean-over-tokens": (L.MeanOverTokens(), (memory, real)),
         "first-token": (L.FirstToken(), (memory, real)),
         "rnn": recurrent(R.RNN(D, D_FF, rng, 0.2)),
@@ -120,6 +135,7 @@ def blocks(seed=0) -> dict[str, tuple]:
         "causal-convolution": (layer(R.Convolution(D, D_FF, rng, 3, causal=True)), (memory, real)),
         "separable-convolution": (layer(R.SeparableConvolution(D, D_FF, rng, 3)), (memory, real)),
         "gated-convolution": (layer(R.GatedConvolution(D, rng, 3, dropout=0.2)), (memory, real)),
+        "convolutional-decoder-layer": (layer(ConvolutionalDecoderLayer(convolutional, rng)), (x, memory, memory_mask)),
         "restricted-self-attention": (layer(R.RestrictedSelfAttention(D, H, rng, 1, False, D_K, D_V, 0.2)), (memory, real_keys)),
         "additive-self-attention": (layer(R.AdditiveSelfAttention(D, H, rng, D_K, D_V)), (x, causal)),
         "additive-cross-attention": (layer(R.AdditiveCrossAttention(D, H, rng, D_K, D_V)), (x, memory, memory_mask)),
@@ -152,3 +168,17 @@ def blocks(seed=0) -> dict[str, tuple]:
         "classifier": (layer(M.Classifier(classifier, seed)), (source,)),
         "classifier-first-token": (layer(M.Classifier(first_token, seed)), (source,)),
     }
+    for name, (model, _) in list(found.items()):
+        if isinstance(model, Layer) and hasattr(model, "loss_forward"):
+            found[f"{name}-loss"] = TrainingLoss(model), (batch_for(model, source, target), 0.1)
+    return found
+
+
+def batch_for(model, source, target) -> Any:
+    """A batch of these ids, padding included, for a model of any kind."""
+    after = np.roll(target, -1, axis=1)
+    if isinstance(model, M.Classifier):
+        return LabelledBatch(source, np.array([2, 0]))
+    if isinstance(model, M.LanguageModel):
+        return WindowBatch(target, after, int((after != PAD).sum()))
+    return Batch(source, target, after, int((after != PAD).sum()))

@@ -2,14 +2,20 @@
 
 import math
 from dataclasses import dataclass, field
+from inspect import signature
 from typing import Any
 
 from minitransformer.checking.compare import SAME
 from minitransformer.checking.notebook import COLUMNS, as_html
+from minitransformer.kernels import KINDS
+from minitransformer.layers.layer import Layer
 
 # How far analytic and numeric gradient may be apart. Central differences lose digits to
 # cancellation; the complex step subtracts nothing and keeps nearly all of float64's 16.
 BOUNDS = {"central": 1e-7, "complex": SAME, "central projection": 1e-6, "complex projection": SAME}
+# How far a kernel may be from its textbook.
+BOUNDS |= {f"{kind} {dtype}": bound for kind in KINDS for dtype, bound in (("float32", 2e-5), ("float64", SAME))}
+LONG = 40    # letters; a longer name moves its row to the right
 
 
 @dataclass(frozen=True)
@@ -28,6 +34,12 @@ class Result:
     @property
     def passed(self) -> bool:
         return self.max_relative_error <= BOUNDS[self.method]   # False for nan
+
+    @property
+    def kind(self) -> str:
+        """The kind of kernels that was compared with the textbook; "" for a check of the textbook."""
+        kind = self.method.partition(" ")[0]
+        return kind if kind in KINDS else ""
 
     @property
     def cells(self) -> tuple[str, ...]:
@@ -76,6 +88,7 @@ class Report:
         return {"results": [{"block": r.block, "wrt": r.wrt, "method": r.method,
                              "max_relative_error": finite(r.max_relative_error), "passed": r.passed}
                             for r in self.results],
+                "checks": {kind: {"passed": count - failed, "failed": failed} for kind, (count, failed) in self.counts.items()},
                 "worst": finite(self.worst), "passed": self.passed,
                 **({"diagnoses": self.diagnoses,
                     "findings": {block: finding.as_dict() for block, finding in self.findings.items()}} if self.findings else {})}
@@ -87,30 +100,41 @@ class Report:
 
     def summary(self) -> str:
         """The table with one row per block and method: its worst array."""
+        return self._table(self.worst_rows)
+
+    @property
+    def worst_rows(self) -> list[Result]:
+        """The worst array of each block, by each method and each kind of kernels."""
         groups = {}
         for result in self.results:
-            groups.setdefault((result.block, result.method), []).append(result)
-        return self._table([max(group, key=lambda r: (not r.passed, r.max_relative_error))
-                            for group in groups.values()])
+            groups.setdefault((result.block, result.kind or result.method), []).append(result)
+        return [max(group, key=lambda r: (not r.passed, r.max_relative_error)) for group in groups.values()]
 
     def _table(self, rows) -> str:
         cells = [result.cells for result in rows]
         if not cells:
-            return "\n".join(self._conclusions())
+            return "\n".join(self.conclusions)
         widths = [max(map(len, column)) for column in zip(COLUMNS, *cells)]
-        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip()
-                 for row in (COLUMNS, *cells)]
-        return "\n".join([*lines, *self._conclusions()])
+        return "\n".join([*(_line(row, widths) for row in (COLUMNS, *cells)), *self.conclusions])
 
-    def _conclusions(self) -> list[str]:
-        """The verdict, and what the doctor says: where, what, and where to read."""
+    @property
+    def counts(self) -> dict[str, tuple[int, int]]:
+        """{"textbook" or the kind of kernels: (checks, how many of them failed)}."""
+        kinds = {result.kind: None for result in self.results}
+        return {kind or "textbook": (len(checks), sum(not result.passed for result in checks))
+                for kind in kinds if (checks := [result for result in self.results if result.kind == kind])}
+
+    @property
+    def conclusions(self) -> list[str]:
+        """The verdict in lines, and what the doctor says: where, what, and where to read."""
         if not self.results:
             return [f"{block}: not checked: {finding}" for block, finding in self.findings.items()]
-        count, failed = len(self.results), sum(not result.passed for result in self.results)
-        verdict = f"{failed} of {count} checks FAILED" if failed else f"all {count} checks passed"
+        verdicts = [(KINDS.get(kind, kind), f"{failed} of {count:,} checks FAILED" if failed else f"all {count:,} checks passed")
+                    for kind, (count, failed) in self.counts.items()]
+        verdict = verdicts[0][1] if len(verdicts) == 1 else "; ".join(f"{kind}: {said}" for kind, said in verdicts)
         worst = ", ".join(f"{method} {_largest(errors):.1e} (bound {BOUNDS[method]:.0e})" for method in BOUNDS
                           if (errors := [r.max_relative_error for r in self.results if r.method == method]))
-        lines = [f"{verdict}; largest error: {worst}"]
+        lines = [f"{verdict}; largest error: {worst}"] if len(verdicts) == 1 else [verdict, f"largest error: {worst}"]
         for block, finding in self.findings.items():
             lines += [f"{block}: {finding.where}"] if finding.where else []
             lines.append(f"{block}: {finding}")
@@ -118,6 +142,19 @@ class Report:
 
     def _repr_html_(self) -> str:
         return as_html(self)
+
+
+def columns(blocks) -> Any:
+    """A function that returns the table's line for one Result of these blocks, and the heads for None, before any is known."""
+    names = {name for block, inputs in blocks.values() for name in (
+        *(inputs if isinstance(inputs, dict) else signature(block[0] if isinstance(block, tuple) else block.forward).parameters),
+        *(block.parameters() if isinstance(block, Layer) else ()))}
+    widths = [max(map(len, blocks)), min(max(map(len, [*names, COLUMNS[1]])), LONG), max(map(len, BOUNDS)), 7, 14, 13, 13, 0]
+    return lambda result: _line(COLUMNS if result is None else result.cells, widths)
+
+
+def _line(cells, widths) -> str:
+    return "  ".join(cell.ljust(width) for cell, width in zip(cells, widths)).rstrip()
 
 
 def _largest(errors) -> float:

@@ -3,10 +3,14 @@
 import os
 import sys
 import warnings
+from contextlib import nullcontext
 
 from minitransformer.cli.colour import coloured
 from minitransformer.errors import InputError, one_line
+from minitransformer.replaceable import kernels_run
 from minitransformer.workers.launcher import launched
+
+FAST = {"train", "evaluate", "translate", "generate", "classify", "parse", "benchmark"}    # kernels run in these commands
 
 
 def main(argv=None) -> int:
@@ -35,7 +39,7 @@ def _main(argv) -> int:
             from minitransformer import kernels
             kernels.state.say = lambda text: print(text, end="", file=sys.stderr, flush=True)
             keep_freed_memory()
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), kernels_run() if args.command in FAST else nullcontext():
                 warnings.simplefilter("ignore", RuntimeWarning)    # NumPy's, about NaN and infinity: an error names them
                 return args.execute(args) or 0
         finally:

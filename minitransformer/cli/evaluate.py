@@ -4,7 +4,9 @@ character; for a classifier, accuracy; for a parser, the F1 score of labelled br
 """
 
 import json
+import sys
 
+from minitransformer import kernels
 from minitransformer.cli.shared_options import SEARCH_OPTIONS, add_model, add_options, load_run, make_search
 from minitransformer.errors import InputError
 from minitransformer.training.log import as_text
@@ -34,4 +36,5 @@ def execute(args) -> None:
     if args.json:
         print(json.dumps(scores, ensure_ascii=False))
     else:
+        print(kernels.in_one_line(), file=sys.stderr)
         print("\n".join(f"{name.replace('_', ' ')}: {as_text(name, value)}" for name, value in scores.items()))

@@ -28,7 +28,7 @@ def execute(args) -> None:
         width = max(map(len, [*facts, *running]))
         print("\n".join(f"{name.replace('_', ' '):{width}}  {'none' if value is None else value}"
                         for name, value in facts.items()))
-        print("kernels, instead of the textbook:" if running else "kernels: none, the textbook runs")
+        print("kernels, in place of the textbook where speed was asked for:" if running else "kernels: none, the textbook runs")
         print("\n".join(f"{name:{width}}  {kernel}" for name, kernel in running.items()), end="\n" if running else "")
 
 
@@ -37,9 +37,10 @@ def collect() -> dict[str, Any]:
     blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
     pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
     kernels.load_all()    # only then is it known whether they can be compiled
-    running = {name: f"{function.__module__.removeprefix('minitransformer.')}.{function.__name__}"    # {textbook: its kernel}
-               for dtype in ("float32", "uint64") for name, function in replaceable.running(dtype=dtype).items()
-               if function is not replaceable.TABLE[name].textbook}
+    with replaceable.kernels_run():
+        running = {name: f"{function.__module__.removeprefix('minitransformer.')}.{function.__name__}"    # {textbook: its kernel}
+                   for dtype in ("float32", "uint64") for name, function in replaceable.running(dtype=dtype).items()
+                   if function is not replaceable.TABLE[name].textbook}
     return {
         "minitransformer": __version__,
         "python": platform.python_version(),

@@ -219,7 +219,7 @@ def _place(path, block) -> str:
 
 
 def _read(case) -> str:
-    """The function whose docstring derives the gradient."""
+    """The library's backward of this block, which derives the gradient in its docstring or calls functions that do."""
     if case.counterpart is None:
         return ""
     backward = inspect.unwrap(case.counterpart.operation.backward)

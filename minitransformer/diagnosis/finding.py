@@ -23,7 +23,7 @@ class Finding:
     numeric: float | None = None     # and the right one
     before: float | None = None      # the error now,
     after: float | None = None       # and with the mistake undone
-    read: str = ""           # whose docstring derives the right gradient
+    read: str = ""           # the library's backward of this block
     also: tuple = ()         # the other innermost wrong parts of a composite, in words
 
     @property

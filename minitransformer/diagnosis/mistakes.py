@@ -11,6 +11,7 @@ import numpy as np
 from minitransformer import functional
 from minitransformer.diagnosis.operations import METHODS, OPERATIONS, PARAMETERS
 from minitransformer.errors import InputError, choices
+from minitransformer.replaceable import Replaceable
 
 TAUGHT = []    # every Mistake, in the order in which it was taught
 
@@ -94,7 +95,7 @@ def _changed(of, textbook, changes, arguments) -> Callable:
 
 def textbook_of(function) -> Callable:
     """The library's own function, not what is plugged in for it."""
-    return function.replaceable.textbook if hasattr(function, "replaceable") else function
+    return function.textbook if isinstance(function, Replaceable) else function
 
 
 def mistakes_of(names, forward=False) -> list[Mistake]:
@@ -113,7 +114,7 @@ def of_exercises() -> tuple[Mistake, ...]:
         return ()
     return tuple(Mistake(of, _in_words_of_the_library(of, exercise, one.sentence), plug.adapt(one.wrong))
                  for exercise in backwards if (plug := exercise.plug)
-                 for of in [plug.replaced.replaceable.operation] for one in exercise.mistakes)
+                 for of in [plug.replaced.operation] for one in exercise.mistakes)
 
 
 def _in_words_of_the_library(of, exercise, sentence) -> str:

@@ -6,12 +6,11 @@ records its calls, or by the library's own if a reader has replaced that.
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from minitransformer import functional, layers, models, rivals, successors
 from minitransformer.layers import Layer
-from minitransformer.replaceable import TABLE, plugged, textbook
+from minitransformer.replaceable import TABLE, Replaceable, plugged
 
 PAIRS = functional, rivals, successors          # where the pairs of functions are
 CLASSES = layers, models, rivals, successors    # and where the layers
@@ -62,7 +61,7 @@ METHODS = {(operation.owner, name): getattr(operation.owner, name) for operation
 def in_place(operation, direction, function) -> Iterator[None]:
     """Within the block, `function` runs in place of the operation's "forward" or "backward", or of another method of its class."""
     target = getattr(operation, direction, None)
-    if hasattr(target, "replaceable"):
+    if isinstance(target, Replaceable):
         with plugged(target, function):
             yield
         return
@@ -72,12 +71,11 @@ def in_place(operation, direction, function) -> Iterator[None]:
 
 @contextmanager
 def library_only() -> Iterator[None]:
-    """Within the block, only the library's textbook functions and methods run: none of a reader's, and no kernels."""
+    """Within the block, only the library's functions and methods run, and none of a reader's."""
     with ExitStack() as stack:
-        stack.enter_context(textbook())
         for entry in TABLE.values():
             if entry.own:
-                stack.enter_context(plugged(SimpleNamespace(replaceable=entry), None))
+                stack.enter_context(plugged(entry, None))
         for (owner, name), method in METHODS.items():
             if getattr(owner, name) is not method:
                 stack.enter_context(_set(owner, name, method))

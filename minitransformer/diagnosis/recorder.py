@@ -60,13 +60,12 @@ class Recorder:
     def _record_function(self, stack, operation) -> None:
         pair = operation.forward, operation.backward
         for direction, function in zip(("forward", "backward"), pair):
-            entry = function.replaceable
-            runs = partial(self._around, operation.name, pair, direction, entry.own or entry.textbook)
+            runs = partial(self._around, operation.name, pair, direction, function.own or function.textbook)
             stack.enter_context(in_place(operation, direction, runs))
 
     def _record_method(self, stack, operation) -> None:
         for direction in ("forward", "backward"):
-            entry = getattr(operation, direction).replaceable
+            entry = getattr(operation, direction)
             method = entry.own or entry.textbook
 
             def runs(layer, *values, _direction=direction, _method=method, **options) -> Any:

@@ -18,7 +18,6 @@ from minitransformer.diagnosis.case import Case, case_or_none
 from minitransformer.checking.checked_block import CheckedBlock, is_float
 from minitransformer.errors import InputError
 from minitransformer.layers import Layer
-from minitransformer.replaceable import textbook
 
 MANY = 10    # axes of one size: with more of them, it takes too long to try which are tied
 
@@ -142,8 +141,7 @@ def apart(case, axes) -> tuple[bool, Case | None]:
             if axes[0] in some and not set(axes) <= set(some):
                 block, arguments = _with_longer(case, arrays, some)
                 try:
-                    with textbook():    # a kernel need not notice sizes that do not fit
-                        CheckedBlock(block, arguments, np.float64, case.make_rng).forward()
+                    CheckedBlock(block, arguments, np.float64, case.make_rng).forward()
                 except InputError:
                     continue
                 return False, case_or_none(block, arguments, case.make_rng, seed=5)

@@ -14,7 +14,6 @@ from minitransformer.layers.feed_forward import FeedForward
 from minitransformer.layers.hooks import hooked
 from minitransformer.layers.input import Input
 from minitransformer.layers.residual import Residual
-from minitransformer.replaceable import textbook
 
 
 def record(model, batch, smoothing) -> tuple[float, dict[str, tuple]]:
@@ -30,7 +29,7 @@ def record(model, batch, smoothing) -> tuple[float, dict[str, tuple]]:
         return result
 
     model.zero_grad()
-    with textbook(), hooked(model, around):
+    with hooked(model, around):
         sums, cache = model.loss_forward(batch, smoothing=smoothing)
         model.loss_backward(1 / batch.terms, cache)
     (x, *_), _ = calls["loss", "forward"]

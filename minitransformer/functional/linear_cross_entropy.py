@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from minitransformer.backend import Array
+from minitransformer.checks import check_cache_of
 from minitransformer.functional.cross_entropy import CrossEntropyCache, cross_entropy_backward, cross_entropy_forward
 from minitransformer.replaceable import replaceable
 
@@ -26,6 +27,7 @@ def linear_cross_entropy_forward(x, weight, targets, smoothing=0.0, *, padding) 
 @replaceable
 def linear_cross_entropy_backward(dloss, cache) -> tuple[Array, Array]:
     """Returns dx (..., D) and dweight (V, D): from logits = x W^T, dx = dlogits W and dW = dlogits^T x."""
+    check_cache_of("linear_cross_entropy_backward", cache, LinearCrossEntropyCache)
     x, weight, loss, _ = cache
     dlogits = cross_entropy_backward(dloss, loss).reshape(-1, len(weight))    # (tokens, V)
     dx = (dlogits @ weight).reshape(x.shape)                                  # (..., D)

@@ -1,18 +1,21 @@
 """Faster implementations of textbook functions: a folder for each kind; a kernel's file has the name of its textbook's file."""
 
 import os
+import sys
 from importlib import import_module
+from importlib.util import find_spec
 from pkgutil import iter_modules
 from types import SimpleNamespace
 
 from minitransformer.errors import InputError, one_line
 from minitransformer.extras import how_to_install
-from minitransformer.replaceable import TABLE, unregister
+from minitransformer.replaceable import TABLE
 
-KINDS = ("numpy", "compiled")    # imported in this order; of two kernels that fit, the later one runs
+KINDS = {"compiled": "compiled kernels", "numpy": "kernels for NumPy"}    # of two kernels that fit, the compiled one runs
 CHOICES = (None, "1", "numpy", "0")    # values of MINITRANSFORMER_FAST: all kernels, all, NumPy's only, none
 state = SimpleNamespace(    # shared by the process
     say=None,        # what is called with the parts of a line, if anything is compiled
+    told=False,      # whether `fast` has said that Numba is missing
     problem=None)    # why the compiled kernels do not run; "" if they do, None before they are tried
 
 
@@ -23,6 +26,29 @@ def load(textbook) -> None:
     means nothing.
     """
     _load(textbook.__module__.rpartition(".")[2])
+
+
+def in_one_line() -> str:
+    """Which kernels run inside `with fast():`, for a command's report."""
+    choice = os.environ.get("MINITRANSFORMER_FAST")
+    if choice == "0":
+        return "kernels: none, the textbook runs (MINITRANSFORMER_FAST is 0)"
+    _load("adam")    # only then is it known whether they can be compiled
+    kind = f"for NumPy ({state.problem})" if state.problem else "compiled by Numba"
+    return f"kernels: {kind}, equal to the textbook to 2e-5: docs/speed.md"
+
+
+def say_if_none_is_compiled() -> None:
+    """Print one line, once, if Numba is not installed and nobody has decided against it."""
+    if not (state.told or os.environ.get("MINITRANSFORMER_FAST") or find_spec("numba")):
+        state.told = True
+        print(f"fast() runs the kernels for NumPy; the compiled ones need Numba: {how_to_install('numba')}", file=sys.stderr)
+
+
+def available(kind) -> bool:
+    """Whether the kernels of one of KINDS can run here; `load` must have been asked before."""
+    choice = os.environ.get("MINITRANSFORMER_FAST")
+    return choice != "0" and (kind == "numpy" or not state.problem)
 
 
 def load_all() -> None:
@@ -71,6 +97,12 @@ def _load_compiled(name) -> str:
             return problem
         return f"Numba fails: {type(error).__name__}: {cause}"
     return ""
+
+
+def unregister(start) -> None:
+    """Unregister the kernels of all modules whose names begin with `start`."""
+    for entry in TABLE.values():
+        entry.kernels = [kernel for kernel in entry.kernels if not kernel.function.__module__.startswith(start)]
 
 
 def _names(kind) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from minitransformer.backend import get_module
 from minitransformer.errors import FolderTaken, InputError
+from minitransformer.kernels import in_one_line
 from minitransformer.models.registry import MODELS
 from minitransformer.tasks.task import Data
 from minitransformer.training.config import TrainingConfig
@@ -123,5 +124,7 @@ def carry_out(plan, job) -> Trained:
     opened = job.together(lambda: plan.open_run(job) if job.is_main else None)
     folder = job.gather(opened and opened[0].path)[0]
     run, data = job.together(lambda: opened or OldRun(folder).open_run(job))
+    if job.is_main and run.settings.backend == "numpy":
+        print(in_one_line(), file=sys.stderr)
     steps = train(run, run.settings.training, data.batches, data.valid, data.measure, isinstance(plan, OldRun), job.workers)
     return Trained(run, steps, data.examples)

@@ -12,6 +12,7 @@ import numpy as np
 from minitransformer.backend import to_device, to_host
 from minitransformer.checks import check_kind
 from minitransformer.errors import InputError, NonFiniteError
+from minitransformer.replaceable import kernels_run
 from minitransformer.training.evaluation import mean_loss, perplexity
 from minitransformer.workers.host import one_blas_thread
 from minitransformer.training.optim import Adam
@@ -36,9 +37,9 @@ def train(run, config, batches, valid, measure=None, resume=False, make_workers=
     each validation. With `resume`, training resumes from the run's newest checkpoint and ends with the same bits as if
     it had never stopped: make `batches` the same way again (its `position` is set if it has one, otherwise the batches
     already used are skipped), and run.model too if no checkpoint has been saved yet. `make_workers(model, threads)` makes
-    the workers: Threads, LocalProcesses, or Processes if a launcher started several (workers/). BLAS has one thread during
-    training. Inside `with limits():` (workers/host.py) freed memory is kept, too: on its own, a library call changes no setting
-    of the C library.
+    the workers: Threads, LocalProcesses, or Processes if a launcher started several (workers/). Kernels run during training, and
+    BLAS has one thread. Inside `with fast():` (workers/host.py) freed memory is kept, too: on its own, a library call changes no
+    setting of the C library.
 
     Returns the number of steps made: fewer than config.steps after Ctrl-C or SIGTERM, which let the
     current step finish and save a checkpoint, or if `patience` ran out. Raises InputError if the loss becomes NaN or
@@ -46,7 +47,7 @@ def train(run, config, batches, valid, measure=None, resume=False, make_workers=
     run has already been trained and `resume` is False, or has been trained to its end and no checkpoint is left.
     """
     loop = _Loop(run, config, batches, valid, measure, make_workers)
-    with loop.workers, only_trainer(run.path) if loop.workers.is_main else nullcontext():
+    with kernels_run(), loop.workers, only_trainer(run.path) if loop.workers.is_main else nullcontext():
         return loop.train(resume)
 
 

@@ -2,6 +2,7 @@
 
 import pickle
 import sys
+from contextlib import ExitStack
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.parameter import Parameter, bind
+from minitransformer.replaceable import kernels_are_on, kernels_run
 from minitransformer.workers.host import keep_freed_memory
 from minitransformer.workers.local import views
 
@@ -36,14 +38,19 @@ def read_model(memory, number) -> Layer:
 
 
 def serve(pipe, memory, number) -> None:
-    """Greet, then answer each (function, arguments) with the function's result, the model as its first argument."""
+    """Greet, then answer each (function, arguments, whether kernels run) with the result; the model is the first argument."""
     keep_freed_memory()
     np.seterr(all="ignore")    # the other process reports NaN and infinity
     model: Any = read_model(memory, number)
     pipe.send_bytes(pickle.dumps((None, None)))
-    while True:
-        work, arguments = pickle.loads(pipe.recv_bytes())
-        pipe.send_bytes(pickle.dumps((work(model, *arguments), None)))
+    with ExitStack() as kernels:
+        while True:
+            work, arguments, with_kernels = pickle.loads(pipe.recv_bytes())
+            if not with_kernels:
+                kernels.close()
+            elif not kernels_are_on():
+                kernels.enter_context(kernels_run())
+            pipe.send_bytes(pickle.dumps((work(model, *arguments), None)))
 
 
 if __name__ == "__main__":

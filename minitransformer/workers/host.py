@@ -1,4 +1,4 @@
-"""The machine this process runs on: its cores, its BLAS, and how its C library treats freed memory."""
+"""Speed: the kernels, and the machine this process runs on: its cores, its BLAS, how its C library treats freed memory."""
 
 import ctypes
 import os
@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
+
+from minitransformer.kernels import say_if_none_is_compiled
+from minitransformer.replaceable import kernels_run
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_MMAP_MAX, M_ARENA_MAX = -1, -3, -4, -8    # malloc.h
 KEEP = {M_MMAP_MAX: 0, M_TRIM_THRESHOLD: 2 ** 31 - 1}
@@ -37,28 +40,32 @@ def available_cores() -> int:
 
 
 @contextmanager
-def limits() -> Iterator[None]:
+def fast() -> Iterator[None]:
     """Within the block, your own training steps are as fast as the command's, even on a busy machine.
 
-        with limits():
+        with fast():
             for step in range(1, 101):
                 training_step(model, adam, batch, learning_rate)
 
-    BLAS gets one thread: at these sizes, its threads mostly wait for each other and, on a busy machine, for other work
-    (use several `Threads` instead). The C library, if it is glibc, keeps freed memory for the next arrays; otherwise
-    each large array gets new pages from the system, which fills them with zeros one by one (a step of the copy
-    benchmark took 59 ms on one thread that way, and 36 ms with this setting).
+    Kernels run in place of the textbook functions that have one (docs/speed.md): compiled ones if Numba is installed, otherwise
+    those for NumPy, and one line on standard error says what is missing. Keep a forward and its backward in one block. BLAS gets
+    one thread: at these sizes, its threads mostly wait for each other and, on a busy machine, for other work (use several
+    `Threads` instead). The C library, if it is glibc, keeps freed memory for the next arrays; otherwise each large array gets new
+    pages from the system, which fills them with zeros one by one (a step of the copy benchmark took 59 ms on one thread that
+    way, and 36 ms with this setting).
 
-    Both settings apply to all threads of the process until the last one leaves: blocks may be nested and may overlap. At
-    the end, BLAS gets its threads back, and the kept memory is returned to the system. One effect cannot be undone: glibc
-    stops adapting the size from which an array gets its own pages. It stays at 32 MiB, the maximum that glibc adapts it to.
+    All of this applies to all threads of the process until the last one leaves: blocks may be nested and may overlap. At
+    the end, the textbook runs again, BLAS gets its threads back, and the kept memory is returned to the system. One effect
+    cannot be undone: glibc stops adapting the size from which an array gets its own pages. It stays at 32 MiB, the maximum
+    that glibc adapts it to.
     """
-    with one_blas_thread, _freed_memory_kept:
+    say_if_none_is_compiled()
+    with kernels_run(), one_blas_thread, _freed_memory_kept:
         yield
 
 
 def keep_freed_memory() -> None:
-    """Apply `limits`' memory settings permanently, for a process that is ours, whose threads may also share one arena."""
+    """Apply `fast`'s memory settings permanently, for a process that is ours, whose threads may also share one arena."""
     _mallopt({M_ARENA_MAX: 1, **KEEP})
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 import minitransformer
 from minitransformer.layers.parameter import Parameter, bind
-from minitransformer.replaceable import runs_as_usual
+from minitransformer.replaceable import kernels_are_on, runs_as_usual
 from minitransformer.training.memory import available_memory
 from minitransformer.training.stderr import stderr
 from minitransformer.workers.host import available_cores
@@ -175,7 +175,7 @@ class _Helper:
 
     def ask(self, work, share) -> None:
         try:
-            message = pickle.dumps((work, share[1:]))
+            message = pickle.dumps((work, share[1:], kernels_are_on()))
         except Exception as error:    # whatever an object's own method raises
             raise _Lost(f"the work cannot be sent to another process ({error})") from None
         try:

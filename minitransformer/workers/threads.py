@@ -22,7 +22,7 @@ class Threads(OneWorker):
     Each thread takes its part of the sentences and adds up the gradient in a vector of its own: the model's, or that of a
     replica, which shares the weights. Then each takes its piece of these vectors, sums the gradients in a fixed order, and
     updates the parameters of that piece. So the same seed and number of threads give the same bits. BLAS should have one
-    thread for each of ours: `with limits():` (host.py).
+    thread for each of ours: `with fast():` (host.py).
 
     The threads wait for work until `close`, the end of a `with` block, or until nothing refers to them any more.
 

@@ -2,20 +2,25 @@
 
 import io
 import json
+import math
 import os
 import re
 import shutil
 import subprocess
 import sys
+from functools import wraps
 
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from minitransformer import Ensemble, Run, Search
+from minitransformer import Ensemble, Run, Search, kernels
+from minitransformer import functional as F
+from minitransformer.cli import gradcheck as gradcheck_command
 from minitransformer.cli.parser import COMMANDS
 from minitransformer.data.parallel import read_pairs
 from minitransformer.decoding import GREEDY
+from minitransformer.replaceable import TABLE
 from minitransformer.training.evaluation import bleu, chrf
 from minitransformer.tasks import TASKS, toy
 from minitransformer.training import checkpoint
@@ -54,7 +59,54 @@ def test_gradcheck_of_named_blocks(run_cli):
     code, out, _ = run_cli("gradcheck", "linear", "softmax")
     assert code == 0
     assert all(word in out for word in ("linear", "softmax", "weight", "bias", "central", "complex"))
-    assert out.splitlines()[-1].startswith("all 8 checks passed")
+    assert out.splitlines()[-1].startswith("all 8 checks passed")    # neither has a kernel
+
+
+def test_gradcheck_counts_kernels_apart(run_cli, monkeypatch):
+    """Those that are registered, each with the output and every gradient, in float32 and float64."""
+    code, out, _ = run_cli("gradcheck", "layer-norm")
+    counts, errors = out.splitlines()[-2:]
+    compiled = "" if kernels.state.problem else "compiled kernels: all 8 checks passed; "
+    assert code == 0 and counts == f"textbook: all 6 checks passed; {compiled}kernels for NumPy: all 8 checks passed"
+    assert "numpy float64" in errors
+    monkeypatch.setenv("MINITRANSFORMER_FAST", "0")
+    assert run_cli("gradcheck", "layer-norm")[1].splitlines()[-1].startswith("all 6 checks passed")
+
+
+@pytest.mark.parametrize("wrong, says", [
+    (lambda dx, *others: (1.0001 * dx, *others), "kernels for NumPy differ from the textbook, which is right; those that ran: "
+                                                 "layer_norm_backward_in_place, layer_norm_forward_in_place"),
+    (lambda dx, *others: (dx[:1], *others), "kernels for NumPy cannot do what the textbook does: the gradient for x has shape")])
+def test_gradcheck_finds_a_wrong_kernel(run_cli, monkeypatch, wrong, says):
+    entry = TABLE["layer_norm_backward"]
+    (kernel,) = [kernel for kernel in entry.kernels if ".numpy." in kernel.function.__module__]
+
+    @wraps(kernel.function)
+    def changed(dy, cache):
+        return wrong(*kernel.function(dy, cache))
+
+    monkeypatch.setattr(entry, "kernels", [kernel._replace(function=changed)])
+    code, out, _ = run_cli("gradcheck", "layer-norm")
+    assert code == 1 and f"layer-norm: {says}" in out
+
+
+def test_gradcheck_checks_the_textbook_though_kernels_replace_it(run_cli, monkeypatch):
+    """Attention's backward wrong in two ways, as a reader may leave it: the kernel that would run is right."""
+    right = TABLE["attention_backward"].textbook
+
+    def wrong(dy, cache):
+        query, key, value, softmax, _dropout, weights = cache
+        dscores = F.softmax_backward(dy @ value.swapaxes(-1, -2), softmax) * math.sqrt(query.shape[-1])
+        return dscores @ key, dscores.swapaxes(-1, -2) @ query, weights.swapaxes(-1, -2) @ dy
+
+    monkeypatch.setattr(TABLE["attention_backward"], "textbook", wrong)
+    TABLE["attention_backward"].choose()
+    try:
+        code, out, _ = run_cli("gradcheck", "attention")
+    finally:
+        monkeypatch.undo()
+        TABLE["attention_backward"].choose()
+    assert code == 1 and "textbook" not in out and "checks FAILED" in out and TABLE["attention_backward"].func is right
 
 
 def test_gradcheck_as_json(run_cli):
@@ -72,6 +124,15 @@ def test_gradcheck_of_all_blocks(run_cli, monkeypatch):
     monkeypatch.setattr("minitransformer.cli.gradcheck.blocks", lambda seed: few)
     code, out, _ = run_cli("gradcheck")
     assert code == 0 and len(out.splitlines()) == 1 + 4 + 1
+
+
+def test_many_blocks_are_shared_by_processes_and_printed_in_order(run_cli, monkeypatch):
+    monkeypatch.setattr("minitransformer.cli.gradcheck.available_cores", lambda: 2)
+    monkeypatch.setenv("MINITRANSFORMER_FAST", "0")
+    names = ["relu", "gelu", "softmax", "dropout", "linear", "layer-norm", "rms-norm", "glu", "silu"]
+    assert len(names) > gradcheck_command.ALONE
+    code, out, _ = run_cli("gradcheck", *names)
+    assert code == 0 and list(dict.fromkeys(line.split()[0] for line in out.splitlines()[1:-1])) == names
 
 
 def test_gradcheck_that_fails_exits_with_1(run_cli, monkeypatch):

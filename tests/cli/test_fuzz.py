@@ -1,7 +1,7 @@
 """Whatever the input: at worst one line and exit code 2, and no file of the user is changed.
 
-`MINITRANSFORMER_FUZZ=2500 python -m pytest tests/cli/test_fuzz.py` is the long form: this many cases
-for each of the tests.
+`MINITRANSFORMER_FUZZ=2500 python -m pytest -m campaign tests/cli/test_fuzz.py` is the long form: this many cases for each of
+the tests.
 """
 
 import gzip

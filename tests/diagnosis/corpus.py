@@ -8,7 +8,6 @@ import time
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from types import SimpleNamespace
 from typing import NamedTuple
 
 from minitransformer.checking import gradcheck
@@ -36,7 +35,7 @@ def mistakes_in(folder):
 def made(mistake):
     """Within it, the mistake replaces its operation everywhere."""
     if mistake.replaces in TABLE:
-        with plugged(SimpleNamespace(replaceable=TABLE[mistake.replaces]), mistake.wrong):
+        with plugged(TABLE[mistake.replaces], mistake.wrong):
             yield
         return
     module, _, path = mistake.replaces.partition(":")

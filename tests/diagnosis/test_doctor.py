@@ -94,7 +94,7 @@ def test_an_upstream_gradient_of_one_number_is_no_constant():
         return F.cross_entropy_backward(1.0, cache.loss).reshape(-1, len(cache.weight)) @ cache.weight
 
     def backward(dloss, cache):
-        _, dweight = F.linear_cross_entropy_backward.replaceable.textbook(dloss, cache)
+        _, dweight = F.linear_cross_entropy_backward.textbook(dloss, cache)
         return forgotten(dloss, cache).reshape(cache.x.shape), dweight
 
     with plugged(F.linear_cross_entropy_backward, backward):
@@ -200,7 +200,7 @@ def test_layers_of_the_readers_own_with_names_of_their_own():
 
 def test_two_mistakes_at_once_in_one_block_are_not_taken_for_a_third():
     def two(dy, cache):
-        dx, dgamma, dbeta = F.layer_norm_backward.replaceable.textbook(dy, cache)
+        dx, dgamma, dbeta = F.layer_norm_backward.textbook(dy, cache)
         return dx + cache.inverse * dy.mean(-1, keepdims=True), dgamma * cache.gamma, dbeta
 
     assert finding((F.layer_norm_forward, two), (X, X[0, 0], X[1, 1])).kind == EVIDENCE

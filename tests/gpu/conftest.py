@@ -8,7 +8,6 @@ import pytest
 
 from minitransformer import InputError
 from minitransformer.backend import generator, get_module
-from minitransformer.replaceable import textbook
 from tests.gpu import strict
 
 
@@ -71,6 +70,6 @@ def device(request):
     if request.param == "gpu":
         yield Gpu()
         return
-    with pytest.MonkeyPatch.context() as patch, textbook():    # the kernels are NumPy's alone
+    with pytest.MonkeyPatch.context() as patch:
         patch.setitem(sys.modules, "cupy", strict.cupy)
         yield StandIn()

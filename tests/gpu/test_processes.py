@@ -9,7 +9,6 @@ import pytest
 
 from minitransformer import Adam, Transformer, TransformerConfig, make_batch, training_step
 from minitransformer.backend import to_host
-from minitransformer.replaceable import textbook
 from minitransformer.workers import processes
 from minitransformer.workers.launcher import Place
 from minitransformer.workers.processes import Job, Processes
@@ -51,9 +50,8 @@ def test_nccl_adds_up_what_mpi_would(nccl):
     """The same bits as simulated processes on the CPU, whose textbook functions the stand-in runs; no step waits for the sum."""
     def member(meeting, rank):
         LOCAL.meeting, LOCAL.rank = meeting, rank
-        with textbook():
-            expected = trained("numpy", lambda model: Process(model, 1, meeting, rank))
-            return expected, trained("cupy", lambda model: Processes(model, 1))
+        expected = trained("numpy", lambda model: Process(model, 1, meeting, rank))
+        return expected, trained("cupy", lambda model: Processes(model, 1))
 
     for (expected, losses), (found, found_losses) in in_processes(2, member):
         np.testing.assert_array_equal(found, expected)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from minitransformer import functional as F
+from minitransformer import plugged
 
 
 class Counting:
@@ -18,7 +19,12 @@ class Counting:
 
 def counting(function):
     """The textbook of a replaceable function, counted, to plug in."""
-    return Counting(function.replaceable.textbook)
+    return Counting(function.textbook)
+
+
+def textbook():
+    """Within the block no kernel runs: something is plugged in, which is the textbook itself."""
+    return plugged(F.adam_update, F.adam_update.textbook)
 
 
 def loss_cache(dtype="float32", **options):

@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
-from minitransformer import InputError, functional as F, kernels, textbook
+from minitransformer import InputError, functional as F, kernels
 from minitransformer.decoding.cached import CachedLayer, next_position
 from minitransformer.decoding.continuations import OutputWeight, continuations, log_normaliser
 from minitransformer.layers import Embedding, EncoderLayer, StackConfig
 from minitransformer.replaceable import TABLE
 from minitransformer.rivals.recurrent.lstm import lstm_backward, lstm_forward
 from minitransformer.successors.grouped_past import CachedGroupedLayer, next_grouped_position
+from tests.kernels.calls import textbook
 
 kernels.load_all()
 B, H, T, K, D, V = 2, 3, 4, 5, 6, 9

@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minitransformer import LanguageModel, LanguageModelConfig, Transformer, TransformerConfig, plugged, textbook
+from minitransformer import LanguageModel, LanguageModelConfig, Transformer, TransformerConfig, plugged
 from minitransformer.functional import layer_norm_forward
 from minitransformer.layers import FeedForward
 from minitransformer.layers.hooks import hooked
 from minitransformer.replaceable import running
 from minitransformer.functional.special import EOS, PAD
+from tests.kernels.calls import textbook
 from tests.kernels.test_kernels import needs_numba, uncompiled
 
 pytestmark = needs_numba

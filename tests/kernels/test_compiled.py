@@ -75,7 +75,9 @@ def test_without_numba_numpys_kernels_run(code, environment, why):
 
 @needs_numba
 def test_the_first_run_says_that_it_compiles_and_the_second_does_not(tmp_path):
-    code = "from minitransformer.cli import main; main(['gradcheck', 'layer-norm'])"    # one file's will do
+    code = ("import sys; from minitransformer import kernels; from minitransformer.functional import layer_norm_forward\n"
+            "kernels.state.say = lambda text: print(text, end='', file=sys.stderr)    # as the command does\n"
+            "kernels.load(layer_norm_forward.textbook)")
     _, first = python(code, NUMBA_CACHE_DIR=str(tmp_path))
     assert re.fullmatch(r"compiling the kernels in layer_norm\.py, once: \d+ s\n", first)
     _, second = python(code, NUMBA_CACHE_DIR=str(tmp_path))
@@ -94,8 +96,10 @@ def test_an_unknown_choice_of_kernels_is_named():
 @needs_numba
 def test_numba_itself_can_be_told_not_to_compile():
     """NUMBA_DISABLE_JIT=1, if the kernels are asked for: a debugger stops inside a kernel's loop."""
-    code = ("import numpy as np; from minitransformer.functional import layer_norm_forward as f; import sys; "
-            "print(f(np.arange(6.0).reshape(2, 3), np.ones(3), np.zeros(3))[0].sum().round(9), 'numba' in sys.modules)")
+    code = ("import numpy as np; from minitransformer.functional import layer_norm_forward as f; import sys\n"
+            "from minitransformer import fast\n"
+            "with fast(): y, _ = f(np.arange(6.0).reshape(2, 3), np.ones(3), np.zeros(3))\n"
+            "print(y.sum().round(9), 'numba' in sys.modules)")
     assert python(code, NUMBA_DISABLE_JIT="1")[0].split() == ["0.0", "True"]
 
 
@@ -113,6 +117,8 @@ def test_a_loop_is_compiled_once_for_each_dtype():
 import numpy as np
 from minitransformer import Adam, Transformer, TransformerConfig, beam_search, make_batch, training_step
 from minitransformer.kernels import loops
+from minitransformer.replaceable import kernels_run
+kernels_run().__enter__()
 for rate in (0.0, 0.1):
     config = TransformerConfig.named("toy", 20, dropout=rate, attention_dropout=rate, feed_forward_dropout=rate,
                                      activation=("relu", "gelu")[rate > 0])

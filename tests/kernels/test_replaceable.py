@@ -3,17 +3,20 @@
 import pkgutil
 import subprocess
 import sys
-import threading
 from importlib import import_module
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from minitransformer import InputError, Transformer
 from minitransformer import functional as F
+from minitransformer.kernels import unregister
 from minitransformer.layers import Linear
-from minitransformer.replaceable import TABLE, is_replaced, plugged, replaces, running, textbook, unregister
+from minitransformer.replaceable import TABLE, Replaceable, is_replaced, plugged, replaces, running
 from tests.kernels.calls import counting, kernel_runs, loss_cache
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -27,7 +30,7 @@ def registering():
 def test_both_ways_to_import_a_function_give_the_same_one(module):
     file = import_module(f"minitransformer.functional.{module}")
     public = [name for name, value in vars(file).items()
-              if getattr(value, "__module__", None) == file.__name__ and hasattr(value, "replaceable")]
+              if getattr(value, "__module__", None) == file.__name__ and isinstance(value, Replaceable)]
     assert public
     for name in public:
         assert getattr(F, name) is getattr(file, name)
@@ -58,29 +61,36 @@ def test_running_names_what_runs():
     assert running(module="cupy")["attention_forward"] is TABLE["attention_forward"].textbook
     with plugged(F.relu_forward, mine := lambda x: x):
         assert running()["relu_forward"] is mine
-    with textbook():
-        assert running() == {name: entry.textbook for name, entry in TABLE.items()}
 
 
-def test_within_textbook_no_kernel_runs():
-    """Not in other threads either; afterwards, even after an error, they run again."""
-    found = []
-    with pytest.raises(ZeroDivisionError), textbook():
-        thread = threading.Thread(target=lambda: found.append(loss_cache()))
-        thread.start()
-        thread.join()
-        with textbook():
-            found.append(loss_cache())
-        found.append(loss_cache())
-        1 / 0
-    assert len(found) == 3 and not any(map(kernel_runs, found))
-    assert kernel_runs(loss_cache())
+def test_kernels_run_in_every_thread_and_only_within_the_block():
+    """Not after it, even after an error, and in the tests of other folders not before it."""
+    code = """
+import threading
+from contextlib import suppress
+from minitransformer.replaceable import kernels_run
+from tests.kernels.calls import kernel_runs, loss_cache
+found = [kernel_runs(loss_cache())]
+with suppress(ZeroDivisionError), kernels_run():
+    thread = threading.Thread(target=lambda: found.append(kernel_runs(loss_cache())))
+    thread.start()
+    thread.join()
+    with kernels_run():
+        found.append(kernel_runs(loss_cache()))
+    found.append(kernel_runs(loss_cache()))
+    1 / 0
+print(found, kernel_runs(loss_cache()))
+"""
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout
+    assert out == "[False, True, True, True] False\n"
 
 
 @pytest.mark.parametrize("value, runs", [("0", False), ("1", True)])
 def test_the_environment_turns_kernels_off(value, runs):
-    code = ("import numpy as np; from minitransformer import functional as F; from minitransformer.cli.info import collect; "
-            "y, cache = F.linear_cross_entropy_forward(np.ones((2, 3)), np.ones((4, 3)), np.array([1, 2]), padding=None); "
+    code = ("import numpy as np; from minitransformer import fast, functional as F\n"
+            "from minitransformer.cli.info import collect\n"
+            "with fast(): y, cache = F.linear_cross_entropy_forward(np.ones((2, 3)), np.ones((4, 3)), np.array([1, 2]), "
+            "padding=None)\n"
             "print(hasattr(cache, 'dx'), 'adam_update' in collect()['kernels'])")
     out = subprocess.run([sys.executable, "-c", code], env={"MINITRANSFORMER_FAST": value, "OPENBLAS_NUM_THREADS": "1"},
                          capture_output=True, text=True, check=True).stdout
@@ -118,8 +128,6 @@ def test_a_second_implementation_runs_for_the_arrays_it_is_for(registering):
         assert mine.calls == calls
     F.layer_norm_forward(beta=np.ones(3, "float32"), gamma=np.ones(3, "float32"), x=np.ones((2, 3), "float32"))
     assert mine.calls == 2
-    with textbook():
-        F.layer_norm_forward(*(np.ones(3, "float32") for _ in range(3)))
     with plugged(F.layer_norm_backward, counting(F.layer_norm_backward)):
         F.layer_norm_forward(*(np.ones(3, "float32") for _ in range(3)))
     assert mine.calls == 2
@@ -127,11 +135,12 @@ def test_a_second_implementation_runs_for_the_arrays_it_is_for(registering):
 
 def test_the_kernel_registered_last_runs_even_if_the_library_has_not_loaded_its_own():
     program = ("from minitransformer.functional import layer_norm_forward\n"
-               "from minitransformer.replaceable import replaces, running\n"
+               "from minitransformer.replaceable import kernels_run, replaces, running\n"
                "@replaces(layer_norm_forward, 'numpy', 'float32')\n"
                "def own(x, gamma, beta): pass\n"
-               "assert running()['layer_norm_forward'] is own\n"
-               "assert running()['layer_norm_backward'].__module__.startswith('minitransformer.kernels')\n")
+               "with kernels_run():\n"
+               "    assert running()['layer_norm_forward'] is own\n"
+               "    assert running()['layer_norm_backward'].__module__.startswith('minitransformer.kernels')\n")
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
@@ -166,7 +175,9 @@ for name in names:
         del sys.modules[loaded]
     import_module(name)
     adam_update = import_module("minitransformer.functional").adam_update
-    assert import_module("minitransformer.replaceable").running()["adam_update"].__name__ == "adam_update_blocked", name
+    replaceable = import_module("minitransformer.replaceable")
+    with replaceable.kernels_run():
+        assert replaceable.running()["adam_update"].__name__ == "adam_update_blocked", name
 print(len(names))
 """
     done = subprocess.run([sys.executable, "-c", code], env={"OPENBLAS_NUM_THREADS": "1", "MINITRANSFORMER_FAST": "numpy"},

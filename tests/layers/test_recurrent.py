@@ -1,5 +1,7 @@
 """Recurrent layers against PyTorch's, and what padding, states and the first weights are."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -7,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 from minitransformer import InputError, gradcheck
 from minitransformer import rivals as R
 from minitransformer.layers import Linear
-from minitransformer.replaceable import running, textbook
+from minitransformer.replaceable import kernels_run
 from minitransformer.rivals import GRU, LSTM, RNN, Bidirectional, RecurrentStack
 from minitransformer.rivals.recurrent.lstm import lstm_forward
 from tests.randomised import randomised
@@ -121,13 +123,9 @@ def test_padding_changes_nothing(kind, sides, fast):
     found = []
     for values, upstream, mask in ((x, dy, None), (wide, dwide, np.tile(real, (B, 1)))):
         layer.zero_grad()
-        if fast:
+        with kernels_run() if fast else nullcontext():
             (y, final), cache = layer.forward(values, state, mask)
             dx, dstate = layer.backward((upstream, dfinal), cache)
-        else:
-            with textbook():
-                (y, final), cache = layer.forward(values, state, mask)
-                dx, dstate = layer.backward((upstream, dfinal), cache)
         at = slice(None) if mask is None else real
         found.append([y[:, at], final, dx[:, at], dstate, *(p.grad.copy() for p in layer.parameters().values())])
         assert mask is None or not dx[:, ~real].any()
@@ -163,14 +161,13 @@ def test_huge_inputs_are_finite():
 @pytest.mark.parametrize("function", ["sigmoid", "kernel"])
 def test_a_closed_gate_is_not_zero(function):
     """In float32 each gate has at most a relative error of 1e-6 from -80 to 80: at 0 it could never open again."""
-    if function == "kernel" and running()["lstm_forward"] is lstm_forward.replaceable.textbook:
-        pytest.skip("MINITRANSFORMER_FAST turns the kernels off")
     x = np.linspace(-80, 80, 1601, dtype=np.float32)
     if function == "sigmoid":
         y = R.sigmoid(x)
     else:    # an LSTM of one step and one hidden unit, without a state
         z = np.stack([x, x, x, x], axis=1)[None]
-        _, cache = lstm_forward(z, np.zeros((len(x), 2), np.float32), np.zeros((1, 4), np.float32))
+        with kernels_run():
+            _, cache = lstm_forward(z, np.zeros((len(x), 2), np.float32), np.zeros((1, 4), np.float32))
         y = cache.gates[0][:, 0]
         np.testing.assert_allclose(cache.gates[0][:, 2], np.tanh(x), rtol=1e-6)
     assert y.dtype == np.float32

@@ -17,7 +17,8 @@ import pytest
 
 from minitransformer import Adam, InputError, Run, Transformer, TransformerConfig, make_batch, plugged, training_step
 from minitransformer.functional import softmax_forward
-from minitransformer.replaceable import replaces, textbook_of, unregister
+from minitransformer.replaceable import replaces, textbook_of
+from minitransformer.kernels import unregister
 from minitransformer.workers import local
 from minitransformer.workers.helper import _Reader
 from minitransformer.workers.launcher import Place

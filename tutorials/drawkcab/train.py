@@ -11,7 +11,7 @@ well, but in words of nine letters its sharpest head puts 0.87 of its weight on 
 
 from pathlib import Path
 
-from minitransformer import Adam, Transformer, limits, save_weights, schedule, training_step
+from minitransformer import Adam, Transformer, fast, save_weights, schedule, training_step
 from minitransformer.data.drawn import DrawnBatches, draw_held_out
 from minitransformer.learn.lab import CONFIG
 from minitransformer.tasks import TASKS
@@ -24,7 +24,7 @@ def main() -> None:
     reverse = TASKS["reverse"]()
     model = Transformer(CONFIG, seed=0)
     adam, batches = Adam(model), DrawnBatches(reverse, 64, seed=0)
-    with limits():
+    with fast():
         for step in range(1, STEPS + 1):
             learning_rate = schedule(step, CONFIG.d_model, warmup=200, factor=0.4) * (1 - step / STEPS)
             sums = training_step(model, adam, batch := next(batches), learning_rate, smoothing=0.1)

@@ -2,6 +2,7 @@
 
 import json
 
+from minitransformer import kernels
 from minitransformer.cli import info
 from minitransformer.errors import InputError, choices
 from minitransformer.extras import require
@@ -42,8 +43,7 @@ def report(args, results, print_table, threads, packages=()) -> None:
         print(json.dumps({"results": list(results), "processor": facts["processor"], "kernels": facts["blas_kernels"],
                           "threads": threads, "compiled_kernels": facts["compiled_kernels"], "versions": versions}))
         return
-    print(f"{facts['processor']}, BLAS: {facts['blas_kernels']} kernels, threads: {threads}, "
-          f"compiled kernels: {facts['compiled_kernels']}\n"
+    print(f"{facts['processor']}, BLAS: {facts['blas_kernels']} kernels, threads: {threads}\n{kernels.in_one_line()}\n"
           + ", ".join(f"{name} {version}" for name, version in versions.items()), flush=True)
     print_table(results)
 

@@ -80,6 +80,8 @@ def exponentiate(e, targets, real, smoothing, log_likelihood, log_mean, scale) -
 
 @replaces(linear_cross_entropy_backward, "numpy", "float32 float64")
 def linear_cross_entropy_backward_blocked(dloss, cache) -> tuple[Array, Array]:
+    if not isinstance(cache, LinearCrossEntropyGradients):
+        return textbook_of(linear_cross_entropy_backward)(dloss, cache)
     check_dloss(dloss)
     dloss = cache.dx.dtype.type(dloss)
     return cache.dx * dloss, cache.dweight * dloss

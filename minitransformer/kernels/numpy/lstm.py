@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from minitransformer.backend import Array
-from minitransformer.replaceable import replaces
+from minitransformer.replaceable import replaces, textbook_of
 from minitransformer.rivals.recurrent.lstm import lstm_backward, lstm_forward
 
 
@@ -50,6 +50,8 @@ def lstm_forward_in_place(z, state, weight, mask=None) -> tuple[Array, LSTMSeque
 @replaces(lstm_backward, "numpy", "float32 float64", "bf")
 def lstm_backward_in_place(dstates, cache) -> tuple[Array, Array, Array]:
     """Like lstm_step_backward, from the last step to the first; the weight's gradient is one product over all steps."""
+    if not isinstance(cache, LSTMSequenceCache):
+        return textbook_of(lstm_backward)(dstates, cache)
     state, weight, mask, states, gates, tanh = cache
     length, batch, width = gates.shape
     size, dtype = width // 4, np.result_type(dstates, gates)

@@ -20,7 +20,8 @@ def suspect_mask(ids) -> np.ndarray:
 def deep(pre_norm, seed, xavier=True) -> tuple[Transformer, Any, float]:
     """(model, cache, dloss): an untrained model of 24 layers in each stack, before its backward on eight random texts.
 
-    xavier: each matrix is drawn by Xavier's rule; else those that end a sub-layer are smaller, as in every new model.
+    xavier: the matrix of each linear layer is drawn by Xavier's rule; else those that end a sub-layer are smaller, as in every
+    new model.
     """
     model = Transformer(TransformerConfig.named("toy", 30, num_layers=24, d_model=16, d_ff=64, pre_norm=pre_norm), seed=seed)
     if xavier:

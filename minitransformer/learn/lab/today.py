@@ -21,7 +21,6 @@ from minitransformer.interchange.pretrained import llama
 from minitransformer.interchange.pretrained.importing import import_model
 from minitransformer.learn.plug import plugs
 from minitransformer.models import LanguageModel, LanguageModelConfig
-from minitransformer.replaceable import textbook
 from minitransformer.training.run import Run
 
 SMOLLM2 = LanguageModelConfig(
@@ -110,8 +109,8 @@ def real() -> Today:
 
 @contextmanager
 def running(own) -> Iterator[None]:
-    """Within the block, the functions of {name of an exercise: a function} run in place of the library's, and no kernel runs."""
-    with ExitStack() as stack, np.errstate(all="ignore"), textbook():
+    """Within the block, the functions of {name of an exercise: a function} run in place of the library's."""
+    with ExitStack() as stack, np.errstate(all="ignore"):
         for one in plugs(own or {}):
             stack.enter_context(one)
         yield

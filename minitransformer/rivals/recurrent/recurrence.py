@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from minitransformer.backend import Array, module_of
+from minitransformer.checks import check_cache_of
 from minitransformer.replaceable import replaceable
 
 
@@ -38,6 +39,7 @@ def through_time_backward(dstates, cache) -> tuple[Array, ...]:
     A state is used by the next step and outside the layer: its gradient is the sum of both. Every step has the same
     weights: their gradients are sums over all steps.
     """
+    check_cache_of("through_time_backward", cache, ThroughTimeCache)
     xp = module_of(dstates)
     dstate, dweights, dz = xp.zeros_like(dstates[0]), [], []
     for t in reversed(range(len(dstates))):

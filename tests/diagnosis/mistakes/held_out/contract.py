@@ -38,7 +38,7 @@ def linear_forward_rounds(self, x):
 
 
 def softmax_forward_of_real_part(x, mask=None):
-    p, cache = softmax_forward.replaceable.textbook(x.real, mask)
+    p, cache = softmax_forward.textbook(x.real, mask)
     return p, cache
 
 

@@ -46,7 +46,7 @@ def linear_forward_in_float32(self, x):
 
 def softmax_forward_adds_noise(x, mask=None):
     x = x + 1e-3 * np.random.default_rng().standard_normal(x.shape)
-    return softmax_forward.replaceable.textbook(x, mask)
+    return softmax_forward.textbook(x, mask)
 
 
 MISTAKES = [
