@@ -78,53 +78,53 @@ class Mutant(NamedTuple):
         return f"{self.path}:{self.line}\n  - {self.before.strip()}\n  + {self.after.strip()}"
 
 
-def mutants(path):
-    """Every Mutant of a file of the package."""
+def mutants(path, edits=None):
+    """Every Mutant of a file of the package; edits(tree, lines) yields what is tried, as `edits_of` does."""
     text = (ROOT / "minitransformer" / path).read_text(encoding="utf-8")
-    lines = text.splitlines()
+    lines, before = text.splitlines(), ast.dump(ast.parse(text))
     found = []
-    for start, stop, new in sorted(set(_edits(ast.parse(text), lines))):
+    for start, stop, new in sorted(set((edits or edits_of)(ast.parse(text), lines))):
         (line, first), (last_line, last) = start, stop
         if line != last_line:
             continue
         raw = lines[line - 1].encode()    # ast counts bytes
         after = (raw[:first] + new.encode() + raw[last:]).decode()
         changed = "\n".join([*lines[:line - 1], after, *lines[line:]]) + "\n"
-        if _compiles_differently(text, changed):
+        if _compiles_differently(before, changed):
             found.append(Mutant(path, line, lines[line - 1], after))
     return found
 
 
-def _compiles_differently(text, changed):
+def _compiles_differently(before, changed):
     try:
-        return ast.dump(ast.parse(changed)) != ast.dump(ast.parse(text))
+        return ast.dump(ast.parse(changed)) != before
     except SyntaxError:
         return False
 
 
-def _edits(tree, lines):
+def edits_of(tree, lines):
     """((line, column), (line, column), new text) of every change that is tried."""
-    for node in _code(tree):
+    for node in code_of(tree):
         if isinstance(node, ast.BinOp):
             for new in OPERATORS.get(type(node.op), []):
-                yield *_gap(lines, node.left, node.right), f" {new} "
+                yield *gap(lines, node.left, node.right), f" {new} "
         elif isinstance(node, ast.AugAssign):
-            start, stop = _gap(lines, node.target, node.value)
+            start, stop = gap(lines, node.target, node.value)
             yield start, stop, " = "
             for new in OPERATORS.get(type(node.op), []):
                 yield start, stop, f" {new}= "
-            yield *_span(node), "pass"
+            yield *span(node), "pass"
         elif isinstance(node, ast.Compare) and len(node.ops) == 1:
             for new in COMPARISONS.get(type(node.ops[0]), []):
-                yield *_gap(lines, node.left, node.comparators[0]), f" {new} "
+                yield *gap(lines, node.left, node.comparators[0]), f" {new} "
         elif isinstance(node, ast.BoolOp):
             for left, right in pairwise(node.values):
-                yield *_gap(lines, left, right), " or " if isinstance(node.op, ast.And) else " and "
+                yield *gap(lines, left, right), " or " if isinstance(node.op, ast.And) else " and "
         elif isinstance(node, ast.UnaryOp):
             yield _start(node), _start(node.operand), ""
         elif isinstance(node, ast.Constant):
             negative = lines[node.lineno - 1].encode()[node.col_offset - 1:node.col_offset] == b"-"    # reshape(-2) is reshape(-1)
-            yield from ((*_span(node), new) for new in _other_constants(node.value) if not (negative and new == "2"))
+            yield from ((*span(node), new) for new in _other_constants(node.value) if not (negative and new == "2"))
         elif isinstance(node, (ast.Attribute, ast.Name)):
             yield from _other_names(node)
         elif isinstance(node, ast.IfExp):
@@ -134,10 +134,10 @@ def _edits(tree, lines):
         if isinstance(node, ast.If):
             yield _start(node.test), _start(node.test), "not "
         if isinstance(node, ast.Expr) or (isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript)):
-            yield *_span(node), "pass"
+            yield *span(node), "pass"
 
 
-def _code(node):
+def code_of(node):
     """Every node below `node` that runs and is not for a message: no annotation, decorator, docstring, raise or f-string."""
     if isinstance(node, ast.Assign) and getattr(getattr(node.value, "func", None), "id", None) == "TypeVar":
         return
@@ -148,7 +148,7 @@ def _code(node):
         for child in value if isinstance(value, list) else [value]:
             plain_text = isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant)
             if isinstance(child, ast.AST) and not plain_text and not isinstance(child, (ast.Raise, ast.JoinedStr)):
-                yield from _code(child)
+                yield from code_of(child)
 
 
 def _other_constants(value):
@@ -177,7 +177,7 @@ def _other_calls(node):
     arguments = [*node.args, *node.keywords]
     for before, argument in pairwise(arguments):    # left out, where there is a default
         if isinstance(argument, ast.keyword) or (argument is node.args[-1] and _called(node) in _with_defaults()):
-            yield _span(before)[1], _span(argument)[1], ""
+            yield span(before)[1], span(argument)[1], ""
 
 
 def _called(call):
@@ -200,13 +200,13 @@ def _start(node):
     return node.lineno, node.col_offset
 
 
-def _span(node):
+def span(node):
     return _start(node), (node.end_lineno, node.end_col_offset)
 
 
-def _gap(lines, left, right):
+def gap(lines, left, right):
     """The span of the operator between two operands, without brackets around them."""
-    (line, start), (last, stop) = _span(left)[1], _start(right)
+    (line, start), (last, stop) = span(left)[1], _start(right)
     if line != last:
         return (line, start), (last, stop)
     raw = lines[line - 1].encode()

@@ -75,7 +75,8 @@ def blocks(seed=0) -> dict[str, tuple]:
     source, target = ids(B, T_K), ids(B, T_Q)
     source[0, -1] = source[1, -2:] = target[1, -1] = PAD
     real = source != PAD
-    real_keys = real[:, None, None]
+    longer = np.concatenate([memory, x], axis=1)
+    longer_real = np.concatenate([real, target != PAD], axis=1)[:, None, None]
     heads = array(B, H, T_Q, D_K), array(B, H, T_K, D_K), array(B, H, T_K, D_V)
     attention = CONFIG.d_model, H, rng, D_K, D_V, 0.2
     feed_forward = layer(L.FeedForward(D, D_FF, rng, dropout=0.2))
@@ -136,7 +137,8 @@ def blocks(seed=0) -> dict[str, tuple]:
         "separable-convolution": (layer(R.SeparableConvolution(D, D_FF, rng, 3)), (memory, real)),
         "gated-convolution": (layer(R.GatedConvolution(D, rng, 3, dropout=0.2)), (memory, real)),
         "convolutional-decoder-layer": (layer(ConvolutionalDecoderLayer(convolutional, rng)), (x, memory, memory_mask)),
-        "restricted-self-attention": (layer(R.RestrictedSelfAttention(D, H, rng, 1, False, D_K, D_V, 0.2)), (memory, real_keys)),
+        # The radius takes two queries at a time, that of transformer-restricted one:
+        "restricted-self-attention": (layer(R.RestrictedSelfAttention(D, H, rng, 3, False, D_K, D_V, 0.2)), (longer, longer_real)),
         "additive-self-attention": (layer(R.AdditiveSelfAttention(D, H, rng, D_K, D_V)), (x, causal)),
         "additive-cross-attention": (layer(R.AdditiveCrossAttention(D, H, rng, D_K, D_V)), (x, memory, memory_mask)),
         "unscaled-self-attention": (layer(R.UnscaledSelfAttention(D, H, rng, D_K, D_V)), (x, causal)),

@@ -56,6 +56,11 @@ def cases(draw, name):
                  pre_norm=draw(st.booleans()), activation=draw(st.sampled_from(["relu", "gelu"])),
                  positions=draw(st.sampled_from(["sinusoidal", "learned"])),
                  share=draw(st.booleans()), dropout_rate=draw(st.sampled_from([0.0, 0.3])), seed=draw(st.integers(0, 99)))
+    return make_case(name, sizes)
+
+
+def make_case(name, sizes):
+    """The Case of the layer called `name` with these sizes, every parameter random."""
     layer, inputs = _make(name, np.random.default_rng(sizes["seed"]), **sizes)
     for i, parameter in enumerate(layer.parameters().values()):    # no zeros or ones: they hide mistakes
         noise = np.random.default_rng([sizes["seed"], i]).standard_normal(parameter.shape)
