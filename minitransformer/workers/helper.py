@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from minitransformer import kernels
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.parameter import Parameter, bind
 from minitransformer.replaceable import kernels_are_on, kernels_run
@@ -42,15 +43,15 @@ def serve(pipe, memory, number) -> None:
     keep_freed_memory()
     np.seterr(all="ignore")    # the other process reports NaN and infinity
     model: Any = read_model(memory, number)
-    pipe.send_bytes(pickle.dumps((None, None)))
-    with ExitStack() as kernels:
+    pipe.send_bytes(pickle.dumps((None, None, None)))
+    with ExitStack() as fast:
         while True:
             work, arguments, with_kernels = pickle.loads(pipe.recv_bytes())
             if not with_kernels:
-                kernels.close()
+                fast.close()
             elif not kernels_are_on():
-                kernels.enter_context(kernels_run())
-            pipe.send_bytes(pickle.dumps((work(model, *arguments), None)))
+                fast.enter_context(kernels_run())
+            pipe.send_bytes(pickle.dumps((work(model, *arguments), None, kernels.state.problem)))
 
 
 if __name__ == "__main__":
@@ -61,4 +62,4 @@ if __name__ == "__main__":
     except (EOFError, ConnectionError):    # the other process has ended
         pass
     except Exception as error:
-        connection.send_bytes(pickle.dumps((None, f"{type(error).__name__}: {error}")))
+        connection.send_bytes(pickle.dumps((None, f"{type(error).__name__}: {error}", None)))

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 import minitransformer
+from minitransformer import kernels
 from minitransformer.errors import InputError
 from minitransformer.layers.parameter import Parameter, bind
 from minitransformer.replaceable import kernels_are_on, runs_as_usual
@@ -193,11 +194,13 @@ class _Helper:
 
     def answer(self) -> Any:
         try:
-            result, problem = pickle.loads(self._pipe.recv_bytes())
+            result, problem, no_compiled_kernels = pickle.loads(self._pipe.recv_bytes())
         except (OSError, EOFError):
             raise _Lost(self._why_ended()) from None
         if problem:
             raise _Lost(f"a helper failed with {problem}")
+        if kernels.state.problem == "" and no_compiled_kernels:    # its numbers would be others
+            raise _Lost(f"a helper has no compiled kernels ({no_compiled_kernels}), and this process has")
         self.replies += 1
         return result
 

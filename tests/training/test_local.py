@@ -19,7 +19,8 @@ import pytest
 
 from minitransformer import Adam, InputError, Run, Transformer, TransformerConfig, make_batch, plugged, training_step
 from minitransformer.functional import softmax_forward
-from minitransformer.replaceable import replaces, textbook_of
+from minitransformer.replaceable import kernels_run, replaces, textbook_of
+from minitransformer import kernels
 from minitransformer.kernels import unregister
 from minitransformer.workers import local
 from minitransformer.workers.helper import _Reader
@@ -361,3 +362,35 @@ def test_workers_that_cannot_be(tmp_path, run_cli, monkeypatch):
     assert "invalid choice: 'gpu'" in run_cli("train", "copy", "--workers", "gpu")[2]
     code, _, said = run_cli("train", *SETTINGS, "--steps", 2, "--threads", 1, "--workers", "processes", "--run", tmp_path / "run")
     assert code == 0 and "threads do the work from here on: one worker needs no other process\n" in said
+
+
+def test_helpers_inherit_the_choice_of_kernels():
+    """Turned on and off again: the bits of threads for which they are turned on and off at the same steps."""
+    loops = [Loop(kind) for kind in (LocalProcesses, Threads)]
+    with loops[0].workers, loops[1].workers:
+        count = len(loops[0].until_helped().steps)
+        for loop in loops:
+            loop.step(0 if loop is loops[0] else count)
+            with kernels_run():
+                loop.step(2)
+            loop.step(2)
+        assert loops[0].workers.helped
+        np.testing.assert_array_equal(loops[0].adam.data, loops[1].adam.data)
+    usual = Loop(Threads)
+    with usual.workers:
+        usual.step(count + 4)
+    assert not np.array_equal(usual.adam.data, loops[1].adam.data)    # kernels round in another way
+
+
+@pytest.mark.skipif(bool(kernels.state.problem), reason=f"no compiled kernels: {kernels.state.problem}")
+def test_a_helper_without_the_compiled_kernels_of_this_process_is_lost(capfd, monkeypatch):
+    monkeypatch.setenv("MINITRANSFORMER_FAST", "numpy")    # as a helper finds it that cannot compile them
+    loop = Loop(LocalProcesses)
+    monkeypatch.delenv("MINITRANSFORMER_FAST")
+    with loop.workers, kernels_run():
+        until = time.monotonic() + 60
+        while loop.helpers and time.monotonic() < until:
+            loop.step()
+            time.sleep(0.01)
+    assert not loop.helpers
+    assert "from here on: a helper has no compiled kernels (MINITRANSFORMER_FAST is numpy)" in capfd.readouterr().err
