@@ -6,7 +6,6 @@ before NumPy is loaded.
 
 from importlib import import_module
 
-from minitransformer.moved import say_new_modules
 from minitransformer.registry import PACKAGES
 from minitransformer.replaceable import load_kernels_with
 
@@ -43,7 +42,6 @@ PACKAGES.update({**{kind: ["minitransformer.successors"] for kind in ("activatio
                  "decoding state": ["minitransformer.decoding"],
                  "model": ["minitransformer.models", "minitransformer.rivals"], "task": ["minitransformer.tasks"],
                  "vocabulary": ["minitransformer.data.vocabularies"]})
-say_new_modules()
 
 
 def __getattr__(name) -> object:
@@ -51,9 +49,7 @@ def __getattr__(name) -> object:
         return getattr(import_module(f"minitransformer.{_HOME[name]}"), name)
     try:
         return import_module(f"minitransformer.{name}")
-    except ModuleNotFoundError as error:
-        if "has moved" in str(error):
-            raise
+    except ModuleNotFoundError:
         raise AttributeError(f"module 'minitransformer' has no attribute {name!r}") from None
 
 

@@ -5,7 +5,7 @@ from numbers import Integral, Number, Real
 
 import numpy as np
 
-from minitransformer.errors import InputError
+from minitransformer.errors import InputError, span
 
 
 def check_kind(right, name, value, expected) -> None:
@@ -58,18 +58,21 @@ def check_sequence(name, array, *expected) -> None:
 
 
 def check_mask(name, mask, axes, shape) -> None:
-    """Raise InputError unless `mask` is None, or bool and broadcastable to `shape`, whose axes are named as in "(B, T_q, T_k)"."""
+    """Raise InputError unless `mask` is None, or bool and of `shape`, whose axes are named as in "(B, H, T_q, T_k)".
+
+    Either it has the shape of the last two axes, or as many axes as `shape`, to which it broadcasts. With any other number of axes,
+    a mask of sentences would be one of heads or of queries whenever there happen to be as many of them.
+    """
     if mask is None:
         return
     dtype = getattr(mask, "dtype", type(mask).__name__)
     if dtype != bool:    # noqa: E721 - a dtype
         raise InputError(f"{name}: mask has dtype {dtype}, expected bool (True = may attend)")
-    try:
-        fits = np.broadcast_shapes(mask.shape, shape) == shape
-    except ValueError:
-        fits = False
-    if not fits:
-        raise InputError(f"{name}: mask has shape {mask.shape}, which does not broadcast to {axes} = {shape}")
+    broadcasts = len(mask.shape) == len(shape) and all(one in (1, size) for one, size in zip(mask.shape, shape))
+    if not broadcasts and mask.shape != shape[-2:]:
+        shown = ", mask[:, None] for one of (B, T_q, T_k)" if len(shape) == 4 else ""
+        raise InputError(f"{name}: mask has shape {mask.shape}, expected {shape[-2:]} or {len(shape)} axes that broadcast to "
+                         f"{axes} = {shape}: mask[:, {'None, ' * (len(shape) - 3)}None, :] for one of (B, T_k){shown}")
 
 
 def check_ids(name, ids, size) -> None:
@@ -85,7 +88,7 @@ def check_ids(name, ids, size) -> None:
         raise InputError(f"{name} has dtype {ids.dtype}, expected an array of integer token ids")
     if ids.size and (ids.min() < 0 or ids.max() >= size):
         wrong = ids[(ids < 0) | (ids >= size)][0]
-        raise InputError(f"{name} contains the token id {wrong}, expected 0 to {size - 1}")
+        raise InputError(f"{name} contains the token id {wrong}, expected {span(0, size - 1)}")
 
 
 def is_whole(value, least) -> bool:
@@ -97,7 +100,8 @@ def check_whole(name, value, least=1, most=math.inf) -> None:
     """Raise InputError unless `value` is a whole number from `least` to `most`."""
     if not is_whole(value, least) or value > most:
         limits = f"of at least {least}" if most == math.inf else f"from {least} to {most:,}"
-        raise InputError(f"{name} is {value!r}, expected a whole number {limits}")
+        wanted = least if least == most else f"a whole number {limits}"
+        raise InputError(f"{name} is {value!r}, expected {wanted}")
 
 
 def is_real(value) -> bool:

@@ -1,5 +1,7 @@
 """The error for unusable input, and helpers for wording its message."""
 
+import sys
+
 
 class InputError(ValueError):
     """The user's input is wrong; the message says what is wrong and what would be right.
@@ -20,6 +22,27 @@ def one_line(text) -> str:
     """`text` with line ends, control characters and broken UTF-8 escaped, whatever the user typed."""
     return "".join(character if character.isprintable() else character.encode("unicode_escape").decode()
                    for character in str(text))
+
+
+def quote(word) -> str:
+    """A word of a command to type, quoted for the system's shell: ' does not quote in the Windows Command Prompt."""
+    import shlex
+    import subprocess    # here: a command must handle Ctrl-C before slow imports
+
+    if sys.platform != "win32":
+        return shlex.quote(word)
+    quoted = subprocess.list2cmdline([word])    # which leaves &, | and others to the shell
+    return quoted if quoted[:1] == '"' or not set(quoted) & set("&|<>^()%") else f'"{quoted}"'
+
+
+def span(least, most) -> str:
+    """The whole numbers from `least` to `most`."""
+    return f"{least}" if least == most else f"{least} to {most:,}"
+
+
+def counted(number, noun) -> str:
+    """1 layer, 2 layers."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def choices(name, known) -> str:

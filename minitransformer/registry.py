@@ -47,7 +47,11 @@ class Registry:
         kind = type(thing)
         if kind.__module__ == "builtins" or isinstance(thing, type):    # None, a name, a class
             raise InputError(f"{self.kind} is {thing!r:.60}, expected an object of a registered class: {', '.join(self)}")
-        if self._all().get(getattr(kind, "name", "")) is not kind:
+        named = self._all().get(getattr(kind, "name", ""))
+        if named is not kind and named and "name" in vars(kind):    # it was registered itself, unlike a subclass
+            raise InputError(f"another class is now registered as the {self.kind} {kind.name}, as when a notebook's cell runs again"
+                             f"; make this {kind.__name__} again, too")
+        if named is not kind:
             raise InputError(f"{kind.__name__} is not registered, so a run folder with it could not be opened again; "
                              f"put @{self.variable}.register(\"a-name\") above the class")
         return kind.name

@@ -42,7 +42,7 @@ class Kernel(NamedTuple):
             return False
         for array in arrays:
             dtype = array.dtype
-            if dtype is not own and dtype != own and dtype.kind not in self.besides:
+            if not array.size or (dtype is not own and dtype != own and dtype.kind not in self.besides):
                 return False
         return True
 

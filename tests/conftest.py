@@ -20,7 +20,7 @@ kernels.load_all()    # compiles them, if that was not done yet: no test that en
 CAMPAIGNS = ["tests/cli/test_fuzz.py", "tests/cli/test_mpiexec.py", "tests/diagnosis/test_mistakes.py",
              "tests/learn/test_exercises.py", "tests/learn/test_hostile.py", "tests/learn/test_unlisted.py",
              "tests/test_experiments.py", "tests/test_real_data.py", "tests/training/test_damage.py",
-             "tests/training/test_kill.py", "tests/training/test_processes.py"]
+             "tests/training/test_kill.py"]
 # Also left out by -m "not slow": they train models, start processes or run whole pages.
 SLOW = [*CAMPAIGNS, "tests/benchmarks", "tests/cli/test_bad_input.py", "tests/cli/test_benchmark.py",
         "tests/cli/test_classify.py", "tests/cli/test_cli.py", "tests/cli/test_convolutional.py",

@@ -7,13 +7,11 @@ import subprocess
 import sys
 from functools import cache
 from graphlib import TopologicalSorter
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import minitransformer
-from minitransformer import moved
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "minitransformer"
@@ -23,9 +21,6 @@ ROOMS = {"checking", "cli", "data", "decoding", "diagnosis", "benchmarks", "expl
          "pictures", "rivals", "successors", "tasks", "workers"}
 RIVALS = re.compile(r"rnn|lstm|\bgru|recurrent|convolution|restricted|additive|unscaled|radius|rival"
                     r"|\brms|rotary|gated|glu\b|grouped|kv_|successor", re.IGNORECASE)
-HOMES = {"functional": {"lstm_forward": "rivals"}, "layers": {"GRU": "rivals"}, "models": {"RecurrentConfig": "rivals"},
-         "checking": {"Finding": "diagnosis.finding", "mistake": "diagnosis.mistakes"},
-         "interchange": {"to_pytorch": "interchange.pytorch"}}    # {package: {a name that it had: where it is}}
 
 
 def file_of(module):
@@ -156,27 +151,6 @@ def test_the_package_loads_without_numpy():
 @pytest.mark.parametrize("name", minitransformer.__all__)
 def test_a_public_name_works(name):
     assert getattr(minitransformer, name) is not None
-
-
-@pytest.mark.parametrize("package, name, home", [(package, *row) for package, names in HOMES.items() for row in names.items()])
-def test_a_name_that_moved_says_the_new_one(package, name, home):
-    statement = f"from minitransformer.{home} import {name}"
-    exec(statement, {})
-    with pytest.raises(ImportError, match=f"^{name} has moved: {statement}$"):
-        exec(f"from minitransformer.{package} import {name}", {})
-
-
-@pytest.mark.parametrize("operation, instead", moved.GONE.items())
-def test_a_function_that_is_gone_says_what_does_the_same(operation, instead):
-    with pytest.raises(ImportError, match=rf"^{operation}_backward is gone; use {re.escape(instead)}$"):
-        exec(f"from minitransformer.functional import {operation}_backward", {})
-
-
-@pytest.mark.parametrize("old, new", moved.MODULES.items())
-def test_a_module_that_moved_says_the_new_name(old, new):
-    import_module(f"minitransformer.{new}")
-    with pytest.raises(ModuleNotFoundError, match=rf"^minitransformer\.{old} has moved to minitransformer\.{new}$"):
-        import_module(f"minitransformer.{old}")
 
 
 def test_a_debugger_steps_from_the_call_into_the_textbook():

@@ -63,3 +63,11 @@ def test_a_bag_of_words():
     last = (ROOT / "experiments" / "bag_of_words.txt").read_text(encoding="utf-8").splitlines()[-1]
     dev, test = (f"{float(percent):.1f} %" for percent in re.findall(r"([\d.]+)%", last))
     assert f"gets {test} of the test file and {dev} of `dev.tsv` right" in text("docs/classification.md")
+
+
+def test_the_budget_of_nanogpt():
+    losses = {key.partition(" / ")[0]: f"{result['nats_per_token']:.3f}" for key, result in
+              json.loads((ROOT / "experiments" / "shakespeare.json").read_text(encoding="utf-8")).items()}
+    page, best = text("docs/language_model.md"), min(losses, key=losses.get)
+    assert len(losses) == 4 and all(f"{rate} gave {loss}" in page for rate, loss in losses.items())
+    assert f"| validation loss | 1.558 | {losses[best]} | 1.88 |" in page and f"--dropout 0 --peak-rate {best} ```" in page

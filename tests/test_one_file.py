@@ -2,6 +2,7 @@
 
 import ast
 import importlib.util
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -147,8 +148,10 @@ def test_it_needs_only_numpy_and_at_most_500_lines():
     assert len(text.splitlines()) <= 500
 
 
-def test_it_runs_as_a_script(tmp_path):
-    """A short run: the gradient check, three steps of training, and the words that it shows."""
-    code = f"import sys; sys.path.insert(0, {str(FILE.parent)!r}); import one_file; one_file.main(steps=3, count=5)"
-    done = subprocess.run([sys.executable, "-I", "-c", code], cwd=tmp_path, capture_output=True, encoding="utf-8", check=True)
-    assert "gradient check: largest error" in done.stdout and "attention -> " in done.stdout and "exact match: " in done.stdout
+@pytest.mark.parametrize("seed", [pytest.param(0, marks=pytest.mark.slow),
+                                  *(pytest.param(seed, marks=pytest.mark.campaign) for seed in range(1, 5))])
+def test_as_a_script_it_copies_words_that_it_has_never_seen(seed, tmp_path):
+    command = [FILE] if seed == 0 else ["-c", f"import runpy; runpy.run_path({str(FILE)!r})['main'](seed={seed})"]
+    done = subprocess.run([sys.executable, "-I", *command], cwd=tmp_path, capture_output=True, encoding="utf-8", check=True)
+    assert "gradient check: largest error" in done.stdout and "\nattention -> attention\n" in done.stdout
+    assert float(re.search(r"exact match: ([\d.]+)% of 205 words", done.stdout)[1]) >= 99, done.stdout

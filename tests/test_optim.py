@@ -1,5 +1,8 @@
 """Adam, the schedules and clipping, against their formulas."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -86,6 +89,33 @@ def test_adam_says_that_the_model_has_other_parameters(change):
     adam.step(0.1, workers=Threads(model, 2))
     for name, parameter in model.parameters().items():
         assert (parameter.data < before[name]).all(), name
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda both: pickle.loads(pickle.dumps(both))], ids=["deepcopy", "pickle"])
+def test_a_copy_of_a_model_and_its_adam_goes_on_alone(copied):
+    def step(model, adam):
+        adam.grad[...] = np.arange(model.flat.grad.size)
+        adam.step(0.1, workers=Threads(model, 2))
+        weights = (parameter.data.ravel() for parameter in model.parameters().values())
+        return np.concatenate([model.flat.data, adam.m, adam.v, *weights])
+
+    model = Stack()
+    adam = Adam(model)
+    step(model, adam)
+    pair, alone = copied((model, adam)), copied(adam)
+    before = np.concatenate([model.flat.data, adam.m, adam.v])
+    found = [step(*pair), step(alone.model, alone)]
+    np.testing.assert_array_equal(before, np.concatenate([model.flat.data, adam.m, adam.v]))
+    expected = step(model, adam)
+    assert all(np.array_equal(one, expected) for one in found) and repr(pair[1]) == repr(adam)
+
+
+def test_the_copy_of_an_adam_of_other_parameters_is_refused_like_it():
+    model = Stack()
+    adam = Adam(model)
+    model.layers[0].weight = Parameter(np.zeros((3, 3), np.float32))
+    with pytest.raises(InputError, match="the Stack has gained or lost parameters since this Adam was made; make a new Adam"):
+        copy.deepcopy(adam).step(0.1)
 
 
 @pytest.mark.parametrize("arguments, words", [

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from minitransformer.errors import quote
+
 ROOT = Path(__file__).parents[1]
 FILES = [path for folder in ("minitransformer", "benchmarks", "experiments", "tutorials") for path in (ROOT / folder).rglob("*.py")]
 POSIX = {"fcntl", "resource", "pwd", "grp", "termios", "tty", "pty"}
@@ -48,3 +50,17 @@ def test_modules_of_posix_are_imported_where_they_are_used():
                  for name in ([alias.name for alias in node.names] if isinstance(node, ast.Import) else
                               [node.module] if isinstance(node, ast.ImportFrom) else [])}
         assert not names & POSIX, path
+
+
+@pytest.mark.parametrize("platform, word, quoted", [
+    ("linux", "runs/copy", "runs/copy"), ("linux", "my runs", "'my runs'"), ("linux", "it's", "'it'\"'\"'s'"),
+    ("win32", r"runs\copy", r"runs\copy"), ("win32", "my runs", '"my runs"'), ("win32", 'say "a"', r'"say \"a\""'),
+    ("win32", "a&b", '"a&b"'), ("win32", "", '""')])
+def test_printed_commands_are_quoted_for_the_systems_shell(monkeypatch, platform, word, quoted):
+    monkeypatch.setattr("sys.platform", platform)
+    assert quote(word) == quoted
+
+
+def test_nothing_else_quotes_them():
+    assert [path.name for path in (ROOT / "minitransformer").rglob("*.py") if "shlex" in path.read_text(encoding="utf-8")] == [
+        "errors.py"]

@@ -9,6 +9,7 @@ from minitransformer import InputError, Run, gradcheck
 from minitransformer.data.vocabularies.pretrained import PretrainedVocabulary
 from minitransformer.functional.special import BOS, EOS, PAD
 from minitransformer.interchange.pretrained.importing import import_model
+from minitransformer.tasks.language import Language
 from tests.fixtures.pretrained_cases import (
     CASES, FOLDER, LETTERS, compare, make_folder, parts, tokenizer, tokens, write_folder)
 
@@ -31,6 +32,14 @@ def logits(run, letters="thecatan"):
     run = Run.load(run)
     found, _ = run.model.forward(np.array([run.vocabulary.encode(letters)]))
     return found[..., np.argsort(run.vocabulary.rows)]
+
+
+@pytest.mark.parametrize("positions, window", [(16, 16), (512, 512), (2048, 512)])
+def test_evaluate_reads_what_the_model_can(positions, window, tmp_path):
+    """Four windows at a time, each of 512 tokens if the model has so many positions."""
+    config, arrays, _, _ = parts(FOLDER / "llama_tied.safetensors")
+    import_model(write_folder(tmp_path / "there", {**config, "max_position_embeddings": positions}, arrays), tmp_path / "run")
+    assert Run.load(tmp_path / "run").task == Language(train=[], valid=[], vocabulary="subwords", window=window, batch=4)
 
 
 @pytest.mark.parametrize("change", [
@@ -80,13 +89,14 @@ def test_a_gguf_file_is_the_same_model(name, tmp_path):
     import_model(path, tmp_path / "run")
     import_model(make_folder(name, tmp_path / "folder"), tmp_path / "other")
     np.testing.assert_allclose(logits(tmp_path / "run"), logits(tmp_path / "other"), rtol=0, atol=2e-5)
-    text = "the theory of a cat. Ant?"
+    text = "the theory of a cat. ant?"
     one, other = Run.load(tmp_path / "run").vocabulary, Run.load(tmp_path / "other").vocabulary
     assert one.encode(text) == other.encode(text) and one.rows == other.rows
     assert (tmp_path / "run" / "LICENSE").read_text() == "model.gguf: apache-2.0\n\n"
 
 
-def write_gguf(gguf, name, path, pre="gpt-2", change=lambda writer: None):
+def write_gguf(gguf, name, path, pre="gpt-2", change=lambda writer: None, words=None):
+    """`words(writer)` writes a tokenizer other than that of a Hugging Face folder with pairs of bytes."""
     config, arrays, _, _ = parts(FOLDER / f"{name}.safetensors")
     kind = config["model_type"]
     writer = gguf.GGUFWriter(path, kind)
@@ -110,14 +120,17 @@ def write_gguf(gguf, name, path, pre="gpt-2", change=lambda writer: None):
         writer.add_feed_forward_length(4 * config["n_embd"])
         writer.add_head_count(config["n_head"])
         writer.add_layer_norm_eps(config["layer_norm_epsilon"])
-    found = tokens(kind)
-    writer.add_tokenizer_model("gpt2")
-    writer.add_tokenizer_pre(pre)
-    writer.add_token_list(list(found))
-    writer.add_token_types([3 if token.startswith("<") else 1 for token in found])
-    writer.add_token_merges([" ".join(pair) for pair in tokenizer(kind)["model"]["merges"]])
-    writer.add_bos_token_id(config["bos_token_id"])
-    writer.add_eos_token_id(config["eos_token_id"])
+    if words:
+        words(writer)
+    else:
+        found = tokens(kind)
+        writer.add_tokenizer_model("gpt2")
+        writer.add_tokenizer_pre(pre)
+        writer.add_token_list(list(found))
+        writer.add_token_types([3 if token.startswith("<") else 1 for token in found])
+        writer.add_token_merges([" ".join(pair) for pair in tokenizer(kind)["model"]["merges"]])
+        writer.add_bos_token_id(config["bos_token_id"])
+        writer.add_eos_token_id(config["eos_token_id"])
     change(writer)
     names = gguf.get_tensor_name_map({value: key for key, value in gguf.MODEL_ARCH_NAMES.items()}[kind], 2)
     for theirs, array in arrays.items():
@@ -132,6 +145,71 @@ def write_gguf(gguf, name, path, pre="gpt-2", change=lambda writer: None):
     writer.write_tensors_to_file()
     writer.close()
     return path
+
+
+PIECES = ["<unk>", "<s>", "</s>", "<0x0A>", "<0xC3>", "<0xA9>", "▁", *LETTERS, "th", "the", "▁the", "▁a", "an"]
+
+
+RUNS = [*PIECES[:7], *("▁" * n for n in (*range(2, 15), 16)), *LETTERS[:13], "<", "s>", "s", ">"]
+
+
+def sentence_piece(writer, prefix=None, scores=None, pieces=PIECES, mine=()):
+    """A tokenizer as TinyLlama's; mine: pieces that its user defined, which are found before the others."""
+    scores = range(0, -len(pieces), -1) if scores is None else scores
+    writer.add_tokenizer_model("llama")
+    writer.add_tokenizer_pre("default")
+    writer.add_token_list(pieces)
+    writer.add_token_scores(list(map(float, scores)))
+    writer.add_token_types([2, 3, 3, 6, 6, 6, *(4 if piece in mine else 1 for piece in pieces[6:])])    # unknown, control, bytes
+    if prefix is not None:
+        writer.add_add_space_prefix(prefix)
+
+
+# What llama.cpp (xllamacpp 2026.10.11549) makes of them; <s> is 1.
+BY_LLAMA_CPP = {
+    "gpt2, bos is eos": ("gpt2", dict(change=lambda writer: writer.add_add_bos_token(True)), {
+        "the cat": [9, 32, 27, 2, 0, 20], "theory": [9, 32, 15, 18, 25]}),
+    "llama-bpe": ("llama_untied", dict(pre="llama-bpe"), {
+        "the cat": [11, 34, 29, 2, 0, 22], "cat.?\nthe": [11, 2, 0, 22, 31, 32, 30, 34]}),
+    "no BOS": ("llama_untied", dict(), {"the cat": [34, 29, 2, 0, 22]}),
+    "SentencePiece": ("llama_untied", dict(words=sentence_piece), {
+        "the cat": [1, 35, 6, 9, 7, 26], "  the an": [1, 6, 6, 35, 36, 20], "a\nthe é": [1, 36, 3, 34, 6, 4, 5],
+        "thethe aan": [1, 35, 34, 36, 37]}),
+    "without a space": ("llama_untied", dict(words=lambda writer: sentence_piece(writer, prefix=False)), {
+        "the cat": [1, 34, 6, 9, 7, 26], "  the an": [1, 6, 35, 36, 20]}),
+    "equal scores": ("llama_untied", dict(words=lambda writer: sentence_piece(writer, scores=[-1] * 38, pieces=RUNS)), {
+        " " * 16 + "a": [1, 20, 6, 21], " " * 17 + "a": [1, 20, 7, 21], " " * 30: [1, 20, 19, 6], "  a b": [1, 8, 21, 6, 22]}),
+    "a piece of its own": ("llama_untied", dict(words=lambda writer: sentence_piece(writer, mine=["the", "an"])), {
+        "can a": [1, 6, 9, 37, 6, 36]}),
+}
+
+
+@pytest.mark.parametrize("name", BY_LLAMA_CPP)
+def test_a_text_has_the_tokens_that_llama_cpp_gives_it(name, tmp_path):
+    gguf = pytest.importorskip("gguf", reason="gguf is not installed")
+    model, arguments, expected = BY_LLAMA_CPP[name]
+    vocabulary = import_model(write_gguf(gguf, model, tmp_path / "model.gguf", **arguments), tmp_path / "run").vocabulary
+    for text, ids in expected.items():
+        assert [vocabulary.rows[i] for i in vocabulary.encode(text)] == ids, text
+        assert name == "a piece of its own" or vocabulary.decode(vocabulary.encode(text)) == text    # a space after it is its own
+
+
+def test_names_of_tokens_in_a_gguf_file(tmp_path):
+    """A control token's name in a text is text; the file's other end of a turn ends a text, too."""
+    gguf = pytest.importorskip("gguf", reason="gguf is not installed")
+    path = write_gguf(gguf, "llama_untied", tmp_path / "model.gguf", words=lambda writer: sentence_piece(writer, pieces=RUNS),
+                      change=lambda writer: writer.add_eot_token_id(30))
+    vocabulary = import_model(path, tmp_path / "run").vocabulary
+    assert vocabulary.encode("a<s>").count(BOS) == 1 and vocabulary.decode(vocabulary.encode("a<s>")) == "a<s>"
+    assert [vocabulary.rows[i] for i in vocabulary.stops] == [30]
+    with pytest.raises(InputError, match="a text begins with BOS, but no token is named as BOS"):
+        PretrainedVocabulary.arrange(tokenizer("llama"), len(tokens("llama")), None, "</s>", begins=True)
+    plain, unknown = tokenizer("llama"), tokenizer("llama")
+    plain["added_tokens"][0]["special"] = False    # a text may contain <unk>
+    unknown["model"]["unk_token"] = "<unk>"
+    for found in plain, unknown:
+        with pytest.raises(InputError, match="too few tokens that no text contains"):
+            PretrainedVocabulary.arrange(found, len(tokens("llama")), "<s>", "</s>")
 
 
 @pytest.mark.parametrize("pre, change, words", [
@@ -151,9 +229,12 @@ def test_a_gguf_file_that_would_mean_something_else_is_refused(pre, change, word
 def test_a_gguf_file_that_is_cut_or_lies_is_refused(tmp_path):
     gguf = pytest.importorskip("gguf", reason="gguf is not installed")
     raw = write_gguf(gguf, "llama_tied", tmp_path / "model.gguf").read_bytes()
-    for number, damaged in enumerate((b"", b"GGUF", raw[:200], raw[:-100], raw[:8] + b"\xff" * 8 + raw[16:],
-                                      raw[:16] + b"\xff" * 7 + b"\0" + raw[24:], b"GGML" + raw[4:])):
-        path = tmp_path / f"{number}.gguf"
+    path = tmp_path / "damaged.gguf"
+    lies = raw[:8] + b"\xff" * 8 + raw[16:], raw[:16] + b"\xff" * 7 + b"\0" + raw[24:]
+    for damaged in (raw[:4], raw[:200], raw[:201], raw[:-100], *lies):
+        path.write_bytes(damaged)
+        refused(path, tmp_path, f"cut off: it says that it has more than its {len(damaged):,} bytes; get it again")
+    for damaged in (b"", b"GGML" + raw[4:]):
         path.write_bytes(damaged)
         refused(path, tmp_path, "not an intact GGUF file")
 
@@ -209,13 +290,16 @@ def test_files_that_are_damaged_or_missing_are_named(tmp_path):
     config, arrays, _, _ = parts(FOLDER / "llama_tied.safetensors")
     there = write_folder(tmp_path / "there", config, arrays)
     raw = (there / "model.safetensors").read_bytes()
-    for damaged in (raw[:-1], raw[:20], b"", b"\xff" * 8 + raw[8:], raw + b"\0"):
+    for damaged, why in ((raw[:-1], "it is cut off"), (raw[:20], "it is cut off"), (raw[:4], "it is cut off"), (b"", "Error"),
+                         (b"\xff" * 8 + raw[8:], "Error"), (raw + b"\0", "Error")):
         (there / "model.safetensors").write_bytes(damaged)
-        refused(there, tmp_path, "model.safetensors: not a safetensors file")
+        refused(there, tmp_path, f"model.safetensors: not a safetensors file ({why}")
     (there / "model.safetensors").unlink()
     (there / "pytorch_model.bin").write_bytes(b"a pickle")
     refused(there, tmp_path, "model.safetensors: no such file; weights in .bin files are pickled, and never read")
     (there / "tokenizer.json").write_text("{", encoding="utf-8")
+    refused(there, tmp_path, "tokenizer.json: cut off (Expecting")
+    (there / "tokenizer.json").write_text("}", encoding="utf-8")
     refused(there, tmp_path, "tokenizer.json: not JSON")
     (there / "tokenizer.json").unlink()
     refused(there, tmp_path, "tokenizer.json: No such file or directory")
@@ -243,7 +327,11 @@ def test_the_special_tokens_come_first_and_text_is_text(kind, bos, eos, tmp_path
     text = "the ant. a" if kind == "llama" else "the ant. é"    # of two tokens, both bytes of a character
     assert vocabulary.decode(vocabulary.encode(text)) == text and min(vocabulary.encode(text)) > EOS
     assert vocabulary.tokens(vocabulary.encode("the ant")) == ["the", " a", "n", "t"]
-    assert EOS not in vocabulary.encode(f"a{eos}") and vocabulary.decode([EOS, *vocabulary.encode("a")]) == "a"
+    with_its_name = tokenizer(kind)    # in which the name's letters are tokens, too
+    with_its_name["model"]["vocab"].update({letter: len(ids) + i for i, letter in enumerate("</>|")})
+    longer = PretrainedVocabulary.arrange(with_its_name, len(ids) + 4, bos, eos)
+    assert longer.decode(longer.encode(f"a{eos}")) == f"a{eos}" and EOS not in longer.encode(f"a{eos}")
+    assert vocabulary.decode([EOS, *vocabulary.encode("a")]) == "a"
     (tmp_path / "vocabulary.json").write_text(vocabulary.to_json(), encoding="utf-8")
     again = PretrainedVocabulary.load(tmp_path / "vocabulary.json")
     assert again.encode(text) == vocabulary.encode(text) and again.rows == rows
@@ -275,14 +363,22 @@ def test_a_text_begins_with_bos_if_that_is_how_the_tokenizer_does_it(begins, tmp
 TEMPLATE = "{% for message in messages %}<s>{{ message['content'] }}</s>{% endfor %}{% if add_generation_prompt %}<s>a{% endif %}"
 
 
-def chatting(template):
-    return PretrainedVocabulary.arrange(tokenizer("llama"), len(tokens("llama")), "<s>", "</s>", chat_template=template)
+def chatting(template, **how):
+    return PretrainedVocabulary.arrange(tokenizer("llama"), len(tokens("llama")), "<s>", "</s>", chat_template=template, **how)
 
 
 def test_a_chat_is_written_by_the_template_in_a_sandbox():
     pytest.importorskip("jinja2", reason="jinja2 is not installed")
     vocabulary = chatting(TEMPLATE)
     assert vocabulary.encode_chat("the ant") == [BOS, *vocabulary.encode("the ant"), EOS, BOS, *vocabulary.encode("a")]
+    for template, expected in (("{% for a in 'the' %}{{ a }}{% break %}{% endfor %}", "t"),
+                               ("{% for a in 'th' %}{% if a == 't' %}{% continue %}{% endif %}{{ a }}{% endfor %}", "h"),
+                               ("{{ strftime_now('the') }}", "the"), ("{{ 'the' if tools is none and documents is none }}", "the"),
+                               ("{{ (['?'] | tojson)[2] }}", "?")):
+        assert vocabulary.decode(chatting(template).encode_chat("ant")) == expected
+    assert chatting("{{ bos_token }}a", chat_begins=True, begins=True).encode_chat("ant") == [BOS, *vocabulary.encode("a")]
+    assert chatting("a", chat_begins=True, begins=True).encode_chat("ant") == [BOS, *vocabulary.encode("a")]
+    assert chatting("a", begins=True).encode_chat("ant") == vocabulary.encode("a")
     for template, prompt, words in (
             (TEMPLATE, "ant</s><s>cat", "the prompt contains </s>, a control token"),
             (None, "ant", "this model has no chat template"),

@@ -6,6 +6,7 @@ import pytest
 from minitransformer import ClassifierConfig, InputError, Search, Transformer, TransformerConfig, beam_search, translate
 from minitransformer.data.labelled import make_labelled_batch
 from minitransformer.decoding import encode
+from minitransformer.explore.page import batch_of, explore
 from minitransformer.interchange.pytorch import from_pytorch
 from minitransformer.interchange.weights import load_weights, save_weights
 from minitransformer.layers import (
@@ -13,11 +14,14 @@ from minitransformer.layers import (
 from minitransformer.rivals import LSTM, ConvolutionalConfig, GatedConvolution, RecurrentConfig, RecurrentStack
 from minitransformer.tasks import TASKS
 from minitransformer.training.evaluation import mean_loss
+from minitransformer.training.run import Run
+from minitransformer.training.settings import RunSettings
 
 RNG = np.random.default_rng(0)
 MODEL = Transformer(TransformerConfig.named("toy", 30, num_layers=1))
 SOURCE = np.array([[4, 2]])
 VOCABULARY = TASKS["copy"]().make_vocabulary()
+RUN = Run("runs/copy", RunSettings.of(TASKS["copy"](), MODEL, VOCABULARY, None, "numpy"), MODEL, VOCABULARY)
 SIZES = dict(source_vocab=9, target_vocab=9)
 
 
@@ -53,6 +57,14 @@ CALLS = {
     "no file": (lambda: load_weights(MODEL), "load_weights: path is None, expected the path of a safetensors file"),
     "file and layer swapped": (lambda: load_weights("file", MODEL), "load_weights: a str is not a Layer"),
     "saved nowhere": (lambda: save_weights(MODEL, None), "save_weights: path is None"),
+    "saved without a name": (lambda: save_weights(MODEL, ""), "save_weights: path is '', expected the path of a safetensors file"),
+    "saved as a folder": (lambda: save_weights(MODEL, "."), "save_weights: path is '.', expected"),
+    "a name that cannot be": (lambda: save_weights(MODEL, "a\0"), "save_weights: path is 'a.*', expected"),
+    "no run to explore": (lambda: explore(None, "a"), "explore: the run is a NoneType, expected a Run, such as Run.load"),
+    "a folder to explore": (lambda: explore("runs/copy", "a"), "explore: the run is a str, expected a Run"),
+    "a model to explore": (lambda: explore(MODEL, "a"), "explore: the run is a Transformer, expected a Run"),
+    "no text to explore": (lambda: explore(RUN, None), "explore: the text is a NoneType, expected a str"),
+    "no target's text": (lambda: batch_of(MODEL, VOCABULARY, "a b", 3), "explore: the target is a int, expected a str"),
     "the loss of None": (lambda: mean_loss(MODEL, None), "batches is a NoneType, expected a list of batches"),
     "the loss of numbers": (lambda: mean_loss(MODEL, [1, 2]), "a batch is a int, expected the result of make_batch"),
     "the loss of no model": (lambda: mean_loss(None, []), "the model is a NoneType, expected a model"),

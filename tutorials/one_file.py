@@ -475,8 +475,8 @@ def copy_batch(words):
     return make_batch(list(zip(ids, ids)))
 
 
-def main(steps=1000, count=200, d_model=64):
-    rng = np.random.default_rng(0)
+def main(seed=0, steps=1000, count=200, d_model=64):
+    rng = np.random.default_rng(seed)
     small = Transformer(len(VOCABULARY), d_model=8, num_heads=2, d_ff=12, num_layers=2, dropout=0.1)
     print("gradient check: largest error {:.0e}, in {}".format(*gradient_check(small, copy_batch(draw_words(rng, 3)))))
 
@@ -485,7 +485,7 @@ def main(steps=1000, count=200, d_model=64):
     for step in range(1, steps + 1):
         words = [word for word in draw_words(rng, 32) if word not in unseen]
         loss = add_gradients(model, copy_batch(words), smoothing=0.1)    # no rng, no dropout: new words each time
-        adam_step(model, step, learning_rate=0.2 * schedule(step, d_model, warmup=100))
+        adam_step(model, step, 0.2 * schedule(step, d_model, warmup=100) * (1 - step / steps))    # the last updates are small
         if step % 100 == 0:
             print(f"step {step:4}  loss {loss:.3f}")
 

@@ -3,6 +3,3 @@
 from minitransformer.checking.gradcheck import gradcheck
 from minitransformer.checking.own_layer import check_contract
 from minitransformer.checking.report import BOUNDS, Report, Result
-from minitransformer.moved import say_new_names
-
-__getattr__ = say_new_names(__name__, "diagnosis.finding", "diagnosis.mistakes")

@@ -4,11 +4,11 @@ kept, so an interrupted download resumes.
 
 import sys
 from pathlib import Path
-from shlex import quote
 
 from minitransformer.data.download import download
 from minitransformer.data.registry import CORPORA
 from minitransformer.data.smollm2 import fetch_smollm2
+from minitransformer.errors import quote
 from minitransformer.tasks import TASKS
 
 

@@ -1,6 +1,7 @@
 """Print PROMPT and a language model's continuation, each token as soon as it is drawn. With --chat, print the answer to PROMPT."""
 
 from collections.abc import Iterator
+from itertools import takewhile
 
 import numpy as np
 
@@ -36,7 +37,9 @@ def execute(args) -> None:
     else:
         prompt = run.task.encode_text(run.vocabulary, args.prompt, "PROMPT")
     rng = np.random.default_rng(options.pop("seed", 0))
-    ids = generate(run.model, prompt, args.tokens, rng, **options, ends=getattr(run.vocabulary, "ends", False))
+    stops = getattr(run.vocabulary, "stops", ())
+    ids = takewhile(lambda i: i not in stops, generate(run.model, prompt, args.tokens, rng, **options,
+                                                       ends=getattr(run.vocabulary, "ends", False)))
     if not args.chat:
         print(run.vocabulary.decode(prompt), end="", flush=True)
     for text in as_text(run.vocabulary, prompt[-1:], ids):

@@ -1,10 +1,11 @@
 """Make a run of a pretrained model: a Hugging Face folder (config.json, tokenizer.json, safetensors) or a GGUF file.
 
-The architectures are GPT-2 and Llama. Anything that is not understood is refused, and named. Needs the extra `gguf`.
+The architectures are GPT-2 and Llama. Whatever changes the results and is not understood is refused, and named. Needs the extra
+`gguf`.
 """
 
-from shlex import quote
 
+from minitransformer.errors import counted, quote
 from minitransformer.interchange.pretrained.importing import import_model
 from minitransformer.training.run import LICENCE
 
@@ -15,10 +16,13 @@ def add_arguments(parser) -> None:
 
 
 def execute(args) -> None:
-    run = import_model(args.path, args.run)
+    notes: list[str] = []
+    run = import_model(args.path, args.run, notes.append)
     config, folder = run.settings.config, quote(str(run.path))
-    print(f"saved in {run.path}: {config.num_layers} layers of width {config.d_model} with {config.num_heads} heads, "
-          f"{config.vocab_size:,} tokens, {config.max_length:,} positions")
+    print(f"saved in {run.path}: {counted(config.num_layers, 'layer')} of width {config.d_model} with "
+          f"{counted(config.num_heads, 'head')}, {counted(config.vocab_size, 'token')}, {counted(config.max_length, 'position')}")
     _, provenance = run.trained_weights()
+    for note in notes:
+        print(f"note: {note}")
     print(f"licence: {(provenance or {}).get('licence') or 'its files name none; ask its publisher'} ({run.path / LICENCE})")
     print(f"next: minitransformer generate {folder} \"...\"" + (" --chat" if run.vocabulary.chats else ""))

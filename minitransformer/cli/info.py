@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_info
 
 from minitransformer import __version__, kernels, replaceable
 from minitransformer.backend import get_module
+from minitransformer.workers.host import available_cores
 
 
 def add_arguments(parser) -> None:
@@ -50,6 +51,7 @@ def collect() -> dict[str, Any]:
         "backend_auto": get_module("auto").__name__,
         "processor": _processor(),
         "cores": os.cpu_count(),
+        "cores_available": available_cores(),
         "blas": f"{blas['name']} {blas['version']}",
         "blas_kernels": pools[0].get("architecture") if pools else None,
         "blas_kernels_asked_for": os.environ.get("OPENBLAS_CORETYPE"),

@@ -33,7 +33,6 @@ def add_arguments(parser) -> None:
            help=_("an exercise, a file or a chapter's number (default: the first exercise that is not right yet)"))
     option("--all", action="store_true", help=_("every exercise of every chapter that you started"))
     option("--json", action="store_true", help=_("print one JSON object"))
-    option("--html", metavar="FILE", help=_("draw yours, expected and the difference into this file"))
 
     option = add("watch", actions.watch, _("check the file that you saved last, at each save"))
     option("chapter", nargs="?", metavar="CHAPTER", help=_("only this one"))

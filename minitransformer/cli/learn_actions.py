@@ -9,14 +9,14 @@ from pathlib import Path
 from minitransformer.cli.colour import coloured
 from minitransformer.cli.learn_targets import (
     NOT_DONE, chapters_file, file_to_check, first_to_solve, next_exercise, none_started, targets)
-from minitransformer.cli.output import check_new, write_new
+from minitransformer.cli.output import write_new
 from minitransformer.errors import InputError
 from minitransformer.learn import my_transformer, submission
 from minitransformer.learn.course import PACKAGE, chapters, exercises, find_chapter, find_exercise, folder_in
 from minitransformer.learn.hints import STEPS, hint, next_hint
 from minitransformer.learn.learner_file import notebook_page, percent_page
 from minitransformer.learn.messages import _
-from minitransformer.learn.progress import NOT_STARTED, PASSED, Progress, file_of, learner_file, started
+from minitransformer.learn.progress import NOT_STARTED, PASSED, Progress, learner_file, started
 from minitransformer.training.files import free_name
 
 MOST_LINES, WIDEST = 20, 100    # lines and columns shown of what the learner's code prints
@@ -42,7 +42,6 @@ def status(args) -> None:
         print(_("Next:   {name} ({title}), in {file}\n        minitransformer learn check {name}").format(
             name=one.name, title=_(one.title),
                 file=file_to_check(one).name))
-        _say_what_moved(progress)
         return
     rest = [chapter for chapter in chapters() if chapter not in [begun for begun, _path in begun]]
     print(_("Next:   minitransformer learn start {number}").format(number=rest[0].number) if rest
@@ -87,10 +86,7 @@ def start(args) -> None:
 
 def check(args) -> int:
     from minitransformer.learn.judge_file import check_file
-    from minitransformer.learn.page import is_page, page
 
-    if args.html and not is_page(args.html):
-        check_new(args.html, "an HTML file", "--html")
     progress = Progress(".")
     answers = []
     for path, names in targets(args, progress):
@@ -100,11 +96,6 @@ def check(args) -> int:
         _note(progress, path, found)
         answers += found
     progress.save()
-    if args.html:
-        write = Path.write_bytes if is_page(args.html) else write_new
-        write(Path(args.html), page(answers).encode("utf-8"))
-        if not args.json:
-            print(_("{path} shows this as pictures: open it in a browser").format(path=args.html))
     if args.json:
         alone = args.target in exercises()
         print(json.dumps(answers[0].as_dict() if alone else {"exercises": [answer.as_dict() for answer in answers]}))
@@ -205,18 +196,6 @@ def reset(args) -> None:
         progress.update(one.name, state=NOT_STARTED)
     progress.save()
     print(_("{path} is new; what you had is kept in {kept}").format(path=path, kept=kept))
-
-
-def _say_what_moved(progress) -> None:
-    """What a folder from an earlier edition holds that has since moved or been removed."""
-    for one in exercises().values():
-        path = file_of(".", one)
-        if path and path.stem != one.chapter.name and progress.of(one.name)["state"] != NOT_STARTED:
-            print(_("{name} is in chapter {number} now; yours stays in {path}, and counts").format(
-                name=one.name, number=one.chapter.number, path=path.name))
-    gone = [name for name in progress.exercises if name not in exercises()]
-    if gone:
-        print(_("no longer exercises: {names}; your solutions stay in your files").format(names=", ".join(gone)))
 
 
 def _print_answers(answers, printed) -> None:

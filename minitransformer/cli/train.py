@@ -5,10 +5,10 @@ RUN`. To share the work among N processes, put `mpiexec -n N` before either.
 import argparse
 import sys
 from itertools import islice
-from shlex import quote
 
 from minitransformer.cli.colour import coloured
 from minitransformer.cli.train_options import add_task, new_run, old_run
+from minitransformer.errors import quote
 from minitransformer.tasks import TASKS
 from minitransformer.training import interrupt
 from minitransformer.training.start import carry_out

@@ -1,5 +1,6 @@
 """Batches of labelled sentences, and the files they come from."""
 
+import sys
 import unicodedata
 from typing import NamedTuple
 
@@ -9,8 +10,11 @@ from minitransformer.backend import Array
 from minitransformer.checks import check_shape, check_whole
 from minitransformer.data.batches import check_sentences, pad, split_rows, trim
 from minitransformer.data.text_files import read_text, split_lines
-from minitransformer.errors import InputError
+from minitransformer.errors import InputError, counted
 from minitransformer.functional.special import PAD
+
+TEXT = ("sentence", "text", "document", "review", "comment")    # names of columns
+LABEL = ("label", "class", "category", "sentiment")
 
 
 class LabelledBatch(NamedTuple):
@@ -59,19 +63,33 @@ def sentence_length(example) -> tuple[int]:
 def read_labelled(path, name, read=read_text) -> list[tuple[str, str]]:
     """[(sentence, label as text)] from a file with a sentence, a tab and its label on each line, plain or .gz.
 
-    A first line "sentence<TAB>label" is a header. Raises InputError, with the line, if there are not two columns or
-    no sentence; `name` is the option that named the file. `read(path)` returns its text.
+    A first line with a name of TEXT and one of LABEL is a header: it says which two columns these are, and lines that lack one of
+    the two are left out. Raises InputError, with the line, if there are not two columns or no sentence; `name` is the option that
+    named the file. `read(path)` returns its text.
     """
-    examples = []
-    for number, line in enumerate(split_lines(read(path)), 1):
+    lines = split_lines(read(path))
+    header = [column.strip().lower() for column in lines[0].split("\t")] if lines else []
+    at = [places[0] for names in (TEXT, LABEL) if len(places := [i for i, one in enumerate(header) if one in names]) == 1]
+    width, named = (len(header), at) if len(at) == 2 else (2, [])
+    examples, without = [], 0
+    for number, line in enumerate(lines, 1):
         columns = [unicodedata.normalize("NFC", column.strip()) for column in line.split("\t")]
-        if (number == 1 and columns == ["sentence", "label"]) or not line.strip():
+        if (number == 1 and named) or not line.strip():
             continue
-        if len(columns) > 2:
-            raise InputError(f"{path}, line {number}: {len(columns)} columns, expected two: a sentence, a tab and its label")
-        if len(columns) < 2 or not columns[0] or not columns[1]:
+        if len(columns) != width and (named or len(columns) > 2):
+            expected = (f"{width}, as in the first line" if named else
+                        "two: a sentence, a tab and its label, or a first line that names them, such as id, document, label")
+            raise InputError(f"{path}, line {number}: {counted(len(columns), 'column')}, expected {expected}")
+        text, label = (columns[i] for i in named) if named else (*columns, "")[:2]
+        if text and label:
+            examples.append((text, label))
+        elif named:
+            without += 1
+        else:
             raise InputError(f"{path}, line {number}: expected a sentence, a tab and its label")
-        examples.append((columns[0], columns[1]))
+    if without:
+        print(f"{path}: {counted(without, 'line')} without a {header[named[0]]} or a {header[named[1]]}, left out",
+              file=sys.stderr)
     if not examples:
         raise InputError(f"{name} {path}: no sentences, expected a sentence, a tab and its label on each line")
     return examples

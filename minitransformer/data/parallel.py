@@ -3,9 +3,10 @@
 import unicodedata
 
 from minitransformer.data.text_files import read_text, split_lines
-from minitransformer.errors import InputError
+from minitransformer.data.vocabularies.subwords import MAX_WORD
+from minitransformer.errors import InputError, counted
 
-MAX_CHARACTERS = 20_000    # in a sentence; learning subwords takes time quadratic in the longest word
+MAX_CHARACTERS = MAX_WORD    # in a sentence
 
 
 def read_pairs(paths, name="files", read=read_text) -> list[tuple[str, str]]:
@@ -16,7 +17,7 @@ def read_pairs(paths, name="files", read=read_text) -> list[tuple[str, str]]:
     more than two files; the message gives `name` as their origin. `read(path)` returns the text of a file.
     """
     if len(paths) > 2:
-        raise InputError(f"{name}: {len(paths)} files, expected SOURCE TARGET or one two-column TSV")
+        raise InputError(f"{name}: {counted(len(paths), 'file')}, expected SOURCE TARGET or one two-column TSV")
     sides = [split_lines(read(path)) for path in paths]
     if len(sides) == 1:
         pairs = [_columns(paths[0], number, line) for number, line in enumerate(sides[0], 1)]

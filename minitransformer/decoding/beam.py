@@ -1,6 +1,7 @@
 """Beam search (section 6.1 of the paper), batched over sentences; greedy search is a beam of one."""
 
 import math
+from operator import attrgetter
 
 import numpy as np
 
@@ -23,8 +24,10 @@ def beam_search(model, source, width, alpha=0.6, min_length=0, max_length=None,
 
     At each position, all continuations of the `width` live hypotheses compete. Of the 2 `width` most
     likely ones, those that end with EOS and rank among the first `width` are finished; the `width`
-    most likely others stay live. A sentence is done once `width` hypotheses are finished. The finished
-    hypotheses are ordered by log-probability / length_penalty(length, alpha). `extra_length`: see `start`.
+    most likely others stay live. The finished hypotheses are ordered by their score, log-probability /
+    length_penalty(length, alpha). A sentence is done once `width` hypotheses are finished and no live one
+    would have a higher score than the best of them if it ended at the next position: otherwise, five short
+    outputs of 0.1 % each could end the search for one of 99 %. `extra_length`: see `start`.
 
     Raises InputError for a width below 1, limits that contradict each other, and a model whose logits are not finite.
     """
@@ -53,10 +56,15 @@ def beam_search(model, source, width, alpha=0.6, min_length=0, max_length=None,
                 found[alive[i]].append(Hypothesis(ids[i, order[i, rank], 1:].tolist(), total,
                                                   total / length_penalty(length + 1, alpha)))
         ids = np.concatenate([np.take_along_axis(ids, parents[:, :, None], axis=1), next_ids[:, :, None]], axis=2)
-        done = np.array([len(found[i]) >= width for i in alive]) | (sums == -np.inf).all(axis=1)
+        ahead = sums[:, 0] / length_penalty(length + 2, alpha)    # the best live one's score, if it ended at the next position
+        done = np.array([len(found[i]) >= width and max(found[i], key=_score).score >= live for i, live in zip(alive, ahead)])
+        done |= (sums == -np.inf).all(axis=1)
         if done.any():
             rows = compact_rows(done)
             state.keep(rows)
             alive, ids, parents, sums = alive[rows], ids[rows], parents[rows], sums[rows]
     check_numbers(np.array([bool(hypotheses) for hypotheses in found]))    # nothing is found if no hypothesis can end
-    return [sorted(hypotheses, key=lambda h: -h.score)[:width] for hypotheses in found]
+    return [sorted(hypotheses, key=_score, reverse=True)[:width] for hypotheses in found]
+
+
+_score = attrgetter("score")

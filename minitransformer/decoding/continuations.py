@@ -50,7 +50,9 @@ def log_normaliser(logits) -> Array:
     xp = module_of(logits)
     peak = logits.max(axis=1)
     z = logits - peak[:, None]
-    return xp.log(xp.exp(z, out=z) @ xp.ones(z.shape[1], z.dtype)) + peak
+    with np.errstate(under="ignore"):
+        total = xp.exp(z, out=z) @ xp.ones(z.shape[1], z.dtype)
+    return xp.log(total) + peak
 
 
 def top_k(x, count) -> tuple[Array, Array]:

@@ -33,7 +33,7 @@ def generate(model, prompt, count, rng, temperature=1.0, top_k=0, top_p=1.0, end
     if not np.array_equal(state.first, source[:, -1:]):
         raise InputError(f"generate: a {type(model).__name__} does not continue its source; use translate, sample or beam_search")
     forbidden = EOS if ends else len(SPECIAL)    # all ids below it: EOS is the last special one
-    return _continue(model, state, list(prompt), count, rng, temperature, top_k, top_p, forbidden)
+    return _continue(model, state, source[0].tolist(), count, rng, temperature, top_k, top_p, forbidden)
 
 
 def _continue(model, state, ids, count, rng, temperature, top_k, top_p, forbidden) -> Iterator[int]:

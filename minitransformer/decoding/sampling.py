@@ -71,6 +71,7 @@ def check_sampling(temperature, top_k, top_p) -> None:
         raise InputError(f"top_p is {top_p}, expected a number above 0, at most 1")
 
 
+@np.errstate(under="ignore")
 def draw(logits, draws, temperature, top_k, top_p) -> tuple[Array, Array]:
     """(ids, their logits), each (R,): logits (R, V), draws (R,) uniform in [0, 1)."""
     xp = module_of(logits)

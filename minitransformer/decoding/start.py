@@ -10,7 +10,7 @@ from minitransformer.backend import Array, module_of, to_device
 from minitransformer.checks import check_shape
 from minitransformer.decoding.cached import KEPT, CachedStack
 from minitransformer.decoding.state import EXTRA_LENGTH, RecomputedState, first_and_limit
-from minitransformer.errors import InputError
+from minitransformer.errors import InputError, counted
 from minitransformer.functional import causal_mask, padding_mask, sinusoids
 from minitransformer.layers.attention import MultiHeadAttention
 from minitransformer.models.registry import STATES
@@ -42,7 +42,8 @@ def start_language_model(model, prompt, extra_length=None) -> CachedStack | Reco
     if not prompt.shape[1]:
         raise InputError("the prompt is empty, expected at least one token to continue")
     if prompt.shape[1] > model.config.max_length:
-        raise InputError(f"the prompt has {prompt.shape[1]} tokens, but the model has {model.config.max_length} positions")
+        raise InputError(f"the prompt has {counted(prompt.shape[1], 'token')}, but the model has "
+                         f"{counted(model.config.max_length, 'position')}")
     limit = np.full(len(prompt), model.config.max_length - prompt.shape[1])    # no positions beyond these were trained
     if _cache_would_bypass(model):
         return RecomputedState(lambda rows, ids: model.hidden(ids)[0], model.output, prompt[:, -1:], limit, prompt[:, None, :-1])

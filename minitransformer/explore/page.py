@@ -3,7 +3,7 @@
 import json
 import unicodedata
 from base64 import b64encode
-from dataclasses import dataclass, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -11,17 +11,19 @@ from typing import Any
 import numpy as np
 
 from minitransformer.backend import to_host
+from minitransformer.checks import check_kind
 from minitransformer.data.batches import Batch, make_batch
 from minitransformer.data.vocabularies.characters import CharacterVocabulary
 from minitransformer.data.vocabularies.symbols import SymbolVocabulary
 from minitransformer.data.windows import WindowBatch
 from minitransformer.decoding import GREEDY, decode_all
-from minitransformer.errors import InputError, one_line
+from minitransformer.errors import InputError, one_line, span
 from minitransformer.explore.recorded import record
 from minitransformer.interchange.weights import check_arrays
 from minitransformer.models import LanguageModel, Transformer
 from minitransformer.pictures.boxes import Map
 from minitransformer.training import snapshots
+from minitransformer.training.run import Run
 
 ENGINE = [f"engine/{name}" for name in (
     "tensor", "layer", "linear", "embedding", "positions", "input", "masks", "softmax", "attention", "layer_norm", "feed_forward",
@@ -32,7 +34,9 @@ MODELS = (Transformer, LanguageModel)
 LONGEST = 60            # tokens of a text: each is a row of the heat maps
 LIVE = 400_000          # parameters: the page of a larger model holds recorded numbers
 NUMBERS = 1_000_000     # of all weights of the time slider together
-CONFIG = ("num_layers", "num_heads", "activation", "pre_norm", "share_embeddings", "share_output")
+READ = ("num_layers", "num_heads", "activation", "pre_norm", "norm_epsilon", "share_embeddings", "share_output")    # by the engine
+SHAPES = ("d_model", "d_ff", "d_k", "d_v", "max_length", "source_vocab", "target_vocab", "vocab_size")    # of the weights
+KNOWN = {"activation": ("relu", "gelu"), "positions": ("sinusoidal", "learned")}    # of any other field only its default
 VOCABULARIES = {CharacterVocabulary: "characters", SymbolVocabulary: "symbols"}
 
 
@@ -51,15 +55,29 @@ def explore(run, text, target=None) -> Page:
 
     Raises InputError for a text that is empty, too long or has unknown tokens, and for a model that the engine does not know.
     """
-    other = next((type(layer).__name__ for layer in (run.model, *run.model.sublayers().values())
-                  if type(layer) not in MODELS and not type(layer).__module__.startswith("minitransformer.layers.")), None)
-    if other:
-        raise InputError(f"{run.path}: a page shows Transformers and language models made of the paper's layers, not of {other}")
+    check_kind(isinstance(run, Run), "explore: the run", run, "a Run, such as Run.load(folder)")
+    engine_config(run.model)
     if target is not None and run.task.command != "translate":
         raise InputError(f"target is of no use to the task {run.task.name}; leave it out")
     smoothing = run.settings.training.smoothing if run.settings.training else 0.0
     batch = batch_of(run.model, run.vocabulary, text, target, run.task.search)
     return make_page(run.model, run.vocabulary, batch, smoothing, f"{run.path.name}: {run.task.name}", _stops(run))
+
+
+def engine_config(model) -> dict[str, Any]:
+    """What the engine reads of a model's configuration. Raises InputError for anything that it does not know, by name."""
+    if type(model) not in MODELS:
+        raise InputError(f"a page shows Transformers and language models, not a {type(model).__name__}")
+    for one in fields(model.config):
+        value, default = getattr(model.config, one.name), one.default if one.default_factory is MISSING else one.default_factory()
+        read = one.name in (*READ, *SHAPES) or one.name.endswith("dropout")
+        known = KNOWN.get(one.name, (value if read else default,))
+        if value not in known:
+            raise InputError(f"{one.name} is {value!r}, but a page shows only models with {' or '.join(map(repr, known))}")
+    for layer in model.sublayers().values():
+        if not type(layer).__module__.startswith("minitransformer.layers."):
+            raise InputError(f"a page shows models made of the paper's layers, not of {type(layer).__name__}")
+    return {name: getattr(model.config, name, None) for name in READ}
 
 
 def batch_of(model, vocabulary, text, target=None, search=GREEDY) -> Batch | WindowBatch:
@@ -84,13 +102,14 @@ def _longest(model) -> int:
 
 def _ids(vocabulary, text, name, least, most) -> list[int]:
     """The ids of a text. Raises InputError for one that cannot be encoded, or that has fewer or more tokens."""
+    check_kind(isinstance(text, str), f"explore: {name}", text, "a str")
     text = unicodedata.normalize("NFC", text)
     ids = vocabulary.encode(text if isinstance(vocabulary, CharacterVocabulary) else text.strip())
     if getattr(vocabulary, "unknown_id", None) in ids:
         raise InputError(f"{name} has characters that are not in the vocabulary: {' '.join(vocabulary.unknown_characters(text))}")
     if not least <= len(ids) <= most:
         found = f"has {len(ids)} token{'' if len(ids) == 1 else 's'}" if ids else "is empty"
-        raise InputError(f"{name} {found}, expected {least} to {most}: the page draws each of them")
+        raise InputError(f"{name} {found}, expected {span(least, most)}: the page draws each of them")
     return ids
 
 
@@ -113,7 +132,7 @@ def make_page(model, vocabulary, batch, smoothing, title, weights) -> Page:
     tokens, joint, found = vocabulary.tokens(range(vocabulary.size)), getattr(vocabulary, "joint", " "), Map(config)
     data = {
         "kind": type(model).__name__,
-        "config": {name: getattr(config, name, None) for name in CONFIG},
+        "config": engine_config(model),
         "vocabulary": {"tokens": tokens, "joint": joint, "kind": VOCABULARIES.get(type(vocabulary), "pieces")},
         "batch": {name: getattr(batch, name)[0].tolist() for name in batch._fields[:-1]},
         "smoothing": smoothing,

@@ -17,6 +17,3 @@ from minitransformer.functional.masks import causal_mask, padding_mask
 from minitransformer.functional.positions import sinusoids
 from minitransformer.functional.random_bytes import random_words
 from minitransformer.functional.softmax import softmax_backward, softmax_forward
-from minitransformer.moved import say_new_names
-
-__getattr__ = say_new_names(__name__, "rivals")

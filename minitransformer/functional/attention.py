@@ -3,6 +3,8 @@
 import math
 from typing import NamedTuple
 
+import numpy as np
+
 from minitransformer.backend import Array
 from minitransformer.functional.dropout import DropoutCache, dropout_backward, dropout_forward
 from minitransformer.functional.softmax import SoftmaxCache, softmax_backward, softmax_forward
@@ -28,8 +30,9 @@ def attention_forward(query, key, value, mask=None, dropout_rate=0.0, rng=None) 
     """
     scores = query @ key.swapaxes(-1, -2) / math.sqrt(query.shape[-1])    # (..., T_q, T_k)
     p, softmax = softmax_forward(scores, mask)                            # (..., T_q, T_k), 0 where masked
-    weights, dropout = dropout_forward(p, dropout_rate, rng)
-    y = weights @ value                                                   # (..., T_q, d_v)
+    with np.errstate(under="ignore"):                                     # of weights near 0
+        weights, dropout = dropout_forward(p, dropout_rate, rng)
+        y = weights @ value                                               # (..., T_q, d_v)
     return y, AttentionCache(query, key, value, softmax, dropout, weights)
 
 

@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+import numpy as np
+
 from minitransformer.backend import Array, module_of, to_device
 from minitransformer.checks import check_dloss, check_floats, check_ids, check_share, is_whole
 from minitransformer.errors import InputError
@@ -33,9 +35,10 @@ def cross_entropy_forward(logits, targets, smoothing=0.0, *, padding) -> tuple[A
     shifted = logits - logits.real.max(axis=-1, keepdims=True)                   # (..., V)
     target = xp.take_along_axis(shifted, targets[..., None], axis=-1)[..., 0]    # (...)
     mean = shifted.mean(axis=-1) if smoothing else 0                             # (...)
-    p = xp.exp(shifted, out=shifted)                                             # in place: target and mean are known
-    total = p.sum(axis=-1, keepdims=True)                                        # (..., 1)
-    p /= total
+    with np.errstate(under="ignore"):                                            # far below the peak, 0 is meant
+        p = xp.exp(shifted, out=shifted)                                         # in place: target and mean are known
+        total = p.sum(axis=-1, keepdims=True)                                    # (..., 1)
+        p /= total
     log_total = xp.log(total[..., 0])                                            # log p_i = shifted_i - log_total
     real = xp.ones(targets.shape, bool) if padding is None else targets != padding
     log_likelihood = (target - log_total) * real

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from minitransformer.backend import Array, module_of
-from minitransformer.checks import check_shape
+from minitransformer.checks import check_cache_of, check_shape
 from minitransformer.replaceable import replaceable
 
 
@@ -34,6 +34,7 @@ def layer_norm_backward(dy, cache) -> tuple[Array, Array, Array]:
     ∂s/∂x_i = -s^3 c_i / D = -s^2 n_i / D (the c_j sum to 0): ∂n_j/∂x_i = s (δ_ij - 1/D - n_j n_i / D).
     Summed over j with dn = dy * gamma: dx = s (dn - mean(dn) - n * mean(dn * n)).
     """
+    check_cache_of("layer_norm_backward", cache, LayerNormCache)
     normed, inverse, gamma = cache
     check_shape("LayerNorm: dy", dy, *normed.shape)
     dn = dy * gamma                                                       # (..., D)

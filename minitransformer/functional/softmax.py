@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+import numpy as np
+
 from minitransformer.backend import Array, module_of
 from minitransformer.errors import InputError
 from minitransformer.replaceable import replaceable
@@ -28,11 +30,12 @@ def softmax_forward(x, mask=None) -> tuple[Array, SoftmaxCache]:
     peak = x.real.max(axis=-1, keepdims=True)
     if mask is not None:
         peak = xp.where(peak == -xp.inf, 0, peak)       # rows masked out: -inf - -inf is nan
-    p = xp.exp(x - peak)
-    total = p.sum(axis=-1, keepdims=True)
-    if mask is not None:
-        total = xp.where(total == 0, 1, total)          # the same rows: 0 / 0 is nan
-    p /= total
+    with np.errstate(under="ignore"):                   # far below the peak, 0 is meant
+        p = xp.exp(x - peak)
+        total = p.sum(axis=-1, keepdims=True)
+        if mask is not None:
+            total = xp.where(total == 0, 1, total)      # the same rows: 0 / 0 is nan
+        p /= total
     return p, SoftmaxCache(p)
 
 

@@ -15,6 +15,9 @@ from minitransformer.errors import InputError
 CODES = {"F16": np.float16, "F32": np.float32, "F64": np.float64, "BF16": np.uint16}    # the format's names of the dtypes read here
 
 
+LARGEST_HEADER = 100_000_000    # bytes; the format allows no more
+
+
 class WeightsFile(Mapping):
     """The arrays of a safetensors file: each is read when it is asked for, so that a large file needs little memory.
 
@@ -24,7 +27,10 @@ class WeightsFile(Mapping):
     def __init__(self, path):
         from safetensors import SafetensorError, safe_open
 
+        from minitransformer.training.files import check_regular
+
         self.path = Path(path)
+        check_regular(self.path, "a safetensors file")
         try:
             with self.path.open("rb") as file:
                 size = int.from_bytes(file.read(8), "little")
@@ -34,7 +40,8 @@ class WeightsFile(Mapping):
         except OSError as error:
             raise InputError(f"{path}: {error.strerror or error}") from None
         except (SafetensorError, ValueError) as error:
-            raise InputError(f"{path}: not a safetensors file ({error})") from None
+            why = "it is cut off; get it again" if _is_cut(self.path) else error
+            raise InputError(f"{path}: not a safetensors file ({why})") from None
         self._entries.pop("__metadata__", None)
         self._start = 8 + size
 
@@ -62,6 +69,20 @@ class WeightsFile(Mapping):
         return len(self._entries)
 
 
+def _is_cut(path) -> bool:
+    """Whether a safetensors file is shorter than its header says."""
+    with path.open("rb") as file:
+        length, size = path.stat().st_size, int.from_bytes(file.read(8), "little")
+        header = file.read(min(size, LARGEST_HEADER))
+    if length < 8 + size:
+        return length > 0 and header[:1] in (b"", b"{") and size < LARGEST_HEADER
+    try:
+        ends = [entry["data_offsets"][1] for name, entry in json.loads(header).items() if name != "__metadata__"]
+        return length < 8 + size + max(ends)
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return False
+
+
 def as_safetensors(shapes, arrays, metadata) -> Iterator[Any]:
     """A safetensors file piece by piece, so that only one of the `arrays` needs to be in memory at a time.
 
@@ -86,9 +107,10 @@ def save_weights(layer, path) -> None:
     """
     from safetensors.numpy import save
 
-    from minitransformer.training.files import write_durably
+    from minitransformer.training.files import check_regular, write_durably
 
     _check("save_weights", layer, path)
+    check_regular(Path(path), "the path of a safetensors file")    # a device would be replaced
     weights = {name: np.ascontiguousarray(to_host(parameter.data)) for name, parameter in layer.parameters().items()}
     for name, array in weights.items():
         if array.dtype.kind != "f":
@@ -116,7 +138,7 @@ def load_weights(layer, path=None) -> None:
 def _check(name, layer, path) -> None:
     if isinstance(layer, type) or not hasattr(layer, "parameters"):
         raise InputError(f"{name}: a {type(layer).__name__} is not a Layer")
-    if not isinstance(path, (str, PathLike)):
+    if not isinstance(path, (str, PathLike)) or not Path(path).name or "\0" in str(path):
         raise InputError(f"{name}: path is {path!r:.60}, expected the path of a safetensors file")
 
 

@@ -15,6 +15,3 @@ from minitransformer.layers.output_projection import OutputProjection
 from minitransformer.layers.pooling import FirstToken, MeanOverTokens
 from minitransformer.layers.positions import LearnedPositions, SinusoidalPositions
 from minitransformer.layers.residual import Residual
-from minitransformer.moved import say_new_names
-
-__getattr__ = say_new_names(__name__, "rivals")

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 from minitransformer.backend import Array
 from minitransformer.checks import check_cache, check_floats, check_mask, check_sequence, check_share, check_whole
-from minitransformer.errors import InputError
+from minitransformer.errors import InputError, counted
 from minitransformer.functional import attention_backward, attention_forward
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.linear import Linear, LinearCache
@@ -40,7 +40,7 @@ class MultiHeadAttention(Layer):
 
     @replaceable
     def forward(self, query, key, value, mask=None, rng=None) -> tuple[Array, MultiHeadAttentionCache]:
-        """mask: None or bool, broadcastable to (B, H, T_q, T_k); True = may attend."""
+        """mask: None or bool, (T_q, T_k) or with four axes that broadcast to (B, H, T_q, T_k); True = may attend."""
         self._check(query, key, value, mask)
         q, query_cache = self.query.forward(query)                                                # (B, T_q, H d_k)
         k, key_cache = self.key.forward(key)                                                      # (B, T_k, H d_k)
@@ -123,7 +123,7 @@ def head_sizes(d_model, num_heads, d_k, d_v) -> tuple[int, int]:
         if size is not None:
             check_whole(name, size)
     if d_model % num_heads and d_k is None:
-        raise InputError(f"d_model {d_model} is not divisible by {num_heads} heads: choose a divisor of "
+        raise InputError(f"d_model {d_model} is not divisible by {counted(num_heads, 'head')}: choose a divisor of "
                          f"{d_model} for num_heads, or give d_k")
     width = d_k if d_model % num_heads else d_model // num_heads
     return d_k or width, d_v or width

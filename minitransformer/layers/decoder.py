@@ -35,7 +35,7 @@ class DecoderLayer(Layer):
         self.feed_forward_residual = Residual.of(config, self.feed_forward)
 
     def forward(self, x, memory, mask=None, memory_mask=None, rng=None) -> tuple[Array, DecoderLayerCache]:
-        """mask: broadcastable to (B, H, T_q, T_q); memory_mask: to (B, H, T_q, T_k)."""
+        """mask: (T_q, T_q) or four axes that broadcast to (B, H, T_q, T_q); memory_mask: in the same way to (B, H, T_q, T_k)."""
         x, self_attention = self.self_attention_residual.forward(x, mask, rng=rng)
         x, cross_attention = self.cross_attention_residual.forward(x, memory, memory_mask, rng=rng)
         y, feed_forward = self.feed_forward_residual.forward(x, rng=rng)

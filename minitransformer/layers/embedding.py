@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from minitransformer.backend import Array, module_of, to_device
-from minitransformer.checks import check_ids, check_shape
+from minitransformer.checks import check_cache, check_ids, check_shape
 from minitransformer.layers import initial
 from minitransformer.layers.layer import Layer
 from minitransformer.registry import Registry
@@ -43,6 +43,7 @@ class Embedding(Layer):
         pieces of one size are summed and added at once, in the same order every time. The pieces are planned on the
         host, where the ids are, to avoid waiting for a GPU.
         """
+        check_cache(self, cache, EmbeddingCache)
         d_model = self.weight.shape[1]
         check_shape("Embedding: dy", dy, *cache.ids.shape, d_model)
         xp, rows = module_of(dy), dy.reshape(-1, d_model)

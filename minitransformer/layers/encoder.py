@@ -31,7 +31,7 @@ class EncoderLayer(Layer):
         self.feed_forward_residual = Residual.of(config, self.feed_forward)
 
     def forward(self, x, mask=None, rng=None) -> tuple[Array, EncoderLayerCache]:
-        """mask: None or bool, broadcastable to (B, H, T, T); True = may attend."""
+        """mask: None or bool, (T, T) or with four axes that broadcast to (B, H, T, T); True = may attend."""
         x, self_attention = self.self_attention_residual.forward(x, mask, rng=rng)
         y, feed_forward = self.feed_forward_residual.forward(x, rng=rng)
         return y, EncoderLayerCache(self_attention, feed_forward)

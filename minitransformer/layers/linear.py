@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from minitransformer.backend import Array, module_of
-from minitransformer.checks import check_floats, check_shape
+from minitransformer.checks import check_cache, check_floats, check_shape
 from minitransformer.layers import initial
 from minitransformer.layers.layer import Layer
 from minitransformer.replaceable import replaceable
@@ -32,6 +32,7 @@ class Linear(Layer):
     @replaceable
     def backward(self, dy, cache) -> Array:
         """From y_nj = sum_i x_ni W_ij + b_j: dW = x^T dy, db = sum_n dy_n, dx = dy W^T."""
+        check_cache(self, cache, LinearCache)
         d_in, d_out = self.weight.shape
         check_shape("Linear: dy", dy, *cache.x.shape[:-1], d_out)
         rows, drows = cache.x.reshape(-1, d_in), dy.reshape(-1, d_out)

@@ -5,7 +5,7 @@ from typing import ClassVar, NamedTuple
 
 from minitransformer.backend import Array, module_of
 from minitransformer.checks import check_cache, check_floats, check_shape
-from minitransformer.errors import InputError
+from minitransformer.errors import InputError, counted
 from minitransformer.functional import sinusoids
 from minitransformer.layers import initial
 from minitransformer.layers.layer import Layer
@@ -78,7 +78,7 @@ class LearnedPositions(Layer):
         check_floats("LearnedPositions: x", x, "B", "T", d_model)
         length = x.shape[1]
         if length > max_length:
-            raise InputError(f"LearnedPositions: x has {length} positions, at most {max_length} were learned")
+            raise InputError(f"LearnedPositions: x has {counted(length, 'position')}, at most {max_length} were learned")
         return x + self.weight.data[:length], PositionsCache(x.shape)
 
     def at(self, x, position) -> Array:

@@ -1,6 +1,6 @@
 """The answer to a check: at most eight lines that say what passed, where it is wrong, why, what is likely, and what is next."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from minitransformer.learn.messages import _
@@ -30,7 +30,6 @@ class Answer:
     hint: int = 1         # which hint to begin with
     next: str = ""
     printed: str = ""     # what the learner's code printed
-    array: tuple = field(default=(), repr=False)    # name, yours, expected: for the picture
 
     @property
     def title(self) -> str:

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from minitransformer.backend import Array
 from minitransformer.checking.compare import relative_error
 from minitransformer.diagnosis.factors import ratio
 from minitransformer.diagnosis.terms import least_squares
@@ -11,8 +10,8 @@ from minitransformer.learn.messages import _
 EXACT = 1e-10    # the error allowed against the reference or the complex step: another right way to write it may round more
 
 
-def worst_element(names, arrays, expected, said="") -> tuple[str, tuple[str, Array, Array]]:
-    """("dx[1, 0]: yours 0.5, expected 0.25; wrong: 3 of 12 numbers", (name, yours, expected)) of the array that is most wrong.
+def worst_element(names, arrays, expected, said="") -> str:
+    """"dx[1, 0]: yours 0.5, expected 0.25; wrong: 3 of 12 numbers", of the array that is most wrong.
 
     said: another text to use instead, with {place}, {a} and {b}.
     """
@@ -31,7 +30,7 @@ def worst_element(names, arrays, expected, said="") -> tuple[str, tuple[str, Arr
     text = (said or _("{place}: yours {a}, expected {b}")).format(place=place, a=a, b=b)
     if right.size > 1 and not said:
         text += _("; wrong: {wrong} of {n} numbers").format(wrong=wrong, n=right.size)
-    return text, (names[k], yours, right)
+    return text
 
 
 def term_factors(exercise, arguments, arrays) -> str:

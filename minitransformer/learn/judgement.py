@@ -31,7 +31,6 @@ class Failure(NamedTuple):
     stage: str
     where: str
     why: str
-    array: tuple = ()    # name, yours, expected
 
 
 def check_function(exercise, function, seed=0, watched=True, limit=None) -> Answer:
@@ -66,7 +65,7 @@ def check_outcomes(exercise, cases, outcomes, source="") -> Answer:
                    or _inputs(exercise, outcomes) or _repeats(exercise, cases, outcomes) or _numbers(exercise, judged, outcomes)
                    or (_float32(exercise, cases, outcomes, source) if "float32" in stages else None))
         if failure:
-            answer.stage, answer.where, answer.why, answer.array = failure
+            answer.stage, answer.where, answer.why = failure
             if failure.stage in ("shape", "inputs", "invariants", last):
                 _diagnose(exercise, judged, outcomes, answer, source)
             elif failure.stage == "runs" and _wrong(exercise, cases, outcomes[:-1]):    # it gave numbers before it raised
@@ -117,10 +116,10 @@ def _repeats(exercise, cases, outcomes) -> Failure | None:
                        _("it keeps its answer for these shapes: compute it anew in each call"))
     if relative_error(first, again) <= EXACT:
         return None
-    place, array = worst_element(exercise.returns, again, first, _("{place}: first {b}, then {a}"))
+    place = worst_element(exercise.returns, again, first, _("{place}: first {b}, then {a}"))
     sums = [relative_error([now - before], [one]) <= EXACT for one, before, now in zip(first, other, again)]
     return Failure("repeats", place, _("it adds up over the calls: begin with zeros in each call") if any(sums) else _(
-        "the same numbers give another answer: is something random, kept from the call before, or np.empty never filled?"), array)
+        "the same numbers give another answer: is something random, kept from the call before, or np.empty never filled?"))
 
 
 def _shape(exercise, cases, outcomes, source) -> Failure | None:
@@ -193,13 +192,13 @@ def _numbers(exercise, cases, outcomes) -> Failure | None:
             exact, near = (differentiate(exercise, arguments, method) for method in (complex_step, central))
             wrong = not (relative_error(outcome.arrays, exact) <= EXACT and relative_error(outcome.arrays, near) <= CENTRAL)
         if wrong:
-            place, array = worst_element(exercise.returns, outcome.arrays, expected)
+            place = worst_element(exercise.returns, outcome.arrays, expected)
             first = relative_error(outcome.arrays[:1], expected[:1]) > EXACT
             terms = term_factors(exercise, arguments, outcome.arrays) if first else ""
             finite = all(np.isfinite(array).all() for array in outcome.arrays)
             why = "\n".join(filter(None, [sentence if finite else "", terms])) or explain(exercise, outcome.arrays, expected)
             return Failure("invariants" if sentence else "gradients" if exercise.loss else "values",
-                           place + (f" ({case})" if case else ""), why, array)
+                           place + (f" ({case})" if case else ""), why)
     return None
 
 

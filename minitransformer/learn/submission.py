@@ -15,8 +15,6 @@ from minitransformer.learn.learner_file import page_line
 from minitransformer.learn.messages import _
 from minitransformer.learn.own_code import Statement, own_code, statements
 
-FIRST_EDITION = "# ---- `minitransformer learn check` runs this file from here on ----"    # its pages came before this line
-
 
 def read(path) -> dict[str, str]:
     """The code of the file, {name: source}: of a script with the line numbers of the file, of a notebook cell by cell.
@@ -68,6 +66,8 @@ def page_statements() -> dict[str, Statement]:
 
 
 def _sources(path) -> dict[str, str]:
+    if path.exists() and not (path.is_file() or path.is_dir()):    # a pipe would wait, and /dev/zero never ends
+        raise InputError(_("{path} is neither a Python file nor a notebook").format(path=path))
     try:
         data = path.read_bytes()
     except IsADirectoryError:
@@ -84,13 +84,11 @@ def _sources(path) -> dict[str, str]:
         text = decode_source(data)
     except (ValueError, SyntaxError, KeyError, TypeError):    # a wrong coding, no JSON, no cells
         raise InputError(_("{path} is neither a Python file nor a notebook").format(path=path)) from None
-    before, mark, after = text.partition(FIRST_EDITION)
-    return {cells.FILE: "\n" * before.count("\n") + after if mark else text}
+    return {cells.FILE: text}
 
 
 def _cells_of(notebook) -> dict[str, str]:
     """The code without the parts that only a notebook understands."""
     sources = ["".join(cell["source"]) for cell in json.loads(notebook)["cells"] if cell["cell_type"] == "code"]
-    first = next((i for i, text in enumerate(sources) if FIRST_EDITION in text), 0)
     return {f"{cells.CELL}{i}>": re.sub(r"^[%!].*", "", text, flags=re.MULTILINE) + "\n" for i, text in enumerate(sources)
-            if i >= first and not text.startswith("%%")}
+            if not text.startswith("%%")}

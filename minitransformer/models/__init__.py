@@ -4,6 +4,3 @@ from minitransformer.models.classifier import Classifier, ClassifierConfig
 from minitransformer.models.language_model import LanguageModel, LanguageModelConfig
 from minitransformer.models.registry import MODELS
 from minitransformer.models.transformer import Transformer, TransformerConfig
-from minitransformer.moved import say_new_names
-
-__getattr__ = say_new_names(__name__, "rivals")

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from minitransformer.errors import InputError, choices
+from minitransformer.errors import InputError, choices, counted
 from minitransformer.layers.attention import head_sizes
 from minitransformer.models import ClassifierConfig, TransformerConfig
 from minitransformer.pictures.boxes import LEFT, MIDDLE, PLAIN, RIGHT, WIDTH, Map
@@ -119,6 +119,6 @@ def _notes(config) -> list[str]:
     """What the letters mean."""
     d_k, d_v = head_sizes(config.d_model, config.num_heads, config.d_k, config.d_v)
     vocabulary = config.target_vocab if isinstance(config, TransformerConfig) else config.vocab_size
-    return [f"d_model = {config.d_model:,}", f"d_ff = {config.d_ff:,}", f"H = {config.num_heads:,} heads",
-            f"d_k = {d_k:,}, d_v = {d_v:,}", f"N = {config.num_layers:,} layers", f"V = {vocabulary:,} tokens",
+    return [f"d_model = {config.d_model:,}", f"d_ff = {config.d_ff:,}", f"H = {counted(config.num_heads, 'head')}",
+            f"d_k = {d_k:,}, d_v = {d_v:,}", f"N = {counted(config.num_layers, 'layer')}", f"V = {counted(vocabulary, 'token')}",
             f"C = {config.num_classes:,} classes" if isinstance(config, ClassifierConfig) else "same letter, same matrix"]

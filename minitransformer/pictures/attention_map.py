@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from minitransformer.backend import to_host
-from minitransformer.errors import InputError
+from minitransformer.errors import InputError, span
 
 KINDS = ("encoder", "decoder", "cross")
 
@@ -45,5 +45,5 @@ def attention_map(run, text, kind=None, layer=None) -> AttentionMap:
     attended = Attended(*found[kind])
     layer = len(attended.weights) - 1 if layer is None else layer
     if not 0 <= layer < len(attended.weights):
-        raise InputError(f"layer is {layer}, expected 0 to {len(attended.weights) - 1}")
+        raise InputError(f"layer is {layer}, expected {span(0, len(attended.weights) - 1)}")
     return AttentionMap(to_host(attended.weights[layer][0]), *attended[1:], kind, layer)

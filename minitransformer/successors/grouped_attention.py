@@ -3,14 +3,14 @@
 from typing import Any, ClassVar, NamedTuple
 
 from minitransformer.backend import Array, module_of
-from minitransformer.checks import check_share, check_whole, is_real
-from minitransformer.errors import InputError, choices
+from minitransformer.checks import check_share, check_whole
+from minitransformer.errors import InputError
 from minitransformer.functional.attention import AttentionCache, attention_backward, attention_forward
 from minitransformer.layers.attention import SelfAttention, head_sizes
 from minitransformer.layers.attention_kinds import ATTENTIONS, ScaledAttention
 from minitransformer.replaceable import replaceable
 from minitransformer.successors.projection import Projection
-from minitransformer.successors.rotary import LAYOUTS, RotaryCache, rotary_backward, rotary_forward
+from minitransformer.successors.rotary import RotaryCache, check_rotary, rotary_backward, rotary_forward
 
 
 class GroupedAttentionCache(NamedTuple):
@@ -118,15 +118,6 @@ def check_groups(num_heads, kv_heads) -> int:
     if num_heads % kv_heads:
         raise InputError(f"kv_heads is {kv_heads}, expected a divisor of the {num_heads} heads")
     return kv_heads
-
-
-def check_rotary(d_k, base, layout) -> None:
-    if d_k % 2:
-        raise InputError(f"a head has {d_k} numbers, but rotary positions turn pairs: d_k must be even")
-    if not is_real(base) or isinstance(base, bool) or not 1 < base < float("inf"):
-        raise InputError(f"rotary_base is {base!r}, expected a number above 1")
-    if layout not in list(LAYOUTS):
-        raise InputError(f"unknown rotary_layout {layout!r}; {choices(str(layout), LAYOUTS)}")
 
 
 @ATTENTIONS.register("grouped")

@@ -7,7 +7,8 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from minitransformer.backend import Array, module_of, to_device
-from minitransformer.checks import check_cache, check_floats, check_shape
+from minitransformer.checks import check_cache, check_floats, check_shape, is_real
+from minitransformer.errors import InputError, choices
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.positions import POSITIONS, PositionsCache
 from minitransformer.replaceable import replaceable
@@ -29,7 +30,11 @@ def rotary_forward(x, positions=None, base=10000.0, layout="interleaved") -> tup
     (y_1, y_2) = (x_1 cos - x_2 sin, x_1 sin + x_2 cos). The product of a query at t and a key at s, both turned, depends on
     their distance alone: the angles' difference is (t - s) base^(-2i / d).
     """
+    check_rotary(x.shape[-1], base, layout)
     positions = np.arange(x.shape[-2]) if positions is None else positions
+    check_shape("rotary_forward: positions", positions, x.shape[-2])
+    if positions.dtype.kind not in "iu" or positions.min(initial=0) < 0:
+        raise InputError(f"rotary_forward: positions are {positions!r:.60}, expected whole numbers of at least 0")
     cos, sin = rotary_angles(positions, x.shape[-1], base, module_of(x), x.real.dtype.name)
     return _turned(x, cos, sin, layout), RotaryCache(cos, sin, layout)
 
@@ -61,6 +66,15 @@ def rotary_angles(positions, d, base, xp, dtype) -> tuple[Array, Array]:
 def _tables(length, d, base, xp, dtype) -> tuple[Array, Array]:
     angles = np.arange(length)[:, None] * base ** (-np.arange(0, d, 2) / d)    # in float64
     return to_device(np.cos(angles).astype(dtype), xp), to_device(np.sin(angles).astype(dtype), xp)
+
+
+def check_rotary(d_k, base, layout) -> None:
+    if d_k % 2:
+        raise InputError(f"a head has {d_k} numbers, but rotary positions turn pairs: d_k must be even")
+    if not is_real(base) or isinstance(base, bool) or not 1 < base < float("inf"):
+        raise InputError(f"rotary_base is {base!r}, expected a number above 1")
+    if layout not in list(LAYOUTS):
+        raise InputError(f"unknown rotary_layout {layout!r}; {choices(str(layout), LAYOUTS)}")
 
 
 @POSITIONS.register("rotary")

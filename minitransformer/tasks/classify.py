@@ -1,6 +1,7 @@
 """Sentence classification, learned from a file of labelled sentences."""
 
 import sys
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -8,7 +9,7 @@ from minitransformer.data.epochs import EpochBatches
 from minitransformer.data.labelled import make_labelled_batch, read_labelled, sentence_length
 from minitransformer.data.unknown import warn_of_unknown
 from minitransformer.data.vocabularies.subwords import SubwordVocabulary
-from minitransformer.errors import InputError
+from minitransformer.errors import InputError, counted, one_line
 from minitransformer.models.classifier import POOLINGS
 from minitransformer.tasks import TASKS
 from minitransformer.tasks.classification import Classification
@@ -32,7 +33,8 @@ class Classify(FromFiles, Classification):
     }
     evaluate_options: ClassVar[tuple] = ("test",)
     files_option: ClassVar[dict] = dict(nargs=1, metavar="FILE.tsv",
-                                        help="a sentence, a tab and its label on each line, plain or .gz")
+                                        help="a sentence, a tab and its label on each line, or columns that the first line names; "
+                                             "plain or .gz")
 
     batch: int = setting("tokens in a batch, padding included", 2048)
     vocab_size: int = setting("subwords learned on the training sentences", 6000)
@@ -49,7 +51,11 @@ class Classify(FromFiles, Classification):
         return read_labelled(files[0], name, read)
 
     def begin(self, **found) -> "Classify":
-        labels = sorted({label for _, label in self.texts["train"]})
+        texts = self.texts["train"]
+        labels = sorted({label for _, label in texts})
+        if len({text for text, _ in texts}) < len(labels):
+            raise InputError(f"--train {self.train[0]}: more labels than sentences; expected a sentence, a tab and its label on "
+                             f"each line, but {texts[0][1]!r:.60} would be a label")
         if not 2 <= len(labels) <= MAX_LABELS:
             raise InputError(f"--train {self.train[0]}: the label column has {len(labels):,} class"
                              f"{'' if len(labels) == 1 else 'es'}, expected 2 to {MAX_LABELS:,}")
@@ -60,6 +66,13 @@ class Classify(FromFiles, Classification):
 
     def model_sizes(self, vocabulary) -> dict[str, Any]:
         return {**super().model_sizes(vocabulary), "pooling": self.pooling}
+
+    def remarks(self, vocabulary) -> list[str]:
+        texts, counts = self.texts["train"], Counter(label for _, label in self.texts["train"])
+        classes = ", ".join(f"{one_line(label)} ({counts[label]:,})" for label in self.labels[:12])
+        classes += ", ..." * (len(self.labels) > 12)
+        return [f"{self.train[0]}: {counted(len(texts), 'sentence')}, such as {texts[0][0]!r:.60} with the label {texts[0][1]!r}; "
+                f"classes: {classes}", *super().remarks(vocabulary)]
 
     def data(self, vocabulary, training) -> Data:
         train, valid = (self._encode(vocabulary, getattr(self, name)[0], texts) for name, texts in self.texts.items())

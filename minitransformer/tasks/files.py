@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 from minitransformer.data.text_files import as_text, read_bytes
-from minitransformer.errors import InputError
+from minitransformer.errors import InputError, counted
 from minitransformer.tasks.task import Task
 
 Same = TypeVar("Same", bound="FromFiles")    # `begin` returns an object of the same class
@@ -16,7 +16,7 @@ Same = TypeVar("Same", bound="FromFiles")    # `begin` returns an object of the 
 def only_file(files, name, what) -> str:
     """The file in `files`. Raises InputError, which calls them `name` and says `what` is expected, unless there is one."""
     if len(files) != 1:
-        raise InputError(f"{name} names {len(files)} files, expected {what}")
+        raise InputError(f"{name} names {counted(len(files), 'file')}, expected {what}")
     return files[0]
 
 
@@ -45,6 +45,10 @@ class FromFiles(Task):
     def read_files(self, files, name, read) -> Any:
         """What is in `files`, each read by `read(path)`. Raises InputError, which calls them `name`, if one cannot be used."""
         raise NotImplementedError
+
+    def remarks(self, vocabulary) -> list[str]:
+        asked, found = getattr(self, "vocab_size", vocabulary.size), counted(vocabulary.size, "token")
+        return [] if vocabulary.size <= asked else [f"--vocab-size {asked} is too small: the characters alone make {found}"]
 
     def begin(self: Same, **found) -> Same:
         """The task with absolute paths, checksums, and the fields `found` in the files, which are not read again."""

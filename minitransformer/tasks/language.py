@@ -15,7 +15,7 @@ from minitransformer.data.vocabularies.characters import CharacterVocabulary
 from minitransformer.data.vocabularies.subwords import SubwordVocabulary
 from minitransformer.data.windows import WindowBatches, check_length, consecutive_windows
 from minitransformer.decoding import generate
-from minitransformer.errors import InputError
+from minitransformer.errors import InputError, counted
 from minitransformer.training.evaluation import mean_loss, perplexity
 from minitransformer.tasks import TASKS
 from minitransformer.tasks.files import FromFiles, only_file
@@ -59,6 +59,12 @@ class Language(FromFiles):
 
     def make_vocabulary(self) -> Any:
         return VOCABULARIES[self.vocabulary](self.texts["train"], self.vocab_size)
+
+    def remarks(self, vocabulary) -> list[str]:
+        if self.vocabulary == "subwords":
+            return super().remarks(vocabulary)
+        asked, found = self.vocab_size, counted(vocabulary.size, "token")
+        return [] if asked == type(self).vocab_size else [f"--vocab-size {asked} is for subwords; the characters make {found}"]
 
     def model_sizes(self, vocabulary) -> dict[str, int]:
         return {"vocab_size": vocabulary.size, "max_length": self.window}

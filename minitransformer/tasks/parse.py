@@ -8,7 +8,7 @@ from minitransformer.data.epochs import EpochBatches
 from minitransformer.data.text_files import read_text
 from minitransformer.data.vocabularies.treebank import OTHER, TreebankVocabulary
 from minitransformer.decoding import Search, decode_all, encode
-from minitransformer.errors import InputError
+from minitransformer.errors import InputError, counted
 from minitransformer.training.evaluation import mean_loss, pair_batches, perplexity
 from minitransformer.parsing.brackets import NotATree, build_tree, linearise
 from minitransformer.parsing.score import BracketScore, score_trees
@@ -65,7 +65,7 @@ class Parse(FromFiles, TextToText):
         if not short:
             raise InputError(f"{file}: no sentence of at most {self.max_length} words; train with a larger --max-length")
         if left_out := len(placed) - len(short):
-            print(f"{file}: {left_out} sentence{'' if left_out == 1 else 's'} of more than {self.max_length} words left out "
+            print(f"{file}: {counted(left_out, 'sentence')} of more than {self.max_length} words left out "
                   "(--max-length)", file=sys.stderr)
         for line, tree in placed:
             if unknown := vocabulary.unknown_labels(tree):

@@ -58,6 +58,10 @@ class Task(ShownAsTable):
     def make_vocabulary(self) -> Any:
         raise NotImplementedError
 
+    def remarks(self, vocabulary) -> list[str]:
+        """Lines to say when a run begins: what was found in the files, if it may not be what was meant."""
+        return []
+
     def model_sizes(self, vocabulary) -> dict[str, Any]:
         """{field of the model's configuration: value} for the fields that follow from the task."""
         raise NotImplementedError

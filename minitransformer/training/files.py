@@ -1,5 +1,6 @@
 """Files that are either complete or absent, no matter what stops the process, and checks that they are unchanged."""
 
+import errno
 import json
 import os
 from hashlib import sha256
@@ -13,6 +14,7 @@ MANIFEST = "manifest.json"
 NEXT = ".next"    # suffix of the file that will replace a listed one
 PIECE = 2 ** 20  # bytes of a file that are in memory at a time
 FORMAT = 2        # format version of run folders
+NO_SYNC = {errno.EINVAL, errno.EBADF, errno.ENOSYS, errno.ENOTSUP}    # of a file system that cannot flush a folder
 
 
 def write_durably(path, data) -> None:
@@ -30,11 +32,17 @@ def write_durably(path, data) -> None:
 
 
 def sync_folder(path) -> None:
-    """Wait until the names in the folder `path` are on disk (on Windows, this is neither possible nor necessary)."""
+    """Wait until the names in the folder `path` are on disk, if its file system can say so; some network drives cannot.
+
+    (On Windows, this is neither possible nor necessary.)
+    """
     if os.name != "nt":
         descriptor = os.open(path, os.O_RDONLY)
         try:
             os.fsync(descriptor)
+        except OSError as error:
+            if error.errno not in NO_SYNC:
+                raise
         finally:
             os.close(descriptor)
 
@@ -59,11 +67,14 @@ def write_manifest(folder, names) -> None:
     write_durably(folder / MANIFEST, _manifest({name: digest(folder / name) for name in names}))
 
 
-def replace_listed(folder, name, data) -> None:
-    """Write `data` to the file `name` that manifest.json lists: whenever the process stops, the old or the new file is there."""
+def replace_listed(folder, name, data, besides=()) -> None:
+    """Write `data` to the file `name` that manifest.json lists: whenever the process stops, the old or the new file is there.
+
+    `besides`: see check_manifest.
+    """
     new = folder / (name + NEXT)
     write_durably(new, data)
-    files = {**check_manifest(folder), name: digest(new)}
+    files = {**check_manifest(folder, besides), name: digest(new)}
     write_durably(folder / MANIFEST, _manifest(files))    # from here on the new file is the listed one
     os.replace(new, folder / name)
     sync_folder(folder)
@@ -122,10 +133,10 @@ def open_regular(path) -> BinaryIO:
         raise InputError(f"{path}: {error.strerror}") from None
 
 
-def check_regular(path) -> None:
+def check_regular(path, expected="a file that minitransformer train wrote") -> None:
     """Raise InputError if something other than a file or a folder is at `path`."""
     if path.exists() and not (path.is_file() or path.is_dir()):
-        raise InputError(f"{path}: neither a file nor a folder, expected a file that minitransformer train wrote")
+        raise InputError(f"{path}: neither a file nor a folder, expected {expected}")
 
 
 def _manifest(files) -> bytes:

@@ -1,6 +1,7 @@
 """Adam and the paper's learning-rate schedule (section 5.3), and other schedules."""
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -84,6 +85,15 @@ class Adam:
                 return f"the gradient of {name} contains NaN or infinity"
         largest = max(gradients, key=lambda name: np.abs(gradients[name]).max(initial=0))
         return f"the gradient of {largest} is too large: its square is infinite in {self.grad.dtype}"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For copy and pickle: everything but the model's flat vectors, which a copy makes anew."""
+        return {**vars(self), "data": None, "grad": None, "_flat": self.model.flat is self._flat}
+
+    def __setstate__(self, state) -> None:
+        vars(self).update(state)
+        if self._flat:    # the model has the parameters that this Adam was made for
+            self._flat = self.data, self.grad = self.model.flat
 
     def __repr__(self) -> str:
         return f"Adam(steps={self.steps}, skipped={self.skipped}, beta1={self.beta1}, beta2={self.beta2}, epsilon={self.epsilon})"

@@ -32,19 +32,27 @@ def make_progress(total, step) -> Any:
 
 
 class Lines:
-    """One line for the first text that is shown, then one every LINE_EVERY seconds."""
+    """A line for the first text that is shown, one for each tenth of the steps, and at least one every LINE_EVERY seconds."""
 
     def __init__(self, total, step):
-        self._total, self._step, self._next = total, step, 0.0
+        self._total, self._step, self._first, self._since = total, step, step, time.monotonic()
+        self._next, self._tenth = 0.0, -1
 
     def update(self) -> None:
         self._step += 1
 
     def show(self, text) -> None:
-        now = time.monotonic()
-        if now >= self._next:
-            self._next = now + LINE_EVERY
-            self.write(f"step {self._step} of {self._total}: {text}")
+        now, tenth = time.monotonic(), 10 * self._step // self._total
+        if (now >= self._next or tenth > self._tenth) and self._step < self._total:    # the validation says how the last step ended
+            self._next, self._tenth = now + LINE_EVERY, tenth
+            left = (now - self._since) / max(1, self._step - self._first) * (self._total - self._step)
+            self.write(f"step {self._step} of {self._total}: {text}, {as_clock(left)} left")
 
     def write(self, text) -> None:
         print(text, file=stderr, flush=True)
+
+
+def as_clock(seconds) -> str:
+    """75 -> 1:15, 3675 -> 1:01:15."""
+    minutes, seconds = divmod(round(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{seconds:02}" if minutes >= 60 else f"{minutes}:{seconds:02}"

@@ -18,6 +18,7 @@ PAGE = """<!DOCTYPE html>
 :root {{ color-scheme: light dark }}
 body {{ font: 16px/1.5 sans-serif; max-width: 62em; margin: 2em auto; padding: 0 1em; color: light-dark(#222, #ddd) }}
 figure {{ margin: 1em 0; overflow-x: auto; background: white; border-radius: .5em }}
+figure > img {{ max-width: 100%; height: auto }}
 table {{ border-collapse: collapse; width: 100% }}
 td, th {{ border-top: 1px solid light-dark(#ccc, #555); padding: .3em .6em; text-align: left; vertical-align: top;
          white-space: pre-wrap; overflow-wrap: anywhere }}

@@ -8,7 +8,6 @@ from contextlib import ExitStack
 from dataclasses import replace
 from html import escape
 from pathlib import Path
-from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ import numpy as np
 from minitransformer.backend import Array, get_module, to_host
 from minitransformer.data.vocabularies import VOCABULARIES
 from minitransformer.decoding.translation import check_texts
-from minitransformer.errors import FolderTaken, InputError
+from minitransformer.errors import FolderTaken, InputError, counted, quote
 from minitransformer.tables import settings_tables
 from minitransformer.training import checkpoint
 from minitransformer.training.files import (
@@ -54,7 +53,7 @@ class Run:
     def __repr__(self) -> str:
         try:
             last = max(checkpoint.steps(self.path), default=0)
-            state = "trained" if self.finished else f"{last:,} steps saved" if last else "not trained yet"
+            state = "trained" if self.finished else f"{counted(last, 'step')} saved" if last else "not trained yet"
         except (InputError, OSError):
             state = "its folder cannot be read"
         return (f"Run({str(self.path)!r}): {self.task.name}, {type(self.model).__name__} with "
@@ -146,6 +145,9 @@ class Run:
         Raises InputError like `load`.
         """
         path = _path(path)
+        if _is_pretrained(path):
+            raise InputError(f"{path}: a pretrained model, not a run; first run minitransformer import "
+                             f"{quote(str(path))} --run DIR")
         if not (path / "config.json").is_file():
             raise InputError(f"{path}: no run here (no config.json); give a folder that minitransformer train wrote")
         check_manifest(path, besides=[WEIGHTS])    # damaged weights can be restored from the checkpoints
@@ -193,7 +195,7 @@ class Run:
                 self.set_weights(last.weights)
             elif self.finished:
                 raise InputError(f"{self.path}: training has ended, and no checkpoint is left to resume from")
-            replace_listed(self.path, "config.json", settings.to_json().encode())
+            replace_listed(self.path, "config.json", settings.to_json().encode(), besides=[WEIGHTS])    # not needed to resume
         self.settings = settings
 
     def save_weights(self, provenance=None) -> None:
@@ -247,7 +249,8 @@ def _check_vocabulary(path, settings, vocabulary) -> None:
     expected = sizes.get("target_vocab", sizes.get("vocab_size"))
     found = getattr(settings.config, "target_vocab", None) or getattr(settings.config, "vocab_size", None)
     if expected != found:
-        raise InputError(f"{path}: the vocabulary has {expected} tokens, the model {found}; they are not from the same run")
+        raise InputError(f"{path}: the vocabulary has {counted(expected, 'token')}, the model {found}; "
+                         "they are not from the same run")
     expected, found = sizes.get("num_classes"), getattr(settings.config, "num_classes", None)
     if expected != found:
         raise InputError(f"{path}: the task has {expected} classes, the model {found}; they are not from the same run")
@@ -258,6 +261,15 @@ def _path(path) -> Path:
         return Path(path)
     except TypeError:
         raise InputError(f"the run's folder is {path!r:.60}, expected its path, such as \"runs/copy\"") from None
+
+
+def _is_pretrained(path) -> bool:
+    """Whether it is a GGUF file or a Hugging Face folder."""
+    config = path / "config.json"
+    try:
+        return path.suffix == ".gguf" or (config.is_file() and b'"model_type"' in config.read_bytes())
+    except OSError:    # whoever opens the run says so
+        return False
 
 
 def check_free(path) -> None:

@@ -4,11 +4,10 @@ import sys
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from shlex import quote
 from typing import Any, NamedTuple
 
 from minitransformer.backend import get_module
-from minitransformer.errors import FolderTaken, InputError
+from minitransformer.errors import FolderTaken, InputError, counted, quote
 from minitransformer.kernels import in_one_line
 from minitransformer.models.registry import MODELS
 from minitransformer.tasks.task import Data
@@ -58,9 +57,10 @@ class NewRun:
         if base:
             base.pass_on_licence(run)
         config, kind = model.config, type(model)
-        heads = f" with {config.num_heads} heads" if hasattr(config, "num_heads") else ""
-        print(f"{task.name}: {self.config} {kind.__name__}, {config.num_layers} layers of width {config.d_model}{heads}, "
-              f"{model.num_parameters():,} parameters, {vocabulary.size:,} tokens in the vocabulary", file=sys.stderr)
+        heads = f" with {counted(config.num_heads, 'head')}" if hasattr(config, "num_heads") else ""
+        print(f"{task.name}: {self.config} {kind.__name__}, {counted(config.num_layers, 'layer')} of width {config.d_model}{heads}"
+              f", {counted(model.num_parameters(), 'parameter')}, {counted(vocabulary.size, 'token')} in the vocabulary",
+              *([] if base else task.remarks(vocabulary)), sep="\n", file=sys.stderr)
         return run, data
 
     def _model(self, task, vocabulary, base) -> Any:

@@ -2,6 +2,8 @@
 
 from functools import partial
 
+import numpy as np
+
 from minitransformer.backend import module_of
 from minitransformer.checks import check_kind, check_whole, is_whole
 from minitransformer.errors import InputError, NonFiniteError
@@ -11,6 +13,7 @@ from minitransformer.training.locate_non_finite import locate_non_finite
 from minitransformer.training.workers import OneWorker
 
 
+@np.errstate(under="ignore")    # gradients of weights near 0
 def training_step(model, optimizer, batch, learning_rate, seed=None, smoothing=0.0, clip=1.0, workers=None) -> LossSums:
     """Update `model` once at `learning_rate`; returns LossSums over the batch's terms in all processes.
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 import minitransformer
+from minitransformer.errors import InputError
 from minitransformer.layers.parameter import Parameter, bind
 from minitransformer.replaceable import kernels_are_on, runs_as_usual
 from minitransformer.training.memory import available_memory
@@ -79,13 +80,20 @@ class LocalProcesses(Threads):
         _end(self._helpers)
 
     def run(self, work, shares) -> list:
-        """The first share is done here, each of the others by a helper, with its own model in place of the share's first item."""
+        """The first share is done here, each of the others by a helper, with its own model in place of the share's first item.
+
+        Raises InputError in a forked process, which would train the weights of the one that made the workers.
+        """
+        if self._process != os.getpid():
+            raise InputError("these LocalProcesses, and the memory of the weights, belong to the process that made them; in a "
+                             "forked process, train copy.deepcopy(model) with workers of its own")
         try:
             asked = self._ask(work, shares)
             if not asked:
                 self._gradients = self._private
                 return super().run(work, shares)
-            self._gradients = [self.flat.grad, *(helper.gradient for helper in self._helpers)]
+            # Not those of helpers that are not asked: they may hold a trial's. As many as with threads: 0.0 + -0.0 is 0.0.
+            self._gradients = [self.flat.grad, *(helper.gradient for helper, _ in asked), *self._private[1 + len(asked):]]
             lost = []
             results = [work(*shares[0]), *(self._result(helper, work, share, lost) for helper, share in asked)]
         except BaseException:    # nothing that was added so far may enter a later step

@@ -1,5 +1,6 @@
 """What shares the work of a training step: threads (NumPy releases the GIL while it computes), and processes (processes.py)."""
 
+import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -24,7 +25,8 @@ class Threads(OneWorker):
     updates the parameters of that piece. So the same seed and number of threads give the same bits. BLAS should have one
     thread for each of ours: `with fast():` (host.py).
 
-    The threads wait for work until `close`, the end of a `with` block, or until nothing refers to them any more.
+    The threads wait for work until `close`, the end of a `with` block, or until nothing refers to them any more. A fork does
+    not copy them: the new process starts its own.
 
     Several processes can share an update, too (processes.py): a subclass knows how many there are and which one this is,
     sums a vector over all of them, and gathers values. Each process then draws the same batches and takes its part.
@@ -37,7 +39,7 @@ class Threads(OneWorker):
         super().__init__(model)
         self.models += [model.replica() for _ in range(count - 1)]
         self._gradients = [model.flat.grad for model in self.models]
-        self._pool, self._closed = ThreadPoolExecutor(count - 1) if count > 1 else None, False
+        self._pool, self._closed, self._process = ThreadPoolExecutor(count - 1) if count > 1 else None, False, os.getpid()
         size = self.flat.data.size
         ends = [size * i // count for i in range(count + 1)]
         self._pieces = list(map(slice, ends, ends[1:]))
@@ -67,7 +69,7 @@ class Threads(OneWorker):
         """A thread for each share."""
         if self._closed:
             raise InputError("these Threads were closed; make new ones, or close them after the last step")
-        jobs = [self._pool.submit(copy_context().run, work, *share) for share in shares[1:]]
+        jobs = [self._submit(work, *share) for share in shares[1:]]
         try:
             return [work(*share) for share in shares[:1]] + [job.result() for job in jobs]
         except BaseException:    # the other threads' sums must not enter a later step
@@ -89,8 +91,14 @@ class Threads(OneWorker):
         return square[0]
 
     def each_piece(self, work) -> list:
-        jobs = [self._pool.submit(copy_context().run, work, piece) for piece in self._pieces[1:]]
+        jobs = [self._submit(work, piece) for piece in self._pieces[1:]]
         return [work(self._pieces[0]), *(job.result() for job in jobs)]
+
+    def _submit(self, work, *arguments) -> Any:
+        """The job of one of the threads."""
+        if self._process != os.getpid():    # forked
+            self._pool, self._process = ThreadPoolExecutor(len(self.models) - 1), os.getpid()
+        return self._pool.submit(copy_context().run, work, *arguments)
 
 
 _sharing: ContextVar[Threads | None] = ContextVar("sharing", default=None)    # whose processes share the work of in_threads

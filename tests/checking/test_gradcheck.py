@@ -51,7 +51,8 @@ def test_every_layer_is_among_the_blocks():
         for module in pkgutil.walk_packages([f"{minitransformer.__path__[0]}/{room}"], f"minitransformer.{room}."):
             import_module(module.name)
     instances = [block for block, _ in blocks().values() if isinstance(block, L.Layer)]
-    classes = [cls for cls in subclasses(L.Layer) if cls.__module__.split(".")[1] in ("layers", "models", "rivals", "successors")]
+    classes = [cls for cls in subclasses(L.Layer)
+               if re.match(r"minitransformer\.(layers|models|rivals|successors)\.", cls.__module__)]
     assert len(classes) > 50
     assert not [cls for cls in classes if not any(isinstance(one, cls) for one in instances)]
     assert {type(block.model) for block in instances if isinstance(block, TrainingLoss)} == set(map(M.MODELS.__getitem__, M.MODELS))

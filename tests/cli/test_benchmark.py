@@ -48,18 +48,6 @@ def test_wrong_arguments(run_cli, arguments, words):
     assert code == 2 and not out and words in error and one_line(error)
 
 
-@pytest.mark.parametrize("arguments, option, subcommand", [
-    ("--profile", "--profile", "profile"), ("--scaling --rounds 5", "--scaling", "scaling"),
-    ("--layers --output a.png", "--layers", "layers"), ("--against torch", "--against", "step"),
-    ("--batches a b", "--batches", "step"), ("--decoding run --scaling", "--decoding", "decoding"),
-    ("--test a b --decoding run --rounds 3", "--test", "decoding"), ("--rounds 3 --layers", "--rounds", "layers"),
-])
-def test_flags_of_before_name_the_subcommand(run_cli, arguments, option, subcommand):
-    code, out, error = run_cli("benchmark", *arguments.split())
-    assert code == 2 and not out and error == (f"minitransformer: {option} is now in the subcommand {subcommand}: "
-                                               f"see minitransformer benchmark {subcommand} --help\n")
-
-
 @pytest.mark.parametrize("library", ["torch", "jax"])
 def test_a_missing_library_is_named_with_its_command(run_cli, monkeypatch, library):
     monkeypatch.setitem(sys.modules, library, None)

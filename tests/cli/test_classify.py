@@ -11,7 +11,7 @@ import matplotlib.image
 import numpy as np
 import pytest
 
-from minitransformer import Run
+from minitransformer import Run, fast
 from minitransformer.data.labelled import read_labelled
 from minitransformer.training.files import replace_listed
 from tests.cli.conftest import SENTIMENTS, one_line
@@ -42,7 +42,16 @@ def test_evaluate_another_file(run_cli, classify_run, tmp_path):
 def test_evaluate_says_what_the_vocabulary_lacks(run_cli, classify_run, tmp_path):
     (tmp_path / "test").write_text("a fine 漢 film\tvery good\na ☃ film 漢\tvery good\n", encoding="utf-8")
     code, _, error = run_cli("evaluate", classify_run, "--test", tmp_path / "test")
-    assert code == 0 and error == f"{tmp_path / 'test'}: not in the vocabulary, read as <unk>: '漢', '☃'\n"
+    assert code == 0 and error.splitlines()[0] == f"{tmp_path / 'test'}: not in the vocabulary, read as <unk>: '漢', '☃'"
+
+
+def test_what_was_taken_for_text_and_label_is_said(run_cli, tmp_path):
+    """Of a file with a header, such as NSMC's."""
+    (tmp_path / "nsmc.txt").write_text("id\tdocument\tlabel\n1\t아 더빙\t0\n2\t\t1\n3\t재밌다\t1\n4\t굳\t1\n", encoding="utf-8")
+    code, _, error = run_cli("train", "classify", "--train", tmp_path / "nsmc.txt", "--valid", tmp_path / "nsmc.txt", "--steps", 1,
+                             "--vocab-size", 60, "--config", "toy", "--run", tmp_path / "run")
+    assert code == 0 and "nsmc.txt: 1 line without a document or a label, left out" in error
+    assert "nsmc.txt: 3 sentences, such as '아 더빙' with the label '0'; classes: 0 (1), 1 (2)\n" in error
 
 
 def test_the_labels_are_those_of_the_file(classify_run):
@@ -107,8 +116,8 @@ def test_what_is_cut_or_not_known_is_named(run_cli, classify_run, monkeypatch, t
                         "line 3: not in the vocabulary, read as <unk>: '漢'\n", error)
     (tmp_path / "test.tsv").write_text("film " * 50 + "\tvery good\na fine film\tvery good\n")
     code, _, error = run_cli("evaluate", classify_run, "--test", tmp_path / "test.tsv")
-    assert code == 0 and error == (f"{tmp_path / 'test.tsv'}: 1 sentence is longer than 20 tokens: only the first 20 are read "
-                                   "(--max-length in training)\n")
+    assert code == 0 and error.splitlines()[0] == (f"{tmp_path / 'test.tsv'}: 1 sentence is longer than 20 tokens: only the first "
+                                                   "20 are read (--max-length in training)")
 
 
 def test_what_was_not_given_is_not_named(run_cli, classify_run, tmp_path):
@@ -125,7 +134,8 @@ def test_what_was_not_given_is_not_named(run_cli, classify_run, tmp_path):
 def test_brackets(run_cli, brackets_run, tmp_path):
     code, out, _ = run_cli("evaluate", brackets_run, "--json")
     scores, run = json.loads(out), Run.load(brackets_run)
-    assert code == 0 and scores == run.task.evaluate(run, None) and scores["examples"] == 1000
+    with fast():
+        assert code == 0 and scores == run.task.evaluate(run, None) and scores["examples"] == 1000
     assert 0 <= scores["accuracy"] <= 1 and 0.5 <= scores["majority"] < 0.7
     code, out, _ = run_cli("classify", brackets_run, "( ())", "--json")
     assert code == 0 and list(json.loads(out)["probabilities"]) == ["balanced", "unbalanced"]
@@ -163,7 +173,8 @@ GOOD = "good\tyes\nbad\tno\n"
     ("--valid", "sentence\tlabel\n", "no sentences, expected a sentence, a tab and its label on each line"),
     ("--train", "", "empty, expected text"), ("--valid", "\n\n", "empty, expected text"), ("--valid", None, "No such file"),
     ("--train", b"\xff\tno\n", "line 1: not UTF-8"),
-    ("--train", "".join(f"a\t{i}\n" for i in range(1001)), "has 1,001 classes, expected 2 to 1,000"),
+    ("--train", "yes\ta fine film\nno\tdull\nyes\tgood\n", "more labels than sentences; expected a sentence, a tab and its label"),
+    ("--train", "".join(f"{i}\t{i}\n" for i in range(1001)), "has 1,001 classes, expected 2 to 1,000"),
 ])
 def test_files_that_cannot_be_trained_on(run_cli, tmp_path, option, content, words):
     (tmp_path / "good").write_text(GOOD)

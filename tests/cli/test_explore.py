@@ -71,7 +71,7 @@ def test_a_damaged_snapshot_is_one_line(run_cli, kept, tmp_path):
     ("language", ["t"], "the text has 1 token, expected 2 to 17"), ("language", ["the dog is red and"], "expected 2 to 17"),
     ("language", ["the?"], "the character '?' is not in the vocabulary"),
     ("language", ["the", "--target", "dog"], "--target is of no use to the task language"),
-    ("translate", ["the 한국"], "not in the vocabulary: 한 국"), ("classify", ["a film"], "not of Classifier"),
+    ("translate", ["the 한국"], "not in the vocabulary: 한 국"), ("classify", ["a film"], "not a Classifier"),
 ])
 def test_a_text_that_cannot_be_shown_is_one_line(run_cli, runs, tmp_path, name, arguments, said):
     code, out, error = run_cli("explore", runs[name], *arguments, "--output", tmp_path / "a.html")
@@ -97,4 +97,4 @@ def test_a_run_without_weights_is_one_line(run_cli, trained, tmp_path):
 def test_another_kind_of_attention_is_refused(run_cli, tmp_path):
     train("copy", *QUICK, "--attention", "unscaled", "--steps", 2, "--batch", 4, "--run", tmp_path / "run")
     code, _, error = run_cli("explore", tmp_path / "run", "ab", "--output", tmp_path / "a.html")
-    assert code == 2 and "made of the paper's layers, not of UnscaledSelfAttention" in error.splitlines()[-1]
+    assert code == 2 and "attention is 'unscaled', but a page shows only models with 'scaled'" in error.splitlines()[-1]

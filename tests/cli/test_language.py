@@ -270,3 +270,15 @@ def test_settings_that_mean_nothing(run_cli, language_run, tmp_path, options, wo
     text = language_run.parent / "en"
     code, out, error = run_cli("train", "language", "--train", text, "--valid", text, "--run", tmp_path / "run", *options)
     assert code == 2 and not out and words in error and one_line(error) and not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("options, said", [
+    (("--vocab-size", 50), "--vocab-size 50 is for subwords; the characters make 7 tokens"),
+    (("--vocabulary", "subwords", "--vocab-size", 3), "--vocab-size 3 is too small: the characters alone make "),
+    (("--vocabulary", "subwords", "--vocab-size", 30), None), ((), None)])
+def test_a_size_of_the_vocabulary_that_cannot_be_had_is_said(run_cli, tmp_path, options, said):
+    (tmp_path / "text").write_text("abc ab " * 30)
+    code, _, error = run_cli("train", "language", "--train", tmp_path / "text", "--valid", tmp_path / "text", "--window", 8,
+                             *options, "--config", "toy", "--num-layers", 1, "--steps", 1, "--run", tmp_path / "run")
+    assert code == 0 and ", 1 layer of width" in error
+    assert said in error if said else "--vocab-size" not in error

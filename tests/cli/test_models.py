@@ -55,7 +55,7 @@ def test_all_commands_take_the_run(run_cli, runs):
 @pytest.mark.parametrize("model, arguments, words", [
     ("lstm-attention", ("--kind", "cross", "--layer", "0"), None),
     ("lstm-attention", ("--kind", "encoder"), "--kind is encoder, but this model's attention is cross"),
-    ("lstm-attention", ("--layer", "1"), "--layer is 1, expected 0 to 0"),
+    ("lstm-attention", ("--layer", "1"), "--layer is 1, expected 0"),
     ("lstm", (), "this model has no attention to show")])
 def test_attention_is_drawn_where_there_is_one(run_cli, runs, tmp_path, model, arguments, words):
     code, out, error = run_cli("attention", runs[model], "a b c", *arguments, "--output", tmp_path / "a.png")

@@ -29,7 +29,7 @@ def write_trees(folder):
 
 def train(folder, *options):
     return ["train", "parse", "--train", str(folder / "train.trees"), "--valid", str(folder / "valid.trees"), *QUICK,
-            "--peak-rate", "0.02", "--dropout", "0", "--batch", "300", *map(str, options)]
+            "--peak-rate", "0.01", "--dropout", "0", "--batch", "300", *map(str, options)]
 
 
 @pytest.fixture(scope="module")

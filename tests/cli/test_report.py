@@ -9,10 +9,12 @@ from datetime import datetime, timedelta
 
 import matplotlib.image
 import numpy as np
+import pytest
 
 from minitransformer import Run
 from minitransformer.pictures.attention_page import attention_html
 from minitransformer.training.report import write_report
+from tests import chromium
 
 
 def pictures_of(page):
@@ -54,6 +56,16 @@ def test_a_map_on_a_page():
 def rows_of(page):
     """{first cell: second cell} of the tables with two columns."""
     return dict(re.findall(r"<tr><td>([^<]*)</td><td>([^<]*)</td></tr>", page))
+
+
+@pytest.mark.skipif(chromium.find() is None, reason="no Chromium in the PATH")
+def test_the_curves_fit_a_phone(numbers_run):
+    browser = chromium.Chromium(numbers_run)
+    browser.screen(390, 844, "light")
+    browser.open((numbers_run / "report.html").resolve().as_uri())
+    image, figure = browser.run("['figure > img', 'figure'].map(one => document.querySelector(one).clientWidth)")
+    browser.close()
+    assert 200 < image <= figure < 390
 
 
 def test_the_report_says_what_was_set_and_when_and_how_long(numbers_run):

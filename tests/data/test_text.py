@@ -95,6 +95,12 @@ def subwords():
     return SubwordVocabulary.learn(TEXTS, 80)
 
 
+def test_subwords_are_not_learned_from_an_endless_word():
+    SubwordVocabulary.learn([" ".join(["a" * 1000] * 50)], 40)    # a long line of shorter words
+    with pytest.raises(InputError, match=r"a word of 30,001 characters without a space, '\\tbb.*'..., expected at most 20,000:"):
+        SubwordVocabulary.learn(["a b", "a \t" + "b" * 30_000 + " a"], 40)
+
+
 @pytest.mark.parametrize("text", TEXTS[:3])
 def test_subwords_restore_the_text(subwords, text):
     ids = subwords.encode(text)

@@ -81,7 +81,20 @@ def test_labelled_sentences(tmp_path, header):
     assert read_labelled(tmp_path / "file.gz", "--train") == [("a film", "good"), ("zwei \u00fcber", "1")]
 
 
+@pytest.mark.parametrize("content", [
+    "id\tdocument\tlabel\n9976970\t아 더빙\t0\n3819312\t\t1\n10265843\t\"교도소\tx\n",
+    "label\tText\n0\t아 더빙\n1\t\nx\t\"교도소\n",
+    "Sentence\tCategory\tid\n아 더빙\t0\t1\n\t1\t\n\"교도소\tx\t"])
+def test_a_header_says_which_columns_are_sentence_and_label(tmp_path, content, capsys):
+    """The first is NSMC's, with a line without a text, as it is downloaded."""
+    (tmp_path / "file").write_text(content, encoding="utf-8")
+    assert read_labelled(tmp_path / "file", "--train") == [("아 더빙", "0"), ('"교도소', "x")]
+    assert "1 line without a " in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("content, words", [
+    ("id\tdocument\tlabel\n1\ta\n", "line 2: 2 columns, expected 3, as in the first line"),
+    ("id\tb\tc\n", "line 1: 3 columns, expected two: .* or a first line that names them, such as id, document, label"),
     ("a\tb\nc\n", "line 2: expected a sentence, a tab and its label"),
     ("a\tb\na\tb\tc\n", "line 2: 3 columns, expected two: a sentence"),
     ("a\t\n", "line 1: expected"), ("\tb\n", "line 1: expected"),

@@ -52,7 +52,8 @@ def greedy(model, source, most):
 def beam_search(model, source, width, alpha, least, most):
     """[(tokens, log-probability, score)], the best first."""
     live, found = [(0.0, [])], []
-    while live and len(found) < width:
+    while live and (len(found) < width or max(score for *_, score in found)
+                    < live[0][0] / length_penalty(len(live[0][1]) + 1, alpha)):
         candidates = []
         for total, tokens in live:
             log_p = log_probabilities(model, source, tokens)[-1]

@@ -1,5 +1,6 @@
 """Cached, batched search against decoding by definition, in float64."""
 
+from types import SimpleNamespace
 from unittest import mock
 
 import numpy as np
@@ -18,6 +19,7 @@ from minitransformer.replaceable import textbook_of
 from tests.decoding import reference
 from tests.decoding.reference import random_model
 from tests.models.makers import KINDS, make_model
+
 
 @st.composite
 def some_models(draw):
@@ -84,6 +86,35 @@ def test_a_beam_that_holds_every_prefix_is_exhaustive(seed, most, alpha):
     expected = reference.exhaustive(model, [3, 5, 4], alpha, most)
     assert [h.ids for h in found] == [tokens for tokens, _, _ in expected]
     np.testing.assert_allclose([h.score for h in found], [score for _, _, score in expected], rtol=0, atol=1e-10)
+
+
+class Stutterer:
+    """A model that writes token 4 again and again, each time with probability 0.98, or ends (0.02), and ends after five."""
+
+    def __init__(self):
+        self.output = SimpleNamespace(weight=SimpleNamespace(data=np.eye(6)))
+        self.limit, self.first, self.written = np.array([50]), np.array([[BOS]]), 0
+
+    def start(self, source):
+        return self
+
+    def advance(self, tokens, parents=None):
+        log_p = np.full((*tokens.shape, 6), -30.0)
+        end = 0.02 if self.written < 5 else 1 - 1e-9
+        log_p[..., EOS], log_p[..., 4] = np.log(end), np.log1p(-end)
+        self.written += 1
+        return log_p
+
+    def keep(self, rows):
+        pass
+
+
+@pytest.mark.parametrize("alpha", [0, 0.6])
+@pytest.mark.parametrize("width", [2, 3, 5])
+def test_short_outputs_do_not_end_the_search_for_a_likelier_one(width, alpha):
+    """Each of them has a probability of at most 0.02, its own is 0.9, and `width` of them are finished before it is."""
+    best, *others = beam_search(Stutterer(), np.array([[3, EOS]]), width, alpha)[0]
+    assert best.ids == [4] * 5 and best.log_probability == pytest.approx(5 * np.log(0.98)) and len(others) == width - 1
 
 
 def test_logits_whose_exponential_is_infinite():

@@ -93,9 +93,11 @@ def test_what_cannot_be_continued_is_said_at_once(prompt, options, words):
         next(generate(model, prompt, **{"count": 2, "rng": np.random.default_rng(0), **options}))
 
 
-def test_a_full_prompt_can_be_continued():
+@pytest.mark.parametrize("prompt", [[3] * 7, np.full(7, 3, np.uint8), np.full(7, 3, np.uint64), [np.uint64(3)] * 7])
+def test_a_full_prompt_can_be_continued(prompt):
     model = random_model(1, positions="learned", max_length=7)
-    assert len(list(generate(model, [3] * 7, 2, np.random.default_rng(0)))) == 2
+    found, expected = (list(generate(model, ids, 2, np.random.default_rng(0))) for ids in (prompt, [3] * 7))
+    assert found == expected and len(found) == 2
 
 
 def test_a_model_without_numbers_is_explained():

@@ -8,7 +8,7 @@ import numpy as np
 
 from minitransformer.data.batches import Batch
 from minitransformer.data.windows import WindowBatch
-from minitransformer.explore.page import ENGINE, script
+from minitransformer.explore.page import ENGINE, engine_config, script
 from minitransformer.explore.recorded import record
 from minitransformer.functional.special import BOS, EOS, PAD
 from minitransformer.models import LanguageModel, LanguageModelConfig, Transformer, TransformerConfig
@@ -46,10 +46,11 @@ def random_case(seed):
     heads, V = one_of(1, 2, 3), int(rng.integers(6, 12))
     sizes = dict(num_layers=one_of(1, 2, 3), d_model=heads * one_of(3, 4), num_heads=heads, d_ff=one_of(5, 7),
                  d_k=one_of(None, 2), d_v=one_of(None, 5), dropout=0.0, activation=one_of("relu", "gelu"),
-                 pre_norm=bool(seed % 2), positions=one_of("sinusoidal", "learned"), max_length=9)
+                 pre_norm=bool(seed % 2), positions=one_of("sinusoidal", "learned"), max_length=9,
+                 norm_epsilon=one_of(1e-5, 1e-2))
     smoothing, length, padding = one_of(0.0, 0.1), one_of(1, 2, 5), one_of(0, 0, 2)
     if seed % 4 == 3:
-        model = LanguageModel(LanguageModelConfig(vocab_size=V, **sizes), seed)
+        model = LanguageModel(LanguageModelConfig(vocab_size=V, share_output=one_of(True, False), **sizes), seed)
         text = ids(V, length + 1)
         batch = WindowBatch(np.array([text[:-1] + [PAD] * padding]), np.array([text[1:] + [PAD] * padding]), length)
     else:
@@ -64,11 +65,9 @@ def random_case(seed):
 
 def differences(browser, model, batch, smoothing):
     """{what: the largest difference between engine and library}: the loss, each layer's value and gradient, each parameter's."""
-    config = {name: getattr(model.config, name, None) for name in ("num_layers", "num_heads", "activation", "pre_norm",
-                                                                   "share_embeddings", "share_output")}
     weights = {name: [parameter.shape, parameter.data.ravel().tolist()] for name, parameter in model.parameters().items()}
     ids = {name: getattr(batch, name)[0].tolist() for name in batch._fields[:-1]}
-    case = dict(kind=type(model).__name__, config=config, weights=weights, batch=ids, smoothing=smoothing)
+    case = dict(kind=type(model).__name__, config=engine_config(model), weights=weights, batch=ids, smoothing=smoothing)
     found = json.loads(browser.run(f"{COMPUTE}({json.dumps(case)})"))
     loss, arrays = record(model, batch, smoothing)
     assert found["arrays"].keys() == {*arrays, "loss"}

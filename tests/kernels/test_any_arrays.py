@@ -196,3 +196,44 @@ def check(name, dtype, change, place):
         if one.dtype != object:
             tolerance = max(PRECISION.get(change, 0), PRECISION.get(dtype, 1e-12)) * max(1, abs(other).max(initial=0))
             np.testing.assert_allclose(one, other, rtol=0, atol=tolerance, err_msg=what)
+
+
+def pairs(a):
+    """{operation: (forward, backward, forward's arguments)}, for those whose cache holds arrays."""
+    heads, mask = (a(B, H, T, D), a(B, H, K, D), a(B, H, K, 7)), a.flags(B, 1, T, K)
+    return {"attention": (F.attention_forward, F.attention_backward, (*heads, mask, 0.3, generator())),
+            "layer_norm": (F.layer_norm_forward, F.layer_norm_backward, (a(B, T, D), a(D), a(D))),
+            "dropout": (F.dropout_forward, F.dropout_backward, (a(B, T, D), 0.3, generator())),
+            "relu_dropout": (F.relu_dropout_forward, F.relu_dropout_backward, (a(B, T, D), 0.3, generator())),
+            "gelu_dropout": (F.gelu_dropout_forward, F.gelu_dropout_backward, (a(B, T, D), 0.3, generator())),
+            "lstm": (lstm_forward, lstm_backward, (a(K, B, 4 * H), a(B, 2 * H), a(H, 4 * H), a.flags(K, B)))}
+
+
+def with_odd_arrays(cache, change):
+    """The cache with change(array) in place of each array in it, however deep."""
+    if isinstance(cache, tuple):
+        made = [with_odd_arrays(one, change) for one in cache]
+        return type(cache)(*made) if hasattr(cache, "_fields") else tuple(made)
+    return change(cache) if isinstance(cache, np.ndarray) and cache.ndim else cache
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("change", [*ORDERS, "big-endian"])
+@pytest.mark.parametrize("operation", pairs(Arrays("float32")))
+def test_odd_arrays_deep_in_a_cache(operation, change, dtype):
+    forward, backward, arguments = pairs(Arrays(dtype))[operation]
+    y, cache = forward(*arguments)
+    dy = np.random.default_rng(1).standard_normal(y.shape).astype(dtype)
+    odd = ORDERS.get(change, lambda array: array.astype(array.dtype.newbyteorder(">")))
+    expected, found = (outcome(lambda dy, cache=one: backward(dy, cache), (dy,)) for one in (cache, with_odd_arrays(cache, odd)))
+    if not isinstance(found, InputError):
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_allclose(one, other, rtol=0, atol=PRECISION.get(dtype, 1e-12) * max(1, abs(other).max()))
+
+
+@pytest.mark.parametrize("shapes", [((0, D), (K, D), (K, 7)), ((T, D), (K, D), (K, 0))])
+def test_empty_arrays_are_the_textbooks(shapes):
+    query, key, value = (np.ones((B, H, *shape), "float32") for shape in shapes)
+    y, cache = F.attention_forward(query, key, value)
+    assert y.shape == (B, H, shapes[0][0], shapes[2][1])
+    assert [one.shape for one in F.attention_backward(y, cache)] == [query.shape, key.shape, value.shape]

@@ -266,6 +266,22 @@ def test_adam_gives_the_same_numbers(dtype, size, step, seed):
         assert not moved[1].any()    # the gradient is used up all the same
 
 
+@pytest.mark.parametrize("dtype", BOUNDS)
+def test_adams_moments_without_gradients_become_zero(dtype):
+    """They and their products with a learning rate are never denormal: many processors are slow at those."""
+    entry, tiny = TABLE["adam_update"], np.finfo(dtype).tiny
+    for update in (entry.textbook, *(kernel.function for kernel in entry.kernels)):
+        rng = np.random.default_rng(0)
+        data, grad = rng.standard_normal(50).astype(dtype), np.zeros(50, dtype)
+        m, v = np.full((2, 50), 1e12 * tiny, dtype)
+        m[::2] *= -1
+        for step in range(1, 1500):
+            grad[30:] = rng.standard_normal(20)
+            update(data, grad, m, v, step, 1e-3, 1.0, 0.9, 0.98, 1e-9, np.True_)
+            assert all((np.abs(moment[moment != 0]) > 1e6 * tiny).all() for moment in (m, v)), step
+        assert not m[:30].any() and not v[:30].any() and m[30:].all() and v[30:].all()
+
+
 @pytest.mark.parametrize("context", [nullcontext, pytest.param(uncompiled, marks=needs_numba)])
 @pytest.mark.parametrize("dtype", BOUNDS)
 @given(size=st.integers(1, 6000), count=st.integers(0, 3), seed=st.integers(0, 99))

@@ -51,7 +51,7 @@ def test_a_query_that_may_attend_to_nothing(attention):
     (((B, T_Q, D), (3, T_K, D), (B, T_K, D)), None, r"key has shape \(3, 4, 6\), expected \(2, T_k, 6\)"),
     (((B, T_Q, D), (B, T_K, D), (B, T_Q, D)), None, r"value has shape \(2, 3, 6\), expected \(2, 4, 6\)"),
     (((B, T_Q, D), (B, T_K, D), (B, T_K, D)), np.ones((T_K, T_Q), bool), r"mask has shape \(4, 3\)"),
-    (((B, T_Q, D), (B, T_K, D), (B, T_K, D)), np.ones((5, 1, 1, 1, 1), bool), r"does not broadcast"),
+    (((B, T_Q, D), (B, T_K, D), (B, T_K, D)), np.ones((5, 1, 1, 1, 1), bool), "4 axes that broadcast to"),
     (((B, T_Q, D), (B, T_K, D), (B, T_K, D)), np.ones((T_Q, T_K)), "mask has dtype float64, expected bool"),
 ])
 def test_wrong_input_is_explained(attention, shapes, mask, words):

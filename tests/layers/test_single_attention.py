@@ -54,7 +54,7 @@ def test_nothing_to_attend_to_gives_zeros(layer):
     (X, MEMORY[:1], None, r"memory has shape \(1, 5, 4\), expected \(2, T_k, 4\)"),
     (X, MEMORY[..., :3], None, r"memory has shape \(2, 5, 3\), expected \(2, T_k, 4\)"),
     (X, MEMORY, SOME.astype(float), r"mask has dtype float64, expected bool \(True = may attend\)"),
-    (X, MEMORY, SOME.T, r"mask has shape \(5, 3\), which does not broadcast to \(B, T_q, T_k\) = \(2, 3, 5\)"),
+    (X, MEMORY, SOME.T, r"mask has shape \(5, 3\), expected \(3, 5\) or 3 axes that broadcast to \(B, T_q, T_k\) = \(2, 3, 5\)"),
 ])
 def test_what_does_not_fit_is_explained(layer, x, memory, mask, words):
     with pytest.raises(InputError, match=words):

@@ -65,6 +65,20 @@ def test_rotary_positions_multiply_pairs_by_complex_numbers_of_length_one(layout
     np.testing.assert_array_equal(rotary_forward(x, layout=layout)[0], rotary_forward(x, np.arange(4), 10000.0, layout)[0])
 
 
+@pytest.mark.parametrize("given, words", [
+    (dict(positions=np.array([0, 1, -1])), "positions are array.*expected whole numbers of at least 0"),
+    (dict(positions=np.array([0, 1, 2.5])), "positions are array.*expected whole numbers of at least 0"),
+    (dict(positions=np.array([True] * 3)), "positions are array.*expected whole numbers of at least 0"),
+    (dict(positions=np.array([5])), r"positions has shape \(1,\), expected \(3\)"),
+    (dict(positions=[0, 1, 2]), r"positions is a list, expected an array of shape \(3\)"),
+    (dict(base=0), "rotary_base is 0, expected a number above 1"), (dict(layout="x"), "unknown rotary_layout 'x'"),
+])
+def test_positions_that_are_none(given, words):
+    """A table of angles would be read from its end, or one position would stand for all."""
+    with pytest.raises(InputError, match=words):
+        rotary_forward(RNG.standard_normal((2, 3, 4)), **given)
+
+
 @pytest.mark.parametrize("layout", ["interleaved", "half"])
 def test_scores_depend_on_the_distance_alone(layout):
     q, k = RNG.standard_normal((2, 5, 6))

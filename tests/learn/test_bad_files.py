@@ -1,5 +1,7 @@
 """Files that cannot be judged, and functions that misbehave: a helpful line, never a traceback, nothing of the reader's changed."""
 
+import os
+
 import pytest
 
 from minitransformer.errors import InputError
@@ -7,7 +9,6 @@ from minitransformer.learn import cells, run_file
 from minitransformer.learn.course import find_exercise
 from minitransformer.learn.judge_file import check_file
 from minitransformer.learn.progress import FILE
-from minitransformer.learn.submission import FIRST_EDITION
 
 HEAD = "import numpy as np\n"
 FUNCTION = "def softmax_backward(dp, p):\n    "
@@ -53,6 +54,13 @@ MISBEHAVES = {    # the body: the stage, words of the answer
     "input(); return p": ("runs", "EOFError"),
     "from minitransformer.functional import softmax_forward; return softmax_forward(p)[0]": ("own", "borrowed"),
 }
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no FIFOs")
+def test_a_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe.py")
+    with pytest.raises(InputError, match="pipe.py is neither a Python file nor a notebook"):
+        check_file(tmp_path / "pipe.py")
 
 
 def test_there_is_no_file(tmp_path):
@@ -121,15 +129,6 @@ def test_what_the_page_defines_is_told(tmp_path):
     assert "or write `from my_transformer import softmax` above" in check_file(tmp_path / "mine.py")[0][0].why
     (tmp_path / "mine.py").write_text(HEAD + FUNCTION + "return no_such_name(p)\n")
     assert "page's cells" not in check_file(tmp_path / "mine.py")[0][0].why
-
-
-def test_a_file_of_the_first_edition_is_judged_as_before(tmp_path):
-    """Its page came first, and the exercises below a line."""
-    page = "from minitransformer import functional\n\n\ndef softmax(x):\n    return functional.softmax_forward(x)[0]\n\n"
-    right = find_exercise("softmax").source
-    (tmp_path / "04_softmax.py").write_text(page + FIRST_EDITION + "\nimport math\n\nimport numpy as np\n\n" + right)
-    ((answer,), _) = check_file(tmp_path / "04_softmax.py")
-    assert answer.passed and answer.exercise == "softmax"
 
 
 def test_one_endless_loop_does_not_hide_the_others(tmp_path):

@@ -18,11 +18,8 @@ from minitransformer.cli.learn_actions import at_each_save
 from minitransformer.learn import check, judge_file
 from minitransformer.learn.course import chapters, exercises, find_chapter, find_exercise
 from minitransformer.learn.hints import next_hint
-from minitransformer.learn.judgement import check_function
-from minitransformer.learn.page import page
 from minitransformer.learn.progress import FILE
 from minitransformer.learn.source import blanks
-from tests import chromium
 from tests.learn.conftest import solve
 
 DIAGONAL = "def softmax_backward(dp, p):\n    return p * (1 - p) * dp\n"
@@ -206,46 +203,6 @@ def test_a_line_of_a_notebook_is_counted_within_its_cell(learn, tmp_path, monkey
         assert place in out + error
 
 
-def test_the_picture_is_one_file_that_replaces_only_its_like(learn, tmp_path):
-    learn("start", "4")
-    solve(tmp_path / "04_softmax.py", "softmax_backward", DIAGONAL)
-    assert learn("check", "softmax_backward", "--html", "x.html")[0] == 1
-    page = (tmp_path / "x.html").read_text(encoding="utf-8")
-    assert page.count("<figure>") == 3 and "http" not in page and "<script" not in page and page.count("class=worst") == 3
-    assert learn("check", "softmax", "--html", "x.html")[0] == 1
-    assert "<title>softmax</title>" in (tmp_path / "x.html").read_text(encoding="utf-8")
-    (tmp_path / "mine.html").write_text("<title>mine</title>", encoding="utf-8")
-    code, out, error = learn("check", "softmax_backward", "--html", "mine.html")
-    assert code == 2 and not out and "--html mine.html: already exists" in error
-    assert (tmp_path / "mine.html").read_text(encoding="utf-8") == "<title>mine</title>"
-    assert learn("check", "softmax_backward", "--html", "nowhere/x.html")[0] == 2
-
-
-@pytest.mark.skipif(chromium.find() is None, reason="no Chromium in the PATH")
-def test_the_picture_is_seen_on_a_desktop_and_on_a_phone_in_light_and_in_dark(tmp_path):
-    known = exercises()
-    three_times = known["log_softmax_backward"].reference
-    answers = [check_function(one, wrong, watched=False) for one, wrong in (
-        (known["softmax"], known["softmax"].mistakes[0].wrong), (known["causal_mask"], known["causal_mask"].mistakes[0].wrong),
-        (known["log_softmax_backward"], lambda *given: 3 * three_times(*given)), (known["softmax"], known["softmax"].reference))]
-    (tmp_path / "x.html").write_text(page(answers), encoding="utf-8")
-    browser = chromium.Chromium(tmp_path)
-    try:
-        for width, height in ((1280, 900), (390, 844)):
-            for scheme in ("light", "dark"):
-                browser.screen(width, height, scheme)
-                browser.open((tmp_path / "x.html").as_uri())
-                assert browser.run("document.documentElement.scrollWidth") <= width
-                assert browser.run("document.querySelectorAll('td.worst').length") == 9
-                back, text = (sum(map(int, browser.run(f"getComputedStyle(document.body).{name}").strip("rgb()").split(",")))
-                              for name in ("backgroundColor", "color"))
-                assert abs(back - text) > 500 and (back > text) == (scheme == "light")
-                assert browser.run("getComputedStyle(document.querySelector('td')).color") == "rgb(17, 17, 17)"
-        assert not browser.complaints and not browser.refused
-    finally:
-        browser.close()
-
-
 def test_watch_checks_at_each_save(tmp_path):
     path, seen = tmp_path / "x.py", []
     path.write_text("1")
@@ -272,24 +229,6 @@ def test_watch_outlives_an_editor_that_deletes_and_writes_anew_and_ends_quietly(
 
     at_each_save(lambda: path, check_and_stop, sleep)
     assert seen == [path, path]
-
-
-def test_what_an_earlier_edition_had_elsewhere_is_found(learn, tmp_path):
-    """An exercise that moved to another chapter, and one that is gone."""
-    learn("start", "5")
-    with (tmp_path / "05_attention.py").open("a", encoding="utf-8") as file:
-        file.write("\n\n" + find_exercise("softmax").source)
-    learn("start", "4")
-    (tmp_path / "04_softmax.py").write_text("import numpy as np\n")
-    assert learn("check", "softmax")[1].startswith("softmax: passed")
-    known = json.loads((tmp_path / FILE).read_text())
-    known["exercises"]["complex_numbers"] = {"state": "passed"}
-    (tmp_path / FILE).write_text(json.dumps(known))
-    code, out, _ = learn()
-    assert "softmax is in chapter 4 now; yours stays in 05_attention.py, and counts" in out
-    assert "no longer exercises: complex_numbers" in out
-    learn("check", "softmax")
-    assert json.loads((tmp_path / FILE).read_text())["exercises"]["complex_numbers"] == {"state": "passed"}
 
 
 def test_a_folder_is_graded(learn, tmp_path):

@@ -1,8 +1,10 @@
 """Local processes as workers: the bits of as many threads, and nothing is lost or left if one of them ends."""
 
+import copy
 import errno
 import os
 import pickle
+import re
 import shutil
 import signal
 import subprocess
@@ -21,7 +23,6 @@ from minitransformer.replaceable import replaces, textbook_of
 from minitransformer.kernels import unregister
 from minitransformer.workers import local
 from minitransformer.workers.helper import _Reader
-from minitransformer.workers.launcher import Place
 from minitransformer.workers.local import LocalProcesses, local_workers
 from minitransformer.workers.processes import Job
 from minitransformer.workers.threads import Threads
@@ -45,12 +46,12 @@ class Loop:
         config = TransformerConfig.named("toy", 12, d_model=16, d_ff=24, dropout=0.1)
         self.model = (model or Transformer)(config, seed=1).astype(dtype)
         self.workers = kind(self.model, count)
-        self.adam, self.steps = Adam(self.model), 0
+        self.adam, self.steps = Adam(self.model), []
 
-    def step(self, count=1):
+    def step(self, count=1, batches=BATCHES):
         for _ in range(count):
-            self.steps += 1
-            self.sums = training_step(self.model, self.adam, BATCHES, 0.01, (7, self.steps), 0.1, 0.5, self.workers)
+            self.steps.append(batches)
+            self.sums = training_step(self.model, self.adam, batches, 0.01, (7, len(self.steps)), 0.1, 0.5, self.workers)
 
     def until_helped(self):
         until = time.monotonic() + 60
@@ -68,7 +69,8 @@ class Loop:
         """To the bit, after as many steps with as many threads."""
         other = Loop(Threads, len(self.workers.models), self.adam.data.dtype)
         with other.workers:
-            other.step(self.steps)
+            for batches in self.steps:
+                other.step(batches=batches)
         assert self.sums == other.sums
         assert (self.adam.data == other.adam.data).all()
         assert not self.adam.grad.any()
@@ -95,6 +97,26 @@ def test_the_bits_of_as_many_threads(count, dtype, capfd):
     assert capfd.readouterr() == ("", "")
     with pytest.raises(InputError, match="closed"):
         loop.step()
+
+
+@pytest.mark.parametrize("count", [3, 4])
+def test_a_trial_does_not_enter_a_step(count, monkeypatch):
+    """The second step has two sentences: one helper is asked, and the trials of the others are not cleared yet."""
+    monkeypatch.setattr(local, "available_cores", lambda: 4)
+    usual, asked = LocalProcesses._ask, []
+
+    def ask(workers, work, shares):
+        assert all(helper.replies > 1 or helper._pipe.poll(60) for helper in workers._helpers)
+        asked.append(usual(workers, work, shares))
+        return asked[-1]
+
+    monkeypatch.setattr(LocalProcesses, "_ask", ask)
+    loop = Loop(LocalProcesses, count)
+    with loop.workers:
+        for batches in 3 * [BATCHES, BATCHES[1:]]:
+            loop.step(batches=batches)
+    assert list(map(len, asked)) == [0, 1, *2 * [count - 1, 1]]    # in the first step they are greeted
+    loop.assert_as_with_threads()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -155,6 +177,29 @@ def test_an_exception_here_leaves_no_gradient():
             workers.run(fails_in_a_helper, shares)
         assert not loop.helpers
         loop.step()
+    loop.assert_as_with_threads()
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
+def test_a_forked_process_does_not_train_our_weights():
+    """It is refused, and trains a copy; the helpers stay ours."""
+    loop = Loop(LocalProcesses)
+    with loop.workers:
+        loop.until_helped()
+        if not (process := os.fork()):
+            code, _ = 1, signal.alarm(60)    # a step that hangs ends it
+            try:
+                with pytest.raises(InputError, match=re.escape("train copy.deepcopy(model) with workers of its own")):
+                    loop.step()
+                model = copy.deepcopy(loop.model)
+                with Threads(model, 2) as workers:
+                    training_step(model, Adam(model), BATCHES, 0.01, workers=workers)
+                code = 0
+            finally:
+                os._exit(code)
+        assert os.waitpid(process, 0) == (process, 0)
+        loop.step()
+        assert loop.helpers
     loop.assert_as_with_threads()
 
 
@@ -316,6 +361,3 @@ def test_workers_that_cannot_be(tmp_path, run_cli, monkeypatch):
     assert "invalid choice: 'gpu'" in run_cli("train", "copy", "--workers", "gpu")[2]
     code, _, said = run_cli("train", *SETTINGS, "--steps", 2, "--threads", 1, "--workers", "processes", "--run", tmp_path / "run")
     assert code == 0 and "threads do the work from here on: one worker needs no other process\n" in said
-    monkeypatch.setattr("minitransformer.workers.processes.launched", lambda: Place(2, 0, 2, 0))
-    with pytest.raises(InputError, match="workers is processes, but the launcher has already started several"):
-        Job("processes")

@@ -3,6 +3,7 @@
 import os
 import shutil
 import threading
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -121,6 +122,31 @@ def test_after_an_error_in_a_thread_no_gradient_is_left(bad):
         training_step(model, adam, make_batch(pairs), 0.01, (0, 1), workers=workers)
     assert not any(each.flat.grad.any() for each in workers.models)
     assert adam.steps == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
+@pytest.mark.parametrize("before", [0, 1])
+def test_a_forked_process_has_threads_of_its_own(before):
+    """It computes the bits of its parent, whose threads go on."""
+    model, context = Transformer(TransformerConfig.named("toy", 12), seed=1), get_context("fork")
+    adam, batch = Adam(model), make_batch(PAIRS)
+
+    def step(answers=None):
+        training_step(model, adam, [batch], 0.01, workers=workers)
+        answers and answers.send(model.flat.data)
+
+    with Threads(model, 3) as workers:
+        for _ in range(before):
+            step()
+        ours, theirs = context.Pipe()
+        process = context.Process(target=step, args=(theirs,), daemon=True)
+        process.start()
+        found = ours.recv() if ours.poll(60) else None
+        process.kill()
+        process.join()
+        step()
+    assert found is not None and (found == model.flat.data).all()
 
 
 class Meeting:

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import threading
+from contextlib import nullcontext
 from itertools import chain
 
 import numpy as np
@@ -46,6 +47,15 @@ def test_processes_of_a_machine_share_its_cores(monkeypatch):
     for processes, threads in (1, 4), (2, 4), (4, 2), (16, 1):
         monkeypatch.setattr("minitransformer.training.config.launched", lambda: Place(16, 0, processes, 0))
         assert default_threads() == threads
+
+
+@pytest.mark.parametrize("workers, processes, refused", [
+    ("processes", 2, True), ("processes", 3, True), ("processes", 1, False), ("threads", 2, False), (None, 2, False)])
+def test_only_one_process_starts_others(workers, processes, refused, monkeypatch):
+    monkeypatch.setattr("minitransformer.workers.processes.launched", lambda: Place(processes, 0, processes, 0))
+    with pytest.raises(InputError, match="workers is processes, but the launcher has already started several") if refused else (
+            nullcontext()):
+        assert Job(workers).processes == processes
 
 
 def test_one_process_imports_no_mpi():
@@ -211,6 +221,7 @@ def test_the_others_are_waited_for():
 # The real thing
 
 @with_mpi
+@pytest.mark.campaign
 @pytest.mark.parametrize("number", [2, 3])
 def test_several_processes_compute_what_one_computes(tmp_path, number):
     """Losses to 1e-10 in float64 and without dropout; with dropout the same bits for the same number; in all processes."""

@@ -1,8 +1,10 @@
 """The run folder: what is never overwritten, and the messages about a damaged one."""
 
+import errno
 import json
 import os
 import shutil
+import stat
 import threading
 from contextlib import suppress
 from dataclasses import replace
@@ -194,6 +196,28 @@ def test_a_run_in_double_precision_stays_one(tmp_path):
         train(Run.open(run.path), config, batches, valid, resume=True)
     train(stopped, config, batches, valid, resume=True)
     np.testing.assert_array_equal(Run.load(run.path).model.flat.data, stopped.model.flat.data, strict=True)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="folders are not flushed there")
+@pytest.mark.parametrize(("number", "flushed"), [
+    (errno.EINVAL, True), (errno.EBADF, True), (errno.ENOTSUP, True), (errno.EIO, False)])
+def test_a_folder_that_cannot_be_flushed(tmp_path, monkeypatch, number, flushed):
+    """Some network drives flush files only: its name is not made durable, that is all. A failing disk is an error."""
+    usual = os.fsync
+
+    def fsync(descriptor):
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError(number, os.strerror(number))
+        usual(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    if flushed:
+        run, batches, valid = start(tmp_path / "run")
+        assert train(run, TrainingConfig(steps=2, warmup=1), batches, valid) == 2
+        assert Run.load(run.path).finished
+    else:
+        with pytest.raises(InputError, match=f"{os.strerror(number)}; choose a writable folder"):
+            start(tmp_path / "run")
 
 
 def test_two_processes_do_not_make_one_run(tmp_path, monkeypatch):

@@ -2,7 +2,6 @@
 minitransformer's number divided by the other's. Measure on an otherwise idle machine.
 """
 
-import argparse
 import os
 from importlib import import_module
 
@@ -17,22 +16,10 @@ SUBCOMMANDS = {    # each is a module of this package
     "layers": "measure Table 1 of the paper on one thread: operations, sequential steps, paths, time and memory of each layer",
     "decoding": "measure beam search with the model of a run, alone or against MarianMT and CTranslate2",
 }
-MOVED = {"--layers": "layers", "--output": "layers", "--decoding": "decoding", "--test": "decoding", "--batch": "decoding",
-         "--profile": "profile", "--scaling": "scaling",
-         **dict.fromkeys(("--against", "--config", "--batches", "--threads", "--rounds", "--json"), "step")}
 MAX_ROUNDS = 1000
 
 
-class _Moved(argparse.Action):
-    """Says which subcommand an option belongs to since subcommands took the place of flags."""
-
-    def __call__(self, parser, namespace, values, option_string=None) -> None:
-        name = next(name for option, name in MOVED.items() if option in (option_string, *values))
-        raise InputError(f"{option_string} is now in the subcommand {name}: see {parser.prog} {name} --help")
-
-
 def add_arguments(parser) -> None:
-    parser.add_argument(*MOVED, action=_Moved, nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     parser.set_defaults(measure=lambda _: parser.error(f"no SUBCOMMAND given; choose from {', '.join(SUBCOMMANDS)}"))
     subcommands = parser.add_subparsers(metavar="SUBCOMMAND")
     for name, text in SUBCOMMANDS.items():

@@ -6,6 +6,7 @@ from minitransformer.errors import InputError
 from minitransformer.extras import require
 from minitransformer.functional.special import SPECIAL
 
+MAX_WORD = 20_000    # characters; learning takes time quadratic in the longest word
 UNKNOWN = "<unk>"
 NAMES = (*SPECIAL, UNKNOWN)    # the names of the first ids
 
@@ -27,7 +28,10 @@ class SubwordVocabulary:
 
     @classmethod
     def learn(cls, texts, size) -> "SubwordVocabulary":
-        """At most `size` subwords (more only if the text has more characters), from sentences of both sides."""
+        """At most `size` subwords (more only if the text has more characters), from sentences of both sides.
+
+        Raises InputError for a word of more than MAX_WORD characters.
+        """
         tokenizers = require("tokenizers")
         tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE(unk_token=_unmergeable(UNKNOWN)))
         tokenizer.normalizer = tokenizers.normalizers.NFC()
@@ -35,7 +39,7 @@ class SubwordVocabulary:
         tokenizer.decoder = tokenizers.decoders.Metaspace()
         trainer = tokenizers.trainers.BpeTrainer(
             vocab_size=size, special_tokens=[_unmergeable(name) for name in NAMES], show_progress=False)
-        tokenizer.train_from_iterator(texts, trainer)
+        tokenizer.train_from_iterator(map(_check_words, texts), trainer)
         return cls(tokenizer)
 
     @property
@@ -82,6 +86,14 @@ def check_utf8(text) -> None:
     """Raise InputError for a text that was read from bytes that are not UTF-8."""
     if any("\ud800" <= character <= "\udfff" for character in text):
         raise InputError("the text is not UTF-8")
+
+
+def _check_words(text) -> str:
+    longest = max(text.split(" "), key=len)
+    if len(longest) > MAX_WORD:
+        raise InputError(f"a word of {len(longest):,} characters without a space, {longest[:20]!r}..., expected at most "
+                         f"{MAX_WORD:,}: learning subwords takes time quadratic in the longest word")
+    return text
 
 
 def _unmergeable(name) -> str:

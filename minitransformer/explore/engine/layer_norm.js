@@ -1,11 +1,10 @@
 // y = gamma * n + beta with n = (x - mean) / sqrt(variance + epsilon), over the last axis of x (T, d_model).
-const EPSILON = 1e-5;
-
 class LayerNorm extends Layer {
   constructor(model, path) {
     super(model, path);
     this.gamma = model.parameters[`${path}.gamma`];
     this.beta = model.parameters[`${path}.beta`];
+    this.epsilon = model.config.norm_epsilon;
   }
 
   forward(x) {
@@ -13,7 +12,7 @@ class LayerNorm extends Layer {
     for (const row of rows(normed)) {
       const mean = row.reduce((a, b) => a + b) / d;
       row.forEach((a, i) => { row[i] = a - mean; });
-      inverse.push(1 / Math.sqrt(row.reduce((sum, a) => sum + a * a, 0) / d + EPSILON));
+      inverse.push(1 / Math.sqrt(row.reduce((sum, a) => sum + a * a, 0) / d + this.epsilon));
       row.forEach((a, i) => { row[i] = a * inverse.at(-1); });
     }
     const gamma = this.gamma.data.data, beta = this.beta.data.data;

@@ -48,7 +48,7 @@ class Transformer extends NextTokenModel {
 
 class LanguageModel extends NextTokenModel {    // an encoder's stack with a causal mask
   constructor(config, weights) {
-    super(config, weights, "embedding.weight");
+    super(config, weights, config.share_output ? "embedding.weight" : "output.weight");
     this.input = new Input(this, "input", "embedding.weight");
     this.stack = new Encoder(this, "stack");
   }

@@ -1,5 +1,6 @@
 """What is read from a pretrained model's files, whatever their format: options, arrays, vocabulary and licence."""
 
+import re
 from collections.abc import Mapping
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -40,13 +41,14 @@ class Checkpoint(NamedTuple):
     vocabulary: dict[str, Any]    # the arguments of PretrainedVocabulary.arrange, but the size
     licence: str | None           # its name, such as apache-2.0
     licence_text: str
+    notes: list[str]              # what differs from the reference implementation, a line each
 
 
 class Options:
-    """The options of a pretrained model. Each must be understood, because one that is overlooked may change the mathematics."""
+    """The options of a pretrained model. One that may change the mathematics must be understood: its name matches `changing`."""
 
-    def __init__(self, values, where):
-        self._values, self._where = dict(values), where
+    def __init__(self, values, where, changing=""):
+        self._values, self._where, self._changing = dict(values), where, changing
 
     def take(self, name, *default) -> Any:
         """The value of an option. Raises InputError if it is missing and has no default."""
@@ -88,6 +90,8 @@ class Options:
             self._values.pop(name, None)
 
     def finish(self) -> None:
-        """Raise InputError if an option is left that was never asked for."""
+        """Raise InputError if an option that may change the results is left, is not off, and was never asked for."""
         for name, value in self._values.items():
+            if not value or not re.search(self._changing, name):
+                continue
             raise InputError(f"{self._where}: the option {name} ({value!r:.60}) is not known here, and may change the results")

@@ -9,39 +9,53 @@ from pathlib import Path
 import numpy as np
 
 from minitransformer.data.vocabularies.pretrained import PretrainedVocabulary
+from minitransformer.decoding import generate
 from minitransformer.errors import InputError
+from minitransformer.functional.special import EOS
 from minitransformer.interchange.pretrained import gguf_file, hugging_face
 from minitransformer.interchange.pretrained.checkpoint import Tensor
+from minitransformer.interchange.pretrained.decodes import check_decodes
 from minitransformer.interchange.weights import check_finite
+from minitransformer.layers.initial import undrawn
 from minitransformer.tasks.language import Language
+from minitransformer.training.files import check_regular
 from minitransformer.training.run import LICENCE, Run, check_free
 from minitransformer.training.settings import UNREADABLE, RunSettings
 
 WINDOW, BATCH = 512, 4    # what `evaluate` reads at once
 
 
-def import_model(path, folder) -> Run:
+def import_model(path, folder, report=lambda line: None) -> Run:
     """Make the run folder `folder` of the pretrained model at `path`: a Hugging Face folder, or a GGUF file.
 
-    Each array is read, checked and written on its own, so that a large model needs little memory. Returns the run without its
-    model: Run.load(folder) has it. Raises InputError, and leaves nothing behind, if anything in the files cannot be used.
+    Each array is read, checked and written on its own; the run is then loaded, and asked for a token, before it gets its name.
+    `report(line)` is called with what the tokenizer does differently here. Raises InputError, and leaves nothing behind, if
+    anything in the files cannot be used.
     """
     check_free(folder)
     path, folder = Path(path), Path(folder)
     if not path.exists():
         raise InputError(f"{path}: no such file or folder")
     try:
+        for file in (path, *path.glob("*")):
+            check_regular(file, "a Hugging Face folder or a GGUF file")
         source = hugging_face.read(path) if path.is_dir() else gguf_file.read(path)
         config = source.architecture.configuration(source.options)
         source.options.finish()
         tensors = _checked(source.architecture.tensors(config), source, path)
         vocabulary = PretrainedVocabulary.arrange(size=config.vocab_size, **source.vocabulary)
+        notes = [*source.notes, *check_decodes(vocabulary, path)]
     except InputError:
         raise
     except UNREADABLE as error:    # JSON of another form than expected
         raise InputError(f"{path}: cannot be read ({type(error).__name__}: {error})") from None
     task = Language(train=[], valid=[], vocabulary="subwords", window=min(WINDOW, config.max_length), batch=BATCH)
     settings = RunSettings(task, "language-model", config, "pretrained")
+    try:
+        with undrawn():
+            settings.make_model()
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
     new = folder.with_name(f".{folder.name}.{os.getpid()}.import")
     try:
         run = Run.make(new, settings, vocabulary)
@@ -50,10 +64,25 @@ def import_model(path, folder) -> Run:
         run.write_weights(shapes, _arrays(tensors, source, vocabulary.rows), provenance)
         about = f"{path.name}: {source.licence or 'its files name no licence'}\n\n{source.licence_text}"
         (new / LICENCE).write_text(about, encoding="utf-8")
+        del run, source, tensors    # their files and names take memory, too
+        run = _tried(new, path)
         os.replace(new, folder)
     finally:
         shutil.rmtree(new, ignore_errors=True)
     run.path = folder
+    for note in notes:
+        report(note)
+    return run
+
+
+def _tried(folder, path) -> Run:
+    """The run in `folder` as every command loads it, once it has written a token."""
+    try:
+        run = Run.load(folder)
+        for _ in generate(run.model, [EOS], 1, np.random.default_rng(0), ends=True):
+            pass
+    except InputError as error:
+        raise InputError(f"{path}: what was imported cannot be used: {str(error).removeprefix(f'{folder}: ')}") from None
     return run
 
 
@@ -89,6 +118,11 @@ def _arrays(tensors, source, rows) -> Iterator[np.ndarray]:
         name = source.arrays.find(tensor.theirs)
         array = source.arrays[name]
         check_finite(name, array)
+        if array.dtype == np.float64:
+            with np.errstate(over="ignore"):
+                array = array.astype(np.float32)
+            if not np.isfinite(array).all():
+                raise InputError(f"{name} contains a number that is too large for float32")
         if tensor.part is not None:
             array = np.split(array, 3, axis=-1)[tensor.part]
         if tensor.of_tokens and moved:

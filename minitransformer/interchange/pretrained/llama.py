@@ -12,6 +12,7 @@ BUFFERS = r"layers\.\d+\.self_attn\.rotary_emb\.inv_freq"    # they follow from 
 def configuration(options) -> LanguageModelConfig:
     options.one_of("hidden_act", ["silu"], "silu")
     options.one_of("pretraining_tp", [1], 1)
+    options.one_of("is_causal", [True], True)
     for name in ("attention_bias", "mlp_bias", "rope_interleaved"):
         options.one_of(name, [False], False)
     heads, d_model = options.whole("num_attention_heads"), options.whole("hidden_size")

@@ -14,6 +14,7 @@ SPREAD = 60.0    # e^-60 is still a normal float32
 
 
 @replaces(attention_forward, "numpy", "float32 float64", "b")
+@np.errstate(under="ignore")
 def attention_forward_in_place(query, key, value, mask=None, dropout_rate=0.0, rng=None) -> tuple[Array, AttentionCache]:
     scores = query @ key.swapaxes(-1, -2)
     scores *= 1 / math.sqrt(query.shape[-1])

@@ -38,6 +38,7 @@ def grouped_logits(x, weight) -> tuple[np.ndarray, np.ndarray]:
     return blocks, maxima
 
 
+@np.errstate(under="ignore")
 def exponentials(logits, peak) -> np.ndarray:
     """The sum of exp(logits - peak) of each row, (R,): logits (R, n), peak (R,)."""
     z = logits - peak[:, None]

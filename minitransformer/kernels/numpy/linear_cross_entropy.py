@@ -25,6 +25,7 @@ def linear_cross_entropy_forward_blocked(x, weight, targets, smoothing=0.0, *,
     return in_blocks(exponentiate, x, weight, targets, smoothing, padding)
 
 
+@np.errstate(under="ignore")
 def in_blocks(exponentiate, x, weight, targets, smoothing, padding) -> tuple[Array, LinearCrossEntropyGradients]:
     """With e = exp(logits - max) and r = 1 for a real token, else 0, dlogits_nv is
 

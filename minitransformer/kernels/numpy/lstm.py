@@ -19,7 +19,7 @@ class LSTMSequenceCache(NamedTuple):
 
 
 @replaces(lstm_forward, "numpy", "float32 float64", "b")
-@np.errstate(over="ignore")
+@np.errstate(over="ignore", under="ignore")
 def lstm_forward_in_place(z, state, weight, mask=None) -> tuple[Array, LSTMSequenceCache]:
     """The gates i, f and o are 1 / (1 + exp(-a)), with the sign in the weight; where exp(-a) is infinite, a gate is 0."""
     length, batch, width = z.shape

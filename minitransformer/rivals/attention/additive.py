@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+import numpy as np
+
 from minitransformer.backend import Array, module_of
 from minitransformer.checks import check_cache, check_floats, check_mask, check_sequence
 from minitransformer.functional.dropout import DropoutCache, dropout_backward, dropout_forward
@@ -34,8 +36,10 @@ def additive_attention_forward(query, key, value, weight, mask=None, dropout_rat
     """
     tanh = module_of(query).tanh(query[..., :, None, :] + key[..., None, :, :])
     p, softmax = softmax_forward(tanh @ weight, mask)
-    weights, dropout = dropout_forward(p, dropout_rate, rng)
-    return weights @ value, AdditiveAttentionCache(value, weight, tanh, softmax, dropout, weights)
+    with np.errstate(under="ignore"):    # of weights near 0
+        weights, dropout = dropout_forward(p, dropout_rate, rng)
+        y = weights @ value
+    return y, AdditiveAttentionCache(value, weight, tanh, softmax, dropout, weights)
 
 
 @replaceable
@@ -72,7 +76,7 @@ class AdditiveAttention(Layer):
         self.weight = initial.normal_vector(rng, d_attention)
 
     def forward(self, x, memory, mask=None) -> tuple[Array, AdditiveCache]:
-        """mask: None or bool, broadcastable to (B, T_q, T_k), True = may attend."""
+        """mask: None or bool, (T_q, T_k) or with three axes that broadcast to (B, T_q, T_k); True = may attend."""
         check_sequence("AdditiveAttention: x", x, "B", "T_q", self.query.weight.shape[0])
         check_sequence("AdditiveAttention: memory", memory, len(x), "T_k", self.key.weight.shape[0])
         check_mask("AdditiveAttention", mask, "(B, T_q, T_k)", (len(x), x.shape[1], memory.shape[1]))

@@ -25,7 +25,7 @@ class DotProductAttention(Layer):
     """
 
     def forward(self, x, memory, mask=None) -> tuple[Array, DotProductCache]:
-        """mask: None or bool, broadcastable to (B, T_q, T_k), True = may attend."""
+        """mask: None or bool, (T_q, T_k) or with three axes that broadcast to (B, T_q, T_k); True = may attend."""
         check_sequence("DotProductAttention: x", x, "B", "T_q", "D")
         check_sequence("DotProductAttention: memory", memory, len(x), "T_k", x.shape[2])
         check_mask("DotProductAttention", mask, "(B, T_q, T_k)", (len(x), x.shape[1], memory.shape[1]))

@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+import numpy as np
+
 from minitransformer.backend import Array, module_of
 from minitransformer.checks import check_cache, check_floats, check_share
 from minitransformer.functional.dropout import DropoutCache, dropout_backward, dropout_forward
@@ -17,6 +19,7 @@ class GluCache(NamedTuple):
 
 
 @replaceable
+@np.errstate(under="ignore")    # of closed gates
 def glu_forward(x) -> tuple[Array, GluCache]:
     """y = a sigmoid(b), the two halves of x = [a, b]: x (..., 2 D), y (..., D)."""
     half = x.shape[-1] // 2

@@ -58,7 +58,7 @@ class ConvolutionalDecoderLayer(Layer):
         self.attention_residual = Residual(self.attention, config.d_model, config.dropout)
 
     def forward(self, x, memory, memory_mask=None, rng=None) -> tuple[Array, ConvolutionalDecoderLayerCache]:
-        """memory_mask: broadcastable to (B, 1, T_q, T_k), True = may attend."""
+        """memory_mask: None or bool, (T_q, T_k) or with four axes that broadcast to (B, 1, T_q, T_k); True = may attend."""
         h, convolution = self.convolution_residual.forward(x, rng=rng)
         y, attention = self.attention_residual.forward(h, memory, memory_mask, rng=rng)
         return y, ConvolutionalDecoderLayerCache(convolution, attention)

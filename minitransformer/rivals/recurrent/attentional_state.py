@@ -29,7 +29,7 @@ class AttentionalState(Layer):
         self.dropout = dropout
 
     def forward(self, x, memory, mask=None, rng=None) -> tuple[Array, AttentionalStateCache]:
-        """mask: None or bool, broadcastable to (B, T_q, T_k), True = may attend."""
+        """mask: None or bool, (T_q, T_k) or with three axes that broadcast to (B, T_q, T_k); True = may attend."""
         context, attention = self.attention.forward(x, memory, mask)
         h, output = self.output.forward(module_of(x).concatenate([context, x], axis=-1))
         tanh = module_of(h).tanh(h)
