@@ -66,8 +66,9 @@ def blocks(seed=0) -> dict[str, tuple]:
         **sizes, "norm": "rms", "positions": "rotary", "attention": "grouped", "kv_heads": 3, "activation": "swiglu", "d_k": D_V,
         "pre_norm": True}, vocab_size=V, embedding="unscaled", share_output=False)
     classifier = M.ClassifierConfig(**sizes, vocab_size=V, num_classes=3)
-    first_token = M.ClassifierConfig(**{**sizes, "positions": "learned", "pre_norm": True}, vocab_size=V, num_classes=3,
-                                     pooling="first")
+    first_token = M.ClassifierConfig(**{    # grouped attention without rotary positions
+        **sizes, "positions": "learned", "pre_norm": True, "attention": "grouped", "kv_heads": 3, "d_v": D_K}, vocab_size=V,
+        num_classes=3, pooling="first")
     recurrent_config = R.RecurrentConfig(source_vocab=V, target_vocab=V, num_layers=2, d_model=D_V, dropout=0.2)
     one_direction = R.RecurrentConfig(source_vocab=V + 2, target_vocab=V, d_model=D, bidirectional=False,
                                       share_embeddings=False, share_output=False)

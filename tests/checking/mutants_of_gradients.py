@@ -8,6 +8,10 @@ runs, block by block, on those that call the changed function, until one fails. 
 
 --group forwards changes forwards, and counts those that no longer fit their backward, by central differences along one line;
 --group numpy and --group compiled change kernels, and count those that alter a result or a gradient, in float32 or float64.
+
+Recorded with seed 1: the command failed for all 399 backwards that altered a gradient, for all 74 forwards, 60 NumPy kernels and
+40 compiled ones (the runs for backwards and forwards were stopped there). It noticed 696 of the 700 changes that only raise an
+error: two of the others need a single token or radius 0 (SURVIVORS), and for two, which were the same line, a block was changed.
 """
 
 import argparse
@@ -49,10 +53,12 @@ DRAWS = 12       # sizes for each layer
 LIMIT = 60       # seconds of processor time; a change that never ends is caught
 STEP = 1e-6
 
-# {(file, the line as it is after the change): why the command does not notice it}
+# {(file, the line as it is after the change, without its comment): why the command does not notice it}
 SURVIVORS = {
     ("rivals/recurrent/recurrence.py", "dstate, dweights, dz = xp.zeros_like(dstates[1]), [], []"):
         "an error for a sequence of one token, and the command has none",
+    ("rivals/attention/restricted.py", "size = -(-reach // block) * (1 if causal else 2) + 0"):
+        "an error with radius 0, or for a sequence of one token",
 }
 
 unchanged = SimpleNamespace(    # what the tree as it is does; each process that makes a change has a copy
@@ -292,7 +298,7 @@ def main():
             tried[found] = tried.get(found, 0) + 1
             counts = found not in ("no effect", "cannot be tried")
             if counts and not noticed:
-                missed[mutant] = SURVIVORS.get((mutant.path, mutant.after.strip()))
+                missed[mutant] = SURVIVORS.get((mutant.path, mutant.after.partition("  #")[0].strip()))
                 noticed = f"nothing: {missed[mutant] or 'A HOLE'}"
             print(f"{found}{f', noticed by {noticed}' if counts else ''}: {mutant}", flush=True)
             if tried.get("differs", 0) >= args.count:
