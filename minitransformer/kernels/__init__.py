@@ -63,7 +63,7 @@ def _load(name) -> None:
         raise InputError(f"MINITRANSFORMER_FAST is {choice!r}, expected 0 (no kernels), numpy (those for NumPy) or 1 (all)")
     if name in _names("numpy"):
         import_module(f"minitransformer.kernels.numpy.{name}")
-    if choice in ("numpy", "0"):
+    if choice in ("numpy", "0") and state.problem is None:
         state.problem = f"MINITRANSFORMER_FAST is {choice}"
     elif choice is None and os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
         state.problem = "NUMBA_DISABLE_JIT is set; MINITRANSFORMER_FAST=1 runs their loops as Python, for a debugger"
