@@ -16,12 +16,14 @@ from minitransformer.diagnosis import doctor    # noqa: F401 - it looks at the l
 from minitransformer.diagnosis.finding import EVIDENCE
 from minitransformer.replaceable import TABLE, plugged
 
+CORPORA = ("seen", "held_out", "second")    # folders beside each other
 SEEN = Path(__file__).parent / "mistakes" / "seen"
 RIGHTLY, WRONGLY, ONLY_EVIDENCE, MISSED = "named rightly", "named wrongly", "evidence", "not caught"
 
 
 class Answer(NamedTuple):
     verdict: str      # one of the four above
+    kind: str         # that of the finding: named, contract, observed or evidence; passed without one
     says: str         # the report's last word
     seconds: float    # of the processor: how busy the machine is makes no difference
 
@@ -29,6 +31,12 @@ class Answer(NamedTuple):
 def mistakes_in(folder):
     """Every Mistake of the files in a folder, in their order."""
     return [mistake for path in sorted(Path(folder).glob("*.py")) for mistake in runpy.run_path(str(path)).get("MISTAKES", [])]
+
+
+def cases_in(corpus):
+    """{"corpus mistake, place": (mistake, name of the block)} of every mistake, alone and inside a model."""
+    return {f"{corpus} {mistake.name}, {place}": (mistake, block) for mistake in mistakes_in(SEEN.with_name(corpus))
+            for place, block in (("alone", mistake.block), ("in a model", mistake.in_model)) if block}
 
 
 @contextmanager
@@ -59,12 +67,12 @@ def ask(mistake, block_name, seed=0):
         report = gradcheck(block, inputs, name=block_name, methods=("complex",), projection=True, seed=seed)
         seconds = time.process_time() - start
     if report.passed:
-        return Answer(MISSED, "", seconds)
+        return Answer(MISSED, "passed", "", seconds)
     finding = report.findings[block_name]
     said = f"{finding.place}: {finding.sentence}"
     if finding.kind == EVIDENCE:
-        return Answer(ONLY_EVIDENCE, said, seconds)
-    return Answer(RIGHTLY if is_right(mistake, finding.sentence) else WRONGLY, said, seconds)
+        return Answer(ONLY_EVIDENCE, EVIDENCE, said, seconds)
+    return Answer(RIGHTLY if is_right(mistake, finding.sentence) else WRONGLY, finding.kind, said, seconds)
 
 
 def is_right(mistake, sentence):
