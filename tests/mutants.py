@@ -49,7 +49,7 @@ NEAREST = {
     "decoding": ["tests/decoding", *CALLS, "tests/models/test_recomputed.py", "tests/kernels/test_continuations.py",
                  "tests/cli/test_bad_input.py"],
     "interchange": ["tests/test_pretrained.py", "tests/test_interchange.py", "tests/test_weights.py", "tests/cli/test_import.py",
-                    "tests/cli/test_export.py", *CALLS],
+                    "tests/cli/test_import_files.py", "tests/cli/test_export.py", *CALLS],
     "explore": ["tests/explore", "tests/cli/test_explore.py"],
     "training/evaluation.py": ["tests/decoding/test_translation.py", *CALLS, "tests/tasks/test_toy.py"],
     **{f"training/{name}.py": ["tests/training/test_step.py", *CALLS, "tests/training/test_parallel.py",

@@ -237,3 +237,16 @@ def test_empty_arrays_are_the_textbooks(shapes):
     y, cache = F.attention_forward(query, key, value)
     assert y.shape == (B, H, shapes[0][0], shapes[2][1])
     assert [one.shape for one in F.attention_backward(y, cache)] == [query.shape, key.shape, value.shape]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_ids_in_any_order(order):
+    """Their gradients are in the order in which they are read, whatever it is in memory."""
+    a = Arrays("float32")
+    ids = a.rng.integers(0, V, (B, T))
+    call, arrays = backward_of_layer(Embedding(V, D, a.rng), ORDERS[order](ids))
+    _, found = call(*arrays)
+    with textbook():
+        call, arrays = backward_of_layer(Embedding(V, D, a.rng), ids)
+        _, expected = call(*arrays)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)

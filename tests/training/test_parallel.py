@@ -3,6 +3,7 @@
 import os
 import shutil
 import threading
+from itertools import product
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from minitransformer.data.drawn import DrawnBatches, draw_held_out
 from minitransformer.training.evaluation import pair_batches
 from minitransformer.workers.threads import Threads
 from minitransformer.functional.special import PAD
+from minitransformer.successors import Projection
 from minitransformer.tasks import TASKS
 from minitransformer.training import checkpoint
 from tests.models.makers import KINDS, make_batch_for, make_model
@@ -51,6 +53,13 @@ def test_threads_compute_what_one_computes(count):
     one, several = trained(None), trained(threads(count))
     assert_same_weights(several[0], one[0])
     np.testing.assert_allclose(several[1], one[1], rtol=1e-12)
+
+
+def test_every_parameter_is_in_one_piece():
+    for size, count in product(range(1, 12), range(1, 6)):
+        with Threads(Projection(1, size, RNG), count) as workers:
+            moved = np.concatenate(workers.each_piece(lambda piece: np.arange(size)[piece]))
+        assert moved.tolist() == list(range(size)), (size, count)
 
 
 @pytest.mark.parametrize("kind", KINDS)
