@@ -253,6 +253,7 @@ LLAMA_CHANGES = {
     "hidden_act is 'gelu', expected 'silu'": dict(hidden_act="gelu"),
     "rope_parameters: rope_type is 'llama3', expected 'default'": dict(rope_parameters={"rope_type": "llama3", "rope_theta": 1e4}),
     "rope_scaling: rope_type is 'linear'": dict(rope_scaling={"rope_type": "linear", "factor": 2.0}),
+    "rope_scaling: type is 'linear', expected 'default'": dict(rope_scaling={"type": "linear", "factor": 2.0}),
     "rope_parameters: the option factor (2.0) is not known": dict(rope_parameters={"rope_theta": 1e4, "factor": 2.0}),
     "partial_rotary_factor is 0.5": dict(rope_parameters={"partial_rotary_factor": 0.5}),
     "the option sliding_window (4) is not known here": dict(sliding_window=4),

@@ -42,20 +42,21 @@ def execute(args) -> None:
                                                        ends=getattr(run.vocabulary, "ends", False)))
     if not args.chat:
         print(run.vocabulary.decode(prompt), end="", flush=True)
-    for text in as_text(run.vocabulary, prompt[-1:], ids):
+    for text in as_text(run.vocabulary, prompt, ids):
         print(text, end="", flush=True)
     print()
 
 
 def as_text(vocabulary, before, ids) -> Iterator[str]:
-    """The text of ids as they come: a subword's depends on the one `before` it, and a character may be several tokens."""
-    pending, unknown = before, getattr(vocabulary, "unknown_id", None)
-    shown = len(vocabulary.decode(pending))
+    """The text of ids as they come after `before`: a subword's depends on the one before it, a character may be several tokens."""
+    new, unknown = [], getattr(vocabulary, "unknown_id", None)
+    shown = len(vocabulary.decode(before))
     for i in ids:
-        pending = [*pending, i]
-        text = vocabulary.decode(pending)
+        new.append(i)
+        text = vocabulary.decode([*before, *new])
         begun = text.endswith("\ufffd") and i != unknown    # perhaps the first bytes of a character
-        if not begun or len(pending) > BYTES:
+        if len(text) > shown and (not begun or len(new) >= BYTES):
             yield text[shown:]
-            pending, shown = [i], len(vocabulary.decode([i]))
-    yield vocabulary.decode(pending)[shown:]
+            before, new = new, []    # all tokens of a character, so that its last byte is not taken for a damaged one
+            shown = len(vocabulary.decode(before))
+    yield vocabulary.decode([*before, *new])[shown:]

@@ -119,6 +119,21 @@ def test_a_character_of_several_tokens_is_shown_when_it_is_complete():
     assert list(as_text(vocabulary, list(b"a"), b"\xff" * 9 + b"b")) == ["\ufffd" * 4, "\ufffd" * 4, "\ufffdb", ""]    # none
 
 
+def test_the_text_of_tokens_that_come_one_by_one_is_that_of_all():
+    """SentencePiece's decoder reads neighbouring bytes together, and leaves out the space before the first token."""
+    tokenizers = pytest.importorskip("tokenizers")
+    decoders = tokenizers.decoders
+    decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)])
+    vocabulary = SimpleNamespace(decode=lambda ids: decoder.decode([i for i in ids if i != "<unk>"]))
+
+    def spelt(text):
+        return [f"<0x{byte:02X}>" for byte in text.encode()]
+
+    for before, ids in ((["▁a"], spelt("🙂🙂é🙂")), (spelt("🙂"), spelt("🙂")), (["▁a"], ["<unk>", "▁the", *spelt("한국"), "▁a"]),
+                        (["▁a", "<unk>"], ["▁the"])):
+        assert vocabulary.decode(before) + "".join(as_text(vocabulary, before, ids)) == vocabulary.decode(before + ids)
+
+
 def test_training_begins_with_its_weights(run_cli, imported, tmp_path):
     text, options = imported.parent / "text", ("--window", 8, "--steps", 2, "--batch", 2, "--peak-rate", 1e-9)
     train = ("train", "language", "--from", imported, "--train", text, "--valid", text, "--run", tmp_path / "run")

@@ -116,6 +116,7 @@ FOLDERS = {    # {name: (which model, what is done to its folder, None or the wo
     "mark": ("llama_tied", marked, None),
     "Latin-1": ("llama_tied", written(README_md="---\nlicense:\n- mit\n---\nModèle".encode("latin-1"), LICENSE=b"\xa9 1"), None),
     "folders": ("llama_tied", lambda folder: [(folder / name).mkdir() for name in ("LICENSES", "README.md")], None),
+    "no scaling, by its older name": ("llama_tied", config(rope_scaling={"type": "default"}), None),
     "one name": ("llama_tied", config(architectures="LlamaForCausalLM"), None),
     "an unlisted file": ("llama_tied", written(**{"adapter.safetensors": b"damaged"}), None),
     "Unigram": ("llama_tied", unigram, None),

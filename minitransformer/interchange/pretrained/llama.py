@@ -36,7 +36,8 @@ def _rotary_base(options) -> float:
     for name in ("rope_scaling", "rope_parameters"):
         rotary = options.part(name)
         base = rotary.number("rope_theta", base)
-        rotary.one_of("rope_type", ["default"], "default")
+        for kind in ("rope_type", "type"):    # its older name
+            rotary.one_of(kind, ["default"], "default")
         rotary.one_of("partial_rotary_factor", [1], 1)
         rotary.finish()
     return base
