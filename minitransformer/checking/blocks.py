@@ -121,7 +121,7 @@ def blocks(seed=0) -> dict[str, tuple]:
                                  {"x": x, "weight": array(V, D), "targets": target, "smoothing": 0.1, "padding": PAD}),
         "linear-cross-entropy-layer": (layer(L.LinearCrossEntropy(L.OutputProjection(V, D, rng).weight)),
                                        {"x": x, "targets": target, "smoothing": 0.1, "padding": PAD}),
-        "mean-over-tokens": (L.MeanOverTokens(), (memory, real)),
+        "mean-over-tokens": (L.MeanOverTokens(), (memory, real & [[True], [False]])),    # one sentence is padding alone
         "first-token": (L.FirstToken(), (memory, real)),
         "rnn": recurrent(R.RNN(D, D_FF, rng, 0.2)),
         "gru": recurrent(R.GRU(D, D_FF, rng, 0.2)),
@@ -136,6 +136,7 @@ def blocks(seed=0) -> dict[str, tuple]:
         "convolution": (layer(R.Convolution(D, D_FF, rng, 3, 2)), (memory, real)),
         "causal-convolution": (layer(R.Convolution(D, D_FF, rng, 3, causal=True)), (memory, real)),
         "separable-convolution": (layer(R.SeparableConvolution(D, D_FF, rng, 3)), (memory, real)),
+        "separable-convolution-without-mask": (layer(R.SeparableConvolution(D, D_FF, rng, 3)), (memory,)),
         "gated-convolution": (layer(R.GatedConvolution(D, rng, 3, dropout=0.2)), (memory, real)),
         "convolutional-decoder-layer": (layer(ConvolutionalDecoderLayer(convolutional, rng)), (x, memory, memory_mask)),
         # The radius takes two queries at a time, that of transformer-restricted one:
