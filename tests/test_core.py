@@ -7,11 +7,13 @@ import subprocess
 import sys
 from functools import cache
 from graphlib import TopologicalSorter
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import minitransformer
+from minitransformer.replaceable import TABLE
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "minitransformer"
@@ -151,6 +153,14 @@ def test_the_package_loads_without_numpy():
 @pytest.mark.parametrize("name", minitransformer.__all__)
 def test_a_public_name_works(name):
     assert getattr(minitransformer, name) is not None
+
+
+def test_no_function_that_may_be_replaced_is_wrapped():
+    """But by functools.lru_cache, which is C: a step of a debugger would lead into the wrapper."""
+    for name in minitransformer.__all__:
+        getattr(minitransformer, name)
+    import_module("minitransformer.successors")
+    assert [name for name, entry in TABLE.items() if hasattr(entry.textbook, "__wrapped__")] == ["sinusoids"]
 
 
 def test_a_debugger_steps_from_the_call_into_the_textbook():

@@ -4,7 +4,6 @@ The architectures are GPT-2 and Llama. Whatever changes the results and is not u
 `gguf`.
 """
 
-
 from minitransformer.errors import counted, quote
 from minitransformer.interchange.pretrained.importing import import_model
 from minitransformer.training.run import LICENCE

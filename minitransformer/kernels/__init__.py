@@ -39,7 +39,7 @@ def in_one_line() -> str:
 
 
 def say_if_none_is_compiled() -> None:
-    """Print one line, once, if Numba is not installed and nobody has decided against it."""
+    """Print one line, once, if Numba is not installed and MINITRANSFORMER_FAST is not set."""
     if not (state.told or os.environ.get("MINITRANSFORMER_FAST") or find_spec("numba")):
         state.told = True
         print(f"fast() runs the kernels for NumPy; the compiled ones need Numba: {how_to_install('numba')}", file=sys.stderr)
@@ -102,7 +102,7 @@ def _load_compiled(name) -> str:
 def unregister(start) -> None:
     """Unregister the kernels of all modules whose names begin with `start`."""
     for entry in TABLE.values():
-        entry.kernels = [kernel for kernel in entry.kernels if not kernel.function.__module__.startswith(start)]
+        entry.kernels = [kernel for kernel in entry.kernels if not str(kernel.function.__module__).startswith(start)]
 
 
 def _names(kind) -> list[str]:

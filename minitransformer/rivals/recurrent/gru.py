@@ -3,8 +3,6 @@
 from functools import partial
 from typing import NamedTuple
 
-import numpy as np
-
 from minitransformer.backend import Array, module_of
 from minitransformer.layers import initial
 from minitransformer.layers.parameter import Parameter
@@ -24,7 +22,6 @@ class GRUStepCache(NamedTuple):
 
 
 @replaceable
-@np.errstate(under="ignore")    # of closed gates
 def gru_step_forward(z, h, weight, bias) -> tuple[Array, GRUStepCache]:
     """The state (B, H) after one step: z (B, 3H), what it reads; h (B, H); weight (H, 3H); bias (H,) of the candidate.
 

@@ -2,8 +2,6 @@
 
 from typing import NamedTuple
 
-import numpy as np
-
 from minitransformer.backend import Array, module_of
 from minitransformer.replaceable import replaceable
 from minitransformer.rivals.activations import sigmoid
@@ -22,7 +20,6 @@ class LSTMStepCache(NamedTuple):
 
 
 @replaceable
-@np.errstate(under="ignore")    # of closed gates
 def lstm_step_forward(z, state, weight) -> tuple[Array, LSTMStepCache]:
     """The state (B, 2H), h and c side by side, after one step: z (B, 4H), what it reads; weight U (H, 4H).
 

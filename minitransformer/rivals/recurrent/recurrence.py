@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
+import numpy as np
+
 from minitransformer.backend import Array, module_of
 from minitransformer.checks import check_cache_of
 from minitransformer.replaceable import replaceable
@@ -25,7 +27,8 @@ def through_time_forward(step, z, state, *weights, mask=None) -> tuple[Array, Th
     step_forward, step_backward = step
     xp, states, steps = module_of(z), [], []
     for t in range(len(z)):
-        after, cache = step_forward(z[t], state, *weights)
+        with np.errstate(under="ignore"):    # of closed gates
+            after, cache = step_forward(z[t], state, *weights)
         state = after if mask is None else xp.where(mask[t][:, None], after, state)
         states.append(state)
         steps.append(cache)
