@@ -372,6 +372,7 @@ def test_a_chat_is_written_by_the_template_in_a_sandbox():
     pytest.importorskip("jinja2", reason="jinja2 is not installed")
     vocabulary = chatting(TEMPLATE)
     assert vocabulary.encode_chat("the ant") == [BOS, *vocabulary.encode("the ant"), EOS, BOS, *vocabulary.encode("a")]
+    assert EOS not in vocabulary._encode("the</s>ant", names_are_text=True)    # after a chat, names are text again
     for template, expected in (("{% for a in 'the' %}{{ a }}{% break %}{% endfor %}", "t"),
                                ("{% for a in 'th' %}{% if a == 't' %}{% continue %}{% endif %}{{ a }}{% endfor %}", "h"),
                                ("{{ strftime_now('the') }}", "the"), ("{{ 'the' if tools is none and documents is none }}", "the"),

@@ -19,6 +19,12 @@ def test_the_mean_is_over_real_positions():
     assert not dx[2].any()
 
 
+def test_a_long_sentence_has_a_mean_too():
+    """More positions than a byte can count."""
+    y, _ = MeanOverTokens().forward(np.ones((1, 300, 2)), np.ones((1, 300), bool))
+    np.testing.assert_allclose(y, 1, rtol=1e-12)
+
+
 def test_the_first_position_stands_for_the_sentence():
     y, cache = FirstToken().forward(X, REAL)
     np.testing.assert_array_equal(y, X[:, 0])

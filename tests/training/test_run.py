@@ -8,6 +8,7 @@ import stat
 import threading
 from contextlib import suppress
 from dataclasses import replace
+from hashlib import sha256
 
 import numpy as np
 import pytest
@@ -376,3 +377,10 @@ def test_stopped_while_it_is_lengthened_a_run_is_the_old_one_or_the_new_one(tmp_
     if steps == 4:
         run.lengthen(9)
     assert Run.open(run.path).settings.training.steps == 9
+
+
+def test_a_file_of_several_pieces_is_checked_to_its_end(tmp_path):
+    """The manifest's checksums are those of entire files."""
+    data = bytes(2 * files.PIECE) + b"end"
+    (tmp_path / "weights").write_bytes(data)
+    assert files.digest(tmp_path / "weights") == sha256(data).hexdigest()
