@@ -21,7 +21,9 @@ from minitransformer.errors import InputError, choices
 from minitransformer.workers.host import available_cores
 
 ALONE = 8    # with more blocks, starting processes takes less time than they save
-_known: dict[str, tuple] = {}    # the blocks, in this process and in those that it starts
+# In this process and in those that it starts:
+_known: dict[str, tuple] = {}    # the blocks
+_kinds: list[str] = []           # the kinds of kernels that can run here
 
 
 def add_arguments(parser) -> None:
@@ -52,6 +54,7 @@ def execute(args) -> int:
 def _prepare(seed) -> None:
     _known.clear()
     _known.update(blocks(seed))
+    _kinds[:] = kinds_to_check()
 
 
 def _reports(names, seed) -> Iterator[Report]:
@@ -78,7 +81,7 @@ def _check(name, seed) -> Report:
     block, inputs = _known[name]
     report = gradcheck(block, inputs, name=name, seed=seed, projection=True if _is_a_model(block) else None)
     if report.passed:
-        for kind in kinds_to_check():
+        for kind in _kinds:
             report += check_kernels(block, inputs, kind, name=name, seed=seed)
     return report
 

@@ -73,6 +73,24 @@ def test_without_numba_numpys_kernels_run(code, environment, why):
     assert err == (f"no compiled kernels: {why.removeprefix('no: ')} to one\n" if code in (NOWHERE, FULL) else "")    # once
 
 
+@pytest.mark.parametrize("hidden, environment, said", [
+    (HIDDEN, None, "fast() runs the kernels for NumPy; the compiled ones need Numba: pip install \".[fast]\""),
+    (HIDDEN, "1", ""), pytest.param("", None, "", marks=needs_numba)])
+def test_fast_says_once_what_is_missing(hidden, environment, said):
+    code = f"import os; os.environ.pop('MINITRANSFORMER_FAST'); {hidden}" if environment is None else hidden
+    _, err = python(code + "from minitransformer import fast\nfor _ in range(2):\n    with fast(): pass")
+    assert err.startswith(said) and err.count("\n") == bool(said)
+
+
+@pytest.mark.parametrize("value, says", [
+    ("0", "kernels: none, the textbook runs (MINITRANSFORMER_FAST is 0)"),
+    ("numpy", "kernels: for NumPy (MINITRANSFORMER_FAST is numpy), equal to the textbook to 2e-5: docs/speed.md"),
+    pytest.param("1", "kernels: compiled by Numba, equal to the textbook to 2e-5: docs/speed.md", marks=needs_numba)])
+def test_a_command_says_which_kernels_run(value, says):
+    out, _ = python("from minitransformer import kernels; print(kernels.in_one_line())", MINITRANSFORMER_FAST=value)
+    assert out == says + "\n"
+
+
 @needs_numba
 def test_the_first_run_says_that_it_compiles_and_the_second_does_not(tmp_path):
     code = ("import sys; from minitransformer import kernels; from minitransformer.functional import layer_norm_forward\n"
