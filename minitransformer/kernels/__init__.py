@@ -2,6 +2,7 @@
 
 import os
 import sys
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pkgutil import iter_modules
@@ -57,7 +58,9 @@ def load_all() -> None:
         _load(name)
 
 
+@cache
 def _load(name) -> None:
+    """Once for each file: what a reader registers later is the reader's, and is compiled when it is first called."""
     choice = os.environ.get("MINITRANSFORMER_FAST")
     if choice not in CHOICES:
         raise InputError(f"MINITRANSFORMER_FAST is {choice!r}, expected 0 (no kernels), numpy (those for NumPy) or 1 (all)")

@@ -75,10 +75,15 @@ def types_of(arguments, dtype) -> tuple:
 
 
 def compile_new(name, say) -> None:
-    """Compile the loops of the file `name` for float32, or fetch them from the disk; `say` is told if any is compiled."""
+    """Compile the library's new loops, those of the file `name`, for float32, or fetch them from the disk; `say` is told if one is.
+
+    A reader's own are left alone: they are compiled when they are first called.
+    """
     start, compiles = time.perf_counter(), False
     for function, arguments in LOOPS:
         if not hasattr(function, "compile") or function.signatures:    # kept as Python by NUMBA_DISABLE_JIT, or compiled
+            continue
+        if not str(function.__module__).startswith("minitransformer.kernels."):
             continue
         function.compile(types_of(arguments, "float32"))
         if not compiles and function.stats.cache_misses:

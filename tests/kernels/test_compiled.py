@@ -129,6 +129,21 @@ def test_numba_is_imported_with_the_first_call_of_a_kernel(code):
 
 
 @needs_numba
+def test_a_loop_of_a_readers_own_leaves_the_librarys_kernels_alone():
+    """One that does not compile, registered between two of the library's files."""
+    code = """
+from minitransformer import functional as F, kernels
+from minitransformer.kernels.loops import loop
+kernels.load(F.layer_norm_forward.textbook)
+exec(compile("@loop('vector')\\ndef own(x):\\n    x.nothing()", kernels.__file__, "exec"), {"loop": loop})
+kernels.load_all()
+kernels.in_one_line()
+print(repr(kernels.state.problem))
+"""
+    assert python(code)[0] == "''\n"
+
+
+@needs_numba
 def test_a_loop_is_compiled_once_for_each_dtype():
     """Whatever arrays a training step and decoding have: another type would stop a run for a second, to compile."""
     code = """

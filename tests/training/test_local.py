@@ -392,5 +392,5 @@ def test_a_helper_without_the_compiled_kernels_of_this_process_is_lost(capfd, mo
         while loop.helpers and time.monotonic() < until:
             loop.step()
             time.sleep(0.01)
-    assert not loop.helpers
+        assert not loop.helpers
     assert "from here on: a helper has no compiled kernels (MINITRANSFORMER_FAST is numpy)" in capfd.readouterr().err
