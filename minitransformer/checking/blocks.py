@@ -121,7 +121,8 @@ def blocks(seed=0) -> dict[str, tuple]:
                                  {"x": x, "weight": array(V, D), "targets": target, "smoothing": 0.1, "padding": PAD}),
         "linear-cross-entropy-layer": (layer(L.LinearCrossEntropy(L.OutputProjection(V, D, rng).weight)),
                                        {"x": x, "targets": target, "smoothing": 0.1, "padding": PAD}),
-        "mean-over-tokens": (L.MeanOverTokens(), (memory, real & [[True], [False]])),    # one sentence is padding alone
+        "mean-over-tokens": (L.MeanOverTokens(), (memory, real)),
+        "mean-over-tokens-padding-alone": (L.MeanOverTokens(), (memory, real & [[True], [False]])),
         "first-token": (L.FirstToken(), (memory, real)),
         "rnn": recurrent(R.RNN(D, D_FF, rng, 0.2)),
         "gru": recurrent(R.GRU(D, D_FF, rng, 0.2)),
