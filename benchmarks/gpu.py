@@ -17,8 +17,8 @@ from pathlib import Path
 from statistics import median
 
 from minitransformer.backend import get_module
-from minitransformer.benchmarks.cases import CASES, Case
-from minitransformer.benchmarks.measure import measure
+from benchmarks.cases import CASES, Case
+from benchmarks.measure import measure
 from minitransformer.errors import InputError
 
 ROOT = Path(__file__).parents[1]

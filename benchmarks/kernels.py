@@ -14,7 +14,7 @@ import numpy as np
 
 from minitransformer import Transformer, beam_search
 from minitransformer import functional as F
-from minitransformer.benchmarks.cases import CASES
+from benchmarks.cases import CASES
 from minitransformer.cli.info import collect
 from minitransformer.decoding.continuations import OutputWeight, continuations
 from minitransformer.workers.host import fast

@@ -22,9 +22,9 @@ import numpy as np  # noqa: E402
 import torch  # noqa: E402
 
 from minitransformer import Adam, fast  # noqa: E402
-from minitransformer import rivals as R  # noqa: E402
+from minitransformer.zoo import baselines as R  # noqa: E402
 from minitransformer.cli.info import collect  # noqa: E402
-from minitransformer.rivals import LSTM  # noqa: E402
+from minitransformer.zoo.baselines import LSTM  # noqa: E402
 
 LENGTH, SENTENCES, WIDTHS = 32, 32, (128, 256)
 TURN = 5    # steps

@@ -19,8 +19,8 @@ from operator import truediv
 from pathlib import Path
 from statistics import median
 
-from minitransformer.benchmarks.cases import CASES
-from minitransformer.benchmarks.measure import PAUSE, THREADS, TURN, WARM_UP
+from benchmarks.cases import CASES
+from benchmarks.measure import PAUSE, THREADS, TURN, WARM_UP
 
 COUNT = 2    # threads, or processes
 
@@ -28,7 +28,7 @@ COUNT = 2    # threads, or processes
 def contestant(name, kind) -> None:
     """Reads how many steps to make, answers with the seconds of one and a helper's memory; all processes make them."""
     from minitransformer import Adam, Threads, Transformer, training_step
-    from minitransformer.benchmarks.cases import BETA1, BETA2, CLIP, EPSILON, LEARNING_RATE, SMOOTHING
+    from benchmarks.cases import BETA1, BETA2, CLIP, EPSILON, LEARNING_RATE, SMOOTHING
     from minitransformer.replaceable import kernels_run
     from minitransformer.workers.host import keep_freed_memory, one_blas_thread
     from minitransformer.workers.local import LocalProcesses

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 from side_by_side import write
 
-from minitransformer.learn.course import find_exercise
-from minitransformer.learn.lab import today
+from minitransformer_course.judge.course import find_exercise
+from minitransformer_course.lab import today
 
 QUESTION = "Why is the sky blue?"
 CHANGES = {

@@ -17,9 +17,9 @@ import numpy as np
 
 from minitransformer import Adam, TrainingConfig, Transformer, TransformerConfig, fast, make_batch, training_step
 from minitransformer.decoding import decode_all
-from minitransformer.learn.lab.before import first_letter_gradient
+from minitransformer_course.lab.before import first_letter_gradient
 from minitransformer.models import MODELS
-from minitransformer.rivals import RecurrentConfig
+from minitransformer.zoo.baselines import RecurrentConfig
 from minitransformer.tasks import TASKS
 
 LONGEST = 100

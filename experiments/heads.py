@@ -14,8 +14,8 @@ from side_by_side import read, write
 
 from minitransformer import make_batch
 from minitransformer.data.drawn import draw_held_out
-from minitransformer.learn import lab
-from minitransformer.learn.plug import COPY, train
+from minitransformer_course import lab
+from minitransformer_course.judge.plug import COPY, train
 
 HEADS, SEEDS, WORDS = (1, 2, 4, 16), (0, 1, 2), 500
 STEPS = {"copy": (COPY, 150), "add neighbours": (lab.AddNeighbours(), 1000)}

@@ -18,7 +18,7 @@ from initial_weights import MEASURED, alike, by_depth, corpus, corpus_data, make
 from side_by_side import read, write
 from torch import nn
 
-from minitransformer.benchmarks.torch_eager import Model
+from benchmarks.torch_eager import Model
 from minitransformer.interchange.pytorch import to_pytorch
 
 STARTS = {"Xavier's": lambda layers: 1, "the library's": by_depth, "drawn by PyTorch": None}    # what ends a sub-layer

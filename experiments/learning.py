@@ -10,7 +10,7 @@ It takes about three minutes of one core. Each line ends with the mean loss of a
 from initial_weights import HALF, ROOT, multiplied
 
 from minitransformer import Adam
-from minitransformer.learn.lab.training import SGD, reverse, three_layers
+from minitransformer_course.lab.training import SGD, reverse, three_layers
 
 
 def blunt(model) -> Adam:

@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))    # the tiny models are the 
 from minitransformer import Adam, Run, training_step
 from minitransformer.data.text_files import read_text
 from minitransformer.data.windows import consecutive_windows
-from minitransformer.interchange.pretrained import llama
+from minitransformer.zoo.pretrained import llama
 from tests.fixtures.pretrained_cases import GPT2, LLAMA, compare, write_folder
 
 RESULT = Path(__file__).with_suffix(".json")

@@ -22,7 +22,7 @@ _NAMES = {    # {module: the public names that it has}
     "layers.parameter": "Parameter",
     "models": "Classifier ClassifierConfig LanguageModel LanguageModelConfig Transformer TransformerConfig",
     "replaceable": "plugged replaces",
-    "rivals": "ConvolutionalConfig ConvolutionalModel GRUModel LSTMAttentionModel LSTMDotAttentionModel LSTMModel RNNModel "
+    "zoo.baselines": "ConvolutionalConfig ConvolutionalModel GRUModel LSTMAttentionModel LSTMDotAttentionModel LSTMModel RNNModel "
               "RecurrentConfig",
     "training.config": "TrainingConfig",
     "training.optim": "Adam schedule",
@@ -37,10 +37,10 @@ __all__ = list(_HOME)
 
 # The core has the tables but does not know what others add to them. That is listed here, and imported on first use.
 load_kernels_with(lambda textbook: import_module("minitransformer.kernels").load(textbook))
-PACKAGES.update({**{kind: ["minitransformer.successors"] for kind in ("activation", "embedding", "norm", "positions")},
-                 "attention": ["minitransformer.rivals", "minitransformer.successors"],
+PACKAGES.update({**{kind: ["minitransformer.zoo.modern"] for kind in ("activation", "embedding", "norm", "positions")},
+                 "attention": ["minitransformer.zoo"],
                  "decoding state": ["minitransformer.decoding"],
-                 "model": ["minitransformer.models", "minitransformer.rivals"], "task": ["minitransformer.tasks"],
+                 "model": ["minitransformer.models", "minitransformer.zoo"], "task": ["minitransformer.tasks"],
                  "vocabulary": ["minitransformer.data.vocabularies"]})
 
 

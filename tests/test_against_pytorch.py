@@ -10,7 +10,7 @@ from minitransformer import Adam, cross_entropy_backward, cross_entropy_forward,
 from minitransformer.data.batches import Batch
 from minitransformer.data.windows import WindowBatch
 from minitransformer.layers import MultiHeadAttention
-from minitransformer.learn.course import find_exercise
+from minitransformer_course.judge.course import find_exercise
 from minitransformer.models import LanguageModel, Transformer
 from minitransformer.functional.special import PAD
 from tests.fixtures.cases import CASES, FROZEN, FROZEN_LANGUAGE, LANGUAGE_CASES, SMOOTHING, STEPS, WARMUP

@@ -159,7 +159,7 @@ def test_no_function_that_may_be_replaced_is_wrapped():
     """But by functools.lru_cache, which is C: a step of a debugger would lead into the wrapper."""
     for name in minitransformer.__all__:
         getattr(minitransformer, name)
-    import_module("minitransformer.successors")
+    import_module("minitransformer.zoo.modern")
     assert [name for name, entry in TABLE.items() if hasattr(entry.textbook, "__wrapped__")] == ["sinusoids"]
 
 

@@ -5,7 +5,8 @@ from inspect import signature
 import numpy as np
 import pytest
 
-from minitransformer import layers as L, rivals as R
+from minitransformer import layers as L
+from minitransformer.zoo import baselines as R
 from minitransformer import (
     Adam, Ensemble, InputError, Run, Search, Threads, TrainingConfig, Transformer, TransformerConfig, beam_search,
     cross_entropy_forward, generate, greedy, make_batch, sample, schedule, training_step, translate)

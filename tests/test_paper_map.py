@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from minitransformer.learn.course import chapters, exercises, find_chapter
+from minitransformer_course.judge.course import chapters, exercises, find_chapter
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "docs" / "paper_map.md").read_text(encoding="utf-8")

@@ -8,7 +8,7 @@ import pytest
 from minitransformer import InputError, Run, gradcheck
 from minitransformer.data.vocabularies.pretrained import PretrainedVocabulary
 from minitransformer.functional.special import BOS, EOS, PAD
-from minitransformer.interchange.pretrained.importing import import_model
+from minitransformer.zoo.pretrained.importing import import_model
 from minitransformer.tasks.language import Language
 from tests.fixtures.pretrained_cases import (
     CASES, FOLDER, LETTERS, compare, make_folder, parts, tokenizer, tokens, write_folder)

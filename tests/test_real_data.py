@@ -6,8 +6,8 @@ import json
 import pytest
 
 from minitransformer.data.parallel import read_pairs
-from minitransformer.parsing.brackets import build_tree, linearise
-from minitransformer.parsing.treebank import read_trees
+from minitransformer.zoo.parsing.brackets import build_tree, linearise
+from minitransformer.zoo.parsing.treebank import read_trees
 
 
 def last_record(run):

@@ -6,12 +6,12 @@ import pytest
 from minitransformer import ClassifierConfig, InputError, Search, Transformer, TransformerConfig, beam_search, translate
 from minitransformer.data.labelled import make_labelled_batch
 from minitransformer.decoding import encode
-from minitransformer.explore.page import batch_of, explore
+from minitransformer_course.explorer.page import batch_of, explore
 from minitransformer.interchange.pytorch import from_pytorch
 from minitransformer.interchange.weights import load_weights, save_weights
 from minitransformer.layers import (
     Decoder, Embedding, Encoder, Input, LayerNorm, Linear, SinusoidalPositions, StackConfig)
-from minitransformer.rivals import LSTM, ConvolutionalConfig, GatedConvolution, RecurrentConfig, RecurrentStack
+from minitransformer.zoo.baselines import LSTM, ConvolutionalConfig, GatedConvolution, RecurrentConfig, RecurrentStack
 from minitransformer.tasks import TASKS
 from minitransformer.training.evaluation import mean_loss
 from minitransformer.training.run import Run

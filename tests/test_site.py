@@ -6,7 +6,7 @@ from urllib.parse import quote, unquote
 
 import pytest
 
-from minitransformer.learn.course import chapters
+from minitransformer_course.judge.course import chapters
 from tests import chromium
 
 SITE = Path(__file__).parent.parent / "docs" / "_build" / "html"

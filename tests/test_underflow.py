@@ -8,7 +8,7 @@ import pytest
 from minitransformer import Adam, functional as F, training_step
 from minitransformer.decoding import beam_search, sample
 from minitransformer.replaceable import kernels_run
-from minitransformer.rivals import GRU, LSTM, AdditiveAttention, glu_forward
+from minitransformer.zoo.baselines import GRU, LSTM, AdditiveAttention, glu_forward
 from tests.models.makers import KINDS, make_batch_for, make_model
 
 RNG = np.random.default_rng(0)

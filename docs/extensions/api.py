@@ -12,7 +12,7 @@ from importlib import import_module
 from plain_docstrings import html
 
 import minitransformer
-from minitransformer.learn.course import chapters
+from minitransformer_course.judge.course import chapters
 
 PAGES = {"functional": "minitransformer.functional", "layers": "minitransformer.layers", "minitransformer": "minitransformer"}
 ENTRY = re.compile(r"^public ([\w. ]+?)(?: \(([^)\n]+)\))?\n\n```pycon\n(.*?)^```$", re.MULTILINE | re.DOTALL)

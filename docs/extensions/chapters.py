@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 from docutils.nodes import literal_block
 
-from minitransformer.learn import cells
-from minitransformer.learn.course import chapters
-from minitransformer.learn.source import blanks, skeleton
+from minitransformer_course.judge import cells
+from minitransformer_course.judge.course import chapters
+from minitransformer_course.judge.source import blanks, skeleton
 from minitransformer.pictures.architecture import PARTS
 
 WIDEST_TABLE = 110    # characters of a line
@@ -36,7 +36,7 @@ def _shown(page, exercises) -> Iterator[str]:
         if cell.kind == "exercise":
             open_fold = exercises[cell.name]
             yield _markdown(_task(open_fold))
-            yield "# %% tags=[\"remove-cell\"]\nfrom minitransformer.learn.course import find_exercise\n"
+            yield "# %% tags=[\"remove-cell\"]\nfrom minitransformer_course.judge.course import find_exercise\n"
             yield f"{cell.name} = find_exercise({cell.name!r}).reference\n"
             yield _markdown("<details class=\"derivation\">\n<summary>Derive it first, then open</summary>")
         else:

@@ -12,7 +12,7 @@ import tempfile
 from html import escape
 from pathlib import Path
 
-from minitransformer.learn.course import chapters
+from minitransformer_course.judge.course import chapters
 from minitransformer.models import TransformerConfig
 from minitransformer.pictures.architecture import PARTS
 from minitransformer.pictures.boxes import WIDTH, Map

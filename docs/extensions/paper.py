@@ -2,7 +2,7 @@
 
 import re
 
-from minitransformer.learn.course import exercises, find_chapter
+from minitransformer_course.judge.course import exercises, find_chapter
 
 OF_THE_MAP = 4    # cells of a row
 

@@ -12,7 +12,7 @@ from minitransformer.checking.contract import check_finite, check_single_precisi
 from minitransformer.checking.numeric import CENTRAL_STEP, COMPLEX_STEP, central, complex_step, kink, of_each
 from minitransformer.checking.report import BOUNDS, Report, Result
 from minitransformer.checks import check_whole
-from minitransformer.diagnosis.finding import EVIDENCE, Finding
+from minitransformer.checking.finding import EVIDENCE, Finding
 from minitransformer.errors import InputError
 
 METHODS = {"central": central, "complex": complex_step}
@@ -40,7 +40,7 @@ def gradcheck(block, inputs, *, name=None, methods=("central", "complex"), proje
     are right, one run in float32 follows, whose arrays must all stay float32. Raises
     InputError if the inputs are not forward's, and if there is nothing to check.
     """
-    from minitransformer.diagnosis import doctor    # here, because it imports this package
+    from minitransformer_course.doctor import doctor    # here, because it imports this package
 
     check_whole("seed", seed, 0)
     if not isinstance(methods, (list, tuple)) or not methods or any(method not in METHODS for method in methods):

@@ -11,7 +11,7 @@ from minitransformer.backend import Array
 from minitransformer.checking.checked_block import Breach, CheckedBlock, flat
 from minitransformer.checking.compare import relative_errors
 from minitransformer.checking.report import Report, Result
-from minitransformer.diagnosis.finding import OBSERVED, Finding
+from minitransformer.checking.finding import OBSERVED, Finding
 from minitransformer.kernels import KINDS, available, load_all
 from minitransformer.replaceable import TABLE, Kernel, kernels_run
 

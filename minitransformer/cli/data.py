@@ -7,7 +7,7 @@ from pathlib import Path
 
 from minitransformer.data.download import download
 from minitransformer.data.registry import CORPORA
-from minitransformer.data.smollm2 import fetch_smollm2
+from minitransformer.zoo.pretrained.smollm2 import fetch_smollm2
 from minitransformer.errors import quote
 from minitransformer.tasks import TASKS
 

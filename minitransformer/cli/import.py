@@ -5,7 +5,7 @@ The architectures are GPT-2 and Llama. Whatever changes the results and is not u
 """
 
 from minitransformer.errors import counted, quote
-from minitransformer.interchange.pretrained.importing import import_model
+from minitransformer.zoo.pretrained.importing import import_model
 from minitransformer.training.run import LICENCE
 
 

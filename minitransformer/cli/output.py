@@ -7,7 +7,7 @@ folders follow the same rule.
 from pathlib import Path
 
 from minitransformer.errors import InputError
-from minitransformer.training.files import free_name
+from minitransformer.files import free_name
 
 
 def check_new(output, what="a file", option="--output") -> None:

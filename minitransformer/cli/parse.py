@@ -5,8 +5,8 @@ the treebank. If the model's output is not a tree, standard error says why. An e
 import sys
 
 from minitransformer.cli.shared_options import add_model, check_command, load_run, read_texts
-from minitransformer.parsing.brackets import NotATree
-from minitransformer.parsing.tree import draw_tree
+from minitransformer.zoo.parsing.brackets import NotATree
+from minitransformer.zoo.parsing.tree import draw_tree
 
 
 def add_arguments(parser) -> None:

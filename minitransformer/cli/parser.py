@@ -3,13 +3,15 @@
 import argparse
 import sys
 from importlib import import_module
+from importlib.metadata import entry_points
+from types import ModuleType
 from typing import Any
 
 from minitransformer import __version__
 from minitransformer.cli.colour import coloured
-from minitransformer.errors import choices, nearest_of, one_line
+from minitransformer.errors import InputError, choices, nearest_of, one_line
 
-COMMANDS = {    # each is a module of this package, imported only when it is requested: its docstring heads its help
+COMMANDS = {    # each is a module, imported only when it is requested: its docstring heads its help
     "data": "download a corpus to train on",
     "train": "train a model on a toy task or on your own text",
     "evaluate": "measure a trained model",
@@ -28,6 +30,7 @@ COMMANDS = {    # each is a module of this package, imported only when it is req
     "benchmark": "measure a training step or beam search, alone or against others",
     "info": "print the versions, backends, BLAS, threads and kernels of this installation",
 }
+OF_THE_COURSE = {"learn", "explore"}    # found by their entry points; the others are modules of this package
 FIRST = "minitransformer train copy"
 
 
@@ -118,8 +121,16 @@ def make_parser(argv=None) -> Parser:
     for name, text in COMMANDS.items():
         command = commands.add_parser(name, help=text)
         if name == asked_for:
-            module = import_module(f"minitransformer.cli.{name}")
+            module = _module_of(name)
             command.description = module.__doc__
             module.add_arguments(command)
             command.set_defaults(execute=module.execute)
     return parser
+
+
+def _module_of(command) -> ModuleType:
+    if command not in OF_THE_COURSE:
+        return import_module(f"minitransformer.cli.{command}")
+    for found in entry_points(group="minitransformer.commands", name=command):
+        return found.load()
+    raise InputError(f"{command} belongs to the course, which is not installed; install the clone with pip install -e .")

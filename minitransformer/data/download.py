@@ -8,7 +8,7 @@ from pathlib import Path
 from minitransformer.data.registry import CORPORA
 from minitransformer.errors import InputError, choices
 from minitransformer.extras import require
-from minitransformer.training.files import write_durably
+from minitransformer.files import write_durably
 
 _SPLIT = {"intact": "already there", "missing": "split off", "damaged": "split off again, because it was damaged"}
 

@@ -27,7 +27,7 @@ class WeightsFile(Mapping):
     def __init__(self, path):
         from safetensors import SafetensorError, safe_open
 
-        from minitransformer.training.files import check_regular
+        from minitransformer.files import check_regular
 
         self.path = Path(path)
         check_regular(self.path, "a safetensors file")
@@ -107,7 +107,7 @@ def save_weights(layer, path) -> None:
     """
     from safetensors.numpy import save
 
-    from minitransformer.training.files import check_regular, write_durably
+    from minitransformer.files import check_regular, write_durably
 
     _check("save_weights", layer, path)
     check_regular(Path(path), "the path of a safetensors file")    # a device would be replaced

@@ -10,9 +10,9 @@ from minitransformer.data.vocabularies.treebank import OTHER, TreebankVocabulary
 from minitransformer.decoding import Search, decode_all, encode
 from minitransformer.errors import InputError, counted
 from minitransformer.training.evaluation import mean_loss, pair_batches, perplexity
-from minitransformer.parsing.brackets import NotATree, build_tree, linearise
-from minitransformer.parsing.score import BracketScore, score_trees
-from minitransformer.parsing.treebank import Placed, read_trees
+from minitransformer.zoo.parsing.brackets import NotATree, build_tree, linearise
+from minitransformer.zoo.parsing.score import BracketScore, score_trees
+from minitransformer.zoo.parsing.treebank import Placed, read_trees
 from minitransformer.tasks import TASKS
 from minitransformer.tasks.files import FromFiles, only_file
 from minitransformer.tasks.task import EXAMPLES, Data

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from minitransformer.backend import Array, to_host
 from minitransformer.errors import InputError
-from minitransformer.training.files import check_manifest, make_folder, sync_folder, write_durably, write_manifest
+from minitransformer.files import check_manifest, make_folder, sync_folder, write_durably, write_manifest
 from minitransformer.training.log import parse_log
-from minitransformer.training.stderr import stderr
+from minitransformer.stderr import stderr
 
 FOLDER = "checkpoints"
 FILES = ("weights.safetensors", "optimizer.safetensors", "state.json", "metrics.jsonl")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import SimpleNamespace
 
-from minitransformer.training.stderr import stderr
+from minitransformer.stderr import stderr
 
 SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]    # Windows: no SIGHUP
 state = SimpleNamespace(received=signal.SIGINT)    # the process's: the last of SIGNALS that stopped a training run

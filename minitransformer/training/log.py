@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from minitransformer.errors import InputError
-from minitransformer.training.files import check_regular
+from minitransformer.files import check_regular
 
 FILE = "metrics.jsonl"
 SHARES = ("exact_match", "accuracy", "majority")    # in percent for a reader, with or without "valid_" in front

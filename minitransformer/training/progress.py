@@ -6,7 +6,7 @@ import warnings
 from contextlib import nullcontext
 from typing import Any
 
-from minitransformer.training.stderr import stderr
+from minitransformer.stderr import stderr
 
 BAR = "{percentage:3.0f}% |{bar:10}| {n_fmt}/{total_fmt} [{elapsed}<{remaining}{postfix}]"
 LINE_EVERY = 60    # seconds

@@ -18,7 +18,7 @@ from minitransformer.decoding.translation import check_texts
 from minitransformer.errors import FolderTaken, InputError, counted, quote
 from minitransformer.tables import settings_tables
 from minitransformer.training import checkpoint
-from minitransformer.training.files import (
+from minitransformer.files import (
     MANIFEST, as_json, check_manifest, make_folder, replace_listed, sync_folder, write_durably, write_manifest)
 from minitransformer.training.lock import in_training, only_trainer
 from minitransformer.training.settings import UNREADABLE, RunSettings

@@ -12,8 +12,8 @@ from minitransformer.models.registry import MODELS
 from minitransformer.tables import settings_tables
 from minitransformer.tasks import TASKS
 from minitransformer.training.config import TrainingConfig
-from minitransformer.training.files import as_json
-from minitransformer.training.memory import TO_USE, check_fits
+from minitransformer.files import as_json
+from minitransformer.memory import TO_USE, check_fits
 
 UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, RecursionError, MemoryError, OverflowError)
 

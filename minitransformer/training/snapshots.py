@@ -4,7 +4,7 @@ from pathlib import Path
 
 from minitransformer.backend import to_host
 from minitransformer.errors import InputError
-from minitransformer.training.files import make_folder, write_durably
+from minitransformer.files import make_folder, write_durably
 
 FOLDER = "snapshots"
 

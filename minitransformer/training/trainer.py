@@ -24,7 +24,7 @@ from minitransformer.training.locate_non_finite import locate_non_finite
 from minitransformer.training.lock import only_trainer
 from minitransformer.training.log import CLOCKS, FILE, as_text, parse_log, write_log
 from minitransformer.training.progress import make_progress
-from minitransformer.training.stderr import stderr
+from minitransformer.stderr import stderr
 from minitransformer.training.step import training_step
 
 LOG_EVERY = 10    # steps; reading the loss waits for the GPU

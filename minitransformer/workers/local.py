@@ -20,8 +20,8 @@ from minitransformer import kernels
 from minitransformer.errors import InputError
 from minitransformer.layers.parameter import Parameter, bind
 from minitransformer.replaceable import kernels_are_on, runs_as_usual
-from minitransformer.training.memory import available_memory
-from minitransformer.training.stderr import stderr
+from minitransformer.memory import available_memory
+from minitransformer.stderr import stderr
 from minitransformer.workers.host import available_cores
 from minitransformer.workers.threads import Threads
 

@@ -7,11 +7,11 @@ import sys
 import numpy as np
 import pytest
 
-from minitransformer.benchmarks import comparison, ours, scaling, text
-from minitransformer.benchmarks.cases import CASES, Case
-from minitransformer.benchmarks.measure import Measurement, OtherWork, Worker, measure, others_seconds
-from minitransformer.benchmarks.matmul import necessary_operations
-from minitransformer.benchmarks.worker import peak_memory, serve
+from benchmarks import comparison, ours, scaling, text
+from benchmarks.cases import CASES, Case
+from benchmarks.measure import Measurement, OtherWork, Worker, measure, others_seconds
+from benchmarks.matmul import necessary_operations
+from benchmarks.worker import peak_memory, serve
 from minitransformer.data.batches import make_batch
 from minitransformer.errors import InputError
 from minitransformer.functional import cross_entropy_forward
@@ -120,7 +120,7 @@ def test_padding_changes_nothing_in_jax(padded):
     batch, model = padded.batches()[0], Transformer(padded.config())
     expected = model.forward(batch.source, batch.target)[0]
     real = batch.next_target != PAD
-    jax_jit = pytest.importorskip("minitransformer.benchmarks.jax_jit")
+    jax_jit = pytest.importorskip("benchmarks.jax_jit")
     weights = {name: parameter.data for name, parameter in model.parameters().items()}
     logits = jax_jit.logits(model.config, weights, batch.source, batch.target, lambda x: x, padded=True)
     np.testing.assert_allclose(logits[real], expected[real], atol=1e-5)
@@ -131,7 +131,7 @@ def test_padding_changes_nothing_in_jax(padded):
 def test_padding_changes_nothing_in_torch(padded):
     """A sentence has the same logits alone and in a batch with a longer one."""
     torch = pytest.importorskip("torch")
-    from minitransformer.benchmarks import torch_eager
+    from benchmarks import torch_eager
 
     source, target, _ = map(torch.from_numpy, padded.batches()[0][:3])
     model = torch_eager.Model(padded.config(), length=5).train(False)
@@ -143,7 +143,7 @@ def test_torch_trains_the_same_model(trains):
     pytest.importorskip("torch")
     from torch.utils.flop_counter import FlopCounterMode
 
-    from minitransformer.benchmarks import torch_eager
+    from benchmarks import torch_eager
 
     count = sum(parameter.numel() for parameter in torch_eager.Model(TINY.config(), TINY.length).parameters())
     assert count == Transformer(TINY.config()).num_parameters()
@@ -156,7 +156,7 @@ def test_torch_trains_the_same_model(trains):
 
 def test_jax_trains_the_same_model(trains):
     pytest.importorskip("jax")
-    from minitransformer.benchmarks import jax_jit
+    from benchmarks import jax_jit
 
     model, batch = Transformer(TINY.config()), TINY.batches()[0]
     weights = {name: parameter.data for name, parameter in model.parameters().items()}

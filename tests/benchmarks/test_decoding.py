@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from minitransformer.benchmarks import scaling
-from minitransformer.benchmarks.decoding import comparison
-from minitransformer.benchmarks.decoding.sentences import Sentences, limit, power, strip
-from minitransformer.benchmarks.measure import Measurement, measure
-from minitransformer.benchmarks.worker import serve
+from benchmarks import scaling
+from benchmarks.decoding import comparison
+from benchmarks.decoding.sentences import Sentences, limit, power, strip
+from benchmarks.measure import Measurement, measure
+from benchmarks.worker import serve
 from minitransformer.data.batches import make_batch
 from minitransformer.data.vocabularies.subwords import SubwordVocabulary
 from minitransformer.decoding import translation
@@ -55,7 +55,7 @@ def outputs(contestant, case):
 def test_marianmt_is_the_same_model():
     pytest.importorskip("transformers", reason='transformers is not installed: pip install ".[bench]"')
     torch = pytest.importorskip("torch", reason='torch is not installed: pip install ".[bench]"')
-    from minitransformer.benchmarks.decoding import marian
+    from benchmarks.decoding import marian
 
     model, rng = random_model(30), np.random.default_rng(0)
     batch = make_batch([(rng.integers(3, 30, size=n), rng.integers(3, 30, size=n + 2)) for n in (7, 3, 5)])

@@ -10,7 +10,7 @@ import pytest
 
 from minitransformer import InputError
 from minitransformer.backend import get_module
-from minitransformer.benchmarks.cases import Case
+from benchmarks.cases import Case
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "gpu.py"
 SMALL = Case("toy", 40, 4, 6)

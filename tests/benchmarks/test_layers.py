@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from minitransformer.benchmarks.layers import measure as M
-from minitransformer.benchmarks.layers.counted import Counted, counting
-from minitransformer.benchmarks.layers.measure import KERNEL, KINDS, RADIUS
+from benchmarks.layers import measure as M
+from benchmarks.layers.counted import Counted, counting
+from benchmarks.layers.measure import KERNEL, KINDS, RADIUS
 from minitransformer.layers import Linear, SelfAttention
-from minitransformer.rivals import GRU, LSTM, Convolution, RestrictedSelfAttention
+from minitransformer.zoo.baselines import GRU, LSTM, Convolution, RestrictedSelfAttention
 
 RNG = np.random.default_rng(0)
 

@@ -44,7 +44,7 @@ def cases(tmp_path_factory):
 def test_no_peer_imports_numba(cases, contestant, kind, package):
     pytest.importorskip(package, reason=f'{package} is not installed: pip install ".[bench]"')
     assert not has_numba(f"""
-from minitransformer.benchmarks.worker import Case, Sentences, serve
+from benchmarks.worker import Case, Sentences, serve
 (answer,) = serve({contestant!r}, {cases[kind]}, 1, ["1"])
 assert "failed" not in answer, answer
 """)
@@ -53,7 +53,7 @@ assert "failed" not in answer, answer
 def test_what_peers_call_of_ours_does_not_import_numba(cases):
     """The same, for a machine without the other libraries."""
     assert not has_numba(f"""
-from minitransformer.benchmarks.worker import Case, Sentences
+from benchmarks.worker import Case, Sentences
 from minitransformer.decoding.translation import longest_first
 from minitransformer.functional import sinusoids
 from minitransformer.models import Transformer
@@ -66,4 +66,4 @@ list(longest_first(sources, 2))
 
 @pytest.mark.parametrize("module", ["ours", "decoding.ours"])
 def test_our_numba_counts_as_import(module):
-    assert has_numba(f"import minitransformer.benchmarks.{module}")
+    assert has_numba(f"import benchmarks.{module}")

@@ -2,9 +2,9 @@
 
 import pytest
 
-from minitransformer.benchmarks import matmul, profile
-from minitransformer.benchmarks.cases import Case
-from minitransformer.benchmarks.matmul import necessary_operations
+from benchmarks import matmul, profile
+from benchmarks.cases import Case
+from benchmarks.matmul import necessary_operations
 
 CASE = Case("toy", 50, 6, 9)
 

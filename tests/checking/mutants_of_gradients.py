@@ -39,8 +39,8 @@ from minitransformer.checking.blocks import blocks
 from minitransformer.checking.checked_block import CheckedBlock, flat
 from minitransformer.checking.training_loss import TrainingLoss
 from minitransformer.cli import gradcheck, main as cli
-from minitransformer.diagnosis import doctor
-from minitransformer.diagnosis.finding import OBSERVED, Finding
+from minitransformer_course.doctor import doctor
+from minitransformer.checking.finding import OBSERVED, Finding
 from minitransformer.replaceable import kernels_run
 from tests.layers.cases import NAMES, make_case
 from tests.models.makers import KINDS, make_batch_for, make_model

@@ -17,7 +17,7 @@ from minitransformer import models as M
 from minitransformer.checking import BOUNDS, Report, Result
 from minitransformer.checking.blocks import blocks
 from minitransformer.checking.training_loss import TrainingLoss
-from minitransformer.diagnosis.operations import OPERATIONS
+from minitransformer_course.doctor.operations import OPERATIONS
 from minitransformer.replaceable import plugged
 
 X = np.random.default_rng(3).standard_normal((2, 3, 5))

@@ -9,7 +9,7 @@ from safetensors.numpy import load_file
 
 from minitransformer.cli import main
 from minitransformer.tasks import toy
-from minitransformer.training.files import write_manifest
+from minitransformer.files import write_manifest
 from minitransformer.workers import local
 
 

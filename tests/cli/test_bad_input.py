@@ -14,7 +14,7 @@ import pytest
 
 from minitransformer import InputError, Run, TransformerConfig, extras
 from minitransformer.cli import gradcheck as gradcheck_command
-from minitransformer.training import files, memory
+from minitransformer import files, memory
 from minitransformer.training.lock import only_trainer
 from tests.cli.conftest import one_line
 

@@ -6,9 +6,9 @@ import sys
 import pytest
 
 from minitransformer import kernels
-from minitransformer.benchmarks import comparison, scaling
-from minitransformer.benchmarks.cases import CASES
-from minitransformer.benchmarks.measure import Measurement, OtherWork
+from benchmarks import comparison, scaling
+from benchmarks.cases import CASES
+from benchmarks.measure import Measurement, OtherWork
 from tests.cli.conftest import one_line
 
 
@@ -77,7 +77,7 @@ def test_decoding_table(run_cli, text_run, monkeypatch):
     outputs = [[5, 6]] * 45
     found = {"minitransformer": Measurement([0.5], 2e6, None, outputs), "ctranslate2": Measurement([], 0, "no luck"),
              "marianmt": Measurement([1.5], 4e6, None, [*outputs[1:], [7]])}
-    monkeypatch.setattr("minitransformer.benchmarks.decoding.comparison.measure", lambda case, names, *_, **__: {
+    monkeypatch.setattr("benchmarks.decoding.comparison.measure", lambda case, names, *_, **__: {
         name: found[name.partition(":")[0]] for name in names})
     monkeypatch.setattr("minitransformer.cli.benchmark.report.require", lambda library: None)
     monkeypatch.setattr(OtherWork, "cores", lambda self: 1.26)
@@ -97,7 +97,7 @@ def test_decoding_one_sentence_at_a_time(run_cli, text_run, monkeypatch):
         asked.extend(names)
         return {name: Measurement([0.5], 2e6, None, [[5, 6]] * 45) for name in names}
 
-    monkeypatch.setattr("minitransformer.benchmarks.decoding.comparison.measure", measured)
+    monkeypatch.setattr("benchmarks.decoding.comparison.measure", measured)
     monkeypatch.setattr("minitransformer.cli.benchmark.report.require", lambda library: None)
     code, out, _ = run_cli("benchmark", "decoding", text_run, "--batch", 1, "--against", "marianmt,ctranslate2")
     assert code == 0 and "45 sentences, beam 5, batches of 1\n" in out
@@ -105,7 +105,7 @@ def test_decoding_one_sentence_at_a_time(run_cli, text_run, monkeypatch):
 
 
 def test_decoding_scaling(run_cli, text_run, monkeypatch):
-    monkeypatch.setattr("minitransformer.benchmarks.scaling.measure", lambda case, names, *_: {
+    monkeypatch.setattr("benchmarks.scaling.measure", lambda case, names, *_: {
         name: Measurement([0.64], 2e6, None, []) for name in names})
     code, out, _ = run_cli("benchmark", "decoding", text_run, "--scaling")
     rows = [line.split() for line in out.splitlines()]

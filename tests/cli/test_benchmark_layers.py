@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from minitransformer.benchmarks.layers.measure import KINDS
+from benchmarks.layers.measure import KINDS
 from minitransformer.cli.benchmark import layers
 from tests.cli.conftest import one_line
 

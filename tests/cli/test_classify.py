@@ -13,7 +13,7 @@ import pytest
 
 from minitransformer import Run, fast
 from minitransformer.data.labelled import read_labelled
-from minitransformer.training.files import replace_listed
+from minitransformer.files import replace_listed
 from tests.cli.conftest import SENTIMENTS, one_line
 
 

@@ -25,7 +25,7 @@ from minitransformer.replaceable import TABLE
 from minitransformer.training.evaluation import bleu, chrf
 from minitransformer.tasks import TASKS, toy
 from minitransformer.training import checkpoint
-from minitransformer.training.files import write_manifest
+from minitransformer.files import write_manifest
 from minitransformer.training.lock import only_trainer
 from minitransformer.training.log import CLOCKS
 from tests.checking.test_gradcheck import X, WrongLinear

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from minitransformer import Run
-from minitransformer.rivals import ConvolutionalModel
+from minitransformer.zoo.baselines import ConvolutionalModel
 from tests.cli.conftest import one_line, resumes_to_the_bit, train
 
 QUICK = ("--batch", "8", "--steps", "6", "--validate-every", "3", "--d-model", "8", "--dropout", "0.2", "--threads", "1")

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from minitransformer import Run
-from minitransformer.explore import explore
+from minitransformer_course.explorer import explore
 from minitransformer.training import snapshots
 from tests.cli.conftest import QUICK, one_line, train
 
@@ -50,7 +50,7 @@ def test_the_page_has_some_of_the_snapshots_and_the_trained_weights(kept, monkey
     assert snapshots.steps(kept) == [0, 3, 6, 9, 12]
     run = Run.load(kept)
     for most, stops in ((10, ["step 0", "step 3", "step 6", "step 9"]), (3, ["step 0", "step 9"]), (1, [])):
-        monkeypatch.setattr("minitransformer.explore.page.NUMBERS", most * run.model.num_parameters())
+        monkeypatch.setattr("minitransformer_course.explorer.page.NUMBERS", most * run.model.num_parameters())
         found = re.search(r'"weights":\[(.*)\]', explore(run, "ab").html)[1]
         assert re.findall('"name":"([^"]+)"', found) == [*stops, "the trained model"]
 

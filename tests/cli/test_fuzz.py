@@ -21,7 +21,7 @@ from minitransformer import InputError, Run
 from minitransformer.cli import main
 from minitransformer.data.parallel import read_pairs
 from minitransformer.tasks import brackets, toy
-from minitransformer.training.files import MANIFEST, write_manifest
+from minitransformer.files import MANIFEST, write_manifest
 from minitransformer.training.log import read_metrics
 
 CASES = settings(max_examples=int(os.environ.get("MINITRANSFORMER_FUZZ", "20")), deadline=None,

@@ -15,7 +15,7 @@ import pytest
 
 from minitransformer import Run
 from minitransformer.training import checkpoint
-from minitransformer.training.files import replace_listed
+from minitransformer.files import replace_listed
 from tests.mpi import ROOT, TIMEOUT, environment, mpiexec, with_mpi
 
 COMMAND = [sys.executable, "-m", "minitransformer", "train"]

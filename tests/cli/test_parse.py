@@ -9,8 +9,8 @@ import matplotlib.image
 import pytest
 
 from minitransformer import Run
-from minitransformer.parsing.brackets import NotATree
-from minitransformer.parsing.treebank import read_trees
+from minitransformer.zoo.parsing.brackets import NotATree
+from minitransformer.zoo.parsing.treebank import read_trees
 from minitransformer.tasks import TASKS
 from tests.cli.conftest import QUICK, one_line
 

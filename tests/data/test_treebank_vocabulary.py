@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from minitransformer import InputError
 from minitransformer.data.vocabularies.treebank import CLASSES, TreebankVocabulary, word_class
-from minitransformer.parsing.brackets import linearise
-from minitransformer.parsing.tree import Tree
+from minitransformer.zoo.parsing.brackets import linearise
+from minitransformer.zoo.parsing.tree import Tree
 from minitransformer.functional.special import BOS, EOS, PAD
 from tests.parsing.trees import PHRASES
 

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from minitransformer.checking import gradcheck
 from minitransformer.checking.blocks import blocks
-from minitransformer.diagnosis import doctor    # noqa: F401 - it looks at the library before a mistake is made in it
-from minitransformer.diagnosis.finding import EVIDENCE
+from minitransformer_course.doctor import doctor    # noqa: F401 - it looks at the library before a mistake is made in it
+from minitransformer.checking.finding import EVIDENCE
 from minitransformer.replaceable import TABLE, plugged
 
 CORPORA = ("seen", "held_out", "second")    # folders beside each other

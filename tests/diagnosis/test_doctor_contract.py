@@ -6,7 +6,7 @@ import pytest
 from minitransformer import functional as F
 from minitransformer import gradcheck
 from minitransformer import layers as L
-from minitransformer.diagnosis.finding import CONTRACT
+from minitransformer.checking.finding import CONTRACT
 from minitransformer.replaceable import plugged
 from tests.diagnosis.finding import ALL, X, finding
 

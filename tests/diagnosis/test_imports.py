@@ -12,5 +12,5 @@ def test_any_part_can_be_imported_first(name):
 
 
 def test_the_doctor_is_loaded_when_a_check_runs():
-    code = "import sys, minitransformer.checking; print('minitransformer.diagnosis.doctor' in sys.modules)"
+    code = "import sys, minitransformer.checking; print('minitransformer_course.doctor.doctor' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from minitransformer import functional as F, layers as L
-from minitransformer.diagnosis import known  # noqa: F401    # fills TAUGHT
-from minitransformer.diagnosis.finding import EVIDENCE, NAMED, OBSERVED
-from minitransformer.diagnosis.mistakes import TAUGHT, of_exercises
+from minitransformer_course.doctor import known  # noqa: F401    # fills TAUGHT
+from minitransformer.checking.finding import EVIDENCE, NAMED, OBSERVED
+from minitransformer_course.doctor.mistakes import TAUGHT, of_exercises
 from minitransformer.replaceable import plugged
-from minitransformer.rivals import LSTM, depthwise_convolution_backward
+from minitransformer.zoo.baselines import LSTM, depthwise_convolution_backward
 from tests.diagnosis.finding import ALL, X, finding
 from tests.diagnosis.mistakes import right
 

@@ -9,7 +9,7 @@ import pytest
 from minitransformer import InputError
 from minitransformer.data.batches import Batch
 from minitransformer.data.windows import WindowBatch
-from minitransformer.explore.page import ENGINE, PAGE, engine_config, script
+from minitransformer_course.explorer.page import ENGINE, PAGE, engine_config, script
 from minitransformer.functional.special import BOS, EOS
 from minitransformer.models import LanguageModel, LanguageModelConfig, Transformer, TransformerConfig
 from tests.explore.engine import blank_page, differences, random_case

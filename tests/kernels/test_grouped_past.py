@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies as st
 
 from minitransformer import LanguageModel, LanguageModelConfig, plugged
 from minitransformer.replaceable import running
-from minitransformer.successors import rms_norm_forward
+from minitransformer.zoo.modern import rms_norm_forward
 from tests.kernels.calls import textbook
 from tests.kernels.test_cached import some_steps, states
 from tests.kernels.test_kernels import needs_numba, uncompiled

@@ -13,7 +13,7 @@ from hypothesis import given, strategies as st
 from minitransformer import Adam, InputError, Transformer, TransformerConfig, gradcheck, kernels, make_batch, training_step
 from minitransformer import functional as F
 from minitransformer.checking.blocks import blocks
-from minitransformer.diagnosis.operations import OPERATIONS
+from minitransformer_course.doctor.operations import OPERATIONS
 from minitransformer.layers import Embedding
 from minitransformer.replaceable import TABLE
 from minitransformer.functional.special import PAD

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from minitransformer import layers as L, models as M
-from minitransformer import rivals as R, successors as S
+from minitransformer.zoo import baselines as R, modern as S
 from minitransformer.functional.special import PAD
 
 V = 9

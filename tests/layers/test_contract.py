@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from minitransformer import gradcheck
-from minitransformer import layers as L, models as M, rivals as R, successors as S
+from minitransformer import layers as L, models as M
+from minitransformer.zoo import baselines as R, modern as S
 from minitransformer.errors import InputError
 from tests.layers.cases import NAMES, call, cases, changed
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from minitransformer import InputError
-from minitransformer import rivals as R
-from minitransformer.rivals import Convolution, GatedConvolution, SeparableConvolution
+from minitransformer.zoo import baselines as R
+from minitransformer.zoo.baselines import Convolution, GatedConvolution, SeparableConvolution
 from tests.randomised import randomised
 
 KINDS = (Convolution, SeparableConvolution)

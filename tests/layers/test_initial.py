@@ -7,7 +7,7 @@ import pytest
 
 from minitransformer import InputError, Parameter
 from minitransformer.layers import initial
-from minitransformer.rivals import initial as rivals
+from minitransformer.zoo import initial as rivals
 
 MAKERS = {name: make for file in (initial, rivals) for name, make in vars(file).items()
           if inspect.isfunction(make) and make.__module__ == file.__name__

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from minitransformer import InputError, gradcheck
-from minitransformer import rivals as R
+from minitransformer.zoo import baselines as R
 from minitransformer.layers import Linear
 from minitransformer.replaceable import kernels_run
-from minitransformer.rivals import GRU, LSTM, RNN, Bidirectional, RecurrentStack
-from minitransformer.rivals.recurrent.lstm import lstm_forward
+from minitransformer.zoo.baselines import GRU, LSTM, RNN, Bidirectional, RecurrentStack
+from minitransformer.zoo.recurrent.lstm import lstm_forward
 from tests.randomised import randomised
 
 KINDS = (RNN, GRU, LSTM)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from minitransformer import InputError
-from minitransformer.rivals import AdditiveAttention, AttentionalState, DotProductAttention
+from minitransformer.zoo.baselines import AdditiveAttention, AttentionalState, DotProductAttention
 
 RNG = np.random.default_rng(0)
 X, MEMORY = RNG.standard_normal((2, 3, 4)), RNG.standard_normal((2, 5, 4))

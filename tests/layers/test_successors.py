@@ -12,7 +12,7 @@ from minitransformer.decoding import cached
 from minitransformer.decoding.cached import CachedStack
 from minitransformer.functional import attention_backward, attention_forward, causal_mask, layer_norm_forward
 from minitransformer.layers import SelfAttention
-from minitransformer.successors import (
+from minitransformer.zoo.modern import (
     GatedFeedForward, GroupedQueryAttention, RMSNorm, grouped_attention_backward, grouped_attention_forward, rms_norm_forward,
     rotary_backward, rotary_forward, silu_forward)
 from tests.randomised import randomised

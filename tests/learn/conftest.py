@@ -2,7 +2,7 @@
 
 import pytest
 
-from minitransformer.learn.course import find_exercise
+from minitransformer_course.judge.course import find_exercise
 
 
 @pytest.fixture

@@ -5,10 +5,10 @@ import os
 import pytest
 
 from minitransformer.errors import InputError
-from minitransformer.learn import cells, run_file
-from minitransformer.learn.course import find_exercise
-from minitransformer.learn.judge_file import check_file
-from minitransformer.learn.progress import FILE
+from minitransformer_course.judge import cells, run_file
+from minitransformer_course.judge.course import find_exercise
+from minitransformer_course.judge.judge_file import check_file
+from minitransformer_course.judge.progress import FILE
 
 HEAD = "import numpy as np\n"
 FUNCTION = "def softmax_backward(dp, p):\n    "

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from minitransformer import Transformer, TransformerConfig, make_batch
-from minitransformer.learn.lab import before
+from minitransformer_course.lab import before
 
 
 @pytest.fixture(autouse=True)

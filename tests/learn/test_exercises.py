@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from minitransformer.checking.numeric import central, complex_step
-from minitransformer.learn.judgement import CENTRAL, EXACT, check_function, differentiate
-from minitransformer.learn.course import chapters, exercises
-from minitransformer.learn.hints import SHORT, STEPS, hint, shuffled
-from minitransformer.learn.cells import parse
-from minitransformer.learn.learner_file import percent_page
-from minitransformer.learn.lines import lines_of
-from minitransformer.learn.changes_of_arrays import everywhere, factors, other_inputs, other_outputs
-from minitransformer.learn.plug import train_with
-from minitransformer.learn.source import BLANK, blanks, skeleton
+from minitransformer_course.judge.judgement import CENTRAL, EXACT, check_function, differentiate
+from minitransformer_course.judge.course import chapters, exercises
+from minitransformer_course.judge.hints import SHORT, STEPS, hint, shuffled
+from minitransformer_course.judge.cells import parse
+from minitransformer_course.judge.learner_file import percent_page
+from minitransformer_course.judge.lines import lines_of
+from minitransformer_course.judge.changes_of_arrays import everywhere, factors, other_inputs, other_outputs
+from minitransformer_course.judge.plug import train_with
+from minitransformer_course.judge.source import BLANK, blanks, skeleton
 from minitransformer.checking.compare import relative_error
 
 EXERCISES = exercises()

@@ -8,11 +8,11 @@ import sys
 import numpy as np
 import pytest
 
-from minitransformer.learn import sandbox
-from minitransformer.learn.course import PACKAGE, exercises, find_exercise
-from minitransformer.learn.grade import grade
-from minitransformer.learn.judge_file import check_file
-from minitransformer.learn.judgement import check_function
+from minitransformer_course.judge import sandbox
+from minitransformer_course.judge.course import exercises, find_exercise
+from minitransformer_course.judge.grade import grade
+from minitransformer_course.judge.judge_file import check_file
+from minitransformer_course.judge.judgement import check_function
 
 REFERENCE = find_exercise("softmax_backward").source.replace("import numpy as np\n", "")
 HEAD = "import math\nimport numpy as np\n"
@@ -79,7 +79,7 @@ def test_numpy_that_is_replaced_by_a_file_is_told(tmp_path):
 def test_a_page_may_ask_the_judge(tmp_path):
     """As a notebook does; and a library that is tried first may be missing."""
     (tmp_path / "mine.py").write_text(
-        HEAD + "from minitransformer.learn import check\ntry:\n    import scipy\nexcept ImportError:\n    scipy = None\n"
+        HEAD + "from minitransformer_course.judge import check\ntry:\n    import scipy\nexcept ImportError:\n    scipy = None\n"
         + REFERENCE + "print(check('softmax_backward', softmax_backward))\n")
     ((answer,), _) = check_file(tmp_path / "mine.py", graded=True)
     assert answer.passed, answer
@@ -109,7 +109,7 @@ def test_a_constant_is_wrong_and_not_kept():
 
 def test_the_limits_are_those_of_the_system(tmp_path):
     resource = pytest.importorskip("resource")
-    code = ("from minitransformer.learn.sandbox import limit_this_process\nimport resource as r\nlimit_this_process(20)\n"
+    code = ("from minitransformer_course.judge.sandbox import limit_this_process\nimport resource as r\nlimit_this_process(20)\n"
             "print(*(r.getrlimit(kind)[1] for kind in (r.RLIMIT_FSIZE, r.RLIMIT_NOFILE, r.RLIMIT_CPU)))")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
@@ -127,7 +127,7 @@ def test_grade_uses_bubblewrap_where_it_runs_and_first_says_what_is_not_containe
     (tools / "bwrap").chmod(0o755 | stat.S_IEXEC)
     (tools / os.path.basename(sys.executable)).symlink_to(sys.executable)
     monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.setattr("minitransformer.learn.run_file.sys.executable", sys.executable)
+    monkeypatch.setattr("minitransformer_course.judge.run_file.sys.executable", sys.executable)
     (handed_in / "ann.py").write_text(HEAD + REFERENCE)
     sandbox._bubblewrap_runs.cache_clear()
     try:

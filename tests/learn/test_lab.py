@@ -12,17 +12,17 @@ import pytest
 from minitransformer import InputError, load_weights
 from minitransformer.data.drawn import draw_held_out
 from minitransformer.functional import layer_norm_backward, layer_norm_forward
-from minitransformer.learn import lab
-from minitransformer.learn.course import PACKAGE, exercises, folder_in
-from minitransformer.learn.progress import PASSED, Progress
+from minitransformer_course import lab
+from minitransformer_course.judge.course import exercises, folder_of_chapters
+from minitransformer_course.judge.progress import PASSED, Progress
 from minitransformer.pictures import architecture
 from minitransformer.tasks import TASKS
 from minitransformer.training.evaluation import exact_match
 
-FOLDER = folder_in(PACKAGE) / "drawkcab"
+FOLDER = folder_of_chapters() / "drawkcab"
 WORDS = ("a", "go", "key", "query", "value", "softmax", "decoder", "gradient", "language", "backward", "attention", "embedding",
          "transformer")
-SCRIPT = """from minitransformer.learn import lab
+SCRIPT = """from minitransformer_course import lab
 import matplotlib.pyplot as plt
 plt.plot([1, 2])
 plt.figure()
@@ -195,7 +195,7 @@ def test_scores_and_losses_name_their_axes():
 
 def run(folder, *arguments):
     return subprocess.run([sys.executable, *arguments], cwd=folder, capture_output=True, text=True,
-                          env={**os.environ, "MPLBACKEND": "agg", "PYTHONPATH": str(PACKAGE.parent)})
+                          env={**os.environ, "MPLBACKEND": "agg", "PYTHONPATH": str(ROOT)})
 
 
 def test_a_script_saves_its_figures_and_names_the_files(tmp_path):

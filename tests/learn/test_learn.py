@@ -13,13 +13,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minitransformer.cli import learn as cli_learn
-from minitransformer.cli.learn_actions import at_each_save
-from minitransformer.learn import check, judge_file
-from minitransformer.learn.course import chapters, exercises, find_chapter, find_exercise
-from minitransformer.learn.hints import next_hint
-from minitransformer.learn.progress import FILE
-from minitransformer.learn.source import blanks
+from minitransformer_course.commands import learn as cli_learn
+from minitransformer_course.commands.learn_actions import at_each_save
+from minitransformer_course.judge import check, judge_file
+from minitransformer_course.judge.course import chapters, exercises, find_chapter, find_exercise
+from minitransformer_course.judge.hints import next_hint
+from minitransformer_course.judge.progress import FILE
+from minitransformer_course.judge.source import blanks
 from tests.learn.conftest import solve
 
 DIAGONAL = "def softmax_backward(dp, p):\n    return p * (1 - p) * dp\n"
@@ -161,10 +161,10 @@ def test_a_notebook_is_checked_like_a_script(learn, tmp_path):
 def test_check_in_a_notebook():
     namespace = {"np": np}
     exec(DIAGONAL, namespace)
-    import minitransformer.learn
+    import minitransformer_course.judge
     for name in ("judgement", "judge_file"):    # no module of the package may take the name's place
-        __import__(f"minitransformer.learn.{name}")
-    answer = minitransformer.learn.check("softmax_backward", namespace["softmax_backward"])
+        __import__(f"minitransformer_course.judge.{name}")
+    answer = minitransformer_course.judge.check("softmax_backward", namespace["softmax_backward"])
     assert not answer.passed and "only the diagonal" in repr(answer)
 
 
@@ -174,7 +174,7 @@ def test_check_in_a_notebook():
     "return sum(1 for _ in iter(int, 1))",
 ])
 def test_an_endless_loop_in_a_notebook_is_stopped_and_told(body, monkeypatch):
-    monkeypatch.setattr("minitransformer.learn.run_file.LIMIT", 0.3)
+    monkeypatch.setattr("minitransformer_course.judge.run_file.LIMIT", 0.3)
     namespace = {}
     exec(f"def softmax(x):\n    {body}", namespace)
     before = sys.gettrace()
@@ -282,7 +282,7 @@ def test_the_messages_are_translated(learn, monkeypatch):
         def gettext(self, message):
             return message.replace("exercise", "EXERCISE").replace("The gradient of a softmax", "TITLE")
 
-    monkeypatch.setattr("minitransformer.learn.messages._CATALOGUE", Loud())
+    monkeypatch.setattr("minitransformer_course.judge.messages._CATALOGUE", Loud())
     assert "unsolved EXERCISE fails" in learn()[1] and "TITLE" in learn("list")[1]
     assert "all EXERCISEs" in learn("--help")[1] and "an EXERCISE, a file" in learn("check", "--help")[1]
 
@@ -292,7 +292,7 @@ def test_every_text_of_the_help_can_be_translated(learn, monkeypatch):
         def gettext(self, message):
             return f"<{message}>"
 
-    monkeypatch.setattr("minitransformer.learn.messages._CATALOGUE", Marked())
+    monkeypatch.setattr("minitransformer_course.judge.messages._CATALOGUE", Marked())
     parser = argparse.ArgumentParser()
     cli_learn.add_arguments(parser)
     (commands,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))

@@ -3,15 +3,16 @@
 import re
 import runpy
 
-from minitransformer.learn import lab, yours
-from minitransformer.learn.course import find_exercise
-from minitransformer.learn.judgement import check_function
-from minitransformer.learn.plug import report, train
+from minitransformer_course import lab
+from minitransformer_course.judge import yours
+from minitransformer_course.judge.course import find_exercise
+from minitransformer_course.judge.judgement import check_function
+from minitransformer_course.judge.plug import report, train
 from tests.learn.conftest import solve
 
 
 def test_a_function_of_the_reader_trains_a_model(learn, tmp_path, monkeypatch):
-    monkeypatch.setattr("minitransformer.learn.plug.STEPS", 4)
+    monkeypatch.setattr("minitransformer_course.judge.plug.STEPS", 4)
     learn("start", "4")
     solve(tmp_path / "04_softmax.py", "softmax_backward")
     code, out, error = learn("plug", "softmax_backward")
@@ -32,7 +33,7 @@ def test_a_seed_draws_other_weights_and_letters():
 
 
 def test_what_passes_grows_into_a_transformer_of_the_readers_own(learn, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("minitransformer.learn.plug.STEPS", 2)
+    monkeypatch.setattr("minitransformer_course.judge.plug.STEPS", 2)
     code, _, error = learn("plug", "--all")
     assert code == 2 and "nothing that passes so far" in error and "softmax_backward" in error
     learn("start", "4")
@@ -53,7 +54,7 @@ def test_what_passes_grows_into_a_transformer_of_the_readers_own(learn, tmp_path
           own + "def attention(Q, K, V, mask):\n    return Q, softmax(Q @ K.swapaxes(-1, -2))\n")
     learn("check", "attention")
     assert (tmp_path / "my_transformer.py").read_text() == text    # it does not pass
-    monkeypatch.setattr("minitransformer.learn.whole.STEPS", 2)
+    monkeypatch.setattr("minitransformer_course.judge.whole.STEPS", 2)
     code, out, error = learn("plug", "--all")
     assert code == 1 and "the same as tutorials/one_file.py" in out and "my_transformer.py: 2 of " in out, out + error
     assert "the library's: linear_backward" in out and (tmp_path / "my_transformer.html").exists()
@@ -96,7 +97,7 @@ def test_a_page_goes_on_over_a_blank(capsys):
 
 
 def test_a_function_that_is_too_slow_to_train_with_is_told_before(learn, tmp_path, monkeypatch):
-    monkeypatch.setattr("minitransformer.learn.run_file.PLUG_LIMIT", 50)
+    monkeypatch.setattr("minitransformer_course.judge.run_file.PLUG_LIMIT", 50)
     learn("start", "4")
     slow = find_exercise("softmax_backward").source.replace("    return", "    __import__('time').sleep(0.1)\n    return")
     solve(tmp_path / "04_softmax.py", "softmax_backward", slow)
@@ -105,7 +106,7 @@ def test_a_function_that_is_too_slow_to_train_with_is_told_before(learn, tmp_pat
 
 
 def test_a_plugged_function_that_is_wrong_proves_nothing(learn, tmp_path, monkeypatch):
-    monkeypatch.setattr("minitransformer.learn.plug.STEPS", 2)
+    monkeypatch.setattr("minitransformer_course.judge.plug.STEPS", 2)
     learn("start", "6")
     learn("start", "7")
     solve(tmp_path / "07_heads.py", "merge_heads",

@@ -7,7 +7,7 @@ import sys
 import zipfile
 from pathlib import Path
 
-from minitransformer.learn.course import PACKAGE, chapters, folder_in
+from minitransformer_course.judge.course import PACKAGE, chapters, folder_in
 
 ROOT = Path(__file__).parents[2]
 
@@ -28,7 +28,7 @@ def test_a_wheel_teaches_in_a_bare_folder_without_a_clone(tmp_path):
     (wheel,) = built.iterdir()
     with zipfile.ZipFile(wheel) as archive:
         assert {name.partition("/")[0].partition("-")[0] for name in archive.namelist()} == {"minitransformer"}
-        assert {"minitransformer/tutorials/one_file.py", "minitransformer/tutorials/drawkcab/weights.safetensors"} <= set(
+        assert {"minitransformer_course/tutorials/one_file.py", "minitransformer_course/tutorials/drawkcab/weights.safetensors"} <= set(
             archive.namelist())
         scripts = {path.relative_to(ROOT).as_posix() for path in (ROOT / "minitransformer" / "explore").rglob("*.*")}
         assert len(scripts) > 30 and {name for name in scripts if not name.endswith(".pyc")} <= set(archive.namelist())
@@ -41,7 +41,7 @@ def test_a_wheel_teaches_in_a_bare_folder_without_a_clone(tmp_path):
                               env=environment)
         assert done.returncode == code, done.stderr
     assert '"stage": "runs"' in done.stdout and (bare / "04_softmax.py").exists()
-    code = "from minitransformer.learn import lab; print(lab.__file__, lab.write(*lab.drawkcab(), 'backward'))"
+    code = "from minitransformer_course import lab; print(lab.__file__, lab.write(*lab.drawkcab(), 'backward'))"
     done = subprocess.run([sys.executable, "-c", code], cwd=bare, capture_output=True, text=True, env=environment)
     assert done.stdout.split() == [str(site / "minitransformer" / "learn" / "lab" / "__init__.py"), "drawkcab"], done.stderr
 
@@ -58,7 +58,7 @@ def test_the_chapters_are_found_where_git_wrote_a_text_file_for_the_link(tmp_pat
 
 
 def test_chapters_that_are_not_installed_are_one_line(run_cli, tmp_path, monkeypatch):
-    monkeypatch.setattr("minitransformer.learn.course.PACKAGE", tmp_path)
+    monkeypatch.setattr("minitransformer_course.judge.course.PACKAGE", tmp_path)
     chapters.cache_clear()
     try:
         for words in ([], ["list"], ["start", "1"], ["check"]):

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from minitransformer import InputError
-from minitransformer.learn.course import exercises
-from minitransformer.learn.lab import today
+from minitransformer_course.judge.course import exercises
+from minitransformer_course.lab import today
 from minitransformer.replaceable import TABLE, kernels_run, running
 
 ROOT = Path(__file__).parents[2]

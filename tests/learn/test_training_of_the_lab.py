@@ -6,7 +6,7 @@ import pytest
 
 from minitransformer import Transformer, make_batch
 from minitransformer.functional.special import BOS
-from minitransformer.learn import lab
+from minitransformer_course import lab
 
 
 @pytest.fixture(autouse=True)

@@ -10,8 +10,8 @@ import pytest
 from minitransformer.data.drawn import DrawnBatches
 from minitransformer.errors import InputError
 from minitransformer.functional.special import SPECIAL
-from minitransformer.learn.course import exercises
-from minitransformer.learn.lab import translator
+from minitransformer_course.judge.course import exercises
+from minitransformer_course.lab import translator
 from minitransformer.training.evaluation import exact_match
 
 ROOT = Path(__file__).parents[2]

@@ -6,14 +6,14 @@ import math
 import numpy as np
 import pytest
 
-from minitransformer.diagnosis.fitting import tuple_of
-from minitransformer.learn.changes import changes
-from minitransformer.learn.course import exercises
-from minitransformer.learn.fitting import LISTED, ONE_CHANGE, TWO_CHANGES, fitting_mistakes
-from minitransformer.learn.formula import formula
-from minitransformer.learn.judgement import cases_of, check_function
-from minitransformer.learn.rules import rules
-from minitransformer.learn.syntax_tree import expression, fill, match
+from minitransformer_course.doctor.fitting import tuple_of
+from minitransformer_course.judge.changes import changes
+from minitransformer_course.judge.course import exercises
+from minitransformer_course.judge.fitting import LISTED, ONE_CHANGE, TWO_CHANGES, fitting_mistakes
+from minitransformer_course.judge.formula import formula
+from minitransformer_course.judge.judgement import cases_of, check_function
+from minitransformer_course.judge.rules import rules
+from minitransformer_course.judge.syntax_tree import expression, fill, match
 
 EXERCISES = exercises()
 

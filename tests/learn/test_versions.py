@@ -2,9 +2,9 @@
 
 import pytest
 
-from minitransformer.learn import lab
-from minitransformer.learn.course import exercises
-from minitransformer.learn.judgement import check_function
+from minitransformer_course import lab
+from minitransformer_course.judge.course import exercises
+from minitransformer_course.judge.judgement import check_function
 from tests.learn.conftest import solve
 
 TESTS = {name: one for name, one in exercises().items() if one.versions}

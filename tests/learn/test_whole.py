@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from minitransformer.learn import whole
-from minitransformer.learn.course import exercises
-from minitransformer.learn.my_transformer import FUNCTIONS, SECTION
-from minitransformer.learn.whole_report import proof_page, report
+from minitransformer_course.judge import whole
+from minitransformer_course.judge.course import exercises
+from minitransformer_course.judge.my_transformer import FUNCTIONS, SECTION
+from minitransformer_course.judge.whole_report import proof_page, report
 
 MY_MODEL = Path(__file__).with_name("my_model.py")
 PLACES = [name for name, one in exercises().items() if one.plug]
@@ -97,7 +97,7 @@ def test_a_part_that_does_not_pass_is_named(folder):
 
 
 def test_the_command_says_what_is_missing_and_writes_the_page(folder, run_cli, monkeypatch):
-    monkeypatch.setattr("minitransformer.learn.whole.STEPS", 2)
+    monkeypatch.setattr("minitransformer_course.judge.whole.STEPS", 2)
     edit(folder / "my_model.py", "def greedy(", "def gredy(")
     edit(folder / "my_model.py", "dx = dx + dasked", "dx = dx - dasked")
     code, out, _error = run_cli("learn", "plug", "--all")
@@ -141,7 +141,7 @@ def test_it_trains_until_every_word_is_right(folder, run_cli, blank):
     ("my_model.py", "import numpy as np", "from minitransformer import Transformer", "name 'np' is not defined"),
 ])
 def test_what_cannot_run_is_told_in_a_line(folder, run_cli, monkeypatch, file, old, new, words):
-    monkeypatch.setattr("minitransformer.learn.run_file.PROOF_LIMIT", 20)
+    monkeypatch.setattr("minitransformer_course.judge.run_file.PROOF_LIMIT", 20)
     edit(folder / file, old, new)
     code, out, error = run_cli("learn", "plug", "--all")
     assert code in (1, 2) and words in out + error and (out + error).count("Traceback") == 0, out + error

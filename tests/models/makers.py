@@ -7,7 +7,7 @@ from minitransformer.data.labelled import make_labelled_batch
 from minitransformer.data.windows import consecutive_windows
 from minitransformer.models import (
     MODELS, Classifier, ClassifierConfig, LanguageModel, LanguageModelConfig, Transformer, TransformerConfig)
-from minitransformer.rivals import ConvolutionalConfig, RecurrentConfig
+from minitransformer.zoo.baselines import ConvolutionalConfig, RecurrentConfig
 from tests.randomised import randomised
 
 V, CLASSES = 13, 3

@@ -9,7 +9,7 @@ from minitransformer.functional import dropout_mask
 from minitransformer.functional.special import BOS, EOS, PAD
 from minitransformer.layers.attention_kinds import ATTENTIONS
 from minitransformer.models import Transformer, TransformerConfig
-from minitransformer.rivals import Convolution, ConvolutionalConfig, ConvolutionalModel
+from minitransformer.zoo.baselines import Convolution, ConvolutionalConfig, ConvolutionalModel
 from tests.decoding import reference
 from tests.kernels.calls import counting
 from tests.models.makers import V, make_batch_for, make_model, random_ids

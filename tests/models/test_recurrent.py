@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from minitransformer import Ensemble, InputError, beam_search, functional as F, greedy, plugged
-from minitransformer import rivals as R
+from minitransformer.zoo import baselines as R
 from minitransformer.functional.special import BOS, EOS, PAD
 from minitransformer.models import MODELS, Transformer, TransformerConfig
 from minitransformer.decoding.state import EXTRA_LENGTH
 from minitransformer.pictures.attention_map import has_attention
-from minitransformer.rivals import ConvolutionalConfig, LSTMModel, RecurrentConfig
+from minitransformer.zoo.baselines import ConvolutionalConfig, LSTMModel, RecurrentConfig
 from tests.decoding import reference
 from tests.kernels.calls import counting
 from tests.models.makers import RECURRENT, V, make_batch_for, make_model, random_ids

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from minitransformer.parsing.brackets import build_tree, linearise
-from minitransformer.parsing.score import brackets, score_trees
-from minitransformer.parsing.treebank import read_trees
+from minitransformer.zoo.parsing.brackets import build_tree, linearise
+from minitransformer.zoo.parsing.score import brackets, score_trees
+from minitransformer.zoo.parsing.treebank import read_trees
 from tests.parsing.trees import PHRASES
 
 FIXTURE = Path(__file__).parent.parent / "fixtures" / "evalb_counts.json"

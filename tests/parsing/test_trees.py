@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minitransformer import InputError
-from minitransformer.parsing.brackets import NotATree, build_tree, linearise
-from minitransformer.parsing.tree import draw_tree
-from minitransformer.parsing.tree import MAX_DEPTH, Tree
-from minitransformer.parsing.treebank import category, read_trees
+from minitransformer.zoo.parsing.brackets import NotATree, build_tree, linearise
+from minitransformer.zoo.parsing.tree import draw_tree
+from minitransformer.zoo.parsing.tree import MAX_DEPTH, Tree
+from minitransformer.zoo.parsing.treebank import category, read_trees
 from tests.parsing.trees import PHRASES, chain, depth
 
 CAT = Tree("S", (Tree("NP", (Tree("DT", ("The",)), Tree("NN", ("cat",)))), Tree("VP", (Tree("VBD", ("sat",)),)), Tree(".", (".",))))

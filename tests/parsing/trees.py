@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from minitransformer.parsing.tree import Tree
+from minitransformer.zoo.parsing.tree import Tree
 
 LABELS = st.sampled_from(["S", "NP", "VP", "X", "XX", "ADVP", "PRT", "a", "Ä"])
 TAGS = st.sampled_from(["NN", "DT", ",", ".", "``", "-LRB-", "$", "XX"])

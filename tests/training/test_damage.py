@@ -9,7 +9,7 @@ import pytest
 
 from minitransformer import InputError, Run, TrainingConfig, train
 from minitransformer.training import checkpoint
-from minitransformer.training.files import MANIFEST, check_manifest
+from minitransformer.files import MANIFEST, check_manifest
 from tests.training.test_resume import Interrupted, losses
 from tests.training.test_training import start
 
@@ -191,7 +191,7 @@ def test_every_byte_of_a_checkpoint_counts(tmp_path):
 
 def test_another_format_is_named(tmp_path, monkeypatch):
     run, _, _ = start(tmp_path / "run")
-    monkeypatch.setattr("minitransformer.training.files.FORMAT", 3)
+    monkeypatch.setattr("minitransformer.files.FORMAT", 3)
     with pytest.raises(InputError, match="has format 2, this version of minitransformer reads format 3; "
                                          "use a version that reads 2"):
         Run.open(run.path)

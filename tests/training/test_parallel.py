@@ -15,7 +15,7 @@ from minitransformer.data.drawn import DrawnBatches, draw_held_out
 from minitransformer.training.evaluation import pair_batches
 from minitransformer.workers.threads import Threads
 from minitransformer.functional.special import PAD
-from minitransformer.successors import Projection
+from minitransformer.zoo.modern import Projection
 from minitransformer.tasks import TASKS
 from minitransformer.training import checkpoint
 from tests.models.makers import KINDS, make_batch_for, make_model

@@ -19,7 +19,7 @@ from minitransformer.models import MODELS
 from minitransformer.workers.threads import Threads
 from minitransformer.tasks import TASKS
 from minitransformer.training import checkpoint
-from minitransformer.training.files import write_manifest
+from minitransformer.files import write_manifest
 from minitransformer.training.log import CLOCKS
 from tests.training.test_training import start
 

@@ -21,9 +21,9 @@ from minitransformer.errors import FolderTaken
 from minitransformer.training.evaluation import pair_batches
 from minitransformer.tasks import TASKS
 from minitransformer.tasks.toy import Copy
-from minitransformer.training import files
+from minitransformer import files
 from minitransformer.training import run as folders
-from minitransformer.training.files import MANIFEST, write_manifest
+from minitransformer.files import MANIFEST, write_manifest
 from minitransformer.training.lock import only_trainer
 from tests.training.test_resume import Interrupted
 from tests.training.test_training import start

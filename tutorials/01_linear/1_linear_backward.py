@@ -7,7 +7,7 @@ without a loop, because a model calls it thousands of times.
 import numpy as np
 
 from minitransformer.layers import Linear
-from minitransformer.learn import also_right, edge, invariant, mistake, plugs
+from minitransformer_course.judge import also_right, edge, invariant, mistake, plugs
 
 
 # %% reference

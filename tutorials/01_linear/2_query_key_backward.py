@@ -6,7 +6,7 @@ k = x W_k. From ds, the gradient with respect to the scores, return the gradient
 
 import numpy as np
 
-from minitransformer.learn import also_right, edge, invariant, mistake
+from minitransformer_course.judge import also_right, edge, invariant, mistake
 
 
 # %% reference

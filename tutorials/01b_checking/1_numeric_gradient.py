@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from minitransformer.learn import also_right, edge, mistake
+from minitransformer_course.judge import also_right, edge, mistake
 
 
 # %% reference

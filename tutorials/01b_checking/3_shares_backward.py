@@ -5,7 +5,7 @@ Each row of x becomes shares that add up to 1: y = x / s, where s is the sum of 
 
 import numpy as np
 
-from minitransformer.learn import also_right, invariant, mistake
+from minitransformer_course.judge import also_right, invariant, mistake
 
 
 # %% reference

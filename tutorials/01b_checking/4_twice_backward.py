@@ -5,7 +5,7 @@ The forward was h = x W, then y = h W with the same square W. Return the gradien
 
 import numpy as np
 
-from minitransformer.learn import also_right, invariant, mistake
+from minitransformer_course.judge import also_right, invariant, mistake
 
 
 # %% reference

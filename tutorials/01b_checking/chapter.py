@@ -29,7 +29,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from minitransformer import gradcheck, layers
-from minitransformer.learn import lab, yours
+from minitransformer_course import lab
+from minitransformer_course.judge import yours
 
 lab.you_are_here("linear")
 rng = np.random.default_rng(0)

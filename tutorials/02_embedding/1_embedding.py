@@ -10,7 +10,7 @@ import numpy as np
 
 from minitransformer.layers import Embedding
 from minitransformer.layers.embedding import EmbeddingCache
-from minitransformer.learn import also_right, edge, mistake, plugs
+from minitransformer_course.judge import also_right, edge, mistake, plugs
 
 
 # %% reference

@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from minitransformer.layers import Embedding
-from minitransformer.learn import also_right, edge, invariant, mistake, plugs
+from minitransformer_course.judge import also_right, edge, invariant, mistake, plugs
 
 
 # %% reference

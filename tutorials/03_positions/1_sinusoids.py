@@ -7,7 +7,7 @@ At position 0 all hands point straight up. Clock i needs 2 pi 10000^(2i / d_mode
 import numpy as np
 
 from minitransformer import functional
-from minitransformer.learn import also_right, edge, invariant, mistake, plugs
+from minitransformer_course.judge import also_right, edge, invariant, mistake, plugs
 
 
 # %% reference

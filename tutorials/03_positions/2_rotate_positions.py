@@ -6,7 +6,7 @@ becomes that of t + k, whatever t is. Walking k steps and then k steps back has 
 
 import numpy as np
 
-from minitransformer.learn import also_right, edge, invariant, mistake
+from minitransformer_course.judge import also_right, edge, invariant, mistake
 
 
 # %% reference

@@ -16,7 +16,8 @@
 # *한국어: 위치 인코딩 (positional encoding), 시퀀스 (sequence).*
 
 # %%
-from minitransformer.learn import lab, yours
+from minitransformer_course import lab
+from minitransformer_course.judge import yours
 
 lab.you_are_here("positions")
 

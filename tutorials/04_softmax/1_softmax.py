@@ -7,7 +7,7 @@ import numpy as np
 
 from minitransformer import functional
 from minitransformer.functional.softmax import SoftmaxCache
-from minitransformer.learn import also_right, edge, invariant, mistake, plugs
+from minitransformer_course.judge import also_right, edge, invariant, mistake, plugs
 
 
 # %% reference

@@ -7,7 +7,7 @@ the scores. Each of its rows sums to 0. Do not build the Jacobian: it is K times
 import numpy as np
 
 from minitransformer import functional
-from minitransformer.learn import also_right, edge, invariant, mistake, plugs
+from minitransformer_course.judge import also_right, edge, invariant, mistake, plugs
 
 
 # %% reference

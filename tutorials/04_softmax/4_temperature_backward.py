@@ -6,7 +6,7 @@ s = x / t, as `softmax_backward` returns it. Return `dx` and `dt`, the gradients
 
 import numpy as np
 
-from minitransformer.learn import also_right, invariant, mistake
+from minitransformer_course.judge import also_right, invariant, mistake
 
 
 # %% reference

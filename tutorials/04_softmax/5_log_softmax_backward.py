@@ -6,7 +6,7 @@ Return `dx`. It is not the gradient of the softmax with something in front: deri
 
 import numpy as np
 
-from minitransformer.learn import also_right, invariant, mistake
+from minitransformer_course.judge import also_right, invariant, mistake
 
 
 # %% reference

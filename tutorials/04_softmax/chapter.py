@@ -16,7 +16,8 @@
 # *한국어: 소프트맥스 (softmax), 포화 (saturation).*
 
 # %%
-from minitransformer.learn import lab, yours
+from minitransformer_course import lab
+from minitransformer_course.judge import yours
 
 lab.you_are_here("softmax")
 

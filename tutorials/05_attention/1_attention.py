@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from minitransformer.functional.attention import AttentionCache, DropoutCache, SoftmaxCache, attention_forward
-from minitransformer.learn import also_right, edge, invariant, mistake, plugs
+from minitransformer_course.judge import also_right, edge, invariant, mistake, plugs
 
 
 # %% reference

@@ -7,7 +7,7 @@ position n - 1 - t. Applied twice, it leads back.
 
 import numpy as np
 
-from minitransformer.learn import also_right, edge, invariant, mistake
+from minitransformer_course.judge import also_right, edge, invariant, mistake
 
 
 # %% reference

@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from minitransformer.functional.attention import attention_backward as library
-from minitransformer.learn import also_right, edge, invariant, mistake, plugs
+from minitransformer_course.judge import also_right, edge, invariant, mistake, plugs
 
 
 # %% reference

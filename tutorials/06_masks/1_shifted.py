@@ -5,7 +5,7 @@ Make two arrays from a batch of targets: what the decoder reads, and what it has
 
 import numpy as np
 
-from minitransformer.learn import also_right, edge, invariant, mistake
+from minitransformer_course.judge import also_right, edge, invariant, mistake
 
 
 # %% reference

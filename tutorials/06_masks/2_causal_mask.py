@@ -7,7 +7,7 @@ and nothing of what it has to predict?
 import numpy as np
 
 from minitransformer import functional
-from minitransformer.learn import also_right, invariant, mistake, plugs
+from minitransformer_course.judge import also_right, invariant, mistake, plugs
 
 
 # %% reference

@@ -7,7 +7,7 @@ source. Make the mask of each. Again, True means "may attend", and the id 0 is p
 import numpy as np
 
 from minitransformer import functional
-from minitransformer.learn import also_right, edge, invariant, mistake, plugs
+from minitransformer_course.judge import also_right, edge, invariant, mistake, plugs
 
 
 # %% reference

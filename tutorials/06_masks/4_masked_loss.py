@@ -5,7 +5,7 @@ Sum the loss over real tokens only, and count them. The training loop divides th
 
 import numpy as np
 
-from minitransformer.learn import also_right, edge, invariant, mistake
+from minitransformer_course.judge import also_right, edge, invariant, mistake
 
 
 # %% reference

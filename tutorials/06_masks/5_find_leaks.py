@@ -5,8 +5,8 @@ Replace one token with another and run the model again. Which outputs moved alth
 
 import numpy as np
 
-from minitransformer.learn import also_right, edge, invariant, mistake
-from minitransformer.learn.given import GivenModel
+from minitransformer_course.judge import also_right, edge, invariant, mistake
+from minitransformer_course.judge.given import GivenModel
 
 
 # %% reference

@@ -6,7 +6,7 @@ The queries of all heads lie side by side in one array. Give each head its own: 
 import numpy as np
 
 from minitransformer.layers.attention import MultiHeadAttention
-from minitransformer.learn import also_right, edge, invariant, mistake, plugs
+from minitransformer_course.judge import also_right, edge, invariant, mistake, plugs
 
 
 # %% reference

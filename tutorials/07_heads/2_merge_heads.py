@@ -6,7 +6,7 @@ The inverse of the split: lay the outputs of all heads side by side again.
 import numpy as np
 
 from minitransformer.layers.attention import MultiHeadAttention
-from minitransformer.learn import also_right, edge, invariant, mistake, plugs
+from minitransformer_course.judge import also_right, edge, invariant, mistake, plugs
 
 
 # %% reference

@@ -5,7 +5,7 @@ Merge and output projection together are a sum: each head is multiplied by its o
 
 import numpy as np
 
-from minitransformer.learn import also_right, edge, invariant, mistake
+from minitransformer_course.judge import also_right, edge, invariant, mistake
 
 
 # %% reference

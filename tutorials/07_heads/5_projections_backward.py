@@ -6,7 +6,7 @@ to x and to the weights. In self-attention all three were made from the same x.
 
 import numpy as np
 
-from minitransformer.learn import also_right, edge, mistake
+from minitransformer_course.judge import also_right, edge, mistake
 
 
 # %% reference

@@ -29,9 +29,10 @@ import numpy as np
 from minitransformer import gradcheck, make_batch, plugged
 from minitransformer.data.drawn import draw_held_out
 from minitransformer.layers.attention import MultiHeadAttention, SelfAttention
-from minitransformer.learn import lab, yours
-from minitransformer.learn.given import attend
-from minitransformer.learn.plug import train
+from minitransformer_course import lab
+from minitransformer_course.judge import yours
+from minitransformer_course.judge.given import attend
+from minitransformer_course.judge.plug import train
 
 lab.you_are_here("heads")
 

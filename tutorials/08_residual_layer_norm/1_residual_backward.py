@@ -5,7 +5,7 @@ The forward was y = x + x W: a layer, and a path around it. Return the gradients
 
 import numpy as np
 
-from minitransformer.learn import also_right, invariant, mistake
+from minitransformer_course.judge import also_right, invariant, mistake
 
 
 # %% reference

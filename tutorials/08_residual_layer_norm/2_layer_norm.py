@@ -8,7 +8,7 @@ are equal.
 import numpy as np
 
 from minitransformer.functional.layer_norm import LayerNormCache, layer_norm_forward
-from minitransformer.learn import also_right, edge, invariant, mistake, plugs
+from minitransformer_course.judge import also_right, edge, invariant, mistake, plugs
 
 
 # %% reference

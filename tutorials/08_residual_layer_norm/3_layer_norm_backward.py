@@ -7,7 +7,7 @@ from a number of x to the n of its row: do not forget two of them. A row of dx s
 import numpy as np
 
 from minitransformer import functional
-from minitransformer.learn import also_right, edge, invariant, mistake, plugs
+from minitransformer_course.judge import also_right, edge, invariant, mistake, plugs
 
 
 # %% reference

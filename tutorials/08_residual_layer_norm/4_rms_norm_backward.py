@@ -6,7 +6,7 @@ gamma. One of the two rules that LayerNorm's dx keeps still holds here. Which on
 
 import numpy as np
 
-from minitransformer.learn import also_right, edge, invariant, mistake
+from minitransformer_course.judge import also_right, edge, invariant, mistake
 
 
 # %% reference

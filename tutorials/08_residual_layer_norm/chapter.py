@@ -27,7 +27,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from minitransformer import functional, gradcheck, plugged
-from minitransformer.learn import lab, yours
+from minitransformer_course import lab
+from minitransformer_course.judge import yours
 
 rng = np.random.default_rng(0)
 lab.you_are_here("residual", "layer_norm")

@@ -5,7 +5,7 @@ Forward, at each position alone: a = x W1 + b1, h = max(0, a), y = h W2 + b2. Re
 
 import numpy as np
 
-from minitransformer.learn import also_right, invariant, mistake
+from minitransformer_course.judge import also_right, invariant, mistake
 
 
 # %% reference

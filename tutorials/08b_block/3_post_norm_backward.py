@@ -6,7 +6,7 @@ n and s of z from the forward. Return the gradients of x and W.
 
 import numpy as np
 
-from minitransformer.learn import also_right, edge, invariant, mistake
+from minitransformer_course.judge import also_right, edge, invariant, mistake
 
 
 # %% reference

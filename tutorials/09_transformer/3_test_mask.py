@@ -7,7 +7,7 @@ that decides. A version takes vectors and ids, and returns the attention's outpu
 
 import numpy as np
 
-from minitransformer.learn import also_right, mistake, version
+from minitransformer_course.judge import also_right, mistake, version
 
 
 # %% reference

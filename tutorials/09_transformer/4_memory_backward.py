@@ -7,7 +7,7 @@ gradients of the x that goes into layer 0, and of the memory. Each p[n] is given
 
 import numpy as np
 
-from minitransformer.learn import also_right, edge, invariant, mistake
+from minitransformer_course.judge import also_right, edge, invariant, mistake
 
 
 # %% reference

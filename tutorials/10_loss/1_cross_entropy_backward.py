@@ -7,7 +7,7 @@ gradient with respect to that sum, which is one number. Return the gradient with
 import numpy as np
 
 from minitransformer import functional
-from minitransformer.learn import also_right, edge, invariant, mistake, plugs
+from minitransformer_course.judge import also_right, edge, invariant, mistake, plugs
 
 
 # %% reference

@@ -6,7 +6,7 @@ the same mean loss. A batch may hold thousands of tokens.
 
 import numpy as np
 
-from minitransformer.learn import also_right, edge, invariant, mistake
+from minitransformer_course.judge import also_right, edge, invariant, mistake
 
 
 # %% reference

@@ -7,7 +7,7 @@ m, and the trainer takes `gradients.mean(axis=0)`. A pull request weights each p
 
 import numpy as np
 
-from minitransformer.learn import also_right, mistake, version
+from minitransformer_course.judge import also_right, mistake, version
 
 
 # %% reference

@@ -17,7 +17,8 @@
 # *한국어: 손실 (loss), 교차 엔트로피 (cross-entropy), 로짓 (logits), 레이블 스무딩 (label smoothing), 퍼플렉서티 (perplexity).*
 
 # %%
-from minitransformer.learn import lab, yours
+from minitransformer_course import lab
+from minitransformer_course.judge import yours
 
 lab.you_are_here("loss")
 

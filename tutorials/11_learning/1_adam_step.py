@@ -7,7 +7,7 @@ t and on its beta. A weight moves by the learning rate times the mean, divided b
 import numpy as np
 
 from minitransformer import functional
-from minitransformer.learn import also_right, edge, invariant, mistake, plugs
+from minitransformer_course.judge import also_right, edge, invariant, mistake, plugs
 
 
 # %% reference

@@ -16,7 +16,8 @@
 # *한국어: 학습률 (learning rate), 워밍업 (warm-up), 매개변수 (parameter).*
 
 # %%
-from minitransformer.learn import lab, yours
+from minitransformer_course import lab
+from minitransformer_course.judge import yours
 
 lab.you_are_here("adam")
 
@@ -31,7 +32,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from minitransformer import Transformer, gradcheck
-from minitransformer.learn.plug import plugs
+from minitransformer_course.judge.plug import plugs
 
 config = lab.training.three_layers()
 losses = {name: lab.training.reverse(100, config=config, learning_rate=lambda step: 0.012 * min(1, step / warmup))[1]

@@ -7,7 +7,7 @@ result is in the order of the vocabulary.
 
 import numpy as np
 
-from minitransformer.learn import also_right, edge, invariant, mistake
+from minitransformer_course.judge import also_right, edge, invariant, mistake
 
 
 # %% reference

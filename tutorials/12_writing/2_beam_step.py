@@ -6,7 +6,7 @@ first. For each, return its log-probability, the hypothesis that it continues, a
 
 import numpy as np
 
-from minitransformer.learn import also_right, edge, invariant, mistake
+from minitransformer_course.judge import also_right, edge, invariant, mistake
 
 
 # %% reference

@@ -6,7 +6,7 @@ to (5 + n)^alpha and is 1 for n = 1. Here n counts every token that was chosen, 
 
 import numpy as np
 
-from minitransformer.learn import also_right, edge, invariant, mistake
+from minitransformer_course.judge import also_right, edge, invariant, mistake
 
 
 # %% reference

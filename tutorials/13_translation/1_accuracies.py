@@ -6,7 +6,7 @@ the share of tokens that are right, and the share of texts in which every token 
 
 import numpy as np
 
-from minitransformer.learn import also_right, edge, invariant, mistake
+from minitransformer_course.judge import also_right, edge, invariant, mistake
 
 
 # %% reference

@@ -6,7 +6,7 @@ occurs in the reference. Return that number, and the number of all n-grams that 
 
 import numpy as np
 
-from minitransformer.learn import also_right, edge, invariant, mistake
+from minitransformer_course.judge import also_right, edge, invariant, mistake
 
 
 # %% reference

@@ -6,7 +6,7 @@ penalty is 1 if the hypotheses together are at least as long as their references
 
 import numpy as np
 
-from minitransformer.learn import also_right, edge, invariant, mistake
+from minitransformer_course.judge import also_right, edge, invariant, mistake
 
 
 # %% reference

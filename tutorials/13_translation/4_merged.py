@@ -6,7 +6,7 @@ only, and replace every such pair with the id `new`. One pair is more frequent t
 
 import numpy as np
 
-from minitransformer.learn import also_right, edge, invariant, mistake
+from minitransformer_course.judge import also_right, edge, invariant, mistake
 
 
 # %% reference

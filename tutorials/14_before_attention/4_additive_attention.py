@@ -6,7 +6,7 @@ result into one number. The rest is as in chapter 5, without a mask. Return the 
 
 import numpy as np
 
-from minitransformer.learn import also_right, edge, invariant, mistake
+from minitransformer_course.judge import also_right, edge, invariant, mistake
 
 
 # %% reference

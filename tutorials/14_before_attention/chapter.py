@@ -17,7 +17,8 @@
 # gradient), 가산 어텐션 (additive attention).*
 
 # %%
-from minitransformer.learn import lab, yours
+from minitransformer_course import lab
+from minitransformer_course.judge import yours
 
 lab.you_are_here("attention")
 
@@ -32,8 +33,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from minitransformer import gradcheck, plugged
-from minitransformer.learn.lab import before
-from minitransformer.rivals import LSTM, RNN, additive_attention_forward, lstm_step_backward, through_time_backward
+from minitransformer_course.lab import before
+from minitransformer.zoo.baselines import LSTM, RNN, additive_attention_forward, lstm_step_backward, through_time_backward
 
 rng = np.random.default_rng(0)
 
@@ -319,6 +320,6 @@ lab.at_work()
 # %% [markdown]
 # None of this chapter's functions are in it. That was the point of 2017.
 #
-# **Read next:** `through_time_backward` in `minitransformer/rivals/recurrent/recurrence.py`, then `AttentionalState` in
-# `minitransformer/rivals/recurrent/attentional_state.py`, where the decoder's state meets what attention has found.
+# **Read next:** `through_time_backward` in `minitransformer/zoo/recurrent/recurrence.py`, then `AttentionalState` in
+# `minitransformer/zoo/recurrent/attentional_state.py`, where the decoder's state meets what attention has found.
 # `docs/context_vector.md` has the measurements and the commands.

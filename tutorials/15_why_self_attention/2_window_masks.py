@@ -8,7 +8,7 @@ causal convolution* has a kernel of `k` positions, and the last of them is the p
 
 import numpy as np
 
-from minitransformer.learn import also_right, edge, invariant, mistake
+from minitransformer_course.judge import also_right, edge, invariant, mistake
 
 
 # %% reference

@@ -7,7 +7,7 @@ depends on the first? Count the layers of two stacks. In a *plain* stack, every 
 
 import math
 
-from minitransformer.learn import also_right, edge, invariant, mistake
+from minitransformer_course.judge import also_right, edge, invariant, mistake
 
 
 # %% reference

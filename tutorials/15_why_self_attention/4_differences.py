@@ -7,7 +7,7 @@ scatter equally in every row, so that all rows together show how much.
 
 import numpy as np
 
-from minitransformer.learn import also_right, edge, invariant, mistake
+from minitransformer_course.judge import also_right, edge, invariant, mistake
 
 
 # %% reference

@@ -8,7 +8,7 @@ in at least nine in ten if the change is worth five standard deviations. How muc
 
 import numpy as np
 
-from minitransformer.learn import also_right, mistake, version
+from minitransformer_course.judge import also_right, mistake, version
 
 
 # %% reference

@@ -17,7 +17,8 @@
 # 표준 오차 (standard error).*
 
 # %%
-from minitransformer.learn import lab, yours
+from minitransformer_course import lab
+from minitransformer_course.judge import yours
 
 lab.you_are_here("attention", "heads", "masks")
 
@@ -35,9 +36,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from minitransformer import gradcheck
-from minitransformer.benchmarks.layers.measure import KERNEL, KINDS, RADIUS, at_steps, count
+from benchmarks.layers.measure import KERNEL, KINDS, RADIUS, at_steps, count
 from minitransformer.layers import SelfAttention
-from minitransformer.rivals import RNN, Convolution, RestrictedSelfAttention
+from minitransformer.zoo.baselines import RNN, Convolution, RestrictedSelfAttention
 
 rng = np.random.default_rng(0)
 
@@ -318,5 +319,5 @@ lab.at_work()
 # The first four come out right, and hardly any others do, because only these letters are within four positions of `</s>`. A
 # model with two such layers could learn to reach twice as far. With full self-attention, one layer reaches everything.
 #
-# **Read next:** `restricted_attention_forward` in `minitransformer/rivals/attention/restricted.py`, then `count` in
-# `minitransformer/benchmarks/layers/measure.py`.
+# **Read next:** `restricted_attention_forward` in `minitransformer/zoo/attention/restricted.py`, then `count` in
+# `benchmarks/layers/measure.py`.

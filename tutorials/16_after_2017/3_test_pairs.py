@@ -8,7 +8,7 @@ positions. Which numbers form a pair and which way they turn are up to the autho
 
 import numpy as np
 
-from minitransformer.learn import also_right, mistake, version
+from minitransformer_course.judge import also_right, mistake, version
 
 
 # %% reference

@@ -16,7 +16,8 @@
 # *한국어: RMS 정규화 (RMSNorm), 회전 위치 인코딩 (rotary positions), 게이트 (gate), 그룹 쿼리 (grouped queries).*
 
 # %%
-from minitransformer.learn import lab, yours
+from minitransformer_course import lab
+from minitransformer_course.judge import yours
 
 lab.you_are_here("positions", "layer_norm", "heads", "feed_forward")
 
@@ -36,8 +37,8 @@ import numpy as np
 
 from minitransformer import gradcheck
 from minitransformer.functional import sinusoids
-from minitransformer.learn.lab import today
-from minitransformer.successors import (
+from minitransformer_course.lab import today
+from minitransformer.zoo.modern import (
     grouped_attention_backward, grouped_attention_forward, rms_norm_backward, rms_norm_forward)
 
 model, question = today.smollm2(), "Why is the sky blue?"
@@ -313,5 +314,5 @@ lab.at_work()
 # overflow. The wrong pairs cost nearly as much as no positions at all. Without its gate, the model does worse than guessing,
 # because it is still sure of what it says. This is one question and one model, but the gaps are not subtle.
 #
-# **Read next:** `GroupedQueryAttention` in `minitransformer/successors/grouped_attention.py`, and `configuration` in
-# `minitransformer/interchange/pretrained/llama.py`, which says what the file of such a model has to contain.
+# **Read next:** `GroupedQueryAttention` in `minitransformer/zoo/modern/grouped_attention.py`, and `configuration` in
+# `minitransformer/zoo/pretrained/llama.py`, which says what the file of such a model has to contain.

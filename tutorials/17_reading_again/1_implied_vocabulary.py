@@ -7,7 +7,7 @@ layer has a bias. A row may change d_k and leave d_v as it is.
 
 import numpy as np
 
-from minitransformer.learn import also_right, invariant, mistake
+from minitransformer_course.judge import also_right, invariant, mistake
 
 
 # %% reference

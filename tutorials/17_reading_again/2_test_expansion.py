@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from minitransformer.learn import also_right, mistake, version
+from minitransformer_course.judge import also_right, mistake, version
 
 
 # %% reference

@@ -7,7 +7,7 @@ for that. A version takes the gradients of one weight, step by step, and returns
 
 import numpy as np
 
-from minitransformer.learn import also_right, mistake, version
+from minitransformer_course.judge import also_right, mistake, version
 
 
 # %% reference

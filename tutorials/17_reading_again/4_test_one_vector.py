@@ -8,7 +8,7 @@ need not be symmetric, because the softmax divides each row by its own sum.
 
 import numpy as np
 
-from minitransformer.learn import also_right, mistake, version
+from minitransformer_course.judge import also_right, mistake, version
 
 
 # %% reference

@@ -8,7 +8,7 @@ kinds.
 
 import numpy as np
 
-from minitransformer.learn import also_right, mistake, version
+from minitransformer_course.judge import also_right, mistake, version
 
 
 # %% reference

@@ -16,7 +16,8 @@
 # *한국어: 어휘 (vocabulary), 레이블 스무딩 (label smoothing), 선형 투영 (projection), 위치별 (position-wise).*
 
 # %%
-from minitransformer.learn import lab, yours
+from minitransformer_course import lab
+from minitransformer_course.judge import yours
 
 lab.you_are_here("embedding", "encoder", "decoder", "loss", "adam", "decoding")
 

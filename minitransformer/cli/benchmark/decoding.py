@@ -2,9 +2,9 @@
 memory grow with batch and beam.
 """
 
-from minitransformer.benchmarks.decoding.comparison import PACKAGES, check_model, compare
-from minitransformer.benchmarks.decoding.sentences import Sentences
-from minitransformer.benchmarks.scaling import scale_search
+from benchmarks.decoding.comparison import PACKAGES, check_model, compare
+from benchmarks.decoding.sentences import Sentences
+from benchmarks.scaling import scale_search
 from minitransformer.cli.benchmark.report import add_threads, chosen_peers, memory, print_comparison, report
 from minitransformer.errors import InputError
 from minitransformer.extras import require

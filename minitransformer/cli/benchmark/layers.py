@@ -4,7 +4,7 @@ import sys
 
 from tqdm import tqdm
 
-from minitransformer.benchmarks.layers.measure import KERNEL, KINDS, LENGTH, LONG, RADIUS, WIDTH, D, N, measure
+from benchmarks.layers.measure import KERNEL, KINDS, LENGTH, LONG, RADIUS, WIDTH, D, N, measure
 from minitransformer.cli.benchmark.report import report
 from minitransformer.cli.output import picture_path, write_picture
 

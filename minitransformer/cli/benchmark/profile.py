@@ -1,7 +1,7 @@
 """Show where the time of a training step goes, block by block, on one thread."""
 
-from minitransformer.benchmarks.cases import CASES
-from minitransformer.benchmarks.profile import profile
+from benchmarks.cases import CASES
+from benchmarks.profile import profile
 from minitransformer.cli.benchmark.report import chosen_names, report
 
 

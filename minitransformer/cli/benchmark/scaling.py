@@ -1,6 +1,6 @@
 """Show how time and memory of a training step grow with length, sentences, d_model and vocabulary."""
 
-from minitransformer.benchmarks.scaling import scale
+from benchmarks.scaling import scale
 from minitransformer.cli.benchmark.report import add_threads, memory, report
 
 add_arguments = add_threads

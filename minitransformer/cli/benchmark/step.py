@@ -4,9 +4,9 @@ in other libraries.
 
 from tempfile import TemporaryDirectory
 
-from minitransformer.benchmarks.cases import CASES
-from minitransformer.benchmarks.comparison import PACKAGES, compare
-from minitransformer.benchmarks.text import text_cases
+from benchmarks.cases import CASES
+from benchmarks.comparison import PACKAGES, compare
+from benchmarks.text import text_cases
 from minitransformer.cli.benchmark.report import add_threads, chosen_names, chosen_peers, print_comparison, report
 from minitransformer.extras import require
 

@@ -5,7 +5,7 @@ from collections import Counter
 from minitransformer.data.vocabularies import VOCABULARIES
 from minitransformer.data.vocabularies.listed import ListedVocabulary, check_text
 from minitransformer.errors import InputError
-from minitransformer.parsing.brackets import WORD
+from minitransformer.zoo.parsing.brackets import WORD
 from minitransformer.functional.special import SPECIAL
 
 LEAST = 2          # how often a word must occur to get a token of its own

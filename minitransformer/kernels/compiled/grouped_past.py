@@ -12,11 +12,11 @@ from minitransformer.kernels.loops import FEW, loop, packed
 from minitransformer.layers.encoder import EncoderLayer
 from minitransformer.layers.residual import Residual
 from minitransformer.replaceable import replaces, textbook_of
-from minitransformer.successors.gated import GatedFeedForward
-from minitransformer.successors.grouped_attention import GroupedQueryAttention
-from minitransformer.successors.grouped_past import next_grouped_position
-from minitransformer.successors.projection import Projection
-from minitransformer.successors.rms_norm import RMSNorm
+from minitransformer.zoo.modern.gated import GatedFeedForward
+from minitransformer.zoo.modern.grouped_attention import GroupedQueryAttention
+from minitransformer.zoo.modern.grouped_past import next_grouped_position
+from minitransformer.zoo.modern.projection import Projection
+from minitransformer.zoo.modern.rms_norm import RMSNorm
 
 KNOWN = {EncoderLayer, GroupedQueryAttention, GatedFeedForward, Residual, RMSNorm, Projection}
 

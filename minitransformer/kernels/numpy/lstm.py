@@ -6,7 +6,7 @@ import numpy as np
 
 from minitransformer.backend import Array
 from minitransformer.replaceable import replaces, textbook_of
-from minitransformer.rivals.recurrent.lstm import lstm_backward, lstm_forward
+from minitransformer.zoo.recurrent.lstm import lstm_backward, lstm_forward
 
 
 class LSTMSequenceCache(NamedTuple):

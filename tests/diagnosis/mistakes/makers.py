@@ -20,8 +20,8 @@ DECODER_LAYER = LAYERS + "decoder:DecoderLayer.backward"
 ENCODER = LAYERS + "encoder:Encoder.backward"
 DECODER = LAYERS + "decoder:Decoder.backward"
 OUTPUT = LAYERS + "output_projection:OutputProjection."
-RECURRENT = "minitransformer.rivals.recurrent."
-CONVOLUTIONAL = "minitransformer.rivals.convolutional."
+RECURRENT = "minitransformer.zoo.recurrent."
+CONVOLUTIONAL = "minitransformer.zoo.convolutional."
 TRANSFORMER = MODELS + "transformer:Transformer.hidden_backward"
 
 

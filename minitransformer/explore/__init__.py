@@ -1,3 +1,0 @@
-"""The explorer: one page that shows what a model computes and the gradient of every number in it, live."""
-
-from minitransformer.explore.page import explore

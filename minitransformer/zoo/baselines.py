@@ -1,0 +1,27 @@
+"""What the paper compares itself with: recurrent and convolutional models, and other kinds of attention.
+
+The core does not know them. A configuration names a kind of attention, a task a model; both are found in tables that the files
+here extend.
+"""
+
+from minitransformer.zoo.sigmoid import sigmoid
+from minitransformer.zoo.attention.additive import (
+    AdditiveAttention, AdditiveCrossAttention, AdditiveSelfAttention, additive_attention_backward, additive_attention_forward)
+from minitransformer.zoo.attention.restricted import (
+    RestrictedSelfAttention, restricted_attention_backward, restricted_attention_forward)
+from minitransformer.zoo.attention.unscaled import DotProductAttention, UnscaledCrossAttention, UnscaledSelfAttention
+from minitransformer.zoo.convolutional.convolution import Convolution, convolution_backward, convolution_forward
+from minitransformer.zoo.convolutional.gated import GatedConvolution, glu_backward, glu_forward
+from minitransformer.zoo.convolutional.model import ConvolutionalConfig, ConvolutionalModel
+from minitransformer.zoo.convolutional.separable import (
+    SeparableConvolution, depthwise_convolution_backward, depthwise_convolution_forward)
+from minitransformer.zoo.convolutional.windows import windows_backward, windows_forward
+from minitransformer.zoo.recurrent.attentional_state import AttentionalState
+from minitransformer.zoo.recurrent.bidirectional import Bidirectional
+from minitransformer.zoo.recurrent.gru import GRU, gru_step_backward, gru_step_forward
+from minitransformer.zoo.recurrent.lstm import LSTM, lstm_backward, lstm_forward, lstm_step_backward, lstm_step_forward
+from minitransformer.zoo.recurrent.model import (
+    GRUModel, LSTMAttentionModel, LSTMDotAttentionModel, LSTMModel, RNNModel, RecurrentConfig)
+from minitransformer.zoo.recurrent.recurrence import through_time_backward, through_time_forward
+from minitransformer.zoo.recurrent.rnn import RNN, rnn_step_backward, rnn_step_forward
+from minitransformer.zoo.recurrent.stack import RecurrentStack

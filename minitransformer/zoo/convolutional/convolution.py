@@ -1,0 +1,88 @@
+"""Convolution over time (Kim 2014, https://arxiv.org/abs/1408.5882, section 2): a linear layer on every window."""
+
+from typing import NamedTuple
+
+from minitransformer.backend import Array
+from minitransformer.checks import check_cache, check_floats, check_sequence, check_whole
+from minitransformer.layers.initial import zeros
+from minitransformer.layers.layer import Layer
+from minitransformer.replaceable import replaceable
+from minitransformer.zoo import initial
+from minitransformer.zoo.convolutional.windows import WindowsCache, windows_backward, windows_forward
+from minitransformer.zoo.recurrent.layer import check_real
+
+
+class ConvolutionCache(NamedTuple):
+    shape: tuple     # of x
+    window: WindowsCache
+    rows: Array      # (B T, K D_in) the windows, each as one row
+    weight: Array    # (K, D_in, D_out)
+
+
+@replaceable
+def convolution_forward(x, weight, dilation=1, causal=False) -> tuple[Array, ConvolutionCache]:
+    """y_t = sum_k window_tk W_k: x (B, T, D_in), weight W (K, D_in, D_out), y (B, T, D_out).
+
+    window_tk is position t + dilation k - left, or zeros beyond the ends (windows.py). With its K positions side by side in one
+    row, the sum over k is part of one product.
+    """
+    size, d_in, d_out = weight.shape
+    batch, length, _ = x.shape
+    windows, window = windows_forward(x, size, dilation, causal)
+    rows = windows.reshape(batch * length, size * d_in)
+    y = rows @ weight.reshape(-1, d_out)
+    return y.reshape(batch, length, d_out), ConvolutionCache(x.shape, window, rows, weight)
+
+
+@replaceable
+def convolution_backward(dy, cache) -> tuple[Array, Array]:
+    """Returns dx, dweight. From Y = R W with the rows R: dW = R^T dY and dR = dY W^T; each row goes back to its window."""
+    (batch, length, d_in), window, rows, weight = cache
+    size, _, d_out = weight.shape
+    drows = dy.reshape(-1, d_out)
+    dweight = rows.T @ drows
+    dwindows = (drows @ weight.reshape(-1, d_out).T).reshape(batch, length, size, d_in)
+    return windows_backward(dwindows, window), dweight.reshape(weight.shape)
+
+
+class ConvolutionLayerCache(NamedTuple):
+    mask: Array | None               # (B, T, 1) bool: where a token is real
+    convolution: ConvolutionCache
+
+
+class Convolution(Layer):
+    """y_t = sum_k x_{t + dilation k - left} W_k + b: x (B, T, d_in), W (K, d_in, d_out), b (d_out,), y (B, T, d_out).
+
+    left is dilation (K - 1) with causal=True, so that position t sees none after it, and half of that otherwise (rounded
+    down, as in PyTorch). Beyond the ends, and at padding, x counts as zeros. A kernel may be wider than the text.
+    """
+
+    def __init__(self, d_in, d_out, rng=None, kernel_size=3, dilation=1, causal=False):
+        check_whole("kernel_size", kernel_size)
+        check_whole("dilation", dilation)
+        self.weight = initial.xavier_kernel(rng, kernel_size, d_in, d_out)
+        self.bias = zeros(d_out)
+        self.dilation = dilation
+        self.causal = causal
+
+    def forward(self, x, mask=None) -> tuple[Array, ConvolutionLayerCache]:
+        """mask: None or (B, T) bool, True = a real token."""
+        check_convolved("Convolution", x, mask, self.weight.shape[1])
+        mask = None if mask is None else mask[:, :, None]
+        y, convolution = convolution_forward(x if mask is None else x * mask, self.weight.data, self.dilation, self.causal)
+        return y + self.bias.data, ConvolutionLayerCache(mask, convolution)
+
+    def backward(self, dy, cache) -> Array:
+        check_cache(self, cache, ConvolutionLayerCache)
+        batch, length, _ = cache.convolution.shape
+        check_floats("Convolution: dy", dy, batch, length, self.bias.shape[0])
+        self.bias.grad += dy.sum(axis=(0, 1))
+        dx, dweight = convolution_backward(dy, cache.convolution)
+        self.weight.grad += dweight
+        return dx if cache.mask is None else dx * cache.mask
+
+
+def check_convolved(name, x, mask, d_in) -> None:
+    """Raise InputError unless x is (B, T, d_in) with at least one position, and mask None or (B, T) bool."""
+    check_sequence(f"{name}: x", x, "B", "T", d_in)
+    check_real(name, mask, *x.shape[:2])

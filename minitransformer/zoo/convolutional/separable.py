@@ -1,0 +1,72 @@
+"""Convolution of each dimension on its own: the first half of a separable one (Chollet 2017, https://arxiv.org/abs/1610.02357)."""
+
+from typing import NamedTuple
+
+from minitransformer.backend import Array, module_of
+from minitransformer.checks import check_cache, check_whole
+from minitransformer.layers.layer import Layer
+from minitransformer.layers.linear import Linear, LinearCache
+from minitransformer.replaceable import replaceable
+from minitransformer.zoo import initial
+from minitransformer.zoo.convolutional.convolution import check_convolved
+from minitransformer.zoo.convolutional.windows import WindowsCache, windows_backward, windows_forward
+
+
+class DepthwiseConvolutionCache(NamedTuple):
+    window: WindowsCache
+    windows: Array   # (B, T, K, D)
+    weight: Array    # (K, D)
+
+
+@replaceable
+def depthwise_convolution_forward(x, weight, dilation=1, causal=False) -> tuple[Array, DepthwiseConvolutionCache]:
+    """y_ti = sum_k window_tki w_ki: x, y (B, T, D), weight w (K, D), windows as in rivals/convolutional/convolution.py."""
+    windows, window = windows_forward(x, len(weight), dilation, causal)
+    y = module_of(x).einsum("btkd,kd->btd", windows, weight)
+    return y, DepthwiseConvolutionCache(window, windows, weight)
+
+
+@replaceable
+def depthwise_convolution_backward(dy, cache) -> tuple[Array, Array]:
+    """Returns dx, dweight: dw_ki = sum_bt window_btki dy_bti, and dwindow_btki = w_ki dy_bti goes back to its position."""
+    window, windows, weight = cache
+    dweight = module_of(dy).einsum("btkd,btd->kd", windows, dy)
+    return windows_backward(dy[:, :, None] * weight, window), dweight
+
+
+class SeparableConvolutionCache(NamedTuple):
+    mask: Array | None                      # (B, T, 1) bool: where a token is real
+    depthwise: DepthwiseConvolutionCache
+    pointwise: LinearCache
+
+
+class SeparableConvolution(Layer):
+    """y_t = z_t W + b, z_ti = sum_k x_{t + dilation k - left, i} w_ki.
+
+    x: (B, T, d_in); w: (K, d_in); W: (d_in, d_out); b: (d_out,); y: (B, T, d_out). Kaiser, Gomez and Chollet 2017
+    (https://arxiv.org/abs/1706.03059), without the activation between the two. Windows and padding are those of
+    Convolution, whose K d_in d_out weights become K d_in + d_in d_out.
+    """
+
+    def __init__(self, d_in, d_out, rng=None, kernel_size=3, dilation=1, causal=False):
+        check_whole("kernel_size", kernel_size)
+        check_whole("dilation", dilation)
+        self.weight = initial.normal_kernel(rng, kernel_size, d_in)
+        self.pointwise = Linear(d_in, d_out, rng)
+        self.dilation = dilation
+        self.causal = causal
+
+    def forward(self, x, mask=None) -> tuple[Array, SeparableConvolutionCache]:
+        """mask: None or (B, T) bool, True = a real token."""
+        check_convolved("SeparableConvolution", x, mask, self.weight.shape[1])
+        mask = None if mask is None else mask[:, :, None]
+        h, depthwise = depthwise_convolution_forward(x if mask is None else x * mask, self.weight.data, self.dilation, self.causal)
+        y, pointwise = self.pointwise.forward(h)
+        return y, SeparableConvolutionCache(mask, depthwise, pointwise)
+
+    def backward(self, dy, cache) -> Array:
+        check_cache(self, cache, SeparableConvolutionCache)
+        dh = self.pointwise.backward(dy, cache.pointwise)
+        dx, dweight = depthwise_convolution_backward(dh, cache.depthwise)
+        self.weight.grad += dweight
+        return dx if cache.mask is None else dx * cache.mask

@@ -1,0 +1,13 @@
+"""What came after the paper: the blocks of today's language models, under the same contract.
+
+The core does not know them. A configuration names a norm, positions, an activation, an attention; each is found in a table that
+the files here extend.
+"""
+
+from minitransformer.zoo.modern.gated import GatedFeedForward, silu_backward, silu_forward
+from minitransformer.zoo.modern.grouped_attention import (
+    GroupedQueryAttention, grouped_attention_backward, grouped_attention_forward)
+from minitransformer.zoo.modern.projection import Projection
+from minitransformer.zoo.modern.rms_norm import RMSNorm, rms_norm_backward, rms_norm_forward
+from minitransformer.zoo.modern.rotary import RotaryPositions, rotary_backward, rotary_forward
+from minitransformer.zoo.modern.unscaled_embedding import UnscaledEmbedding

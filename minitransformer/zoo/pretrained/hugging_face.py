@@ -1,0 +1,145 @@
+"""A Hugging Face folder: config.json, tokenizer.json, and the arrays in safetensors files. Pickled weights are never read."""
+
+import json
+import re
+from typing import Any
+
+from minitransformer.errors import InputError
+from minitransformer.zoo.pretrained.architectures import architecture
+from minitransformer.zoo.pretrained.checkpoint import Arrays, Checkpoint, Options
+from minitransformer.interchange.weights import WeightsFile
+
+# Options of config.json that change what a model computes, in some model or other, and are not known here. All others, unknown
+# names included, say what the model is called, how it was trained or how it writes.
+CHANGING = (r"^(?!_|output_|.*(dropout|_prob|_id|_implementation)$).*(activation|adapter|alibi|attention|attn|audio|auto_map|bias|"
+            "cross|embed|encoder|expert|gate|head|hidden|layer|logit|lora|mask|mlp|moe|multiplier|mup|norm|position|prun|quant|"
+            "residual|rope|rotary|scal|softcap|sparse|vision|window)")
+
+
+def read(folder) -> Checkpoint:
+    config, tokenizer = _json(folder / "config.json"), _json(folder / "tokenizer.json")
+    name: Any = config.get("model_type")
+    model = architecture(name, folder / "config.json")
+    for other in _listed(config.get("architectures")):    # such as GPT2LMHeadModel and LlamaForCausalLM
+        if not str(other).lower().startswith(name):
+            raise InputError(f"{folder / 'config.json'}: architectures names {other!r}, but model_type is {name!r}")
+    about, writing = (_json(folder / file) if (folder / file).exists() else {}
+                      for file in ("tokenizer_config.json", "generation_config.json"))
+    names = _names(tokenizer)
+    ends = {end: _name(about.get(f"{end}_token"), config.get(f"{end}_token_id"), names) for end in ("bos", "eos")}
+    stops = [names.get(i) for source in (config, writing) for i in _listed(source.get("eos_token_id"))]
+    options = Options(config, folder / "config.json", CHANGING)
+    dropout = tokenizer["model"].get("dropout")
+    notes = [f"its tokenizer's dropout of {dropout} is off, which transformers leaves on"] if dropout else []
+    if about.get("add_prefix_space") and '"add_prefix_space": true' not in json.dumps(tokenizer):
+        notes.append("tokenizer_config.json asks for a space before each text; tokenizer.json does not, and is followed")
+    return Checkpoint(
+        model, options, SafetensorsFiles(folder, model.PREFIX),
+        dict(tokenizer=tokenizer, chat_template=_template(folder, about), stops=stops, **ends), *_licence(folder), notes)
+
+
+class SafetensorsFiles(Arrays):
+    """The arrays of the safetensors files in a folder: those that its index lists, or the only one."""
+
+    def __init__(self, folder, prefix):
+        index = folder / "model.safetensors.index.json"
+        listed = sorted(set(_json(index)["weight_map"].values())) if index.exists() else ["model.safetensors"]
+        self._files, self._prefix = {}, prefix
+        for name in listed:
+            if re.search(r"[/\\:]", name):
+                raise InputError(f"{index}: it lists the file {name!r}, expected the name of a file in the same folder")
+            if not (folder / name).is_file():
+                pickled = any(folder.glob("*.bin"))
+                raise InputError(f"{folder / name}: no such file" + (
+                    "; weights in .bin files are pickled, and never read: a pickle can run any code" if pickled else ""))
+            file = WeightsFile(folder / name)
+            if twice := next((array for array in file if array in self._files), None):
+                raise InputError(f"{folder / name}: the array {twice} is in another file, too")
+            self._files.update(dict.fromkeys(file, file))
+
+    def __getitem__(self, name) -> Any:
+        return self._files[name][name]
+
+    def __iter__(self) -> Any:
+        return iter(self._files)
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    def shape_of(self, name) -> tuple[int, ...]:
+        return self._files[name].shape_of(name)
+
+    def find(self, theirs) -> str | None:
+        return next((name for name in (theirs, self._prefix + theirs) if name in self._files), None)
+
+
+def _bytes(path) -> bytes:
+    if path.exists() and not path.is_file():    # a FIFO would keep its reader waiting
+        raise InputError(f"{path}: not a file")
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+
+
+def _text(path) -> str:
+    """What people read: in UTF-8, or else in Latin-1, which any bytes are."""
+    data = _bytes(path)
+    try:
+        return data.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError:
+        return data.decode("latin-1").replace("\r\n", "\n")
+
+
+def _json(path) -> dict:
+    data = _bytes(path)
+    try:
+        value = json.loads(data.decode("utf-8-sig"))
+    except json.JSONDecodeError as error:
+        cut = error.msg.startswith("Unterminated") or error.pos >= len(error.doc.rstrip())
+        raise InputError(f"{path}: {'cut off' if cut else 'not JSON'} ({error})") from None
+    except (UnicodeDecodeError, RecursionError) as error:
+        raise InputError(f"{path}: not JSON ({error})") from None
+    if not isinstance(value, dict):
+        raise InputError(f"{path}: a JSON {type(value).__name__}, expected an object")
+    return value
+
+
+def _listed(value) -> list:
+    return value if isinstance(value, list) else [] if value is None else [value]
+
+
+def _names(tokenizer) -> dict[int, str]:
+    """{id: token}, as far as the file lists ids."""
+    vocabulary = tokenizer.get("model", {}).get("vocab")
+    names = {i: token for token, i in vocabulary.items()} if isinstance(vocabulary, dict) else {}
+    return {**names, **{token["id"]: token["content"] for token in tokenizer.get("added_tokens", [])}}
+
+
+def _name(token, ids, names) -> str | None:
+    """The name of a special token, which may be given by its name, by the description of an added token, or by its ids."""
+    if token:
+        return token["content"] if isinstance(token, dict) else token
+    return names.get(next(iter(_listed(ids)), None))
+
+
+def _template(folder, about) -> str | None:
+    """The chat template: in a file of its own, or in tokenizer_config.json, which may have several by name."""
+    if (folder / "chat_template.jinja").exists():
+        return _text(folder / "chat_template.jinja")
+    template = about.get("chat_template")
+    if isinstance(template, list):
+        return next((one["template"] for one in template if one["name"] == "default"), None)
+    return template
+
+
+def _licence(folder) -> tuple[str | None, str]:
+    """The licence's name, from the head of README.md, and its text, from the file LICENSE."""
+    readme = folder / "README.md"
+    found = readme.is_file() and re.search(r"\A---\n(?:(?!---).*\n)*?license:(?:\s*- *| *)(\S+)", _text(readme))
+    return found[1] if found else None, licence_text(folder)
+
+
+def licence_text(folder) -> str:
+    """The contents of the file LICENSE in a folder, or ""."""
+    return next((_text(path) for path in sorted(folder.glob("LICENSE*")) if path.is_file()), "")

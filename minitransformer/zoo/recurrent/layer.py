@@ -1,0 +1,134 @@
+"""What recurrent layers have in common: a state that is carried through a sequence, one position after the other."""
+
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple
+
+from minitransformer.backend import Array, module_of
+from minitransformer.checks import check_cache, check_floats, check_sequence, check_shape, check_share, check_whole
+from minitransformer.errors import InputError
+from minitransformer.functional.dropout import DropoutCache, dropout_backward, dropout_forward
+from minitransformer.layers.layer import Layer
+from minitransformer.layers.linear import Linear, LinearCache
+from minitransformer.layers.parameter import Parameter
+from minitransformer.zoo import initial
+
+
+class RecurrentCache(NamedTuple):
+    read: Any        # of `read`
+    begun: bool      # whether forward was given a state
+    size: tuple      # (B, T)
+
+
+class Recurrent(Layer):
+    """y_t = the hidden state after reading x_1 ... x_t: x (B, T, d_in), y (B, T, H).
+
+    A subclass reads: its `read(x, state, mask, rng)` returns ((y, final), cache), and `read_backward(dy, dfinal, cache)` returns
+    dx, dstate. It has an `input_size` d_in, a `hidden_size` H and a `state_size` S, the size of all that is carried on.
+    """
+
+    input_size: int
+    hidden_size: int
+    state_size: int
+    read: Callable[..., tuple[tuple[Array, Array], Any]]
+    read_backward: Callable[..., tuple[Array, Array]]
+
+    def forward(self, x, state=None, mask=None, rng=None) -> tuple[tuple[Array, Array], RecurrentCache]:
+        """Returns ((y, final), cache): y (B, T, H), and the state (B, S) after the last real token.
+
+        state: (B, S), the one before the first position; None: zeros. mask: None or (B, T) bool, True = a real token; the
+        state passes padding unchanged, so a sentence of padding alone ends with the state that it began with.
+        """
+        name, begun = type(self).__name__, state is not None
+        check_sequence(f"{name}: x", x, "B", "T", self.input_size)
+        batch, length, _ = x.shape
+        state = state if begun else module_of(x).zeros((batch, self.state_size), x.dtype)
+        check_floats(f"{name}: state", state, batch, self.state_size)
+        check_real(name, mask, batch, length)
+        outputs, cache = self.read(x, state, mask, rng)
+        return outputs, RecurrentCache(cache, begun, (batch, length))
+
+    def backward(self, dy, cache) -> Array | tuple[Array, Array]:
+        """dy: the pair (dy, dfinal). Returns dx, and dstate if forward was given a state."""
+        check_cache(self, cache, RecurrentCache)
+        name, (batch, length) = type(self).__name__, cache.size
+        if not isinstance(dy, tuple) or len(dy) != 2:
+            raise InputError(f"{name}.backward: dy is a {type(dy).__name__}, expected the pair (dy, dfinal), the gradients of both "
+                             "outputs: (y, final), cache = layer.forward(...)")
+        check_floats(f"{name}: dy", dy[0], batch, length, self.hidden_size)
+        check_floats(f"{name}: dfinal", dy[1], batch, self.state_size)
+        dx, dstate = self.read_backward(*dy, cache.read)
+        return (dx, dstate) if cache.begun else dx
+
+
+class OneDirectionCache(NamedTuple):
+    dropout: DropoutCache
+    input: LinearCache    # input.x: (T, B, d_in), time first
+    steps: Any            # of the function that carries the state
+
+
+class OneDirection(Recurrent):
+    """A layer that reads from the first position to the last. A subclass says how a state becomes the next one.
+
+    Its state (B, S) is the hidden state, S = H, or that and a cell side by side, S = 2H. The input's share of all positions is
+    one product; the state's share has to wait for the position before. `dropout` is on x (Zaremba et al. 2014,
+    https://arxiv.org/abs/1409.2329), never on the state.
+    """
+
+    gates: ClassVar[int]         # how many (H,) pre-activations a step has
+    parts: ClassVar[int] = 1     # how many (H,) vectors a state has
+    through_time: ClassVar[tuple[Callable, Callable]]    # forward and backward of the state's way through a sequence
+
+    def __init__(self, d_in, hidden_size, rng=None, dropout=0.0):
+        check_whole("hidden_size", hidden_size)
+        check_share("the dropout rate", dropout)
+        self.input = Linear(d_in, self.gates * hidden_size, rng)
+        self.weight = initial.orthogonal(rng, hidden_size, self.gates)
+        self.dropout = dropout
+
+    @property
+    def input_size(self) -> int:
+        return self.input.weight.shape[0]
+
+    @property
+    def hidden_size(self) -> int:
+        return self.weight.shape[0]
+
+    @property
+    def state_size(self) -> int:
+        return self.parts * self.hidden_size
+
+    def read(self, x, state, mask, rng) -> tuple[tuple[Array, Array], OneDirectionCache]:
+        width = self.input.weight.shape[1]
+        check_shape(f"{type(self).__name__}: weight", self.weight.data, width // self.gates, width)
+        forward, _ = self.through_time
+        x, dropout = dropout_forward(x, self.dropout, rng)
+        z, input = self.input.forward(module_of(x).ascontiguousarray(x.swapaxes(0, 1)))     # (T, B, gates H)
+        weights = [weight.data for weight in self._weights()]
+        states, steps = forward(z, state, *weights, mask=None if mask is None else mask.T)
+        y = states[:, :, :self.hidden_size].swapaxes(0, 1)
+        return (y, states[-1]), OneDirectionCache(dropout, input, steps)
+
+    def read_backward(self, dy, dfinal, cache) -> tuple[Array, Array]:
+        check_cache(self, cache, OneDirectionCache)
+        _, backward = self.through_time
+        dstates = module_of(dy).zeros((dy.shape[1], *dfinal.shape), dfinal.dtype)           # (T, B, S)
+        dstates[:, :, :self.hidden_size] = dy.swapaxes(0, 1)
+        dstates[-1] += dfinal
+        dz, dstate, *dweights = backward(dstates, cache.steps)
+        for weight, dweight in zip(self._weights(), dweights):
+            weight.grad += dweight
+        dx = self.input.backward(dz, cache.input).swapaxes(0, 1)
+        return dropout_backward(dx, cache.dropout), dstate
+
+    def _weights(self) -> tuple[Parameter, ...]:
+        """What the function through time takes after the state."""
+        return (self.weight,)
+
+
+def check_real(name, mask, batch, length) -> None:
+    """Raise InputError unless `mask` is None or says of each of (B, T) tokens whether it is real."""
+    if mask is None:
+        return
+    check_shape(f"{name}: mask", mask, batch, length)
+    if mask.dtype != bool:
+        raise InputError(f"{name}: mask has dtype {mask.dtype}, expected bool (True = a real token)")

@@ -1,0 +1,1 @@
+"""The course: judge, doctor, lab and explorer. It imports the library; the library never imports it."""

@@ -1,0 +1,68 @@
+"""minitransformer learn: the chapters' exercises, and a judge that says where a function is wrong and why."""
+
+import json
+from collections.abc import Callable
+
+from minitransformer_course.commands import learn_actions as actions
+from minitransformer_course.commands.learn_grade import grade
+from minitransformer_course.commands.learn_plug import plug
+from minitransformer.errors import InputError
+from minitransformer_course.judge.messages import _
+
+
+def add_arguments(parser) -> None:
+    parser.description = _("Work through the chapters: start one, write its functions, check them. Exit code 0: all that was "
+                           "checked passes; 1: not yet; 2: it cannot be judged.")
+    parser.set_defaults(action=actions.status)
+    subparsers = parser.add_subparsers(metavar="ACTION")
+
+    def add(name, action, text) -> Callable:
+        one = subparsers.add_parser(name, help=text, description=text[:1].upper() + text[1:] + ".")
+        one.set_defaults(action=action)
+        return one.add_argument
+
+    option = add("list", actions.show_list, _("all exercises, and how far you are"))
+    option("--json", action="store_true", help=_("print one JSON object"))
+
+    option = add("start", actions.start, _("write a chapter's file, with blanks to fill"))
+    option("chapter", metavar="CHAPTER", help=_("its number or name, or my_model"))
+    option("--notebook", action="store_true", help=_("a notebook, not a script"))
+
+    option = add("check", actions.check, _("say whether an exercise, a file, or all that you started is right"))
+    option("target", nargs="?", metavar="NAME|FILE|CHAPTER",
+           help=_("an exercise, a file or a chapter's number (default: the first exercise that is not right yet)"))
+    option("--all", action="store_true", help=_("every exercise of every chapter that you started"))
+    option("--json", action="store_true", help=_("print one JSON object"))
+
+    option = add("watch", actions.watch, _("check the file that you saved last, at each save"))
+    option("chapter", nargs="?", metavar="CHAPTER", help=_("only this one"))
+
+    option = add("hint", actions.show_hint, _("the next of four hints"))
+    option("name", nargs="?", metavar="NAME", help=_("(default: the first that is not right yet)"))
+
+    option = add("plug", plug, _("run your function in the real model, or prove and train a model of all of yours"))
+    option("name", nargs="?", metavar="NAME", help=_("(default: the first that is not right yet)"))
+    option("--all", action="store_true", help=_("all of yours, and my_model.py; takes a few minutes at most"))
+
+    option = add("solution", actions.solution, _("the derivation and the reference, once yours passes"))
+    option("name", metavar="NAME")
+    option("--give-up", action="store_true", help=_("show it earlier; this is recorded"))
+
+    option = add("reset", actions.reset, _("write a chapter's file again; the old one is kept under another name"))
+    option("chapter", metavar="CHAPTER")
+
+    option = add("grade", grade, _("for a teacher: check a folder of submissions, with other shapes and numbers"))
+    option("folder", metavar="FOLDER", help=_("a file or a folder for each student; their code is run, as your user"))
+    option("--json", action="store_true", help=_("print one JSON object"))
+    option("--csv", action="store_true", help=_("print the table as CSV"))
+    option("--seed", type=int, default=1, help=_("for shapes and numbers (default: 1)"))
+    option("--timeout", type=float, default=10, help=_("seconds for each function (default: 10)"))
+
+
+def execute(args) -> int | None:
+    try:
+        return args.action(args)
+    except InputError as error:
+        if getattr(args, "json", False):
+            print(json.dumps({"error": str(error)}))
+        raise

@@ -1,0 +1,213 @@
+"""What each action of `minitransformer learn` does; some return an exit code."""
+
+import contextlib
+import json
+import sys
+import time
+from pathlib import Path
+
+from minitransformer.cli.colour import coloured
+from minitransformer_course.commands.learn_targets import (
+    NOT_DONE, chapters_file, file_to_check, first_to_solve, next_exercise, none_started, targets)
+from minitransformer.cli.output import write_new
+from minitransformer.errors import InputError
+from minitransformer_course.judge import my_transformer, submission
+from minitransformer_course.judge.course import chapters, exercises, find_chapter, find_exercise, folder_of_chapters
+from minitransformer_course.judge.hints import STEPS, hint, next_hint
+from minitransformer_course.judge.learner_file import notebook_page, percent_page
+from minitransformer_course.judge.messages import _
+from minitransformer_course.judge.progress import NOT_STARTED, PASSED, Progress, learner_file, started
+from minitransformer.files import free_name
+
+MOST_LINES, WIDEST = 20, 100    # lines and columns shown of what the learner's code prints
+POLL = 0.4    # seconds between two looks at the files
+
+
+def status(args) -> None:
+    progress = Progress(".")
+    known = exercises().values()
+    done = sum(progress.state(one) == PASSED for one in known)
+    print(_("{done} of {n} exercises pass.").format(done=done, n=len(known)))
+    begun = started(".")
+    if not begun:
+        first = chapters()[0]
+        print(_("Begin:  minitransformer learn start {number}\n"
+                "It writes {name}.py: read it from the top in an editor, fill its blanks as you come to them, then\n"
+                "        minitransformer learn check\n"
+                "An unsolved exercise fails; that is where you begin. All commands:  minitransformer learn --help").format(
+                    number=first.number, name=first.name))
+        return
+    one = next_exercise(progress)
+    if one:
+        print(_("Next:   {name} ({title}), in {file}\n        minitransformer learn check {name}").format(
+            name=one.name, title=_(one.title),
+                file=file_to_check(one).name))
+        return
+    rest = [chapter for chapter in chapters() if chapter not in [begun for begun, _path in begun]]
+    print(_("Next:   minitransformer learn start {number}").format(number=rest[0].number) if rest
+          else _("That was the last chapter. Now write the whole model from a blank file:  minitransformer learn start my_model\n"
+                 "Then read the whole paper in one file: {path}").format(path=folder_of_chapters() / "one_file.py"))
+
+
+def show_list(args) -> None:
+    progress = Progress(".")
+    if args.json:
+        print(json.dumps({"exercises": [{"name": one.name, "chapter": one.chapter.name, "title": _(one.title),
+                                         "state": progress.state(one)} for one in exercises().values()]}))
+        return
+    for chapter in chapters():
+        print(chapter.title)
+        for one in chapter.exercises:
+            print(f"  {progress.state(one):11}  {one.effort:>16}  {one.name:26}  {_(one.title)}")
+
+
+def start(args) -> None:
+    model = Path(my_transformer.MODEL_FILE)
+    if args.chapter in (model.name, model.stem):
+        if model.exists():
+            raise InputError(_("{path} is there already, and nothing was changed").format(path=model))
+        write_new(model, (folder_of_chapters() / model.name).read_bytes())
+        print(_("{path}: write its five functions, then\n        minitransformer learn plug --all").format(path=model))
+        return
+    chapter = find_chapter(args.chapter)
+    existing = learner_file(".", chapter)
+    if existing:
+        raise InputError(_("{path} is there already, and nothing was changed; to begin again: "
+                           "minitransformer learn reset {name}").format(path=existing, name=chapter.name))
+    path = Path(chapter.name + (".ipynb" if args.notebook else ".py"))
+    _write(path, chapter)
+    print(_("{path}: read it from the top, and fill its {n} blanks as you come to them.").format(
+        path=path, n=len(chapter.exercises)))
+    if args.notebook:
+        print(_("Run its cells in order: the cell below each function asks the judge. Save, and a terminal can ask, too."))
+    print(_("An unsolved exercise fails; that is where you begin:  minitransformer learn check {name}").format(
+        name=chapter.exercises[0].name))
+
+
+def check(args) -> int:
+    from minitransformer_course.judge.judge_file import check_file
+
+    progress = Progress(".")
+    answers = []
+    for path, names in targets(args, progress):
+        found, printed = check_file(path, names)
+        if not args.json:
+            _print_answers(found, printed)
+        _note(progress, path, found)
+        answers += found
+    progress.save()
+    if args.json:
+        alone = args.target in exercises()
+        print(json.dumps(answers[0].as_dict() if alone else {"exercises": [answer.as_dict() for answer in answers]}))
+    return 0 if all(answer.passed for answer in answers) else NOT_DONE
+
+
+def _note(progress, path, answers) -> None:
+    """Record the answers for a file, and add the functions that pass to my_transformer.py."""
+    for answer in answers:
+        progress.take(answer)
+    passed = [answer.exercise for answer in answers if answer.passed]
+    try:
+        if passed:
+            my_transformer.add(".", submission.read(path), passed)
+    except InputError as error:
+        print(error, file=sys.stderr)
+
+
+def watch(args) -> None:
+    from minitransformer_course.judge.judge_file import check_file
+
+    chosen = [find_chapter(args.chapter)] if args.chapter else chapters()
+
+    def newest() -> Path | None:
+        paths = [path for path in (learner_file(".", chapter) for chapter in chosen) if path]
+        return max(paths, key=lambda path: path.stat().st_mtime_ns, default=None)
+
+    def check_one(path) -> None:
+        progress = Progress(".")
+        try:
+            answers, printed = check_file(path)
+        except InputError as error:
+            print(f"\n{error}", flush=True)
+            return
+        _note(progress, path, answers)
+        wrong = [answer for answer in answers if not answer.passed]
+        print()
+        _print_answers(wrong[:1], printed)
+        print(_("{path}: {done} of {n} pass. Waiting for you to save; Ctrl-C ends this").format(
+            path=path, done=len(answers) - len(wrong), n=len(answers)), flush=True)
+        progress.save()
+
+    if newest() is None:
+        raise InputError(none_started(chosen[0].number))
+    at_each_save(newest, check_one)
+
+
+def at_each_save(find, check, sleep=time.sleep) -> None:
+    """Call check(path) at once, and whenever the newest file that find() returns is saved, until Ctrl-C."""
+    seen = None
+    with contextlib.suppress(KeyboardInterrupt):
+        while True:
+            with contextlib.suppress(FileNotFoundError):    # an editor may remove the file while it saves
+                path = find()
+                stamp = path and (path, path.stat().st_mtime_ns, path.stat().st_size)
+                if stamp and stamp != seen:
+                    seen = stamp
+                    check(path)
+            sleep(POLL)
+
+
+def show_hint(args) -> None:
+    progress = Progress(".")
+    exercise = find_exercise(args.name) if args.name else first_to_solve(progress)
+    known = progress.of(exercise.name)
+    step = next_hint(known["hints"], known["hint"])
+    if step is None:
+        print(_("{name}: those were all the hints. Here they are again:").format(name=exercise.name))
+    for number, one in [(len(known["hints"]) + 1, step)] if step else [(one, one) for one in range(1, STEPS + 1)]:
+        print(_("{name}, hint {step} of {n}:").format(name=exercise.name, step=number, n=STEPS), hint(exercise, one))
+    if step:
+        progress.update(exercise.name, hints=[*known["hints"], step])
+        progress.save()
+
+
+def solution(args) -> int:
+    progress = Progress(".")
+    exercise = find_exercise(args.name)
+    if progress.of(exercise.name)["state"] != PASSED and not args.give_up:
+        print(_("{name} does not pass yet. Ask for a hint: minitransformer learn hint {name}\n"
+                "To see the solution all the same: minitransformer learn solution {name} --give-up").format(name=exercise.name))
+        return NOT_DONE
+    if progress.of(exercise.name)["state"] != PASSED:
+        progress.update(exercise.name, gave_up=True)
+        progress.save()
+    print("\n\n".join(cell.source for cell in exercise.chapter.derivation(exercise)) + "\n\n" + exercise.source, end="")
+    return 0
+
+
+def reset(args) -> None:
+    chapter = find_chapter(args.chapter)
+    path = chapters_file(chapter)
+    kept = free_name(path.with_name(f"{path.stem}.before-reset{path.suffix}"))
+    path.rename(kept)
+    _write(path, chapter)
+    progress = Progress(".")
+    for one in chapter.exercises:
+        progress.update(one.name, state=NOT_STARTED)
+    progress.save()
+    print(_("{path} is new; what you had is kept in {kept}").format(path=path, kept=kept))
+
+
+def _print_answers(answers, printed) -> None:
+    for text in filter(None, [printed, *(answer.printed for answer in answers)]):
+        lines = text.splitlines()
+        shown = [f"{line[:WIDEST]}..." if len(line) > WIDEST else line for line in lines[:MOST_LINES]]
+        print("\n".join(f"  | {line}" for line in shown + (["..."] if len(lines) > MOST_LINES else [])))
+    for answer in answers:
+        print(coloured(str(answer), sys.stdout))
+
+
+def _write(path, chapter) -> None:
+    """Write a chapter's file, which must not exist yet."""
+    text = notebook_page(chapter) if path.suffix == ".ipynb" else percent_page(chapter)
+    write_new(path, text.encode())

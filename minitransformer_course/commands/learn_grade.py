@@ -1,0 +1,33 @@
+"""`minitransformer learn grade`: a folder of submissions, for a teacher."""
+
+import json
+import sys
+
+from minitransformer.errors import InputError
+from minitransformer_course.judge.messages import _
+
+
+def grade(args) -> None:
+    from minitransformer_course.judge.grade import as_csv, grade as grade_folder, mistakes, table
+    from minitransformer_course.judge.sandbox import not_contained
+
+    if args.seed < 0 or not 0 < args.timeout < 3600:
+        raise InputError(_("expected --seed of 0 or more and --timeout between 0 and 3600 seconds"))
+    print(not_contained(), file=sys.stderr, flush=True)    # before any of it runs
+    students = grade_folder(args.folder, args.seed, args.timeout)
+    if args.json:
+        counted = [{"diagnosis": text, "students": n} for text, n in mistakes(students)]
+        print(json.dumps({"students": students, "mistakes": counted}))
+        return
+    if args.csv:
+        print(as_csv(students), end="")
+        return
+    rows = table(students)
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    for row in rows:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip())
+    for text, n in mistakes(students):
+        print(f"{n:4} x  {text}")
+    for student in students:
+        for error in student["errors"]:
+            print(f"{student['student']}: {error}")

@@ -1,0 +1,53 @@
+"""`minitransformer learn plug`: the reader's functions at work in a model."""
+
+from pathlib import Path
+
+from minitransformer_course.commands.learn_targets import NOT_DONE, file_to_check, first_to_solve
+from minitransformer.errors import InputError
+from minitransformer_course.judge import my_transformer
+from minitransformer_course.judge.course import exercises, find_exercise
+from minitransformer_course.judge.messages import _
+from minitransformer_course.judge.progress import Progress
+from minitransformer.files import free_name
+
+
+def plug(args) -> int:
+    from minitransformer_course.judge.plug import STEPS as TRAINING_STEPS, in_the_paper, report
+    from minitransformer_course.judge.run_file import run_plug
+
+    if args.all:
+        if args.name:
+            raise InputError(_("--all plugs in all that passes; leave {name} out").format(name=args.name))
+        return _plug_all(in_the_paper())
+    exercise = find_exercise(args.name or first_to_solve(Progress(".")).name)
+    if not exercise.plug:
+        raise InputError(_("{name} has no place of its own in the model; these have: {names}").format(
+            name=exercise.name, names=", ".join(one.name for one in exercises().values() if one.plug)))
+    result = run_plug(file_to_check(exercise), [exercise.name], TRAINING_STEPS)
+    print(report(result))
+    if result.get("not_passed", True):
+        print(_("Next:   minitransformer learn check {name}").format(name=exercise.name))
+        return NOT_DONE
+    print(_("Next:   minitransformer learn"))
+    return 0
+
+
+def _plug_all(places) -> int:
+    """Prove and train a model of all that is the reader's own. places: the exercises that have a place in it."""
+    from minitransformer_course.judge.page import is_page
+    from minitransformer_course.judge.run_file import run_whole
+    from minitransformer_course.judge.whole import STEPS as WHOLE_STEPS
+    from minitransformer_course.judge.whole_report import proof_page, report
+
+    names, model = [name for name in my_transformer.names_in(".") if name in places], Path(my_transformer.MODEL_FILE)
+    if not names and not model.exists():
+        raise InputError(_("nothing that passes so far has a place of its own in the model; these have: {names}").format(
+            names=", ".join(places)))
+    result = run_whole(Path(my_transformer.FILE), model, names, WHOLE_STEPS)
+    print(report(result, names, places))
+    if "errors" in result:
+        page = Path(my_transformer.FILE).with_suffix(".html")
+        page = page if is_page(page) else free_name(page)
+        page.write_bytes(proof_page(result, names, places).encode())
+        print(_("{path} shows this on the map of the model: open it in a browser").format(path=page))
+    return 0 if result.get("exact") == 1 else NOT_DONE

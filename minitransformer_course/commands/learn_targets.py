@@ -1,0 +1,78 @@
+"""Which exercise, and which of the reader's files, an action of `minitransformer learn` applies to."""
+
+from pathlib import Path
+
+from minitransformer.errors import InputError
+from minitransformer_course.judge import my_transformer
+from minitransformer_course.judge.course import exercises, find_chapter, find_exercise
+from minitransformer_course.judge.exercise import Exercise
+from minitransformer_course.judge.messages import _
+from minitransformer_course.judge.progress import PASSED, file_of, learner_file, started
+
+NOT_DONE = 1    # the exit code if something does not pass; 2, cannot be judged, is InputError's
+
+
+def targets(args, progress) -> list[tuple[Path, list[str] | None]]:
+    """[(file, names of exercises, or None for all in it)] to check."""
+    if args.all:
+        if args.target:
+            raise InputError(_("--all checks all that you started; leave {target} out").format(target=args.target))
+        _check_started()
+        return _by_file([one for chapter, _path in started(".") for one in chapter.exercises])
+    if args.target and Path(args.target).name == my_transformer.MODEL_FILE:
+        raise InputError(_("{path} is a whole model: minitransformer learn plug --all proves it").format(path=args.target))
+    if args.target and _is_file(args.target):
+        return [(Path(args.target), None)]
+    if args.target and args.target not in exercises() and args.target[0].isdecimal():
+        chapter = find_chapter(args.target)
+        chapters_file(chapter)
+        return _by_file(chapter.exercises)
+    exercise = find_exercise(args.target) if args.target else first_to_solve(progress)
+    return _by_file([exercise])
+
+
+def _by_file(wanted) -> list[tuple[Path, list[str] | None]]:
+    """[(file, names)] of these exercises."""
+    found: dict[Path, list[str] | None] = {}
+    for one in wanted:
+        found.setdefault(file_to_check(one), []).append(one.name)    # type: ignore[union-attr]
+    return list(found.items())
+
+
+def _is_file(target) -> bool:
+    return target not in exercises() and (Path(target).suffix in (".py", ".ipynb") or Path(target).exists())
+
+
+def file_to_check(exercise) -> Path:
+    return file_of(".", exercise) or chapters_file(exercise.chapter)
+
+
+def chapters_file(chapter) -> Path:
+    path = learner_file(".", chapter)
+    if path is None:
+        raise InputError(_("{name} was not started in this folder: minitransformer learn start {number}").format(
+            name=chapter.name, number=chapter.number))
+    return path
+
+
+def first_to_solve(progress) -> Exercise:
+    """What a command applies to if no exercise is named. Raises InputError if nothing is left, or nothing was started."""
+    _check_started()
+    exercise = next_exercise(progress)
+    if exercise is None:
+        raise InputError(_("every exercise that you started passes; name one, or see what comes next: minitransformer learn"))
+    return exercise
+
+
+def _check_started() -> None:
+    if not started("."):
+        raise InputError(none_started("1"))
+
+
+def none_started(number) -> str:
+    return _("no chapter was started in this folder: minitransformer learn start {number}").format(number=number)
+
+
+def next_exercise(progress) -> Exercise | None:
+    """The first exercise that does not pass, of the chapters that were started; None if all do."""
+    return next((one for chapter, _path in started(".") for one in chapter.exercises if progress.state(one) != PASSED), None)

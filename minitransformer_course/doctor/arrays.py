@@ -1,0 +1,176 @@
+"""Mistakes that any gradient can show, in every block: a sign, a factor, an order, a lost part of dy, another gradient's place."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import combinations
+
+import numpy as np
+
+from minitransformer.backend import Array
+from minitransformer.checking.compare import relative_error
+from minitransformer_course.doctor.factors import is_time_first, named_factors, ratio
+from minitransformer_course.doctor.fitting import fitting
+from minitransformer_course.doctor.rearranged import MOVED, PARTS, only, without
+
+
+def explanations(cases) -> list[tuple[str, float]]:
+    """[(sentence, error)] of the changes that turn the right gradients into the wrong ones in every case."""
+    names = [name for name in cases[0].observed if any(name in case.wrong for case in cases)]
+    if not names or not all(set(names) <= case.right.keys() for case in cases):
+        return []
+    return _of(cases, names)
+
+
+def _of(cases, names) -> list[tuple[str, float]]:
+    explained = []
+    observed = [{name: case.observed[name] for name in names} for case in cases]
+    right = [{name: case.right[name] for name in names} for case in cases]
+    what = gradients_of(names)
+    if all(not g.any() for a in observed for g in a.values()):
+        explained.append((f"{what} is missing: it is zero everywhere (not computed, not added or not returned)", 0.0))
+    elif not any(case.depends_on(name) for case in cases for name in names):
+        explained.append((f"{what} is not zero, although the output does not depend on {'it' if len(names) == 1 else 'them'}: "
+                      f"the forward does not use {' and '.join(names)} (forgotten there?), so the true gradient is zero", 0.0))
+    else:
+        explained += [(f"{what} {text}", max(_ratio_error(case, names) for case in cases))
+                      for text in named_factors(cases, lambda case: _ratio(case, names))]
+    return (explained or _fitting(_changes(cases, names), cases, names, what)
+            or _fitting(_of_upstream(cases[0]), cases, names, what) or _other_mask(cases, observed, right, what))
+
+
+def _other_mask(cases, observed, right, what) -> list[tuple[str, float]]:
+    """A gradient that is dy times a mask of zeros and a single number, as in the forward, but with the zeros elsewhere."""
+    for case, a, n in zip(cases, observed, right):
+        for name in a:
+            if isinstance(case.dy, tuple) or a[name].shape != np.shape(case.dy) or not np.all(case.dy):
+                return []
+            ours, theirs = (np.round(g / case.dy, 9) for g in (a[name], n[name]))
+            two_valued = len(np.unique(ours)) == len(np.unique(theirs)) == 2
+            if not two_valued or not ((ours == 0) & (theirs != 0)).any() or not ((ours != 0) & (theirs == 0)).any():
+                return []
+    return [(f"{what} is dy times a mask, but not the mask of the forward: different numbers are zero, so backward uses another "
+             "mask (drawn again, at random, or taken from the wrong array)", 0.0)]
+
+
+def _ratio(case, names) -> float | None:
+    return ratio({name: case.observed[name] for name in names}, case.right) if set(names) <= case.right.keys() else None
+
+
+def _ratio_error(case, names) -> float:
+    r = _ratio(case, names)
+    return relative_error([case.observed[name] for name in names], [r * case.right[name] for name in names])
+
+
+def _fitting(changes, cases, names, what) -> list[tuple[str, float]]:
+    def made(change, i) -> list[Array]:
+        changed = change(cases[i], {name: cases[i].right[name] for name in names})
+        if changed is None:
+            raise ValueError("the change does nothing for these shapes")
+        return [changed[name] for name in names]
+    observed = [[case.observed[name] for name in names] for case in cases]
+    fit = fitting(observed, ((f"{what} {sentence}", partial(made, change)) for sentence, change in changes))
+    return list(dict(fit).items())    # if the gap has zeros anyway, shifted and rolled are alike, and so is their sentence
+
+
+def _changes(cases, names) -> Iterator[tuple[str, Callable]]:
+    """(sentence, change(case, right gradients)) for the ways in which the gradients with these names can go wrong."""
+    def along(axis, change) -> Callable:
+        """If there are one or two axes, the last is the first or the second and is not tried again."""
+        return lambda case, right: (None if any(axis == -1 and g.ndim < 3 for g in right.values())
+                                    else {name: change(g, axis) for name, g in right.items()})
+
+    def of_square(g) -> Array | None:
+        return g.swapaxes(-1, -2) if g.ndim >= 2 else None
+
+    yield "is transposed (a transpose is missing, or one too many)", lambda case, right: (
+        {name: of_square(g) for name, g in right.items()}
+        if all(g.ndim >= 2 and g.shape[-1] == g.shape[-2] for g in right.values()) else None)
+    of_input = all(name in cases[0].inputs and cases[0].observed[name].ndim > 2 for name in names)    # (B, T, d)
+    counts = ("", "")
+    if of_input:
+        counts = " (the batch, sentences)", " (the positions)"
+        counts = counts[::-1] if is_time_first(cases[0]) else counts
+    for axis, axis_name in ((0, f"first axis{counts[0]}"), (1, f"second axis{counts[1]}"), (-1, "last axis")):
+        for sentence, change in MOVED + PARTS:
+            yield sentence.format(at=f" along the {axis_name}"), along(axis, change)
+    yield "has the right numbers in the wrong places: transposed, and then reshaped to fit", lambda case, right: (
+        {name: g.T.reshape(g.shape) for name, g in right.items()} if all(g.ndim == 2 for g in right.values()) else None)
+    yield "has lost its sign: it is the absolute value of the true one", lambda case, right: {
+        name: np.abs(g) for name, g in right.items()}
+    for one, other in combinations(names, 2):
+        yield (f"are swapped: {one} gets that of {other} and {other} that of {one} (the wrong order)",
+               lambda case, right, one=one, other=other: _swapped(right, one, other))
+    for other in cases[0].observed:
+        if len(names) == 1 and other not in names:
+            yield (f"is exactly that of {other}: the wrong one is returned",
+                   lambda case, right, other=other: {names[0]: case.right[other]} if other in case.right else None)
+    yield ("contains a multiple of the parameter itself, added to its gradient, as weight decay does: it is not zero "
+           "where dy is", _with_decay)
+
+
+def _with_decay(case, right) -> dict[str, Array] | None:
+    """The right gradients plus the parameters times one constant, which must be the same in every case."""
+    if set(right) & set(case.inputs):
+        return None
+    values = {name: case.checked.variables[name] for name in right}
+    along = sum(float(((case.observed[name] - right[name]) * v).sum()) for name, v in values.items())
+    squares = sum(float((v * v).sum()) for v in values.values())
+    if not squares:    # a bias that is still zero: the constant cannot be determined
+        return None
+    constant = along / squares
+    return {name: g + float(f"{constant:.6g}") * values[name] for name, g in right.items()}
+
+
+def _of_upstream(case) -> Iterator[tuple[str, Callable]]:
+    """Changes that concern dy: which part of it was used, and where it was added."""
+    upstream = case.counterpart.upstream if case.counterpart else "dy"
+
+    def with_dy(change) -> Callable:
+        return lambda case, right: (
+            None if isinstance(case.dy, tuple) or any(g.shape != np.shape(case.dy) for g in right.values())
+            else {name: change(g, case.dy) for name, g in right.items()})
+
+    yield "is exactly dy, as if the block did nothing: its derivative is missing", with_dy(lambda g, dy: dy)
+    yield "lacks dy itself: the direct (residual, skip, identity) path is missing", with_dy(lambda g, dy: g - dy)
+    yield ("contains dy once too often: a direct (residual, skip) path is counted that does not exist, or counted twice (doubled)",
+           with_dy(lambda g, dy: g + dy))
+
+    def seen(change) -> Callable:
+        def wrong(case, right) -> dict[str, Array] | None:
+            if isinstance(case.dy, tuple):
+                return None
+            gradients = case.right_for(change(case.dy))
+            return {name: gradients[name] for name in right if name in gradients} if set(right) <= set(gradients) else None
+        return wrong
+
+    sentence, position = (1, 0) if is_time_first(case) else (0, 1)
+    for axis, what, missing in ((sentence, "sentence of the batch", "batch"), (position, "position", "length (positions)")):
+        for place, which in ((0, "first"), (-1, "last")):
+            yield (f"counts the {which} {what} only: the sum over the {missing} is missing",
+                   seen(lambda dy, axis=axis, place=place: only(dy, place, axis)))
+            yield (f"leaves the {which} {what} out of the sum over the {missing}",
+                   seen(lambda dy, axis=axis, place=place: without(dy, place, axis)))
+
+    yield f"does not depend on {upstream}: the upstream gradient is ignored (missing), as if it were 1", seen(np.ones_like)
+    for limit in (0.1, 0.5, 1, 2, 5, 10):
+        yield (f"is that of dy clipped to {limit}: a backward is linear in dy, so nothing may be clipped in it",
+               seen(lambda dy, limit=limit: np.clip(dy, -limit, limit)))
+    yield "is that of dy with its negative numbers cut off: a backward is linear in dy", seen(lambda dy: np.maximum(dy, 0))
+    yield "has dy twice: the upstream gradient is squared", seen(lambda dy: dy * dy)
+    for axis, what in ((sentence, "batch"), (position, "positions")):
+        for said, change in MOVED:
+            yield (f"belongs to a dy that {said.format(at=f' along the {what}')}",
+                   seen(lambda dy, axis=axis, change=change: change(dy, axis).copy()))
+
+
+def _swapped(right, one, other) -> dict[str, Array] | None:
+    if right[one].shape != right[other].shape:
+        return None
+    return {**right, one: right[other], other: right[one]}
+
+
+def gradients_of(names) -> str:
+    if len(names) == 1:
+        return f"the gradient of {names[0]}"
+    shown = ", ".join(names[:3]) + (" and others" if len(names) > 3 else "")
+    return f"the gradient of {shown}"

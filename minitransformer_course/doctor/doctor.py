@@ -1,0 +1,226 @@
+"""The gradient doctor: names the mistake behind a wrong gradient, but only one that it can prove.
+
+It finds the innermost part whose own gradient is wrong (locate.py), runs it at several sizes (resize.py), and asks about
+each mistake it knows: if this mistake is made in the right gradient, is the result the wrong one, up to rounding, at every
+size? It knows wrong formulas for the library's blocks (known/, tried in the library's counterpart of the block,
+counterpart.py) and mistakes that any gradient can show (arrays.py). It names a mistake only if that one alone explains
+everything. Otherwise it lists evidence (evidence.py).
+"""
+
+import inspect
+from functools import partial
+
+import numpy as np
+
+from minitransformer.backend import Array
+from minitransformer.checking.checked_block import Breach, CheckedBlock, flat
+from minitransformer.checking.contract import check_finite, run_by_contract
+from minitransformer_course.doctor import arrays, backward_calls, forwards, known, terms
+from minitransformer_course.doctor.case import case_or_none
+from minitransformer_course.doctor.counterpart import find_counterpart, name_of, put_in_place
+from minitransformer_course.doctor.evidence import observations
+from minitransformer_course.doctor.fitting import are_one, fitting
+from minitransformer.checking.finding import CONTRACT, EVIDENCE, NAMED, OBSERVED, Finding
+from minitransformer_course.doctor.locate import locate
+from minitransformer_course.doctor.mistakes import Mistake, mistakes_of, of_exercises
+from minitransformer_course.doctor.other_sizes import wrong_elsewhere
+from minitransformer_course.doctor.recorder import Call, Recorder
+from minitransformer_course.doctor.resize import other_cases
+from minitransformer.errors import InputError
+
+assert known    # importing it teaches the doctor its mistakes
+SEVERAL = 4         # arrays: with more of them wrong, a mistake in each is too much of a coincidence
+
+
+def diagnose(block, inputs, make_rng) -> Finding | None:
+    """The Finding for a block whose check failed; None if its gradients are right after all."""
+    case = case_or_none(block, inputs, make_rng)
+    try:
+        if case is None or not case.is_wrong:
+            return None
+    except Breach as breach:
+        return Finding(EVIDENCE, f"the doctor needs the complex step, which this forward does not support: {breach}")
+    located = locate(case)
+    if located.changed:
+        path, changing, sentence = located.changed[0]
+        return Finding(CONTRACT, sentence, _place(path, changing))
+    if located.path:    # the contract of the block itself was checked before
+        sentence = _breach_of(check_by_contract, located.case.block, located.case.given, located.case.make_rng, located.case.dy)
+        if sentence:
+            return Finding(CONTRACT, sentence, _place(located.path, located.case.block))
+    return _finding(located)
+
+
+def check_elsewhere(block, checked, make_rng) -> Finding | None:
+    """The Finding for a block that is right at the given inputs but wrong at other sizes; None if it is right there, too."""
+    elsewhere = wrong_elsewhere(block, checked, make_rng)
+    if elsewhere is None:
+        return None
+    where, breach, other = elsewhere
+    if breach:
+        return Finding(CONTRACT, f"right at the given sizes only: with {where} {breach}")
+    return _finding(locate(other), f"; it does not show at the given inputs, but with {where}")
+
+
+def check_by_contract(block, inputs, make_rng, dy=None) -> None:
+    """Raise Breach if a block, run alone, does not keep the contract in float64, or if one of its gradients is not finite."""
+    _, _, gradients = run_by_contract(CheckedBlock(block, inputs, np.float64, make_rng), dy)
+    check_finite(gradients)
+
+
+def find_breach(block, inputs, make_rng, breach, check=check_by_contract) -> Finding:
+    """The Finding for a block that breaks the contract: the breach, and the innermost part in which `check` finds one."""
+    recorder = Recorder()
+    try:
+        checked = CheckedBlock(block, inputs, np.float64, make_rng)
+        with np.errstate(all="ignore"), recorder.recording(checked.layer):
+            y, cache = checked.forward()
+            checked.gradients(checked.upstream(y, np.random.default_rng(0)), cache)
+    except Breach:
+        pass    # what has been found by then is enough
+    for call in _innermost_first(recorder.forward.parts) + _innermost_first(recorder.backward.parts):
+        if call.dy is None or np.isfinite(flat(call.dy)).all():
+            inner = _breach_of(check, call.block, call.arguments, call.make_rng, call.dy)
+            if inner:
+                return Finding(CONTRACT, inner, _place(call.path, call.block))
+    return Finding(CONTRACT, str(breach))
+
+
+def _breach_of(check, block, arguments, make_rng, dy) -> str:
+    """How a part breaks the contract when it runs alone, or ""."""
+    try:
+        with np.errstate(all="ignore"):
+            check(block, arguments, make_rng, dy)
+    except Breach as breach:
+        return str(breach)
+    except InputError:    # a part that cannot run alone with its inputs tells us nothing
+        pass
+    return ""
+
+
+def _innermost_first(calls) -> list[Call]:
+    return [inner for call in calls for inner in (*_innermost_first(call.parts), call)]
+
+
+def examine(case, parts=frozenset(), facts=()) -> tuple[str, float | None, str]:
+    """(sentence, error once the mistake is undone, kind of Finding) for a wrong block whose `parts` are right."""
+    others = other_cases(case)
+    cases = [case, *others]
+    for other in others:
+        other.counterpart = find_counterpart(other)
+    explanations = _explanations(cases, parts) or _of_each_array(cases, parts)
+    if explanations:    # without one, the right gradients need not be known: they take time
+        before = max(one.error(one.right) for one in cases)
+        explanations = [(sentence, error) for sentence, error in explanations if error < before]
+    if not any(other.is_wrong for other in others):
+        found_text = [f"a candidate, not proven at other sizes: {sentence}" for sentence, _ in explanations[:3]]
+        return "; ".join([_size_note(others), *facts, *found_text, *observations(case, parts)]), None, EVIDENCE
+    calls = [fact for fact in facts if ".backward` " in fact]
+    if len(explanations) == 1:
+        (sentence, error), = explanations
+        return "; ".join([sentence, *calls]), error, NAMED
+    several = [f"several mistakes explain it equally well: {' | '.join(sentence for sentence, _ in explanations[:4])}"]
+    said = [*facts, *(several if explanations else [])]
+    return ("; ".join(said), None, OBSERVED) if facts else ("; ".join([*said, *observations(case, parts)]), None, EVIDENCE)
+
+
+def _size_note(others) -> str:
+    if others:
+        return "it shows only at the given inputs; at the other sizes tried, the gradients are right"
+    return "the block runs only at the given sizes (one batch size, one length), so nothing can be proven at others"
+
+
+def _explanations(cases, parts) -> list[tuple[str, float]]:
+    """[(sentence, error)] of the mistakes that explain the wrong gradients in all cases, of the most specific kind that does."""
+    explanations = forwards.explanations(cases)
+    if explanations:
+        return explanations
+    if all(case.counterpart for case in cases):
+        own, *inner = cases[0].counterpart.operations()
+        inner = [name for name in inner if name not in parts]
+        explanations = (_formulas(cases, mistakes_of([own])) or backward_calls.explanations(cases)
+                        or _formulas(cases, mistakes_of(inner)) or terms.explanations(cases)
+                        or _formulas(cases, _of_exercises(cases, (own, *inner))))
+        if explanations:
+            return explanations
+    return arrays.explanations(cases)
+
+
+def _of_each_array(cases, parts) -> list[tuple[str, float]]:
+    """[(sentence, error)] of two mistakes at once, in different arrays: each is proven with the other one undone."""
+    wrong = [name for name in cases[0].observed if any(name in case.wrong for case in cases)]
+    if not 1 < len(wrong) <= SEVERAL or not all(set(wrong) <= case.right.keys() for case in cases):
+        return []
+    found: dict[str, tuple[list, float]] = {}    # {the sentence on an array: (arrays, error)}
+    for name in wrong:
+        alone = [case.with_only(name) for case in cases]
+        own = cases[0].counterpart.operation.name if all(case.counterpart for case in cases) else ""
+        explanations = (_formulas(alone, mistakes_of([own])) or terms.explanations(alone)
+                        or _formulas(alone, _of_exercises(alone, (own,))) or arrays.explanations(alone))
+        if len(explanations) != 1:
+            return []
+        (sentence, error), = explanations
+        sentence = sentence.removeprefix(arrays.gradients_of([name]))    # it concerns the array as a whole
+        names, worst = found.get(sentence, ([], 0.0))
+        found[sentence] = [*names, name], max(worst, error)
+    said = [(arrays.gradients_of(names) if sentence.startswith(" ") else "") + sentence for sentence, (names, _) in found.items()]
+    return [("; ".join(said), max(error for _, error in found.values()))] if len(said) <= 2 else []
+
+
+def _of_exercises(cases, operations) -> list[Mistake]:
+    """The exercises' mistakes in these operations. A gradient of zeros fits too many formulas; it says more that it is zero."""
+    zero = not any(case.observed[name].any() for case in cases for name in case.wrong)
+    return [] if zero else [one for one in of_exercises() if one.of in operations]
+
+
+def _formulas(cases, mistakes) -> list[tuple[str, float]]:
+    """The mistakes that fit; several that also give the same at further sizes count as one."""
+    def made(mistake, case) -> list[Array]:
+        gradients = case.counterpart.gradients(case.dy, partial(put_in_place, mistake))
+        return [gradients[name] for name in case.observed]
+    found = fitting([list(case.observed.values()) for case in cases],
+                    ((mistake, lambda i, mistake=mistake: made(mistake, cases[i])) for mistake in mistakes))
+    if len(found) > 1:
+        further = other_cases(cases[0], seed=8)
+        for case in further:
+            case.counterpart = find_counterpart(case)
+        if are_one([mistake for mistake, _ in found], made, [case for case in further if case.counterpart]):
+            found = found[:1]
+    return [(mistake.sentence, error) for mistake, error in found]
+
+
+def _finding(located, more="") -> Finding:
+    case = located.case
+    sentence, error, kind = examine(case, located.parts, located.facts)
+    right = case.right
+    where = {}
+    for name in sorted(set(case.wrong) & set(right), key=lambda n: -np.abs(case.observed[n] - right[n]).max(initial=0))[:1]:
+        difference = np.abs(case.observed[name] - right[name])
+        index = np.unravel_index(difference.argmax(), difference.shape)
+        where = dict(array=name, index=tuple(map(int, index)), analytic=float(case.observed[name][index]),
+                     numeric=float(right[name][index]))
+    place = _place(located.path, case.block) if located.path else ""
+    return Finding(kind, sentence + more, place, before=case.error(right), after=error, read=_read(case),
+                   also=_also(located), **where)
+
+
+def _also(located) -> tuple[str, ...]:
+    """The other innermost wrong parts: those of a different kind by their places, those of the same kind by their number."""
+    kind = name_of(located.case.block)
+    same = sum(name_of(call.block) == kind for call in located.others)
+    others = {_place(call.path, call.block): None for call in located.others if name_of(call.block) != kind}
+    return (*([f"{kind} in {same} other {'place' if same == 1 else 'places'}"] if same else []), *others)
+
+
+def _place(path, block) -> str:
+    """A part in words: its path, and its kind if the path does not say it."""
+    kind = name_of(block)
+    return path if path.endswith(kind) else f"{path} ({kind})".strip()
+
+
+def _read(case) -> str:
+    """The library's backward of this block, which derives the gradient in its docstring or calls functions that do."""
+    if case.counterpart is None:
+        return ""
+    backward = inspect.unwrap(case.counterpart.operation.backward)
+    return f"{backward.__module__}.{backward.__qualname__}"

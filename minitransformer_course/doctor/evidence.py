@@ -1,0 +1,105 @@
+"""What is known about a wrong gradient if no mistake is proven: observations, worded as such and never as a cause."""
+
+import numpy as np
+
+from minitransformer_course.doctor.case import Case, case_or_none
+from minitransformer.checking.checked_block import is_float
+from minitransformer_course.doctor.factors import as_text, ratio
+from minitransformer.layers import Layer
+from minitransformer.functional.special import PAD
+
+
+def observations(case, parts=frozenset()) -> list[str]:
+    """Sentences about a wrong Case whose `parts` are right, the most informative first."""
+    sentences = [_which(case)]
+    r = ratio({n: case.observed[n] for n in case.wrong}, case.right) if set(case.wrong) <= set(case.right) else None
+    if r is not None and sum(case.observed[name].size for name in case.wrong) > 1:
+        sentences.append(f"the wrong numbers are {as_text(r) or f'{r:.6g}'} times the true ones")
+    if case.error(case.right) < 1e-8:
+        sentences.append("the error is smaller than float32 rounding: look for a constant with too few digits")
+    elif case.error(case.right) < 1e-6:
+        sentences.append("the error is as small as float32 rounding: look for a conversion to float32")
+    elif not isinstance(case.dy, tuple) and _is_not_linear(case):
+        sentences.append("backward is not linear in dy: three times the upstream gradient does not give three times the gradients")
+    for sentence, change, look in (
+            ("right without the mask", _open_masks, "at where backward needs the mask"),
+            ("right without dropout", _no_dropout, "at the dropout's mask and scale"),
+            ("right without padding", _no_padding, "at where padding is left out"),
+            ("right without label smoothing", _no_smoothing, "at where the smoothing enters"),
+            ("right when gamma is 1", _plain_gamma, "at where gamma is multiplied"),
+            ("right for a batch of one", _one_sentence, "at sums and means over the batch"),
+            ("right for one token", _one_token, "at the softmax, the mask, or sums over positions" if "softmax" in
+             [*parts, *(case.counterpart.operations() if case.counterpart else [])] else "at sums over positions")):
+        changed = change(case)
+        if changed is not None and not changed.is_wrong and all(changed.observed[name].any() for name in case.wrong):
+            sentences.append(f"{sentence}: look {look}")
+    return sentences
+
+
+def _is_not_linear(case) -> bool:
+    more = case_or_none(case.block, case.given, case.make_rng, 3 * case.dy)
+    return more is not None and not case.error({name: g / 3 for name, g in more.observed.items()}) <= 1e-9
+
+
+def _which(case) -> str:
+    right = [name for name in case.observed if name not in case.wrong]
+    return f"wrong: {_list(case.wrong)}" + (f"; right: {_list(right)}" if right else "")
+
+
+def _list(names) -> str:
+    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+
+
+def _with(case, arguments, block=None, make_rng=None) -> Case | None:
+    """The case with other arguments, another block or another generator; None if nothing would change."""
+    if not (arguments or block or make_rng):
+        return None
+    return case_or_none(block or case.block, {**case.arguments, **arguments}, make_rng or case.make_rng)
+
+
+def _open_masks(case) -> Case | None:
+    return _with(case, {k: np.ones_like(v) for k, v in case.arguments.items() if isinstance(v, np.ndarray) and v.dtype == bool})
+
+
+def _no_dropout(case) -> Case | None:
+    return _with(case, {}, make_rng=lambda: None) if case.make_rng() is not None and case.checked.takes_rng else None
+
+
+def _no_padding(case) -> Case | None:
+    return _with(case, {k: np.where(v == PAD, 1, v) for k, v in case.arguments.items()
+                        if isinstance(v, np.ndarray) and v.dtype.kind in "iu" and (v == PAD).any()})
+
+
+def _no_smoothing(case) -> Case | None:
+    return _with(case, {"smoothing": 0.0} if case.arguments.get("smoothing") else {})
+
+
+def _plain_gamma(case) -> Case | None:
+    ones = {k: np.ones_like(v) for k, v in case.arguments.items() if k == "gamma"}
+    if not isinstance(case.block, Layer):
+        return _with(case, ones)
+    block = case.block.astype(np.float64)
+    gammas = [p for name, p in block.parameters().items() if name.endswith("gamma")]
+    for parameter in gammas:
+        parameter.data[...] = 1
+    return _with(case, {}, block=block) if gammas else None
+
+
+def _one_sentence(case) -> Case | None:
+    batch = _batch(case)
+    return _with(case, {k: v[:1] for k, v in case.arguments.items()
+                        if isinstance(v, np.ndarray) and v.ndim and len(v) == batch} if batch and batch > 1 else {})
+
+
+def _one_token(case) -> Case | None:
+    if not _batch(case):
+        return None
+    cut = {k: v[..., :1, :] if is_float(v) else v[:, :1] for k, v in case.arguments.items()
+           if isinstance(v, np.ndarray) and v.ndim >= 2 and v.dtype != bool}
+    masks = {k: None for k, v in case.arguments.items() if isinstance(v, np.ndarray) and v.dtype == bool}
+    return _with(case, {**cut, **masks})
+
+
+def _batch(case) -> int | None:
+    arrays = [v for v in case.arguments.values() if isinstance(v, np.ndarray) and v.dtype != bool and v.ndim >= 2]
+    return len(max(arrays, key=np.ndim)) if arrays else None

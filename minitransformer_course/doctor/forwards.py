@@ -1,0 +1,69 @@
+"""A mistake in the forward: it computes something different from the library's, or stores something different in its cache.
+
+Even the library's own backward then gives a wrong gradient for this forward.
+"""
+
+from functools import partial
+
+import numpy as np
+
+from minitransformer.backend import Array
+from minitransformer.checking.checked_block import flat
+from minitransformer.checking.compare import SAME, relative_error
+from minitransformer_course.doctor.counterpart import candidates, library_block
+from minitransformer_course.doctor.fitting import fitting
+from minitransformer_course.doctor.mistakes import mistakes_of
+from minitransformer_course.doctor.operations import OPERATIONS, in_place, library_only
+from minitransformer.errors import InputError
+
+
+def explanations(cases) -> list[tuple[str, float]]:
+    """[(sentence, error)] of the mistakes that the forward makes in every case."""
+    if all(case.counterpart for case in cases):
+        return _of_cache(cases)
+    taught = mistakes_of([operation.name for operation in candidates(cases[0].block)], forward=True)
+    observed = [list(case.observed.values()) for case in cases]
+    return fitting(observed, ((mistake.sentence, partial(_made, cases, mistake)) for mistake in taught))
+
+
+def _made(cases, mistake, i) -> list[Array]:
+    """The gradients of the library's block with the wrong forward, in the i-th case, if its y equals the case's."""
+    case, operation = cases[i], OPERATIONS[mistake.of]
+    with library_only(), in_place(operation, "forward", mistake.wrong):
+        checked = library_block(operation, case, {})
+        y, cache = checked.forward()
+        gradients = checked.gradients(case.dy, cache)
+    named = {**gradients, **dict(zip(case.inputs, [gradients[name] for name in checked.inputs]))}
+    if relative_error([flat(case.y)], [flat(y)]) > SAME:
+        raise ValueError("another forward")
+    return [named[name] for name in case.observed]
+
+
+def _of_cache(cases) -> list[tuple[str, float]]:
+    """The only field of the cache that differs from the library's, if the library's backward then gives these gradients."""
+    fields, error = [], 0.0
+    for case in cases:
+        _, cache = case.checked.forward()
+        right = case.counterpart.cache()
+        if type(cache) is not type(right) or not hasattr(right, "_fields"):
+            return []
+        wrong = [name for name, ours, theirs in zip(right._fields, right, cache) if not _same(ours, theirs)]
+        fields = fields or wrong
+        if len(wrong) != 1 or wrong != fields:
+            return []
+        try:
+            error = max(error, case.error(case.counterpart.gradients(case.dy, cache=cache)))
+        except InputError:    # the library's backward does not accept such a cache
+            return []
+    if not error <= SAME:
+        return []
+    return [(f"forward stores a wrong value in its cache: cache.{fields[0]} is not what backward needs there "
+             "(backward itself is right)", error)]
+
+
+def _same(one, other) -> bool:
+    if isinstance(one, (tuple, list)) and isinstance(other, (tuple, list)):
+        return len(one) == len(other) and all(map(_same, one, other))
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return np.shape(one) == np.shape(other) and np.allclose(one, other, rtol=1e-9, atol=1e-12)
+    return one is other or (type(one) is type(other) and bool(one == other))

@@ -1,0 +1,125 @@
+"""Mistakes that the doctor recognises: each is a wrong backward and a sentence that says what is wrong with it."""
+
+import inspect
+import re
+from collections.abc import Callable
+from functools import cache, wraps
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minitransformer import functional
+from minitransformer_course.doctor.operations import METHODS, OPERATIONS, PARAMETERS
+from minitransformer.errors import InputError, choices
+from minitransformer.replaceable import Replaceable
+
+TAUGHT = []    # every Mistake, in the order in which it was taught
+
+
+class Mistake(NamedTuple):
+    of: str          # the operation: "softmax", or a class's name, "Linear"
+    sentence: str
+    wrong: Any       # wrong(dy, cache), a method's wrong(self, dy, cache); more parameters are forward's arguments
+    method: str = "backward"    # or the class's part of one that its base class calls; or "forward", for the right backward
+
+
+def mistake(of, sentence) -> Callable:
+    """Teach the doctor a mistake: decorate the wrong backward, and say in one sentence what is wrong with it.
+
+        @mistake("softmax", "only the diagonal of the Jacobian is used")
+        def diagonal_only(dp, cache):
+            return cache.p * (1 - cache.p) * dp
+
+    of: the name of a pair of functions in `functional`, or of a class in `layers` or `models`; the wrong backward has the
+    parameters of the right one; after these it may take arguments of the forward, by name. Raises InputError
+    for an unknown name.
+    """
+    if of not in OPERATIONS:
+        raise InputError(f"the doctor knows no operation {of!r}; {choices(of, list(OPERATIONS))}")
+
+    def teach_one(wrong) -> Callable:
+        forward = inspect.signature(OPERATIONS[of].forward).parameters
+        own = 2 if OPERATIONS[of].is_pair else 3
+        unknown = [name for name in list(inspect.signature(wrong).parameters)[own:] if name not in forward]
+        if unknown:
+            raise InputError(f"the wrong backward of {of} takes {unknown[0]!r}, expected (dy, cache) and then "
+                             f"arguments of the forward: {', '.join(forward)}")
+        TAUGHT.append(Mistake(of, sentence, wrong))
+        return wrong
+
+    return teach_one
+
+
+def teach(of, mistakes, *arguments, method="backward") -> None:
+    """Teach mistakes that change the source of the right backward, or forward: {sentence: (right text, wrong text, ...)}.
+
+        teach("rnn_step", {"the derivative of tanh is missing": ("* (1 - after * after)", "")})
+
+    arguments: those of forward that the wrong backward needs, by name. Raises InputError, when the mistake is first tried, if
+    the method of `of` does not contain the right text.
+    """
+    method, textbook = _method_of(of, method)
+    own = inspect.signature(textbook)
+    more = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in arguments]
+    for sentence, changes in mistakes.items():
+        @wraps(textbook)
+        def wrong(*values, changes=changes, **options) -> Any:
+            return _changed(of, textbook, changes, arguments)(*values, **options)
+        wrong.__signature__ = own.replace(parameters=[*own.parameters.values(), *more])    # type: ignore[attr-defined]
+        TAUGHT.append(Mistake(of, sentence, wrong, method))
+
+
+def _method_of(of, method) -> tuple[str, Callable]:
+    """(name, function) of the method that an operation has itself: "read_backward" if its base class calls that."""
+    operation = OPERATIONS[of]
+    names = [] if operation.is_pair else [name for name in vars(operation.owner) if name.endswith(method)]
+    if not names or method in names:
+        return method, textbook_of(getattr(operation, method))
+    return names[0], METHODS[operation.owner, names[0]]    # the library's, even if a reader has replaced it
+
+
+@cache
+def _changed(of, textbook, changes, arguments) -> Callable:
+    """The operation's right method with other text in place of some of its own."""
+    source = inspect.getsource(textbook)
+    head, quotes, body = source[source.index("def "):].rpartition('"""')    # the docstring stays
+    head = head.replace("cache)", ", ".join(["cache", *arguments]) + ")", 1)
+    for right, wrong in zip(changes[::2], changes[1::2]):
+        if right not in body:
+            raise InputError(f"{textbook.__name__} of {of} does not contain {right!r}")
+        body = body.replace(right, wrong)
+    namespace = {**vars(functional), **textbook.__globals__, "np": np}
+    exec(f"def make(__class__):\n {head}{quotes}{body}\n return {textbook.__name__}", namespace)    # super() needs __class__
+    return namespace["make"](OPERATIONS[of].owner)
+
+
+def textbook_of(function) -> Callable:
+    """The library's own function, not what is plugged in for it."""
+    return function.textbook if isinstance(function, Replaceable) else function
+
+
+def mistakes_of(names, forward=False) -> list[Mistake]:
+    """The mistakes of these operations in backward, or in forward, beginning with those of the first operation."""
+    return [one for name in names for one in TAUGHT if one.of == name and (one.method == "forward") == forward]
+
+
+@cache
+def of_exercises() -> tuple[Mistake, ...]:
+    """The mistakes of the course's exercises whose backward `plug` puts in place of an operation's."""
+    from minitransformer_course.judge.course import exercises    # here, because the course's judge imports this package
+
+    try:
+        backwards = [exercise for name, exercise in exercises().items() if name.endswith("_backward")]
+    except InputError:    # the chapters are not installed
+        return ()
+    return tuple(Mistake(of, _in_words_of_the_library(of, exercise, one.sentence), plug.adapt(one.wrong))
+                 for exercise in backwards if (plug := exercise.plug)
+                 for of in [plug.replaced.operation] for one in exercise.mistakes)
+
+
+def _in_words_of_the_library(of, exercise, sentence) -> str:
+    """With a name for each gradient that the exercise and the library call differently: "dW (of weight)"."""
+    parameters = PARAMETERS.get(of, ())
+    for ours, name in zip(parameters, exercise.returns[-len(parameters):] if parameters else ()):
+        sentence = re.sub(rf"\b{name}\b", f"{name} (of {ours})", sentence, count=1)
+    return sentence

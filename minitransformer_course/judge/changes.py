@@ -1,0 +1,106 @@
+"""Changes to one expression: those that the rules make, and those that depend on the names around it or on its numbers."""
+
+import ast
+from collections.abc import Iterator
+from typing import Any, TypeGuard
+
+from minitransformer_course.judge.formula import formula
+from minitransformer_course.judge.messages import _
+from minitransformer_course.judge.rules import rules
+from minitransformer_course.judge.syntax_tree import NAME, RARE, USUAL, Change, expression, fill, match
+
+Found = Iterator[tuple[str, ast.expr, int, dict[str, ast.expr]]]    # sentence, wrong expression, rank, what its letters mean
+
+
+def changes(node, names, means) -> Iterator[Change]:
+    """The Changes of one node of a syntax tree.
+
+    names: what could replace a name. means: as in `formula`.
+    """
+    for sentence, wrong, rank, parts in (*_of_this(node, names), *_of_rules(node)):
+        changed = fill(wrong, parts)
+        if ast.dump(changed) != ast.dump(node):
+            shown = {key: formula(part, means) for key, part in {**parts, "all": node, "wrong": changed}.items()
+                     if f"{{{key}}}" in sentence}
+            yield Change(sentence.format(**shown), changed, rank)
+
+
+def _of_rules(node) -> Found:
+    for pattern, wrong, sentence, rank in rules():
+        parts = match(pattern, node)
+        if parts is not None:
+            yield sentence, wrong, rank, parts
+
+
+def _of_this(node, names) -> Found:
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in names:
+        yield from _of_name(node, names)
+    elif isinstance(node, ast.Subscript) and ast.unparse(node.value).endswith(".shape"):
+        for name in dict.fromkeys([ast.unparse(node.value).removesuffix(".shape"), *names]):
+            for axis in (-1, -2, 0, 1, 2):
+                yield _("{wrong} is used where {all} belongs"), expression(f"{name}.shape[{axis}]"), NAME, {}
+    elif isinstance(node, ast.Subscript):
+        yield from _of_index(node)
+    elif _is_number(node):
+        yield from _of_number(node.value)
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("sum", "mean", "max"):
+        for other in names:
+            yield (_("{a} is multiplied by {b}, which does not belong there"), expression("a * b"), RARE,
+                   {"a": node, "b": expression(other)})
+
+
+def _of_name(node, names) -> Found:
+    """For x: another name, or x with something done to it."""
+    others = [expression(other) for other in names if other != node.id]
+    for other in others:
+        yield _("{wrong} is used where {all} belongs"), other, NAME, {}
+    for wrong, sentence in (("~a", _("{a} is the wrong way round")), ("a * a", _("{a} is squared")),
+                            ("a + 1", _("1 is added to {a}")), ("a - 1", _("1 is subtracted from {a}")),
+                            ("1", _("1 is used where {a} belongs")), ("1 - a", _("1 - {a} is used where {a} belongs"))):
+        yield sentence, expression(wrong), RARE, {"a": node}
+    for other in others:
+        for wrong, sentence in (("a * b", _("{a} is multiplied by {b}, which does not belong there")),
+                                ("a / b", _("{a} is divided by {b}, which does not belong there"))):
+            yield sentence, expression(wrong), RARE, {"a": node, "b": other}
+
+
+def _of_number(number) -> Found:
+    """For 0.5: another number."""
+    for value in dict.fromkeys([0, 1, 2, number + 1, number - 1, number * 2, number / 2, number * 10, number / 10, -number]):
+        other = ast.Constant(type(number)(value) if value == int(value) else value)
+        counted = isinstance(number, int) and min(number, value) > 0 and abs(number - value) == 1    # one too many, or too few
+        yield _("{wrong} is used where {all} belongs"), other, NAME if counted else RARE, {}
+
+
+def _of_index(node) -> Found:
+    """For x[:, 1:], another slice; for x[:, None], another place of the new axis; for x[1], another index."""
+    parts = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
+    for i, part in enumerate(parts):
+        others, rest = [], [*parts[:i], *parts[i + 1:]]
+        if isinstance(part, ast.Slice):
+            others = [[*parts[:i], slice_, *parts[i + 1:]] for slice_ in _slices(part)]
+        elif isinstance(part, ast.Constant) and part.value is None:
+            others = [[*rest[:place], part, *rest[place:]] for place in range(len(parts)) if place != i] + [rest]
+        elif _is_number(part):
+            others = [[*parts[:i], ast.Constant(other), *parts[i + 1:]] for other in (part.value - 1, part.value + 1) if other >= 0]
+        for elements in others:
+            index = ast.Tuple(elements, ast.Load()) if len(elements) != 1 else elements[0]
+            rank = USUAL if isinstance(part, ast.Slice) and part.step else RARE
+            yield _("{wrong} is used where {all} belongs"), ast.Subscript(node.value, index, node.ctx), rank, {}
+
+
+def _slices(part) -> Iterator[ast.Slice]:
+    """Other slices, such as 1: in place of 0:."""
+    lower, upper, step = part.lower, part.upper, part.step
+    if lower or upper or step:
+        first = lower.value if _is_number(lower) else 0
+        for other in (first + 1, first - 1):
+            if other >= 0:
+                yield ast.Slice(ast.Constant(other), upper, step)
+        if upper:
+            yield ast.Slice(lower, None, step)
+            yield ast.Slice(lower, fill(expression("a - 1"), {"a": upper}), step)
+
+
+def _is_number(node) -> TypeGuard[Any]:
+    return isinstance(node, ast.Constant) and isinstance(node.value, (int, float)) and not isinstance(node.value, bool)

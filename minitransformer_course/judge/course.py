@@ -1,0 +1,80 @@
+"""The chapters and their exercises, as they are on the disk."""
+
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+from minitransformer.errors import InputError, choices, nearest_of
+from minitransformer_course.judge import cells
+from minitransformer_course.judge.exercise import Exercise
+from minitransformer_course.judge.messages import _
+
+
+class Chapter:
+    """A folder NUMBER_NAME, such as 08b_dropout: chapter.py, the page, and its exercises 1_NAME.py, 2_NAME.py, ..."""
+
+    def __init__(self, folder):
+        self.folder, self.name = folder, folder.name
+        self.page = folder / "chapter.py"
+        self.exercises = [Exercise(path, self) for path in sorted(folder.glob("[0-9]_*.py"))]
+
+    @property
+    def number(self) -> str:
+        """The number as a reader types it: 4, 8b."""
+        return self.name.partition("_")[0].lstrip("0")
+
+    @property
+    def text(self) -> str:
+        return self.page.read_text(encoding="utf-8")
+
+    def derivation(self, exercise) -> list[cells.Cell]:
+        """The cells of the page that derive an exercise's answer."""
+        found, inside = [], False
+        for cell in cells.parse(self.text):
+            inside = cell.name == exercise.name if cell.kind == "exercise" else inside
+            found += [cell] if inside and cell.kind == "derivation" else []
+        return found
+
+    @property
+    def title(self) -> str:
+        return next(line[4:] for line in self.text.splitlines() if line.startswith("# # "))
+
+
+def folder_of_chapters() -> Path:
+    """tutorials/ of a clone, or where a wheel put it. Raises InputError if nothing is installed."""
+    found = find_spec("minitransformer_course.chapters")
+    if found is None or found.origin is None:
+        raise InputError(_("the chapters are not installed; install the clone with pip install -e ."))
+    return Path(found.origin).parent
+
+
+@cache
+def chapters() -> list[Chapter]:
+    """All chapters, in order. Raises InputError if they are not installed."""
+    return [Chapter(page.parent) for page in sorted(folder_of_chapters().glob("[0-9][0-9]*_*/chapter.py"))]
+
+
+def exercises() -> dict[str, Exercise]:
+    """{name: Exercise} of all chapters, in order."""
+    return {exercise.name: exercise for chapter in chapters() for exercise in chapter.exercises}
+
+
+def find_exercise(name) -> Exercise:
+    """The Exercise with that name. Raises InputError if there is none."""
+    known = exercises()
+    if name not in known:
+        nearest = nearest_of(name, known)
+        raise InputError(_("there is no exercise {name!r}; did you mean {nearest}?").format(name=name, nearest=nearest) if nearest
+                         else _("there is no exercise {name!r}; `minitransformer learn list` shows all").format(name=name))
+    return known[name]
+
+
+def find_chapter(text) -> Chapter:
+    """By number (5, 05, 8b), name (05_attention or attention), or the learner's file. Raises InputError if there is none."""
+    wanted = Path(text).stem.lower()
+    for chapter in chapters():
+        number, _underscore, name = chapter.name.partition("_")
+        if wanted in (chapter.name, name, number, chapter.number):
+            return chapter
+    names = [chapter.name for chapter in chapters()]
+    raise InputError(_("there is no chapter {name!r}; {choices}").format(name=text, choices=choices(wanted, names)))

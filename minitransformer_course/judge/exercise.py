@@ -1,0 +1,84 @@
+"""One exercise: a file that holds the reference, inputs, what must always hold, hints, and the mistakes that people make."""
+
+import inspect
+import sys
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.util import module_from_spec
+from typing import Any
+
+import numpy as np
+
+from minitransformer_course.judge.given import GivenVersion
+from minitransformer_course.judge.messages import _
+from minitransformer_course.judge.marks import Edge, Invariant, Mistake, Plug, Style, Version
+from minitransformer_course.judge.source import reference_source
+
+SIZES = range(2, 8)    # each letter of a case's shapes gets a different one
+
+
+class Exercise:
+    """The file NUMBER_NAME.py of a chapter; NAME is the function to write. docs/add_an_exercise.md says what it defines."""
+
+    def __init__(self, path, chapter):
+        self.path, self.chapter = path, chapter
+        self.name = path.stem.partition("_")[2]
+        self.source = reference_source(path.read_text(encoding="utf-8"))
+        self.module = module = _imported(f"tutorials.{self.name}", path)
+        self.title, _line, task = module.__doc__.strip().partition("\n")
+        self.task = task.strip()
+        self.minutes = module.minutes
+        self.effort = f"{'★' * module.stars}{'☆' * (3 - module.stars)} {self.minutes} {_('minutes')}"    # "★★☆ 15 minutes"
+        self.reference = getattr(module, self.name)
+        self.parameters = list(inspect.signature(self.reference).parameters)
+        self.returns = module.returns.split()
+        self.loss, self.terms = getattr(module, "loss", None), getattr(module, "terms", None)
+        marks = [value.mark for value in vars(module).values() if hasattr(value, "mark")]
+        self.versions = [mark for mark in marks if isinstance(mark, Version)]    # what a test is called with
+        self.float64_only = bool(self.versions) or getattr(module, "float64_only", False)
+        self.edges = [mark for mark in marks if isinstance(mark, Edge)]
+        self.invariants = [mark for mark in marks if isinstance(mark, Invariant)]
+        self.mistakes = [mark for mark in marks if isinstance(mark, Mistake)]
+        self.styles = [mark for mark in marks if isinstance(mark, Style)]
+        self.plug = next((mark for mark in marks if isinstance(mark, Plug)), None)
+
+    def cases(self, seed=0) -> list[tuple[str, tuple]]:
+        """[(name, arguments)]: two usual cases of different sizes, then the edges. The same seed makes the same numbers.
+
+        If the answer is a test: its versions.
+        """
+        if self.versions:
+            return [(one.sentence, (GivenVersion(one.function),)) for one in self.versions]
+        rng, (first, second) = self._sizes(seed)
+        made = [("", self.module.case(rng, *sizes)) for sizes in (first, second)]
+        for one in self.edges:
+            sizes = rng.permutation(SIZES)[:len(inspect.signature(one.make).parameters) - 1]
+            made.append((one.name, one.make(rng, *map(int, sizes))))
+        return made
+
+    def other_numbers(self, seed=0) -> tuple:
+        """Other arguments, in the shapes of the first case."""
+        if self.versions:
+            return self.cases()[1][1]
+        _rng, (first, _second) = self._sizes(seed)
+        return self.module.case(np.random.default_rng([seed, 1, *self.name.encode()]), *first)
+
+    def _sizes(self, seed) -> tuple[np.random.Generator, list[list[int]]]:
+        """The generator, and the sizes of the two usual cases: one for each letter, and no letter has the same size in both."""
+        rng = np.random.default_rng([seed, *self.name.encode()])
+        letters = len(inspect.signature(self.module.case).parameters) - 1
+        first, second = (rng.permutation(SIZES)[:letters] for _case in range(2))
+        while (first == second).any():
+            second = rng.permutation(SIZES)[:letters]
+        return rng, [first.tolist(), second.tolist()]
+
+
+def _imported(name, path) -> Any:
+    """The file as a module, under a name by which the judge knows its functions."""
+    loader = SourceFileLoader(name, str(path))
+    module = module_from_spec(ModuleSpec(name, loader, origin=loader.path))
+    writes, sys.dont_write_bytecode = sys.dont_write_bytecode, True    # the folder may be read-only, or a clone
+    try:
+        loader.exec_module(module)
+    finally:
+        sys.dont_write_bytecode = writes
+    return module

@@ -1,0 +1,57 @@
+"""Four hints: a question about an invariant, the missing term, the solution in the wrong order, the line with one hole."""
+
+import random
+import re
+
+from minitransformer_course.judge.messages import _
+from minitransformer_course.judge.source import blanks
+
+STEPS = 4
+SHORT = 4    # lines: most of their orders are right, so the lines alone would be the solution
+HEAD = re.compile(r"(return|[\w, ]+ =|) ?(.*)")    # the part that stays in front
+PIECE = re.compile(r"""[\w.]*\.\w+\((?:\w+=[^(),]+|-?\d+|,\s*)*\)    # x.sum(axis=-1, keepdims=True): one piece
+                    |\[[^\]]*\] | -?\d[\w.]* | [\w.]+                 # [:, None], -1, x.T
+                    |[^\w\s()\[\],]+                                  # an operator""", re.VERBOSE)
+
+
+def next_hint(given, first) -> int | None:
+    """Which hint comes next, 1 to 4: the one that the diagnosis asks for, those that say more, the rest; None after the last."""
+    order = [(first - 1 + i) % STEPS + 1 for i in range(STEPS)]
+    return next((step for step in order if step not in given), None)
+
+
+def hint(exercise, step) -> str:
+    """The text of a hint."""
+    question, term, hole = exercise.module.hints
+    if step == 1:
+        return _(question)
+    if step == 2:
+        return _(term)
+    if step == 3:
+        short = len(solution(exercise)) <= SHORT
+        said = (_("The pieces of each line, in the wrong order, without commas and most brackets:") if short
+                else _("These lines, in the wrong order:"))
+        return said + "".join(f"\n    {line}" for line in shuffled(exercise))
+    return _("The line with one hole, ___:") + f"\n    {hole}"
+
+
+def solution(exercise) -> list[str]:
+    """The lines of the blanks, without indentation."""
+    return [line.strip() for blank in blanks(exercise.source) for line in blank]
+
+
+def shuffled(exercise) -> list[str]:
+    """The lines of the solution in a wrong order, always the same one; for a short solution, the pieces of each line."""
+    lines, rng = solution(exercise), random.Random(exercise.name)
+    if len(lines) > SHORT:
+        return _mixed(lines, rng)
+    parts = [HEAD.findall(line)[0] for line in lines]
+    return [f"{head}   " * bool(head) + "   ".join(_mixed(PIECE.findall(rest), rng)) for head, rest in parts]
+
+
+def _mixed(parts, rng) -> list[str]:
+    """`parts` in another order, or in the given one if there is no other."""
+    mixed = list(parts)
+    while mixed == parts and len(set(parts)) > 1:
+        rng.shuffle(mixed)
+    return mixed

@@ -1,0 +1,143 @@
+"""The process in which a learner's file runs. It hands back arrays and words, never a verdict: the judge is elsewhere."""
+
+import faulthandler
+import json
+import os
+import pickle
+import runpy
+import signal
+import sys
+import types
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+
+from minitransformer_course.judge.borrowed import refuse
+from minitransformer_course.judge.bounded import bounded_output
+from minitransformer_course.judge.call import call_on, describe, failed, remember
+from minitransformer_course.judge.sandbox import limit_this_process
+
+
+def main(folder) -> NoReturn:
+    """Run the job in `folder`: job.pickle, written by run_file.py. Each result is a file of its own."""
+    folder = Path(folder)
+    job = pickle.loads((folder / "job.pickle").read_bytes())
+    with open(folder / "late", "w", encoding="utf-8") as late:
+        _stop_after(job["limit"], late)
+        if job["kind"] == "check":
+            limit_this_process(job["limit"] * (1 + len(job["work"])))
+            refuse(job["refused"])
+            sys.modules["minitransformer_course.judge"] = _course_without_answers()
+        namespace = _load(folder, job)
+        if namespace and job["kind"] == "plug":
+            plug(folder, namespace, job)
+        elif namespace and job["kind"] == "whole":
+            whole(folder, namespace, job, late)
+        elif namespace:
+            for name, cases in job["work"].items():
+                _stop_after(job["limit"], late)
+                check(folder, name, namespace, cases, job)
+    os._exit(0)    # not waiting for threads that the learner's code started
+
+
+def check(folder, name, namespace, cases, job) -> None:
+    """Call the function on the cases; each Outcome is there as soon as the call has returned."""
+    with _reported(folder, name):
+        for i, outcome in enumerate(call_on(_function(name, namespace), cases, watched=job["graded"])):
+            outcome.save(folder / f"{name}.{i}")
+
+
+def plug(folder, namespace, job) -> None:
+    """Train with the functions in the model's places of their exercises, and without; say which do not pass their checks."""
+    from minitransformer_course.judge.course import find_exercise    # late: a check does without the chapters
+    from minitransformer_course.judge.judgement import check_function
+    from minitransformer_course.judge.plug import train_with
+
+    with _reported(folder, "plug"), bounded_output():
+        own = {name: _function(name, namespace) for name in job["work"]}
+        result = train_with(own, job["steps"], job["limit"])
+        result["not_passed"] = [name for name in own if "yours" not in result
+                                or not check_function(find_exercise(name), own[name], watched=False).passed]
+        _write(folder, "plug", result)
+
+
+def whole(folder, namespace, job, late) -> None:
+    """Prove and train a model of the functions of my_transformer.py and of the reader's own file."""
+    from minitransformer_course.judge import my_transformer
+    from minitransformer_course.judge.run_file import TRAINING_LIMIT
+    from minitransformer_course.judge.whole import run
+
+    def say(text) -> None:
+        _stop_after(TRAINING_LIMIT, late)
+        print(text, file=sys.__stderr__, flush=True)
+
+    signal.signal(signal.SIGINT, signal.SIG_DFL)    # Ctrl-C reaches both processes: this one goes silently
+    with _reported(folder, "whole"), bounded_output():
+        own = {name: namespace[name] for name in my_transformer.FUNCTIONS if callable(namespace.get(name))}
+        try:
+            parts = runpy.run_path(my_transformer.FILE) if job["work"] else {}
+        except Exception as error:    # the reader may have edited it
+            return _write(folder, "whole", {"own": [], "not_passed": [], "error": describe(error)})
+        _write(folder, "whole", run({name: parts[name] for name in job["work"]}, own, job["steps"], say))
+
+
+class _Missing(Exception):
+    """The file has no function of that name."""
+
+
+def _function(name, namespace) -> Callable:
+    if not callable(namespace.get(name)):
+        raise _Missing(name)
+    return namespace[name]
+
+
+@contextmanager
+def _reported(folder, name) -> Iterator[None]:
+    """Write to the folder what the judge could not do."""
+    try:
+        yield
+    except _Missing as error:
+        _write(folder, name, {"missing": error.args[0]})
+    except Exception as error:    # not the learner's: that one was caught where it was called
+        _write(folder, name, {"failed": f"{type(error).__name__}: {error}"})
+
+
+def _stop_after(seconds, file) -> None:
+    faulthandler.dump_traceback_later(seconds, exit=True, file=file)
+
+
+def _load(folder, job) -> dict[str, Any]:
+    """The names that the learner's file defines; none if it does not run."""
+    remember(job["sources"])
+    namespace = {"__name__": "learner", "__file__": job["path"]}
+    before = dict(vars(np))
+    try:
+        with bounded_output() as printed:
+            for name, source in job["sources"].items():
+                exec(compile(source, name, "exec"), namespace)
+    except BaseException as error:    # the learner's own code, sys.exit and Ctrl-C included
+        outcome = failed(error)
+        if outcome.borrowed:
+            for name in job["work"]:
+                outcome.save(folder / f"{name}.0")
+        _write(folder, "file", {"error": outcome.error, "line": outcome.line, "printed": "", "changed": []})
+        return {}
+    changed = [f"numpy.{name}" for name, value in before.items() if vars(np).get(name) is not value]
+    _write(folder, "file", {"error": "", "printed": printed.text(), "changed": changed})
+    return namespace
+
+
+def _course_without_answers() -> types.ModuleType:
+    """In place of minitransformer_course.judge: a page may ask the judge, which runs elsewhere."""
+    module = types.ModuleType("minitransformer_course.judge")
+    module.check = lambda name, function: ""    # type: ignore[attr-defined]    # a module may have any name
+    return module
+
+
+def _write(folder, name, result) -> None:
+    new = folder / f"{name}.new"
+    new.write_text(json.dumps(result), encoding="utf-8")
+    new.replace(folder / f"{name}.json")

@@ -1,0 +1,74 @@
+"""What a reader has done so far: a small file in the reader's folder, which `check --all` can write again."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from minitransformer.errors import InputError
+from minitransformer_course.judge.course import Chapter, chapters
+from minitransformer_course.judge.messages import _
+from minitransformer.files import free_name
+
+FILE = "minitransformer-learn.json"
+NOT_STARTED, NOT_YET, PASSED = "not started", "not yet", "passed"
+
+
+class Progress:
+    """{name of an exercise: what is known}: state, the hints given, the hint to begin with, whether it was given up."""
+
+    def __init__(self, folder):
+        self.path = Path(folder) / FILE
+        self.exercises: dict[str, Any] = {}
+        try:
+            self.exercises |= json.loads(self.path.read_text(encoding="utf-8"))["exercises"]
+        except FileNotFoundError:    # nothing was checked yet
+            pass
+        except OSError as error:
+            raise InputError(f"{self.path}: {error.strerror}") from None
+        except (ValueError, KeyError, TypeError, RecursionError):
+            kept = free_name(self.path.with_name(FILE + ".damaged"))
+            self.path.rename(kept)
+            print(_("{path} is damaged: it is kept as {kept}. `minitransformer learn check --all` writes it again").format(
+                path=self.path, kept=kept), file=sys.stderr)
+
+    def of(self, name) -> dict[str, Any]:
+        entry = self.exercises.get(name)
+        return {"state": NOT_STARTED, "hints": [], "hint": 1, "gave_up": False, **(entry if isinstance(entry, dict) else {})}
+
+    def state(self, exercise) -> str:
+        """Its state: in a chapter that was started, each exercise that does not pass is "not yet"."""
+        known = self.of(exercise.name)["state"]
+        return NOT_YET if known == NOT_STARTED and learner_file(self.path.parent, exercise.chapter) else known
+
+    def update(self, name, **changes) -> None:
+        self.exercises[name] = {**self.of(name), **changes}
+
+    def take(self, answer) -> None:
+        """Note the answer to a check."""
+        self.update(answer.exercise, state=PASSED if answer.passed else NOT_YET, hint=answer.hint)
+
+    def save(self) -> None:
+        new = self.path.with_name(FILE + ".new")
+        new.write_text(json.dumps({"exercises": self.exercises}, indent=1) + "\n", encoding="utf-8")
+        new.replace(self.path)
+
+
+def learner_file(folder, chapter) -> Path | None:
+    """The reader's file of a chapter, the newer one of script and notebook; None if it was not started."""
+    files = [path for path in (Path(folder) / f"{chapter.name}{end}" for end in (".py", ".ipynb")) if path.is_file()]
+    return max(files, key=lambda path: path.stat().st_mtime) if files else None
+
+
+def file_of(folder, exercise) -> Path | None:
+    """The reader's file with an exercise: its chapter's, or another in which an earlier edition had it; None if there is none."""
+    own = learner_file(folder, exercise.chapter)
+    begun = [path for _chapter, path in started(folder) if path != own]
+    files = filter(None, [own, *begun])
+    return next((path for path in files if f"def {exercise.name}(" in path.read_text(encoding="utf-8", errors="replace")), own)
+
+
+def started(folder) -> list[tuple[Chapter, Path]]:
+    """[(chapter, file)] of the chapters that the reader has begun, in order."""
+    pairs = [(chapter, learner_file(folder, chapter)) for chapter in chapters()]
+    return [(chapter, path) for chapter, path in pairs if path]
