@@ -16,9 +16,9 @@ from operator import truediv
 from pathlib import Path
 from statistics import median
 
-from minitransformer.backend import get_module
 from benchmarks.cases import CASES, Case
 from benchmarks.measure import measure
+from minitransformer.backend import get_module
 from minitransformer.errors import InputError
 
 ROOT = Path(__file__).parents[1]

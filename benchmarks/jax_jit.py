@@ -10,8 +10,8 @@ import jax.numpy as jnp
 
 from benchmarks.cases import BETA1, BETA2, CLIP, DROPOUT, EPSILON, LEARNING_RATE, SMOOTHING
 from minitransformer.functional import sinusoids
-from minitransformer.models import Transformer
 from minitransformer.functional.special import PAD
+from minitransformer.models import Transformer
 
 jax.config.update("jax_platforms", "cpu")
 jax.config.update("jax_threefry_partitionable", False)    # otherwise, dropout's bytes cost as much as everything else

@@ -12,14 +12,14 @@ from statistics import median
 
 import numpy as np
 
+from benchmarks.cases import CASES
 from minitransformer import Transformer, beam_search
 from minitransformer import functional as F
-from benchmarks.cases import CASES
 from minitransformer.cli.info import collect
 from minitransformer.decoding.continuations import OutputWeight, continuations
-from minitransformer.workers.host import fast
-from minitransformer.replaceable import TABLE, running
 from minitransformer.functional.special import EOS
+from minitransformer.replaceable import TABLE, running
+from minitransformer.workers.host import fast
 
 COMPILED = "minitransformer.kernels.compiled."
 

@@ -22,8 +22,8 @@ import numpy as np  # noqa: E402
 import torch  # noqa: E402
 
 from minitransformer import Adam, fast  # noqa: E402
-from minitransformer.zoo import baselines as R  # noqa: E402
 from minitransformer.cli.info import collect  # noqa: E402
+from minitransformer.zoo import baselines as R  # noqa: E402
 from minitransformer.zoo.baselines import LSTM  # noqa: E402
 
 LENGTH, SENTENCES, WIDTHS = 32, 32, (128, 256)

@@ -8,15 +8,15 @@ from typing import Any
 
 from benchmarks import matmul
 from benchmarks.cases import CLIP, LEARNING_RATE, SMOOTHING
-from minitransformer.workers.host import keep_freed_memory, one_blas_thread
 from minitransformer.layers import Linear
-from minitransformer.layers.linear_cross_entropy import LinearCrossEntropy
 from minitransformer.layers.attention import MultiHeadAttention
 from minitransformer.layers.hooks import hooked
+from minitransformer.layers.linear_cross_entropy import LinearCrossEntropy
 from minitransformer.models import Transformer
 from minitransformer.replaceable import kernels_run
 from minitransformer.training.optim import Adam
 from minitransformer.training.step import training_step
+from minitransformer.workers.host import keep_freed_memory, one_blas_thread
 
 
 def profile(case, rounds) -> list[dict[str, Any]]:

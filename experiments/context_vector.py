@@ -17,10 +17,10 @@ import numpy as np
 
 from minitransformer import Adam, TrainingConfig, Transformer, TransformerConfig, fast, make_batch, training_step
 from minitransformer.decoding import decode_all
-from minitransformer_course.lab.before import first_letter_gradient
 from minitransformer.models import MODELS
-from minitransformer.zoo.baselines import RecurrentConfig
 from minitransformer.tasks import TASKS
+from minitransformer.zoo.baselines import RecurrentConfig
+from minitransformer_course.lab.before import first_letter_gradient
 
 LONGEST = 100
 LENGTHS = range(10, LONGEST + 1, 10)

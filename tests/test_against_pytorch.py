@@ -9,10 +9,10 @@ from safetensors.numpy import load_file
 from minitransformer import Adam, cross_entropy_backward, cross_entropy_forward, schedule, training_step
 from minitransformer.data.batches import Batch
 from minitransformer.data.windows import WindowBatch
-from minitransformer.layers import MultiHeadAttention
-from minitransformer_course.judge.course import find_exercise
-from minitransformer.models import LanguageModel, Transformer
 from minitransformer.functional.special import PAD
+from minitransformer.layers import MultiHeadAttention
+from minitransformer.models import LanguageModel, Transformer
+from minitransformer_course.judge.course import find_exercise
 from tests.fixtures.cases import CASES, FROZEN, FROZEN_LANGUAGE, LANGUAGE_CASES, SMOOTHING, STEPS, WARMUP
 
 BOUND = 1e-10

@@ -6,20 +6,20 @@ import numpy as np
 import pytest
 
 from minitransformer import Adam, Search, TransformerConfig, beam_search, functional as F, sample, schedule, training_step
-from minitransformer.zoo import baselines as R, modern as S
 from minitransformer.decoding import generate
 from minitransformer.layers import (
     Encoder, EncoderLayer, FeedForward, LinearCrossEntropy, MultiHeadAttention, Residual, StackConfig)
 from minitransformer.layers.config import NAMED
 from minitransformer.models import Classifier, LanguageModel, LanguageModelConfig, Transformer
+from minitransformer.training.evaluation import bleu
+from minitransformer.training.step import add_gradients
+from minitransformer.workers.threads import Threads
+from minitransformer.zoo import baselines as R, modern as S
 from minitransformer.zoo.baselines import (
     GRU, LSTM, RNN, AttentionalState, Convolution, ConvolutionalConfig, GatedConvolution, RecurrentConfig, RecurrentStack,
     RestrictedSelfAttention, SeparableConvolution)
 from minitransformer.zoo.convolutional.model import NAMED as CONVOLUTIONAL
 from minitransformer.zoo.recurrent.model import NAMED as RECURRENT
-from minitransformer.training.evaluation import bleu
-from minitransformer.training.step import add_gradients
-from minitransformer.workers.threads import Threads
 
 DEFAULTS = [
     (F.attention_forward, dict(mask=None, dropout_rate=0.0, rng=None)),

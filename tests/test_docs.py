@@ -16,7 +16,7 @@ import pytest
 
 from minitransformer import kernels
 from minitransformer.cli import main
-from minitransformer.cli.parser import COMMANDS
+from minitransformer.cli.parser import COMMANDS, module_of
 from minitransformer.data.vocabularies import VOCABULARIES
 from minitransformer.models import MODELS
 from minitransformer.replaceable import TABLE, kernels_run, running
@@ -172,7 +172,7 @@ def test_commands_are_accepted(page, registering, monkeypatch, capfd):
         exec(compile(code, str(page), "exec"), {"__name__": "__main__"})
     parsed = []
     for name in COMMANDS:
-        monkeypatch.setattr(f"minitransformer.cli.{name}.execute", lambda args: parsed.append(args) or 0)
+        monkeypatch.setattr(f"{module_of(name).__name__}.execute", lambda args: parsed.append(args) or 0)
     for arguments in typed(page):
         try:
             code = main(arguments)

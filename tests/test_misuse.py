@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from minitransformer import layers as L
-from minitransformer.zoo import baselines as R
 from minitransformer import (
     Adam, Ensemble, InputError, Run, Search, Threads, TrainingConfig, Transformer, TransformerConfig, beam_search,
     cross_entropy_forward, generate, greedy, make_batch, sample, schedule, training_step, translate)
@@ -15,9 +14,10 @@ from minitransformer.data.vocabularies.characters import CharacterVocabulary
 from minitransformer.data.vocabularies.subwords import SubwordVocabulary
 from minitransformer.data.vocabularies.symbols import SymbolVocabulary
 from minitransformer.data.vocabularies.treebank import TreebankVocabulary
-from minitransformer.training.evaluation import exact_match, mean_loss
 from minitransformer.layers import Embedding, Encoder, FeedForward, LayerNorm, Linear, Residual, SelfAttention, StackConfig
 from minitransformer.tasks import TASKS
+from minitransformer.training.evaluation import exact_match, mean_loss
+from minitransformer.zoo import baselines as R
 from tests.models.makers import KINDS, make_batch_for, make_model
 
 RNG = np.random.default_rng(0)

@@ -8,8 +8,8 @@ import pytest
 from minitransformer import InputError, Run, gradcheck
 from minitransformer.data.vocabularies.pretrained import PretrainedVocabulary
 from minitransformer.functional.special import BOS, EOS, PAD
-from minitransformer.zoo.pretrained.importing import import_model
 from minitransformer.tasks.language import Language
+from minitransformer.zoo.pretrained.importing import import_model
 from tests.fixtures.pretrained_cases import (
     CASES, FOLDER, LETTERS, compare, make_folder, parts, tokenizer, tokens, write_folder)
 

@@ -6,16 +6,16 @@ import pytest
 from minitransformer import ClassifierConfig, InputError, Search, Transformer, TransformerConfig, beam_search, translate
 from minitransformer.data.labelled import make_labelled_batch
 from minitransformer.decoding import encode
-from minitransformer_course.explorer.page import batch_of, explore
 from minitransformer.interchange.pytorch import from_pytorch
 from minitransformer.interchange.weights import load_weights, save_weights
 from minitransformer.layers import (
     Decoder, Embedding, Encoder, Input, LayerNorm, Linear, SinusoidalPositions, StackConfig)
-from minitransformer.zoo.baselines import LSTM, ConvolutionalConfig, GatedConvolution, RecurrentConfig, RecurrentStack
 from minitransformer.tasks import TASKS
 from minitransformer.training.evaluation import mean_loss
 from minitransformer.training.run import Run
 from minitransformer.training.settings import RunSettings
+from minitransformer.zoo.baselines import LSTM, ConvolutionalConfig, GatedConvolution, RecurrentConfig, RecurrentStack
+from minitransformer_course.explorer.page import batch_of, explore
 
 RNG = np.random.default_rng(0)
 MODEL = Transformer(TransformerConfig.named("toy", 30, num_layers=1))

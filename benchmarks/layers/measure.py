@@ -13,8 +13,8 @@ import numpy as np
 
 from benchmarks.layers.counted import Counted, counted_copy, counting
 from minitransformer.layers import SelfAttention
-from minitransformer.zoo.baselines import RNN, Convolution, RestrictedSelfAttention, SeparableConvolution
 from minitransformer.workers.host import fast
+from minitransformer.zoo.baselines import RNN, Convolution, RestrictedSelfAttention, SeparableConvolution
 
 KERNEL = 3     # positions that a convolution sees
 RADIUS = 32    # positions to each side that restricted attention sees

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 from docutils.nodes import literal_block
 
+from minitransformer.pictures.architecture import PARTS
 from minitransformer_course.judge import cells
 from minitransformer_course.judge.course import chapters
 from minitransformer_course.judge.source import blanks, skeleton
-from minitransformer.pictures.architecture import PARTS
 
 WIDEST_TABLE = 110    # characters of a line
 MAP = "lab.you_are_here("

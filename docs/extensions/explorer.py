@@ -1,7 +1,7 @@
 """explorer.html on the site: the explorer's page of the running example, the model that writes a word backwards."""
 
-from minitransformer_course.explorer.page import batch_of, make_page
 from minitransformer_course import lab
+from minitransformer_course.explorer.page import batch_of, make_page
 
 SMOOTHING = 0.1    # with which it was trained
 

@@ -12,10 +12,10 @@ import tempfile
 from html import escape
 from pathlib import Path
 
-from minitransformer_course.judge.course import chapters
 from minitransformer.models import TransformerConfig
 from minitransformer.pictures.architecture import PARTS
 from minitransformer.pictures.boxes import WIDTH, Map
+from minitransformer_course.judge.course import chapters
 
 DOCS = Path(__file__).parents[1]
 PARTS_OF_THE_BOOK = {"Part one: the blocks": 8, "Part two: the whole": 13, "Part three: around the paper": 17}    # last chapters

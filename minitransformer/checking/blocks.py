@@ -12,8 +12,6 @@ import numpy as np
 from minitransformer import functional as F
 from minitransformer import layers as L
 from minitransformer import models as M
-from minitransformer.zoo import baselines as R
-from minitransformer.zoo import modern as S
 from minitransformer.backend import Array
 from minitransformer.checking.training_loss import TrainingLoss
 from minitransformer.data.batches import Batch
@@ -21,6 +19,8 @@ from minitransformer.data.labelled import LabelledBatch
 from minitransformer.data.windows import WindowBatch
 from minitransformer.functional.special import PAD
 from minitransformer.layers.layer import Layer
+from minitransformer.zoo import baselines as R
+from minitransformer.zoo import modern as S
 from minitransformer.zoo.convolutional.model import ConvolutionalDecoderLayer
 
 B, T_Q, T_K, D_K, D_V, D, D_FF, H, V = 2, 3, 4, 5, 6, 7, 8, 9, 11

@@ -9,10 +9,10 @@ from minitransformer.backend import Array
 from minitransformer.checking.checked_block import Breach, CheckedBlock, flat
 from minitransformer.checking.compare import scale_of, size_of
 from minitransformer.checking.contract import check_finite, check_single_precision, complex_evaluation, run_by_contract
+from minitransformer.checking.finding import EVIDENCE, Finding
 from minitransformer.checking.numeric import CENTRAL_STEP, COMPLEX_STEP, central, complex_step, kink, of_each
 from minitransformer.checking.report import BOUNDS, Report, Result
 from minitransformer.checks import check_whole
-from minitransformer.checking.finding import EVIDENCE, Finding
 from minitransformer.errors import InputError
 
 METHODS = {"central": central, "complex": complex_step}

@@ -10,8 +10,8 @@ import numpy as np
 from minitransformer.backend import Array
 from minitransformer.checking.checked_block import Breach, CheckedBlock, flat
 from minitransformer.checking.compare import relative_errors
-from minitransformer.checking.report import Report, Result
 from minitransformer.checking.finding import OBSERVED, Finding
+from minitransformer.checking.report import Report, Result
 from minitransformer.kernels import KINDS, available, load_all
 from minitransformer.replaceable import TABLE, Kernel, kernels_run
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from minitransformer.data.download import download
 from minitransformer.data.registry import CORPORA
-from minitransformer.zoo.pretrained.smollm2 import fetch_smollm2
 from minitransformer.errors import quote
 from minitransformer.tasks import TASKS
+from minitransformer.zoo.pretrained.smollm2 import fetch_smollm2
 
 
 MODEL = "smollm2"    # no corpus, but a model to import

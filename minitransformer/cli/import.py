@@ -5,8 +5,8 @@ The architectures are GPT-2 and Llama. Whatever changes the results and is not u
 """
 
 from minitransformer.errors import counted, quote
-from minitransformer.zoo.pretrained.importing import import_model
 from minitransformer.training.run import LICENCE
+from minitransformer.zoo.pretrained.importing import import_model
 
 
 def add_arguments(parser) -> None:

@@ -121,14 +121,14 @@ def make_parser(argv=None) -> Parser:
     for name, text in COMMANDS.items():
         command = commands.add_parser(name, help=text)
         if name == asked_for:
-            module = _module_of(name)
+            module = module_of(name)
             command.description = module.__doc__
             module.add_arguments(command)
             command.set_defaults(execute=module.execute)
     return parser
 
 
-def _module_of(command) -> ModuleType:
+def module_of(command) -> ModuleType:
     if command not in OF_THE_COURSE:
         return import_module(f"minitransformer.cli.{command}")
     for found in entry_points(group="minitransformer.commands", name=command):

@@ -9,15 +9,15 @@ from minitransformer.data.text_files import read_text
 from minitransformer.data.vocabularies.treebank import OTHER, TreebankVocabulary
 from minitransformer.decoding import Search, decode_all, encode
 from minitransformer.errors import InputError, counted
+from minitransformer.tables import setting
+from minitransformer.tasks import TASKS
+from minitransformer.tasks.files import FromFiles, only_file
+from minitransformer.tasks.task import EXAMPLES, Data
+from minitransformer.tasks.text_to_text import TextToText
 from minitransformer.training.evaluation import mean_loss, pair_batches, perplexity
 from minitransformer.zoo.parsing.brackets import NotATree, build_tree, linearise
 from minitransformer.zoo.parsing.score import BracketScore, score_trees
 from minitransformer.zoo.parsing.treebank import Placed, read_trees
-from minitransformer.tasks import TASKS
-from minitransformer.tasks.files import FromFiles, only_file
-from minitransformer.tasks.task import EXAMPLES, Data
-from minitransformer.tables import setting
-from minitransformer.tasks.text_to_text import TextToText
 
 
 @TASKS.register("parse")

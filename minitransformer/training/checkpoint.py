@@ -10,8 +10,8 @@ from typing import NamedTuple
 from minitransformer.backend import Array, to_host
 from minitransformer.errors import InputError
 from minitransformer.files import check_manifest, make_folder, sync_folder, write_durably, write_manifest
-from minitransformer.training.log import parse_log
 from minitransformer.stderr import stderr
+from minitransformer.training.log import parse_log
 
 FOLDER = "checkpoints"
 FILES = ("weights.safetensors", "optimizer.safetensors", "state.json", "metrics.jsonl")

@@ -4,11 +4,11 @@ from datetime import datetime, timedelta
 from html import escape
 
 from minitransformer.errors import one_line
+from minitransformer.files import write_durably
 from minitransformer.pictures import plots
 from minitransformer.pictures.attention_map import attention_map, has_attention
 from minitransformer.pictures.attention_page import STYLE, attention_html
 from minitransformer.tables import settings_tables, table
-from minitransformer.files import write_durably
 from minitransformer.training.log import CLOCKS, as_text, read_metrics
 
 MAPS = 3         # sentences whose attention is drawn

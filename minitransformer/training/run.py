@@ -16,14 +16,14 @@ from minitransformer.backend import Array, get_module, to_host
 from minitransformer.data.vocabularies import VOCABULARIES
 from minitransformer.decoding.translation import check_texts
 from minitransformer.errors import FolderTaken, InputError, counted, quote
-from minitransformer.tables import settings_tables
-from minitransformer.training import checkpoint
 from minitransformer.files import (
     MANIFEST, as_json, check_manifest, make_folder, replace_listed, sync_folder, write_durably, write_manifest)
+from minitransformer.interchange.weights import WeightsFile, as_safetensors, set_weights
+from minitransformer.layers.initial import undrawn
+from minitransformer.tables import settings_tables
+from minitransformer.training import checkpoint
 from minitransformer.training.lock import in_training, only_trainer
 from minitransformer.training.settings import UNREADABLE, RunSettings
-from minitransformer.layers.initial import undrawn
-from minitransformer.interchange.weights import WeightsFile, as_safetensors, set_weights
 
 WEIGHTS = "weights.safetensors"
 LICENCE = "LICENSE"    # of an imported model

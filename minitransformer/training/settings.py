@@ -7,13 +7,13 @@ from typing import Any
 from minitransformer.backend import check_backend
 from minitransformer.checks import check_kind
 from minitransformer.data.vocabularies import VOCABULARIES
+from minitransformer.files import as_json
 from minitransformer.layers.layer import Layer
+from minitransformer.memory import TO_USE, check_fits
 from minitransformer.models.registry import MODELS
 from minitransformer.tables import settings_tables
 from minitransformer.tasks import TASKS
 from minitransformer.training.config import TrainingConfig
-from minitransformer.files import as_json
-from minitransformer.memory import TO_USE, check_fits
 
 UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, RecursionError, MemoryError, OverflowError)
 

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 from minitransformer.backend import get_module
 from minitransformer.errors import FolderTaken, InputError, counted, quote
+from minitransformer.files import free_name
 from minitransformer.kernels import in_one_line
+from minitransformer.memory import TO_TRAIN, check_fits
 from minitransformer.models.registry import MODELS
 from minitransformer.tasks.task import Data
 from minitransformer.training.config import TrainingConfig
-from minitransformer.files import free_name
-from minitransformer.memory import TO_TRAIN, check_fits
 from minitransformer.training.run import Run, check_free
 from minitransformer.training.trainer import train
 

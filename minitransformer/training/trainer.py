@@ -13,19 +13,19 @@ from minitransformer.backend import to_device, to_host
 from minitransformer.checks import check_kind
 from minitransformer.errors import InputError, NonFiniteError
 from minitransformer.replaceable import kernels_run
-from minitransformer.training.evaluation import mean_loss, perplexity
-from minitransformer.workers.host import one_blas_thread
-from minitransformer.training.optim import Adam
-from minitransformer.workers.threads import Threads
+from minitransformer.stderr import stderr
 from minitransformer.training import checkpoint, snapshots
 from minitransformer.training.checkpoint import Checkpoint
+from minitransformer.training.evaluation import mean_loss, perplexity
 from minitransformer.training.interrupt import stop_on_interrupt
 from minitransformer.training.locate_non_finite import locate_non_finite
 from minitransformer.training.lock import only_trainer
 from minitransformer.training.log import CLOCKS, FILE, as_text, parse_log, write_log
+from minitransformer.training.optim import Adam
 from minitransformer.training.progress import make_progress
-from minitransformer.stderr import stderr
 from minitransformer.training.step import training_step
+from minitransformer.workers.host import one_blas_thread
+from minitransformer.workers.threads import Threads
 
 LOG_EVERY = 10    # steps; reading the loss waits for the GPU
 

@@ -19,8 +19,8 @@ import minitransformer
 from minitransformer import kernels
 from minitransformer.errors import InputError
 from minitransformer.layers.parameter import Parameter, bind
-from minitransformer.replaceable import kernels_are_on, runs_as_usual
 from minitransformer.memory import available_memory
+from minitransformer.replaceable import kernels_are_on, runs_as_usual
 from minitransformer.stderr import stderr
 from minitransformer.workers.host import available_cores
 from minitransformer.workers.threads import Threads

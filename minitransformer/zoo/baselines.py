@@ -4,7 +4,6 @@ The core does not know them. A configuration names a kind of attention, a task a
 here extend.
 """
 
-from minitransformer.zoo.sigmoid import sigmoid
 from minitransformer.zoo.attention.additive import (
     AdditiveAttention, AdditiveCrossAttention, AdditiveSelfAttention, additive_attention_backward, additive_attention_forward)
 from minitransformer.zoo.attention.restricted import (
@@ -25,3 +24,4 @@ from minitransformer.zoo.recurrent.model import (
 from minitransformer.zoo.recurrent.recurrence import through_time_backward, through_time_forward
 from minitransformer.zoo.recurrent.rnn import RNN, rnn_step_backward, rnn_step_forward
 from minitransformer.zoo.recurrent.stack import RecurrentStack
+from minitransformer.zoo.sigmoid import sigmoid

@@ -4,9 +4,9 @@ from pathlib import Path
 
 from minitransformer.cli.output import check_new, write_new
 from minitransformer.errors import InputError
-from minitransformer_course.explorer import explore
 from minitransformer.files import free_name
 from minitransformer.training.run import Run
+from minitransformer_course.explorer import explore
 
 
 def add_arguments(parser) -> None:

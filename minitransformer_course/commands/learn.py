@@ -3,10 +3,10 @@
 import json
 from collections.abc import Callable
 
+from minitransformer.errors import InputError
 from minitransformer_course.commands import learn_actions as actions
 from minitransformer_course.commands.learn_grade import grade
 from minitransformer_course.commands.learn_plug import plug
-from minitransformer.errors import InputError
 from minitransformer_course.judge.messages import _
 
 

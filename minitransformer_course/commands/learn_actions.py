@@ -7,17 +7,17 @@ import time
 from pathlib import Path
 
 from minitransformer.cli.colour import coloured
-from minitransformer_course.commands.learn_targets import (
-    NOT_DONE, chapters_file, file_to_check, first_to_solve, next_exercise, none_started, targets)
 from minitransformer.cli.output import write_new
 from minitransformer.errors import InputError
+from minitransformer.files import free_name
+from minitransformer_course.commands.learn_targets import (
+    NOT_DONE, chapters_file, file_to_check, first_to_solve, next_exercise, none_started, targets)
 from minitransformer_course.judge import my_transformer, submission
 from minitransformer_course.judge.course import chapters, exercises, find_chapter, find_exercise, folder_of_chapters
 from minitransformer_course.judge.hints import STEPS, hint, next_hint
 from minitransformer_course.judge.learner_file import notebook_page, percent_page
 from minitransformer_course.judge.messages import _
 from minitransformer_course.judge.progress import NOT_STARTED, PASSED, Progress, learner_file, started
-from minitransformer.files import free_name
 
 MOST_LINES, WIDEST = 20, 100    # lines and columns shown of what the learner's code prints
 POLL = 0.4    # seconds between two looks at the files

@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from minitransformer_course.commands.learn_targets import NOT_DONE, file_to_check, first_to_solve
 from minitransformer.errors import InputError
+from minitransformer.files import free_name
+from minitransformer_course.commands.learn_targets import NOT_DONE, file_to_check, first_to_solve
 from minitransformer_course.judge import my_transformer
 from minitransformer_course.judge.course import exercises, find_exercise
 from minitransformer_course.judge.messages import _
 from minitransformer_course.judge.progress import Progress
-from minitransformer.files import free_name
 
 
 def plug(args) -> int:

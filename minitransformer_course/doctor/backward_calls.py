@@ -12,11 +12,11 @@ import numpy as np
 
 from minitransformer.backend import Array
 from minitransformer.checking.checked_block import is_float
+from minitransformer.layers import Layer
+from minitransformer.layers.hooks import hooked
 from minitransformer_course.doctor.factors import close, named_factors, ratio
 from minitransformer_course.doctor.fitting import fitting
 from minitransformer_course.doctor.recorder import Call, record
-from minitransformer.layers import Layer
-from minitransformer.layers.hooks import hooked
 
 FACTORS = {
     "is zero: it is missing": 0, "is counted twice (doubled)": 2, "has the wrong sign (negative)": -1,

@@ -15,11 +15,11 @@ import numpy as np
 from minitransformer.backend import Array
 from minitransformer.checking.checked_block import Breach, CheckedBlock, flat
 from minitransformer.checking.compare import SAME
+from minitransformer.errors import InputError
+from minitransformer.layers import Layer
 from minitransformer_course.doctor.mistakes import textbook_of
 from minitransformer_course.doctor.operations import OPERATIONS, PARAMETERS, Operation, in_place, library_only
 from minitransformer_course.doctor.recorder import Call, record
-from minitransformer.errors import InputError
-from minitransformer.layers import Layer
 
 
 class Counterpart:

@@ -15,18 +15,18 @@ import numpy as np
 from minitransformer.backend import Array
 from minitransformer.checking.checked_block import Breach, CheckedBlock, flat
 from minitransformer.checking.contract import check_finite, run_by_contract
+from minitransformer.checking.finding import CONTRACT, EVIDENCE, NAMED, OBSERVED, Finding
+from minitransformer.errors import InputError
 from minitransformer_course.doctor import arrays, backward_calls, forwards, known, terms
 from minitransformer_course.doctor.case import case_or_none
 from minitransformer_course.doctor.counterpart import find_counterpart, name_of, put_in_place
 from minitransformer_course.doctor.evidence import observations
 from minitransformer_course.doctor.fitting import are_one, fitting
-from minitransformer.checking.finding import CONTRACT, EVIDENCE, NAMED, OBSERVED, Finding
 from minitransformer_course.doctor.locate import locate
 from minitransformer_course.doctor.mistakes import Mistake, mistakes_of, of_exercises
 from minitransformer_course.doctor.other_sizes import wrong_elsewhere
 from minitransformer_course.doctor.recorder import Call, Recorder
 from minitransformer_course.doctor.resize import other_cases
-from minitransformer.errors import InputError
 
 assert known    # importing it teaches the doctor its mistakes
 SEVERAL = 4         # arrays: with more of them wrong, a mistake in each is too much of a coincidence

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from minitransformer_course.doctor.case import Case, case_or_none
 from minitransformer.checking.checked_block import is_float
-from minitransformer_course.doctor.factors import as_text, ratio
-from minitransformer.layers import Layer
 from minitransformer.functional.special import PAD
+from minitransformer.layers import Layer
+from minitransformer_course.doctor.case import Case, case_or_none
+from minitransformer_course.doctor.factors import as_text, ratio
 
 
 def observations(case, parts=frozenset()) -> list[str]:

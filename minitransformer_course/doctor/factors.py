@@ -8,9 +8,9 @@ import numpy as np
 
 from minitransformer.checking.checked_block import is_float
 from minitransformer.checking.compare import SAME
-from minitransformer_course.doctor.resize import apart
 from minitransformer.functional.special import PAD
 from minitransformer.layers import Layer
+from minitransformer_course.doctor.resize import apart
 
 CLOSE = 10 * SAME    # a quotient of two sums is less exact than the sums
 WIDTHS = {"logits": "the vocabulary's size V"}

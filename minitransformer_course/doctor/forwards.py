@@ -10,11 +10,11 @@ import numpy as np
 from minitransformer.backend import Array
 from minitransformer.checking.checked_block import flat
 from minitransformer.checking.compare import SAME, relative_error
+from minitransformer.errors import InputError
 from minitransformer_course.doctor.counterpart import candidates, library_block
 from minitransformer_course.doctor.fitting import fitting
 from minitransformer_course.doctor.mistakes import mistakes_of
 from minitransformer_course.doctor.operations import OPERATIONS, in_place, library_only
-from minitransformer.errors import InputError
 
 
 def explanations(cases) -> list[tuple[str, float]]:

@@ -6,10 +6,10 @@ import numpy as np
 
 from minitransformer.checking.checked_block import CheckedBlock
 from minitransformer.checking.compare import SAME, relative_error
-from minitransformer_course.doctor.case import Case, case_or_none
-from minitransformer_course.doctor.recorder import Call, record
-from minitransformer_course.doctor.counterpart import find_counterpart, name_of
 from minitransformer.layers import Layer
+from minitransformer_course.doctor.case import Case, case_or_none
+from minitransformer_course.doctor.counterpart import find_counterpart, name_of
+from minitransformer_course.doctor.recorder import Call, record
 
 
 class Located(NamedTuple):

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minitransformer import functional
-from minitransformer_course.doctor.operations import METHODS, OPERATIONS, PARAMETERS
 from minitransformer.errors import InputError, choices
 from minitransformer.replaceable import Replaceable
+from minitransformer_course.doctor.operations import METHODS, OPERATIONS, PARAMETERS
 
 TAUGHT = []    # every Mistake, in the order in which it was taught
 

@@ -9,9 +9,9 @@ from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
 from minitransformer import functional, layers, models
-from minitransformer.zoo import baselines as rivals, modern as successors
 from minitransformer.layers import Layer
 from minitransformer.replaceable import TABLE, Replaceable, plugged
+from minitransformer.zoo import baselines as rivals, modern as successors
 
 PAIRS = functional, rivals, successors          # where the pairs of functions are
 CLASSES = layers, models, rivals, successors    # and where the layers

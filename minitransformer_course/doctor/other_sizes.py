@@ -4,10 +4,10 @@ from itertools import islice
 
 import numpy as np
 
-from minitransformer_course.doctor.case import Case
 from minitransformer.checking.checked_block import Breach, CheckedBlock
-from minitransformer_course.doctor.resize import other_inputs
 from minitransformer.errors import InputError
+from minitransformer_course.doctor.case import Case
+from minitransformer_course.doctor.resize import other_inputs
 
 FEW = 2_000             # a block with more numbers is run at only one other size, to answer as fast as the check itself
 AFFORDABLE = 20_000    # a block with more numbers is not run again: its parts are checked as small blocks

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minitransformer.checking.compare import is_same
-from minitransformer_course.doctor.operations import OPERATIONS, in_place
 from minitransformer.layers import Layer
 from minitransformer.layers.hooks import hooked
+from minitransformer_course.doctor.operations import OPERATIONS, in_place
 
 
 class Call(NamedTuple):

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from minitransformer.backend import Array
-from minitransformer_course.doctor.case import Case, case_or_none
 from minitransformer.checking.checked_block import CheckedBlock, is_float
 from minitransformer.errors import InputError
 from minitransformer.layers import Layer
+from minitransformer_course.doctor.case import Case, case_or_none
 
 MANY = 10    # axes of one size: with more of them, it takes too long to try which are tied
 

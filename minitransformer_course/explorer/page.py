@@ -18,12 +18,12 @@ from minitransformer.data.vocabularies.symbols import SymbolVocabulary
 from minitransformer.data.windows import WindowBatch
 from minitransformer.decoding import GREEDY, decode_all
 from minitransformer.errors import InputError, one_line, span
-from minitransformer_course.explorer.recorded import record
 from minitransformer.interchange.weights import check_arrays
 from minitransformer.models import LanguageModel, Transformer
 from minitransformer.pictures.boxes import Map
 from minitransformer.training import snapshots
 from minitransformer.training.run import Run
+from minitransformer_course.explorer.recorded import record
 
 ENGINE = [f"engine/{name}" for name in (
     "tensor", "layer", "linear", "embedding", "positions", "input", "masks", "softmax", "attention", "layer_norm", "feed_forward",

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from minitransformer_course.judge.given import GivenVersion
-from minitransformer_course.judge.messages import _
 from minitransformer_course.judge.marks import Edge, Invariant, Mistake, Plug, Style, Version
+from minitransformer_course.judge.messages import _
 from minitransformer_course.judge.source import reference_source
 
 SIZES = range(2, 8)    # each letter of a case's shapes gets a different one

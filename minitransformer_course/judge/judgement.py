@@ -12,9 +12,9 @@ from minitransformer_course.doctor.fitting import tuple_of
 from minitransformer_course.judge.answer import Answer
 from minitransformer_course.judge.bounded import Bounded
 from minitransformer_course.judge.call import call_on
+from minitransformer_course.judge.explanation import EXACT, explain, number, term_factors, worst_element
 from minitransformer_course.judge.fitting import fitting_mistakes
 from minitransformer_course.judge.messages import _
-from minitransformer_course.judge.explanation import EXACT, explain, number, term_factors, worst_element
 
 CENTRAL = 1e-6    # the error allowed against central differences
 # What the last arguments are called: numbers of the first shapes, the first numbers again, the first ones in float32.

@@ -10,11 +10,11 @@ import numpy as np
 from minitransformer import Adam, Transformer, TransformerConfig, greedy, plugged, schedule, training_step
 from minitransformer.data.batches import make_batch
 from minitransformer.data.drawn import DrawnBatches, draw_held_out
+from minitransformer.tasks import TASKS
 from minitransformer.workers.host import one_blas_thread
 from minitransformer_course.judge.call import describe
 from minitransformer_course.judge.course import exercises, find_exercise
 from minitransformer_course.judge.messages import _
-from minitransformer.tasks import TASKS
 
 STEPS = 200
 COPY = TASKS["copy"]()

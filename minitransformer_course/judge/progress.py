@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from minitransformer.errors import InputError
+from minitransformer.files import free_name
 from minitransformer_course.judge.course import Chapter, chapters
 from minitransformer_course.judge.messages import _
-from minitransformer.files import free_name
 
 FILE = "minitransformer-learn.json"
 NOT_STARTED, NOT_YET, PASSED = "not started", "not yet", "passed"

@@ -18,12 +18,12 @@ from minitransformer.checking.compare import relative_error, relative_errors
 from minitransformer.decoding import beam_search
 from minitransformer.functional import adam_update, cross_entropy_backward, cross_entropy_forward
 from minitransformer.functional.special import EOS, PAD
+from minitransformer.workers.host import one_blas_thread
 from minitransformer_course.judge.call import describe
 from minitransformer_course.judge.course import find_exercise, folder_of_chapters
 from minitransformer_course.judge.messages import _
 from minitransformer_course.judge.my_transformer import FUNCTIONS
 from minitransformer_course.judge.plug import plugs
-from minitransformer.workers.host import one_blas_thread
 
 BOUND = 1e-10
 SIZES: dict[str, Any] = {"vocab_size": 29, "d_model": 32, "num_heads": 4, "d_ff": 64, "num_layers": 2, "dropout": 0.0}

@@ -9,10 +9,10 @@ import numpy as np
 
 from minitransformer.checking.compare import relative_error
 from minitransformer_course.judge import my_transformer
-from minitransformer_course.lab.example import drawkcab, write
-from minitransformer_course.lab.inside import add_gradients
 from minitransformer_course.judge.messages import _
 from minitransformer_course.judge.plug import in_the_paper, plugs
+from minitransformer_course.lab.example import drawkcab, write
+from minitransformer_course.lab.inside import add_gradients
 
 
 def at_work(word="backward") -> None:

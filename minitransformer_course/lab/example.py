@@ -7,9 +7,9 @@ import numpy as np
 from minitransformer import Transformer, TransformerConfig, greedy, load_weights
 from minitransformer.data.vocabularies.symbols import SymbolVocabulary
 from minitransformer.functional.special import BOS, EOS
-from minitransformer_course.judge.course import folder_of_chapters
 from minitransformer.pictures.attention_map import Attended
 from minitransformer.tasks.text_to_text import attended
+from minitransformer_course.judge.course import folder_of_chapters
 
 LETTERS = SymbolVocabulary(string.ascii_lowercase, joint="")
 CONFIG = TransformerConfig(num_layers=1, d_model=32, num_heads=4, d_ff=128, dropout=0.0,

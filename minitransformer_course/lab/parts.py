@@ -3,8 +3,8 @@
 
 import matplotlib.pyplot as plt
 
-from minitransformer_course.judge.progress import PASSED, Progress
 from minitransformer.pictures import architecture
+from minitransformer_course.judge.progress import PASSED, Progress
 
 PARTS = {    # {part of the map: the exercises that make it the reader's own}
     "linear": ["linear_backward"],

@@ -13,15 +13,15 @@ from typing import Any, NamedTuple
 import matplotlib.pyplot as plt
 import numpy as np
 
-from minitransformer.zoo.pretrained.smollm2 import FILES
 from minitransformer.data.vocabularies.symbols import SymbolVocabulary
 from minitransformer.decoding import generate
 from minitransformer.errors import InputError
-from minitransformer.zoo.pretrained import llama
-from minitransformer.zoo.pretrained.importing import import_model
-from minitransformer_course.judge.plug import plugs
 from minitransformer.models import LanguageModel, LanguageModelConfig
 from minitransformer.training.run import Run
+from minitransformer.zoo.pretrained import llama
+from minitransformer.zoo.pretrained.importing import import_model
+from minitransformer.zoo.pretrained.smollm2 import FILES
+from minitransformer_course.judge.plug import plugs
 
 SMOLLM2 = LanguageModelConfig(
     vocab_size=49_152, max_length=8192, num_layers=30, d_model=576, d_ff=1536, num_heads=9, d_k=64, dropout=0.0,

@@ -9,9 +9,9 @@ import numpy as np
 from minitransformer import Adam, Transformer, TransformerConfig, make_batch, training_step
 from minitransformer.data.drawn import draw_held_out
 from minitransformer.functional.special import SPECIAL
-from minitransformer_course.lab.example import CONFIG, LETTERS
 from minitransformer.tasks import TASKS
 from minitransformer.training.optim import clip_factor
+from minitransformer_course.lab.example import CONFIG, LETTERS
 
 FIRST = len(SPECIAL)    # the id of the letter a
 

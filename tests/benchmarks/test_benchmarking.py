@@ -9,14 +9,14 @@ import pytest
 
 from benchmarks import comparison, ours, scaling, text
 from benchmarks.cases import CASES, Case
-from benchmarks.measure import Measurement, OtherWork, Worker, measure, others_seconds
 from benchmarks.matmul import necessary_operations
+from benchmarks.measure import Measurement, OtherWork, Worker, measure, others_seconds
 from benchmarks.worker import peak_memory, serve
 from minitransformer.data.batches import make_batch
 from minitransformer.errors import InputError
 from minitransformer.functional import cross_entropy_forward
-from minitransformer.models import Transformer, TransformerConfig
 from minitransformer.functional.special import PAD
+from minitransformer.models import Transformer, TransformerConfig
 from minitransformer.training.step import add_gradients
 
 SIZES = {"num_layers": 1, "d_model": 8, "num_heads": 2, "d_ff": 16}

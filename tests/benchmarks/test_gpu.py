@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.cases import Case
 from minitransformer import InputError
 from minitransformer.backend import get_module
-from benchmarks.cases import Case
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "gpu.py"
 SMALL = Case("toy", 40, 4, 6)

@@ -37,17 +37,17 @@ import numpy as np
 
 from minitransformer.checking.blocks import blocks
 from minitransformer.checking.checked_block import CheckedBlock, flat
+from minitransformer.checking.finding import OBSERVED, Finding
 from minitransformer.checking.training_loss import TrainingLoss
 from minitransformer.cli import gradcheck, main as cli
-from minitransformer_course.doctor import doctor
-from minitransformer.checking.finding import OBSERVED, Finding
 from minitransformer.replaceable import kernels_run
+from minitransformer_course.doctor import doctor
 from tests.layers.cases import NAMES, make_case
 from tests.models.makers import KINDS, make_batch_for, make_model
 from tests.mutants import ROOT, code_of, edits_of, mutants, span
 
 PACKAGE = ROOT / "minitransformer"
-TEXTBOOK = ("functional", "layers", "models", "rivals", "successors")
+TEXTBOOK = ("functional", "layers", "models", "zoo")
 ROOMS = {"backwards": TEXTBOOK, "forwards": TEXTBOOK, "numpy": ("kernels/numpy",), "compiled": ("kernels/compiled",)}
 DRAWS = 12       # sizes for each layer
 LIMIT = 60       # seconds of processor time; a change that never ends is caught
@@ -55,9 +55,9 @@ STEP = 1e-6
 
 # {(file, the line as it is after the change, without its comment): why the command does not notice it}
 SURVIVORS = {
-    ("rivals/recurrent/recurrence.py", "dstate, dweights, dz = xp.zeros_like(dstates[1]), [], []"):
+    ("zoo/recurrent/recurrence.py", "dstate, dweights, dz = xp.zeros_like(dstates[1]), [], []"):
         "an error for a sequence of one token, and the command has none",
-    ("rivals/attention/restricted.py", "size = -(-reach // block) * (1 if causal else 2) + 0"):
+    ("zoo/attention/restricted.py", "size = -(-reach // block) * (1 if causal else 2) + 0"):
         "an error with radius 0, or for a sequence of one token",
 }
 

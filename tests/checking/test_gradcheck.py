@@ -17,8 +17,8 @@ from minitransformer import models as M
 from minitransformer.checking import BOUNDS, Report, Result
 from minitransformer.checking.blocks import blocks
 from minitransformer.checking.training_loss import TrainingLoss
-from minitransformer_course.doctor.operations import OPERATIONS
 from minitransformer.replaceable import plugged
+from minitransformer_course.doctor.operations import OPERATIONS
 
 X = np.random.default_rng(3).standard_normal((2, 3, 5))
 
@@ -47,12 +47,12 @@ def subclasses(cls):
 
 def test_every_layer_is_among_the_blocks():
     """Or a class that is made of it; and every model is there as training runs it, with and without what its loss shares."""
-    for room in ("layers", "models", "rivals", "successors"):
+    for room in ("layers", "models", "zoo"):
         for module in pkgutil.walk_packages([f"{minitransformer.__path__[0]}/{room}"], f"minitransformer.{room}."):
             import_module(module.name)
     instances = [block for block, _ in blocks().values() if isinstance(block, L.Layer)]
     classes = [cls for cls in subclasses(L.Layer)
-               if re.match(r"minitransformer\.(layers|models|rivals|successors)\.", cls.__module__)]
+               if re.match(r"minitransformer\.(layers|models|zoo)\.", cls.__module__)]
     assert len(classes) > 50
     assert not [cls for cls in classes if not any(isinstance(one, cls) for one in instances)]
     assert {type(block.model) for block in instances if isinstance(block, TrainingLoss)} == set(map(M.MODELS.__getitem__, M.MODELS))
@@ -62,7 +62,7 @@ def test_the_doctor_knows_every_operation():
     """A room of the package that it does not scan would be lost without a word."""
     rooms = [operation.forward.__module__.split(".")[1] for operation in OPERATIONS.values()]
     assert {room: rooms.count(room) for room in rooms} == {
-        "functional": 11, "rivals": 21, "layers": 23, "models": 6, "successors": 9}
+        "functional": 11, "layers": 23, "models": 6, "zoo": 30}
 
 
 class WrongLinear(L.Linear):

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("resource", reason="Windows lacks it, and cannot fork")
 FILES = ["functional/attention.py", "functional/layer_norm.py", "layers/embedding.py", "layers/linear_cross_entropy.py",
-         "models/next_token.py", "rivals/recurrent/gru.py", "successors/rotary.py"]
+         "models/next_token.py", "zoo/recurrent/gru.py", "zoo/modern/rotary.py"]
 
 
 def run(*options):

@@ -8,8 +8,8 @@ import pytest
 from safetensors.numpy import load_file
 
 from minitransformer.cli import main
-from minitransformer.tasks import toy
 from minitransformer.files import write_manifest
+from minitransformer.tasks import toy
 from minitransformer.workers import local
 
 

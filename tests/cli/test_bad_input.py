@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from minitransformer import InputError, Run, TransformerConfig, extras
-from minitransformer.cli import gradcheck as gradcheck_command
 from minitransformer import files, memory
+from minitransformer.cli import gradcheck as gradcheck_command
 from minitransformer.training.lock import only_trainer
 from tests.cli.conftest import one_line
 

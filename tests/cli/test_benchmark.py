@@ -5,10 +5,10 @@ import sys
 
 import pytest
 
-from minitransformer import kernels
 from benchmarks import comparison, scaling
 from benchmarks.cases import CASES
 from benchmarks.measure import Measurement, OtherWork
+from minitransformer import kernels
 from tests.cli.conftest import one_line
 
 

@@ -21,11 +21,11 @@ from minitransformer.cli import gradcheck as gradcheck_command
 from minitransformer.cli.parser import COMMANDS
 from minitransformer.data.parallel import read_pairs
 from minitransformer.decoding import GREEDY
+from minitransformer.files import write_manifest
 from minitransformer.replaceable import TABLE
-from minitransformer.training.evaluation import bleu, chrf
 from minitransformer.tasks import TASKS, toy
 from minitransformer.training import checkpoint
-from minitransformer.files import write_manifest
+from minitransformer.training.evaluation import bleu, chrf
 from minitransformer.training.lock import only_trainer
 from minitransformer.training.log import CLOCKS
 from tests.checking.test_gradcheck import X, WrongLinear

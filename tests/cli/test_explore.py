@@ -6,8 +6,8 @@ import re
 import pytest
 
 from minitransformer import Run
-from minitransformer_course.explorer import explore
 from minitransformer.training import snapshots
+from minitransformer_course.explorer import explore
 from tests.cli.conftest import QUICK, one_line, train
 
 

@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from minitransformer import InputError, Run
 from minitransformer.cli import main
 from minitransformer.data.parallel import read_pairs
-from minitransformer.tasks import brackets, toy
 from minitransformer.files import MANIFEST, write_manifest
+from minitransformer.tasks import brackets, toy
 from minitransformer.training.log import read_metrics
 
 CASES = settings(max_examples=int(os.environ.get("MINITRANSFORMER_FUZZ", "20")), deadline=None,

@@ -15,8 +15,8 @@ import pytest
 
 from minitransformer import Run
 from minitransformer.cli.generate import as_text
-from minitransformer.zoo.pretrained import smollm2
 from minitransformer.functional.special import EOS
+from minitransformer.zoo.pretrained import smollm2
 from tests.cli.conftest import one_line
 from tests.fixtures.pretrained_cases import FOLDER, parts, write_folder
 

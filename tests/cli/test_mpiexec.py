@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from minitransformer import Run
-from minitransformer.training import checkpoint
 from minitransformer.files import replace_listed
+from minitransformer.training import checkpoint
 from tests.mpi import ROOT, TIMEOUT, environment, mpiexec, with_mpi
 
 COMMAND = [sys.executable, "-m", "minitransformer", "train"]
@@ -111,8 +111,8 @@ def test_all_stop_after_the_same_step(tmp_path, one):
 PATCHED = """
 import os, sys
 import minitransformer.training.step as step
-from minitransformer.workers.launcher import launched
 from minitransformer.cli import main
+from minitransformer.workers.launcher import launched
 usual, calls = step.add_gradients, []
 
 def add_gradients(model, batches, *more, **settings):

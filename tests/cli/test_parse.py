@@ -9,9 +9,9 @@ import matplotlib.image
 import pytest
 
 from minitransformer import Run
+from minitransformer.tasks import TASKS
 from minitransformer.zoo.parsing.brackets import NotATree
 from minitransformer.zoo.parsing.treebank import read_trees
-from minitransformer.tasks import TASKS
 from tests.cli.conftest import QUICK, one_line
 
 NOUNS, VERBS = ["cat", "dog", "bird", "man", "tree"], ["saw", "liked", "heard"]

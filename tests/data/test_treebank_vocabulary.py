@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from minitransformer import InputError
 from minitransformer.data.vocabularies.treebank import CLASSES, TreebankVocabulary, word_class
+from minitransformer.functional.special import BOS, EOS, PAD
 from minitransformer.zoo.parsing.brackets import linearise
 from minitransformer.zoo.parsing.tree import Tree
-from minitransformer.functional.special import BOS, EOS, PAD
 from tests.parsing.trees import PHRASES
 
 CAT = Tree("S", (Tree("NP", (Tree("DT", ("the",)), Tree("NN", ("cat",)))), Tree("VP", (Tree("VBD", ("the",)),))))

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from minitransformer.checking import gradcheck
 from minitransformer.checking.blocks import blocks
-from minitransformer_course.doctor import doctor    # noqa: F401 - it looks at the library before a mistake is made in it
 from minitransformer.checking.finding import EVIDENCE
 from minitransformer.replaceable import TABLE, plugged
+from minitransformer_course.doctor import doctor    # noqa: F401 - it looks at the library before a mistake is made in it
 
 CORPORA = ("seen", "held_out", "second")    # folders beside each other
 SEEN = Path(__file__).parent / "mistakes" / "seen"

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from minitransformer import InputError, functional as F, gradcheck, layers as L
-from minitransformer_course.doctor.mistakes import mistake
 from minitransformer.checking.blocks import blocks
+from minitransformer.checking.finding import EVIDENCE, NAMED, OBSERVED
+from minitransformer.replaceable import plugged
 from minitransformer_course.doctor import doctor, mistakes
 from minitransformer_course.doctor.case import case_or_none
 from minitransformer_course.doctor.doctor import diagnose
-from minitransformer.checking.finding import EVIDENCE, NAMED, OBSERVED
+from minitransformer_course.doctor.mistakes import mistake
 from minitransformer_course.doctor.resize import other_cases
-from minitransformer.replaceable import plugged
 from tests.diagnosis.finding import ALL, X, finding
 
 

@@ -1,9 +1,9 @@
 """The operations that the doctor knows: it finds them by name in the package, and none may be lost when something moves."""
 
-from minitransformer.zoo import baselines as rivals
-from minitransformer_course.doctor.operations import OPERATIONS, library_only
 from minitransformer.models import Transformer
+from minitransformer.zoo import baselines as rivals
 from minitransformer.zoo.baselines import LSTM
+from minitransformer_course.doctor.operations import OPERATIONS, library_only
 
 PAIRS = """
     additive_attention attention convolution cross_entropy depthwise_convolution dropout dropout_sum gelu

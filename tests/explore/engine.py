@@ -8,10 +8,10 @@ import numpy as np
 
 from minitransformer.data.batches import Batch
 from minitransformer.data.windows import WindowBatch
-from minitransformer_course.explorer.page import ENGINE, engine_config, script
-from minitransformer_course.explorer.recorded import record
 from minitransformer.functional.special import BOS, EOS, PAD
 from minitransformer.models import LanguageModel, LanguageModelConfig, Transformer, TransformerConfig
+from minitransformer_course.explorer.page import ENGINE, engine_config, script
+from minitransformer_course.explorer.recorded import record
 from tests import chromium
 from tests.randomised import randomised
 

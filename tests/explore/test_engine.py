@@ -9,9 +9,9 @@ import pytest
 from minitransformer import InputError
 from minitransformer.data.batches import Batch
 from minitransformer.data.windows import WindowBatch
-from minitransformer_course.explorer.page import ENGINE, PAGE, engine_config, script
 from minitransformer.functional.special import BOS, EOS
 from minitransformer.models import LanguageModel, LanguageModelConfig, Transformer, TransformerConfig
+from minitransformer_course.explorer.page import ENGINE, PAGE, engine_config, script
 from tests.explore.engine import blank_page, differences, random_case
 from tests.randomised import randomised
 

@@ -7,11 +7,11 @@ import pytest
 
 from minitransformer.data.vocabularies.characters import CharacterVocabulary
 from minitransformer.data.vocabularies.symbols import SymbolVocabulary
+from minitransformer.models import LanguageModel, LanguageModelConfig, Transformer, TransformerConfig
+from minitransformer_course import lab
 from minitransformer_course.explorer import page as explorer
 from minitransformer_course.explorer.page import batch_of, make_page
 from minitransformer_course.explorer.recorded import record
-from minitransformer_course import lab
-from minitransformer.models import LanguageModel, LanguageModelConfig, Transformer, TransformerConfig
 from tests.randomised import randomised
 
 HELPERS = """

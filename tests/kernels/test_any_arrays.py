@@ -8,8 +8,8 @@ from minitransformer.decoding.cached import CachedLayer, next_position
 from minitransformer.decoding.continuations import OutputWeight, continuations, log_normaliser
 from minitransformer.layers import Embedding, EncoderLayer, StackConfig
 from minitransformer.replaceable import TABLE
-from minitransformer.zoo.recurrent.lstm import lstm_backward, lstm_forward
 from minitransformer.zoo.modern.grouped_past import CachedGroupedLayer, next_grouped_position
+from minitransformer.zoo.recurrent.lstm import lstm_backward, lstm_forward
 from tests.kernels.calls import textbook
 
 kernels.load_all()

@@ -13,10 +13,10 @@ from hypothesis import given, strategies as st
 from minitransformer import Adam, InputError, Transformer, TransformerConfig, gradcheck, kernels, make_batch, training_step
 from minitransformer import functional as F
 from minitransformer.checking.blocks import blocks
-from minitransformer_course.doctor.operations import OPERATIONS
+from minitransformer.functional.special import PAD
 from minitransformer.layers import Embedding
 from minitransformer.replaceable import TABLE
-from minitransformer.functional.special import PAD
+from minitransformer_course.doctor.operations import OPERATIONS
 from tests.kernels.calls import textbook
 
 kernels.load_all()

@@ -162,7 +162,7 @@ def test_nothing_is_left_registered():
     assert not is_replaced(F.softmax_forward)
 
 
-@pytest.mark.parametrize("package", ["functional", "kernels.numpy", "layers", "models", "rivals", "successors"])
+@pytest.mark.parametrize("package", ["functional", "kernels.numpy", "layers", "models", "zoo.attention", "zoo.convolutional", "zoo.modern", "zoo.recurrent"])
 def test_any_module_can_be_imported_first(package):
     """No import cycle, and the kernels are found from each of them."""
     code = f"""

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from minitransformer import layers as L, models as M
-from minitransformer.zoo import baselines as R, modern as S
 from minitransformer.functional.special import PAD
+from minitransformer.zoo import baselines as R, modern as S
 
 V = 9
 

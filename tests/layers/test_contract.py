@@ -9,8 +9,8 @@ from hypothesis import given, settings, strategies as st
 
 from minitransformer import gradcheck
 from minitransformer import layers as L, models as M
-from minitransformer.zoo import baselines as R, modern as S
 from minitransformer.errors import InputError
+from minitransformer.zoo import baselines as R, modern as S
 from tests.layers.cases import NAMES, call, cases, changed
 
 

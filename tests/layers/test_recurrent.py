@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from minitransformer import InputError, gradcheck
-from minitransformer.zoo import baselines as R
 from minitransformer.layers import Linear
 from minitransformer.replaceable import kernels_run
+from minitransformer.zoo import baselines as R
 from minitransformer.zoo.baselines import GRU, LSTM, RNN, Bidirectional, RecurrentStack
+from minitransformer.zoo.initial import orthogonal
 from minitransformer.zoo.recurrent.lstm import lstm_forward
 from tests.randomised import randomised
 
@@ -209,7 +210,7 @@ def test_initial_weights():
         bias = layer.input.bias.data
         assert bias[40:80].tolist() == [1] * 40 if kind is LSTM else not bias.any()
         assert bias.sum() == (40 if kind is LSTM else 0)
-    first, second = np.split(R.initial.orthogonal(np.random.default_rng(0), 40, 2).data, 2, axis=1)
+    first, second = np.split(orthogonal(np.random.default_rng(0), 40, 2).data, 2, axis=1)
     assert np.abs(first - second).max() > 0.1
 
 

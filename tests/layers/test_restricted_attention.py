@@ -8,7 +8,8 @@ from hypothesis import given, settings, strategies as st
 
 from minitransformer import InputError
 from minitransformer.layers import SelfAttention
-from minitransformer.zoo.baselines import AdditiveCrossAttention, AdditiveSelfAttention, RestrictedSelfAttention, UnscaledSelfAttention
+from minitransformer.zoo.baselines import (
+    AdditiveCrossAttention, AdditiveSelfAttention, RestrictedSelfAttention, UnscaledSelfAttention)
 from tests.randomised import randomised
 
 D, H, D_K, D_V = 6, 3, 2, 4

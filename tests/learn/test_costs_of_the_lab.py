@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from minitransformer.layers import SelfAttention
+from minitransformer.zoo.baselines import Convolution, RestrictedSelfAttention
 from minitransformer_course import lab
 from minitransformer_course.judge.course import exercises
-from minitransformer.zoo.baselines import Convolution, RestrictedSelfAttention
 
 EXERCISES = exercises()
 window_masks, differences = EXERCISES["window_masks"].reference, EXERCISES["differences"].reference

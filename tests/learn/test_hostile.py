@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 
+from minitransformer.functional import softmax
 from minitransformer_course.judge import sandbox
 from minitransformer_course.judge.course import exercises, find_exercise
 from minitransformer_course.judge.grade import grade
@@ -25,7 +26,7 @@ HOSTILE = {    # what it does: (the file, the stage, words of the answer)
     "reads it as bytes of a link": (
         f"import os, tempfile\nlink = tempfile.mktemp()\ntext = os.symlink({str(ANSWERS)!r}, link) or "
         "os.open(link, os.O_RDONLY)\n" + FUNCTION + "return p if text else dp", "own", "it reads"),
-    "reads the library": (FUNCTION + f"np.fromfile({str(PACKAGE / 'functional' / 'softmax.py')!r}); return p",
+    "reads the library": (FUNCTION + f"np.fromfile({softmax.__file__!r}); return p",
                           "own", "it reads softmax.py"),
     "imports it in the function": (FUNCTION + "from minitransformer.functional import softmax_backward as f; return f(dp, p)",
                                    "own", "line 4: from minitransformer.functional"),

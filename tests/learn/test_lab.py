@@ -4,6 +4,7 @@ import os
 import runpy
 import subprocess
 import sys
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -12,13 +13,14 @@ import pytest
 from minitransformer import InputError, load_weights
 from minitransformer.data.drawn import draw_held_out
 from minitransformer.functional import layer_norm_backward, layer_norm_forward
-from minitransformer_course import lab
-from minitransformer_course.judge.course import exercises, folder_of_chapters
-from minitransformer_course.judge.progress import PASSED, Progress
 from minitransformer.pictures import architecture
 from minitransformer.tasks import TASKS
 from minitransformer.training.evaluation import exact_match
+from minitransformer_course import lab
+from minitransformer_course.judge.course import exercises, folder_of_chapters
+from minitransformer_course.judge.progress import PASSED, Progress
 
+ROOT = Path(__file__).parents[2]
 FOLDER = folder_of_chapters() / "drawkcab"
 WORDS = ("a", "go", "key", "query", "value", "softmax", "decoder", "gradient", "language", "backward", "attention", "embedding",
          "transformer")

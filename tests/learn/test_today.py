@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from minitransformer import InputError
+from minitransformer.replaceable import TABLE, kernels_run, running
 from minitransformer_course.judge.course import exercises
 from minitransformer_course.lab import today
-from minitransformer.replaceable import TABLE, kernels_run, running
 
 ROOT = Path(__file__).parents[2]
 OWN = {name: exercises()[name].reference for name in ("rms_norm", "rotary", "swiglu", "grouped_attention")}

@@ -10,9 +10,9 @@ import pytest
 from minitransformer.data.drawn import DrawnBatches
 from minitransformer.errors import InputError
 from minitransformer.functional.special import SPECIAL
+from minitransformer.training.evaluation import exact_match
 from minitransformer_course.judge.course import exercises
 from minitransformer_course.lab import translator
-from minitransformer.training.evaluation import exact_match
 
 ROOT = Path(__file__).parents[2]
 clipped_matches, corpus_bleu, accuracies = (exercises()[name].reference for name in (

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from minitransformer import Ensemble, InputError, beam_search, functional as F, greedy, plugged
-from minitransformer.zoo import baselines as R
+from minitransformer.decoding.state import EXTRA_LENGTH
 from minitransformer.functional.special import BOS, EOS, PAD
 from minitransformer.models import MODELS, Transformer, TransformerConfig
-from minitransformer.decoding.state import EXTRA_LENGTH
 from minitransformer.pictures.attention_map import has_attention
+from minitransformer.zoo import baselines as R
 from minitransformer.zoo.baselines import ConvolutionalConfig, LSTMModel, RecurrentConfig
 from tests.decoding import reference
 from tests.kernels.calls import counting

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from minitransformer import InputError, Run, TrainingConfig, train
-from minitransformer.training import checkpoint
 from minitransformer.files import MANIFEST, check_manifest
+from minitransformer.training import checkpoint
 from tests.training.test_resume import Interrupted, losses
 from tests.training.test_training import start
 

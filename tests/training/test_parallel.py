@@ -12,12 +12,12 @@ import pytest
 
 from minitransformer import Adam, Run, TrainingConfig, Transformer, TransformerConfig, make_batch, train, training_step
 from minitransformer.data.drawn import DrawnBatches, draw_held_out
-from minitransformer.training.evaluation import pair_batches
-from minitransformer.workers.threads import Threads
 from minitransformer.functional.special import PAD
-from minitransformer.zoo.modern import Projection
 from minitransformer.tasks import TASKS
 from minitransformer.training import checkpoint
+from minitransformer.training.evaluation import pair_batches
+from minitransformer.workers.threads import Threads
+from minitransformer.zoo.modern import Projection
 from tests.models.makers import KINDS, make_batch_for, make_model
 from tests.training.test_resume import Interrupted, losses
 from tests.training.test_training import start

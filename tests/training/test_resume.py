@@ -13,14 +13,14 @@ from minitransformer.data.drawn import DrawnBatches
 from minitransformer.data.epochs import EpochBatches
 from minitransformer.data.labelled import make_labelled_batch, sentence_length
 from minitransformer.data.windows import WindowBatches
-from minitransformer.training.evaluation import mean_loss
+from minitransformer.files import write_manifest
 from minitransformer.layers import initial
 from minitransformer.models import MODELS
-from minitransformer.workers.threads import Threads
 from minitransformer.tasks import TASKS
 from minitransformer.training import checkpoint
-from minitransformer.files import write_manifest
+from minitransformer.training.evaluation import mean_loss
 from minitransformer.training.log import CLOCKS
+from minitransformer.workers.threads import Threads
 from tests.training.test_training import start
 
 PAIRS = [([3 + i % 5, 4, 3 + i % 7], [5, 3 + i % 4][: 1 + i % 2]) for i in range(50)]

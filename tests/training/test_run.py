@@ -15,15 +15,15 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from minitransformer import InputError, Run, TrainingConfig, Transformer, TransformerConfig, train
+from minitransformer import files
 from minitransformer.data.drawn import DrawnBatches, draw_held_out
 from minitransformer.data.vocabularies.characters import CharacterVocabulary
 from minitransformer.errors import FolderTaken
-from minitransformer.training.evaluation import pair_batches
+from minitransformer.files import MANIFEST, write_manifest
 from minitransformer.tasks import TASKS
 from minitransformer.tasks.toy import Copy
-from minitransformer import files
 from minitransformer.training import run as folders
-from minitransformer.files import MANIFEST, write_manifest
+from minitransformer.training.evaluation import pair_batches
 from minitransformer.training.lock import only_trainer
 from tests.training.test_resume import Interrupted
 from tests.training.test_training import start

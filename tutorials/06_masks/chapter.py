@@ -26,10 +26,10 @@ import numpy as np
 from minitransformer import Transformer, functional, gradcheck, make_batch, plugged
 from minitransformer.data.drawn import draw_held_out
 from minitransformer.functional import attention_backward, attention_forward, softmax_forward
+from minitransformer.tasks import TASKS
 from minitransformer_course import lab
 from minitransformer_course.judge import yours
 from minitransformer_course.judge.plug import train
-from minitransformer.tasks import TASKS
 
 lab.you_are_here("masks")
 

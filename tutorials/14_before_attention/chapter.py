@@ -33,8 +33,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from minitransformer import gradcheck, plugged
-from minitransformer_course.lab import before
 from minitransformer.zoo.baselines import LSTM, RNN, additive_attention_forward, lstm_step_backward, through_time_backward
+from minitransformer_course.lab import before
 
 rng = np.random.default_rng(0)
 

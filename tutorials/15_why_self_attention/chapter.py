@@ -35,8 +35,8 @@ lab.you_are_here("attention", "heads", "masks")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from minitransformer import gradcheck
 from benchmarks.layers.measure import KERNEL, KINDS, RADIUS, at_steps, count
+from minitransformer import gradcheck
 from minitransformer.layers import SelfAttention
 from minitransformer.zoo.baselines import RNN, Convolution, RestrictedSelfAttention
 

@@ -7,8 +7,8 @@ each row of x is multiplied.
 
 import numpy as np
 
-from minitransformer_course.judge import also_right, edge, invariant, mistake, plugs
 from minitransformer.zoo.modern.rms_norm import RMSNormCache, rms_norm_forward
+from minitransformer_course.judge import also_right, edge, invariant, mistake, plugs
 
 
 # %% reference

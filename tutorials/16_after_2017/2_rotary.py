@@ -7,8 +7,8 @@ of their text, so their positions are given.
 
 import numpy as np
 
-from minitransformer_course.judge import also_right, edge, invariant, mistake, plugs
 from minitransformer.zoo.modern.rotary import RotaryCache, rotary_angles, rotary_forward
+from minitransformer_course.judge import also_right, edge, invariant, mistake, plugs
 
 
 # %% reference

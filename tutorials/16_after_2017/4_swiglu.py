@@ -7,8 +7,8 @@ backward multiplies dh by: the slope of each number of h in its a and in its u. 
 import numpy as np
 
 from minitransformer.functional import dropout_forward
-from minitransformer_course.judge import also_right, edge, invariant, mistake, plugs
 from minitransformer.zoo.modern.gated import GatedFeedForward, GatedFeedForwardCache, SiluCache, silu_forward
+from minitransformer_course.judge import also_right, edge, invariant, mistake, plugs
 
 
 # %% reference

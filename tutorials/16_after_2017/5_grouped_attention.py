@@ -10,8 +10,8 @@ import math
 import numpy as np
 
 from minitransformer.functional.attention import AttentionCache, DropoutCache, SoftmaxCache
-from minitransformer_course.judge import also_right, edge, invariant, mistake, plugs
 from minitransformer.zoo.modern.grouped_attention import GroupedAttentionCache, grouped_attention_forward
+from minitransformer_course.judge import also_right, edge, invariant, mistake, plugs
 
 
 # %% reference

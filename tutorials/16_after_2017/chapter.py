@@ -37,9 +37,9 @@ import numpy as np
 
 from minitransformer import gradcheck
 from minitransformer.functional import sinusoids
-from minitransformer_course.lab import today
 from minitransformer.zoo.modern import (
     grouped_attention_backward, grouped_attention_forward, rms_norm_backward, rms_norm_forward)
+from minitransformer_course.lab import today
 
 model, question = today.smollm2(), "Why is the sky blue?"
 rng = np.random.default_rng(0)

@@ -5,8 +5,8 @@ from collections import Counter
 from minitransformer.data.vocabularies import VOCABULARIES
 from minitransformer.data.vocabularies.listed import ListedVocabulary, check_text
 from minitransformer.errors import InputError
-from minitransformer.zoo.parsing.brackets import WORD
 from minitransformer.functional.special import SPECIAL
+from minitransformer.zoo.parsing.brackets import WORD
 
 LEAST = 2          # how often a word must occur to get a token of its own
 OTHER = "X"        # the Penn Treebank's label for what has no better one; replaces labels not seen in training

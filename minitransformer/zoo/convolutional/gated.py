@@ -9,8 +9,8 @@ from minitransformer.checks import check_cache, check_floats, check_share
 from minitransformer.functional.dropout import DropoutCache, dropout_backward, dropout_forward
 from minitransformer.layers.layer import Layer
 from minitransformer.replaceable import replaceable
-from minitransformer.zoo.sigmoid import sigmoid
 from minitransformer.zoo.convolutional.convolution import Convolution, ConvolutionLayerCache, check_convolved
+from minitransformer.zoo.sigmoid import sigmoid
 
 
 class GluCache(NamedTuple):

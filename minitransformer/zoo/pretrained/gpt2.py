@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from minitransformer.zoo.pretrained.checkpoint import Tensor
 from minitransformer.models import LanguageModelConfig
+from minitransformer.zoo.pretrained.checkpoint import Tensor
 
 PREFIX = "transformer."
 BUFFERS = r"h\.\d+\.attn\.(masked_)?bias"    # the causal mask

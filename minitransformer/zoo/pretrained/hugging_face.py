@@ -5,9 +5,9 @@ import re
 from typing import Any
 
 from minitransformer.errors import InputError
+from minitransformer.interchange.weights import WeightsFile
 from minitransformer.zoo.pretrained.architectures import architecture
 from minitransformer.zoo.pretrained.checkpoint import Arrays, Checkpoint, Options
-from minitransformer.interchange.weights import WeightsFile
 
 # Options of config.json that change what a model computes, in some model or other, and are not known here. All others, unknown
 # names included, say what the model is called, how it was trained or how it writes.

@@ -11,16 +11,16 @@ import numpy as np
 from minitransformer.data.vocabularies.pretrained import PretrainedVocabulary
 from minitransformer.decoding import generate
 from minitransformer.errors import InputError
+from minitransformer.files import check_regular
 from minitransformer.functional.special import EOS
-from minitransformer.zoo.pretrained import gguf_file, hugging_face
-from minitransformer.zoo.pretrained.checkpoint import Tensor
-from minitransformer.zoo.pretrained.decodes import check_decodes
 from minitransformer.interchange.weights import check_finite
 from minitransformer.layers.initial import undrawn
 from minitransformer.tasks.language import Language
-from minitransformer.files import check_regular
 from minitransformer.training.run import LICENCE, Run, check_free
 from minitransformer.training.settings import UNREADABLE, RunSettings
+from minitransformer.zoo.pretrained import gguf_file, hugging_face
+from minitransformer.zoo.pretrained.checkpoint import Tensor
+from minitransformer.zoo.pretrained.decodes import check_decodes
 
 WINDOW, BATCH = 512, 4    # what `evaluate` reads at once
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from minitransformer.zoo.pretrained.checkpoint import Tensor
 from minitransformer.models import LanguageModelConfig
+from minitransformer.zoo.pretrained.checkpoint import Tensor
 
 PREFIX = "model."
 BUFFERS = r"layers\.\d+\.self_attn\.rotary_emb\.inv_freq"    # they follow from the base

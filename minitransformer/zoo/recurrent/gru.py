@@ -7,9 +7,9 @@ from minitransformer.backend import Array, module_of
 from minitransformer.layers import initial
 from minitransformer.layers.parameter import Parameter
 from minitransformer.replaceable import replaceable
-from minitransformer.zoo.sigmoid import sigmoid
 from minitransformer.zoo.recurrent.layer import OneDirection
 from minitransformer.zoo.recurrent.recurrence import through_time_backward, through_time_forward
+from minitransformer.zoo.sigmoid import sigmoid
 
 
 class GRUStepCache(NamedTuple):

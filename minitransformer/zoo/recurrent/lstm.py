@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 from minitransformer.backend import Array, module_of
 from minitransformer.replaceable import replaceable
-from minitransformer.zoo.sigmoid import sigmoid
 from minitransformer.zoo.recurrent.layer import OneDirection
 from minitransformer.zoo.recurrent.recurrence import ThroughTimeCache, through_time_backward, through_time_forward
+from minitransformer.zoo.sigmoid import sigmoid
 
 
 class LSTMStepCache(NamedTuple):

@@ -1,9 +1,9 @@
 """ReLU: dx = dy where x > 0. GELU: dx = dy ((1 + tanh u) / 2 + x (1 - tanh^2 u) u' / 2)."""
 
 from minitransformer.backend import Array
+from minitransformer.functional.activations import CUBIC, SLOPE
 from minitransformer_course.doctor.mistakes import teach
 from minitransformer_course.doctor.terms import terms
-from minitransformer.functional.activations import CUBIC, SLOPE
 
 RIGHT, POSITIVE = "dy * cache.positive", "cache.positive"
 teach("relu", {sentence: (RIGHT, wrong) for sentence, wrong in {

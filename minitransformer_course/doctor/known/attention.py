@@ -3,9 +3,9 @@
 import math
 
 from minitransformer.backend import Array
+from minitransformer.functional.dropout import dropout_backward
 from minitransformer_course.doctor.mistakes import teach
 from minitransformer_course.doctor.terms import terms
-from minitransformer.functional.dropout import dropout_backward
 
 D_K = "query.shape[-1]"
 HEADS = "(query.shape[-3] if query.ndim > 3 else 1)"

@@ -1,9 +1,9 @@
 """Multi-head attention, and its use as self-attention and cross-attention."""
 
 from minitransformer.backend import Array
+from minitransformer.layers import MultiHeadAttention
 from minitransformer_course.doctor.mistakes import teach
 from minitransformer_course.doctor.terms import terms
-from minitransformer.layers import MultiHeadAttention
 
 OUTPUT = "self.output.backward(dy, cache.output)"
 SPLIT, PARTS = f"self.split({OUTPUT})", "self.attend_backward(dheads, cache.attention)"

@@ -1,9 +1,9 @@
 """The residual: post-norm dx = dz + sublayer(dropout(dz)) with dz = norm(dy); pre-norm dx = dy + norm(sublayer(dropout(dy)))."""
 
 from minitransformer.backend import Array
+from minitransformer.functional import dropout_backward
 from minitransformer_course.doctor.mistakes import teach
 from minitransformer_course.doctor.terms import terms
-from minitransformer.functional import dropout_backward
 
 PATHS = "dropout_sum_backward(dy, cache.dropout)"
 teach("Residual", {
