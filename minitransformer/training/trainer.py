@@ -18,7 +18,7 @@ from minitransformer.training import checkpoint, snapshots
 from minitransformer.training.checkpoint import Checkpoint
 from minitransformer.training.evaluation import mean_loss, perplexity
 from minitransformer.training.interrupt import stop_on_interrupt
-from minitransformer.training.locate_non_finite import locate_non_finite
+from minitransformer.training.gradients import locate_non_finite
 from minitransformer.training.lock import only_trainer
 from minitransformer.training.log import CLOCKS, FILE, as_text, parse_log, write_log
 from minitransformer.training.optim import Adam

@@ -22,7 +22,7 @@ class SGD:
     def __init__(self, model):
         self.model = model
 
-    def step(self, learning_rate, clip=None, workers=None) -> None:
+    def step(self, learning_rate, clip=None, square=None, each_piece=None) -> None:
         """The gradient is clipped as Adam's is."""
         data, grad = self.model.flat
         data -= learning_rate * (1.0 if clip is None else clip_factor(grad @ grad, clip)) * grad

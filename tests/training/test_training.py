@@ -7,7 +7,7 @@ import pytest
 from safetensors.numpy import load_file
 
 from minitransformer import (
-    Adam, InputError, NonFiniteError, Run, TrainingConfig, Transformer, TransformerConfig, fast, make_batch, train,
+    Adam, InputError, NonFiniteError, Parameter, Run, TrainingConfig, Transformer, TransformerConfig, fast, make_batch, train,
     training_step)
 from minitransformer.data.drawn import DrawnBatches, draw_held_out
 from minitransformer.training.evaluation import mean_loss, pair_batches
@@ -15,7 +15,7 @@ from minitransformer.workers import threads as parallel
 from minitransformer.workers.threads import Threads
 from minitransformer.tasks import TASKS
 from minitransformer.training import checkpoint, trainer
-from minitransformer.training.locate_non_finite import locate_non_finite
+from minitransformer.training.gradients import locate_non_finite
 from minitransformer.training.log import CLOCKS, read_metrics
 from tests.models.makers import make_batch_for, make_model
 
@@ -210,6 +210,9 @@ def test_a_step_of_another_model_or_without_terms_is_refused():
         training_step(model, Adam(other), batch, 0.01)
     with pytest.raises(InputError, match="make new Threads"):
         training_step(model, Adam(model), batch, 0.01, workers=Threads(other))
+    workers, model.output.weight = Threads(model), Parameter(model.output.weight.data.copy())
+    with pytest.raises(InputError, match="make new Threads"):
+        training_step(model, Adam(model), batch, 0.01, workers=workers)
     for empty in ([], batch._replace(next_target=np.zeros_like(batch.next_target), terms=0)):
         with pytest.raises(InputError, match="has no terms to learn from"):
             training_step(model, Adam(model), empty, 0.01)
