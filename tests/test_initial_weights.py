@@ -50,7 +50,7 @@ def test_statistics_of_attention(experiment):
     found = statistics.measure(model, [batch])
     _, cache = model.loss_forward(batch)
     for i, layer in enumerate(cache.hidden.decode.decoder.layers):
-        for kind, one, keys in (("decoder", layer.self_attention.sublayer, None), ("cross", layer.cross_attention.sublayer, True)):
+        for kind, one, keys in (("decoder", layer.self_attention, None), ("cross", layer.cross_attention, True)):
             variances, entropies, cosines = [], [], []
             for b in range(2):
                 length, sources = (batch.target[b] != 0).sum(), (batch.source[b] != 0).sum()

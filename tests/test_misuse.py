@@ -14,7 +14,7 @@ from minitransformer.data.vocabularies.characters import CharacterVocabulary
 from minitransformer.data.vocabularies.subwords import SubwordVocabulary
 from minitransformer.data.vocabularies.symbols import SymbolVocabulary
 from minitransformer.data.vocabularies.treebank import TreebankVocabulary
-from minitransformer.layers import Embedding, Encoder, FeedForward, LayerNorm, Linear, Residual, SelfAttention, StackConfig
+from minitransformer.layers import Embedding, Encoder, FeedForward, LayerNorm, Linear, SelfAttention, StackConfig
 from minitransformer.tasks import TASKS
 from minitransformer.training.evaluation import exact_match, mean_loss
 from minitransformer.zoo import baselines as R
@@ -137,7 +137,7 @@ def test_a_model_without_its_configuration(kind):
 
 
 @pytest.mark.parametrize("layer, x",
-                         [(FeedForward(4, 3, RNG), X), (SelfAttention(4, 2, RNG), X), (Residual(FeedForward(4, 3, RNG), 4), X)])
+                         [(FeedForward(4, 3, RNG), X), (SelfAttention(4, 2, RNG), X)])
 @pytest.mark.parametrize("cache", [None, 3, (1, 2), Linear(4, 4, RNG).forward(X)[1]])
 def test_a_cache_of_another_layer(layer, x, cache):
     y, _ = layer.forward(x)

@@ -85,7 +85,7 @@ def test_a_gradient_of_the_loss_may_be_an_array_of_no_dimension():
 
 
 LAYERS = [(LINEAR, X), (LayerNorm(4), X), (FeedForward(4, 5, RNG), X), (SelfAttention(4, 2, RNG), X),
-          (Residual(FeedForward(4, 5, RNG), 4), X), (OutputProjection(5, 4, RNG), X), (Embedding(5, 4, RNG), np.ones((2, 3), int))]
+          (OutputProjection(5, 4, RNG), X), (Embedding(5, 4, RNG), np.ones((2, 3), int))]
 
 
 @pytest.mark.parametrize("layer, x", LAYERS)
@@ -212,11 +212,11 @@ CALLS = {
     "keys of no width": (lambda: SelfAttention(4, 2, RNG, d_k=0), "d_k is 0"),
     "a width in text": (lambda: SelfAttention("4", 2, RNG), "d_model is '4'"),
     "dropout above 1": (lambda: FeedForward(4, 4, RNG, dropout=2), "the dropout rate is 2"),
-    "dropout in text": (lambda: Residual(FeedForward(4, 4, RNG), 4, dropout="1"), "the dropout rate is '1'"),
+    "dropout in text": (lambda: Residual(4, dropout="1"), "the dropout rate is '1'"),
     "activations in a list": (lambda: FeedForward(4, 4, RNG, ["relu"]), "unknown activation"),
-    "a class as sub-layer": (lambda: Residual(FeedForward, 4), "the sub-layer is a type, expected a Layer"),
     "a beta in text": (lambda: Adam(MODEL, beta1="0.9"), "Adam: beta1 is 0.9"),
-    "a count of workers": (lambda: Adam(MODEL).step(0.1, None, 2), r"workers is 2, expected Threads\(model, 2\)"),
+    "a count of workers": (lambda: training_step(MODEL, Adam(MODEL), BATCH, 0.1, workers=2),
+                           r"workers is 2, expected Threads\(model, 2\)"),
     "terms in text": (lambda: training_step(MODEL, Adam(MODEL), BATCH._replace(terms="2"), 0.1), "terms is '2'"),
     "terms below 0": (lambda: training_step(MODEL, Adam(MODEL), BATCH._replace(terms=-2), 0.1), "terms is -2"),
     "more dropout than all": (lambda: F.dropout_mask((2, 3), 1.5, RNG, "float32"), "the dropout rate is 1.5"),

@@ -77,7 +77,7 @@ class LanguageModel(NextTokenModel):
     def attention_weights(self, ids) -> dict[str, list[Array]]:
         """The attention weights: {"decoder": (B, H, T, T) of each layer}."""
         _, cache = self.hidden(ids)
-        return {"decoder": [layer.self_attention.attended(one.self_attention.sublayer)
+        return {"decoder": [layer.self_attention.attended(one.self_attention)
                             for layer, one in zip(self.stack.layers, cache.stack.layers)]}
 
     def dependence(self, ids) -> tuple[np.ndarray, Array]:

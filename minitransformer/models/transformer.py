@@ -133,6 +133,6 @@ class Transformer(NextTokenModel):
         _, cache = self.hidden(source, target)
         encoder = list(zip(self.encoder.layers, cache.encode.encoder.layers))
         decoder = list(zip(self.decoder.layers, cache.decode.decoder.layers))
-        return {"encoder": [layer.self_attention.attended(one.self_attention.sublayer) for layer, one in encoder],
-                "decoder": [layer.self_attention.attended(one.self_attention.sublayer) for layer, one in decoder],
-                "cross": [layer.cross_attention.attended(one.cross_attention.sublayer) for layer, one in decoder]}
+        return {"encoder": [layer.self_attention.attended(one.self_attention) for layer, one in encoder],
+                "decoder": [layer.self_attention.attended(one.self_attention) for layer, one in decoder],
+                "cross": [layer.cross_attention.attended(one.cross_attention) for layer, one in decoder]}

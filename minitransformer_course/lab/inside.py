@@ -86,7 +86,7 @@ def cross_attention_inputs(model, vocabulary, word) -> tuple[np.ndarray, np.ndar
     """
     ids = vocabulary.encode(word)
     _y, cache = model.hidden(np.array([[*ids, EOS]]), np.array([[BOS, *ids[::-1]]]))
-    found = cache.decode.decoder.layers[-1].cross_attention.sublayer
+    found = cache.decode.decoder.layers[-1].cross_attention
     return found.query.x[0], found.key.x[0]
 
 

@@ -104,7 +104,7 @@ def test_a_run_resumes_with_its_own_weights(tmp_path, monkeypatch):
     """Its first weights were drawn by a version in which every sub-layer ended with Xavier's weights."""
     config = TrainingConfig(steps=25, warmup=5, validate_every=6, seed=5, threads=1)
     with monkeypatch.context() as earlier:
-        earlier.setattr(initial, "shrink_end", lambda sublayer, num_layers: None)
+        earlier.setattr(initial, "shrink_ends", lambda num_layers, *sublayers: None)
         whole, _, valid = start(tmp_path / "whole", 5)
         train(whole, config, of_task(5), valid)
         stopped, _, _ = start(tmp_path / "stopped", 5)

@@ -245,8 +245,8 @@ def test_the_search_for_nan_repeats_the_step_with_its_dropout():
     dropout = model.sublayers()["encoder.layers.0.feed_forward_residual"]
     usual = dropout.forward
 
-    def overflow(*arguments, rng=None):
-        y, cache = usual(*arguments, rng=rng)
+    def overflow(x, h, rng=None):
+        y, cache = usual(x, h, rng)
         return y if rng is None else y + np.inf, cache
 
     dropout.forward = overflow

@@ -122,7 +122,7 @@ cache = model.loss_forward(make_batch([(word, word[::-1])]))[1].hidden
 stacks = ("encoder, reads", "backward", cache.encode.encoder), ("decoder, writes", "drawkcab", cache.decode.decoder)
 figure, both = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
 for axes, (title, letters, stack) in zip(both, stacks):
-    on = stack.layers[0].feed_forward.sublayer.activation.positive[0, :8]    # (8, 128)
+    on = stack.layers[0].feed_forward.activation.positive[0, :8]    # (8, 128)
     image = axes.imshow((on[:, None] == on).mean(axis=-1), vmin=0.5, vmax=1, cmap="Greys")
     axes.set(title=title, xticks=range(8), yticks=range(8), xticklabels=letters, yticklabels=letters)
     axes.set(xlabel="position, with its letter", ylabel="position, with its letter")
@@ -251,8 +251,9 @@ model, cache, dloss = lab.deep(pre_norm=False, seed=0)
 dy, factors = model.loss.backward(dloss, cache.loss), {}
 for layer, caches in zip(reversed(model.decoder.layers), reversed(cache.hidden.decode.decoder.layers)):
     for name in ("feed_forward", "cross_attention", "self_attention"):
-        dx = getattr(layer, f"{name}_residual").backward(dy, getattr(caches, name))
-        dx = dx[0] if name == "cross_attention" else dx    # the second one goes to the encoder
+        dx, dh = getattr(layer, f"{name}_residual").backward(dy, getattr(caches, f"{name}_residual"))
+        dh = getattr(layer, name).backward(dh, getattr(caches, name))
+        dx = dx + (dh[0] if name == "cross_attention" else dh)    # the second one goes to the encoder
         factors.setdefault(name, []).append(np.linalg.norm(dx) / np.linalg.norm(dy))
         dy = dx
 print(", ".join(f"{name}: {np.mean(of_layers):.2f}" for name, of_layers in factors.items()))

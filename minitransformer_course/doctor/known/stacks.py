@@ -1,5 +1,6 @@
 """Feed-forward, input, encoder and decoder: a composite's backward is its forward, read from the bottom up, line for line."""
 
+from minitransformer_course.doctor.known.residual import step
 from minitransformer_course.doctor.mistakes import teach
 
 ACTIVATE = "activate_backward(dh, ActivationDropoutCache(cache.activation, cache.dropout))"
@@ -62,10 +63,9 @@ teach("DecoderLayer", {f"the memory's gradient is {what}": ("return dx, dmemory"
     ("missing: it is zero", 0), ("counted twice (doubled)", 2), ("of the wrong sign", -1))})
 teach("EncoderLayer", {"the sub-layers run backward in the order of the forward (not reversed): self-attention first": (
     "feed_forward", "<other>", "self_attention", "feed_forward", "<other>", "self_attention")})
-STEPS = {"feed_forward": "dx = self.feed_forward_residual.backward(dx, cache.feed_forward)",
-         "cross_attention": "dx, dmemory = self.cross_attention_residual.backward(dx, cache.cross_attention)",
-         "self_attention": "dx = self.self_attention_residual.backward(dx, cache.self_attention)"}
-RIGHT_ORDER = "\n        ".join(STEPS.values()).replace("(dx", "(dy", 1)    # the first gets dy
+STEPS = {"feed_forward": step("feed_forward"), "cross_attention": step("cross_attention", "dh, dmemory"),
+         "self_attention": step("self_attention")}
+RIGHT_ORDER = "\n\n        ".join(STEPS.values()).replace("(dx", "(dy", 1)    # the first gets dy
 for order in (("feed_forward", "self_attention", "cross_attention"), ("cross_attention", "feed_forward", "self_attention"),
               ("self_attention", "cross_attention", "feed_forward")):
     said = ", ".join(order).replace("_", "-")
