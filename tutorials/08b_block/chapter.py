@@ -250,10 +250,7 @@ legend = axes.legend()
 model, cache, dloss = lab.deep(pre_norm=False, seed=0)
 dy, factors = model.loss.backward(dloss, cache.loss), {}
 for layer, caches in zip(reversed(model.decoder.layers), reversed(cache.hidden.decode.decoder.layers)):
-    for name in ("feed_forward", "cross_attention", "self_attention"):
-        dx, dh = getattr(layer, f"{name}_residual").backward(dy, getattr(caches, f"{name}_residual"))
-        dh = getattr(layer, name).backward(dh, getattr(caches, name))
-        dx = dx + (dh[0] if name == "cross_attention" else dh)    # the second one goes to the encoder
+    for name, dx in lab.inside.through_sublayers(layer, dy, caches):
         factors.setdefault(name, []).append(np.linalg.norm(dx) / np.linalg.norm(dy))
         dy = dx
 print(", ".join(f"{name}: {np.mean(of_layers):.2f}" for name, of_layers in factors.items()))
