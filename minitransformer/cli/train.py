@@ -64,7 +64,7 @@ def _report(run, steps, examples) -> int:
         return 128 + interrupt.state.received    # as shells count: 130 after Ctrl-C, 143 after SIGTERM
     print(f"saved in {run.path}")
     try:
-        from minitransformer.training.report import write_report    # imports matplotlib
+        from minitransformer.training.run_report import write_report    # imports matplotlib
         write_report(run, examples)
     except (ImportError, OSError, ValueError, MemoryError) as error:    # matplotlib could not draw; training is done
         print(f"report.html was not written: {error}", file=sys.stderr)

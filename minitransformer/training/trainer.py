@@ -14,7 +14,7 @@ from minitransformer.checks import check_kind
 from minitransformer.errors import InputError, NonFiniteError
 from minitransformer.replaceable import kernels_run
 from minitransformer.stderr import stderr
-from minitransformer.training import checkpoint, snapshots
+from minitransformer.training import checkpoint
 from minitransformer.training.checkpoint import Checkpoint
 from minitransformer.training.evaluation import mean_loss, perplexity
 from minitransformer.training.interrupt import stop_on_interrupt
@@ -22,7 +22,7 @@ from minitransformer.training.gradients import locate_non_finite
 from minitransformer.training.lock import only_trainer
 from minitransformer.training.log import CLOCKS, FILE, as_text, parse_log, write_log
 from minitransformer.training.optim import Adam
-from minitransformer.training.progress import make_progress
+from minitransformer.training.progress_bar import make_progress
 from minitransformer.training.step import training_step
 from minitransformer.workers.host import one_blas_thread
 from minitransformer.workers.threads import Threads
@@ -126,7 +126,7 @@ class _Loop:
 
     def _keep_snapshot(self) -> None:
         if self.config.snapshot_every and self.step % self.config.snapshot_every == 0:
-            self._write(f"the weights of step {self.step}", lambda: snapshots.save(self.run.path, self.step, self.model))
+            self._write(f"the weights of step {self.step}", lambda: checkpoint.save_snapshot(self.run.path, self.step, self.model))
 
     def _log_training(self, loss, nll) -> None:
         loss, nll = loss / self.terms, nll / self.terms

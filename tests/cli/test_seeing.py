@@ -16,7 +16,7 @@ from minitransformer.functional.special import EOS
 from minitransformer.pictures import plots
 from minitransformer.pictures.attention_map import attention_map
 from minitransformer.pictures.figure import Figure, fonts_for
-from minitransformer.training.report import write_report
+from minitransformer.training.run_report import write_report
 from tests.cli.conftest import one_line
 
 
