@@ -55,7 +55,7 @@ NEAREST = {
     "training/evaluation.py": ["tests/decoding/test_translation.py", *CALLS, "tests/tasks/test_toy.py"],
     **{f"training/{name}.py": ["tests/training/test_step.py", *CALLS, "tests/training/test_parallel.py",
                                "tests/training/test_training.py", "tests/training/test_local.py"]
-       for name in ("step", "gradients", "workers")},
+       for name in ("step", "workers")},
 }
 
 OPERATORS = {ast.Add: ["-"], ast.Sub: ["+"], ast.Mult: ["/"], ast.Div: ["*"], ast.FloorDiv: ["*"], ast.Mod: ["//"],

@@ -19,8 +19,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "minitransformer"
 PAGE = ROOT / "docs" / "read_the_source.md"
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if "__pycache__" not in path.parts)
-ROOMS = {"checking", "cli", "data", "decoding", "diagnosis", "benchmarks", "explore", "interchange", "kernels", "learn", "parsing",
-         "pictures", "rivals", "successors", "tasks", "workers"}
+ROOMS = {"checking", "cli", "data", "decoding", "interchange", "kernels", "pictures", "tasks", "workers", "zoo"}
 RIVALS = re.compile(r"rnn|lstm|\bgru|recurrent|convolution|restricted|additive|unscaled|radius|rival"
                     r"|\brms|rotary|gated|glu\b|grouped|kv_|successor", re.IGNORECASE)
 
@@ -90,8 +89,8 @@ def test_the_table_says_which_files_have_kernels():
 
 def test_the_core_is_small():
     lines = {file: len(file.read_text(encoding="utf-8").splitlines()) for file in the_core()}
-    assert len(lines) <= 45
-    assert sum(lines.values()) <= 3200
+    assert len(lines) <= 42
+    assert sum(lines.values()) <= 2900
     assert not {file: count for file, count in lines.items() if count > 250}
 
 

@@ -21,7 +21,7 @@ from minitransformer.functional.special import PAD
 from minitransformer.layers.layer import Layer
 from minitransformer.zoo import baselines as R
 from minitransformer.zoo import modern as S
-from minitransformer.zoo.convolutional.model import ConvolutionalDecoderLayer
+from minitransformer.zoo.convolutional.model import ConvolutionalDecoderLayer, ConvolutionalEncoderLayer
 
 B, T_Q, T_K, D_K, D_V, D, D_FF, H, V = 2, 3, 4, 5, 6, 7, 8, 9, 11
 
@@ -139,6 +139,7 @@ def blocks(seed=0) -> dict[str, tuple]:
         "separable-convolution": (layer(R.SeparableConvolution(D, D_FF, rng, 3)), (memory, real)),
         "separable-convolution-without-mask": (layer(R.SeparableConvolution(D, D_FF, rng, 3)), (memory,)),
         "gated-convolution": (layer(R.GatedConvolution(D, rng, 3, dropout=0.2)), (memory, real)),
+        "convolutional-encoder-layer": (layer(ConvolutionalEncoderLayer(convolutional, rng)), (memory, real)),
         "convolutional-decoder-layer": (layer(ConvolutionalDecoderLayer(convolutional, rng)), (x, memory, memory_mask)),
         # The radius takes two queries at a time, that of transformer-restricted one:
         "restricted-self-attention": (layer(R.RestrictedSelfAttention(D, H, rng, 3, False, D_K, D_V, 0.2)), (longer, longer_real)),
