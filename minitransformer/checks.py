@@ -91,14 +91,14 @@ def check_ids(name, ids, size) -> None:
         raise InputError(f"{name} contains the token id {wrong}, expected {span(0, size - 1)}")
 
 
-def is_whole(value, least) -> bool:
+def is_integer(value, least) -> bool:
     """Whether `value` is a whole number of at least `least`; True and False do not count."""
     return isinstance(value, Integral) and not isinstance(value, bool) and value >= least
 
 
-def check_whole(name, value, least=1, most=math.inf) -> None:
+def check_integer(name, value, least=1, most=math.inf) -> None:
     """Raise InputError unless `value` is a whole number from `least` to `most`."""
-    if not is_whole(value, least) or value > most:
+    if not is_integer(value, least) or value > most:
         limits = f"of at least {least}" if most == math.inf else f"from {least} to {most:,}"
         wanted = least if least == most else f"a whole number {limits}"
         raise InputError(f"{name} is {value!r}, expected {wanted}")
@@ -109,7 +109,7 @@ def is_real(value) -> bool:
     return isinstance(value, Real)
 
 
-def check_share(name, value) -> None:
+def check_fraction(name, value) -> None:
     """Raise InputError unless `value` is a number of at least 0 and below 1."""
     if not is_real(value) or not 0 <= value < 1:
         raise InputError(f"{name} is {value!r}, expected a number of at least 0 and below 1")
@@ -158,6 +158,6 @@ def check_dloss(dloss) -> None:
 
 def check_config(model, config, kind, seed) -> None:
     """Raise InputError unless a model's `config` is a `kind` and its `seed` is a whole number."""
-    check_whole("seed", seed, 0)
+    check_integer("seed", seed, 0)
     check_kind(isinstance(config, kind), f"{type(model).__name__}: config", config,
                f"a {kind.__name__}, such as {kind.__name__}.named(\"toy\", ...)")

@@ -67,23 +67,23 @@ def write_manifest(folder, names) -> None:
     write_durably(folder / MANIFEST, _manifest({name: digest(folder / name) for name in names}))
 
 
-def replace_listed(folder, name, data, besides=()) -> None:
+def replace_listed(folder, name, data, unchecked=()) -> None:
     """Write `data` to the file `name` that manifest.json lists: whenever the process stops, the old or the new file is there.
 
-    `besides`: see check_manifest.
+    `unchecked`: see check_manifest.
     """
     new = folder / (name + NEXT)
     write_durably(new, data)
-    files = {**check_manifest(folder, besides), name: digest(new)}
+    files = {**check_manifest(folder, unchecked), name: digest(new)}
     write_durably(folder / MANIFEST, _manifest(files))    # from here on the new file is the listed one
     os.replace(new, folder / name)
     sync_folder(folder)
 
 
-def check_manifest(folder, besides=()) -> dict[str, str]:
+def check_manifest(folder, unchecked=()) -> dict[str, str]:
     """{name: sha256} of the files in manifest.json. Raises InputError, naming the file, if one is not as it was written.
 
-    Files named in `besides` are not checked. Raises OSError if one cannot be read now: it may be intact.
+    Files named in `unchecked` are not checked. Raises OSError if one cannot be read now: it may be intact.
     """
     path = folder / MANIFEST
     with open_regular(path) as file:
@@ -100,7 +100,7 @@ def check_manifest(folder, besides=()) -> dict[str, str]:
         raise InputError(f"{folder} has format {version}, this version of minitransformer reads format {FORMAT}; "
                          f"use a version that reads {version}")
     for name, expected in files.items():
-        if name in besides:
+        if name in unchecked:
             continue
         new = folder / (name + NEXT)
         if new.exists() and digest(new) == expected:    # stopped in the middle of `replace_listed`

@@ -28,7 +28,7 @@ class Kernel(NamedTuple):
     function: Any
     module: str       # the module of its arrays: "numpy" or "cupy"
     dtypes: tuple
-    besides: str      # the kinds of the arrays that may have another dtype
+    other_kinds: str      # the kinds of the arrays that may have another dtype
 
     def fits(self, arrays) -> bool:
         for array in arrays:    # loops, since every call of a function with kernels waits for them
@@ -42,7 +42,7 @@ class Kernel(NamedTuple):
             return False
         for array in arrays:
             dtype = array.dtype
-            if not array.size or (dtype is not own and dtype != own and dtype.kind not in self.besides):
+            if not array.size or (dtype is not own and dtype != own and dtype.kind not in self.other_kinds):
                 return False
         return True
 
@@ -125,10 +125,10 @@ def replaceable(textbook: Function) -> Function:
     return function    # type: ignore[return-value]
 
 
-def replaces(textbook, module, dtypes, besides="") -> Callable[[Function], Function]:
+def replaces(textbook, module, dtypes, other_kinds="") -> Callable[[Function], Function]:
     """Register a kernel for a function marked `replaceable`: for arrays of `module`, with the dtypes named in a string.
 
-    All arrays of a call must have the same one, except those of the kinds `besides`: "b" for masks, "iu" for ids. Complex
+    All arrays of a call must have the same one, except those of the kinds `other_kinds`: "b" for masks, "iu" for ids. Complex
     arrays should use the textbook: the complex step checks it.
     """
     from numpy import dtype    # here: `import minitransformer` loads this module, and must not wait for NumPy
@@ -136,7 +136,7 @@ def replaces(textbook, module, dtypes, besides="") -> Callable[[Function], Funct
     entry = _entry(textbook)
 
     def register(function: Function) -> Function:
-        entry.kernels.insert(0, Kernel(function, module, tuple(map(dtype, dtypes.split())), besides))
+        entry.kernels.insert(0, Kernel(function, module, tuple(map(dtype, dtypes.split())), other_kinds))
         entry.choose()
         return function
 

@@ -37,7 +37,7 @@ def settings_tables(settings) -> str:
 
 
 class _Checked(type):
-    """Checks the arguments with `given` before the dataclass is made, so that an unknown one is an InputError, not a TypeError."""
+    """Checks the arguments before the dataclass is made, so that an unknown one is an InputError, not a TypeError."""
 
     @property
     def __signature__(cls) -> Signature:
@@ -46,14 +46,14 @@ class _Checked(type):
         return Signature(arguments)
 
     def __call__(cls, *positional, **settings) -> Any:
-        return super().__call__(*positional, **cls.given(settings))    # type: ignore[attr-defined]    # of ShownAsTable
+        return super().__call__(*positional, **cls.field_values(settings))    # type: ignore[attr-defined]    # of ShownAsTable
 
 
 class ShownAsTable(metaclass=_Checked):
     """A dataclass that a notebook shows as a table of its fields; an unknown one raises an error that says which was meant."""
 
     @classmethod
-    def given(cls, settings) -> dict[str, Any]:
+    def field_values(cls, settings) -> dict[str, Any]:
         """The keyword arguments for the fields, from those that the caller gave. Raises InputError for an unknown one."""
         known = [field.name for field in fields(cls)]    # type: ignore[arg-type]    # subclasses are dataclasses
         for name in settings:

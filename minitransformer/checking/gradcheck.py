@@ -12,7 +12,7 @@ from minitransformer.checking.contract import check_finite, check_single_precisi
 from minitransformer.checking.finding import EVIDENCE, Finding
 from minitransformer.checking.numeric import CENTRAL_STEP, COMPLEX_STEP, central, complex_step, kink, of_each
 from minitransformer.checking.report import BOUNDS, Report, Result
-from minitransformer.checks import check_whole
+from minitransformer.checks import check_integer
 from minitransformer.errors import InputError
 
 METHODS = {"central": central, "complex": complex_step}
@@ -42,7 +42,7 @@ def gradcheck(block, inputs, *, name=None, methods=("central", "complex"), proje
     """
     from minitransformer_course.doctor import doctor    # here, because it imports this package
 
-    check_whole("seed", seed, 0)
+    check_integer("seed", seed, 0)
     if not isinstance(methods, (list, tuple)) or not methods or any(method not in METHODS for method in methods):
         raise InputError(f"gradcheck: methods is {methods!r}, expected one or more of {', '.join(METHODS)}")
     make_rng = partial(np.random.default_rng, seed)

@@ -5,7 +5,7 @@ from itertools import takewhile
 
 import numpy as np
 
-from minitransformer.checks import check_whole
+from minitransformer.checks import check_integer
 from minitransformer.cli.shared_options import SAMPLING_OPTIONS, add_model, add_options, check_command, given_sampling, load_run
 from minitransformer.decoding import generate
 from minitransformer.errors import InputError
@@ -28,7 +28,7 @@ def execute(args) -> None:
     run = load_run(args)
     check_command(run, "generate")
     options = given_sampling(args)
-    check_whole("tokens", args.tokens, 1, MAX_TOKENS)
+    check_integer("tokens", args.tokens, 1, MAX_TOKENS)
     if args.chat:
         if not hasattr(run.vocabulary, "encode_chat"):
             raise InputError("--chat is for an imported model that was trained to chat; leave it out")

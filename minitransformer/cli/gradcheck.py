@@ -15,7 +15,7 @@ from minitransformer.checking import Report, gradcheck
 from minitransformer.checking.blocks import blocks
 from minitransformer.checking.kernels import check_kernels, kinds_to_check
 from minitransformer.checking.report import columns
-from minitransformer.checks import check_whole
+from minitransformer.checks import check_integer
 from minitransformer.cli.colour import coloured
 from minitransformer.errors import InputError, choices
 from minitransformer.workers.host import available_cores
@@ -33,7 +33,7 @@ def add_arguments(parser) -> None:
 
 
 def execute(args) -> int:
-    check_whole("seed", args.seed, 0)
+    check_integer("seed", args.seed, 0)
     _prepare(args.seed)
     for name in args.names:
         if name not in _known:

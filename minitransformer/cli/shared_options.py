@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from minitransformer.backend import BACKENDS
-from minitransformer.checks import check_whole
+from minitransformer.checks import check_integer
 from minitransformer.data.text_files import decode_utf8, split_lines
 from minitransformer.decoding import Ensemble, Search
 from minitransformer.errors import InputError
@@ -68,7 +68,7 @@ def make_search(args, run, **changes) -> Search:
     """The Search that the options describe; defaults come from `run`."""
     for name, least, most in ("beam", 1, MAX_BEAM), ("min_length", 0, MAX_LENGTH), ("max_length", args.min_length or 1, MAX_LENGTH):
         if getattr(args, name) is not None:
-            check_whole(name, getattr(args, name), least, most)
+            check_integer(name, getattr(args, name), least, most)
     if args.length_penalty is not None and not 0 <= args.length_penalty <= MAX_PENALTY:
         raise InputError(f"length_penalty is {args.length_penalty}, expected a number from 0 to {MAX_PENALTY}")
     given = {"beam": args.beam, "alpha": args.length_penalty, "min_length": args.min_length,
@@ -79,7 +79,7 @@ def make_search(args, run, **changes) -> Search:
 def given_sampling(args) -> dict[str, Any]:
     """{option: value} of the options that were given. Raises InputError for a negative seed."""
     if args.seed is not None:
-        check_whole("seed", args.seed, 0)
+        check_integer("seed", args.seed, 0)
     return {name: getattr(args, name) for name in SAMPLING_OPTIONS if getattr(args, name) is not None}
 
 

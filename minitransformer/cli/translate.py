@@ -2,7 +2,7 @@
 line that is too long is read, with a warning.
 """
 
-from minitransformer.checks import check_whole
+from minitransformer.checks import check_integer
 from minitransformer.cli.shared_options import (
     MAX_BEAM, SAMPLING_OPTIONS, SEARCH_OPTIONS, add_model, add_options, check_command, given_sampling, load_run, make_search,
     read_texts)
@@ -45,7 +45,7 @@ def _search(args, run) -> Search:
     for name in ("beam", "n_best", "length_penalty"):
         if getattr(args, name) is not None:
             raise InputError(f"--sample draws at random; leave --{name.replace('_', '-')} out")
-    check_whole("sample", args.sample, 1, MAX_BEAM)
+    check_integer("sample", args.sample, 1, MAX_BEAM)
     search = make_search(args, run, samples=args.sample, **given)
     check_sampling(search.temperature, search.top_k, search.top_p)
     return search

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from minitransformer.backend import Array
-from minitransformer.checks import check_shape, check_whole
+from minitransformer.checks import check_shape, check_integer
 from minitransformer.data.batches import check_sentences, pad, split_rows, trim
 from minitransformer.data.text_files import read_text, split_lines
 from minitransformer.errors import InputError, counted
@@ -50,7 +50,7 @@ def make_labelled_batch(examples) -> LabelledBatch:
         raise InputError("make_labelled_batch: no examples, expected at least one")
     check_sentences("make_labelled_batch", [ids for ids, _ in examples])
     for _, label in examples:
-        check_whole("make_labelled_batch: a class", label, 0)
+        check_integer("make_labelled_batch: a class", label, 0)
     return LabelledBatch(pad([ids for ids, _ in examples]), np.array([label for _, label in examples]))
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from minitransformer.backend import to_host
-from minitransformer.checks import check_rng, check_whole
+from minitransformer.checks import check_rng, check_integer
 from minitransformer.decoding.hypothesis import check_numbers, start
 from minitransformer.decoding.sampling import check_sampling, draw
 from minitransformer.errors import InputError
@@ -19,7 +19,7 @@ def generate(model, prompt, count, rng, temperature=1.0, top_k=0, top_p=1.0, end
     model's window is full, the model reads the second half of the window again and continues from there. Raises InputError
     immediately for invalid settings, and for a prompt that is empty or longer than the model's number of positions.
     """
-    check_whole("the number of tokens", count)
+    check_integer("the number of tokens", count)
     check_rng(rng)
     check_sampling(temperature, top_k, top_p)
     try:

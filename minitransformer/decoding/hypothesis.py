@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minitransformer.checks import check_whole
+from minitransformer.checks import check_integer
 from minitransformer.errors import InputError
 from minitransformer.functional.special import SPECIAL
 
@@ -47,9 +47,9 @@ def length_limits(state, min_length, max_length) -> tuple[np.ndarray, np.ndarray
 
     Raises InputError for limits that contradict each other, and for a model that has no tokens to write.
     """
-    check_whole("min_length", min_length, 0)
+    check_integer("min_length", min_length, 0)
     if max_length is not None:
-        check_whole("max_length", max_length, max(min_length, 1))
+        check_integer("max_length", max_length, max(min_length, 1))
     most = state.limit if max_length is None else np.minimum(state.limit, max_length)
     least, tokens = np.minimum(min_length, most), len(state.output.weight.data)
     if tokens < len(SPECIAL) or (tokens == len(SPECIAL) and least.any()):

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from minitransformer.backend import Array, module_of, to_device, to_host
-from minitransformer.checks import check_rng, check_shape, check_whole, is_real
+from minitransformer.checks import check_rng, check_shape, check_integer, is_real
 from minitransformer.decoding.continuations import log_normaliser
 from minitransformer.decoding.continuations import top_k as largest
 from minitransformer.decoding.hypothesis import Hypothesis, check_numbers, compact_rows, length_limits, start
@@ -25,7 +25,7 @@ def sample(model, source, rngs, count=1, temperature=1.0, top_k=0, top_p=1.0, mi
 
     Raises InputError for invalid settings, and for a model whose logits are not finite.
     """
-    check_whole("the number of samples", count)
+    check_integer("the number of samples", count)
     check_sampling(temperature, top_k, top_p)
     check_shape("source", source, "B", "T_k")
     if not isinstance(rngs, Sequence) or len(rngs) != len(source):
@@ -66,7 +66,7 @@ def check_sampling(temperature, top_k, top_p) -> None:
     """Raise InputError for invalid settings."""
     if not is_real(temperature) or not 1e-3 <= temperature <= 1e3:
         raise InputError(f"temperature is {temperature}, expected a number from 0.001 to 1000")
-    check_whole("top_k", top_k, 0)
+    check_integer("top_k", top_k, 0)
     if not is_real(top_p) or not 0 < top_p <= 1:
         raise InputError(f"top_p is {top_p}, expected a number above 0, at most 1")
 

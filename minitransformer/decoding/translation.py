@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from minitransformer.checks import check_kind, check_whole, is_whole
+from minitransformer.checks import check_kind, check_integer, is_integer
 from minitransformer.data.batches import pad
 from minitransformer.data.unknown import warn_of_unknown
 from minitransformer.decoding.beam import beam_search
@@ -39,7 +39,7 @@ class Search(ShownAsTable):
 
     def __post_init__(self) -> None:
         for name in ("beam", "samples", "min_length", "top_k", "seed"):    # how large they may be, the search itself says
-            if not is_whole(getattr(self, name), -math.inf):
+            if not is_integer(getattr(self, name), -math.inf):
                 raise InputError(f"{name} is {getattr(self, name)!r}, expected a whole number")
 
     def __call__(self, model, source, places) -> list[list[Hypothesis]]:
@@ -47,7 +47,7 @@ class Search(ShownAsTable):
         if not self.samples:
             return beam_search(model, source, self.beam, self.alpha, self.min_length, self.max_length,
                                self.extra_length)
-        check_whole("seed", self.seed, 0)
+        check_integer("seed", self.seed, 0)
         rngs = [np.random.default_rng([self.seed, place]) for place in places]
         return sample(model, source, rngs, self.samples, self.temperature, self.top_k, self.top_p, self.min_length,
                       self.max_length)
@@ -65,7 +65,7 @@ def decode_all(model, sources, search=GREEDY, threads=None) -> list[list[Hypothe
         kind = "class" if isinstance(search, type) else type(search).__name__
         raise InputError(f"search is a {kind}, expected a Search, such as Search(beam=5)")
     if threads is not None:
-        check_whole("threads", threads, 1, MAX_THREADS)
+        check_integer("threads", threads, 1, MAX_THREADS)
     found = [[Hypothesis([], 0.0, 0.0)] for _ in sources]
     size = max(1, ROWS // max(search.beam, search.samples, 1))
     threads = (threads or available_cores()) if model.xp is np else 1
@@ -93,7 +93,7 @@ def encode(vocabulary, texts, max_length) -> list[list[int]]:
     for a text that cannot be read.
     """
     texts = check_texts(texts)
-    check_whole("max_length", max_length)
+    check_integer("max_length", max_length)
     coder = hasattr(vocabulary, "encode") and hasattr(vocabulary, "decode") and not hasattr(vocabulary, "forward")
     check_kind(coder and not isinstance(vocabulary, (str, bytes)), "vocabulary", vocabulary,
                "one with encode and decode, such as run.vocabulary")

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from minitransformer.backend import Array, module_of, to_device
-from minitransformer.checks import check_dloss, check_floats, check_ids, check_share, is_whole
+from minitransformer.checks import check_dloss, check_floats, check_ids, check_fraction, is_integer
 from minitransformer.errors import InputError
 from minitransformer.replaceable import replaceable
 
@@ -49,8 +49,8 @@ def cross_entropy_forward(logits, targets, smoothing=0.0, *, padding) -> tuple[A
 
 def check_targets(targets, shape, smoothing, padding) -> None:
     """Raise InputError unless `targets` are ids for logits of that shape, `smoothing` a share and `padding` an id or None."""
-    check_share("smoothing", smoothing)
-    if padding is not None and not is_whole(padding, 0):
+    check_fraction("smoothing", smoothing)
+    if padding is not None and not is_integer(padding, 0):
         raise InputError(f"cross-entropy: padding is {padding!r}, expected the id of missing targets, such as PAD, or None")
     check_ids("cross-entropy: targets", targets, shape[-1])
     if shape[:-1] != targets.shape:

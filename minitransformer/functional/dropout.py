@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from minitransformer.backend import Array, module_of
-from minitransformer.checks import check_rng, check_shape, check_share
+from minitransformer.checks import check_rng, check_shape, check_fraction
 from minitransformer.replaceable import replaceable
 
 
@@ -23,7 +23,7 @@ def dropout_mask(shape, dropout_rate, rng, dtype) -> Array:
     (A dropout_rate below 1/512 drops nothing. No dropout_rate drops more than 255 of 256.)
     """
     check_rng(rng)
-    check_share("the dropout rate", dropout_rate)
+    check_fraction("the dropout rate", dropout_rate)
     dropped = bytes_dropped(dropout_rate)
     keep = random_bytes(rng, shape) >= dropped
     return keep.astype(dtype) * (256 / (256 - dropped))

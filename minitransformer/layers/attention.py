@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from minitransformer.backend import Array
-from minitransformer.checks import check_cache, check_floats, check_mask, check_sequence, check_share, check_whole
+from minitransformer.checks import check_cache, check_floats, check_mask, check_sequence, check_fraction, check_integer
 from minitransformer.errors import InputError, counted
 from minitransformer.functional import attention_backward, attention_forward
 from minitransformer.layers.layer import Layer
@@ -30,7 +30,7 @@ class MultiHeadAttention(Layer):
 
     def __init__(self, d_model, num_heads, rng=None, d_k=None, d_v=None, dropout=0.0):
         d_k, d_v = head_sizes(d_model, num_heads, d_k, d_v)
-        check_share("the dropout rate", dropout)
+        check_fraction("the dropout rate", dropout)
         self.query = Linear(d_model, num_heads * d_k, rng)
         self.key = Linear(d_model, num_heads * d_k, rng)
         self.value = Linear(d_model, num_heads * d_v, rng)
@@ -117,11 +117,11 @@ class CrossAttention(MultiHeadAttention):
 
 def head_sizes(d_model, num_heads, d_k, d_v) -> tuple[int, int]:
     """d_k and d_v, with their defaults. Raises InputError for sizes that make no heads."""
-    check_whole("num_heads", num_heads)
-    check_whole("d_model", d_model)
+    check_integer("num_heads", num_heads)
+    check_integer("d_model", d_model)
     for name, size in (("d_k", d_k), ("d_v", d_v)):
         if size is not None:
-            check_whole(name, size)
+            check_integer(name, size)
     if d_model % num_heads and d_k is None:
         raise InputError(f"d_model {d_model} is not divisible by {counted(num_heads, 'head')}: choose a divisor of "
                          f"{d_model} for num_heads, or give d_k")

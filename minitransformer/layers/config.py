@@ -3,7 +3,7 @@
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, ClassVar, TypeVar
 
-from minitransformer.checks import check_share, check_whole
+from minitransformer.checks import check_fraction, check_integer
 from minitransformer.errors import InputError, choices
 from minitransformer.layers.attention_kinds import ATTENTIONS, check_attention
 from minitransformer.layers.feed_forward import FEED_FORWARDS
@@ -38,9 +38,9 @@ class ModelConfig(ShownAsTable):
             if value is None and one.default is None:
                 continue
             if one.type in (int, int | None):
-                check_whole(name, value)
+                check_integer(name, value)
             if name.endswith("dropout"):
-                check_share(name, value)
+                check_fraction(name, value)
             if one.type is bool and not isinstance(value, bool):
                 raise InputError(f"{name} is {value!r}, expected True or False")
         check_choices(self)
@@ -94,14 +94,14 @@ class StackConfig(ModelConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_share("norm_epsilon", self.norm_epsilon)
+        check_fraction("norm_epsilon", self.norm_epsilon)
         check_attention(self)
         if POSITIONS[self.positions].attention not in (None, self.attention):
             raise InputError(f"attention is {self.attention}, but {self.positions} positions need "
                              f"{POSITIONS[self.positions].attention} attention")
 
     @classmethod
-    def given(cls, settings) -> dict[str, Any]:
+    def field_values(cls, settings) -> dict[str, Any]:
         """Settings that only a kind of attention has go into attention_settings: they may be given beside attention="...".
 
         Where no kind is given, it is the one that the positions need.
@@ -116,7 +116,7 @@ class StackConfig(ModelConfig):
         positions = settings.get("positions")
         if "attention" not in settings and positions in list(POSITIONS) and POSITIONS[positions].attention:
             rest["attention"] = POSITIONS[positions].attention
-        return super().given({**rest, "attention_settings": {**rest.get("attention_settings", {}), **own}})
+        return super().field_values({**rest, "attention_settings": {**rest.get("attention_settings", {}), **own}})
 
     @property
     def input_dropout(self) -> float:

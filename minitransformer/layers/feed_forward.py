@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from minitransformer.backend import Array
-from minitransformer.checks import check_cache, check_share
+from minitransformer.checks import check_cache, check_fraction
 from minitransformer.errors import InputError
 from minitransformer.functional import gelu_dropout_backward, gelu_dropout_forward, relu_dropout_backward, relu_dropout_forward
 from minitransformer.functional.activations import ACTIVATIONS, ActivationDropoutCache, GeluCache, ReluCache
@@ -29,7 +29,7 @@ class FeedForward(Layer):
     """y = dropout(activation(x W1 + b1)) W2 + b2, at each position separately: x, y (..., d_model)."""
 
     def __init__(self, d_model, d_ff, rng=None, activation="relu", dropout=0.0):
-        check_share("the dropout rate", dropout)
+        check_fraction("the dropout rate", dropout)
         if activation not in list(ACTIVATIONS):
             raise InputError(f"unknown activation {activation!r}; choose {' or '.join(ACTIVATIONS)}")
         self.inner = Linear(d_model, d_ff, rng)

@@ -7,7 +7,7 @@ from contextvars import ContextVar
 
 import numpy as np
 
-from minitransformer.checks import check_rng, check_whole
+from minitransformer.checks import check_rng, check_integer
 from minitransformer.layers.parameter import Parameter
 
 ENDS = "output.weight", "outer.weight"    # of a sub-layer: of attention, and of a feed-forward network
@@ -79,4 +79,4 @@ def ones(size) -> Parameter:
 def check_sizes(*sizes) -> None:
     """Raise InputError unless all are whole numbers of at least 1."""
     for size in sizes:
-        check_whole("a size of the layer", size)
+        check_integer("a size of the layer", size)

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from minitransformer.backend import Array
-from minitransformer.checks import check_cache, check_share
+from minitransformer.checks import check_cache, check_fraction
 from minitransformer.functional.dropout import DropoutCache, dropout_backward, dropout_forward
 from minitransformer.layers.embedding import EmbeddingCache
 from minitransformer.layers.layer import Layer
@@ -20,7 +20,7 @@ class Input(Layer):
     """y = dropout(positions(embedding(ids))): ids (B, T), y (B, T, d_model)."""
 
     def __init__(self, embedding, positions, dropout):
-        check_share("the dropout rate", dropout)
+        check_fraction("the dropout rate", dropout)
         self.embedding = embedding
         self.positions = positions
         self.dropout = dropout

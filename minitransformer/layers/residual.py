@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from minitransformer.backend import Array
-from minitransformer.checks import check_cache, check_shape, check_share
+from minitransformer.checks import check_cache, check_shape, check_fraction
 from minitransformer.functional.dropout import DropoutCache, dropout_sum_backward, dropout_sum_forward
 from minitransformer.functional.layer_norm import LayerNormCache
 from minitransformer.layers.layer import Layer
@@ -26,7 +26,7 @@ class Residual(Layer):
     """
 
     def __init__(self, d_model, dropout=0.0, pre_norm=False, norm=None):
-        check_share("the dropout rate", dropout)
+        check_fraction("the dropout rate", dropout)
         self.norm = norm or LayerNorm(d_model)
         self.dropout = dropout
         self.pre_norm = pre_norm

@@ -4,7 +4,7 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, NamedTuple
 
 from minitransformer.pictures.attention_map import Attended
-from minitransformer.checks import check_whole
+from minitransformer.checks import check_integer
 from minitransformer.decoding import GREEDY
 from minitransformer.errors import InputError
 from minitransformer.tables import ShownAsTable, check_choices, setting
@@ -40,12 +40,12 @@ class Task(ShownAsTable):
 
     def __post_init__(self) -> None:
         for name in [field.name for field in fields(self) if field.name in LARGEST]:
-            self.check_whole(name, 1, LARGEST[name])
+            self.check_integer(name, 1, LARGEST[name])
         check_choices(self)
 
-    def check_whole(self, name, least, most) -> None:
+    def check_integer(self, name, least, most) -> None:
         """Raise InputError unless the field `name` is a whole number from `least` to `most`."""
-        check_whole(name, getattr(self, name), least, most)
+        check_integer(name, getattr(self, name), least, most)
 
     @classmethod
     def add_arguments(cls, parser) -> None:

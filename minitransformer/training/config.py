@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
-from minitransformer.checks import check_share, check_whole
+from minitransformer.checks import check_fraction, check_integer
 from minitransformer.errors import InputError
 from minitransformer.workers.host import available_cores
 from minitransformer.workers.launcher import launched
@@ -47,16 +47,16 @@ class TrainingConfig(ShownAsTable):
 
     def __post_init__(self) -> None:
         for name in ("steps", "warmup", "accumulate", "validate_every"):
-            check_whole(name, getattr(self, name), 1, MAX_STEPS)
+            check_integer(name, getattr(self, name), 1, MAX_STEPS)
         for name in ("patience", "snapshot_every"):
-            check_whole(name, getattr(self, name), 0, MAX_STEPS)
-        check_whole("average", self.average, 1, MAX_CHECKPOINTS)
-        check_whole("threads", self.threads, 1, MAX_THREADS)
-        check_whole("seed", self.seed, 0, MAX_SEED)
+            check_integer(name, getattr(self, name), 0, MAX_STEPS)
+        check_integer("average", self.average, 1, MAX_CHECKPOINTS)
+        check_integer("threads", self.threads, 1, MAX_THREADS)
+        check_integer("seed", self.seed, 0, MAX_SEED)
         for name in ("rate_factor", "clip", *(["peak_rate"] if self.peak_rate is not None else [])):
             if not isinstance(getattr(self, name), Real) or not 0 < getattr(self, name) <= MAX_FACTOR:
                 raise InputError(f"{name} is {getattr(self, name)!r}, expected a number above 0, at most {MAX_FACTOR:,}")
-        check_share("smoothing", self.smoothing)
+        check_fraction("smoothing", self.smoothing)
         if not isinstance(self.cooldown, Real) or not 0 <= self.cooldown <= 1:
             raise InputError(f"cooldown is {self.cooldown}, expected 0 to 1")
         check_choices(self)

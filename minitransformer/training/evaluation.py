@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from minitransformer.checks import check_kind, check_whole
+from minitransformer.checks import check_kind, check_integer
 from minitransformer.data.batches import by_length, make_batch, pair_lengths
 from minitransformer.decoding import GREEDY, decode_all
 from minitransformer.errors import InputError
@@ -30,7 +30,7 @@ def mean_loss(model, batches, threads=None) -> float:
     right = isinstance(batches, Iterable) and not hasattr(batches, "terms")
     check_kind(right, "mean_loss: batches", batches, "a list of batches: [batch]")
     if threads is not None:
-        check_whole("threads", threads, 1, MAX_THREADS)
+        check_integer("threads", threads, 1, MAX_THREADS)
     batches = list(batches)
     for batch in batches:
         check_kind(hasattr(batch, "terms"), "mean_loss: a batch", batch, "the result of make_batch")

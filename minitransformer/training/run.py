@@ -150,7 +150,7 @@ class Run:
                              f"{quote(str(path))} --run DIR")
         if not (path / "config.json").is_file():
             raise InputError(f"{path}: no run here (no config.json); give a folder that minitransformer train wrote")
-        check_manifest(path, besides=[WEIGHTS])    # damaged weights can be restored from the checkpoints
+        check_manifest(path, unchecked=[WEIGHTS])    # damaged weights can be restored from the checkpoints
         try:
             settings = RunSettings.from_json((path / "config.json").read_text(encoding="utf-8"))
             model = settings.make_model()
@@ -166,7 +166,7 @@ class Run:
     @property
     def finished(self) -> bool:
         """Whether training has ended."""
-        return WEIGHTS in check_manifest(self.path, besides=[WEIGHTS])
+        return WEIGHTS in check_manifest(self.path, unchecked=[WEIGHTS])
 
     @property
     def resume_command(self) -> str:
@@ -195,7 +195,7 @@ class Run:
                 self.set_weights(last.weights)
             elif self.finished:
                 raise InputError(f"{self.path}: training has ended, and no checkpoint is left to resume from")
-            replace_listed(self.path, "config.json", settings.to_json().encode(), besides=[WEIGHTS])    # not needed to resume
+            replace_listed(self.path, "config.json", settings.to_json().encode(), unchecked=[WEIGHTS])    # not needed to resume
         self.settings = settings
 
     def save_weights(self, provenance=None) -> None:

@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 
 from minitransformer.backend import module_of
-from minitransformer.checks import check_kind, check_whole, is_whole
+from minitransformer.checks import check_kind, check_integer, is_integer
 from minitransformer.errors import InputError
 from minitransformer.models.next_token import LossSums
 from minitransformer.training.workers import OneWorker
@@ -65,8 +65,8 @@ def _check(model, optimizer, batches, seed, workers) -> None:
                          "make new Threads(model)")
     for batch in batches:
         check_kind(hasattr(batch, "terms"), "training_step: a batch", batch, "the result of make_batch, or a list of such batches")
-        check_whole("training_step: the number of a batch's terms", batch.terms, 0)
-    if seed is not None and not (isinstance(seed, (list, tuple)) and all(is_whole(number, 0) for number in seed)):
+        check_integer("training_step: the number of a batch's terms", batch.terms, 0)
+    if seed is not None and not (isinstance(seed, (list, tuple)) and all(is_integer(number, 0) for number in seed)):
         raise InputError(f"seed is {seed!r}, expected a sequence of whole numbers of at least 0, such as (0, step), or None")
     if not sum(batch.terms for batch in batches):
         raise InputError("training_step: the batch has no terms to learn from, expected at least one")

@@ -8,7 +8,7 @@ from contextvars import ContextVar, copy_context
 from typing import Any
 
 from minitransformer.backend import Array
-from minitransformer.checks import check_whole
+from minitransformer.checks import check_integer
 from minitransformer.errors import InputError
 from minitransformer.functional import gather_gradients
 from minitransformer.training.workers import OneWorker
@@ -35,7 +35,7 @@ class Threads(OneWorker):
     _pool: Any    # None with one thread, which never submits anything to it
 
     def __init__(self, model, count=1):
-        check_whole("Threads: count", count, 1, MAX_THREADS)
+        check_integer("Threads: count", count, 1, MAX_THREADS)
         super().__init__(model)
         self.models += [model.replica() for _ in range(count - 1)]
         self._gradients = [model.flat.grad for model in self.models]

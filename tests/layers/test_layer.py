@@ -167,7 +167,8 @@ def test_the_text_of_a_model_names_what_is_shared_once_and_joins_equal_layers():
     assert "    layers.0 to 5, each: EncoderLayer, 3,152,384 parameters" in lines
     indented = {line.strip() for line in lines}
     assert "self_attention: SelfAttention(num_heads=8): query, key, value, output: Linear (512, 512), (512,)" in indented
-    assert "self_attention_residual, feed_forward_residual: Residual(dropout=0.1): norm: LayerNorm(epsilon=1e-05) (512,), (512,)" in indented
+    residuals = "self_attention_residual, feed_forward_residual"
+    assert f"{residuals}: Residual(dropout=0.1): norm: LayerNorm(epsilon=1e-05) (512,), (512,)" in indented
     assert lines[-2].strip() == "output: OutputProjection = target_embedding.weight"
 
 

@@ -5,7 +5,7 @@ minitransformer's number divided by the other's. Measure on an otherwise idle ma
 import os
 from importlib import import_module
 
-from minitransformer.checks import check_whole
+from minitransformer.checks import check_integer
 from minitransformer.errors import InputError
 from minitransformer.workers.host import available_cores
 
@@ -35,5 +35,5 @@ def execute(args) -> None:
     if not hasattr(os, "killpg"):
         raise InputError("benchmark needs Linux or macOS: it stops its processes as a group")
     for name, most in ("threads", available_cores()), ("rounds", MAX_ROUNDS):
-        check_whole(name, getattr(args, name, 1), 1, most)
+        check_integer(name, getattr(args, name, 1), 1, most)
     args.measure(args)

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from minitransformer.checks import check_kind, is_whole
+from minitransformer.checks import check_kind, is_integer
 from minitransformer.errors import InputError, one_line
 from minitransformer.functional.special import SPECIAL
 
@@ -20,7 +20,7 @@ def check_tokens(ids, size) -> list[int]:
         raise InputError(f"the ids to decode are a {type(ids).__name__}, expected a list of token ids")
     ids = list(ids)
     for i in ids:
-        if not is_whole(i, 0) or i >= size:
+        if not is_integer(i, 0) or i >= size:
             raise InputError(f"{one_line(repr(i))} is not the id of a token, expected a whole number from 0 to {size - 1}")
     return ids
 

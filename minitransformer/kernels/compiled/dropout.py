@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minitransformer.backend import Array
-from minitransformer.checks import check_rng, check_share
+from minitransformer.checks import check_rng, check_fraction
 from minitransformer.functional.dropout import (
     FIRST, SECOND, STEP, DropoutCache, bytes_dropped, dropout_backward, dropout_forward, dropout_sum_forward, random_bytes,
     random_words)
@@ -34,7 +34,7 @@ def draw(x, dropout_rate, rng) -> Any:
         check_rng(rng)
     if rng is None or dropout_rate == 0:
         return DropoutCache(None)
-    check_share("the dropout rate", dropout_rate)
+    check_fraction("the dropout rate", dropout_rate)
     dropped = bytes_dropped(dropout_rate)
     return KeptCache(random_bytes(rng, x.shape) >= dropped, 256 / (256 - dropped), x.dtype)
 

@@ -5,7 +5,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from minitransformer.backend import Array, module_of, to_device
-from minitransformer.checks import check_mask, check_sequence, check_shape, check_whole, is_whole
+from minitransformer.checks import check_mask, check_sequence, check_shape, check_integer, is_integer
 from minitransformer.errors import InputError
 from minitransformer.functional import padding_mask
 from minitransformer.functional.attention import AttentionCache, attention_backward, attention_forward
@@ -96,7 +96,7 @@ class RestrictedSelfAttention(SelfAttention):
     """
 
     def __init__(self, d_model, num_heads, rng=None, radius=None, causal=False, d_k=None, d_v=None, dropout=0.0):
-        check_whole("radius", radius, 0)
+        check_integer("radius", radius, 0)
         super().__init__(d_model, num_heads, rng, d_k, d_v, dropout)
         self.radius = radius
         self.causal = causal
@@ -137,7 +137,7 @@ class RestrictedKind(ScaledAttention):
     @classmethod
     def check(cls, config) -> None:
         radius = config.attention_settings.get("radius")
-        if not is_whole(radius, 0):
+        if not is_integer(radius, 0):
             raise InputError(f"radius is {radius!r}, expected a whole number of at least 0: how far away a position of "
                              "restricted attention may look")
 

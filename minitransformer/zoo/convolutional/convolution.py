@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from minitransformer.backend import Array
-from minitransformer.checks import check_cache, check_floats, check_sequence, check_whole
+from minitransformer.checks import check_cache, check_floats, check_sequence, check_integer
 from minitransformer.layers.initial import zeros
 from minitransformer.layers.layer import Layer
 from minitransformer.replaceable import replaceable
@@ -58,8 +58,8 @@ class Convolution(Layer):
     """
 
     def __init__(self, d_in, d_out, rng=None, kernel_size=3, dilation=1, causal=False):
-        check_whole("kernel_size", kernel_size)
-        check_whole("dilation", dilation)
+        check_integer("kernel_size", kernel_size)
+        check_integer("dilation", dilation)
         self.weight = initial.xavier_kernel(rng, kernel_size, d_in, d_out)
         self.bias = zeros(d_out)
         self.dilation = dilation

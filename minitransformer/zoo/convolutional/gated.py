@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from minitransformer.backend import Array, module_of
-from minitransformer.checks import check_cache, check_floats, check_share
+from minitransformer.checks import check_cache, check_floats, check_fraction
 from minitransformer.functional.dropout import DropoutCache, dropout_backward, dropout_forward
 from minitransformer.layers.layer import Layer
 from minitransformer.replaceable import replaceable
@@ -48,7 +48,7 @@ class GatedConvolution(Layer):
     """
 
     def __init__(self, d_model, rng=None, kernel_size=3, causal=False, dropout=0.0):
-        check_share("the dropout rate", dropout)
+        check_fraction("the dropout rate", dropout)
         self.convolution = Convolution(d_model, 2 * d_model, rng, kernel_size, causal=causal)
         self.dropout = dropout
 

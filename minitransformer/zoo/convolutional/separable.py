@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from minitransformer.backend import Array, module_of
-from minitransformer.checks import check_cache, check_whole
+from minitransformer.checks import check_cache, check_integer
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.linear import Linear, LinearCache
 from minitransformer.replaceable import replaceable
@@ -49,8 +49,8 @@ class SeparableConvolution(Layer):
     """
 
     def __init__(self, d_in, d_out, rng=None, kernel_size=3, dilation=1, causal=False):
-        check_whole("kernel_size", kernel_size)
-        check_whole("dilation", dilation)
+        check_integer("kernel_size", kernel_size)
+        check_integer("dilation", dilation)
         self.weight = initial.normal_kernel(rng, kernel_size, d_in)
         self.pointwise = Linear(d_in, d_out, rng)
         self.dilation = dilation

@@ -3,7 +3,7 @@
 from typing import Any, ClassVar, NamedTuple
 
 from minitransformer.backend import Array, module_of
-from minitransformer.checks import check_share, check_whole
+from minitransformer.checks import check_fraction, check_integer
 from minitransformer.errors import InputError
 from minitransformer.functional.attention import AttentionCache, attention_backward, attention_forward
 from minitransformer.layers.attention import SelfAttention, head_sizes
@@ -73,7 +73,7 @@ class GroupedQueryAttention(SelfAttention):
                  rotary_layout="interleaved"):
         d_k, _ = head_sizes(d_model, num_heads, d_k, None)
         kv_heads = check_groups(num_heads, kv_heads)
-        check_share("the dropout rate", dropout)
+        check_fraction("the dropout rate", dropout)
         if rotary_base is not None:
             check_rotary(d_k, rotary_base, rotary_layout)
         self.query: Any = Projection(d_model, num_heads * d_k, rng)
@@ -114,7 +114,7 @@ def check_groups(num_heads, kv_heads) -> int:
     """kv_heads, or its default. Raises InputError unless it divides the heads into groups."""
     if kv_heads is None:
         return num_heads
-    check_whole("kv_heads", kv_heads)
+    check_integer("kv_heads", kv_heads)
     if num_heads % kv_heads:
         raise InputError(f"kv_heads is {kv_heads}, expected a divisor of the {num_heads} heads")
     return kv_heads

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from minitransformer.checks import check_kind, check_whole, is_real
+from minitransformer.checks import check_kind, check_integer, is_real
 from minitransformer.errors import InputError
 
 
@@ -60,7 +60,7 @@ class Options:
     def whole(self, name, *default) -> int:
         """A whole number of at least 1."""
         value = self.take(name, *default)
-        check_whole(f"{self._where}: {name}", value)
+        check_integer(f"{self._where}: {name}", value)
         return value
 
     def number(self, name, *default) -> float:

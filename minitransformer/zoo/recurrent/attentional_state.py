@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from minitransformer.backend import Array, module_of
-from minitransformer.checks import check_cache, check_floats, check_share
+from minitransformer.checks import check_cache, check_floats, check_fraction
 from minitransformer.functional.dropout import DropoutCache, dropout_backward, dropout_forward
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.linear import Linear, LinearCache
@@ -23,7 +23,7 @@ class AttentionalState(Layer):
     """
 
     def __init__(self, attention, d_model, d_memory, rng=None, dropout=0.0):
-        check_share("the dropout rate", dropout)
+        check_fraction("the dropout rate", dropout)
         self.attention = attention
         self.output = Linear(d_memory + d_model, d_model, rng)
         self.dropout = dropout

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
 from minitransformer.backend import Array, module_of
-from minitransformer.checks import check_cache, check_floats, check_sequence, check_shape, check_share, check_whole
+from minitransformer.checks import check_cache, check_floats, check_sequence, check_shape, check_fraction, check_integer
 from minitransformer.errors import InputError
 from minitransformer.functional.dropout import DropoutCache, dropout_backward, dropout_forward
 from minitransformer.layers.layer import Layer
@@ -79,8 +79,8 @@ class OneDirection(Recurrent):
     through_time: ClassVar[tuple[Callable, Callable]]    # forward and backward of the state's way through a sequence
 
     def __init__(self, d_in, hidden_size, rng=None, dropout=0.0):
-        check_whole("hidden_size", hidden_size)
-        check_share("the dropout rate", dropout)
+        check_integer("hidden_size", hidden_size)
+        check_fraction("the dropout rate", dropout)
         self.input = Linear(d_in, self.gates * hidden_size, rng)
         self.weight = initial.orthogonal(rng, hidden_size, self.gates)
         self.dropout = dropout

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from minitransformer.backend import Array, module_of
-from minitransformer.checks import check_cache, check_share
+from minitransformer.checks import check_cache, check_fraction
 from minitransformer.errors import InputError
 from minitransformer.functional.dropout import DropoutCache, dropout_backward, dropout_forward
 from minitransformer.zoo.recurrent.layer import Recurrent
@@ -26,7 +26,7 @@ class RecurrentStack(Recurrent):
         self.layers = list(layers)
         if not self.layers or not all(isinstance(layer, Recurrent) for layer in self.layers):
             raise InputError("RecurrentStack: expected one or more recurrent layers, such as [LSTM(8, 16, rng), LSTM(16, 16, rng)]")
-        check_share("the dropout rate", dropout)
+        check_fraction("the dropout rate", dropout)
         self.dropout = dropout
 
     @property
