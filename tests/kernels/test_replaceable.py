@@ -11,9 +11,10 @@ import pytest
 
 from minitransformer import InputError, Transformer
 from minitransformer import functional as F
-from minitransformer.kernels import unregister
+from minitransformer.kernels import load_all, unregister
 from minitransformer.layers import Linear
 from minitransformer.replaceable import TABLE, Replaceable, is_replaced, plugged, replaces, running
+from minitransformer_course.judge.course import exercises
 from tests.kernels.calls import counting, kernel_runs, loss_cache
 
 ROOT = Path(__file__).parents[2]
@@ -184,3 +185,13 @@ print(len(names))
                           capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) > 1
+
+
+def test_what_is_marked_has_a_kernel_or_an_exercise():
+    """Each operation of the library, but for those that docs/add_a_kernel.md, or a test that counts masks, replaces."""
+    load_all()
+    exercises_of = {exercise.plug.replaced.operation for exercise in exercises().values() if exercise.plug}
+    unused = {entry.operation for entry in TABLE.values() if entry.textbook.__module__.startswith("minitransformer.")
+              and ".zoo." not in entry.textbook.__module__}
+    unused -= exercises_of | {entry.operation for entry in TABLE.values() if entry.kernels}
+    assert unused == {"relu", "gelu", "dropout_mask"}
