@@ -2,7 +2,7 @@
 
 In a notebook:
 
-    from minitransformer_course.judge import check
+    from minitransformer_course import check
     check("softmax_backward", softmax_backward)
 
 In a chapter, `softmax = yours(softmax)` keeps the page running while a blank is empty. On the command line: `minitransformer

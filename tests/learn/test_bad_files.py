@@ -1,6 +1,7 @@
 """Files that cannot be judged, and functions that misbehave: a helpful line, never a traceback, nothing of the reader's changed."""
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -182,9 +183,12 @@ def test_a_learners_numpy_py_is_left_alone(tmp_path):
 
 def test_a_folder_that_cannot_be_written_is_one_line(run_cli, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    opened = Path.open
 
-    def refuse(*_arguments, **_options):
-        raise PermissionError(13, "Permission denied", "04_softmax.py")
+    def refuse(path, *arguments, **options):
+        if path.name == "04_softmax.py":
+            raise PermissionError(13, "Permission denied", path.name)
+        return opened(path, *arguments, **options)
 
     monkeypatch.setattr("pathlib.Path.open", refuse)
     code, _, error = run_cli("learn", "start", "4")

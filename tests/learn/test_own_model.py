@@ -3,8 +3,7 @@
 import re
 import runpy
 
-from minitransformer_course import lab
-from minitransformer_course.judge import yours
+from minitransformer_course import lab, yours
 from minitransformer_course.judge.course import find_exercise
 from minitransformer_course.judge.judgement import check_function
 from minitransformer_course.judge.plug import report, train

@@ -29,8 +29,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from minitransformer import gradcheck, layers
-from minitransformer_course import lab
-from minitransformer_course.judge import yours
+from minitransformer_course import lab, yours
 
 lab.you_are_here("linear")
 rng = np.random.default_rng(0)

@@ -16,8 +16,7 @@
 # *한국어: 소프트맥스 (softmax), 포화 (saturation).*
 
 # %%
-from minitransformer_course import lab
-from minitransformer_course.judge import yours
+from minitransformer_course import lab, yours
 
 lab.you_are_here("softmax")
 

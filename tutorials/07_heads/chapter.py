@@ -29,8 +29,7 @@ import numpy as np
 from minitransformer import gradcheck, make_batch, plugged
 from minitransformer.data.drawn import draw_held_out
 from minitransformer.layers.attention import MultiHeadAttention, SelfAttention
-from minitransformer_course import lab
-from minitransformer_course.judge import yours
+from minitransformer_course import lab, yours
 from minitransformer_course.judge.given import attend
 from minitransformer_course.judge.plug import train
 

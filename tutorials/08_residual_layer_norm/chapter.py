@@ -27,8 +27,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from minitransformer import functional, gradcheck, plugged
-from minitransformer_course import lab
-from minitransformer_course.judge import yours
+from minitransformer_course import lab, yours
 
 rng = np.random.default_rng(0)
 lab.you_are_here("residual", "layer_norm")

@@ -32,8 +32,7 @@ import numpy as np
 from minitransformer import TransformerConfig, functional, gradcheck, make_batch
 from minitransformer.layers import EncoderLayer, FeedForward
 from minitransformer.zoo.baselines import Convolution
-from minitransformer_course import lab
-from minitransformer_course.judge import yours
+from minitransformer_course import lab, yours
 
 rng = np.random.default_rng(0)
 lab.you_are_here("feed_forward", "dropout", "encoder")

@@ -17,8 +17,7 @@
 # *한국어: 손실 (loss), 교차 엔트로피 (cross-entropy), 로짓 (logits), 레이블 스무딩 (label smoothing), 퍼플렉서티 (perplexity).*
 
 # %%
-from minitransformer_course import lab
-from minitransformer_course.judge import yours
+from minitransformer_course import lab, yours
 
 lab.you_are_here("loss")
 

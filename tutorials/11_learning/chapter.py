@@ -16,8 +16,7 @@
 # *한국어: 학습률 (learning rate), 워밍업 (warm-up), 매개변수 (parameter).*
 
 # %%
-from minitransformer_course import lab
-from minitransformer_course.judge import yours
+from minitransformer_course import lab, yours
 
 lab.you_are_here("adam")
 

@@ -16,8 +16,7 @@
 # *한국어: 탐욕적 디코딩 (greedy decoding), 빔 서치 (beam search), 키-값 캐시 (key-value cache).*
 
 # %%
-from minitransformer_course import lab
-from minitransformer_course.judge import yours
+from minitransformer_course import lab, yours
 
 lab.you_are_here("decoding")
 

@@ -16,8 +16,7 @@
 # *한국어: 번역 (translation), 평가 (evaluation), 정확도 (accuracy), BLEU 점수, 서브워드 (subword), 재현성 (reproducibility).*
 
 # %%
-from minitransformer_course import lab
-from minitransformer_course.judge import yours
+from minitransformer_course import lab, yours
 
 lab.you_are_here("encoder", "decoder", "decoding")
 

@@ -17,8 +17,7 @@
 # gradient), 가산 어텐션 (additive attention).*
 
 # %%
-from minitransformer_course import lab
-from minitransformer_course.judge import yours
+from minitransformer_course import lab, yours
 
 lab.you_are_here("attention")
 

@@ -17,8 +17,7 @@
 # 표준 오차 (standard error).*
 
 # %%
-from minitransformer_course import lab
-from minitransformer_course.judge import yours
+from minitransformer_course import lab, yours
 
 lab.you_are_here("attention", "heads", "masks")
 

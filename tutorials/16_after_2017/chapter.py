@@ -16,8 +16,7 @@
 # *한국어: RMS 정규화 (RMSNorm), 회전 위치 인코딩 (rotary positions), 게이트 (gate), 그룹 쿼리 (grouped queries).*
 
 # %%
-from minitransformer_course import lab
-from minitransformer_course.judge import yours
+from minitransformer_course import lab, yours
 
 lab.you_are_here("positions", "layer_norm", "heads", "feed_forward")
 
