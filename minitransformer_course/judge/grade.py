@@ -62,7 +62,7 @@ def _student(entry, files, seed, limit) -> dict[str, Any]:
     answers, errors = {}, []
     for path in files:
         try:
-            for answer in check_file(path, seed=seed, limit=limit, graded=True)[0]:
+            for answer in check_file(path, seed=seed, limit=limit, graded=True).answers:
                 if answer.passed or answer.exercise not in answers:
                     answers[answer.exercise] = answer.as_dict()
         except (InputError, OSError) as error:

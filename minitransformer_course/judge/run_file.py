@@ -39,13 +39,13 @@ main({job!r})
 """
 
 
-def run_file(path, cases, limit=LIMIT, graded=False) -> tuple[dict[str, list[Outcome]], str]:
+def run_file(path, sources, cases, limit=LIMIT, graded=False) -> tuple[dict[str, list[Outcome]], str]:
     """({name: outcomes}, what the file printed) for the functions named in `cases`; an outcome for each case, up to an error.
 
-    cases: {name of a function: [(name, arguments)]}. graded: within bubblewrap if that runs, and each call is watched. Raises
-    InputError if the file itself does not run, if it changes NumPy, or if it lacks one of the functions.
+    sources: what `submission.read` gave. cases: {name of a function: [(name, arguments)]}. graded: within bubblewrap if that
+    runs, and each call is watched. Raises InputError if the file itself does not run, if it changes NumPy, or if it lacks one
+    of the functions.
     """
-    sources = read(path)
     own = solutions_in(sources, cases)
     results, waiting, printed = {}, dict(cases), ""
     while waiting:    # again without a function that never came back
