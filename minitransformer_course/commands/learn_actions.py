@@ -17,7 +17,7 @@ from minitransformer_course.judge.course import chapters, exercises, find_chapte
 from minitransformer_course.judge.hints import STEPS, hint, next_hint
 from minitransformer_course.judge.learner_file import notebook_page, percent_page
 from minitransformer_course.judge.messages import _
-from minitransformer_course.judge.progress import NOT_STARTED, PASSED, Progress, learner_file, started
+from minitransformer_course.judge.learner_progress import NOT_STARTED, PASSED, Progress, learner_file, started
 
 MOST_LINES, WIDEST = 20, 100    # lines and columns shown of what the learner's code prints
 POLL = 0.4    # seconds between two looks at the files

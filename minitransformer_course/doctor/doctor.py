@@ -2,7 +2,7 @@
 
 It finds the innermost part whose own gradient is wrong (locate.py), runs it at several sizes (case.py), and asks about
 each mistake it knows: if this mistake is made in the right gradient, is the result the wrong one, up to rounding, at every
-size? It knows wrong formulas for the library's blocks (known/, tried in the library's counterpart of the block,
+size? It knows wrong formulas for the library's blocks (known_mistakes/, tried in the library's counterpart of the block,
 counterpart.py) and mistakes that any gradient can show (arrays.py). It names a mistake only if that one alone explains
 everything. Otherwise it lists evidence (evidence.py).
 
@@ -19,7 +19,7 @@ from minitransformer.checking.checked_block import Breach, CheckedBlock, flat
 from minitransformer.checking.contract import check_finite, run_by_contract
 from minitransformer.checking.finding import CONTRACT, EVIDENCE, NAMED, OBSERVED, Finding
 from minitransformer.errors import InputError
-from minitransformer_course.doctor import arrays, backward_calls, forwards, known, terms
+from minitransformer_course.doctor import arrays, backward_calls, forwards, known_mistakes, terms
 from minitransformer_course.doctor.case import case_or_none, other_cases
 from minitransformer_course.doctor.counterpart import find_counterpart, name_of, put_in_place
 from minitransformer_course.doctor.evidence import observations
@@ -28,7 +28,7 @@ from minitransformer_course.doctor.locate import locate
 from minitransformer_course.doctor.mistakes import Mistake, mistakes_of, of_exercises
 from minitransformer_course.doctor.recorder import Call, Recorder
 
-assert known    # importing it teaches the doctor its mistakes
+assert known_mistakes    # importing it teaches the doctor its mistakes
 SEVERAL = 4         # arrays: with more of them wrong, a mistake in each is too much of a coincidence
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from minitransformer_course.doctor.fitting import tuple_of
 from minitransformer_course.judge.answer import Answer
-from minitransformer_course.judge.bounded import Bounded
+from minitransformer_course.judge.limited_output import LimitedOutput
 from minitransformer_course.judge.call import call_on
 from minitransformer_course.judge.fitting import fitting_mistakes
 from minitransformer_course.judge.messages import _
@@ -38,7 +38,7 @@ def cases_of(exercise, seed=0) -> list[tuple[str, tuple]]:
 def check_outcomes(exercise, cases, outcomes, source="") -> Answer:
     """The Answer for the outcomes of a solution, one for each of the cases. source: its code, if that is known."""
     judged, passed = Judged(exercise, cases, outcomes, source), []
-    printed = Bounded("".join(one.printed for one in outcomes)).text()
+    printed = LimitedOutput("".join(one.printed for one in outcomes)).text()
     with np.errstate(all="ignore"):
         for stage in stages_of(exercise):
             failure = stage.fails(judged)

@@ -93,8 +93,8 @@ def _stops(judged) -> Failure | None:
 
 def _borrows(judged) -> Failure | None:
     last = judged.outcomes[-1]
-    return (f"{last.line}: {last.borrowed}" if last.line else last.borrowed,
-            _("this answer is borrowed: write it with NumPy alone")) if last.borrowed else None
+    return (f"{last.line}: {last.forbidden}" if last.line else last.forbidden,
+            _("this answer is borrowed: write it with NumPy alone")) if last.forbidden else None
 
 
 def _other_shape(judged, cases=slice(1 - EXTRA)) -> Failure | None:

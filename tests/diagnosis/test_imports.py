@@ -36,7 +36,7 @@ def python(code, given=""):
     return subprocess.run([sys.executable, "-c", code], input=given, check=True, capture_output=True, text=True).stdout
 
 
-@pytest.mark.parametrize("name", ["minitransformer.checking", "minitransformer_course.doctor.known",
+@pytest.mark.parametrize("name", ["minitransformer.checking", "minitransformer_course.doctor.known_mistakes",
                                   "minitransformer_course.doctor.doctor", "minitransformer_course.doctor.fitting",
                                   "minitransformer_course.judge.fitting"])
 def test_any_part_can_be_imported_first(name):

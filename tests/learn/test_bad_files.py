@@ -9,7 +9,7 @@ from minitransformer.errors import InputError
 from minitransformer_course.judge import cells, run_file
 from minitransformer_course.judge.course import find_exercise
 from minitransformer_course.judge.judge_file import check_file
-from minitransformer_course.judge.progress import FILE
+from minitransformer_course.judge.learner_progress import FILE
 
 HEAD = "import numpy as np\n"
 FUNCTION = "def softmax_backward(dp, p):\n    "

@@ -80,7 +80,7 @@ def test_numpy_that_is_replaced_by_a_file_is_told(tmp_path):
 def test_a_page_may_ask_the_judge(tmp_path):
     """As a notebook does; and a library that is tried first may be missing."""
     (tmp_path / "mine.py").write_text(
-        HEAD + "from minitransformer_course.judge import check\ntry:\n    import scipy\nexcept ImportError:\n    scipy = None\n"
+        HEAD + "from minitransformer_course import check\ntry:\n    import scipy\nexcept ImportError:\n    scipy = None\n"
         + REFERENCE + "print(check('softmax_backward', softmax_backward))\n")
     ((answer,), *_) = check_file(tmp_path / "mine.py", graded=True)
     assert answer.passed, answer

@@ -253,7 +253,7 @@ print(f"{w.size:,} numbers in {1000 * seconds:.0f} ms; one by one, from both sid
 # ## Your Transformer
 
 # %%
-lab.at_work()
+lab.run_yours()
 
 # %% [markdown]
 # **Read next:** `central`, `kink` and `complex_step` in `minitransformer/checking/numeric.py`. A function such as ReLU has a

@@ -221,7 +221,7 @@ label = axes[1].set_xlabel("row of the table")
 # ## Your Transformer
 
 # %%
-lab.at_work()
+lab.run_yours()
 
 # %% [markdown]
 # `minitransformer learn plug embedding_backward` trains a model with your function inside.

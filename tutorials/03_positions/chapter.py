@@ -271,7 +271,7 @@ with plugged(functional.sinusoids, from_one):
 # ## Your Transformer
 
 # %%
-lab.at_work()
+lab.run_yours()
 
 # %% [markdown]
 # **Read next:** `sinusoids` in `minitransformer/functional/positions.py`, then `LearnedPositions` in

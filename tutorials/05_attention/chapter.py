@@ -279,7 +279,7 @@ with plugged(functional.attention_forward, by_d_model):
 # ## Your Transformer
 
 # %%
-lab.at_work()
+lab.run_yours()
 
 # %% [markdown]
 # **Read next:** `attention_forward` and `attention_backward` in `minitransformer/functional/attention.py`.

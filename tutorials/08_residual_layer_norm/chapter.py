@@ -297,7 +297,7 @@ for name, centred, divided in (("only divided", 0, 1), ("only centred", 1, 0)):
 # `minitransformer learn plug layer_norm_backward`.
 
 # %%
-lab.at_work()
+lab.run_yours()
 
 # %% [markdown]
 # **Read next:** `layer_norm_backward` in `minitransformer/functional/layer_norm.py`, with this derivation in its docstring, and

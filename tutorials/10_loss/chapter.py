@@ -305,7 +305,7 @@ lab.training.show_weights(axes, [f"{n} letters" for n in lengths], shares)
 # The loss is where every gradient begins. If your `cross_entropy_backward` passes, the gradients below start with it.
 
 # %%
-lab.at_work()
+lab.run_yours()
 
 # %% [markdown]
 # **Read next:** `cross_entropy_forward` and `cross_entropy_backward` in `minitransformer/functional/cross_entropy.py`,

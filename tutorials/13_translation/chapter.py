@@ -312,7 +312,7 @@ print("seeds:", *(f"{one:.3f}" for one in seeds), "| 95 % of the draws:", *np.qu
 # ## Your Transformer
 
 # %%
-lab.at_work()
+lab.run_yours()
 
 # %% [markdown]
 # The parts are yours now, and what holds them together is not. `minitransformer learn start my_model` writes a blank file

@@ -264,7 +264,7 @@ for axes, (name, run) in zip(both, runs.items()):
 # ## Your Transformer
 
 # %%
-lab.at_work()
+lab.run_yours()
 
 # %% [markdown]
 # **Read next:** `tutorials/one_file.py`, which is the whole paper in one file, and `training_step` in
