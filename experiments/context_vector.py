@@ -20,7 +20,7 @@ from minitransformer.decoding import decode_all
 from minitransformer.models import MODELS
 from minitransformer.tasks import TASKS
 from minitransformer.zoo.baselines import RecurrentConfig
-from minitransformer_course.lab.before import first_letter_gradient
+from minitransformer_course.lab.recurrent import first_letter_gradient
 
 LONGEST = 100
 LENGTHS = range(10, LONGEST + 1, 10)

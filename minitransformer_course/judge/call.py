@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from minitransformer_course.judge import cells
-from minitransformer_course.judge.borrowed import LIBRARIES, Borrowed
-from minitransformer_course.judge.bounded import bounded_output
-from minitransformer_course.judge.given import GivenVersion, verdict
+from minitransformer_course.judge.forbidden import LIBRARIES, Forbidden
+from minitransformer_course.judge.limited_output import limited_output
+from minitransformer_course.judge.fixtures import VersionUnderTest, verdict
 from minitransformer_course.judge.messages import _
 from minitransformer_course.judge.outcome import LARGEST, Outcome
 from minitransformer_course.judge.time_limit import TimeUp, time_limit
@@ -28,10 +28,10 @@ PRODUCTS = ("dot", "matmul")
 def call_on(function, cases, watched=True, limit=None) -> Iterator[Outcome]:
     """The Outcome of `function` on each (name, arguments) of the cases, up to one that gives no arrays.
 
-    watched: look for borrowed functions. limit: seconds for each call; None if the process itself is stopped.
+    watched: look for forbidden functions. limit: seconds for each call; None if the process itself is stopped.
     """
     for _name, arguments in cases:
-        with bounded_output() as printed:
+        with limited_output() as printed:
             outcome = _call(function, arguments, watched, limit)
         yield outcome._replace(printed=printed.text())
         if outcome.is_last:
@@ -40,16 +40,16 @@ def call_on(function, cases, watched=True, limit=None) -> Iterator[Outcome]:
 
 def _call(function, arguments, watched, limit) -> Outcome:
     given = copy.deepcopy(arguments)
-    borrowed = []
-    if isinstance(given[0], GivenVersion):
+    forbidden = []
+    if isinstance(given[0], VersionUnderTest):
         function = verdict(function)
     try:
         with np.errstate(all="ignore"), time_limit(limit) if limit else nullcontext():    # the answer mentions NaN and infinity
-            returned = _watching(function, given, borrowed) if watched else function(*given)
+            returned = _watching(function, given, forbidden) if watched else function(*given)
     except (Exception, SystemExit, TimeUp) as error:    # the learner's own code: whatever it is becomes a line of the answer
         return failed(error)
-    if borrowed:
-        return Outcome(borrowed=borrowed[0])
+    if forbidden:
+        return Outcome(forbidden=forbidden[0])
     changed = next((i for i, (now, before) in enumerate(zip(given, arguments)) if not _is_same(now, before)), -1)
     values = returned if isinstance(returned, tuple) else (returned,)
     for one in values:
@@ -68,8 +68,8 @@ def _is_same(now, before) -> bool:
     return not isinstance(before, np.ndarray) or np.array_equal(now, before, equal_nan=before.dtype.kind in "fc")
 
 
-def _watching(function, given, borrowed) -> Any:
-    """Call it; `borrowed` gets the names of the library functions that it calls."""
+def _watching(function, given, forbidden) -> Any:
+    """Call it; `forbidden` gets the names of the library functions that it calls."""
     def watch(frame, event, argument) -> None:
         if event == "call":
             home, name = frame.f_globals.get("__name__", ""), frame.f_code.co_name
@@ -79,14 +79,14 @@ def _watching(function, given, borrowed) -> Any:
         else:
             return
         if str(home).partition(".")[0] in LIBRARIES and not str(home).startswith(JUDGE):    # print passes through there
-            borrowed.append(_("it calls {name}").format(name=f"{home}.{name}"))
+            forbidden.append(_("it calls {name}").format(name=f"{home}.{name}"))
 
     before = getprofile()
     setprofile(watch)
     try:
         returned = function(*given)
         if getprofile() is not watch:
-            borrowed.append(_("it calls {name}").format(name="sys.setprofile"))
+            forbidden.append(_("it calls {name}").format(name="sys.setprofile"))
         return returned
     finally:
         setprofile(before)
@@ -95,8 +95,8 @@ def _watching(function, given, borrowed) -> Any:
 def failed(error) -> Outcome:
     """The Outcome of a call, or of a file, that raised this."""
     said, line = describe(error)
-    if isinstance(error, Borrowed):
-        return Outcome(borrowed=str(error), line=line)
+    if isinstance(error, Forbidden):
+        return Outcome(forbidden=str(error), line=line)
     return Outcome(error=said, line=line, raised=isinstance(error, Exception), late=isinstance(error, TimeUp),
                    blank=isinstance(error, NotImplementedError))
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from minitransformer_course.judge.given import GivenVersion
-from minitransformer_course.judge.marks import Edge, Invariant, Mistake, Plug, Style, Version
+from minitransformer_course.judge.fixtures import VersionUnderTest
+from minitransformer_course.judge.decorators import Edge, Invariant, Mistake, Plug, Style, Version
 from minitransformer_course.judge.messages import _
 from minitransformer_course.judge.source import reference_source
 
@@ -47,7 +47,7 @@ class Exercise:
         If the answer is a test: its versions.
         """
         if self.versions:
-            return [(one.sentence, (GivenVersion(one.function),)) for one in self.versions]
+            return [(one.sentence, (VersionUnderTest(one.function),)) for one in self.versions]
         rng, (first, second) = self._sizes(seed)
         made = [("", self.module.case(rng, *sizes)) for sizes in (first, second)]
         for one in self.edges:

@@ -38,5 +38,5 @@ def notebook_page(chapter) -> str:
         made.append(cell)
         name = re.search(r"^(\w+) = yours\(\1\)", cell.source, re.MULTILINE)
         if name:
-            made.append(cells.Cell("code", f'from minitransformer_course.judge import check\n\ncheck("{name[1]}", {name[1]})'))
+            made.append(cells.Cell("code", f'from minitransformer_course import check\n\ncheck("{name[1]}", {name[1]})'))
     return cells.notebook(made)

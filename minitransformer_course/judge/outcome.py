@@ -20,13 +20,13 @@ class Outcome(NamedTuple):
     blank: bool = False   # the error is the skeleton's own
     returned: str = ""    # what it returned, in words, if that is not an array: "None"
     changed: int = -1     # which argument it changed
-    borrowed: str = ""    # what it used that is off limits: "it calls minitransformer.functional.softmax_forward"
+    forbidden: str = ""    # what it used that is off limits: "it calls minitransformer.functional.softmax_forward"
     printed: str = ""
 
     @property
     def is_last(self) -> bool:
         """Whether the function is not called again after this."""
-        return bool(self.error or self.borrowed)
+        return bool(self.error or self.forbidden)
 
     def save(self, path) -> None:
         """Its words, then its arrays, one after the other in one file that is complete once it is there."""

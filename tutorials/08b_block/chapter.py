@@ -32,8 +32,7 @@ import numpy as np
 from minitransformer import TransformerConfig, functional, gradcheck, make_batch
 from minitransformer.layers import EncoderLayer, FeedForward
 from minitransformer.zoo.baselines import Convolution
-from minitransformer_course import lab
-from minitransformer_course.judge import yours
+from minitransformer_course import lab, yours
 
 rng = np.random.default_rng(0)
 lab.you_are_here("feed_forward", "dropout", "encoder")
@@ -276,7 +275,7 @@ for pre_norm in (False, True):
     config = TransformerConfig.named("toy", 30, d_model=8, d_ff=16, num_heads=2, dropout=0.3, pre_norm=pre_norm)
     report = gradcheck(EncoderLayer(config, rng), [rng.standard_normal((2, 3, 8))], name="encoder layer")
     print("pre-norm" if pre_norm else "post-norm", str(report).splitlines()[-1])
-lab.at_work()
+lab.run_yours()
 
 # %% [markdown]
 # This was the last chapter of part one. In your folder, `my_transformer.py` holds everything that passed. Now use all of it

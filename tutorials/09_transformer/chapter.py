@@ -16,8 +16,7 @@
 # *한국어: 인코더, 디코더 (encoder, decoder), 교차 어텐션 (cross-attention), 가중치 공유 (weight sharing), 초기화 (initialisation).*
 
 # %%
-from minitransformer_course import lab
-from minitransformer_course.judge import yours
+from minitransformer_course import lab, yours
 
 lab.you_are_here("encoder", "decoder")
 
@@ -340,7 +339,7 @@ for axes, what in zip(both, ("signal", "gradient")):
 # ## Your Transformer
 
 # %%
-lab.at_work()
+lab.run_yours()
 
 # %% [markdown]
 # **Read next:** `Transformer.hidden` and `Transformer.hidden_backward` in `minitransformer/models/transformer.py`. They

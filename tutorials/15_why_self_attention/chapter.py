@@ -17,8 +17,7 @@
 # 표준 오차 (standard error).*
 
 # %%
-from minitransformer_course import lab
-from minitransformer_course.judge import yours
+from minitransformer_course import lab, yours
 
 lab.you_are_here("attention", "heads", "masks")
 
@@ -313,7 +312,7 @@ lab.verdicts(test_rule)
 radii = range(9)
 shares = lab.costs.letters_right(lambda T, radius: window_masks(T, radius, 1, 1)[0], radii)
 lab.costs.show_letters(shares, radii, "drawkcab")
-lab.at_work()
+lab.run_yours()
 
 # %% [markdown]
 # The first four come out right, and hardly any others do, because only these letters are within four positions of `</s>`. A

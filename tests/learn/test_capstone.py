@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from minitransformer_course.judge import whole
+from minitransformer_course.judge import capstone
 from minitransformer_course.judge.course import exercises
 from minitransformer_course.judge.my_transformer import FUNCTIONS, SECTION
-from minitransformer_course.judge.whole_report import proof_page, report
+from minitransformer_course.judge.capstone_report import proof_page, report
 
 MY_MODEL = Path(__file__).with_name("my_model.py")
 PLACES = [name for name, one in exercises().items() if one.plug]
@@ -41,7 +41,7 @@ def edit(path, old, new):
 def result(names=(), functions=FUNCTIONS, **options):
     """What run() finds for these functions of the folder's two files."""
     parts, own = runpy.run_path("my_transformer.py"), runpy.run_path("my_model.py")
-    return whole.run({name: parts[name] for name in names}, {name: own[name] for name in functions}, **options)
+    return capstone.run({name: parts[name] for name in names}, {name: own[name] for name in functions}, **options)
 
 
 @pytest.mark.parametrize("names, functions", [(PLACES, ()), ((), FUNCTIONS), (PLACES, ("loss", "greedy"))])
@@ -97,7 +97,7 @@ def test_a_part_that_does_not_pass_is_named(folder):
 
 
 def test_the_command_says_what_is_missing_and_writes_the_page(folder, run_cli, monkeypatch):
-    monkeypatch.setattr("minitransformer_course.judge.whole.STEPS", 2)
+    monkeypatch.setattr("minitransformer_course.judge.capstone.STEPS", 2)
     edit(folder / "my_model.py", "def greedy(", "def gredy(")
     edit(folder / "my_model.py", "dx = dx + dasked", "dx = dx - dasked")
     code, out, _error = run_cli("learn", "plug", "--all")

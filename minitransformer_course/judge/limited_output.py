@@ -7,7 +7,7 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout
 LIMIT = 2000    # characters
 
 
-class Bounded(io.TextIOBase):
+class LimitedOutput(io.TextIOBase):
     """A text stream that keeps the first LIMIT characters and counts the rest."""
 
     def __init__(self, text=""):
@@ -29,7 +29,7 @@ class Bounded(io.TextIOBase):
 
 
 @contextmanager
-def bounded_output() -> Iterator[Bounded]:
-    """Within the block, print writes to the Bounded that it yields."""
-    with redirect_stdout(Bounded()) as stream, redirect_stderr(stream):
+def limited_output() -> Iterator[LimitedOutput]:
+    """Within the block, print writes to the LimitedOutput that it yields."""
+    with redirect_stdout(LimitedOutput()) as stream, redirect_stderr(stream):
         yield stream

@@ -14,20 +14,20 @@ LIBRARIES = {"minitransformer", "minitransformer_course", "tutorials", "torch", 
 PROGRAMS = ("subprocess.", "os.system", "os.exec", "os.spawn", "os.posix_spawn", "os.fork", "ctypes.", "socket.connect")    # events
 
 
-class Borrowed(Exception):
+class Forbidden(Exception):
     """The learner's code uses a file, a library or a program that is off limits."""
 
 
-class _Import(Borrowed, ImportError):
+class _Import(Forbidden, ImportError):
     pass
 
 
-class _Use(Borrowed, PermissionError):
+class _Use(Forbidden, PermissionError):
     pass
 
 
 def refuse(folders) -> None:
-    """From now on, deny this process everything that could be borrowed. This cannot be undone.
+    """From now on, deny this process everything that has answers. This cannot be undone.
 
     folders: those that hold answers.
     """

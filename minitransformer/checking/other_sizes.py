@@ -1,4 +1,4 @@
-"""The same block at other sizes: a second input, on which two explanations of a gradient differ.
+"""Is a block right at other sizes, too? A backward may contain the size of one batch as a constant.
 
 At a batch of two, "a division by the batch is missing" and "added twice" give the same number. So all sizes change, each
 consistently everywhere: equal widths stay equal, and multiples stay multiples (of an LSTM's 4 H, or of H heads).
@@ -8,25 +8,64 @@ import copy
 import math
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import combinations
-from typing import Any
+from itertools import islice
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from minitransformer.backend import Array
-from minitransformer.checking.checked_block import CheckedBlock, is_float
+from minitransformer.checking.checked_block import Breach, CheckedBlock, flat, is_float
+from minitransformer.checking.compare import SAME
+from minitransformer.checking.numeric import error_along
 from minitransformer.errors import InputError
-from minitransformer.layers import Layer
-from minitransformer_course.doctor.case import Case, case_or_none
+from minitransformer.layers.layer import Layer
 
-MANY = 10    # axes of one size: with more of them, it takes too long to try which are tied
+FEW = 2_000             # a block with more numbers is run at only one other size, to answer as fast as the check itself
+AFFORDABLE = 20_000    # a block with more numbers is not run again: its parts are checked as small blocks
 
 
-def other_cases(case, seed=7) -> list[Case]:
-    """Cases of the same block at other sizes, as many as it runs at; none if it runs only at the given sizes."""
-    inputs = other_inputs(case.block, case.arguments, case.make_rng, seed)
-    cases = [case_or_none(*one, seed=number) for number, one in enumerate(inputs, start=1)]    # each with another dy
-    return [one for one in cases if one is not None and all(np.isfinite(g).all() for g in one.observed.values())]
+class Elsewhere(NamedTuple):
+    """Sizes at which a block is wrong."""
+
+    shapes: str              # of its inputs, in words
+    breach: Breach | None    # how it breaks the contract there,
+    wrong: list[str]         # or the names of the wrong gradients
+    block: Any               # the block at these sizes, and how to run it
+    arguments: dict
+    make_rng: Callable
+
+
+def wrong_elsewhere(block, checked, make_rng) -> Elsewhere | None:
+    """The sizes at which a block is wrong that is right at the given ones; None if it is right there, too.
+
+    Sizes that the forward does not accept tell us nothing.
+    """
+    size = sum(array.size for array in checked.variables.values())
+    if size > AFFORDABLE:
+        return None
+    others = other_inputs(block, checked.arguments, make_rng)
+    for other in islice(others, 1 if size > FEW else None):
+        with np.errstate(all="ignore"):
+            try:
+                resized = CheckedBlock(*other[:2], np.float64, other[2])
+                y, cache = resized.forward()
+            except InputError:
+                continue
+            if not np.isfinite(flat(y)).all():
+                continue
+            breach, wrong = None, []
+            try:
+                dy = resized.upstream(y, np.random.default_rng(0))
+                gradients = resized.gradients(dy, cache)
+                moving = CheckedBlock(*other[:2], np.complex128, other[2])
+                if not error_along(moving, flat(dy), gradients, gradients) <= SAME:
+                    wrong = [name for name in gradients if not error_along(moving, flat(dy), gradients, [name]) <= SAME]
+            except Breach as error:
+                breach = error
+        if breach or wrong:
+            shapes = (f"{name} of shape {value.shape}" for name, value in other[1].items() if isinstance(value, np.ndarray))
+            return Elsewhere(", ".join(shapes), breach, wrong, *other)
+    return None
 
 
 def other_inputs(block, arguments, make_rng, seed=7) -> Iterator[tuple[Any, dict, Callable]]:
@@ -114,10 +153,10 @@ def _resized(value, widths, grow_batch, grow_length, every_axis, arguments, rng)
             shape.append(1)
         else:
             shape.append(size + (grow_batch if is_batch else grow_length))
-    return _filled(value, shape, rng)
+    return filled(value, shape, rng)
 
 
-def _filled(value, shape, rng) -> Array:
+def filled(value, shape, rng) -> Array:
     """An array of another shape: floats like the old ones; ids and masks repeat the old values from the start."""
     if not is_float(value):
         return np.pad(value, [(0, max(new - old, 0)) for old, new in zip(value.shape, shape)], mode="wrap")
@@ -125,40 +164,3 @@ def _filled(value, shape, rng) -> Array:
     return some + 0.1 * np.abs(value).mean() * rng.standard_normal(shape) if (value < 0).any() else some
 
 
-def apart(case, axes) -> tuple[bool, Case | None]:
-    """Are these axes, (name of an input or parameter, axis) of one size, always of one size? If not, a Case in which they differ.
-
-    Whether they are is tried out: some axes of that size grow, and forward runs or does not. (False, None) if it cannot be told.
-    """
-    arrays = {**{name: value for name, value in case.arguments.items() if isinstance(value, np.ndarray)},
-              **{name: parameter.data for name, parameter in case.checked.parameters.items()}}
-    size = arrays[axes[0][0]].shape[axes[0][1]]
-    alike = [(name, axis) for name, array in arrays.items() for axis in range(array.ndim) if array.shape[axis] == size]
-    if len(alike) > MANY:
-        return False, None
-    for count in range(1, len(alike)):
-        for some in combinations(alike, count):
-            if axes[0] in some and not set(axes) <= set(some):
-                block, arguments = _with_longer(case, arrays, some)
-                try:
-                    CheckedBlock(block, arguments, np.float64, case.make_rng).forward()
-                except InputError:
-                    continue
-                return False, case_or_none(block, arguments, case.make_rng, seed=5)
-    return True, None
-
-
-def _with_longer(case, arrays, axes) -> tuple[Any, dict]:
-    """The case's block and arguments with these axes longer by the number of heads, since a width is a multiple of it."""
-    rng = np.random.default_rng(11)
-    block = case.block.astype(np.float64) if isinstance(case.block, Layer) else case.block
-    parameters = block.parameters() if isinstance(block, Layer) else {}
-    growth = math.lcm(*(getattr(layer, "num_heads", 1) for layer in [block, *block.sublayers().values()])) if parameters else 1
-    arguments = dict(case.arguments)
-    for name, array in arrays.items():
-        shape = [size + growth * ((name, axis) in axes) for axis, size in enumerate(array.shape)]
-        if shape != list(array.shape) and name in parameters:
-            parameters[name].data, parameters[name].grad = _filled(array, shape, rng), np.zeros(shape)
-        elif shape != list(array.shape):
-            arguments[name] = _filled(array, shape, rng)
-    return block, arguments

@@ -1,4 +1,4 @@
-"""learn.lab.today: a model of today for chapter 16, with or without the file of SmolLM2."""
+"""learn.lab.chat_model: a model of today for chapter 16, with or without the file of SmolLM2."""
 
 import json
 import os
@@ -11,7 +11,7 @@ import pytest
 from minitransformer import InputError
 from minitransformer.replaceable import TABLE, kernels_run, running
 from minitransformer_course.judge.course import exercises
-from minitransformer_course.lab import today
+from minitransformer_course.lab import chat_model
 
 ROOT = Path(__file__).parents[2]
 OWN = {name: exercises()[name].reference for name in ("rms_norm", "rotary", "swiglu", "grouped_attention")}
@@ -21,12 +21,12 @@ OWN = {name: exercises()[name].reference for name in ("rms_norm", "rotary", "swi
 def model(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("MINITRANSFORMER_DATA", raising=False)
-    return today.smollm2()
+    return chat_model.smollm2()
 
 
 def test_without_the_file_one_line_says_how_to_get_it(model, capsys):
-    model = today.smollm2()
-    assert model.vocabulary is today.CHARACTERS and model.model.config == today.TINY
+    model = chat_model.smollm2()
+    assert model.vocabulary is chat_model.CHARACTERS and model.model.config == chat_model.TINY
     said = capsys.readouterr().out
     assert said.count("\n") == 1 and "minitransformer data smollm2" in said and "tiny" in said
 
@@ -35,12 +35,12 @@ def test_without_the_file_one_line_says_how_to_get_it(model, capsys):
 def test_the_file_is_found_where_it_is_put_and_a_damaged_one_is_one_line(place, monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MINITRANSFORMER_DATA", "elsewhere")
-    path = Path(place, next(iter(today.FILES)))
+    path = Path(place, next(iter(chat_model.FILES)))
     path.parent.mkdir(parents=True)
     path.write_bytes(b"GGUF, but cut off")
     with pytest.raises(InputError, match="not an intact GGUF file|this needs gguf"):
-        today.real()
-    assert today.smollm2().vocabulary is today.CHARACTERS and capsys.readouterr().out.count("\n") == 1
+        chat_model.real()
+    assert chat_model.smollm2().vocabulary is chat_model.CHARACTERS and capsys.readouterr().out.count("\n") == 1
 
 
 @pytest.mark.parametrize("name", OWN)
@@ -55,11 +55,11 @@ def test_each_function_runs_in_the_model_and_gives_its_logits(name, model):
     assert len(calls) == {"rms_norm": 7, "rotary": 6}.get(name, 3)    # two norms a layer and the last, queries and keys
     wrong = exercises()[name].mistakes[0].wrong if name != "rms_norm" else exercises()[name].module.layer_norm
     assert np.abs(model.logits("Why?", own={name: wrong}) - expected).max() > 1e-3
-    assert len(model.answer("Why?", {name: own})) == today.TOKENS and len(calls) > 3 * today.TOKENS
+    assert len(model.answer("Why?", {name: own})) == chat_model.TOKENS and len(calls) > 3 * chat_model.TOKENS
 
 
 def test_halves_with_moved_columns_are_neighbours(model):
-    right, d = model.logits("Why?"), today.TINY.d_k
+    right, d = model.logits("Why?"), chat_model.TINY.d_k
     with model.as_halves(np.arange(d)):
         assert np.abs(model.logits("Why?") - right).max() > 1e-2
     with model.as_halves(np.r_[0:d:2, 1:d:2]):
@@ -87,13 +87,13 @@ def test_logits_that_are_not_finite_are_told_in_one_line(model):
 
 
 def test_smollm2_has_its_parameters():
-    assert today.PARAMETERS == 134_515_008
+    assert chat_model.PARAMETERS == 134_515_008
 
 
 def test_the_pictures_name_their_axes():
-    today.show_sizes(np.ones((30, 4)))
+    chat_model.show_sizes(np.ones((30, 4)))
     axes = plt.figure().subplots()
-    today.show_cache(axes, (9, 3))
+    chat_model.show_cache(axes, (9, 3))
     assert axes.get_xlabel() == "positions" and len(axes.lines) == 3
     assert axes.lines[1].get_ydata()[-1] == pytest.approx(2 * 30 * 9 * 64 * 8192 / 1e6)
     plt.close("all")
@@ -111,14 +111,14 @@ def test_the_table_is_what_the_experiment_measured():
 @pytest.mark.skipif(not os.environ.get("MINITRANSFORMER_DATA"), reason="MINITRANSFORMER_DATA is not set: SmolLM2 is not here")
 def test_smollm2_answers_with_the_readers_functions():
     try:
-        real = today.real()
+        real = chat_model.real()
     except InputError as error:
         pytest.skip(str(error))
-    assert real.model.num_parameters() == today.PARAMETERS
+    assert real.model.num_parameters() == chat_model.PARAMETERS
     measured = json.loads((ROOT / "experiments" / "after_2017.json").read_text(encoding="utf-8"))
     assert real.answer("Why is the sky blue?", OWN) == measured["none"]["answer"]
 
 
 def test_no_kernel_runs_with_the_readers_functions():
-    with kernels_run(), today.running({"rms_norm": OWN["rms_norm"]}):
+    with kernels_run(), chat_model.running({"rms_norm": OWN["rms_norm"]}):
         assert all(function in (entry.own, entry.textbook) for name, function in running().items() for entry in [TABLE[name]])

@@ -11,7 +11,7 @@ import numpy as np
 VOCABULARY = 29
 
 
-class GivenModel:
+class StubModel:
     """From ids (T,) to outputs (T, d): y, and output t moves by step[u, t] if token u is not ids[u]; all move by rounding.
 
     y: (T, d); step: (T, T, d), the token first.
@@ -34,7 +34,7 @@ def attend(query, key, value) -> np.ndarray:
     return e / e.sum(axis=-1, keepdims=True) @ value
 
 
-class GivenVersion:
+class VersionUnderTest:
     """A function of an exercise's file, from its code, for a reader's test to call."""
 
     def __init__(self, function):
@@ -48,7 +48,7 @@ class GivenVersion:
         return names[self.name](*arguments)
 
 
-def verdict(test) -> Callable[[GivenVersion], bool]:
+def verdict(test) -> Callable[[VersionUnderTest], bool]:
     """A reader's test as one that answers True or False: as in pytest, a failed assert is a False, and no answer is a True."""
     def decide(version) -> bool:
         try:

@@ -2,17 +2,32 @@
 
 import re
 from html import escape
+from pathlib import Path
 
 from minitransformer_course.judge.messages import _
 from minitransformer_course.judge.my_transformer import FILE, FUNCTIONS, MODEL_FILE
-from minitransformer_course.judge.page import document
-from minitransformer_course.judge.whole import BOUND, UNSEEN, config
+from minitransformer_course.judge.capstone import BOUND, UNSEEN, config
+from minitransformer_course.judge.course import PARTS
 
 FORWARDS = r"logits|embedding|encoder|decoder"
 PROOFS = {    # {part of the map: which arrays prove it}; all the others are proven by those of the whole model
     "linear": r".*\.(query|key|value|output|inner|outer)\.", "embedding": "embedding", "heads": r".*attention\.",
     "layer_norm": r".*\.(gamma|beta)", "feed_forward": r".*feed_forward\.", "encoder": "encoder", "decoder": "decoder",
     "loss": "loss|dlogits", "adam": "adam_step", "decoding": "greedy"}
+MARK = '<meta name="generator" content="minitransformer learn plug">'
+STYLE = """
+:root { color-scheme: light dark; --back: #fff; --text: #1a1a1a; --quiet: #666; --box: #f4f4f4 }
+@media (prefers-color-scheme: dark) { :root { --back: #16181c; --text: #e6e6e6; --quiet: #a0a0a0; --box: #22252b } }
+body { font: 16px/1.5 system-ui, sans-serif; margin: 0 auto; padding: 1rem; max-width: 80rem }
+body { background: var(--back); color: var(--text) }
+h1 { font-size: 1.3rem; margin: 1rem 0 .5rem }
+dl { display: grid; grid-template-columns: auto 1fr; gap: .3rem 1rem; background: var(--box); padding: 1rem }
+dl { margin: 0 0 1rem; border-radius: .5rem }
+dt { font: .75rem/1.9 ui-monospace, monospace; color: var(--quiet) }
+dd { margin: 0; white-space: pre-line; overflow-wrap: anywhere }
+p { color: var(--quiet) }
+svg { max-width: 100%; height: auto }
+"""
 
 
 def report(result, names, places) -> str:
@@ -68,8 +83,7 @@ def _forward(layer) -> str:
 
 def proof_page(result, names, places) -> str:
     """Figure 1 as an HTML page, in which each box has the colour of its proof."""
-    from minitransformer_course.lab.parts import PARTS
-    from minitransformer.pictures.architecture import PARTS as TITLES, architecture
+    from minitransformer.pictures.architecture import PARTS as TITLES, architecture    # late: matplotlib takes a second
 
     functions = {"loss": {"loss"}, "adam": {"adam_step"}, "decoding": {"greedy"}}    # the others are in forward and backward
     own = [part for part, exercises in PARTS.items() if part != "dropout" and (    # which this model does without
@@ -82,8 +96,16 @@ def proof_page(result, names, places) -> str:
                 "or behind something wrong. White: the library's, or not in this model. The numbers are the largest errors of the "
                 "arrays that prove a part.")
     said = escape(report(result, names, places)).replace("\n", "<br>\n")
-    return document(_("My Transformer"), f"<h1>{_('My Transformer')}</h1>\n{svg[svg.index('<svg'):]}\n<p>{said}</p>\n"
-                    f"<p>{escape(colours.format(bound=BOUND))}</p>\n<dl>\n{rows}</dl>\n")
+    title = _("My Transformer")
+    return (f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<meta name="viewport" '
+            f'content="width=device-width, initial-scale=1">\n{MARK}\n<title>{escape(title)}</title>\n<style>{STYLE}</style>\n'
+            f'</head>\n<body>\n<h1>{title}</h1>\n{svg[svg.index("<svg"):]}\n<p>{said}</p>\n'
+            f'<p>{escape(colours.format(bound=BOUND))}</p>\n<dl>\n{rows}</dl>\n</body>\n</html>\n')
+
+
+def is_page(path) -> bool:
+    """Whether this is a file that `proof_page` made, so that a new one may replace it."""
+    return Path(path).is_file() and MARK in Path(path).read_text(encoding="utf-8", errors="replace")
 
 
 def _error_of(part, errors) -> float:

@@ -1,21 +1,36 @@
-"""What a reader has written so far, at work in the running example."""
+"""What a reader has written so far: on the map that opens every chapter, in the running example, and as tests."""
 
 import runpy
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 from minitransformer.checking.compare import relative_error
+from minitransformer.pictures import architecture
 from minitransformer_course.judge import my_transformer
+from minitransformer_course.judge.course import PARTS, find_exercise
+from minitransformer_course.judge.fixtures import VersionUnderTest, verdict
+from minitransformer_course.judge.learner_progress import PASSED, Progress
 from minitransformer_course.judge.messages import _
 from minitransformer_course.judge.plug import in_the_paper, plugs
 from minitransformer_course.lab.example import drawkcab, write
 from minitransformer_course.lab.inside import add_gradients
 
 
-def at_work(word="backward") -> None:
+def you_are_here(*parts) -> None:
+    """Draw the map with this chapter's parts outlined, and those filled whose exercises pass in the current folder."""
+    progress = Progress(".")
+    own = [part for part, names in PARTS.items() if all(progress.of(name)["state"] == PASSED for name in names)]
+    figure = plt.figure()
+    axes = figure.add_axes((0, 0, 1, 1))
+    architecture.draw(axes, here=parts, own=own)
+    figure.set_size_inches(architecture.WIDTH, axes.get_ylim()[1])    # one unit is an inch
+
+
+def run_yours(word="backward") -> None:
     """Let the functions of the folder's my_transformer.py write a word backwards; compare their gradients with the library's."""
     model, vocabulary = drawkcab()
     model = model.astype("float64")
@@ -39,6 +54,12 @@ def own_functions() -> Iterator[list[str]]:
         for one in plugs({name: made[name] for name in names}):
             stack.enter_context(one)
         yield names
+
+
+def verdicts(test) -> None:
+    """Print whether each version of the exercise of the test's name passes it."""
+    for one in find_exercise(test.__name__).versions:
+        print(f"{'passes' if verdict(test)(VersionUnderTest(one.function)) else 'fails':6}  {one.sentence}")
 
 
 def _gradients(model, vocabulary, word) -> list[np.ndarray]:

@@ -1,4 +1,4 @@
-"""The reader's whole model: its gradients against those of tutorials/one_file.py, then training until it writes words backwards.
+"""The capstone: the reader's own model, its gradients against one_file.py's, then training until it writes words backwards.
 
 The model is the five FUNCTIONS of {name: array}; names, shapes and initial weights are one_file.py's. Those that the reader's
 my_model.py lacks are the library's, in which the reader's functions of my_transformer.py run.
