@@ -20,6 +20,8 @@ from minitransformer_course import lab
 from minitransformer_course.judge.course import exercises, folder_of_chapters
 from minitransformer_course.judge.progress import PASSED, Progress
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 FOLDER = folder_of_chapters() / "drawkcab"
 WORDS = ("a", "go", "key", "query", "value", "softmax", "decoder", "gradient", "language", "backward", "attention", "embedding",

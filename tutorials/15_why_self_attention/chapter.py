@@ -35,10 +35,10 @@ lab.you_are_here("attention", "heads", "masks")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from benchmarks.layers.measure import KERNEL, KINDS, RADIUS, at_steps, count
 from minitransformer import gradcheck
 from minitransformer.layers import SelfAttention
 from minitransformer.zoo.baselines import RNN, Convolution, RestrictedSelfAttention
+from minitransformer_course.lab.table_1 import KERNEL, KINDS, RADIUS, at_steps, count
 
 rng = np.random.default_rng(0)
 
@@ -320,4 +320,4 @@ lab.at_work()
 # model with two such layers could learn to reach twice as far. With full self-attention, one layer reaches everything.
 #
 # **Read next:** `restricted_attention_forward` in `minitransformer/zoo/attention/restricted.py`, then `count` in
-# `benchmarks/layers/measure.py`.
+# `minitransformer_course/lab/table_1.py`.
