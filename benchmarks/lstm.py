@@ -83,7 +83,7 @@ def parts(layer, width) -> dict[str, Callable]:
 
 
 def add_arguments(parser) -> None:
-    add_rounds(parser, 30)
+    add_rounds(parser, 30, least=2)    # quartiles
 
 
 def execute(args) -> None:

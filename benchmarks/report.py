@@ -26,8 +26,8 @@ def add_threads(parser) -> None:
                         help=f"threads for each library (default: {available_cores()})")
 
 
-def add_rounds(parser, default) -> None:
-    parser.add_argument("--rounds", type=whole(1, MAX_ROUNDS), default=default, metavar="INT",
+def add_rounds(parser, default, least=1) -> None:
+    parser.add_argument("--rounds", type=whole(least, MAX_ROUNDS), default=default, metavar="INT",
                         help=f"rounds of measurement (default: {default})")
 
 
