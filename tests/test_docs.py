@@ -27,10 +27,10 @@ from tests.cli.conftest import train
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "api").glob("*.md")),
-         *sorted((ROOT / "benchmarks").glob("*.md"))]
+PAGES = [ROOT / "README.md", *(page for folder in ("docs", "docs/api", "benchmarks", "experiments")
+                               for page in sorted((ROOT / folder).glob("*.md")))]
 CONTRIBUTING = ROOT / "CONTRIBUTING.md"
-OTHER_PROGRAMS = {"pip", "python", "jupytext", "ruff", "mypy", "pre-commit"}    # that pages call beside minitransformer
+OTHER_PROGRAMS = {"git", "pip", "python", "jupytext", "ruff", "mypy", "pre-commit"}    # that pages call beside minitransformer
 MOST_FILES = {"add_a_layer": 2, "add_a_task": 1, "add_a_model": 4, "add_a_kernel": 2}    # that a contribution may need
 
 
@@ -129,6 +129,12 @@ def test_several_machines_shows_what_its_model_prints():
     with redirect_stdout(printed):
         exec(compile(program(page), str(page), "exec"), {"__name__": "__main__"})
     assert blocks(page, "text") == [printed.getvalue()]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.parent.name == "docs"], ids=by_stem)
+def test_a_page_is_as_short_as_a_chapter(page):
+    """And there are few of them. A word contains a letter or a digit; code is not counted."""
+    assert len(re.findall(r"\S*\w\S*", prose(page))) < 1500 and len([*page.parent.glob("*.md")]) <= 20
 
 
 def test_readme_is_a_front_door():
