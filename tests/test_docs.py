@@ -308,6 +308,8 @@ def test_ci_runs_the_two_commands_of_the_readme():
     ci = (ROOT / ".ci" / "run").read_text()
     for command in blocks(ROOT / "README.md", "bash")[:2]:
         assert command.strip() in ci
+    campaigns, = (block for block in blocks(CONTRIBUTING, "bash") if "-m campaign" in block)
+    assert campaigns.strip() in ci
     site, = re.findall(r"`(.+ -m sphinx .+?)`", (ROOT / "README.md").read_text(encoding="utf-8"))
     assert site in ci
 
