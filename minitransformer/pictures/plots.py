@@ -105,31 +105,6 @@ def dependence(tokens, shares, answer) -> Figure:
     return figure
 
 
-def layers(results) -> Figure:
-    """What a layer of each kind costs over the length and over the width: the dicts that benchmarks.layers.measure yields."""
-    figure = Figure(10, 4.6)
-    panels = figure.subplots(1, 2, sharey=True)
-    for axes, over, fixed, word in zip(panels, "nd", "dn", ("n, the length", "d, the width")):
-        for row in results:
-            costs = row[f"over_{over}"]
-            axes.plot([cost[over] for cost in costs], [1000 * cost["seconds"] for cost in costs], marker="o", markersize=4,
-                      label=row["layer"])
-        size = costs[0][fixed]
-        axes.axvline(size, color="grey", linestyle=":")
-        axes.annotate("n = d", (size, 1), (3, -10), xycoords=("data", "axes fraction"), textcoords="offset points", color="grey",
-                      fontsize=9)
-        axes.set_xscale("log", base=2)
-        axes.set_yscale("log")
-        axes.set_xticks(ticks := [cost[over] for cost in costs], [f"{tick:,}" for tick in ticks], rotation=45)
-        axes.set_xlabel(word)
-        axes.set_title(f"{fixed} = {size}", fontsize=10)
-        axes.grid(alpha=0.3)
-    panels[0].yaxis.set_major_formatter("{x:g}")
-    panels[0].set_ylabel("forward and backward (ms of processor time)")
-    panels[0].legend(fontsize=9)
-    return figure
-
-
 def positions() -> Figure:
     """The table of sinusoids (section 3.5 of the paper), with a row for each position and a column for each dimension."""
     figure = Figure(8, 5)

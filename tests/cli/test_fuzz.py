@@ -24,6 +24,8 @@ from minitransformer.files import MANIFEST, write_manifest
 from minitransformer.tasks import brackets, toy
 from minitransformer.training.log import read_metrics
 
+pytestmark = pytest.mark.campaign
+
 CASES = settings(max_examples=int(os.environ.get("MINITRANSFORMER_FUZZ", "20")), deadline=None,
                  suppress_health_check=list(HealthCheck))
 

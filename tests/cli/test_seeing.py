@@ -19,6 +19,8 @@ from minitransformer.pictures.figure import Figure, fonts_for
 from minitransformer.training.run_report import write_report
 from tests.cli.conftest import one_line
 
+pytestmark = pytest.mark.slow
+
 
 def size_of(picture):
     """(height, width) of a PNG that has more than one colour."""

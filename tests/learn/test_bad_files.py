@@ -11,6 +11,8 @@ from minitransformer_course.judge.course import find_exercise
 from minitransformer_course.judge.judge_file import check_file
 from minitransformer_course.judge.learner_progress import FILE
 
+pytestmark = pytest.mark.slow
+
 HEAD = "import numpy as np\n"
 FUNCTION = "def softmax_backward(dp, p):\n    "
 CANNOT = {    # what the file holds: words of the one line

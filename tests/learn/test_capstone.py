@@ -15,6 +15,8 @@ from minitransformer_course.judge.course import exercises
 from minitransformer_course.judge.my_transformer import FUNCTIONS, SECTION
 from minitransformer_course.judge.capstone_report import proof_page, report
 
+pytestmark = pytest.mark.slow
+
 MY_MODEL = Path(__file__).with_name("my_model.py")
 PLACES = [name for name, one in exercises().items() if one.plug]
 

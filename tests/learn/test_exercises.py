@@ -19,6 +19,8 @@ from minitransformer_course.judge.lines import lines_of
 from minitransformer_course.judge.plug import train_with
 from minitransformer_course.judge.source import BLANK, blanks, skeleton
 
+pytestmark = pytest.mark.campaign
+
 EXERCISES = exercises()
 find_leaks = EXERCISES["find_leaks"].reference
 MISTAKES = [(name, mark) for name, one in EXERCISES.items() for mark in one.mistakes]

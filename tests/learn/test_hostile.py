@@ -15,6 +15,8 @@ from minitransformer_course.judge.grade import grade
 from minitransformer_course.judge.judge_file import check_file
 from minitransformer_course.judge.judgement import check_function
 
+pytestmark = pytest.mark.campaign
+
 REFERENCE = find_exercise("softmax_backward").source.replace("import numpy as np\n", "")
 HEAD = "import math\nimport numpy as np\n"
 RIGHT = "p * (dp - (dp * p).sum(axis=-1, keepdims=True))"

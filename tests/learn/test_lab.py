@@ -20,6 +20,8 @@ from minitransformer_course import lab
 from minitransformer_course.judge.course import PARTS, exercises, folder_of_chapters
 from minitransformer_course.judge.learner_progress import PASSED, Progress
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 FOLDER = folder_of_chapters() / "drawkcab"
 WORDS = ("a", "go", "key", "query", "value", "softmax", "decoder", "gradient", "language", "backward", "attention", "embedding",

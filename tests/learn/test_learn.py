@@ -22,6 +22,8 @@ from minitransformer_course.judge.learner_progress import FILE
 from minitransformer_course.judge.source import blanks
 from tests.learn.conftest import solve
 
+pytestmark = pytest.mark.slow
+
 DIAGONAL = "def softmax_backward(dp, p):\n    return p * (1 - p) * dp\n"
 
 

@@ -3,11 +3,15 @@
 import re
 import runpy
 
+import pytest
+
 from minitransformer_course import lab, yours
 from minitransformer_course.judge.course import find_exercise
 from minitransformer_course.judge.judgement import check_function
 from minitransformer_course.judge.plug import report, train
 from tests.learn.conftest import solve
+
+pytestmark = pytest.mark.slow
 
 
 def test_a_function_of_the_reader_trains_a_model(learn, tmp_path, monkeypatch):

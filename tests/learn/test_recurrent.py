@@ -7,6 +7,8 @@ import pytest
 from minitransformer import Transformer, TransformerConfig, make_batch
 from minitransformer_course.lab import recurrent
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def no_figures():

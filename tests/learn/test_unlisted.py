@@ -15,6 +15,8 @@ from minitransformer_course.judge.judgement import cases_of, check_function
 from minitransformer_course.judge.rules import rules
 from minitransformer_course.judge.syntax_tree import expression, fill, match
 
+pytestmark = pytest.mark.campaign
+
 EXERCISES = exercises()
 
 

@@ -20,6 +20,8 @@ from minitransformer.training.config import TrainingConfig
 from minitransformer.training.trainer import train
 from tests.cli.conftest import few_examples
 
+pytestmark = pytest.mark.slow
+
 TWICE = '''
 """The toy task twice."""
 

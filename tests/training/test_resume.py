@@ -23,6 +23,8 @@ from minitransformer.training.log import CLOCKS
 from minitransformer.workers.threads import Threads
 from tests.training.test_training import start
 
+pytestmark = pytest.mark.slow
+
 PAIRS = [([3 + i % 5, 4, 3 + i % 7], [5, 3 + i % 4][: 1 + i % 2]) for i in range(50)]
 
 

@@ -334,7 +334,7 @@ for axes, what in zip(both, ("signal", "gradient")):
 # in each layer. In a Transformer the signal is safe, because the LayerNorms bring it back to size 1 after every sub-layer.
 # The gradient is not: in chapter 8b a deep post-norm decoder with Xavier's weights lost it, although every sub-layer has a
 # residual. With those weights, four layers learn to write German and to ignore the English that they should translate
-# (`docs/initial_weights.md`). With smaller ones they translate.
+# (`experiments/initial_weights.md`). With smaller ones they translate.
 #
 # ## Your Transformer
 

@@ -321,4 +321,4 @@ lab.run_yours()
 #
 # **Read next:** `through_time_backward` in `minitransformer/zoo/recurrent/recurrence.py`, then `AttentionalState` in
 # `minitransformer/zoo/recurrent/attentional_state.py`, where the decoder's state meets what attention has found.
-# `docs/context_vector.md` has the measurements and the commands.
+# `experiments/context_vector.md` has the measurements and the commands.

@@ -1,23 +1,25 @@
-"""The layers of Table 1: the operations, steps, paths, time and memory of each."""
+"""Measure Table 1 of the paper on one thread: operations, sequential steps, paths, time and memory of each layer."""
 
 import math
+import sys
 import tracemalloc
-from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 from time import process_time
 from timeit import repeat
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+from tqdm import tqdm
 
-from benchmarks.layers.counted import Counted, counted_copy, counting
-from minitransformer.layers import SelfAttention
+from benchmarks.report import add_common, report
+from minitransformer.cli.output import picture_path, write_picture
+from minitransformer.pictures.figure import Figure
 from minitransformer.workers.host import fast
-from minitransformer.zoo.baselines import RNN, Convolution, RestrictedSelfAttention, SeparableConvolution
+from minitransformer.zoo.baselines import RNN
+from minitransformer_course.lab.table_1 import KERNEL, KINDS, RADIUS, count
 
-KERNEL = 3     # positions that a convolution sees
-RADIUS = 32    # positions to each side that restricted attention sees
+SETTINGS = {"convolutional": f", k = {KERNEL}", "separable": f", k = {KERNEL}", "restricted": f", r = {RADIUS}"}
 LENGTHS, WIDTH = (32, 64, 128, 256, 512, 1024, 2048, 4096), 64    # n is doubled, while d stays
 WIDTHS, LENGTH = (64, 128, 256, 512), 256                         # d is doubled, while n stays
 TURN = 0.02                                                       # seconds of a size's turn at least
@@ -27,29 +29,17 @@ N, D = 1024, 256                                                  # where multip
 _seconds = partial(repeat, timer=process_time, number=1)    # _seconds(a pass, repeat=2) -> [seconds, seconds]
 
 
-class Kind(NamedTuple):
-    make: Callable[[int], Any]               # takes d and returns the layer
-    operations: Callable[[int, int], int]    # takes n and d and returns the multiplications of a forward pass, as derived below
+def add_arguments(parser) -> None:
+    add_common(parser)
+    parser.add_argument("--output", metavar="FILE.png", help="image file to write, which shows the times; it must not exist yet")
 
 
-def _rng() -> np.random.Generator:
-    return np.random.default_rng(0)
-
-
-# For one sequence of n vectors of width d, as tutorials/15_why_self_attention derives them:
-KINDS = {
-    # 4 projections of d x d at each position; n x n scores of d terms each, and as many for the values.
-    "self-attention": Kind(lambda d: SelfAttention(d, 1, _rng()), lambda n, d: 4 * n * d * d + 2 * n * n * d),
-    # A product with d x d for the input, and another one for the state.
-    "recurrent": Kind(lambda d: RNN(d, d, _rng()), lambda n, d: 2 * n * d * d),
-    # A product with d x d for each of k positions.
-    "convolutional": Kind(lambda d: Convolution(d, d, _rng(), KERNEL), lambda n, d: KERNEL * n * d * d),
-    # k numbers for each of d dimensions, then a product with d x d.
-    "separable": Kind(lambda d: SeparableConvolution(d, d, _rng(), KERNEL), lambda n, d: KERNEL * n * d + n * d * d),
-    # As self-attention, with 2 r + 1 keys for each query.
-    "restricted": Kind(lambda d: RestrictedSelfAttention(d, 1, _rng(), RADIUS),
-                       lambda n, d: 4 * n * d * d + 2 * n * (2 * RADIUS + 1) * d),
-}
+def execute(args) -> None:
+    path = None if args.output is None else picture_path(args.output)
+    results = list(tqdm(measure(args.rounds), "layers", total=len(KINDS), disable=None, leave=False))
+    report(args, results, _print_tables, threads=1)
+    if path is not None:
+        write_picture(_picture(results), path, sys.stderr if args.json else None)
 
 
 def measure(rounds) -> Iterator[dict[str, Any]]:
@@ -71,20 +61,6 @@ def measure(rounds) -> Iterator[dict[str, Any]]:
                 "path_length": path_length(kind.make(16), N, 16),
                 "over_n": over_n, "over_d": over_d,
             }
-
-
-def count(layer, n, d) -> tuple[int, int]:
-    """(multiplications of a forward pass, the longest chain of products in it) for one sequence of n vectors of width d."""
-    products = at_steps(layer, n, d)
-    return products.total(), max(products)
-
-
-def at_steps(layer, n, d) -> Counter[int]:
-    """{step: multiplications} of a forward pass; a product is one step after those that it needs."""
-    x = np.random.default_rng(0).standard_normal((1, n, d)).astype(np.float32).view(Counted)
-    with counting():
-        counted_copy(layer).forward(x)
-    return Counter(Counted.at_step)
 
 
 def path_length(layer, n, d) -> int:
@@ -141,3 +117,44 @@ def _peak(once) -> int:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     return peak
+
+
+def _print_tables(results) -> None:
+    print(f"\n{'':22} {'multiplications':>15} {'':>9} {'steps':>6} {'path':>6}   {'time: slope in':>14}   {'memory: slope in':>16}")
+    print(f"{'':22} {'':>15} {'/ formula':>9} {'':6} {'':6} {'n':>10} {'d':>6} {'n':>11} {'d':>6}")
+    for row in results:
+        print(f"{row['layer'] + SETTINGS.get(row['layer'], ''):22} "
+              f"{row['operations']:15,} {row['operations_measured_over_formula']:9.3f} "
+              f"{row['sequential_steps']:6,} {row['path_length']:6,} {row['slope_n']:10.2f} {row['slope_d']:6.2f} "
+              f"{row['memory_slope_n']:11.2f} {row['memory_slope_d']:6.2f}")
+    print(f"\nmultiplications of a forward pass, steps and path: n = {N:,}, d = {D}; slopes of a forward and a backward pass in "
+          f"float32:\nin n from {LONG} at d = {WIDTH}, in d at n = {LENGTH}")
+    for over, fixed in (("n", f"d = {WIDTH}"), ("d", f"n = {LENGTH}")):
+        print(f"\n{f'ms at {fixed}, {over} =':22} " + " ".join(f"{cost[over]:9,}" for cost in results[0][f"over_{over}"]))
+        for row in results:
+            print(f"{row['layer']:22} " + " ".join(f"{1000 * cost['seconds']:9.2f}" for cost in row[f"over_{over}"]))
+
+
+def _picture(results) -> Figure:
+    """What a layer of each kind costs over the length and over the width: the dicts that `measure` yields."""
+    figure = Figure(10, 4.6)
+    panels = figure.subplots(1, 2, sharey=True)
+    for axes, over, fixed, word in zip(panels, "nd", "dn", ("n, the length", "d, the width")):
+        for row in results:
+            costs = row[f"over_{over}"]
+            axes.plot([cost[over] for cost in costs], [1000 * cost["seconds"] for cost in costs], marker="o", markersize=4,
+                      label=row["layer"])
+        size = costs[0][fixed]
+        axes.axvline(size, color="grey", linestyle=":")
+        axes.annotate("n = d", (size, 1), (3, -10), xycoords=("data", "axes fraction"), textcoords="offset points", color="grey",
+                      fontsize=9)
+        axes.set_xscale("log", base=2)
+        axes.set_yscale("log")
+        axes.set_xticks(ticks := [cost[over] for cost in costs], [f"{tick:,}" for tick in ticks], rotation=45)
+        axes.set_xlabel(word)
+        axes.set_title(f"{fixed} = {size}", fontsize=10)
+        axes.grid(alpha=0.3)
+    panels[0].yaxis.set_major_formatter("{x:g}")
+    panels[0].set_ylabel("forward and backward (ms of processor time)")
+    panels[0].legend(fontsize=9)
+    return figure

@@ -1,19 +1,44 @@
-"""What the subcommands of minitransformer benchmark share: names that the user chose, and the report."""
+"""What the benchmarks share: options, names that the user chose, and the report."""
 
 import json
+from argparse import ArgumentTypeError
+from collections.abc import Callable
 
 from minitransformer import kernels
-from minitransformer.cli import info
 from minitransformer.errors import InputError, choices
 from minitransformer.extras import require
 from minitransformer.workers.host import available_cores
 
 MUCH_OTHER_WORK = 0.1    # cores
+MAX_ROUNDS = 1000
+
+
+def add_common(parser, threads=False) -> None:
+    """The options --rounds and --json, and --threads."""
+    add_rounds(parser, 7)
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    if threads:
+        add_threads(parser)
 
 
 def add_threads(parser) -> None:
-    parser.add_argument("--threads", type=int, default=available_cores(), metavar="INT",
+    parser.add_argument("--threads", type=whole(1, available_cores()), default=available_cores(), metavar="INT",
                         help=f"threads for each library (default: {available_cores()})")
+
+
+def add_rounds(parser, default, least=1) -> None:
+    parser.add_argument("--rounds", type=whole(least, MAX_ROUNDS), default=default, metavar="INT",
+                        help=f"rounds of measurement (default: {default})")
+
+
+def whole(least, most) -> Callable[[str], int]:
+    """The type of an option whose values are whole numbers in these bounds."""
+    def number(text) -> int:
+        if not text.isdecimal() or not least <= int(text) <= most:
+            raise ArgumentTypeError(f"{text} is not a whole number from {least:,} to {most:,}")
+        return int(text)
+
+    return number
 
 
 def chosen_names(option, text, known) -> list[str]:
@@ -36,7 +61,9 @@ def chosen_peers(against, packages) -> tuple[list[str], list[str]]:
 
 def report(args, results, print_table, threads, packages=()) -> None:
     """Print the results as a table, each as soon as it is measured, or as one JSON object; and what a speed depends on."""
-    facts = info.collect()
+    from minitransformer.cli.info import collect    # imports NumPy: some set the number of its threads first
+
+    facts = collect()
     compilers = ["numba"] if facts["numba"] else []
     versions = {name: facts[name] for name in ("minitransformer", "python", "numpy", *compilers, *packages)}
     if args.json:

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from transformers import MarianConfig, MarianMTModel
 
-from benchmarks.decoding.sentences import limit, power, strip
+from benchmarks.sentences import limit, power, strip
 from minitransformer.decoding.translation import longest_first
 from minitransformer.functional import sinusoids
 from minitransformer.functional.special import BOS, EOS, PAD

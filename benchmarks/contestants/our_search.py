@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from benchmarks.decoding.sentences import ALPHA
+from benchmarks.sentences import ALPHA
 from minitransformer.data.batches import pad
 from minitransformer.decoding import Search, decode_all, translation
 from minitransformer.decoding.beam import beam_search

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 import torch._inductor.compile_fx    # the compiler, so that it counts as import, not as memory of the step
 
-from benchmarks import torch_eager
+from benchmarks.contestants import torch_eager
 
 
 def make_step(case, threads, device="cpu") -> Callable[[], float]:

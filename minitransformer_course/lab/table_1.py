@@ -1,14 +1,58 @@
-"""Arrays that record the products made from them: the number of multiplications, and the longest chain that runs one by one."""
+"""Table 1 of the paper, counted: the multiplications of each kind of layer, and the steps that wait for each other."""
 
 from collections import Counter
-from contextlib import contextmanager
-from collections.abc import Iterator
+from collections.abc import Callable
 from math import prod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from minitransformer.layers import SelfAttention
 from minitransformer.layers.parameter import Parameter
+from minitransformer.zoo.baselines import RNN, Convolution, RestrictedSelfAttention, SeparableConvolution
+
+KERNEL = 3     # positions that a convolution sees
+RADIUS = 32    # positions to each side that restricted attention sees
+
+
+class Kind(NamedTuple):
+    make: Callable[[int], Any]               # takes d and returns the layer
+    operations: Callable[[int, int], int]    # takes n and d and returns the multiplications of a forward pass, as derived below
+
+
+def _rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+# For one sequence of n vectors of width d, as tutorials/15_why_self_attention derives them:
+KINDS = {
+    # 4 projections of d x d at each position; n x n scores of d terms each, and as many for the values.
+    "self-attention": Kind(lambda d: SelfAttention(d, 1, _rng()), lambda n, d: 4 * n * d * d + 2 * n * n * d),
+    # A product with d x d for the input, and another one for the state.
+    "recurrent": Kind(lambda d: RNN(d, d, _rng()), lambda n, d: 2 * n * d * d),
+    # A product with d x d for each of k positions.
+    "convolutional": Kind(lambda d: Convolution(d, d, _rng(), KERNEL), lambda n, d: KERNEL * n * d * d),
+    # k numbers for each of d dimensions, then a product with d x d.
+    "separable": Kind(lambda d: SeparableConvolution(d, d, _rng(), KERNEL), lambda n, d: KERNEL * n * d + n * d * d),
+    # As self-attention, with 2 r + 1 keys for each query.
+    "restricted": Kind(lambda d: RestrictedSelfAttention(d, 1, _rng(), RADIUS),
+                       lambda n, d: 4 * n * d * d + 2 * n * (2 * RADIUS + 1) * d),
+}
+
+
+def count(layer, n, d) -> tuple[int, int]:
+    """(multiplications of a forward pass, the longest chain of products in it) for one sequence of n vectors of width d."""
+    products = at_steps(layer, n, d)
+    return products.total(), max(products)
+
+
+def at_steps(layer, n, d) -> Counter[int]:
+    """{step: multiplications} of a forward pass; a product is one step after those that it needs."""
+    x = np.random.default_rng(0).standard_normal((1, n, d)).astype(np.float32).view(Counted)
+    counted = layer._copy(lambda parameter: Parameter(parameter.data.copy().view(Counted), parameter.grad.copy().view(Counted)))
+    Counted.at_step.clear()
+    counted.forward(x)
+    return Counter(Counted.at_step)
 
 
 class Counted(np.ndarray):
@@ -20,7 +64,7 @@ class Counted(np.ndarray):
     """
 
     __module__ = "numpy"    # module_of finds its module by this
-    at_step: ClassVar[Counter] = Counter()    # {chain of a product: multiplications}, of all arrays since `counting` began
+    at_step: ClassVar[Counter] = Counter()    # {chain of a product: multiplications}, of all arrays since it was cleared
     chain = 0
 
     def __array_finalize__(self, source) -> None:
@@ -39,18 +83,6 @@ class Counted(np.ndarray):
         self.chain = max(self.chain, _longest(value))
         if isinstance(self.base, Counted):    # a view was written to
             self.base.chain = max(self.base.chain, self.chain)
-
-
-@contextmanager
-def counting() -> Iterator[None]:
-    """Within the block, the count begins at zero. No kernel is for these arrays."""
-    Counted.at_step.clear()
-    yield
-
-
-def counted_copy(layer) -> Any:
-    """The layer with Counted parameters."""
-    return layer._copy(lambda parameter: Parameter(parameter.data.copy().view(Counted), parameter.grad.copy().view(Counted)))
 
 
 def _terms(subscripts, *factors) -> int:

@@ -7,7 +7,7 @@ import ctranslate2
 import numpy as np
 from ctranslate2.specs import Activation, TransformerDecoderSpec, TransformerEncoderSpec, TransformerSpec
 
-from benchmarks.decoding.sentences import limit, power, strip
+from benchmarks.sentences import limit, power, strip
 from minitransformer.decoding.translation import longest_first
 from minitransformer.functional import sinusoids
 
