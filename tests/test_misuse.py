@@ -13,7 +13,7 @@ from minitransformer.data.labelled import make_labelled_batch
 from minitransformer.data.vocabularies.characters import CharacterVocabulary
 from minitransformer.data.vocabularies.subwords import SubwordVocabulary
 from minitransformer.data.vocabularies.symbols import SymbolVocabulary
-from minitransformer.data.vocabularies.treebank import TreebankVocabulary
+from minitransformer.zoo.parsing.vocabulary import TreebankVocabulary
 from minitransformer.layers import Embedding, Encoder, FeedForward, LayerNorm, Linear, Residual, SelfAttention, StackConfig
 from minitransformer.tasks import TASKS
 from minitransformer.training.evaluation import exact_match, mean_loss

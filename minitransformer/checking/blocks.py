@@ -63,12 +63,15 @@ def blocks(seed=0) -> dict[str, tuple]:
     sizes = {name: value for name, value in STACK.items() if not name.startswith(("source", "target", "share"))}
     language = M.LanguageModelConfig(**sizes, vocab_size=V)
     successors = M.LanguageModelConfig(**{
-        **sizes, "norm": "rms", "positions": "rotary", "attention": "grouped", "kv_heads": 3, "activation": "swiglu", "d_k": D_V,
+        **sizes, "norm": "rms", "positions": "rotary", "attention": "grouped", "attention_settings": {"kv_heads": 3},
+        "activation": "swiglu", "d_k": D_V,
         "pre_norm": True}, vocab_size=V, embedding="unscaled", share_output=False)
     classifier = M.ClassifierConfig(**sizes, vocab_size=V, num_classes=3)
     first_token = M.ClassifierConfig(**{    # grouped attention without rotary positions
-        **sizes, "positions": "learned", "pre_norm": True, "attention": "grouped", "kv_heads": 3, "d_v": D_K}, vocab_size=V,
+        **sizes, "positions": "learned", "pre_norm": True, "attention": "grouped",
+        "attention_settings": {"kv_heads": 3}, "d_v": D_K}, vocab_size=V,
         num_classes=3, pooling="first")
+    restricted = M.TransformerConfig(**{**STACK, "attention": "restricted", "attention_settings": {"radius": 1}})
     recurrent_config = R.RecurrentConfig(source_vocab=V, target_vocab=V, num_layers=2, d_model=D_V, dropout=0.2)
     one_direction = R.RecurrentConfig(source_vocab=V + 2, target_vocab=V, d_model=D, bidirectional=False,
                                       share_embeddings=False, share_output=False)
@@ -166,8 +169,7 @@ def blocks(seed=0) -> dict[str, tuple]:
         "lstm-attention-model": (layer(R.LSTMAttentionModel(recurrent_config, seed)), (source, target)),
         "lstm-dot-attention-model": (layer(R.LSTMDotAttentionModel(recurrent_config, seed)), (source, target)),
         "convolutional-model": (layer(R.ConvolutionalModel(convolutional, seed)), (source, target)),
-        "transformer-restricted": (layer(M.Transformer(M.TransformerConfig(**{**STACK, "attention": "restricted", "radius": 1}),
-                                                       seed)), (source, target)),
+        "transformer-restricted": (layer(M.Transformer(restricted, seed)), (source, target)),
         "transformer-additive": (layer(M.Transformer(M.TransformerConfig(**{**STACK, "attention": "additive",
                                                                             "attention_dropout": 0.0}), seed)), (source, target)),
         "classifier": (layer(M.Classifier(classifier, seed)), (source,)),

@@ -10,8 +10,9 @@ from minitransformer.backend import get_module
 from minitransformer.errors import FolderTaken, InputError, counted, quote
 from minitransformer.files import free_name
 from minitransformer.kernels import in_one_line
+from minitransformer.lookup import find
 from minitransformer.memory import TO_TRAIN, check_fits
-from minitransformer.models.registry import MODELS
+from minitransformer.models import MODELS
 from minitransformer.tasks.task import Data
 from minitransformer.training.config import TrainingConfig
 from minitransformer.training.run import Run, check_free
@@ -67,7 +68,7 @@ class NewRun:
         if base:
             check_fits(base.model.config, TO_TRAIN)
             return base.model
-        kind = MODELS[self.model]
+        kind = find(MODELS, "model", self.model)
         config = kind.Config.named(self.config, **{**task.model_sizes(vocabulary), **self.changes})
         check_fits(config, TO_TRAIN)
         return kind(config, self.training.seed).to(self.backend)

@@ -23,6 +23,7 @@ from minitransformer.data.parallel import read_pairs
 from minitransformer.decoding import GREEDY
 from minitransformer.files import write_manifest
 from minitransformer.replaceable import TABLE
+from minitransformer.lookup import names
 from minitransformer.tasks import TASKS, toy
 from minitransformer.training import checkpoint
 from minitransformer.training.evaluation import bleu, chrf
@@ -40,7 +41,7 @@ def test_help(run_cli):
     commands = re.findall(r"^    (\w+) +\w", out, re.MULTILINE)
     assert commands == list(COMMANDS) and "Examples:\n  minitransformer train copy\n" in out
     assert code == 0 and not error and {"train", "generate", "classify", "data"} <= set(commands)
-    for command in [*commands, *(f"train {name}" for name in TASKS)]:
+    for command in [*commands, *(f"train {name}" for name in names(TASKS, "task"))]:
         code, out, error = run_cli(*command.split(), "--help")
         assert code == 0 and f"usage: minitransformer {command}" in out and not error
 
