@@ -21,6 +21,7 @@ ELSEWHERE: dict[str, dict[str, str]] = {    # {kind: {name: the module that adds
     "model": {"conv": _CONVOLUTIONAL, **dict.fromkeys(("rnn", "gru", "lstm", "lstm-attention", "lstm-dot-attention"), _RECURRENT)},
     "task": {"parse": f"{_PARSING}.task"},
     "vocabulary": {"pretrained": "minitransformer.zoo.pretrained.vocabulary", "treebank": f"{_PARSING}.vocabulary"},
+    "blocks": {"zoo": "minitransformer.zoo.checked_blocks"},
     "pretrained model": {"smollm2": "minitransformer.zoo.pretrained.smollm2"},
     "command": {"import": "minitransformer.zoo.pretrained.command", "parse": f"{_PARSING}.command"},
     "public name": {**dict.fromkeys(("ConvolutionalConfig", "ConvolutionalModel"), _CONVOLUTIONAL),

@@ -124,7 +124,7 @@ def test_gradcheck_of_all_blocks(run_cli, monkeypatch):
     from minitransformer.checking.blocks import blocks
 
     few = {name: block for name, block in blocks().items() if name in ("relu", "linear")}
-    monkeypatch.setattr("minitransformer.cli.gradcheck.blocks", lambda seed: few)
+    monkeypatch.setattr("minitransformer.cli.gradcheck.blocks", lambda seed, zoo=True: few)
     code, out, _ = run_cli("gradcheck")
     assert code == 0 and len(out.splitlines()) == 1 + 4 + 1
 
@@ -140,7 +140,7 @@ def test_many_blocks_are_shared_by_processes_and_printed_in_order(run_cli, monke
 
 def test_gradcheck_that_fails_exits_with_1(run_cli, monkeypatch):
     monkeypatch.setattr("minitransformer.cli.gradcheck.blocks",
-                        lambda seed: {"linear": (WrongLinear("wrong sign"), (X,))})
+                        lambda seed, zoo=True: {"linear": (WrongLinear("wrong sign"), (X,))})
     code, out, _ = run_cli("gradcheck")
     assert code == 1 and "FAILED" in out
     code, out, _ = run_cli("gradcheck", "--json")
