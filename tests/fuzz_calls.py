@@ -39,7 +39,7 @@ from minitransformer.data.labelled import make_labelled_batch
 from minitransformer.data.vocabularies.characters import CharacterVocabulary
 from minitransformer.data.vocabularies.subwords import SubwordVocabulary
 from minitransformer.data.vocabularies.symbols import SymbolVocabulary
-from minitransformer.data.vocabularies.treebank import TreebankVocabulary
+from minitransformer.zoo.parsing.vocabulary import TreebankVocabulary
 from minitransformer.functional.special import BOS, EOS
 from minitransformer.layers import Linear
 from minitransformer.replaceable import kernels_run

@@ -19,6 +19,7 @@ from minitransformer import kernels
 from minitransformer.cli import main
 from minitransformer.cli.parser import COMMANDS, module_of
 from minitransformer.data.vocabularies import VOCABULARIES
+from minitransformer.lookup import find_all
 from minitransformer.models import MODELS
 from minitransformer.replaceable import TABLE, kernels_run, running
 from minitransformer.tasks import TASKS
@@ -107,16 +108,18 @@ def a_copy_run(runs, tmp_path, monkeypatch):
 @pytest.fixture
 def registering():
     """Whatever a page registers is unregistered after it."""
+    tables = [(MODELS, "model"), (TASKS, "task"), (VOCABULARIES, "vocabulary")]
+    tables = [(table, find_all(table, kind)) for table, kind in tables]
     with kernels_run():
         running()    # loads the kernels
-    registries = [(registry, {name: registry[name] for name in registry}) for registry in (MODELS, TASKS, VOCABULARIES)]
     kernels = {name: list(entry.kernels) for name, entry in TABLE.items()}
     yield
-    for registry, classes in registries:
-        registry._registered = classes
-    for name, entry in TABLE.items():
-        entry.kernels[:] = kernels[name]
-        assert entry.own is None
+    for table, before in tables:
+        table.clear()
+        table.update(before)
+    for name, before in kernels.items():
+        TABLE[name].kernels[:] = before
+    assert not any(entry.own for entry in TABLE.values())
 
 
 @pytest.mark.parametrize("page", WITH_PYTHON, ids=by_stem)
@@ -239,18 +242,19 @@ def test_a_contribution_needs_few_files(page):
     pytest.param("add_a_kernel", ["info"], "activations.relu_backward_compiled",
                  marks=pytest.mark.skipif(bool(kernels.state.problem), reason=f"no compiled kernels: {kernels.state.problem}")),
 ])
-def test_a_file_in_its_folder_is_enough(name, arguments, shown, tmp_path):
-    """In a separate process, whose packages contain the page's files beside their own."""
+def test_the_new_files_are_enough(name, arguments, shown, tmp_path):
+    """In a separate process, which imports the page's files; a kernel's lies beside the library's own."""
     work = tmp_path / "work"
     work.mkdir()
     (work / "a.txt").write_text("one two buckle my shoe. " * 20)
-    lines = ["from importlib import import_module"]
+    lines = ["import sys", "from importlib import import_module"]
     for path, code in new_files(ROOT / "docs" / f"{name}.md").items():
         file = tmp_path / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(code, encoding="utf-8")
-        package = ".".join(Path(path).parent.parts)
-        lines.append(f"import_module({package!r}).__path__.append({str(file.parent)!r})")
+        package, module = ".".join(Path(path).parent.parts), Path(path).stem
+        lines.append(f"import_module({package!r}).__path__.append({str(file.parent)!r})" if package else
+                     f"sys.path.insert(0, {str(tmp_path)!r}); import_module({module!r})")
     lines += ["from minitransformer.cli import main", f"raise SystemExit(main({arguments!r}))"]
     done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, cwd=work,
                           env={**os.environ, "COLUMNS": "200", "MPLBACKEND": "agg"})

@@ -13,11 +13,11 @@ from minitransformer.data.labelled import make_labelled_batch
 from minitransformer.data.vocabularies.characters import CharacterVocabulary
 from minitransformer.data.vocabularies.subwords import SubwordVocabulary
 from minitransformer.data.vocabularies.symbols import SymbolVocabulary
-from minitransformer.data.vocabularies.treebank import TreebankVocabulary
 from minitransformer.layers import Embedding, Encoder, FeedForward, LayerNorm, Linear, SelfAttention, StackConfig
 from minitransformer.tasks import TASKS
 from minitransformer.training.evaluation import exact_match, mean_loss
 from minitransformer.zoo import baselines as R
+from minitransformer.zoo.parsing.vocabulary import TreebankVocabulary
 from tests.models.makers import KINDS, make_batch_for, make_model
 
 RNG = np.random.default_rng(0)

@@ -34,7 +34,7 @@ def add_arguments(parser) -> None:
 
 def execute(args) -> int:
     check_whole("seed", args.seed, 0)
-    _prepare(args.seed)
+    _prepare(args.seed, args.names)
     for name in args.names:
         if name not in _known:
             raise InputError(f"unknown block {name!r}; {choices(name, _known)}")
@@ -51,9 +51,12 @@ def execute(args) -> int:
     return 0 if report.passed else 1
 
 
-def _prepare(seed) -> None:
+def _prepare(seed, names) -> None:
+    """Without the zoo's blocks, if all the `names` are the library's."""
     _known.clear()
-    _known.update(blocks(seed))
+    _known.update(blocks(seed, zoo=False))
+    if not names or not set(names) <= set(_known):
+        _known.update(blocks(seed))
     _kinds[:] = kinds_to_check()
 
 
@@ -62,7 +65,7 @@ def _reports(names, seed) -> Iterator[Report]:
     if len(names) <= ALONE or available_cores() == 1:
         yield from (_check(name, seed) for name in names)
         return
-    pool = ProcessPoolExecutor(available_cores(), multiprocessing.get_context("spawn"), _start, (seed,))
+    pool = ProcessPoolExecutor(available_cores(), multiprocessing.get_context("spawn"), _start, (seed, names))
     try:
         rest = [pool.submit(_check, name, seed) for name in names[1:]]
         yield _check(names[0], seed)
@@ -71,9 +74,9 @@ def _reports(names, seed) -> Iterator[Report]:
         pool.shutdown(cancel_futures=True)
 
 
-def _start(seed) -> None:
+def _start(seed, names) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)    # Ctrl-C reaches them too, but it is ours
-    _prepare(seed)
+    _prepare(seed, names)
 
 
 def _check(name, seed) -> Report:

@@ -10,6 +10,8 @@ from minitransformer.layers.layer import Layer
 from minitransformer.layers.linear_cross_entropy import LinearCrossEntropy
 from minitransformer.layers.output_projection import OutputCache, OutputProjection
 
+STATES: dict[str, Callable] = {}    # {a model: the function that begins to write with it}; decoding/start.py adds them
+
 
 class LossSums(NamedTuple):
     """Sums over a batch's real terms: arrays with no dimensions, still on their device."""

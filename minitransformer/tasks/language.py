@@ -17,7 +17,6 @@ from minitransformer.data.windows import WindowBatches, check_length, consecutiv
 from minitransformer.decoding import generate
 from minitransformer.errors import InputError, counted
 from minitransformer.training.evaluation import mean_loss, perplexity
-from minitransformer.tasks import TASKS
 from minitransformer.tasks.files import FromFiles, only_file
 from minitransformer.tasks.task import Data
 from minitransformer.tables import setting
@@ -27,9 +26,9 @@ VOCABULARIES = {"characters": lambda text, size: CharacterVocabulary.learn(text)
                 "subwords": lambda text, size: SubwordVocabulary.learn(text.splitlines(keepends=True), size)}
 
 
-@TASKS.register("language")
 @dataclass(frozen=True, kw_only=True)
 class Language(FromFiles):
+    name: ClassVar[str] = "language"
     description: ClassVar[str] = "predict the next character or subword of a text"
     model: ClassVar[str] = "language-model"
     command: ClassVar[str] = "generate"
@@ -44,7 +43,7 @@ class Language(FromFiles):
     files_option: ClassVar[dict] = dict(nargs=1, metavar="FILE", help="text file, plain or .gz")
 
     batch: int = setting("windows in a batch", 32)
-    vocabulary: str = setting("what a token is", "characters", VOCABULARIES)
+    vocabulary: str = setting("what a token is", "characters", tuple(VOCABULARIES))
     vocab_size: int = setting("subwords learned on the training text", 1000)
     window: int = setting("tokens that the model reads at once", 128)
 

@@ -13,7 +13,6 @@ from minitransformer.functional.special import BOS, EOS, PAD
 NEVER_IN_UTF8 = (0xFF, 0xFE, 0xC0, 0xC1, *range(0xF5, 0xFE))    # bytes: a tokenizer of bytes has tokens for them, but no use
 
 
-@VOCABULARIES.register("pretrained")
 class PretrainedVocabulary:
     """A tokenizer of the `tokenizers` library, whose ids are moved so that padding, BOS and EOS come first, as everywhere here."""
 
@@ -194,3 +193,6 @@ def _begins(loaded, ids, bos) -> bool:
 
 def _refuse(message) -> None:
     raise InputError(message)
+
+
+VOCABULARIES["pretrained"] = PretrainedVocabulary

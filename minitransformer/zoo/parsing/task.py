@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 
 from minitransformer.data.epochs import EpochBatches
 from minitransformer.data.text_files import read_text
-from minitransformer.data.vocabularies.treebank import OTHER, TreebankVocabulary
 from minitransformer.decoding import Search, decode_all, encode
 from minitransformer.errors import InputError, counted
 from minitransformer.tables import setting
@@ -18,11 +17,12 @@ from minitransformer.training.evaluation import mean_loss, pair_batches, perplex
 from minitransformer.zoo.parsing.brackets import NotATree, build_tree, linearise
 from minitransformer.zoo.parsing.score import BracketScore, score_trees
 from minitransformer.zoo.parsing.treebank import Placed, read_trees
+from minitransformer.zoo.parsing.vocabulary import OTHER, TreebankVocabulary
 
 
-@TASKS.register("parse")
 @dataclass(frozen=True, kw_only=True)
 class Parse(FromFiles, TextToText):
+    name: ClassVar[str] = "parse"
     description: ClassVar[str] = "parse sentences: a file of trees in the Penn Treebank's brackets"
     command: ClassVar[str] = "parse"
     search: ClassVar = Search(beam=5, alpha=0.3, extra_length=300)    # alpha and length: section 6.3
@@ -107,3 +107,6 @@ def _built(symbols, words, tags=None) -> Any:
         return build_tree(symbols, words, tags)
     except NotATree as reason:
         return reason
+
+
+TASKS[Parse.name] = Parse

@@ -14,7 +14,6 @@ ENDINGS = ("ing", "ion", "ity", "ers", "est", "ed", "ly", "er", "al", "es", "s",
 CLASSES = ["<number>", *(f"<{case}{hyphen}{ending}>" for case in ("Word", "word") for hyphen in ("", "-") for ending in ENDINGS)]
 
 
-@VOCABULARIES.register("treebank")
 class TreebankVocabulary(ListedVocabulary):
     """Ids: the special tokens, XX, the tags, both brackets of each label, the classes of rare words, the frequent words.
 
@@ -66,3 +65,6 @@ def word_class(word) -> str:
 
 def _labels(tree) -> list[str]:
     return [] if tree.is_tag else [tree.label, *(label for child in tree.children for label in _labels(child))]
+
+
+VOCABULARIES["treebank"] = TreebankVocabulary
