@@ -264,8 +264,8 @@ for R in (1, 14):
 # From three seeds and two, the error itself is a guess, and noise passes for a result one time in seven. With 14 rows to
 # estimate the spread from, that happens about one time in sixteen, so among 14 rows you should expect one false alarm.
 #
-# Here are 14 recorded rows, each from a Transformer trained for five minutes to translate (`experiments/table_3.md`). **Predict** which
-# hurts most: one head instead of four, one layer instead of two, or no division by $\sqrt{d_k}$?
+# Here are 14 recorded rows, each from a Transformer trained for five minutes to translate (`experiments/table_3.md`). **Predict**
+# which hurts most: one head instead of four, one layer instead of two, or no division by $\sqrt{d_k}$?
 
 # %%
 scores = list(lab.costs.TABLE_3.values())

@@ -1,6 +1,6 @@
 """Feed-forward, input, encoder and decoder: a composite's backward is its forward, read from the bottom up, line for line."""
 
-from minitransformer_course.doctor.known.residual import step
+from minitransformer_course.doctor.known_mistakes.residual import step
 from minitransformer_course.doctor.mistakes import teach
 
 ACTIVATE = "activate_backward(dh, ActivationDropoutCache(cache.activation, cache.dropout))"
