@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from minitransformer.backend import to_host
-from minitransformer.pictures.attention_map import Attended
 from minitransformer.data.text_files import read_text
 from minitransformer.data.unknown import count_unknown, warn_of_unknown
 from minitransformer.data.vocabularies.characters import CharacterVocabulary
@@ -18,7 +17,7 @@ from minitransformer.decoding import generate
 from minitransformer.errors import InputError, counted
 from minitransformer.training.evaluation import mean_loss, perplexity
 from minitransformer.tasks.files import FromFiles, only_file
-from minitransformer.tasks.task import Data
+from minitransformer.tasks.task import Attended, Data
 from minitransformer.tables import setting
 
 EXAMPLES, PROMPT, CONTINUATION = 3, 40, 120    # in the report: the number of texts, and the tokens of each prompt and continuation
