@@ -12,7 +12,7 @@ from benchmarks.report import add_common, chosen_names, report
 from minitransformer.layers import Linear
 from minitransformer.layers.attention import MultiHeadAttention
 from minitransformer.layers.hooks import hooked
-from minitransformer.layers.linear_cross_entropy import LinearCrossEntropy
+from minitransformer.layers.output_projection import LinearCrossEntropy
 from minitransformer.models import Transformer
 from minitransformer.replaceable import kernels_run
 from minitransformer.training.optim import Adam

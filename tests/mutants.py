@@ -62,7 +62,7 @@ NEAREST = {
     "minitransformer/training/evaluation.py": ["tests/decoding/test_translation.py", *CALLS, "tests/tasks/test_toy.py"],
     **{f"minitransformer/training/{name}.py": [
         "tests/training/test_step.py", *CALLS, "tests/training/test_parallel.py", "tests/training/test_training.py",
-        "tests/training/test_local.py"] for name in ("step", "gradients", "workers")},
+        "tests/training/test_local.py"] for name in ("step", "workers")},
     "minitransformer_course/explorer": ["tests/explore", "tests/cli/test_explore.py"],
 }
 

@@ -13,8 +13,7 @@ from minitransformer.layers.config import StackConfig
 from minitransformer.layers.embedding import EMBEDDINGS
 from minitransformer.layers.encoder import Encoder, EncoderCache
 from minitransformer.layers.input import Input, InputCache
-from minitransformer.layers.linear_cross_entropy import LinearCrossEntropy
-from minitransformer.layers.output_projection import OutputProjection
+from minitransformer.layers.output_projection import LinearCrossEntropy, OutputProjection
 from minitransformer.layers.positions import POSITIONS
 from minitransformer.lookup import find
 from minitransformer.models.next_token import STATES, NextTokenModel

@@ -6,9 +6,8 @@ import numpy as np
 
 from minitransformer.backend import module_of
 from minitransformer.checks import check_kind, check_whole, is_whole
-from minitransformer.errors import InputError, NonFiniteError
+from minitransformer.errors import InputError
 from minitransformer.models.next_token import LossSums
-from minitransformer.training.gradients import add_gradients, locate_non_finite
 from minitransformer.training.workers import OneWorker
 
 
@@ -20,8 +19,8 @@ def training_step(model, optimizer, batch, learning_rate, seed=None, smoothing=0
     seed: integers that seed the dropout, such as (0, step); None: no dropout.
     clip: the maximum norm of the gradient; None or infinity: no maximum.
     workers: the threads that share the work, such as Threads(model, 2); None: the calling thread alone.
-    Raises NonFiniteError if the gradient is not finite, naming the first block that produced such a value; on a GPU the
-    optimizer counts the step instead (Adam.skipped). Raises InputError for an optimizer of another model, and for batches
+    Raises NonFiniteError if the gradient is not finite (locate_non_finite.py finds the block that produced such a value); on a
+    GPU the optimizer counts the step instead (Adam.skipped). Raises InputError for an optimizer of another model, and for batches
     without terms.
     """
     batches = batch if isinstance(batch, list) else [batch]
@@ -31,12 +30,18 @@ def training_step(model, optimizer, batch, learning_rate, seed=None, smoothing=0
     shares = workers.shard(batches, seed)                       # for each thread: a model, its part of the sentences, a generator
     sums = workers.run(partial(add_gradients, terms=terms, smoothing=smoothing), shares)
     square = workers.sum_gradients()                            # () the square of the gradient's norm
-    try:
-        optimizer.step(learning_rate, clip, square, workers.each_piece)
-    except NonFiniteError:
-        block, direction = locate_non_finite(model, workers, batches, seed, smoothing)
-        raise NonFiniteError(f"NaN or infinity in {block}, {direction}") from None
+    optimizer.step(learning_rate, clip, square, workers.each_piece)
     return _total(sums, workers)
+
+
+def add_gradients(model, batches, rng=None, *, terms, smoothing=0.0) -> LossSums:
+    """Add the gradients of the batches' summed losses / `terms` to the model's; returns LossSums."""
+    loss = negative_log_likelihood = 0
+    for batch in batches:
+        sums, cache = model.loss_forward(batch, rng, smoothing)
+        model.loss_backward(1 / terms, cache)
+        loss, negative_log_likelihood = loss + sums.loss, negative_log_likelihood + sums.negative_log_likelihood
+    return LossSums(loss, negative_log_likelihood)
 
 
 def _total(sums, workers) -> LossSums:

@@ -10,7 +10,7 @@ from minitransformer.data.batches import Batch, make_batch
 from minitransformer.functional import softmax_forward
 from minitransformer.functional.special import BOS, EOS, SPECIAL
 from minitransformer.layers.initial import ENDS
-from minitransformer.training import gradients
+from minitransformer.training import step
 
 
 def suspect_mask(ids) -> np.ndarray:
@@ -119,7 +119,7 @@ def loss_of_weights(model, vocabulary, word) -> tuple[Any, np.ndarray, np.ndarra
 def add_gradients(model, vocabulary, word) -> None:
     """Add the gradients of the loss for each letter, while the model writes `word` backwards, to those of its parameters."""
     batch = _batch(vocabulary, word)
-    gradients.add_gradients(model, [batch], terms=batch.terms)
+    step.add_gradients(model, [batch], terms=batch.terms)
 
 
 def _batch(vocabulary, word) -> Batch:

@@ -15,6 +15,7 @@ from minitransformer.checking.blocks import blocks
 from minitransformer.checking.finding import EVIDENCE
 from minitransformer.checking.gradcheck import find_doctor
 from minitransformer.replaceable import TABLE, plugged
+from minitransformer.zoo import checked_blocks    # noqa: F401 - its functions are in the TABLE
 
 CORPORA = ("seen", "held_out", "second")    # folders beside each other
 SEEN = Path(__file__).parent / "mistakes" / "seen"
