@@ -128,7 +128,7 @@ COMMANDS = {
     "attention characters the --output x.png": "output kind layer", "attention classes the --output x.png": "output kind layer",
     "compare characters classes brackets": "output", "plot classes": "output", "train --resume classes": "resume",
     "attention toy a-b --output x.png": "output kind layer", "attention text a --output x.png": "output kind layer",
-    "export toy --output x.safetensors": "output", "compare toy text": "output", "plot schedule": "output", "plot toy": "output",
+    "export toy --output x.safetensors": "output", "compare toy text": "output", "plot toy": "output",
     "plot architecture": "output", "plot architecture tiny": "output",
     "info": "json", "sing": "json", "": "version help", "train": "help"}
 

@@ -248,7 +248,7 @@ shown = axes.legend()
 print("peak {:.2e}, step 100,000 {:.2e}".format(*schedule(np.array([4000, 100_000]), 512, 4000)))
 
 # %% [markdown]
-# It is five times smaller, because 5 is the root of 25. `minitransformer plot schedule` draws the same curves.
+# It is five times smaller, because 5 is the root of 25.
 #
 # ## What the warm-up is for
 #
