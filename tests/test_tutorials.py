@@ -9,7 +9,7 @@ import pytest
 
 from minitransformer_course.judge import cells
 from minitransformer_course.judge.course import chapters
-from minitransformer_course.judge.source import blanks
+from minitransformer_course.judge.exercise import blanks
 
 SECOND_EDITION = [chapter for chapter in chapters() if "you_are_here(" in chapter.text]
 SMALL = 8    # nodes of an expression that anybody would write: x.sum(axis=-1)

@@ -23,8 +23,8 @@ def has_attention(model) -> bool:
     return hasattr(model, "attention_weights")
 
 
-def attention_map(run, text, kind=None, layer=None) -> Attended:
-    """The attention of one layer (default: the last) of run.model; `kind`: one of the kinds that the model has.
+def attention_map(run, text, kind=None, layer=None) -> AttentionMap:
+    """The AttentionMap of one layer (default: the last) of run.model; `kind`: one of the kinds that the model has.
 
     Raises InputError for an empty text, a kind or a layer that does not exist, and a model without attention.
     """
@@ -34,8 +34,8 @@ def attention_map(run, text, kind=None, layer=None) -> Attended:
     kind = kind or next(iter(found))
     if kind not in found:
         raise InputError(f"kind is {kind}, but this model's attention is {' or '.join(found)}")
-    last = len(found[kind].weights) - 1
-    layer = last if layer is None else layer
-    if not 0 <= layer <= last:
-        raise InputError(f"layer is {layer}, expected {span(0, last)}")
-    return found[kind]._replace(weights=to_host(found[kind].weights[layer][0]), kind=kind, layer=layer)
+    attended = Attended(*found[kind])
+    layer = len(attended.weights) - 1 if layer is None else layer
+    if not 0 <= layer < len(attended.weights):
+        raise InputError(f"layer is {layer}, expected {span(0, len(attended.weights) - 1)}")
+    return AttentionMap(to_host(attended.weights[layer][0]), *attended[1:], kind, layer)

@@ -16,7 +16,7 @@ from minitransformer_course.judge.decorators import also_right, edge, invariant,
 from minitransformer_course.judge.messages import _
 
 if TYPE_CHECKING:
-    from minitransformer_course.judge.answer import Answer
+    from minitransformer_course.judge.judgement import Answer
 
 __all__ = ["also_right", "check", "edge", "invariant", "mistake", "plugs", "version", "yours"]
 

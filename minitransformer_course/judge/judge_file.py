@@ -5,9 +5,8 @@ import re
 from typing import NamedTuple
 
 from minitransformer.errors import InputError, nearest_of
-from minitransformer_course.judge.answer import Answer
 from minitransformer_course.judge.course import exercises, find_exercise
-from minitransformer_course.judge.judgement import cases_of, check_outcomes
+from minitransformer_course.judge.judgement import Answer, cases_of, check_outcomes
 from minitransformer_course.judge.messages import _
 from minitransformer_course.judge.run_file import LIMIT, run_file
 from minitransformer_course.judge.submission import names_in, read

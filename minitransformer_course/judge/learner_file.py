@@ -3,8 +3,8 @@
 import re
 
 from minitransformer_course.judge import cells
+from minitransformer_course.judge.exercise import skeleton
 from minitransformer_course.judge.messages import _
-from minitransformer_course.judge.source import skeleton
 
 
 def learner_cells(chapter) -> list[cells.Cell]:

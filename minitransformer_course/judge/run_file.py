@@ -16,11 +16,10 @@ import minitransformer
 import minitransformer_course
 from minitransformer.errors import InputError, nearest_of
 from minitransformer_course.judge import cells
-from minitransformer_course.judge.call import place_of, remember
+from minitransformer_course.judge.call import Outcome, place_of, remember
 from minitransformer_course.judge.course import exercises, folder_of_chapters
 from minitransformer_course.judge.messages import _
 from minitransformer_course.judge.my_transformer import FUNCTIONS, MODEL_FILE
-from minitransformer_course.judge.outcome import Outcome
 from minitransformer_course.judge.own_code import statements
 from minitransformer_course.judge.sandbox import wrapped
 from minitransformer_course.judge.submission import is_of_the_page, read, solutions_in

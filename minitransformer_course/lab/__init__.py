@@ -12,4 +12,4 @@ from minitransformer_course.lab.own_functions import own_functions, run_yours, v
 from minitransformer_course.lab.pictures import (
     show_counts, show_graph, show_lookup, show_losses, show_map, show_mask, show_norm, show_orders, show_scores, show_split,
     show_steps, show_tree, show_uses)
-from minitransformer_course.lab.tasks import AddNeighbours, Dice
+from minitransformer_course.lab.training import AddNeighbours, Dice

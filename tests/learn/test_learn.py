@@ -17,9 +17,9 @@ from minitransformer_course.commands import learn as cli_learn
 from minitransformer_course.commands.learn_actions import at_each_save
 from minitransformer_course.judge import check, judge_file
 from minitransformer_course.judge.course import chapters, exercises, find_chapter, find_exercise
+from minitransformer_course.judge.exercise import blanks
 from minitransformer_course.judge.hints import next_hint
 from minitransformer_course.judge.learner_progress import FILE
-from minitransformer_course.judge.source import blanks
 from tests.learn.conftest import solve
 
 pytestmark = pytest.mark.slow

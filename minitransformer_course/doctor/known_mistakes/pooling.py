@@ -20,6 +20,4 @@ teach("MeanOverTokens", {sentence: (RIGHT, wrong) for sentence, wrong in {
 FIRST = "dx[:, 0] = dy"
 teach("FirstToken", {
     "every position gets the gradient dy, not only the first": (FIRST, "dx[:] = dy[:, None]"),
-    "dy is spread over all positions (divided by the length), as for a mean: only the first position was used":
-        (FIRST, "dx[:] = dy[:, None] / dx.shape[1]"),
     "the gradient goes to the last position, not to the first": (FIRST, "dx[:, -1] = dy")})
