@@ -5,13 +5,40 @@ before NumPy is loaded.
 """
 
 from importlib import import_module
+from typing import TYPE_CHECKING
 
-from minitransformer.registry import PACKAGES
+from minitransformer.lookup import ELSEWHERE
 from minitransformer.replaceable import load_kernels_with
+
+if TYPE_CHECKING:    # what editors and type checkers see: the same names as below
+    from minitransformer.checking.gradcheck import gradcheck
+    from minitransformer.checking.own_layer import check_contract
+    from minitransformer.data.batches import Batch, make_batch
+    from minitransformer.decoding import Ensemble, Hypothesis, Search, beam_search, generate, greedy, sample, translate
+    from minitransformer.errors import InputError, NonFiniteError
+    from minitransformer.functional import cross_entropy_backward, cross_entropy_forward
+    from minitransformer.functional.special import PAD
+    from minitransformer.interchange.weights import load_weights, save_weights
+    from minitransformer.layers import Layer
+    from minitransformer.layers.parameter import Parameter
+    from minitransformer.models import (
+        Classifier, ClassifierConfig, LanguageModel, LanguageModelConfig, Transformer, TransformerConfig)
+    from minitransformer.replaceable import plugged, replaces
+    from minitransformer.training.config import TrainingConfig
+    from minitransformer.training.optim import Adam, schedule
+    from minitransformer.training.run import Run
+    from minitransformer.training.step import training_step
+    from minitransformer.training.trainer import train
+    from minitransformer.workers.host import fast
+    from minitransformer.workers.threads import Threads
+    from minitransformer.zoo.convolutional.model import ConvolutionalConfig, ConvolutionalModel
+    from minitransformer.zoo.recurrent.model import (
+        GRUModel, LSTMAttentionModel, LSTMDotAttentionModel, LSTMModel, RecurrentConfig, RNNModel)
 
 __version__ = "0.1.0"
 _NAMES = {    # {module: the public names that it has}
-    "checking": "check_contract gradcheck",
+    "checking.gradcheck": "gradcheck",
+    "checking.own_layer": "check_contract",
     "data.batches": "Batch make_batch",
     "decoding": "Ensemble Hypothesis Search beam_search generate greedy sample translate",
     "errors": "InputError NonFiniteError",
@@ -22,8 +49,6 @@ _NAMES = {    # {module: the public names that it has}
     "layers.parameter": "Parameter",
     "models": "Classifier ClassifierConfig LanguageModel LanguageModelConfig Transformer TransformerConfig",
     "replaceable": "plugged replaces",
-    "zoo.baselines": "ConvolutionalConfig ConvolutionalModel GRUModel LSTMAttentionModel LSTMDotAttentionModel LSTMModel RNNModel "
-              "RecurrentConfig",
     "training.config": "TrainingConfig",
     "training.optim": "Adam schedule",
     "training.run": "Run",
@@ -32,21 +57,16 @@ _NAMES = {    # {module: the public names that it has}
     "workers.host": "fast",
     "workers.threads": "Threads",
 }
-_HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
+_HOME = {name: f"minitransformer.{module}" for module, names in _NAMES.items() for name in names.split()}
+_HOME.update(ELSEWHERE["public name"])
 __all__ = list(_HOME)
 
-# The core has the tables but does not know what others add to them. That is listed here, and imported on first use.
-load_kernels_with(lambda textbook: import_module("minitransformer.kernels").load(textbook))
-PACKAGES.update({**{kind: ["minitransformer.zoo.modern"] for kind in ("activation", "embedding", "norm", "positions")},
-                 "attention": ["minitransformer.zoo"],
-                 "decoding state": ["minitransformer.decoding"],
-                 "model": ["minitransformer.models", "minitransformer.zoo"], "task": ["minitransformer.tasks"],
-                 "vocabulary": ["minitransformer.data.vocabularies"]})
+load_kernels_with(lambda textbook: import_module("minitransformer.kernels").load(textbook))    # when one is first called
 
 
 def __getattr__(name) -> object:
     if name in _HOME:
-        return getattr(import_module(f"minitransformer.{_HOME[name]}"), name)
+        return getattr(import_module(_HOME[name]), name)
     try:
         return import_module(f"minitransformer.{name}")
     except ModuleNotFoundError:

@@ -189,7 +189,7 @@ def kernels_are_on() -> bool:
 def runs_as_usual() -> bool:
     """Whether another process would run the same functions: none is plugged in, and no kernel but the library's is registered."""
     modules = {str(kernel.function.__module__) for entry in TABLE.values() for kernel in entry.kernels}
-    return not _state.replaced and all(module.startswith("minitransformer.kernels.") for module in modules)
+    return not _state.replaced and all(module.startswith("minitransformer.") for module in modules)
 
 
 def textbook_of(function) -> Callable:

@@ -2,23 +2,34 @@
 
 from dataclasses import MISSING, field, fields
 from html import escape
-from inspect import Signature, signature
 from typing import Any
 
 from minitransformer.errors import InputError, choices
+from minitransformer.lookup import find, names
 
 
 def setting(meaning, default=MISSING, choices=None, **how) -> Any:
-    """A field of a dataclass that is an option of `train`, too: what it means, and the values to choose from, if it has them."""
+    """A field of a dataclass that is an option of `train`, too: what it means, and the values to choose from, if it has them.
+
+    They are a tuple, or a table to which others may add (lookup.py).
+    """
     return field(default=default, metadata={"meaning": meaning, "choices": choices}, **how)
 
 
 def check_choices(settings) -> None:
     """Raise InputError if a `setting` of a dataclass is not one of its choices."""
     for one in fields(settings):
-        value, known = getattr(settings, one.name), one.metadata.get("choices")
-        if known and value not in list(known):
-            raise InputError(f"{one.name} is {value!r}; {choices(str(value), list(known))}")
+        value, known, table = getattr(settings, one.name), choices_of(one), one.metadata.get("choices")
+        if known and value not in known:
+            raise InputError(f"{one.name} is {value!r}; {choices(str(value), known)}")
+        if isinstance(table, dict):
+            find(table, one.name, value)    # whoever uses the settings finds it in the table
+
+
+def choices_of(one) -> list[str]:
+    """The values that a field of a dataclass may have; those of a table include what others add."""
+    known = one.metadata.get("choices")
+    return names(known, one.name) if isinstance(known, dict) else list(known or ())
 
 
 def table(rows, header=()) -> str:
@@ -36,30 +47,8 @@ def settings_tables(settings) -> str:
                      for name, part in parts.items())
 
 
-class _Checked(type):
-    """Checks the arguments before the dataclass is made, so that an unknown one is an InputError, not a TypeError."""
-
-    @property
-    def __signature__(cls) -> Signature:
-        """What an editor shows: the arguments of the dataclass."""
-        itself, *arguments = signature(vars(cls)["__init__"]).parameters.values()
-        return Signature(arguments)
-
-    def __call__(cls, *positional, **settings) -> Any:
-        return super().__call__(*positional, **cls.field_values(settings))    # type: ignore[attr-defined]    # of ShownAsTable
-
-
-class ShownAsTable(metaclass=_Checked):
-    """A dataclass that a notebook shows as a table of its fields; an unknown one raises an error that says which was meant."""
-
-    @classmethod
-    def field_values(cls, settings) -> dict[str, Any]:
-        """The keyword arguments for the fields, from those that the caller gave. Raises InputError for an unknown one."""
-        known = [field.name for field in fields(cls)]    # type: ignore[arg-type]    # subclasses are dataclasses
-        for name in settings:
-            if name not in known:
-                raise InputError(f"{cls.__name__} has no field {name!r}; {choices(name, known)}")
-        return settings
+class ShownAsTable:
+    """A dataclass that a notebook shows as a table of its fields."""
 
     def _repr_html_(self) -> str:
         rows = [(field.name, getattr(self, field.name)) for field in fields(self)]    # type: ignore[arg-type]    # subclasses are dataclasses

@@ -20,8 +20,14 @@ PACKAGE = ROOT / "minitransformer"
 PAGE = ROOT / "docs" / "read_the_source.md"
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if "__pycache__" not in path.parts)
 ROOMS = {"checking", "cli", "data", "decoding", "interchange", "kernels", "pictures", "tasks", "workers", "zoo"}
-RIVALS = re.compile(r"rnn|lstm|\bgru|recurrent|convolution|restricted|additive|unscaled|radius|rival"
-                    r"|\brms|rotary|gated|glu\b|grouped|kv_|successor", re.IGNORECASE)
+LOOKUP = PACKAGE / "lookup.py"
+STEP = """
+from minitransformer import Adam, Transformer, TransformerConfig, make_batch, training_step
+model = Transformer(TransformerConfig.named("toy", 20))
+training_step(model, Adam(model), make_batch([([5, 6], [6, 5])]), 0.001)
+"""
+GIVEN = {"data/batches.py", "training/optim.py"}    # what this program itself imports
+LISTED = {"layers/pooling.py", "models/classifier.py", "models/language_model.py"}    # by the __init__.py of the core's folders
 
 
 def file_of(module):
@@ -94,11 +100,36 @@ def test_the_core_is_small():
     assert not {file: count for file, count in lines.items() if count > 250}
 
 
-def test_the_core_has_a_wall():
-    """It imports no room around it, and speaks of no rival."""
-    for file in the_core():
-        assert file.relative_to(PACKAGE).parts[0] not in ROOMS, file
-        assert not RIVALS.findall(file.read_text(encoding="utf-8")), file
+def test_a_training_step_loads_the_core_and_nothing_else():
+    loaded = {file_of(name) for name in loaded_by(STEP) if name.split(".")[0] == "minitransformer"}
+    further = {PACKAGE / name for name in GIVEN | LISTED}
+    assert {file for file in loaded if file.name != "__init__.py"} == set(first_table()) | further
+
+
+COMMAND = "from minitransformer.cli import main; "
+WITHOUT = {    # {what is done: its program}
+    "a training run": COMMAND + "main('train copy --steps 2 --run run'.split())",
+    "a resumed run": COMMAND + "main('train copy --steps 1 --run run'.split()); main('train --resume run --steps 2'.split())",
+    "a translation": COMMAND + "main('translate RUN a'.split())"}
+
+
+@pytest.mark.parametrize("what", WITHOUT)
+def test_the_library_works_without_the_zoo_and_the_course(what, tmp_path):
+    code = WITHOUT[what].replace("RUN", str(ROOT / "tests" / "fixtures" / "recorded" / "trained" / "copy"))
+    rooms = {".".join(name.split(".")[:2]) for name in loaded_by(code, tmp_path)}
+    assert "minitransformer.layers" in rooms
+    assert not [room for room in rooms if room == "minitransformer.zoo" or room.startswith("minitransformer_course")]
+
+
+def test_only_a_lookup_reaches_the_zoo():
+    """Not even inside a function; the one for type checkers alone is never executed."""
+    for file in FILES:
+        if PACKAGE / "zoo" in file.parents or file in (LOOKUP, PACKAGE / "__init__.py"):
+            continue
+        assert not {module for module, _ in imported(file) if module.startswith("minitransformer.zoo")}, file
+    package = ast.parse((PACKAGE / "__init__.py").read_text(encoding="utf-8"))
+    executed = [node for node in package.body if not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")]
+    assert "zoo" not in "".join(map(ast.unparse, executed))
 
 
 def test_every_folder_is_in_the_core_or_a_room():
@@ -132,10 +163,11 @@ def test_no_imports_run_in_a_circle():
     assert set(order) == set(FILES)
 
 
-def loaded_by(code):
+def loaded_by(code, folder=ROOT):
     """The modules that a fresh process has loaded after `code`."""
-    code += "; import json, sys; print(json.dumps(sorted(sys.modules)))"
-    return json.loads(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout)
+    code += "\nimport json, sys; print(json.dumps(sorted(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=folder)
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def test_a_first_softmax_loads_mathematics_alone():

@@ -14,21 +14,24 @@ from pathlib import Path
 import matplotlib.image
 import pytest
 
+from benchmarks.__main__ import make_parser
 from minitransformer import kernels
 from minitransformer.cli import main
 from minitransformer.cli.parser import COMMANDS, module_of
 from minitransformer.data.vocabularies import VOCABULARIES
+from minitransformer.lookup import find_all
 from minitransformer.models import MODELS
 from minitransformer.replaceable import TABLE, kernels_run, running
 from minitransformer.tasks import TASKS
 from tests.cli.conftest import train
-from tests.conftest import SLOW
+
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "api").glob("*.md")),
-         ROOT / "benchmarks" / "notes.md"]
+PAGES = [ROOT / "README.md", *(page for folder in ("docs", "docs/api", "benchmarks", "experiments")
+                               for page in sorted((ROOT / folder).glob("*.md")))]
 CONTRIBUTING = ROOT / "CONTRIBUTING.md"
-OTHER_PROGRAMS = {"pip", "python", "jupytext", "ruff", "mypy", "pre-commit"}    # that pages call beside minitransformer
+OTHER_PROGRAMS = {"git", "pip", "python", "jupytext", "ruff", "mypy", "pre-commit"}    # that pages call beside minitransformer
 MOST_FILES = {"add_a_layer": 2, "add_a_task": 1, "add_a_model": 4, "add_a_kernel": 2}    # that a contribution may need
 
 
@@ -105,16 +108,18 @@ def a_copy_run(runs, tmp_path, monkeypatch):
 @pytest.fixture
 def registering():
     """Whatever a page registers is unregistered after it."""
+    tables = [(MODELS, "model"), (TASKS, "task"), (VOCABULARIES, "vocabulary")]
+    tables = [(table, find_all(table, kind)) for table, kind in tables]
     with kernels_run():
         running()    # loads the kernels
-    registries = [(registry, {name: registry[name] for name in registry}) for registry in (MODELS, TASKS, VOCABULARIES)]
     kernels = {name: list(entry.kernels) for name, entry in TABLE.items()}
     yield
-    for registry, classes in registries:
-        registry._registered = classes
-    for name, entry in TABLE.items():
-        entry.kernels[:] = kernels[name]
-        assert entry.own is None
+    for table, before in tables:
+        table.clear()
+        table.update(before)
+    for name, before in kernels.items():
+        TABLE[name].kernels[:] = before
+    assert not any(entry.own for entry in TABLE.values())
 
 
 @pytest.mark.parametrize("page", WITH_PYTHON, ids=by_stem)
@@ -127,6 +132,12 @@ def test_several_machines_shows_what_its_model_prints():
     with redirect_stdout(printed):
         exec(compile(program(page), str(page), "exec"), {"__name__": "__main__"})
     assert blocks(page, "text") == [printed.getvalue()]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.parent.name == "docs"], ids=by_stem)
+def test_a_page_is_as_short_as_a_chapter(page):
+    """And there are few of them. A word contains a letter or a digit; code is not counted."""
+    assert len(re.findall(r"\S*\w\S*", prose(page))) < 1500 and len([*page.parent.glob("*.md")]) <= 20
 
 
 def test_readme_is_a_front_door():
@@ -182,6 +193,14 @@ def test_commands_are_accepted(page, registering, monkeypatch, capfd):
     assert len(parsed) == sum("--help" not in arguments for arguments in typed(page))
 
 
+@pytest.mark.parametrize("page", PAGES, ids=by_stem)
+def test_benchmarks_are_accepted(page):
+    text = [words for words in commands(page) if words[:3] == ["python", "-m", "benchmarks"]]
+    text += [["python", "-m", *shlex.split(found)] for found in re.findall(r"`python -m (benchmarks [^`]+)`", prose(page))]
+    for _, _, _, *arguments in text:
+        make_parser(arguments).parse_args(arguments)
+
+
 def test_no_command_is_overlooked():
     """What follows "minitransformer " in a bash block was parsed; everything else there is known and exists."""
     assert {page for page in PAGES if "minitransformer " in "".join(blocks(page, "bash"))} <= set(WITH_COMMANDS)
@@ -223,18 +242,19 @@ def test_a_contribution_needs_few_files(page):
     pytest.param("add_a_kernel", ["info"], "activations.relu_backward_compiled",
                  marks=pytest.mark.skipif(bool(kernels.state.problem), reason=f"no compiled kernels: {kernels.state.problem}")),
 ])
-def test_a_file_in_its_folder_is_enough(name, arguments, shown, tmp_path):
-    """In a separate process, whose packages contain the page's files beside their own."""
+def test_the_new_files_are_enough(name, arguments, shown, tmp_path):
+    """In a separate process, which imports the page's files; a kernel's lies beside the library's own."""
     work = tmp_path / "work"
     work.mkdir()
     (work / "a.txt").write_text("one two buckle my shoe. " * 20)
-    lines = ["from importlib import import_module"]
+    lines = ["import sys", "from importlib import import_module"]
     for path, code in new_files(ROOT / "docs" / f"{name}.md").items():
         file = tmp_path / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(code, encoding="utf-8")
-        package = ".".join(Path(path).parent.parts)
-        lines.append(f"import_module({package!r}).__path__.append({str(file.parent)!r})")
+        package, module = ".".join(Path(path).parent.parts), Path(path).stem
+        lines.append(f"import_module({package!r}).__path__.append({str(file.parent)!r})" if package else
+                     f"sys.path.insert(0, {str(tmp_path)!r}); import_module({module!r})")
     lines += ["from minitransformer.cli import main", f"raise SystemExit(main({arguments!r}))"]
     done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, cwd=work,
                           env={**os.environ, "COLUMNS": "200", "MPLBACKEND": "agg"})
@@ -283,17 +303,17 @@ def test_a_pytest_command_runs_tests(arguments):
 
 
 def test_ci_and_the_hooks_check_what_contributing_says():
-    """And the fast lane leaves out files that exist."""
     ci, hooks = ((ROOT / name).read_text() for name in (".ci/run", ".pre-commit-config.yaml"))
     assert "ruff check && mypy" in ci and "ruff check\nmypy" in CONTRIBUTING.read_text()
     assert "entry: ruff check" in hooks and "entry: mypy" in hooks
-    assert all((ROOT / name).exists() for name in SLOW) and '-m "not slow"' in CONTRIBUTING.read_text()
 
 
 def test_ci_runs_the_two_commands_of_the_readme():
     ci = (ROOT / ".ci" / "run").read_text()
     for command in blocks(ROOT / "README.md", "bash")[:2]:
         assert command.strip() in ci
+    campaigns, = (block for block in blocks(CONTRIBUTING, "bash") if "-m campaign" in block)
+    assert campaigns.strip() in ci
     site, = re.findall(r"`(.+ -m sphinx .+?)`", (ROOT / "README.md").read_text(encoding="utf-8"))
     assert site in ci
 

@@ -123,7 +123,7 @@ def test_arrays_of_another_model(change, words):
     ({"d_k": 5}, "d_k is 5, but PyTorch's layers always have d_model / num_heads = 12 / 3"), ({"d_v": 3}, "d_v is 3"),
     ({"num_heads": 5, "d_k": 2}, "d_k is 2, but PyTorch's layers always have d_model / num_heads = 12 / 5"),
     ({"norm": "rms"}, "norm is rms"), ({"norm_epsilon": 0.1}, "epsilon 0.1"), ({"activation": "geglu"}, "activation geglu"),
-    ({"positions": "rotary"}, "attention is grouped, but PyTorch's layers have scaled"),
+    ({"positions": "rotary", "attention": "grouped"}, "attention is grouped, but PyTorch's layers have scaled"),
 ])
 def test_layers_that_pytorch_has_not(changes, words):
     config = TransformerConfig(**{**SIZES, **changes})

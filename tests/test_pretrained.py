@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from minitransformer import InputError, Run, gradcheck
-from minitransformer.data.vocabularies.pretrained import PretrainedVocabulary
+from minitransformer.zoo.pretrained.vocabulary import PretrainedVocabulary
 from minitransformer.functional.special import BOS, EOS, PAD
 from minitransformer.tasks.language import Language
 from minitransformer.zoo.pretrained.importing import import_model

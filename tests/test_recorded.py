@@ -7,6 +7,7 @@ import pytest
 from safetensors.numpy import load_file
 
 from minitransformer import Run
+from minitransformer.lookup import names
 from minitransformer.models import MODELS
 from minitransformer.tasks import TASKS
 from tests.fixtures import record
@@ -23,8 +24,9 @@ def test_five_steps(case):
 
 
 def test_every_model_and_task_is_recorded():
-    assert {kind for kind, _ in record.CASES.values()} == set(MODELS) and RECORDED_MODELS.keys() == record.CASES.keys()
-    assert set(OUTPUTS) == set(record.TRAIN) == set(record.USE) == set(TASKS)
+    assert {kind for kind, _ in record.CASES.values()} == set(names(MODELS, "model"))
+    assert RECORDED_MODELS.keys() == record.CASES.keys()
+    assert set(OUTPUTS) == set(record.TRAIN) == set(record.USE) == set(names(TASKS, "task"))
 
 
 @pytest.mark.parametrize("task", record.TRAIN)

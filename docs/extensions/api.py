@@ -45,7 +45,7 @@ def described(name, thing) -> str:
     """One line."""
     if inspect.isclass(thing) or inspect.isroutine(thing):
         return (inspect.getdoc(thing) or "").split("\n")[0].rstrip(":")
-    return sentence(comment(import_module(f"minitransformer.{minitransformer._HOME[name]}"), name))
+    return sentence(comment(import_module(minitransformer._HOME[name]), name))
 
 
 def link(thing, text) -> str:

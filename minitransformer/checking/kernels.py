@@ -97,4 +97,5 @@ def _kernels_of(kind) -> Iterator[set[str]]:
 
 
 def _is_of(kind, kernel) -> bool:
-    return str(kernel.function.__module__).startswith(f"minitransformer.kernels.{kind}.")
+    module = str(kernel.function.__module__)
+    return module.startswith("minitransformer.") and f".kernels.{kind}." in module

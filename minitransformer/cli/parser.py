@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 from importlib.metadata import entry_points
 from types import ModuleType
@@ -10,6 +11,7 @@ from typing import Any
 from minitransformer import __version__
 from minitransformer.cli.colour import coloured
 from minitransformer.errors import InputError, choices, nearest_of, one_line
+from minitransformer.lookup import ELSEWHERE, names
 
 COMMANDS = {    # each is a module, imported only when it is requested: its docstring heads its help
     "data": "download a corpus to train on",
@@ -26,8 +28,7 @@ COMMANDS = {    # each is a module, imported only when it is requested: its docs
     "gradcheck": "check every gradient of every block",
     "attention": "draw the attention maps of a trained model",
     "explore": "write a page that shows every number and gradient of a trained model, live",
-    "plot": "draw the curves of a run, figure 1, the sinusoids or the schedule",
-    "benchmark": "measure a training step or beam search, alone or against others",
+    "plot": "draw the curves of a run, or figure 1",
     "info": "print the versions, backends, BLAS, threads and kernels of this installation",
 }
 OF_THE_COURSE = {"learn", "explore"}    # found by their entry points; the others are modules of this package
@@ -53,6 +54,8 @@ class HelpFormatter(argparse.HelpFormatter):
 
 class Parser(argparse.ArgumentParser):
     """Says in one line, without printing the usage first, what is wrong and what was probably meant."""
+
+    words: Sequence[str] = ()    # what the user typed after the command
 
     def __init__(self, **settings):
         super().__init__(**settings, formatter_class=HelpFormatter)
@@ -100,7 +103,7 @@ class Parser(argparse.ArgumentParser):
     def _check_value(self, action, value) -> None:
         if action.dest == "command" and value not in COMMANDS and not nearest_of(value, COMMANDS):
             from minitransformer.tasks import TASKS
-            if value in TASKS:
+            if value in names(TASKS, "task"):
                 raise argparse.ArgumentError(action, f"{value} is a task: minitransformer train {value}")
         if action.choices is not None and value not in action.choices:
             raise argparse.ArgumentError(action, f"invalid choice: {value!r}; {choices(value, list(action.choices))}")
@@ -117,11 +120,12 @@ def make_parser(argv=None) -> Parser:
     parser.add_argument("--version", action="version", version=f"minitransformer {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     parser.set_defaults(execute=lambda _: parser.error(f"no COMMAND given; start with: {FIRST}"))
-    asked_for = next(iter(sys.argv[1:] if argv is None else argv), None)
+    typed = sys.argv[1:] if argv is None else argv
+    asked_for = next(iter(typed), None)
     for name, text in COMMANDS.items():
         command = commands.add_parser(name, help=text)
         if name == asked_for:
-            module = module_of(name)
+            module, command.words = module_of(name), typed[1:]
             command.description = module.__doc__
             module.add_arguments(command)
             command.set_defaults(execute=module.execute)
@@ -130,7 +134,7 @@ def make_parser(argv=None) -> Parser:
 
 def module_of(command) -> ModuleType:
     if command not in OF_THE_COURSE:
-        return import_module(f"minitransformer.cli.{command}")
+        return import_module(ELSEWHERE["command"].get(command, f"minitransformer.cli.{command}"))
     for found in entry_points(group="minitransformer.commands", name=command):
         return found.load()
     raise InputError(f"{command} belongs to the course, which is not installed; install the clone with pip install -e .")

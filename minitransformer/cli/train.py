@@ -7,9 +7,10 @@ import sys
 from itertools import islice
 
 from minitransformer.cli.colour import coloured
-from minitransformer.cli.train_options import add_task, new_run
+from minitransformer.cli.train_options import HELP, add_task, new_run
 from minitransformer.errors import InputError, quote
 from minitransformer.kernels import in_one_line
+from minitransformer.lookup import find, names
 from minitransformer.tasks import TASKS
 from minitransformer.training import interrupt
 from minitransformer.training.start import begin, resume
@@ -24,12 +25,15 @@ def add_arguments(parser) -> None:
                         help="with --resume: train to this many updates instead of the planned number; also extends a finished run")
     add_workers(parser)
     tasks = parser.add_subparsers(dest="task", metavar="TASK")
-    for name in TASKS:
-        text = TASKS[name].description
+    for name in names(TASKS, "task"):
+        if name not in TASKS and {name, *HELP}.isdisjoint(parser.words):    # then it is not needed, nor are its options
+            tasks.add_parser(name)
+            continue
+        text = find(TASKS, "task", name).description
         task = tasks.add_parser(name, help=text, description=f"Train a model to {text}.", argument_default=argparse.SUPPRESS)
-        add_task(task, name)
         add_workers(task)
         task.add_argument("--resume", help=argparse.SUPPRESS)    # `execute` says that it goes without a task
+        add_task(task, name, parser.words)
 
 
 def add_workers(parser) -> None:

@@ -1,5 +1,6 @@
 """The options of `minitransformer train TASK`, their defaults, and what they say about a new run."""
 
+import argparse
 from argparse import BooleanOptionalAction
 from dataclasses import MISSING, fields
 from typing import Any, get_args
@@ -8,20 +9,23 @@ from minitransformer.backend import BACKENDS
 from minitransformer.errors import InputError
 from minitransformer.layers.attention_kinds import ATTENTIONS
 from minitransformer.layers.config import NAMED, ModelConfig, StackConfig
-from minitransformer.models.registry import MODELS
+from minitransformer.lookup import find, find_all, names
+from minitransformer.models import MODELS
+from minitransformer.tables import choices_of
 from minitransformer.tasks import TASKS
 from minitransformer.training.config import TrainingConfig, default_threads
 
 # The settings of a StackConfig. Those that only one kind of model or of attention has come from their tables.
 RUN = ("validate_every", "snapshot_every", "patience", "average", "seed", "threads")    # the other settings are the optimiser's
+HELP = {"-h", "--help"}
 STACK = {one.name: one.default for one in fields(StackConfig) if one.metadata}
 
 
 def new_run(args) -> dict[str, Any]:
     """The arguments of training.start.begin for `train TASK`, with the task's defaults or its preset's, checked."""
     if not args.task:
-        raise InputError(f"train: no TASK given; choose from {', '.join(TASKS)} (see minitransformer train --help)")
-    given, task = vars(args), TASKS[args.task]
+        raise InputError(f"train: no TASK given; choose from {', '.join(names(TASKS, 'task'))} (see minitransformer train --help)")
+    given, task = vars(args), find(TASKS, "task", args.task)
     options = {**defaults(task, given.get("preset")), **given}
     if options["schedule"] == "paper":
         options["peak_rate"] = given.get("peak_rate")    # a preset's value belongs to its own schedule
@@ -32,16 +36,16 @@ def new_run(args) -> dict[str, Any]:
             if name in given:
                 raise InputError(f"--{name.replace('_', '-')} is of no use with --from: the model is that of {base}; leave it out")
     changes = {} if base else _changes(options, given)
-    MODELS[options["model"]].Config.check_changes(options["config"], **changes)    # before the vocabulary is learned
+    find(MODELS, "model", options["model"]).Config.check_changes(options["config"], **changes)    # before the vocabulary is learned
     return dict(task=_made(task, options), model=options["model"], config=base or options["config"], changes=changes,
                 training=_made(TrainingConfig, options), backend=options["backend"], folder=options["run"], base=base)
 
 
 def _changes(options, given) -> dict[str, Any]:
     """The changes to the model's named configuration. Raises InputError if the user has `given` one that the model lacks."""
-    config = MODELS[options["model"]].Config
+    config = find(MODELS, "model", options["model"]).Config
     known = {*(field.name for field in fields(config)), *(_attention_settings() if issubclass(config, StackConfig) else ())}
-    changes = {name: options[name] for name in _model_settings(TASKS[options["task"]]) if options[name] is not None}
+    changes = {name: options[name] for name in _model_settings(find(TASKS, "task", options["task"])) if options[name] is not None}
     for name in changes:
         if name in given and name not in known:    # a default, or a preset's, is left out silently
             raise InputError(f"--{name.replace('_', '-')} is of no use to the model {options['model']}; leave it out")
@@ -66,13 +70,14 @@ def _model_settings(task) -> list[str]:
 
 
 def _attention_settings() -> dict[str, str]:
-    """{a setting that only one kind of attention has: what it means}, if it has an option."""
-    return {name: text for kind in ATTENTIONS for name, text in ATTENTIONS[kind].settings.items() if text}
+    """{a setting that only one kind of attention has: what it means}, if it has an option; of the kinds that are loaded."""
+    return {name: text for kind in ATTENTIONS.values() for name, text in kind.settings.items() if text}
 
 
 def _rivals(task) -> list[type[ModelConfig]]:
-    """The configurations of the task's models that are not Transformers."""
-    return list(dict.fromkeys(MODELS[name].Config for name in task.models if not issubclass(MODELS[name].Config, StackConfig)))
+    """The configurations of the task's models that are not Transformers, as far as they are loaded."""
+    known = [MODELS[name].Config for name in task.models if name in MODELS]
+    return list(dict.fromkeys(config for config in known if not issubclass(config, StackConfig)))
 
 
 def _settings(kind) -> list[Any]:
@@ -84,9 +89,22 @@ def _sizes(examples) -> str:
     return ", ".join("{name} {num_layers} x {d_model}".format(name=name, **sizes) for name, sizes in examples.items())
 
 
-def add_task(parser, name) -> None:
-    """Add the options to the parser of `train TASK`; the arguments hold only those that a user gives."""
-    task = TASKS[name]
+def add_task(parser, name, words) -> None:
+    """Add the options to the parser of `train TASK`; the arguments hold only those that a user gives.
+
+    Of models and kinds of attention that are not loaded, the options are added only if one of the `words` that the user typed asks
+    for help, or is an option that the others do not have.
+    """
+    _add_options(probe := argparse.ArgumentParser(description=""), name)
+    known = {*probe._option_string_actions, *parser._option_string_actions} - HELP
+    if name in words and any(word.startswith("-") and word.partition("=")[0] not in known for word in words):
+        find_all(MODELS, "model")
+        find_all(ATTENTIONS, "attention")
+    _add_options(parser, name)
+
+
+def _add_options(parser, name) -> None:
+    task = find(TASKS, "task", name)
     known = defaults(task)
     sizes = dict.fromkeys(NAMED["base"], "that of the model size")
     shown = {**STACK, **sizes, **{name: value for name, value in known.items() if value is not None}}
@@ -101,7 +119,7 @@ def add_task(parser, name) -> None:
                            help=text if default is None or default is False else f"{text} (default: {default})")
 
     def add_setting(group, one) -> None:
-        option(group, one.name, one.metadata["choices"] or (get_args(one.type) or [one.type])[0], one.metadata["meaning"])
+        option(group, one.name, choices_of(one) or (get_args(one.type) or [one.type])[0], one.metadata["meaning"])
 
     data, model, optimiser, run = map(parser.add_argument_group, ("data", "model", "optimiser", "run"))
     task.add_arguments(data)
@@ -123,8 +141,8 @@ def add_task(parser, name) -> None:
     for kind in _rivals(task):
         for setting, text in kind.settings.items():
             option(model, setting, int, f"{text}, in a {kind.kind} model (default: {getattr(kind, setting)})")
-    option(model, "attention", ATTENTIONS, "; ".join(f"{kind}: {ATTENTIONS[kind].description}" for kind in ATTENTIONS)
-           + " (default: scaled)")
+    option(model, "attention", names(ATTENTIONS, "attention"),
+           "; ".join(f"{kind}: {ATTENTIONS[kind].description}" for kind in sorted(ATTENTIONS)) + " (default: scaled)")
     for setting, text in _attention_settings().items():
         option(model, setting, int, text)
     for one in _settings(TrainingConfig):

@@ -2,6 +2,7 @@
 
 import os
 import stat
+from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from minitransformer.errors import InputError, choices
 from minitransformer.extras import require
 from minitransformer.files import write_durably
 
+PRETRAINED: dict[str, Callable] = {}    # {a model to import: function(folder, report) that downloads it and returns its file}
 _SPLIT = {"intact": "already there", "missing": "split off", "damaged": "split off again, because it was damaged"}
 
 

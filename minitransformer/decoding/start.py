@@ -13,11 +13,10 @@ from minitransformer.decoding.state import EXTRA_LENGTH, RecomputedState, first_
 from minitransformer.errors import InputError, counted
 from minitransformer.functional import causal_mask, padding_mask, sinusoids
 from minitransformer.layers.attention import MultiHeadAttention
-from minitransformer.models.registry import STATES
+from minitransformer.models.next_token import STATES
 from minitransformer.replaceable import is_replaced
 
 
-@STATES.register("transformer")
 def start_transformer(model, source, extra_length=EXTRA_LENGTH) -> CachedStack | RecomputedState:
     """`extra_length`: how many tokens more than its source (B, T_k) an output may have."""
     check_shape("source", source, "B", "T_k")
@@ -33,7 +32,6 @@ def start_transformer(model, source, extra_length=EXTRA_LENGTH) -> CachedStack |
     return CachedStack(model.config, model.decoder, model.target_input, model.output, first, limit, memory, memory_mask)
 
 
-@STATES.register("language-model")
 def start_language_model(model, prompt, extra_length=None) -> CachedStack | RecomputedState:
     """prompt: (B, T), ids of at least one token each, without padding. Only the model's positions limit what may follow."""
     check_shape("prompt", prompt, "B", "T")
@@ -57,3 +55,6 @@ def _cache_would_bypass(model) -> bool:
     """Whether the model's attention, or a plugged-in function, is one that the key-value cache does not call."""
     bypassed = MultiHeadAttention.forward, causal_mask, padding_mask, sinusoids
     return model.config.attention not in KEPT or any(map(is_replaced, bypassed))
+
+
+STATES.update({"transformer": start_transformer, "language-model": start_language_model})

@@ -1,4 +1,7 @@
-"""Faster implementations of textbook functions: a folder for each kind; a kernel's file has the name of its textbook's file."""
+"""Faster implementations of textbook functions: a folder for each kind; a kernel's file has the name of its textbook's file.
+
+A file of textbooks that is not the library's names the package of these folders itself: KERNELS.
+"""
 
 import os
 import sys
@@ -26,7 +29,8 @@ def load(textbook) -> None:
     If the compiled ones cannot run here, `state.problem` says why. Raises InputError for a value of MINITRANSFORMER_FAST that
     means nothing.
     """
-    _load(textbook.__module__.rpartition(".")[2])
+    package = getattr(sys.modules.get(textbook.__module__), "KERNELS", __name__)
+    _load(textbook.__module__.rpartition(".")[2], package)
 
 
 def in_one_line() -> str:
@@ -53,25 +57,27 @@ def available(kind) -> bool:
 
 
 def load_all() -> None:
-    """Register every kernel; this imports every textbook that has one."""
-    for name in sorted({name for kind in KINDS for name in _names(kind)}):
+    """Register every kernel of the library, which imports its textbook, and those of all other textbooks that are imported."""
+    for name in sorted({name for kind in KINDS for name in _names(kind, __name__)}):
         _load(name)
+    for entry in [*TABLE.values()]:
+        load(entry.textbook)
 
 
 @cache
-def _load(name) -> None:
+def _load(name, package=__name__) -> None:
     """Once for each file: what a reader registers later is the reader's, and is compiled when it is first called."""
     choice = os.environ.get("MINITRANSFORMER_FAST")
     if choice not in CHOICES:
         raise InputError(f"MINITRANSFORMER_FAST is {choice!r}, expected 0 (no kernels), numpy (those for NumPy) or 1 (all)")
-    if name in _names("numpy"):
-        import_module(f"minitransformer.kernels.numpy.{name}")
+    if name in _names("numpy", package):
+        import_module(f"{package}.numpy.{name}")
     if choice in ("numpy", "0") and state.problem is None:
         state.problem = f"MINITRANSFORMER_FAST is {choice}"
     elif choice is None and os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
         state.problem = "NUMBA_DISABLE_JIT is set; MINITRANSFORMER_FAST=1 runs their loops as Python, for a debugger"
-    if name in _names("compiled") and not state.problem:
-        state.problem = _load_compiled(name)
+    if name in _names("compiled", package) and not state.problem:
+        state.problem = _load_compiled(name, package)
     for entry in TABLE.values():    # also those of a file that another one has imported
         entry.kernels.sort(key=_rank)
 
@@ -79,17 +85,17 @@ def _load(name) -> None:
 def _rank(kernel) -> int:
     """A reader's kernels run ahead of the library's, whenever these are loaded; compiled ones ahead of NumPy's."""
     module = str(kernel.function.__module__)    # None: of code that was given to exec
-    return module.startswith("minitransformer.kernels.") + module.startswith("minitransformer.kernels.numpy.")
+    return module.startswith("minitransformer.") * (1 + (".kernels.numpy." in module))
 
 
-def _load_compiled(name) -> str:
+def _load_compiled(name, package) -> str:
     """Compile the kernels of a file, or fetch them from the disk; returns why that failed, and "" if it did not."""
     try:
         from minitransformer.kernels import loops    # imports Numba
-        import_module(f"minitransformer.kernels.compiled.{name}")
+        import_module(f"{package}.compiled.{name}")
         loops.compile_new(name, state.say or (lambda text: None))
     except Exception as error:    # a broken Numba may raise anything, and NumPy's kernels need none
-        unregister("minitransformer.kernels.compiled.")
+        unregister(f"{package}.compiled.")
         cause = one_line(str(error).partition("\n")[0])
         if isinstance(error, ModuleNotFoundError) and error.name == "numba":
             return f"Numba is not installed: {how_to_install('numba')}"
@@ -108,6 +114,6 @@ def unregister(start) -> None:
         entry.kernels = [kernel for kernel in entry.kernels if not str(kernel.function.__module__).startswith(start)]
 
 
-def _names(kind) -> list[str]:
+def _names(kind, package) -> list[str]:
     """The files of a kind of kernels."""
-    return [module.name for module in iter_modules(import_module(f"minitransformer.kernels.{kind}").__path__)]
+    return [module.name for module in iter_modules(import_module(f"{package}.{kind}").__path__)]

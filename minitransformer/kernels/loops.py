@@ -83,7 +83,7 @@ def compile_new(name, say) -> None:
     for function, arguments in LOOPS:
         if not hasattr(function, "compile") or function.signatures:    # kept as Python by NUMBA_DISABLE_JIT, or compiled
             continue
-        if not str(function.__module__).startswith("minitransformer.kernels."):
+        if not str(function.__module__).startswith("minitransformer."):
             continue
         function.compile(types_of(arguments, "float32"))
         if not compiles and function.stats.cache_misses:

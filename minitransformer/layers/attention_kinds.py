@@ -1,22 +1,18 @@
-"""The kinds of attention that a configuration can name: the paper's, and others that register themselves."""
+"""The kinds of attention that a configuration can name: the paper's, and others that are added to the table."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from minitransformer.errors import InputError
+from minitransformer.errors import InputError, choices
 from minitransformer.functional import causal_mask, padding_mask
 from minitransformer.layers.attention import CrossAttention, SelfAttention
-from minitransformer.registry import Registry
-
-ATTENTIONS = Registry("attention", "ATTENTIONS")
+from minitransformer.lookup import find, find_all
 
 
-@ATTENTIONS.register("scaled")
 class ScaledAttention:
     """The paper's kind. Another one is a subclass that says what it does differently."""
 
-    name: ClassVar[str]
     description: ClassVar[str] = "the paper's"     # for the help
     settings: ClassVar[dict[str, str]] = {}        # {a setting that only this kind has: what it means, or "": no option}
     layers: ClassVar[tuple[type[SelfAttention], type[CrossAttention]]] = SelfAttention, CrossAttention
@@ -40,12 +36,18 @@ class ScaledAttention:
         return causal_mask(ids) & padding_mask(ids)
 
 
+ATTENTIONS: dict[str, Any] = {"scaled": ScaledAttention}
+
+
 def check_attention(config) -> None:
     """Raise InputError for a StackConfig with an unknown attention, or with settings that its attention does not have."""
-    kind = ATTENTIONS[config.attention]
+    kind = find(ATTENTIONS, "attention", config.attention)
     for name, value in config.attention_settings.items():
-        if name not in kind.settings:
-            owners = [other for other in ATTENTIONS if name in ATTENTIONS[other].settings]
-            raise InputError(f"{name} is {value!r}, but only {' and '.join(owners)} attention has one, and attention is "
-                             f"{config.attention}")
+        if name in kind.settings:
+            continue
+        owners = [other for other, one in find_all(ATTENTIONS, "attention").items() if name in one.settings]
+        if not owners:
+            raise InputError(f"{type(config).__name__} has no field {name!r}; {choices(name, vars(config))}")
+        raise InputError(f"{name} is {value!r}, but only {' and '.join(owners)} attention has one, and attention is "
+                         f"{config.attention}")
     kind.check(config)

@@ -5,10 +5,11 @@ from typing import Any, ClassVar, TypeVar
 
 from minitransformer.checks import check_fraction, check_integer
 from minitransformer.errors import InputError, choices
-from minitransformer.layers.attention_kinds import ATTENTIONS, check_attention
+from minitransformer.layers.attention_kinds import check_attention
 from minitransformer.layers.feed_forward import FEED_FORWARDS
 from minitransformer.layers.layer_norm import NORMS
 from minitransformer.layers.positions import POSITIONS
+from minitransformer.lookup import find, names
 from minitransformer.tables import ShownAsTable, check_choices, setting
 
 NAMED = {
@@ -56,7 +57,16 @@ class ModelConfig(ShownAsTable):
         if not isinstance(name, str) or name not in cls.examples:
             of = f" of a {cls.kind} model" if cls.kind else ""
             raise InputError(f"unknown configuration {name!r}{of}; {choices(str(name), cls.examples)}")
-        return cls(**{**cls.examples[name], **sizes})
+        return cls(**cls.field_values({**cls.examples[name], **sizes}))
+
+    @classmethod
+    def field_values(cls, settings) -> dict[str, Any]:
+        """The keyword arguments for the fields, from those that `named` got. Raises InputError for an unknown one."""
+        known = [one.name for one in fields(cls)]
+        for name in settings:
+            if name not in known:
+                raise InputError(f"{cls.__name__} has no field {name!r}; {choices(name, known)}")
+        return settings
 
     @classmethod
     def check_changes(cls, name, **changes) -> None:
@@ -95,6 +105,8 @@ class StackConfig(ModelConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_fraction("norm_epsilon", self.norm_epsilon)
+        if not isinstance(self.attention_settings, dict):
+            raise InputError(f"attention_settings is {self.attention_settings!r}, expected a dict")
         check_attention(self)
         if POSITIONS[self.positions].attention not in (None, self.attention):
             raise InputError(f"attention is {self.attention}, but {self.positions} positions need "
@@ -102,21 +114,16 @@ class StackConfig(ModelConfig):
 
     @classmethod
     def field_values(cls, settings) -> dict[str, Any]:
-        """Settings that only a kind of attention has go into attention_settings: they may be given beside attention="...".
-
-        Where no kind is given, it is the one that the positions need.
-        """
+        """Settings of a kind of attention may stand beside `attention`, by default the kind that the positions need."""
         known = {one.name for one in fields(cls)}
-        further = [name for name in settings if name not in known]
-        owned = {name for kind in ATTENTIONS for name in ATTENTIONS[kind].settings} if further else set()
-        if not isinstance(settings.get("attention_settings", {}), dict):
-            raise InputError(f"attention_settings is {settings['attention_settings']!r}, expected a dict")
-        own = {name: settings[name] for name in further if name in owned and settings[name] is not None}
-        rest = {name: value for name, value in settings.items() if name not in owned}
+        further = {name: value for name, value in settings.items() if name not in known and value is not None}
+        settings = {name: value for name, value in settings.items() if name in known}
         positions = settings.get("positions")
-        if "attention" not in settings and positions in list(POSITIONS) and POSITIONS[positions].attention:
-            rest["attention"] = POSITIONS[positions].attention
-        return super().field_values({**rest, "attention_settings": {**rest.get("attention_settings", {}), **own}})
+        if positions in names(POSITIONS, "positions") and (needed := find(POSITIONS, "positions", positions).attention):
+            settings = {"attention": needed, **settings}
+        if further:
+            settings["attention_settings"] = {**settings.get("attention_settings", {}), **further}
+        return settings
 
     @property
     def input_dropout(self) -> float:

@@ -9,17 +9,13 @@ from minitransformer.backend import Array, module_of, to_device
 from minitransformer.checks import check_cache, check_ids, check_shape
 from minitransformer.layers import initial
 from minitransformer.layers.layer import Layer
-from minitransformer.registry import Registry
 from minitransformer.replaceable import replaceable
-
-EMBEDDINGS = Registry("embedding", "EMBEDDINGS")
 
 
 class EmbeddingCache(NamedTuple):
     ids: Array   # (...) int, on the host
 
 
-@EMBEDDINGS.register("scaled")
 class Embedding(Layer):
     """y = sqrt(d_model) W[ids]: ids (...), W (V, d_model), y (..., d_model)."""
 
@@ -58,3 +54,6 @@ class Embedding(Layer):
             sums = rows[to_device(places, xp)].sum(axis=1)                       # (pieces, d_model)
             self.weight.grad[to_device(distinct[some], xp)] += math.sqrt(d_model) * sums
             size *= 2
+
+
+EMBEDDINGS: dict[str, type[Embedding]] = {"scaled": Embedding}

@@ -1,6 +1,6 @@
 """The position-wise feed-forward network (section 3.3 of the paper)."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from minitransformer.backend import Array
 from minitransformer.checks import check_cache, check_fraction
@@ -10,10 +10,8 @@ from minitransformer.functional.activations import ACTIVATIONS, ActivationDropou
 from minitransformer.functional.dropout import DropoutCache
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.linear import Linear, LinearCache
-from minitransformer.registry import Registry
 
 WITH_DROPOUT = {"relu": (relu_dropout_forward, relu_dropout_backward), "gelu": (gelu_dropout_forward, gelu_dropout_backward)}
-FEED_FORWARDS = Registry("activation", "FEED_FORWARDS")    # {an activation: the network around it}
 
 
 class FeedForwardCache(NamedTuple):
@@ -23,8 +21,6 @@ class FeedForwardCache(NamedTuple):
     outer: LinearCache
 
 
-@FEED_FORWARDS.register("gelu")
-@FEED_FORWARDS.register("relu")
 class FeedForward(Layer):
     """y = dropout(activation(x W1 + b1)) W2 + b2, at each position separately: x, y (..., d_model)."""
 
@@ -51,3 +47,6 @@ class FeedForward(Layer):
         dh = self.outer.backward(dy, cache.outer)                    # (..., d_ff)
         dh = activate_backward(dh, ActivationDropoutCache(cache.activation, cache.dropout))
         return self.inner.backward(dh, cache.inner)
+
+
+FEED_FORWARDS: dict[str, Any] = {"relu": FeedForward, "gelu": FeedForward}    # {an activation: the network around it}

@@ -1,16 +1,14 @@
 """LayerNorm as a layer: gamma and beta around the function pair."""
 
+from typing import Any
+
 from minitransformer.backend import Array
 from minitransformer.checks import check_floats
 from minitransformer.functional.layer_norm import LayerNormCache, layer_norm_backward, layer_norm_forward
 from minitransformer.layers import initial
 from minitransformer.layers.layer import Layer
-from minitransformer.registry import Registry
-
-NORMS = Registry("norm", "NORMS")
 
 
-@NORMS.register("layer")
 class LayerNorm(Layer):
     """y = gamma * (x - mean) / sqrt(variance + epsilon) + beta, over the last axis of x (..., d_model)."""
 
@@ -29,3 +27,6 @@ class LayerNorm(Layer):
         self.gamma.grad += dgamma
         self.beta.grad += dbeta
         return dx
+
+
+NORMS: dict[str, Any] = {"layer": LayerNorm}

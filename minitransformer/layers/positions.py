@@ -1,7 +1,7 @@
-"""Positions, added to the embeddings (section 3.5 of the paper): sinusoids, or learned; others register themselves."""
+"""Positions, added to the embeddings (section 3.5 of the paper): sinusoids, or learned."""
 
 import sys
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from minitransformer.backend import Array, module_of
 from minitransformer.checks import check_cache, check_floats, check_shape
@@ -9,9 +9,6 @@ from minitransformer.errors import InputError, counted
 from minitransformer.functional import sinusoids
 from minitransformer.layers import initial
 from minitransformer.layers.layer import Layer
-from minitransformer.registry import Registry
-
-POSITIONS = Registry("positions", "POSITIONS")
 
 
 class PositionsCache(NamedTuple):
@@ -22,7 +19,6 @@ class PositionsCache(NamedTuple):
         return self.shape[1]
 
 
-@POSITIONS.register("sinusoidal")
 class SinusoidalPositions(Layer):
     """y = x + PE[:T], for x (B, T, d_model) of any length and any d_model; nothing is learned."""
 
@@ -50,7 +46,6 @@ class SinusoidalPositions(Layer):
         return dy
 
 
-@POSITIONS.register("learned")
 class LearnedPositions(Layer):
     """y = x + W[:T], for x (B, T, d_model) with T up to W's max_length rows.
 
@@ -91,3 +86,6 @@ class LearnedPositions(Layer):
         check_shape("LearnedPositions: dy", dy, *cache.shape)
         self.weight.grad[: cache.length] += dy.sum(axis=0)
         return dy
+
+
+POSITIONS: dict[str, Any] = {"sinusoidal": SinusoidalPositions, "learned": LearnedPositions}

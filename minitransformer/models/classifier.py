@@ -18,7 +18,6 @@ from minitransformer.layers.linear import Linear, LinearCache
 from minitransformer.layers.pooling import FirstToken, MeanOverTokens
 from minitransformer.layers.positions import POSITIONS
 from minitransformer.models.next_token import LossSums
-from minitransformer.models.registry import MODELS
 from minitransformer.tables import setting
 
 POOLINGS: dict[str, type[MeanOverTokens] | type[FirstToken]] = {"mean": MeanOverTokens, "first": FirstToken}
@@ -45,7 +44,6 @@ class ClassifierLossCache(NamedTuple):
     loss: CrossEntropyCache
 
 
-@MODELS.register("classifier")
 class Classifier(Layer):
     """ids (B, T), padded with PAD -> logits (B, C).
 

@@ -15,8 +15,8 @@ from minitransformer.layers.encoder import Encoder, EncoderCache
 from minitransformer.layers.input import Input, InputCache
 from minitransformer.layers.output_projection import LinearCrossEntropy, OutputProjection
 from minitransformer.layers.positions import POSITIONS
-from minitransformer.models.next_token import NextTokenModel
-from minitransformer.models.registry import MODELS, STATES
+from minitransformer.lookup import find
+from minitransformer.models.next_token import STATES, NextTokenModel
 from minitransformer.tables import setting
 
 
@@ -34,7 +34,6 @@ class LanguageModelHiddenCache(NamedTuple):
     stack: EncoderCache
 
 
-@MODELS.register("language-model")
 class LanguageModel(NextTokenModel):
     """ids (B, T) -> logits (B, T, V) of the token after each.
 
@@ -71,7 +70,7 @@ class LanguageModel(NextTokenModel):
 
     def start(self, prompt, *extra_length) -> Any:
         """The DecodingState that continues prompt (B, T), ids of at least one token each, without padding (decoding/start.py)."""
-        return STATES["language-model"](self, prompt, *extra_length)
+        return find(STATES, "decoding state", "language-model")(self, prompt, *extra_length)
 
     def attention_weights(self, ids) -> dict[str, list[Array]]:
         """The attention weights: {"decoder": (B, H, T, T) of each layer}."""

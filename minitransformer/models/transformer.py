@@ -17,8 +17,8 @@ from minitransformer.layers.encoder import Encoder, EncoderCache
 from minitransformer.layers.input import Input, InputCache
 from minitransformer.layers.output_projection import LinearCrossEntropy, OutputProjection
 from minitransformer.layers.positions import POSITIONS
-from minitransformer.models.next_token import NextTokenModel
-from minitransformer.models.registry import MODELS, STATES
+from minitransformer.lookup import find
+from minitransformer.models.next_token import STATES, NextTokenModel
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +62,6 @@ class HiddenCache(NamedTuple):
     decode: DecodeCache
 
 
-@MODELS.register("transformer")
 class Transformer(NextTokenModel):
     """source (B, T_k), target (B, T_q) token ids -> logits (B, T_q, V) of the token after each target token.
 
@@ -125,7 +124,7 @@ class Transformer(NextTokenModel):
 
         `extra_length`: how many tokens more than its source an output may have, if not as many as in the paper.
         """
-        return STATES["transformer"](self, source, *extra_length)
+        return find(STATES, "decoding state", "transformer")(self, source, *extra_length)
 
     def attention_weights(self, source, target) -> dict[str, list[Array]]:
         """The attention weights: {"encoder", "decoder" or "cross": (B, H, T_q, T_k) of each layer}."""

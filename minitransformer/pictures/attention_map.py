@@ -4,17 +4,9 @@ from typing import Any, NamedTuple
 
 from minitransformer.backend import to_host
 from minitransformer.errors import InputError, span
+from minitransformer.tasks.task import Attended
 
 KINDS = ("encoder", "decoder", "cross")
-
-
-class Attended(NamedTuple):
-    """One kind of attention while the model reads a text, as a task provides it."""
-
-    weights: Any              # (B, H, T_q, T_k) of each layer
-    queries: list             # tokens as text
-    keys: list
-    predicted: Any = None     # for each query the token predicted at its position; None for an encoder, which predicts nothing
 
 
 class AttentionMap(NamedTuple):

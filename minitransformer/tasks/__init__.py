@@ -1,5 +1,12 @@
-"""The tasks that a model can be trained on: `minitransformer train --help` lists a new file's."""
+"""The tasks that a model can be trained on."""
 
-from minitransformer.registry import Registry
+from typing import Any
 
-TASKS = Registry("task", "TASKS")
+from minitransformer.tasks.brackets import Brackets
+from minitransformer.tasks.classify import Classify
+from minitransformer.tasks.language import Language
+from minitransformer.tasks.numbers import Numbers
+from minitransformer.tasks.toy import Copy, Reverse, Sort
+from minitransformer.tasks.translate import Translate
+
+TASKS: dict[str, Any] = {task.name: task for task in (Brackets, Classify, Copy, Language, Numbers, Reverse, Sort, Translate)}

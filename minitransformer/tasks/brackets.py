@@ -8,7 +8,6 @@ from minitransformer.data.drawn import DrawnBatches, draw_held_out
 from minitransformer.data.labelled import make_labelled_batch
 from minitransformer.data.vocabularies.characters import CharacterVocabulary
 from minitransformer.errors import InputError
-from minitransformer.tasks import TASKS
 from minitransformer.tasks.classification import Classification
 from minitransformer.tasks.task import EXAMPLES, Data
 from minitransformer.tables import setting
@@ -18,9 +17,9 @@ MAX_PAIRS = 10    # pairs of brackets in a text
 _VOCABULARY = CharacterVocabulary("()")
 
 
-@TASKS.register("brackets")
 @dataclass(frozen=True, kw_only=True)
 class Brackets(Classification):
+    name: ClassVar[str] = "brackets"
     description: ClassVar[str] = "tell whether brackets are balanced: (())() -> balanced"
     defaults: ClassVar[dict] = {**TOY_TRAINING, "steps": 1000, "smoothing": 0.0, "pre_norm": True}
     labels: ClassVar[tuple] = ("balanced", "unbalanced")

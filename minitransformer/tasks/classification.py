@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from minitransformer.pictures.attention_map import Attended
 from minitransformer.backend import to_host
 from minitransformer.data.batches import by_length
 from minitransformer.data.labelled import make_labelled_batch, sentence_length
@@ -16,7 +15,7 @@ from minitransformer.decoding import encode
 from minitransformer.errors import InputError
 from minitransformer.training.evaluation import BATCH_TOKENS, mean_loss, pair_batches
 from minitransformer.functional import softmax_forward
-from minitransformer.tasks.task import Data, Task
+from minitransformer.tasks.task import Attended, Data, Task
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,6 @@ from minitransformer.data.unknown import warn_of_unknown
 from minitransformer.data.vocabularies.subwords import SubwordVocabulary
 from minitransformer.errors import InputError, counted, one_line
 from minitransformer.models.classifier import POOLINGS
-from minitransformer.tasks import TASKS
 from minitransformer.tasks.classification import Classification
 from minitransformer.tasks.files import FromFiles, only_file
 from minitransformer.tasks.task import EXAMPLES, Data
@@ -20,9 +19,9 @@ from minitransformer.tables import setting
 MAX_LABELS = 1000
 
 
-@TASKS.register("classify")
 @dataclass(frozen=True, kw_only=True)
 class Classify(FromFiles, Classification):
+    name: ClassVar[str] = "classify"
     description: ClassVar[str] = "classify sentences: a file with a sentence, a tab and its label on each line"
     defaults: ClassVar[dict] = dict(config="tiny", steps=2500, warmup=200, schedule="inverse-sqrt", peak_rate=0.001,
                                     pre_norm=True, dropout=0.3)

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from minitransformer.backend import to_host
-from minitransformer.pictures.attention_map import Attended
 from minitransformer.data.text_files import read_text
 from minitransformer.data.unknown import count_unknown, warn_of_unknown
 from minitransformer.data.vocabularies.characters import CharacterVocabulary
@@ -17,9 +16,8 @@ from minitransformer.data.windows import WindowBatches, check_length, consecutiv
 from minitransformer.decoding import generate
 from minitransformer.errors import InputError, counted
 from minitransformer.training.evaluation import mean_loss, perplexity
-from minitransformer.tasks import TASKS
 from minitransformer.tasks.files import FromFiles, only_file
-from minitransformer.tasks.task import Data
+from minitransformer.tasks.task import Attended, Data
 from minitransformer.tables import setting
 
 EXAMPLES, PROMPT, CONTINUATION = 3, 40, 120    # in the report: the number of texts, and the tokens of each prompt and continuation
@@ -27,9 +25,9 @@ VOCABULARIES = {"characters": lambda text, size: CharacterVocabulary.learn(text)
                 "subwords": lambda text, size: SubwordVocabulary.learn(text.splitlines(keepends=True), size)}
 
 
-@TASKS.register("language")
 @dataclass(frozen=True, kw_only=True)
 class Language(FromFiles):
+    name: ClassVar[str] = "language"
     description: ClassVar[str] = "predict the next character or subword of a text"
     model: ClassVar[str] = "language-model"
     command: ClassVar[str] = "generate"
@@ -44,7 +42,7 @@ class Language(FromFiles):
     files_option: ClassVar[dict] = dict(nargs=1, metavar="FILE", help="text file, plain or .gz")
 
     batch: int = setting("windows in a batch", 32)
-    vocabulary: str = setting("what a token is", "characters", VOCABULARIES)
+    vocabulary: str = setting("what a token is", "characters", tuple(VOCABULARIES))
     vocab_size: int = setting("subwords learned on the training text", 1000)
     window: int = setting("tokens that the model reads at once", 128)
 

@@ -5,7 +5,6 @@ from functools import cache
 from typing import ClassVar
 
 from minitransformer.data.vocabularies.symbols import SymbolVocabulary
-from minitransformer.tasks import TASKS
 from minitransformer.tables import setting
 from minitransformer.tasks.toy import TOY_TRAINING, ToyTask, is_held_out
 
@@ -65,9 +64,9 @@ def _korean(n) -> list[str]:
 LANGUAGES = {"german": german, "korean": korean}
 
 
-@TASKS.register("numbers")
 @dataclass(frozen=True, kw_only=True)
 class Numbers(ToyTask):
+    name: ClassVar[str] = "numbers"
     description: ClassVar[str] = "translate English number words to German or Korean ones"
     defaults: ClassVar[dict] = {**TOY_TRAINING, "steps": 1600}
 

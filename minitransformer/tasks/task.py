@@ -3,7 +3,6 @@
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, NamedTuple
 
-from minitransformer.pictures.attention_map import Attended
 from minitransformer.checks import check_integer
 from minitransformer.decoding import GREEDY
 from minitransformer.errors import InputError
@@ -20,6 +19,15 @@ class Data(NamedTuple):
     valid: list     # batches for the validation loss
     measure: Any    # measure(model) -> {name: number}: the quality of its own outputs on the validation data
     examples: list  # a few pairs (text, expected answer) for the report
+
+
+class Attended(NamedTuple):
+    """One kind of attention while the model reads a text, as a task provides it."""
+
+    weights: Any              # (B, H, T_q, T_k) of each layer
+    queries: list             # tokens as text
+    keys: list
+    predicted: Any = None     # for each query the token predicted at its position; None for an encoder, which predicts nothing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +95,7 @@ class Task(ShownAsTable):
         raise NotImplementedError
 
     def attention(self, run, text) -> dict[str, Attended]:
-        """{kind: an attention_map.Attended} for a text and a model that has attention_weights, the default kind first."""
+        """{kind: Attended} for a text and a model that has attention_weights, the default kind first."""
         return {}
 
     def summary(self, run) -> str | None:

@@ -5,11 +5,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from minitransformer.pictures.attention_map import Attended
 from minitransformer.decoding import GREEDY, decode_all, encode, translate
 from minitransformer.errors import InputError
 from minitransformer.functional.special import BOS, EOS
-from minitransformer.tasks.task import Task
+from minitransformer.tasks.task import Attended, Task
 
 
 @dataclass(frozen=True, kw_only=True)

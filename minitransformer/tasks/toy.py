@@ -13,7 +13,6 @@ from minitransformer.data.batches import make_batch
 from minitransformer.data.drawn import DrawnBatches, draw_held_out
 from minitransformer.data.vocabularies.symbols import SymbolVocabulary
 from minitransformer.training.evaluation import exact_match, mean_loss, pair_batches, perplexity
-from minitransformer.tasks import TASKS
 from minitransformer.tasks.task import EXAMPLES, Data
 from minitransformer.tasks.text_to_text import TextToText
 
@@ -73,21 +72,21 @@ class LetterTask(ToyTask):
         return _LETTERS
 
 
-@TASKS.register("copy")
 class Copy(LetterTask):
+    name: ClassVar[str] = "copy"
     description: ClassVar[str] = "copy letters: c a b -> c a b"
     defaults: ClassVar[dict] = {**TOY_TRAINING, "steps": 350}
     transform: ClassVar = staticmethod(list)
 
 
-@TASKS.register("reverse")
 class Reverse(LetterTask):
+    name: ClassVar[str] = "reverse"
     description: ClassVar[str] = "reverse letters: c a b -> b a c"
     transform: ClassVar = staticmethod(lambda letters: letters[::-1])
 
 
-@TASKS.register("sort")
 class Sort(LetterTask):
+    name: ClassVar[str] = "sort"
     description: ClassVar[str] = "sort letters: c a b -> a b c"
     defaults: ClassVar[dict] = {**TOY_TRAINING, "steps": 3000, "rate_factor": 0.2}
     transform: ClassVar = staticmethod(sorted)

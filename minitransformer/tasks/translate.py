@@ -12,16 +12,15 @@ from minitransformer.decoding import Search, translate
 from minitransformer.errors import InputError
 from minitransformer.training.evaluation import bleu, chrf, mean_loss, pair_batches, perplexity
 from minitransformer.extras import require
-from minitransformer.tasks import TASKS
 from minitransformer.tasks.files import FromFiles
 from minitransformer.tasks.task import EXAMPLES, Data
 from minitransformer.tables import setting
 from minitransformer.tasks.text_to_text import TextToText
 
 
-@TASKS.register("translate")
 @dataclass(frozen=True, kw_only=True)
 class Translate(FromFiles, TextToText):
+    name: ClassVar[str] = "translate"
     description: ClassVar[str] = "translate text: aligned files, or a two-column TSV"
     search: ClassVar = Search(beam=5)
     defaults: ClassVar[dict] = dict(config="tiny", steps=2500, warmup=500, rate_factor=0.5)

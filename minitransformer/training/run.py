@@ -20,6 +20,7 @@ from minitransformer.files import (
     MANIFEST, as_json, check_manifest, make_folder, replace_listed, sync_folder, write_durably, write_manifest)
 from minitransformer.interchange.weights import WeightsFile, as_safetensors, set_weights
 from minitransformer.layers.initial import undrawn
+from minitransformer.lookup import find
 from minitransformer.tables import settings_tables
 from minitransformer.training import checkpoint
 from minitransformer.training.lock import in_training, only_trainer
@@ -154,7 +155,7 @@ class Run:
         try:
             settings = RunSettings.from_json((path / "config.json").read_text(encoding="utf-8"))
             model = settings.make_model()
-            kind = VOCABULARIES[settings.vocabulary]
+            kind = find(VOCABULARIES, "vocabulary", settings.vocabulary)
             vocabulary = kind.load(path / kind.file_name)
         except InputError as error:
             raise InputError(f"{path}: the run cannot be read: {error}") from None

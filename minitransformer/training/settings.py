@@ -9,8 +9,9 @@ from minitransformer.checks import check_kind
 from minitransformer.data.vocabularies import VOCABULARIES
 from minitransformer.files import as_json
 from minitransformer.layers.layer import Layer
+from minitransformer.lookup import find, name_of
 from minitransformer.memory import TO_USE, check_fits
-from minitransformer.models.registry import MODELS
+from minitransformer.models import MODELS
 from minitransformer.tables import settings_tables
 from minitransformer.tasks import TASKS
 from minitransformer.training.config import TrainingConfig
@@ -32,10 +33,11 @@ class RunSettings:
     @classmethod
     def of(cls, task, model, vocabulary, training=None, backend="numpy") -> "RunSettings":
         """The settings of these objects. Raises InputError if one is not registered, since it could not be loaded again."""
-        TASKS.name_of(task)
+        name_of(TASKS, "task", task, "TASKS")
         check_kind(training is None or isinstance(training, TrainingConfig), "training", training, "a TrainingConfig")
         check_backend(backend)
-        return cls(task, MODELS.name_of(model), model.config, VOCABULARIES.name_of(vocabulary), training, backend)
+        return cls(task, name_of(MODELS, "model", model, "MODELS"), model.config,
+                   name_of(VOCABULARIES, "vocabulary", vocabulary, "VOCABULARIES"), training, backend)
 
     @property
     def seed(self) -> int:
@@ -45,7 +47,7 @@ class RunSettings:
     def make_model(self) -> Layer:
         """The model with its initial weights. Raises InputError if it cannot fit into memory."""
         check_fits(self.config, TO_USE)
-        return MODELS[self.model](self.config, self.seed)
+        return find(MODELS, "model", self.model)(self.config, self.seed)
 
     def __repr__(self) -> str:
         return f"RunSettings {self.to_json().strip()}"
@@ -67,6 +69,7 @@ class RunSettings:
         """The settings from their JSON text. Raises InputError or one of UNREADABLE if it is not one."""
         kept = json.loads(text)
         task, model = dict(kept["task"]), dict(kept["model"])
-        task, name = TASKS[task.pop("name")](**task), model.pop("name")
-        return cls(task, name, MODELS[name].Config(**model), VOCABULARIES[kept["vocabulary"]].name,
+        task, name = find(TASKS, "task", task.pop("name"))(**task), model.pop("name")
+        find(VOCABULARIES, "vocabulary", kept["vocabulary"])
+        return cls(task, name, find(MODELS, "model", name).Config(**model), kept["vocabulary"],
                    TrainingConfig(**kept["training"]) if kept["training"] is not None else None, kept["backend"])

@@ -8,8 +8,9 @@ from typing import Any
 from minitransformer.backend import get_module
 from minitransformer.errors import FolderTaken, InputError, counted, quote
 from minitransformer.files import free_name
+from minitransformer.lookup import find
 from minitransformer.memory import TO_TRAIN, check_fits
-from minitransformer.models.registry import MODELS
+from minitransformer.models import MODELS
 from minitransformer.tasks.task import Data
 from minitransformer.training.run import Run, check_free
 
@@ -31,7 +32,7 @@ def begin(job, task, model, config, changes, training, backend="numpy", folder=N
         vocabulary = old.vocabulary if old else begun.make_vocabulary()
         data = begun.data(vocabulary, training)
         job.check_sentences(data.batches)
-        kind = type(old.model) if old else MODELS[model]
+        kind = type(old.model) if old else find(MODELS, "model", model)
         sizes = old.model.config if old else kind.Config.named(config, **{**begun.model_sizes(vocabulary), **changes})
         check_fits(sizes, TO_TRAIN)
         made = old.model if old else kind(sizes, training.seed).to(backend)

@@ -23,6 +23,7 @@ from minitransformer.data.parallel import read_pairs
 from minitransformer.decoding import GREEDY
 from minitransformer.files import write_manifest
 from minitransformer.replaceable import TABLE
+from minitransformer.lookup import names
 from minitransformer.tasks import TASKS, toy
 from minitransformer.training import checkpoint
 from minitransformer.training.evaluation import bleu, chrf
@@ -30,6 +31,8 @@ from minitransformer.training.lock import only_trainer
 from minitransformer.training.log import CLOCKS
 from tests.checking.test_gradcheck import X, WrongLinear
 from tests.cli.conftest import one_line
+
+pytestmark = pytest.mark.slow
 
 SMALL = ("--steps", 12, "--batch", 8, "--validate-every", 6)
 
@@ -40,7 +43,7 @@ def test_help(run_cli):
     commands = re.findall(r"^    (\w+) +\w", out, re.MULTILINE)
     assert commands == list(COMMANDS) and "Examples:\n  minitransformer train copy\n" in out
     assert code == 0 and not error and {"train", "generate", "classify", "data"} <= set(commands)
-    for command in [*commands, *(f"train {name}" for name in TASKS)]:
+    for command in [*commands, *(f"train {name}" for name in names(TASKS, "task"))]:
         code, out, error = run_cli(*command.split(), "--help")
         assert code == 0 and f"usage: minitransformer {command}" in out and not error
 
@@ -123,7 +126,7 @@ def test_gradcheck_of_all_blocks(run_cli, monkeypatch):
     from minitransformer.checking.blocks import blocks
 
     few = {name: block for name, block in blocks().items() if name in ("relu", "linear")}
-    monkeypatch.setattr("minitransformer.cli.gradcheck.blocks", lambda seed: few)
+    monkeypatch.setattr("minitransformer.cli.gradcheck.blocks", lambda seed, zoo=True: few)
     code, out, _ = run_cli("gradcheck")
     assert code == 0 and len(out.splitlines()) == 1 + 4 + 1
 
@@ -139,7 +142,7 @@ def test_many_blocks_are_shared_by_processes_and_printed_in_order(run_cli, monke
 
 def test_gradcheck_that_fails_exits_with_1(run_cli, monkeypatch):
     monkeypatch.setattr("minitransformer.cli.gradcheck.blocks",
-                        lambda seed: {"linear": (WrongLinear("wrong sign"), (X,))})
+                        lambda seed, zoo=True: {"linear": (WrongLinear("wrong sign"), (X,))})
     code, out, _ = run_cli("gradcheck")
     assert code == 1 and "FAILED" in out
     code, out, _ = run_cli("gradcheck", "--json")

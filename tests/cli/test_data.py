@@ -7,6 +7,7 @@ import pytest
 from minitransformer.cli.parser import make_parser
 from minitransformer.data.parallel import read_pairs
 from minitransformer.data.registry import CORPORA
+from minitransformer.lookup import find
 from minitransformer.tasks import TASKS
 from tests.cli.conftest import one_line
 from tests.small_corpus import FILES
@@ -39,7 +40,7 @@ def test_the_line_that_trains_on_it_is_one_of_its_task(run_cli, monkeypatch, cor
     known = CORPORA[corpus]
     assert code == 0 and f"{len(known.files)} files in my data" in where and args.task == task
     assert (args.train, args.valid) == tuple([f"my data/{name}" for name in names] for names in (known.train, known.valid))
-    assert getattr(args, "preset", None) == (corpus if corpus in TASKS[task].presets else None)
+    assert getattr(args, "preset", None) == (corpus if corpus in find(TASKS, "task", task).presets else None)
 
 
 def test_a_corpus_without_a_split_is_trained_on(run_cli, server):

@@ -10,6 +10,8 @@ from minitransformer.training.checkpoint import snapshot_steps
 from minitransformer_course.explorer import explore
 from tests.cli.conftest import QUICK, one_line, train
 
+pytestmark = pytest.mark.slow
+
 
 def data_of(path):
     return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', path.read_text(encoding="utf-8"))[1])

@@ -5,9 +5,12 @@ import json
 import pytest
 
 from minitransformer import Run
+from minitransformer.lookup import find, find_all, names
 from minitransformer.models import MODELS
 from minitransformer.tasks import TASKS
 from tests.cli.conftest import one_line, resumes_to_the_bit, train, write_corpus
+
+pytestmark = pytest.mark.slow
 
 QUICK = ("--batch", "8", "--steps", "6", "--validate-every", "3", "--d-model", "8", "--dropout", "0.2", "--threads", "1")
 
@@ -22,15 +25,15 @@ def runs(tmp_path_factory):
 
 
 def test_every_model_of_a_task_is_registered():
-    for task in TASKS:
-        assert set(TASKS[task].models) <= set(MODELS)
-        assert not TASKS[task].models or TASKS[task].model == TASKS[task].models[0]
+    for task in find_all(TASKS, "task").values():
+        assert set(task.models) <= set(names(MODELS, "model"))
+        assert not task.models or task.model == task.models[0]
 
 
 def test_the_run_keeps_its_model(runs):
     for name, folder in runs.items():
         run = Run.load(folder)
-        assert type(run.model) is MODELS[name] and run.model.config.d_model == 8 and run.model.config.dropout == 0.2
+        assert type(run.model) is find(MODELS, "model", name) and run.model.config.d_model == 8 and run.model.config.dropout == 0.2
         assert (folder / "report.html").exists() and repr(run).endswith("parameters, trained")
 
 

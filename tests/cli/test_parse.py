@@ -9,10 +9,12 @@ import matplotlib.image
 import pytest
 
 from minitransformer import Run
-from minitransformer.tasks import TASKS
+from minitransformer.zoo.parsing.task import Parse
 from minitransformer.zoo.parsing.brackets import NotATree
 from minitransformer.zoo.parsing.treebank import read_trees
 from tests.cli.conftest import QUICK, one_line
+
+pytestmark = pytest.mark.slow
 
 NOUNS, VERBS = ["cat", "dog", "bird", "man", "tree"], ["saw", "liked", "heard"]
 DRAWING = "S\n├─ NP  the cat\n├─ VP\n│  ├─ saw\n│  └─ NP  a dog\n└─ .\n"
@@ -140,7 +142,7 @@ def test_with_tags(run_cli, tmp_path):
     assert "(S (NP (DT the) (NN" in (tmp_path / "run" / "report.html").read_text()
 
 
-@pytest.mark.parametrize("model", [model for model in TASKS["parse"].models if model != "transformer"])
+@pytest.mark.parametrize("model", [model for model in Parse.models if model != "transformer"])
 def test_another_model(run_cli, tmp_path, model):
     """It has logits for brackets only."""
     write_trees(tmp_path)

@@ -14,7 +14,9 @@ from minitransformer import InputError
 from minitransformer.data import registry
 from minitransformer.data.download import download
 from minitransformer.data.registry import split_treebank
+from minitransformer.lookup import names
 from minitransformer.tasks import TASKS
+from minitransformer.zoo.parsing.task import Parse
 from tests.small_corpus import FILES, POEM
 
 
@@ -165,7 +167,8 @@ def test_a_missing_library_is_named(tmp_path, monkeypatch):
 def test_the_registry_is_well_formed():
     for corpus in registry.CORPORA.values():
         assert not corpus.test or corpus.split
-        assert {*corpus.train, *corpus.valid} <= set(corpus.files) and corpus.base.endswith("/") and corpus.task in TASKS
+        assert {*corpus.train, *corpus.valid} <= set(corpus.files) and corpus.base.endswith("/")
+        assert corpus.task in names(TASKS, "task")
         assert not corpus.split or (corpus.split in corpus.sha256 and not {*corpus.parts} & corpus.sha256.keys())
         assert all(len(digits) == 64 and int(digits, 16) for digits in corpus.sha256.values())
         assert len(set(corpus.sha256.values())) == len(corpus.sha256)
@@ -231,7 +234,7 @@ def test_the_treebank_is_unpacked_and_split(server, tmp_path, monkeypatch):
     parts = [(tmp_path / f"{name}.trees").read_text().splitlines() for name in ("train", "valid", "test")]
     assert list(map(len, parts)) == [21, 3, 3] and [tree for part in parts for tree in part] == trees
     assert corpus.files == [line.split(":")[0] for line in lines]
-    task = TASKS["parse"](train=[str(tmp_path / corpus.train[0])], valid=[str(tmp_path / corpus.valid[0])])
+    task = Parse(train=[str(tmp_path / corpus.train[0])], valid=[str(tmp_path / corpus.valid[0])])
     assert task.make_vocabulary().labels == ["NP", "S", "VP", "X"]
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minitransformer import InputError
-from minitransformer.data.vocabularies.treebank import CLASSES, TreebankVocabulary, word_class
+from minitransformer.zoo.parsing.vocabulary import CLASSES, TreebankVocabulary, word_class
 from minitransformer.functional.special import BOS, EOS, PAD
 from minitransformer.zoo.parsing.brackets import linearise
 from minitransformer.zoo.parsing.tree import Tree

@@ -75,8 +75,9 @@ def cases(dtype):
     def adam(data, grad, m, v):
         return F.adam_update(data, grad, m, v, 3, 0.1, 0.5, 0.9, 0.98, 1e-9, np.bool_(True))
 
-    grouped = EncoderLayer(StackConfig(num_layers=1, d_model=D, num_heads=H, d_ff=5, norm="rms", positions="rotary", kv_heads=1,
-                                       activation="swiglu", pre_norm=True), a.rng).astype(dtype)
+    grouped = EncoderLayer(StackConfig(num_layers=1, d_model=D, num_heads=H, d_ff=5, norm="rms", positions="rotary",
+                                       attention="grouped", attention_settings={"kv_heads": 1}, activation="swiglu",
+                                       pre_norm=True), a.rng).astype(dtype)
 
     def cached(x, state=CachedLayer, layer=layer, function=next_position):
         state = state(layer, B)

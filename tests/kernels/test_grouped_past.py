@@ -18,7 +18,7 @@ SIZES = dict(vocab_size=9, d_model=12, num_layers=2, num_heads=6, d_ff=10, d_k=4
 
 
 def model_of(seed=0, **changes):
-    model = LanguageModel(LanguageModelConfig(**{**SIZES, **changes}), seed=seed)
+    model = LanguageModel(LanguageModelConfig(**LanguageModelConfig.field_values({**SIZES, **changes})), seed=seed)
     for i, parameter in enumerate(model.parameters().values()):    # gamma is 1 at first
         parameter.data += 0.3 * np.random.default_rng([seed, i]).standard_normal(parameter.data.shape).astype("float32")
     return model
@@ -44,7 +44,7 @@ def test_a_layer_at_one_position_is_the_same(context, batch, width, kv_heads, ep
 @pytest.fixture
 def calls(monkeypatch):
     """How often the loop runs."""
-    from minitransformer.kernels.compiled import grouped_past
+    from minitransformer.zoo.kernels.compiled import grouped_past
 
     found, loop = [], grouped_past.turn_and_attend
     monkeypatch.setattr(grouped_past, "turn_and_attend", lambda *arguments: [found.append(1), loop(*arguments)][1])

@@ -82,6 +82,7 @@ def _make(name, rng, batch, t_q, t_k, heads, d_k, d_v, d_model, d_ff, pre_norm, 
     if seed % 5 == 4:
         of_models = {**stack, "norm": "rms", "positions": "rotary", "kv_heads": 1, "activation": "swiglu",
                      "d_k": 2 * d_k, "d_v": None}
+    of_models = L.StackConfig.field_values(of_models)
     config = L.StackConfig(**stack)
     transformer = M.TransformerConfig(**of_models, source_vocab=V, target_vocab=V, share_embeddings=share, share_output=share)
     language = M.LanguageModelConfig(**of_models, vocab_size=V, share_output=share,

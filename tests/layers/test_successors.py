@@ -25,7 +25,7 @@ NEAR = dict(rtol=0, atol=1e-12)
 
 
 def model_of(seed=0, **changes):
-    return randomised(LanguageModel(LanguageModelConfig(**{**SIZES, **changes}), seed), 0.2, seed)
+    return randomised(LanguageModel(config(**changes), seed), 0.2, seed)
 
 
 def test_rms_norm_is_layer_norm_of_numbers_whose_mean_is_zero():
@@ -73,7 +73,7 @@ def test_rotary_positions_multiply_pairs_by_complex_numbers_of_length_one(layout
     (dict(positions=[0, 1, 2]), r"positions is a list, expected an array of shape \(3\)"),
     (dict(base=0), "rotary_base is 0, expected a number above 1"), (dict(layout="x"), "unknown rotary_layout 'x'"),
 ])
-def test_positions_that_are_none(given, words):
+def test_wrong_positions(given, words):
     """A table of angles would be read from its end, or one position would stand for all."""
     with pytest.raises(InputError, match=words):
         rotary_forward(RNG.standard_normal((2, 3, 4)), **given)
@@ -130,10 +130,10 @@ def test_a_model_has_the_layers_that_its_configuration_names():
     weights = model.attention_weights(ids)["decoder"][0]
     assert weights.shape == (1, 6, 3, 3) and not np.triu(weights, 1).any()
     np.testing.assert_allclose(weights.sum(axis=-1), 1)
-    config = json.loads(json.dumps(vars(model.config)))
-    assert LanguageModelConfig(**config) == model.config
-    assert LanguageModel(LanguageModelConfig(**{**SIZES, **LLAMA, "share_output": True})).output.weight.shape == (13, 12)
-    assert "output.weight" not in LanguageModel(LanguageModelConfig(**{**SIZES, **LLAMA, "share_output": True})).parameters()
+    kept = json.loads(json.dumps(vars(model.config)))
+    assert LanguageModelConfig(**kept) == model.config
+    assert LanguageModel(config(**LLAMA, share_output=True)).output.weight.shape == (13, 12)
+    assert "output.weight" not in LanguageModel(config(**LLAMA, share_output=True)).parameters()
 
 
 @pytest.mark.parametrize("changes", [
@@ -178,7 +178,7 @@ def test_it_generates_beyond_its_window():
 
 def test_a_transformer_of_them_searches_with_its_cache_as_without():
     sizes = {name: value for name, value in SIZES.items() if name not in ("vocab_size", "embedding", "share_output")}
-    model = randomised(Transformer(TransformerConfig(source_vocab=13, target_vocab=13, **sizes, **LLAMA)), 0.2, 0)
+    model = randomised(Transformer(TransformerConfig.named("toy", 13, **sizes, **LLAMA)), 0.2, 0)
     source = np.array([[3, 4, 5, 2], [6, 7, 2, 0]])
     found = beam_search(model, source, 3)
     with plugged(causal_mask, causal_mask.__wrapped__):
@@ -188,7 +188,7 @@ def test_a_transformer_of_them_searches_with_its_cache_as_without():
 
 
 def config(**changes):
-    return LanguageModelConfig(**{**SIZES, **changes})
+    return LanguageModelConfig(**LanguageModelConfig.field_values({**SIZES, **changes}))
 
 
 @pytest.mark.parametrize("call, words", [

@@ -23,11 +23,15 @@ def make_model(kind, seed=0, **changes):
     sizes = {**SIZES, **changes}
     model = recurrent(kind, sizes, seed) if kind in RECURRENT else {
         "conv": lambda: MODELS["conv"](ConvolutionalConfig(source_vocab=V, target_vocab=V, **own(sizes)), seed),
-        "transformer": lambda: Transformer(TransformerConfig(source_vocab=V, target_vocab=V, **sizes), seed),
-        "language-model": lambda: LanguageModel(LanguageModelConfig(vocab_size=V, **sizes), seed),
-        "classifier": lambda: Classifier(ClassifierConfig(vocab_size=V, num_classes=CLASSES, **sizes), seed),
+        "transformer": lambda: Transformer(of(TransformerConfig, source_vocab=V, target_vocab=V, **sizes), seed),
+        "language-model": lambda: LanguageModel(of(LanguageModelConfig, vocab_size=V, **sizes), seed),
+        "classifier": lambda: Classifier(of(ClassifierConfig, vocab_size=V, num_classes=CLASSES, **sizes), seed),
     }[kind]()
     return randomised(model, 0.2, seed)
+
+
+def of(config, **sizes):
+    return config(**config.field_values(sizes))
 
 
 def recurrent(kind, sizes, seed):

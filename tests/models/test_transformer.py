@@ -194,7 +194,7 @@ def test_initial_weights(changes):
     0 and 1 for the rest.
     """
     shares = {**dict.fromkeys(("query", "key", "value", "inner", "gate"), 1), **dict.fromkeys(("output", "outer"), np.sqrt(1 / 6))}
-    config = TransformerConfig.named("small", 2000, **TransformerConfig.field_values(changes))
+    config = TransformerConfig.named("small", 2000, **changes)
     for name, parameter in Transformer(config).parameters().items():
         data = parameter.data
         if name.endswith("embedding.weight"):

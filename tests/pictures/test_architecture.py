@@ -14,7 +14,8 @@ from matplotlib.patches import FancyBboxPatch
 from minitransformer.errors import InputError
 from minitransformer.functional import sinusoids
 from minitransformer.layers.attention import SelfAttention
-from minitransformer.models import (MODELS, Classifier, ClassifierConfig, LanguageModel, LanguageModelConfig, Transformer,
+from minitransformer import RecurrentConfig
+from minitransformer.models import (Classifier, ClassifierConfig, LanguageModel, LanguageModelConfig, Transformer,
                                     TransformerConfig)
 from minitransformer.pictures.architecture import HERE, OWN, PARTS, architecture
 from minitransformer.pictures.boxes import LEFT, Map
@@ -36,7 +37,8 @@ CONFIGS = {
     "language model": LanguageModelConfig(vocab_size=13, **SMALL, dropout=0.0),
     "pre-norm language model": LanguageModelConfig(vocab_size=13, **SMALL, pre_norm=True),
     "language model of later blocks": LanguageModelConfig(
-        vocab_size=13, **{**SMALL, "d_v": None}, pre_norm=True, norm="rms", positions="rotary", activation="swiglu",
+        vocab_size=13, **{**SMALL, "d_v": None}, pre_norm=True, norm="rms", positions="rotary", attention="grouped",
+        activation="swiglu",
         share_output=False),
     "classifier": ClassifierConfig(vocab_size=13, num_classes=6, **SMALL, dropout=0.0),
     "pre-norm classifier": ClassifierConfig(vocab_size=13, num_classes=6, **SMALL, pre_norm=True, pooling="first"),
@@ -236,7 +238,7 @@ def test_a_part_that_is_not_there(config, here, own, words):
 
 def test_another_model_is_refused():
     with pytest.raises(InputError, match=r"^a recurrent model is not a Transformer, and this is the map of one$"):
-        architecture(MODELS["rnn"].Config.named("toy", 13))
+        architecture(RecurrentConfig.named("toy", 13))
 
 
 def test_what_a_model_lacks_may_be_ones_own():

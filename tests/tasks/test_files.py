@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from minitransformer import InputError, TrainingConfig
+from minitransformer.lookup import find
 from minitransformer.tasks import TASKS
 
 LINES = {"language": ("a b c " * 9 + "\n") * 9, "classify": "a film\tgood\na play\tbad\n" * 9, "translate": "a dog\tein hund\n" * 9}
@@ -19,7 +20,7 @@ def test_a_new_run_reads_each_file_once(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
     read, usual = [], Path.read_bytes
     monkeypatch.setattr(Path, "read_bytes", lambda path: read.append(path.name) or usual(path))
-    task = TASKS[name](train=["train"], valid=["valid"], **SETTINGS[name]).begin()
+    task = find(TASKS, "task", name)(train=["train"], valid=["valid"], **SETTINGS[name]).begin()
     task.data(task.make_vocabulary(), TrainingConfig(steps=1, warmup=1))
     assert read == ["train", "valid"]
     assert list(task.sha256) == [*task.train, *task.valid] == [str(tmp_path / part) for part in read]

@@ -1,13 +1,15 @@
-"""Your own tasks, models and vocabularies: with one file or one decorator, everything finds them."""
+"""Your own tasks, models and vocabularies: once they are in their table, everything finds them."""
 
 import json
+import subprocess
 import sys
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
-from minitransformer import InputError, Run, Transformer, TransformerConfig, tasks
+from minitransformer import InputError, Run, Transformer, TransformerConfig
 from minitransformer.data.vocabularies import VOCABULARIES
 from minitransformer.data.vocabularies.characters import CharacterVocabulary
 from minitransformer.data.vocabularies.symbols import SymbolVocabulary
@@ -15,50 +17,38 @@ from minitransformer.training.evaluation import mean_loss
 from minitransformer.layers import Embedding, LinearCrossEntropy, OutputProjection
 from minitransformer.models import MODELS
 from minitransformer.models.next_token import NextTokenModel
+from minitransformer.lookup import ELSEWHERE, find
+from minitransformer.tables import setting
 from minitransformer.tasks import TASKS
+from minitransformer.tasks.toy import LetterTask
 from minitransformer.training.config import TrainingConfig
 from minitransformer.training.trainer import train
 from tests.cli.conftest import few_examples
 
-TWICE = '''
-"""The toy task twice."""
+pytestmark = pytest.mark.slow
 
-from dataclasses import dataclass
-from typing import ClassVar
-
-from minitransformer.tasks import TASKS
-from minitransformer.tasks.toy import LetterTask
-from minitransformer.tables import setting
+TRAINING = TrainingConfig(steps=30, warmup=5, schedule="constant", peak_rate=0.03, smoothing=0.0, threads=1)
 
 
-@TASKS.register("twice")
 @dataclass(frozen=True, kw_only=True)
 class Twice(LetterTask):
+    name: ClassVar[str] = "twice"
     description: ClassVar[str] = "say each letter twice: a b -> a a b b"
 
     times: int = setting("how often each letter is said", 2)
 
     def transform(self, letters):
         return [letter for letter in letters for _ in range(self.times)]
-'''
-TRAINING = TrainingConfig(steps=30, warmup=5, schedule="constant", peak_rate=0.03, smoothing=0.0, threads=1)
 
 
 @pytest.fixture
 def twice(tmp_path, monkeypatch):
-    """The file twice.py in a folder that is searched for tasks, until the test ends."""
-    (tmp_path / "package").mkdir()
-    (tmp_path / "package" / "twice.py").write_text(TWICE)
-    monkeypatch.setattr(tasks, "__path__", [*tasks.__path__, str(tmp_path / "package")])
-    monkeypatch.setattr(TASKS, "_loaded", False)
+    monkeypatch.setitem(TASKS, "twice", Twice)
     with few_examples():
         yield tmp_path
-    TASKS._registered.pop("twice", None)
-    sys.modules.pop("minitransformer.tasks.twice", None)
-    vars(tasks).pop("twice", None)
 
 
-def test_a_new_task_is_one_file(run_cli, twice):
+def test_a_new_task_is_a_class_in_the_table(run_cli, twice):
     """It is listed in the help with its own option, trains, resumes, and is measured and used like the others."""
     run = twice / "run"
     assert "say each letter twice: a b -> a a b b" in run_cli("train", "--help")[1]
@@ -73,9 +63,9 @@ def test_a_new_task_is_one_file(run_cli, twice):
     assert run_cli("translate", run, "a b")[0] == run_cli("train", "--resume", run)[0] == 0
 
 
-def test_a_run_of_a_task_that_is_gone_is_one_line(run_cli, twice):
+def test_a_run_of_a_task_that_is_gone_is_one_line(run_cli, twice, monkeypatch):
     run_cli("train", "twice", "--steps", 1, "--batch", 2, "--run", twice / "run")
-    del TASKS._registered["twice"]
+    monkeypatch.delitem(TASKS, "twice")
     code, out, error = run_cli("evaluate", twice / "run")
     assert code == 2 and not out and "unknown task 'twice'" in error and error.count("\n") == 1
     code, _, error = run_cli("train", "twice")
@@ -123,9 +113,9 @@ class BigramState:
 
 
 @pytest.fixture
-def bigram():
-    yield MODELS.register("bigram")(Bigram)
-    del MODELS._registered["bigram"], Bigram.name
+def bigram(monkeypatch):
+    monkeypatch.setitem(MODELS, "bigram", Bigram)
+    return Bigram
 
 
 @pytest.fixture
@@ -184,40 +174,35 @@ def test_what_is_not_registered_is_refused(tmp_path, name, make, variable):
     with pytest.raises(InputError) as caught:
         Run.create(tmp_path / "run", **copy_run(**{name: own}))
     assert str(caught.value) == (f"{type(own).__name__} is not registered, so a run folder with it could not be opened again; "
-                                 f'put @{variable}.register("a-name") above the class')
+                                 f'add it to the table: {variable}["a-name"] = {type(own).__name__}')
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("name, table, make", [
     ("vocabulary", VOCABULARIES, lambda kind: kind("abc")), ("task", TASKS, lambda kind: kind()),
     ("model", MODELS, lambda kind: kind(copy_run()["model"].config))])
-def test_an_object_of_a_class_that_was_registered_again_is_to_be_made_again(tmp_path, name, table, make):
-    """A notebook's cell, run twice: its decorator is above the class."""
+def test_an_object_of_a_class_that_was_registered_again_is_to_be_made_again(tmp_path, name, table, make, monkeypatch):
+    """A notebook's cell, run twice: it makes the class and puts it into the table."""
     def cell():
-        return table.register("of-a-cell")(type("Mine", (table[table.name_of(copy_run()[name])],), {}))
+        monkeypatch.setitem(table, "of-a-cell", type("Mine", (type(copy_run()[name]),), {}))
+        return table["of-a-cell"]
 
-    try:
-        old = make(cell())
-        cell()
-        with pytest.raises(InputError) as caught:
-            Run.create(tmp_path / "run", **copy_run(**{name: old}))
-    finally:
-        del table._registered["of-a-cell"]
+    old = make(cell())
+    cell()
+    with pytest.raises(InputError) as caught:
+        Run.create(tmp_path / "run", **copy_run(**{name: old}))
     assert str(caught.value) == (f"another class is now registered as the {name} of-a-cell, as when a notebook's cell runs again; "
                                  "make this Mine again, too")
 
 
-def test_a_vocabulary_of_your_own_is_kept_and_loaded(tmp_path):
-    VOCABULARIES.register("own")(OwnVocabulary)
-    try:
-        usual = copy_run(vocabulary=OwnVocabulary([chr(i) for i in range(97, 123)], joint="+"))
-        run = Run.create(tmp_path / "run", **usual)
-        run.save_weights()
-        loaded = Run.load(tmp_path / "run")
-        assert type(loaded.vocabulary) is OwnVocabulary and loaded.vocabulary.joint == "+"
-        assert loaded.settings == run.settings and loaded.settings.vocabulary == "own"
-    finally:
-        del VOCABULARIES._registered["own"], OwnVocabulary.name
+def test_a_vocabulary_of_your_own_is_kept_and_loaded(tmp_path, monkeypatch):
+    monkeypatch.setitem(VOCABULARIES, "own", OwnVocabulary)
+    usual = copy_run(vocabulary=OwnVocabulary([chr(i) for i in range(97, 123)], joint="+"))
+    run = Run.create(tmp_path / "run", **usual)
+    run.save_weights()
+    loaded = Run.load(tmp_path / "run")
+    assert type(loaded.vocabulary) is OwnVocabulary and loaded.vocabulary.joint == "+"
+    assert loaded.settings == run.settings and loaded.settings.vocabulary == "own"
 
 
 def test_a_vocabulary_of_another_size_is_refused(tmp_path):
@@ -226,13 +211,31 @@ def test_a_vocabulary_of_another_size_is_refused(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("registry, name, words", [
-    (TASKS, "cpoy", "unknown task 'cpoy'; did you mean copy?"), (MODELS, "transfomer", "unknown model 'transfomer'; did you mean"),
-    (VOCABULARIES, "x", "unknown vocabulary 'x'; choose from characters, pretrained, subwords, symbols, treebank"),
-    (TASKS, None, "unknown task None; choose from"),
+@pytest.mark.parametrize("table, kind, name, words", [
+    (TASKS, "task", "cpoy", "unknown task 'cpoy'; did you mean copy?"),
+    (MODELS, "model", "transfomer", "unknown model 'transfomer'; did you mean"),
+    (VOCABULARIES, "vocabulary", "x", "unknown vocabulary 'x'; choose from characters, pretrained, subwords, symbols, treebank"),
+    (TASKS, "task", None, "unknown task None; choose from"), (TASKS, "task", ["copy"], "unknown task ['copy']; choose from"),
 ])
-def test_a_name_that_is_not_there_is_named(registry, name, words):
+def test_a_name_that_is_not_there_is_named(table, kind, name, words):
     with pytest.raises(InputError) as caught:
-        registry[name]
+        find(table, kind, name)
     assert words in str(caught.value)
-    assert name not in list(registry) and all(registry[known].name == known for known in registry)
+
+
+TABLES = {"activation": "layers.feed_forward.FEED_FORWARDS", "attention": "layers.attention_kinds.ATTENTIONS",
+          "embedding": "layers.embedding.EMBEDDINGS", "norm": "layers.layer_norm.NORMS", "positions": "layers.positions.POSITIONS",
+          "model": "models.MODELS", "task": "tasks.TASKS", "vocabulary": "data.vocabularies.VOCABULARIES",
+          "pretrained model": "data.download.PRETRAINED", "decoding state": "models.next_token.STATES"}
+
+
+@pytest.mark.parametrize("kind, name", [(kind, name) for kind in ELSEWHERE for name in ELSEWHERE[kind]])
+def test_what_is_elsewhere_is_found_there(kind, name):
+    """In a fresh process, which imports the module named for it."""
+    if kind in TABLES:
+        module, _, table = TABLES[kind].rpartition(".")
+        code = f"from minitransformer import lookup; from minitransformer.{module} import {table}; "
+        code += f"lookup.find({table}, {kind!r}, {name!r})"
+    else:
+        code = f"from {ELSEWHERE[kind][name]} import {name if kind == 'public name' else 'add_arguments, execute'}"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stderr == ""

@@ -33,7 +33,6 @@ def test_held_out_examples_are_never_trained_on(task):
 
 
 @pytest.mark.parametrize("name, settings, words", [
-    ("cpoy", {}, "unknown task 'cpoy'; did you mean copy?"),
     ("numbers", {"language": "french"}, "language is 'french'; choose from german, korean"),
     ("numbers", {"language": None}, "language is None"),
     ("copy", {"batch": 0}, "batch is 0, expected a whole number from 1 to 1,000,000"), ("brackets", {"batch": 2.0}, "batch is 2.0"),

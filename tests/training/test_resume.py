@@ -16,12 +16,15 @@ from minitransformer.data.windows import WindowBatches
 from minitransformer.files import write_manifest
 from minitransformer.layers import initial
 from minitransformer.models import MODELS
+from minitransformer.lookup import find
 from minitransformer.tasks import TASKS
 from minitransformer.training import checkpoint
 from minitransformer.training.evaluation import mean_loss
 from minitransformer.training.log import CLOCKS
 from minitransformer.workers.threads import Threads
 from tests.training.test_training import start
+
+pytestmark = pytest.mark.slow
 
 PAIRS = [([3 + i % 5, 4, 3 + i % 7], [5, 3 + i % 4][: 1 + i % 2]) for i in range(50)]
 
@@ -126,7 +129,7 @@ def test_every_kind_of_model_resumes_to_the_same_bits(tmp_path, name, options):
         file.write_text("\n".join(lines) + "\n")
         options = {**options, "train": [str(file)], "valid": [str(file)]}
     config = TrainingConfig(steps=13, warmup=4, validate_every=5, seed=5, threads=2, average=2)
-    task = TASKS[name](**options).begin()
+    task = find(TASKS, "task", name)(**options).begin()
     vocabulary, kind = task.make_vocabulary(), MODELS[task.model]
     sizes = dict(d_model=16, num_heads=2, d_ff=16, dropout=0.1)
 

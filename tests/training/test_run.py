@@ -78,9 +78,9 @@ def test_an_empty_folder_is_given_to_one_run_only(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("changes, words", [
-    (lambda: {"task": OwnTask()}, r'OwnTask is not registered, .*; put @TASKS.register\("a-name"\) above the class'),
-    (lambda: {"model": OwnModel(parts()["model"].config)}, r"OwnModel is not registered, .*@MODELS.register"),
-    (lambda: {"vocabulary": OwnVocabulary("abc")}, r"OwnVocabulary is not registered, .*@VOCABULARIES.register"),
+    (lambda: {"task": OwnTask()}, r'OwnTask is not registered, .*: TASKS\["a-name"\] = OwnTask'),
+    (lambda: {"model": OwnModel(parts()["model"].config)}, r'OwnModel is not registered, .*MODELS\["a-name"\] = OwnModel'),
+    (lambda: {"vocabulary": OwnVocabulary("abc")}, r'OwnVocabulary is not registered, .*VOCABULARIES\["a-name"\] = OwnVocabulary'),
     (lambda: {"vocabulary": CharacterVocabulary("abc")},
      "the vocabulary has 6 tokens, the model 29; they are not from the same run"),
 ])

@@ -1,11 +1,9 @@
 """A vocabulary in which each character is a token, including spaces and line breaks."""
 
-from minitransformer.data.vocabularies import VOCABULARIES
 from minitransformer.data.vocabularies.listed import ListedVocabulary, check_text
 from minitransformer.errors import InputError
 
 
-@VOCABULARIES.register("characters")
 class CharacterVocabulary(ListedVocabulary):
     """The special tokens, then the characters of a text, ordered by code point."""
 

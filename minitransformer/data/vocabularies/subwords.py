@@ -1,6 +1,5 @@
 """A vocabulary of subwords: byte-pair encoding learned on both languages together."""
 
-from minitransformer.data.vocabularies import VOCABULARIES
 from minitransformer.data.vocabularies.listed import check_text, check_tokens
 from minitransformer.errors import InputError
 from minitransformer.extras import require
@@ -11,7 +10,6 @@ UNKNOWN = "<unk>"
 NAMES = (*SPECIAL, UNKNOWN)    # the names of the first ids
 
 
-@VOCABULARIES.register("subwords")
 class SubwordVocabulary:
     """Byte-pair encoding (Sennrich et al. 2016, https://aclanthology.org/P16-1162), by the `tokenizers` library.
 

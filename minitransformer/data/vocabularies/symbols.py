@@ -2,13 +2,11 @@
 
 import re
 
-from minitransformer.data.vocabularies import VOCABULARIES
 from minitransformer.data.vocabularies.listed import ListedVocabulary, check_text
 from minitransformer.errors import InputError
 from minitransformer.functional.special import SPECIAL
 
 
-@VOCABULARIES.register("symbols")
 class SymbolVocabulary(ListedVocabulary):
     """Symbols separated by spaces or hyphens in the source, joined by `joint` in the output.
 

@@ -119,7 +119,9 @@ class AdditiveCrossAttention(CrossAttention, AdditiveScores):    # type: ignore[
     """CrossAttention with additive scores."""
 
 
-@ATTENTIONS.register("additive")
 class AdditiveKind(ScaledAttention):
     description = "a small network for each pair"
     layers = AdditiveSelfAttention, AdditiveCrossAttention
+
+
+ATTENTIONS["additive"] = AdditiveKind

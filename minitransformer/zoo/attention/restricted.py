@@ -127,7 +127,6 @@ class RestrictedSelfAttention(SelfAttention):
             check_mask("RestrictedSelfAttention", mask, "(B, 1, 1, T)", mask.shape)
 
 
-@ATTENTIONS.register("restricted")
 class RestrictedKind(ScaledAttention):
     """Restricted self-attention; cross-attention is the paper's."""
 
@@ -151,3 +150,6 @@ class RestrictedKind(ScaledAttention):
     def causal_self_mask(cls, ids) -> np.ndarray:
         """(B, 1, 1, T): the layer itself knows which positions are later."""
         return padding_mask(ids)
+
+
+ATTENTIONS["restricted"] = RestrictedKind

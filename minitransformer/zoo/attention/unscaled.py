@@ -59,7 +59,9 @@ class UnscaledCrossAttention(CrossAttention, UnscaledScores):
     """CrossAttention without the division by sqrt(d_k)."""
 
 
-@ATTENTIONS.register("unscaled")
 class UnscaledKind(ScaledAttention):
     description = "not divided by sqrt(d_k)"
     layers = UnscaledSelfAttention, UnscaledCrossAttention
+
+
+ATTENTIONS["unscaled"] = UnscaledKind

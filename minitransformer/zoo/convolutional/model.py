@@ -17,7 +17,7 @@ from minitransformer.layers.attention import MultiHeadAttentionCache
 from minitransformer.layers.input import InputCache
 from minitransformer.layers.residual import ResidualCache
 from minitransformer.models.next_token import NextTokenModel
-from minitransformer.models.registry import MODELS
+from minitransformer.models import MODELS
 from minitransformer.models.transformer import EncoderDecoderConfig
 from minitransformer.zoo.convolutional.gated import GatedConvolution, GatedConvolutionCache
 from minitransformer.zoo.convolutional.state import ConvolutionalState
@@ -114,7 +114,6 @@ class ConvolutionalHiddenCache(NamedTuple):
     layers: list           # one ConvolutionalDecoderLayerCache each
 
 
-@MODELS.register("conv")
 class ConvolutionalModel(NextTokenModel):
     """source (B, T_k), target (B, T_q) token ids -> logits (B, T_q, V) of the token after each target token.
 
@@ -183,3 +182,6 @@ class ConvolutionalModel(NextTokenModel):
         """The attention weights: {"cross": (B, 1, T_q, T_k) of each layer}."""
         _, cache = self.hidden(source, target)
         return {"cross": [layer.attention.attended(one.attention) for layer, one in zip(self.decoder, cache.layers)]}
+
+
+MODELS["conv"] = ConvolutionalModel

@@ -46,8 +46,6 @@ class GatedFeedForwardCache(NamedTuple):
     outer: LinearCache
 
 
-@FEED_FORWARDS.register("geglu")
-@FEED_FORWARDS.register("swiglu")
 class GatedFeedForward(Layer):
     """y = dropout(g * u) W_outer with g = activation(x W_gate), u = x W_inner: x, y (..., d_model), g, u (..., d_ff).
 
@@ -83,3 +81,6 @@ class GatedFeedForward(Layer):
         dx = self.inner.backward(dh * cache.g, cache.inner)
         dg = activate_backward(dh * cache.u, cache.activation)
         return dx + self.gate.backward(dg, cache.gate)
+
+
+FEED_FORWARDS.update(dict.fromkeys(GATES, GatedFeedForward))

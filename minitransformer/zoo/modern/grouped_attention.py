@@ -120,7 +120,6 @@ def check_groups(num_heads, kv_heads) -> int:
     return kv_heads
 
 
-@ATTENTIONS.register("grouped")
 class GroupedKind(ScaledAttention):
     """Grouped queries, turned if the configuration's positions are rotary; cross-attention is the paper's."""
 
@@ -147,3 +146,6 @@ class GroupedKind(ScaledAttention):
         rotary = {"rotary_base": 10000.0} if config.positions == "rotary" else {}
         return GroupedQueryAttention(config.d_model, config.num_heads, rng, d_k=config.d_k, dropout=config.attention_dropout,
                                      **{**rotary, **config.attention_settings})
+
+
+ATTENTIONS["grouped"] = GroupedKind

@@ -5,6 +5,8 @@ from minitransformer.decoding.cached import KEPT, CachedLayer, CachedSelfAttenti
 from minitransformer.replaceable import replaceable
 from minitransformer.zoo.modern.grouped_attention import grouped_attention_forward
 
+KERNELS = "minitransformer.zoo.kernels"
+
 
 class CachedGroupedAttention(CachedSelfAttention):
     """keys, values: (B, G, room, d_k)."""

@@ -44,7 +44,6 @@ def rms_norm_backward(dy, cache) -> tuple[Array, Array]:
     return dx, dgamma
 
 
-@NORMS.register("rms")
 class RMSNorm(Layer):
     """y = gamma * x / sqrt(mean(x^2) + epsilon), over the last axis of x (..., d_model)."""
 
@@ -65,3 +64,6 @@ class RMSNorm(Layer):
         dx, dgamma = rms_norm_backward(dy, cache)
         self.gamma.grad += dgamma
         return dx
+
+
+NORMS["rms"] = RMSNorm

@@ -77,7 +77,6 @@ def check_rotary(d_k, base, layout) -> None:
         raise InputError(f"unknown rotary_layout {layout!r}; {choices(str(layout), LAYOUTS)}")
 
 
-@POSITIONS.register("rotary")
 class RotaryPositions(Layer):
     """y = x, for x (B, T, d_model): nothing is added to the embeddings, as attention itself turns its queries and keys."""
 
@@ -99,3 +98,6 @@ class RotaryPositions(Layer):
         check_cache(self, cache, PositionsCache)
         check_shape("RotaryPositions: dy", dy, *cache.shape)
         return dy
+
+
+POSITIONS["rotary"] = RotaryPositions

@@ -6,7 +6,6 @@ from minitransformer.backend import Array
 from minitransformer.layers.embedding import EMBEDDINGS, Embedding, EmbeddingCache
 
 
-@EMBEDDINGS.register("unscaled")
 class UnscaledEmbedding(Embedding):
     """y = W[ids]: the paper's factor is divided out again."""
 
@@ -16,3 +15,6 @@ class UnscaledEmbedding(Embedding):
 
     def backward(self, dy, cache) -> None:
         super().backward(dy / math.sqrt(self.weight.shape[1]), cache)
+
+
+EMBEDDINGS["unscaled"] = UnscaledEmbedding

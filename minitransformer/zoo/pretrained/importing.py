@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-from minitransformer.data.vocabularies.pretrained import PretrainedVocabulary
 from minitransformer.decoding import generate
 from minitransformer.errors import InputError
 from minitransformer.files import check_regular
@@ -21,6 +20,7 @@ from minitransformer.training.settings import UNREADABLE, RunSettings
 from minitransformer.zoo.pretrained import gguf_file, hugging_face
 from minitransformer.zoo.pretrained.checkpoint import Tensor
 from minitransformer.zoo.pretrained.decodes import check_decodes
+from minitransformer.zoo.pretrained.vocabulary import PretrainedVocabulary
 
 WINDOW, BATCH = 512, 4    # what `evaluate` reads at once
 

@@ -8,6 +8,8 @@ from minitransformer.zoo.recurrent.layer import OneDirection
 from minitransformer.zoo.recurrent.recurrence import ThroughTimeCache, through_time_backward, through_time_forward
 from minitransformer.zoo.sigmoid import sigmoid
 
+KERNELS = "minitransformer.zoo.kernels"
+
 
 class LSTMStepCache(NamedTuple):
     state: Array    # (B, 2H) before the step: h, then c

@@ -13,7 +13,7 @@ from minitransformer.functional.special import PAD
 from minitransformer.layers import Embedding, LinearCrossEntropy, OutputProjection
 from minitransformer.layers.embedding import EmbeddingCache
 from minitransformer.models.next_token import NextTokenModel
-from minitransformer.models.registry import MODELS
+from minitransformer.models import MODELS
 from minitransformer.models.transformer import EncoderDecoderConfig
 from minitransformer.zoo.attention.additive import AdditiveAttention
 from minitransformer.zoo.attention.unscaled import DotProductAttention
@@ -138,28 +138,24 @@ class RecurrentModel(NextTokenModel):
         return RecurrentState(self, source, extra_length)
 
 
-@MODELS.register("rnn")
 class RNNModel(RecurrentModel):
     """Elman networks with a context vector."""
 
     _cell = RNN
 
 
-@MODELS.register("gru")
 class GRUModel(RecurrentModel):
     """Gated recurrent units with a context vector (Cho et al. 2014, https://arxiv.org/abs/1406.1078)."""
 
     _cell = GRU
 
 
-@MODELS.register("lstm")
 class LSTMModel(RecurrentModel):
     """LSTMs with a context vector."""
 
     _cell = LSTM
 
 
-@MODELS.register("lstm-attention")
 class LSTMAttentionModel(LSTMModel):
     """LSTMs whose decoder also attends to all of the source: additive scores (Bahdanau et al. 2015, https://arxiv.org/abs/1409.0473).
 
@@ -181,9 +177,12 @@ class LSTMAttentionModel(LSTMModel):
         return {"cross": [readout.attention.attention.softmax.p[:, None]]}
 
 
-@MODELS.register("lstm-dot-attention")
 class LSTMDotAttentionModel(LSTMAttentionModel):
     """The same with dot products, not divided by sqrt(d_model), as scores (Luong et al. 2015, https://arxiv.org/abs/1508.04025)."""
 
     def _attention(self, rng) -> DotProductAttention:
         return DotProductAttention()
+
+
+MODELS.update({"rnn": RNNModel, "gru": GRUModel, "lstm": LSTMModel, "lstm-attention": LSTMAttentionModel,
+               "lstm-dot-attention": LSTMDotAttentionModel})

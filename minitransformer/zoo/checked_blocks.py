@@ -1,0 +1,88 @@
+"""The zoo's blocks for the gradient check (checking/blocks.py)."""
+
+import numpy as np
+
+from minitransformer import models as M
+from minitransformer.checking.blocks import BLOCKS, CLASSES
+from minitransformer.functional.special import PAD
+from minitransformer.zoo import baselines as R
+from minitransformer.zoo import modern as S
+from minitransformer.zoo.convolutional.model import ConvolutionalDecoderLayer, ConvolutionalEncoderLayer
+
+
+def blocks_of_the_zoo(given) -> dict[str, tuple]:
+    B, T_Q, T_K, D_K, D_V, D, D_FF, H, V, groups, kernel, dropout = given.sizes
+    rng = given.rng = given.rng_of_the_zoo
+    seed, layer, grouped = given.seed, given.layer, {"attention": "grouped", "attention_settings": {"kv_heads": groups}}
+    x, memory, some, causal, memory_mask = given.x, given.memory, given.some, given.causal, given.memory_mask
+    source, target, real = given.source, given.target, given.real
+    longer = np.concatenate([memory, x], axis=1)
+    longer_real = np.concatenate([real, target != PAD], axis=1)[:, None, None]
+    successors = given.config(M.LanguageModelConfig, **grouped, norm="rms", positions="rotary", activation="swiglu", d_k=D_V,
+                              pre_norm=True, embedding="unscaled", share_output=False)
+    first_token = given.config(M.ClassifierConfig, **grouped, num_classes=CLASSES, positions="learned", pre_norm=True, d_v=D_K,
+                               pooling="first")    # grouped attention without rotary positions
+    restricted = given.config(attention="restricted", attention_settings={"radius": 1})
+    additive = given.config(attention="additive", attention_dropout=0.0)
+    recurrent_config = R.RecurrentConfig(source_vocab=V, target_vocab=V, num_layers=2, d_model=D_V, dropout=dropout)
+    one_direction = R.RecurrentConfig(source_vocab=V + 2, target_vocab=V, d_model=D, bidirectional=False,
+                                      share_embeddings=False, share_output=False)
+    convolutional = R.ConvolutionalConfig(source_vocab=V, target_vocab=V, num_layers=2, d_model=D, kernel_size=kernel,
+                                          dropout=dropout)
+
+    def recurrent(made) -> tuple:
+        """With a state to begin with, and padding at the end of the second sentence."""
+        return layer(made), (memory, given.array(B, made.state_size), real)
+
+    return {
+        "rnn": recurrent(R.RNN(D, D_FF, rng, dropout)),
+        "gru": recurrent(R.GRU(D, D_FF, rng, dropout)),
+        "lstm": recurrent(R.LSTM(D, D_FF, rng, dropout)),
+        "bidirectional": recurrent(R.Bidirectional(R.LSTM(D, D_K, rng), R.LSTM(D, D_K, rng))),
+        "recurrent-stack": recurrent(R.RecurrentStack([R.LSTM(D, D_FF, rng), R.GRU(D_FF, D_K, rng)], dropout=dropout)),
+        "additive-attention": (layer(R.AdditiveAttention(D, D_V, D_FF, rng)), (x, given.array(B, T_K, D_V), some)),
+        "dot-product-attention": (R.DotProductAttention(), (x, memory, some)),
+        "attentional-state": (layer(R.AttentionalState(R.AdditiveAttention(D, D_V, D_FF, rng), D, D_V, rng, dropout)),
+                              (x, given.array(B, T_K, D_V), some)),
+        "glu": ((R.glu_forward, R.glu_backward), (given.array(B, T_Q, 2 * D),)),
+        "convolution": (layer(R.Convolution(D, D_FF, rng, kernel, 2)), (memory, real)),
+        "causal-convolution": (layer(R.Convolution(D, D_FF, rng, kernel, causal=True)), (memory, real)),
+        "separable-convolution": (layer(R.SeparableConvolution(D, D_FF, rng, kernel)), (memory, real)),
+        "separable-convolution-without-mask": (layer(R.SeparableConvolution(D, D_FF, rng, kernel)), (memory,)),
+        "gated-convolution": (layer(R.GatedConvolution(D, rng, kernel, dropout=dropout)), (memory, real)),
+        "convolutional-decoder-layer": (layer(ConvolutionalDecoderLayer(convolutional, rng)), (x, memory, memory_mask)),
+        # The radius takes two queries at a time, that of transformer-restricted one:
+        "restricted-self-attention": (layer(R.RestrictedSelfAttention(D, H, rng, 3, False, D_K, D_V, dropout)),
+                                      (longer, longer_real)),
+        "additive-self-attention": (layer(R.AdditiveSelfAttention(D, H, rng, D_K, D_V)), (x, causal)),
+        "additive-cross-attention": (layer(R.AdditiveCrossAttention(D, H, rng, D_K, D_V)), (x, memory, memory_mask)),
+        "unscaled-self-attention": (layer(R.UnscaledSelfAttention(D, H, rng, D_K, D_V)), (x, causal)),
+        "unscaled-cross-attention": (layer(R.UnscaledCrossAttention(D, H, rng, D_K, D_V)), (x, memory, memory_mask)),
+        "projection": (layer(S.Projection(D, D_FF, rng)), (x,)),
+        "unscaled-embedding": (layer(S.UnscaledEmbedding(V, D, rng)), (np.array([[1, 4, 1], [4, 1, 9]]),)),
+        "rms-norm": (layer(S.RMSNorm(D)), (x,)),
+        "silu": ((S.silu_forward, S.silu_backward), (given.array(B, T_Q, D),)),
+        "gated-feed-forward": (layer(S.GatedFeedForward(D, D_FF, rng, dropout=dropout)), (x,)),
+        "gated-feed-forward-gelu": (layer(S.GatedFeedForward(D, D_FF, rng, "geglu")), (x,)),
+        "rotary-positions": (S.RotaryPositions(), (x,)),
+        "rotary": ((S.rotary_forward, S.rotary_backward), (given.array(B, H, T_Q, D_V), 5 * np.arange(T_Q) % 8, 50.0)),
+        "rotary-half": ((S.rotary_forward, S.rotary_backward), {"x": given.array(B, H, T_Q, D_V), "base": 50.0, "layout": "half"}),
+        "grouped-attention": ((S.grouped_attention_forward, S.grouped_attention_backward),
+                              (given.array(B, H, T_Q, D_K), given.array(B, groups, T_K, D_K), given.array(B, groups, T_K, D_V),
+                               some, dropout)),
+        "grouped-query-attention": (layer(S.GroupedQueryAttention(D, H, rng, groups, D_V, dropout, 50.0)), (x, causal)),
+        "language-model-of-successors": (layer(M.LanguageModel(successors, seed)), (source,)),
+        "rnn-model": (layer(R.RNNModel(one_direction, seed)), (source, target)),
+        "gru-model": (layer(R.GRUModel(recurrent_config, seed)), (source, target)),
+        "lstm-model": (layer(R.LSTMModel(recurrent_config, seed)), (source, target)),
+        "lstm-attention-model": (layer(R.LSTMAttentionModel(recurrent_config, seed)), (source, target)),
+        "lstm-dot-attention-model": (layer(R.LSTMDotAttentionModel(recurrent_config, seed)), (source, target)),
+        "convolutional-model": (layer(R.ConvolutionalModel(convolutional, seed)), (source, target)),
+        "transformer-restricted": (layer(M.Transformer(restricted, seed)), (source, target)),
+        "transformer-additive": (layer(M.Transformer(additive, seed)), (source, target)),
+        "classifier-first-token": (layer(M.Classifier(first_token, seed)), (source,)),
+        "convolutional-encoder-layer": (layer(ConvolutionalEncoderLayer(convolutional, rng)), (memory, real)),
+    }
+
+
+BLOCKS["zoo"] = blocks_of_the_zoo
