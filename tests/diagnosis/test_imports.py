@@ -6,8 +6,7 @@ import sys
 import pytest
 
 
-@pytest.mark.parametrize("name", ["minitransformer.checking", "minitransformer_course.doctor.known",
-                                  "minitransformer_course.doctor.doctor",
+@pytest.mark.parametrize("name", ["minitransformer.checking", "minitransformer_course.doctor.known", "minitransformer_course.doctor.doctor",
                                   "minitransformer_course.doctor.fitting", "minitransformer_course.judge.fitting"])
 def test_any_part_can_be_imported_first(name):
     subprocess.run([sys.executable, "-c", f"import {name}"], check=True)
