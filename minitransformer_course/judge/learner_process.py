@@ -15,10 +15,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from minitransformer_course.judge.forbidden import refuse
-from minitransformer_course.judge.limited_output import limited_output
 from minitransformer_course.judge.call import call_on, describe, failed, remember
-from minitransformer_course.judge.sandbox import limit_this_process
+from minitransformer_course.judge.forbidden import refuse
+from minitransformer_course.judge.limits import limit_this_process, limited_output
 
 
 def main(folder) -> NoReturn:
@@ -67,8 +66,8 @@ def plug(folder, namespace, job) -> None:
 def capstone(folder, namespace, job, late) -> None:
     """Prove and train a model of the functions of my_transformer.py and of the reader's own file."""
     from minitransformer_course.judge import my_transformer
-    from minitransformer_course.judge.run_file import TRAINING_LIMIT
     from minitransformer_course.judge.capstone import run
+    from minitransformer_course.judge.run_file import TRAINING_LIMIT
 
     def say(text) -> None:
         _stop_after(TRAINING_LIMIT, late)
