@@ -9,14 +9,21 @@ KINDS = ("encoder", "decoder", "cross")
 
 
 class Attended(NamedTuple):
-    """One kind of attention while the model reads a text: of all layers, as a task provides it, or of one as attention_map does."""
+    """One kind of attention while the model reads a text, as a task provides it."""
 
-    weights: Any              # (B, H, T_q, T_k) of each layer; of one: (H, T_q, T_k), on the host
+    weights: Any              # (B, H, T_q, T_k) of each layer
     queries: list             # tokens as text
     keys: list
     predicted: Any = None     # for each query the token predicted at its position; None for an encoder, which predicts nothing
-    kind: str = ""            # of one: one of KINDS
-    layer: int = -1
+
+
+class AttentionMap(NamedTuple):
+    weights: Any      # (H, T_q, T_k), on the host
+    queries: list     # tokens as text
+    keys: list
+    predicted: Any    # the token predicted at each query's position, or None
+    kind: str         # one of KINDS
+    layer: int
 
 
 def has_attention(model) -> bool:
@@ -24,8 +31,8 @@ def has_attention(model) -> bool:
     return hasattr(model, "attention_weights")
 
 
-def attention_map(run, text, kind=None, layer=None) -> Attended:
-    """The attention of one layer (default: the last) of run.model; `kind`: one of the kinds that the model has.
+def attention_map(run, text, kind=None, layer=None) -> AttentionMap:
+    """The AttentionMap of one layer (default: the last) of run.model; `kind`: one of the kinds that the model has.
 
     Raises InputError for an empty text, a kind or a layer that does not exist, and a model without attention.
     """
@@ -35,8 +42,8 @@ def attention_map(run, text, kind=None, layer=None) -> Attended:
     kind = kind or next(iter(found))
     if kind not in found:
         raise InputError(f"kind is {kind}, but this model's attention is {' or '.join(found)}")
-    last = len(found[kind].weights) - 1
-    layer = last if layer is None else layer
-    if not 0 <= layer <= last:
-        raise InputError(f"layer is {layer}, expected {span(0, last)}")
-    return found[kind]._replace(weights=to_host(found[kind].weights[layer][0]), kind=kind, layer=layer)
+    attended = Attended(*found[kind])
+    layer = len(attended.weights) - 1 if layer is None else layer
+    if not 0 <= layer < len(attended.weights):
+        raise InputError(f"layer is {layer}, expected {span(0, len(attended.weights) - 1)}")
+    return AttentionMap(to_host(attended.weights[layer][0]), *attended[1:], kind, layer)
