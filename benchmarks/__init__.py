@@ -1,1 +1,1 @@
-"""Compare a training step of minitransformer with those of other libraries."""
+"""Measure training steps and beam search, alone and beside other libraries: `python -m benchmarks`, in a clone."""

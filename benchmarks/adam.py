@@ -1,7 +1,5 @@
 """Does Adam's update number 10,000 cost as much as its first one if a part of the parameters no longer gets a gradient?
 
-    python benchmarks/adam.py
-
 As many parameters as the copy task's model has. A fifth of them, such as the weights of units that ReLU has switched off, gets a
 gradient at the first update only. For the textbook and both kernels, prints the milliseconds of an update (the least of 40, in the
 thread's own processor time) and how many of the moments are denormal numbers.
@@ -52,13 +50,13 @@ def measure(update) -> Iterator[tuple[int, float, float]]:
             yield step - TIMED + 1, 1000 * min(seconds[-TIMED:]), denormal
 
 
-def main() -> None:
+def add_arguments(parser) -> None:
+    pass
+
+
+def execute(args) -> None:
     keep_freed_memory()    # as the command does
     print(f"{collect()['processor']}; NumPy {np.__version__}, float32, {PARAMETERS:,} parameters, {DEAD:.0%} without a gradient")
     for name, update in updates():
         print(f"{name:10}" + "".join(f"  step {step:,}: {milliseconds:.2f} ms, {denormal:.1%} denormal"
                                      for step, milliseconds, denormal in measure(update)), flush=True)
-
-
-if __name__ == "__main__":
-    main()

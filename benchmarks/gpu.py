@@ -1,6 +1,4 @@
-"""Everything that waits for a GPU, in one call: the parity tests, a run of the copy task, and a training step beside PyTorch.
-
-    python benchmarks/gpu.py [ROUNDS]
+"""Measure all that needs a GPU, in one call: the parity tests, a run of the copy task, and a training step beside PyTorch.
 
 Prints tables of tokens per second and writes them to gpu.txt. Ratios are ours / theirs, the medians of the rounds' own. All
 read the loss after each step, in float32 without TF32. The second table is ours alone, with larger batches; its last line is the
@@ -18,6 +16,7 @@ from statistics import median
 
 from benchmarks.cases import CASES, Case
 from benchmarks.measure import measure
+from benchmarks.report import add_rounds
 from minitransformer.backend import get_module
 from minitransformer.errors import InputError
 
@@ -27,12 +26,15 @@ ALONE = {**{f"tiny, {24 * sentences:,}": CASES["tiny"]._replace(sentences=senten
          "paper": Case("base", 37_000, 780, 32)}    # 24,960 tokens in the sources, as many in the targets
 
 
-def main(rounds=7) -> int:
+def add_arguments(parser) -> None:
+    add_rounds(parser, 7)
+
+
+def execute(args) -> int:
     try:
         cupy = get_module("cupy")
     except InputError as error:
-        print(f"gpu.py: no GPU to measure on. {error}".partition(". Use --backend")[0], file=sys.stderr)
-        return 2
+        raise InputError(f"no GPU to measure on. {error}".partition(". Use --backend")[0]) from None
     tests = subprocess.run([sys.executable, "-m", "pytest", "-m", "gpu", "tests/gpu", "-q"], cwd=ROOT).returncode
     since = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
@@ -41,7 +43,7 @@ def main(rounds=7) -> int:
     text = "\n".join([cupy.cuda.runtime.getDeviceProperties(0)["name"].decode(),
                       f"parity tests: {'failed' if tests else 'passed'}",
                       f"copy run: {'failed' if copy.returncode else f'{time.perf_counter() - since:.1f} s'}",
-                      *table(CASES, OURS, PEERS, int(rounds)), *table(ALONE, OURS, (), int(rounds))])
+                      *table(CASES, OURS, PEERS, args.rounds), *table(ALONE, OURS, (), args.rounds)])
     print(text)
     Path("gpu.txt").write_text(f"{text}\n", encoding="utf-8")
     return int(bool(tests or copy.returncode))
@@ -61,7 +63,3 @@ def table(cases, ours, peers, rounds) -> list[str]:
             ratio = f"{median(map(truediv, found.seconds, measured[ours].seconds)):6.2f}" if both else ""
             lines.append(f"{name:12} {contestant:20} {speed:12,.0f} {ratio}".rstrip())
     return lines
-
-
-if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))

@@ -1,11 +1,8 @@
-"""How much faster each compiled kernel is than what runs without Numba, at the shapes of the benchmark's training steps.
+"""Show how much faster each compiled kernel is than what runs without Numba, at the shapes of the training steps of `step`.
 
-    python benchmarks/kernels.py 15
-
-One thread, its own processor time, in turns; a number is the median of so many paired ratios.
+One thread, its own processor time, in turns; a number is the median of the rounds' paired ratios.
 """
 
-import sys
 import time
 from collections.abc import Callable, Iterator
 from statistics import median
@@ -13,6 +10,7 @@ from statistics import median
 import numpy as np
 
 from benchmarks.cases import CASES
+from benchmarks.report import add_rounds
 from minitransformer import Transformer, beam_search
 from minitransformer import functional as F
 from minitransformer.cli.info import collect
@@ -22,6 +20,10 @@ from minitransformer.replaceable import TABLE, running
 from minitransformer.workers.host import fast
 
 COMPILED = "minitransformer.kernels.compiled."
+
+
+def add_arguments(parser) -> None:
+    add_rounds(parser, 15)
 
 
 def pairs(case) -> Iterator[tuple[str, Callable, Callable, list]]:
@@ -105,9 +107,9 @@ def measure(case, turns) -> Iterator[tuple[str, float, float]]:
 def without_backward(case) -> Iterator[tuple[str, Callable]]:
     """(kernel, what it does)."""
     P = 1 << 20
-    vectors = [np.zeros(P, np.float32) for _ in range(4)]
-    yield "adam_update", lambda: F.adam_update(*vectors, 1, 0.1, 1.0, 0.9, 0.98, 1e-9, np.True_)
-    yield "gather_gradients", lambda: F.gather_gradients(vectors[0], vectors[1:2])
+    data, grad, m, v = (np.zeros(P, np.float32) for _ in range(4))
+    yield "adam_update", lambda: F.adam_update(data, grad, m, v, 1, 0.1, 1.0, 0.9, 0.98, 1e-9, np.True_)
+    yield "gather_gradients", lambda: F.gather_gradients(data, [grad])
     key = np.ones(1, "uint64")
     yield "random_words", lambda: F.random_words(key, case.sentences * case.length * 64)
     rng, config = np.random.default_rng(0), case.config()
@@ -118,18 +120,14 @@ def without_backward(case) -> Iterator[tuple[str, Callable]]:
     yield "next_position", lambda: beam_search(model, source, 5, min_length=12, max_length=12)    # a search of one sentence
 
 
-def main(turns=15) -> None:
+def execute(args) -> None:
     running()
     facts = collect()
     print(f"{facts['processor']}, {facts['blas_kernels']} kernels, numpy {facts['numpy']}, numba {facts['numba']}")
     print(f"{'':20} " + " ".join(f"{name:>15}" for name in CASES))
     print(f"{'':20} " + " ".join(f"{'forward':>8} {'back':>6}" for _ in CASES))
     with fast():
-        columns = [{name: rest for name, *rest in measure(case, turns)} for case in CASES.values()]
+        columns = [{name: rest for name, *rest in measure(case, args.rounds)} for case in CASES.values()]
     for name in columns[0]:
         print(f"{name:20} " + " ".join(" ".join(f"{'' if np.isnan(ratio) else f'{ratio:.1f}':>{width}}" for width, ratio in
                                                 zip((8, 6), column[name])) for column in columns))
-
-
-if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))

@@ -1,36 +1,30 @@
-"""A training step of one LSTM layer here and in PyTorch's nn.LSTM: forward, backward, Adam; in turns, on one thread.
-
-    python benchmarks/lstm.py [ROUNDS]
+"""Compare a training step of one LSTM layer with PyTorch's nn.LSTM: forward, backward, Adam; in turns, on one thread.
 
 The ratio is tokens per second here over those of PyTorch: the median of the rounds' own ratios, and their middle half. Also
 prints where the time of a step goes here. Needs torch: pip install ".[bench]".
 """
 
 import os
-import sys
 import time
 from collections.abc import Callable
 from statistics import median, quantiles
 
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")
 
-from minitransformer.workers.host import choose_blas_kernels
+import numpy as np
 
-choose_blas_kernels()    # as the command does
-
-import numpy as np  # noqa: E402
-import torch  # noqa: E402
-
-from minitransformer import Adam, fast  # noqa: E402
-from minitransformer.cli.info import collect  # noqa: E402
-from minitransformer.zoo import baselines as R  # noqa: E402
-from minitransformer.zoo.baselines import LSTM  # noqa: E402
+from benchmarks.report import add_rounds
+from minitransformer import Adam, fast
+from minitransformer.cli.info import collect
+from minitransformer.extras import require
+from minitransformer.zoo import baselines as R
+from minitransformer.zoo.baselines import LSTM
 
 LENGTH, SENTENCES, WIDTHS = 32, 32, (128, 256)
 TURN = 5    # steps
 
 
-def make_data(width) -> tuple[np.ndarray, np.ndarray]:
+def make_data(width) -> tuple[np.ndarray, ...]:
     rng = np.random.default_rng(0)
     return tuple(rng.standard_normal((SENTENCES, LENGTH, width)).astype(np.float32) for _ in range(2))
 
@@ -47,6 +41,8 @@ def make_ours(width) -> tuple[LSTM, Callable[[], None]]:
 
 
 def make_theirs(width) -> Callable[[], None]:
+    import torch
+
     layer, (x, dy) = torch.nn.LSTM(width, width, batch_first=True), map(torch.from_numpy, make_data(width))
     adam = torch.optim.Adam(layer.parameters(), 1e-4, fused=True)
     x.requires_grad_()    # there would be a layer below
@@ -86,8 +82,12 @@ def parts(layer, width) -> dict[str, Callable]:
             "  its product for the weight": lambda: states[:, :, :width].reshape(-1, width).T @ z.reshape(-1, 4 * width)}
 
 
-def main() -> None:
-    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 30
+def add_arguments(parser) -> None:
+    add_rounds(parser, 30, least=2)    # quartiles
+
+
+def execute(args) -> None:
+    torch, rounds = require("torch"), args.rounds
     torch.set_num_threads(1)
     print(f"{LENGTH} x {SENTENCES} tokens, float32, one thread; NumPy {np.__version__}, PyTorch {torch.__version__}, "
           f"OpenBLAS kernels: {collect()['blas_kernels']}")
@@ -103,7 +103,3 @@ def main() -> None:
                   f"({low:.2f} to {high:.2f})")
             for name, call in parts(layer, width).items():
                 print(f"    {name:30} {1000 * min(seconds_of(call, 1) for _ in range(rounds)):6.2f} ms")
-
-
-if __name__ == "__main__":
-    main()

@@ -8,7 +8,9 @@ import subprocess
 import sys
 import time
 from contextlib import ExitStack, suppress
+from operator import truediv
 from pathlib import Path
+from statistics import median
 from typing import Any, NamedTuple
 
 from tqdm import tqdm
@@ -46,6 +48,24 @@ def measure(case, contestants, threads, rounds, warm_up=WARM_UP) -> dict[str, Me
                 time.sleep(PAUSE)
         return {name: Measurement(worker.seconds[warm_up:], worker.peak, worker.failed, worker.outputs)
                 for name, worker in workers.items()}
+
+
+def against_peers(measured, numbers) -> dict[str, Any]:
+    """minitransformer's numbers, and each peer's under "peers"; numbers(Measurement) -> {name: number}.
+
+    Each ratio is minitransformer's number / the peer's; that of the speeds is the median of the rounds' ratios. For a peer that
+    failed, there is only the reason. Raises InputError if minitransformer itself failed.
+    """
+    ours = succeeded(measured["minitransformer"], "minitransformer")
+
+    def peer_numbers(peer) -> dict[str, Any]:
+        if peer.failed:
+            return {"failed": peer.failed}
+        return {**numbers(peer), "peak_memory_bytes": peer.peak, "ratio": median(map(truediv, peer.seconds, ours.seconds)),
+                "peak_memory_ratio": ours.peak / peer.peak}
+
+    return {**numbers(ours), "peak_memory_bytes": ours.peak,
+            "peers": {name: peer_numbers(peer) for name, peer in measured.items() if name != "minitransformer"}}
 
 
 class Worker:

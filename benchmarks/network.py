@@ -1,10 +1,8 @@
-"""The all-reduce of a gradient between two processes that a network of limited bandwidth connects.
+"""Measure the all-reduce of a gradient between two processes that a network of limited bandwidth connects.
 
-    python benchmarks/network.py [GBIT_PER_SECOND ...]
-
-Two network namespaces on this machine, connected by a virtual cable whose rate `tc` limits in both directions; 0 stands for
-no limit. In each runs one process, and MPI may use nothing but TCP. Prints the time of a message of one byte and back, and of
-the all-reduce of the gradients of the benchmark's models. Needs Linux, root, the programs ip and tc, mpi4py and mpich.
+Two network namespaces on this machine are connected by a virtual cable whose rate `tc` limits in both directions. In each runs
+one process, and MPI may use nothing but TCP. Prints the time of a message of one byte and back, and of the all-reduce of the
+gradients of the models of `step`. Needs Linux, root, the programs ip and tc, mpi4py and mpich.
 """
 
 import os
@@ -62,12 +60,17 @@ def connect(gigabits) -> None:
     time.sleep(2)    # until the cable carries
 
 
-def main(*rates) -> None:
-    for rate in rates or ("0", "10", "1"):
+def add_arguments(parser) -> None:
+    parser.add_argument("rates", nargs="*", type=float, default=[0, 10, 1], metavar="GBIT_PER_SECOND",
+                        help="bandwidths to measure; 0 is no limit (default: 0 10 1)")
+
+
+def execute(args) -> None:
+    for rate in args.rates:
         try:
-            connect(float(rate))
-            print(f"{rate} Gbit/s" if float(rate) else "no limit", flush=True)
-            program = [sys.executable, __file__, "member"]
+            connect(rate)
+            print(f"{rate:g} Gbit/s" if rate else "no limit", flush=True)
+            program = [sys.executable, "-m", "benchmarks.network"]
             one, other = (["ip", "netns", "exec", name, *program] for name in NAMES)
             subprocess.run(["mpiexec", "-n", "1", *one, ":", "-n", "1", *other], check=True, env={**os.environ, **ENVIRONMENT})
         finally:
@@ -76,4 +79,4 @@ def main(*rates) -> None:
 
 
 if __name__ == "__main__":
-    member() if sys.argv[1:] == ["member"] else main(*sys.argv[1:])
+    member()

@@ -1,7 +1,5 @@
 """Is your own training loop as fast as the command? training_step and README's five lines against train(), in turns.
 
-    python benchmarks/own_loop.py [ROUNDS]
-
 All train the copy task's model on the same batches: `train` as the command runs it, the others inside `with fast():`.
 Each runs in its own process and makes steps for a moment while the others wait; a ratio is the median over the rounds.
 First on an idle machine, then beside a process that keeps one core busy. Prints steps per second, and the ratios to `train`
@@ -18,6 +16,8 @@ from contextlib import suppress
 from pathlib import Path
 from statistics import median
 from typing import Any
+
+from benchmarks.report import add_rounds
 
 TURN = 1.0       # seconds
 WARM_UP = 2      # rounds
@@ -66,25 +66,29 @@ def contestant(name, threads) -> None:
                 adam.step(1e-4, clip=1.0)
 
 
-def main(rounds) -> None:
+def add_arguments(parser) -> None:
+    add_rounds(parser, 15)
+
+
+def execute(args) -> None:
     from minitransformer.training.config import default_threads
 
     threads = default_threads()
     names = list(dict.fromkeys([("train", threads), ("training_step", threads), ("train", 1), ("training_step", 1),
                                 ("five lines", 1)]))
-    workers = {(name, count): subprocess.Popen([sys.executable, __file__, name, str(count)], stdin=subprocess.PIPE,
-                                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, encoding="utf-8")
-               for name, count in names}
+    workers: dict[tuple[str, int], Any] = {(name, count): subprocess.Popen(
+        [sys.executable, "-m", "benchmarks.own_loop", name, str(count)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL, encoding="utf-8") for name, count in names}
     for mode in MODES:
         busy = subprocess.Popen([sys.executable, "-c", "while True: pass"]) if mode != MODES[0] else None
         speeds = {worker: [] for worker in workers}
-        for _ in range(WARM_UP + rounds):
+        for _ in range(WARM_UP + args.rounds):
             for worker, process in workers.items():
                 print(file=process.stdin, flush=True)
                 speeds[worker].append(json.loads(process.stdout.readline()))
         if busy:
             busy.kill()
-        print(f"{mode}, {rounds} rounds")
+        print(f"{mode}, {args.rounds} rounds")
         for (name, count), found in speeds.items():
             found, reference = found[WARM_UP:], speeds["train", count][WARM_UP:]
             ratio = median(one / other for one, other in zip(found, reference))
@@ -94,7 +98,4 @@ def main(rounds) -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) == 3:
-        contestant(sys.argv[1], int(sys.argv[2]))
-    else:
-        main(int(sys.argv[1]) if len(sys.argv) > 1 else 15)
+    contestant(sys.argv[1], int(sys.argv[2]))

@@ -1,8 +1,6 @@
-"""Two processes with one thread each against two threads of one process: the same training step, in turns.
+"""Compare two processes with one thread each and two threads of one process: the same training step, in turns.
 
-    python benchmarks/processes.py [ROUNDS [CASES [KIND]]]
-
-KIND: local (the default), or mpi, which needs mpi4py and mpiexec: pip install mpi4py mpich. Each contestant makes steps for a
+Each contestant makes steps for a
 moment while the other waits. Prints tokens per second of both, the median of the rounds' own ratios (processes / threads), and
 the memory that a local helper takes for itself.
 """
@@ -18,9 +16,11 @@ from itertools import count
 from operator import truediv
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from benchmarks.cases import CASES
 from benchmarks.measure import PAUSE, THREADS, TURN, WARM_UP
+from benchmarks.report import add_rounds, chosen_names
 
 COUNT = 2    # threads, or processes
 
@@ -37,8 +37,8 @@ def contestant(name, kind) -> None:
     keep_freed_memory()
     case = CASES[name]
     batch, model = case.batches()[0], Transformer(case.config())
-    make = {"threads": Threads, "local": LocalProcesses, "mpi": Processes}[kind]
-    workers = make(model, 1 if kind == "mpi" else COUNT)
+    make: dict[str, Any] = {"threads": Threads, "local": LocalProcesses, "mpi": Processes}
+    workers = make[kind](model, 1 if kind == "mpi" else COUNT)
     adam = Adam(model, BETA1, BETA2, EPSILON)
     steps = count(1)
 
@@ -81,10 +81,10 @@ def _order(workers) -> int:
 
 def measure(case, rounds, kind) -> tuple[list, list, int]:
     """Seconds of a step, one for each round, with threads and with processes; and a helper's megabytes."""
-    programs = [[*(["mpiexec", "-n", str(COUNT)] if one == "mpi" else []), sys.executable, __file__, "contestant", case, one]
+    programs = [[*(["mpiexec", "-n", str(COUNT)] if one == "mpi" else []), sys.executable, "-m", "benchmarks.processes", case, one]
                 for one in ("threads", kind)]
-    workers = [subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8",
-                                env={**os.environ, **dict.fromkeys(THREADS, "1")}) for program in programs]
+    workers: list[Any] = [subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8",
+                                           env={**os.environ, **dict.fromkeys(THREADS, "1")}) for program in programs]
     seconds = [[], []]
     for _ in range(WARM_UP + rounds):
         for worker, found in zip(workers, seconds):
@@ -98,10 +98,19 @@ def measure(case, rounds, kind) -> tuple[list, list, int]:
     return seconds[0][WARM_UP:], seconds[1][WARM_UP:], memory
 
 
-def main(rounds=15, cases="copy,tiny,small,base", kind="local") -> None:
-    print(f"{'config':6} {f'{COUNT} threads':>12} {f'{COUNT} processes':>12}  ratio   helper   (tokens/s; {kind}, {rounds} rounds)")
-    for name in cases.split(","):
-        threads, processes, memory = measure(name, int(rounds), kind)
+def add_arguments(parser) -> None:
+    add_rounds(parser, 15)
+    parser.add_argument("--config", metavar="NAMES", help=f"any of {','.join(CASES)} (default: all of them)")
+    parser.add_argument("--kind", choices=("local", "mpi"), default="local",
+                        help="local processes, or those of mpiexec, which needs mpi4py and mpich (default: local)")
+
+
+def execute(args) -> None:
+    names = chosen_names("--config", args.config, CASES)
+    print(f"{'config':6} {f'{COUNT} threads':>12} {f'{COUNT} processes':>12}  ratio   helper   "
+          f"(tokens/s; {args.kind}, {args.rounds} rounds)")
+    for name in names:
+        threads, processes, memory = measure(name, args.rounds, args.kind)
         tokens = CASES[name].sentences * CASES[name].length
         ratio = median(map(truediv, threads, processes))
         print(f"{name:6} {tokens / median(threads):12,.0f} {tokens / median(processes):12,.0f} {ratio:6.2f} {memory:5} MB",
@@ -109,7 +118,4 @@ def main(rounds=15, cases="copy,tiny,small,base", kind="local") -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["contestant"]:
-        contestant(*sys.argv[2:])
-    else:
-        main(*sys.argv[1:])
+    contestant(*sys.argv[1:])

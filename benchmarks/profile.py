@@ -1,4 +1,4 @@
-"""Profile a training step: by kind of block, forward and backward, products and the rest."""
+"""Show where the time of a training step goes, block by block, on one thread."""
 
 import time
 from collections import defaultdict
@@ -6,17 +6,29 @@ from functools import partial
 from timeit import repeat
 from typing import Any
 
-from benchmarks import matmul
-from benchmarks.cases import CLIP, LEARNING_RATE, SMOOTHING
+from benchmarks.cases import CASES, CLIP, LEARNING_RATE, SMOOTHING
+from benchmarks.contestants import matmul
+from benchmarks.report import add_common, chosen_names, report
 from minitransformer.layers import Linear
 from minitransformer.layers.attention import MultiHeadAttention
 from minitransformer.layers.hooks import hooked
-from minitransformer.layers.linear_cross_entropy import LinearCrossEntropy
+from minitransformer.layers.output_projection import LinearCrossEntropy
 from minitransformer.models import Transformer
 from minitransformer.replaceable import kernels_run
 from minitransformer.training.optim import Adam
 from minitransformer.training.step import training_step
 from minitransformer.workers.host import keep_freed_memory, one_blas_thread
+
+
+def add_arguments(parser) -> None:
+    add_common(parser)
+    parser.add_argument("--config", metavar="NAMES", help=f"any of {','.join(CASES)} (default: all of them)")
+
+
+def execute(args) -> None:
+    names = chosen_names("--config", args.config, CASES)
+    results = ({"config": name, "blocks": profile(CASES[name], args.rounds)} for name in names)
+    report(args, results, _print_table, threads=1)
 
 
 def profile(case, rounds) -> list[dict[str, Any]]:
@@ -70,7 +82,6 @@ class Clock:
         return result
 
 
-
 def _operations(layer, direction, cache) -> int:
     """Floating-point operations of a layer's own matrix products: a backward makes two for each of the forward."""
     if isinstance(layer, LinearCrossEntropy):
@@ -82,3 +93,15 @@ def _operations(layer, direction, cache) -> int:
     else:
         return 0
     return forward if direction == "forward" else 2 * forward
+
+
+def _print_table(results) -> None:
+    """In milliseconds: the time of the products at the machine's best rate, and the time beyond that."""
+    directions = ("forward", "backward", "products")
+    for result in results:
+        print(f"\n{result['config']:20} {'forward':>9} {'backward':>9} {'products':>9} {'rest':>9}")
+        total = {"block": "all", **{name: sum(row[name] for row in result["blocks"]) for name in directions}}
+        for row in [*result["blocks"], total]:
+            forward, backward, products = (row[name] for name in directions)
+            numbers = (forward, backward, products, forward + backward - products)
+            print(f"{row['block']:20} " + " ".join(f"{1000 * number:6.1f} ms" for number in numbers), flush=True)

@@ -1,18 +1,23 @@
-"""The growth of time and memory: of a training step with the sizes of model and batch, of our beam search with batch and beam."""
+"""Show how time and memory of a training step grow with length, sentences, d_model and vocabulary."""
 
 from collections.abc import Iterator
-from itertools import product
+from functools import partial
 from statistics import median
 from typing import Any
 
 from benchmarks.cases import Case
 from benchmarks.measure import measure, succeeded
+from benchmarks.report import add_common, memory, report
 
 # The sizes that are doubled, one at a time, while the others keep their second value here.
 AXES = {"length": (16, 32, 64, 128, 256), "sentences": (8, 16, 32, 64), "d_model": (64, 128, 256, 512),
         "vocabulary": (1000, 2000, 4000, 8000, 16_000)}
 
-BATCHES, BEAMS = (32, 64, 128), (1, 2, 5, 10)    # the search's
+add_arguments = partial(add_common, threads=True)
+
+
+def execute(args) -> None:
+    report(args, scale(args.threads, args.rounds), _print_table, args.threads)
 
 
 def points() -> Iterator[tuple[str, int, Case]]:
@@ -32,11 +37,15 @@ def scale(threads, rounds) -> Iterator[dict[str, Any]]:
         yield {"axis": axis, "value": value, "step_seconds": median(found.seconds), "peak_memory_bytes": found.peak}
 
 
-def scale_search(case, rounds) -> Iterator[dict[str, Any]]:
-    """One dict for JSON for each batch and beam, as soon as it is measured, on one thread."""
-    for batch, beam in product(BATCHES, BEAMS):
-        (measured,) = measure(case._replace(beam=beam), [f"minitransformer:{batch}"], 1, rounds).values()
-        found = succeeded(measured, f"minitransformer with batch {batch} and beam {beam}")
-        seconds = median(found.seconds)
-        yield {"batch": batch, "beam": beam, "seconds": seconds, "seconds_per_hypothesis": seconds / batch / beam,
-               "peak_memory_bytes": found.peak}
+def _print_table(results) -> None:
+    """Print each row with its growth over the previous row."""
+    before = {"axis": None}
+    for row in results:
+        growth = ["", ""]
+        if row["axis"] != before["axis"]:
+            print(f"\n{row['axis']:>10} {'step':>9} {'growth':>7} {'peak memory':>12} {'growth':>7}")
+        else:
+            growth = [f"x {row[name] / before[name]:.1f}" for name in ("step_seconds", "peak_memory_bytes")]
+        line = f"{row['value']:10,} {1000 * row['step_seconds']:6,.0f} ms {growth[0]:>7} {memory(row)} {growth[1]:>7}"
+        print(line.rstrip(), flush=True)
+        before = row

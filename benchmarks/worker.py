@@ -19,13 +19,13 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.cases import Case
-from benchmarks.decoding.sentences import Sentences
+from benchmarks.sentences import Sentences
 from minitransformer.replaceable import kernels_run
 
-MODULES = {    # for each kind of case and each library: the module whose make_step(case, threads, *setting) makes a step
-    Case: {"minitransformer": "ours", "torch": "torch_eager", "torch.compile": "torch_compiled", "jax": "jax_jit",
+MODULES = {    # for each kind of case and each library: the module in contestants/ with make_step(case, threads, *setting)
+    Case: {"minitransformer": "our_step", "torch": "torch_eager", "torch.compile": "torch_compiled", "jax": "jax_jit",
            "matmul": "matmul"},
-    Sentences: {"minitransformer": "decoding.ours", "marianmt": "decoding.marian", "ctranslate2": "decoding.ctranslate2_float32"},
+    Sentences: {"minitransformer": "our_search", "marianmt": "marian", "ctranslate2": "ctranslate2_float32"},
 }
 
 
@@ -33,7 +33,7 @@ def serve(contestant, case, threads, orders) -> Iterator[dict[str, Any]]:
     """Yield a dict for each line of `orders`."""
     try:
         name, *setting = contestant.split(":")
-        module = import_module(f"benchmarks.{MODULES[type(case)][name]}")
+        module = import_module(f"benchmarks.contestants.{MODULES[type(case)][name]}")
         imported = peak_memory()
         step = module.make_step(case, threads, *setting)
         for order in orders:

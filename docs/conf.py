@@ -33,8 +33,8 @@ myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 
 # Chapters are executed once for each state of the package: a result from older code would be shown as if it were today's.
-code = hashlib.sha256(b"".join(path.read_bytes() for path in sorted((ROOT / "minitransformer").rglob("*.py"))
-                               if "tutorials" not in path.parts))
+code = hashlib.sha256(b"".join(path.read_bytes() for package in ("minitransformer", "minitransformer_course")
+                               for path in sorted((ROOT / package).rglob("*.py"))))
 nb_custom_formats = {".py": ["jupytext.reads", {"fmt": "py:percent"}]}
 nb_execution_mode = "cache"
 nb_execution_cache_path = str(HERE / "_build" / "executed" / code.hexdigest()[:16])

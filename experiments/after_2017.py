@@ -14,7 +14,7 @@ import numpy as np
 from side_by_side import write
 
 from minitransformer_course.judge.course import find_exercise
-from minitransformer_course.lab import today
+from minitransformer_course.lab import chat_model
 
 QUESTION = "Why is the sky blue?"
 CHANGES = {
@@ -33,7 +33,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results", type=Path, metavar="RESULTS.json")
     args = parser.parse_args()
-    model, results = today.real(), {}
+    model, results = chat_model.real(), {}
     answer = model.answer(QUESTION)
     target = model.vocabulary.encode(answer)
     for name, own in CHANGES.items():

@@ -22,10 +22,10 @@ def measure(model, batches) -> dict[str, Any]:
             model.loss_backward(1 / sum(batch.terms for batch in batches), cache)
             encoder, decoder = cache.hidden.encode.encoder.layers, cache.hidden.decode.decoder.layers
             for i, (below, above) in enumerate(zip(encoder, decoder)):
-                for kind, residual, queries in (("encoder", below.self_attention, batch.source),
-                                                ("decoder", above.self_attention, batch.target),
-                                                ("cross", above.cross_attention, batch.target)):
-                    seen.setdefault((kind, i), []).append(_attention(residual.sublayer, queries != PAD))
+                for kind, one, queries in (("encoder", below.self_attention, batch.source),
+                                           ("decoder", above.self_attention, batch.target),
+                                           ("cross", above.cross_attention, batch.target)):
+                    seen.setdefault((kind, i), []).append(_attention(one, queries != PAD))
     layers = range(model.config.num_layers)
     attention = {kind: np.array([np.mean(seen[kind, i], axis=0) for i in layers]).T for kind in ("encoder", "decoder", "cross")}
     gradient = {stack: [_norm(model, rf"{stack}\.layers\.{i}\.") for i in layers] for stack in ("encoder", "decoder")}

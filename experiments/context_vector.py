@@ -1,6 +1,6 @@
 """What gets through a context vector: gradients by distance and accuracy by length, for four models that copy letters.
 
-    python experiments/context_vector.py experiments/context_vector.json docs/pictures/context_vector.png
+    python experiments/context_vector.py experiments/context_vector.json experiments/pictures/context_vector.png
 
 trains each model whose result is not yet in the JSON file (Ctrl-C loses the model under way, nothing else), then draws
 the picture. About four minutes on one core in all.
@@ -20,7 +20,7 @@ from minitransformer.decoding import decode_all
 from minitransformer.models import MODELS
 from minitransformer.tasks import TASKS
 from minitransformer.zoo.baselines import RecurrentConfig
-from minitransformer_course.lab.before import first_letter_gradient
+from minitransformer_course.lab.recurrent import first_letter_gradient
 
 LONGEST = 100
 LENGTHS = range(10, LONGEST + 1, 10)

@@ -3,7 +3,7 @@
     python experiments/diagnose_mistakes.py                     # the half that the doctor was developed on
     python experiments/diagnose_mistakes.py FOLDER [FOLDER ...]  # other folders of mistakes
 
-Prints a row for each mistake that was not named correctly, and the table of docs/what_is_proven.md. Exits with 1 if one was
+Prints a row for each mistake that was not named correctly, and the table of experiments/diagnosis.md. Exits with 1 if one was
 not caught or was named incorrectly.
 """
 

@@ -2,13 +2,13 @@
 
     minitransformer data multi30k
     python experiments/initial_weights.py data/multi30k/tok FOLDER experiments/initial_weights.json
-    python experiments/initial_weights.py --picture docs/pictures/initial_weights.png experiments/initial_weights.json
+    python experiments/initial_weights.py --picture experiments/pictures/initial_weights.png experiments/initial_weights.json
 
 Xavier's initial weights are multiplied by a factor each for query and key, for value, and for the weights that end a
 sub-layer: attention's output and the feed-forward network's outer weights. The attention scores, the attention weights and the
 gradients are measured at the start and after some updates on Multi30K, with the perplexity and the greedy BLEU on its
 validation set. Two models train side by side, with one thread each. FOLDER gets a run folder for each. The same command resumes
-what was stopped. The second command draws the picture of docs/initial_weights.md and prints its table.
+what was stopped. The second command draws the picture of experiments/initial_weights.md and prints its table.
 """
 
 import argparse

@@ -10,6 +10,7 @@ on the validation set is written. Only the random numbers of dropout differ. `--
 
 import argparse
 import math
+import sys
 from itertools import islice
 from pathlib import Path
 
@@ -18,7 +19,9 @@ from initial_weights import MEASURED, alike, by_depth, corpus, corpus_data, make
 from side_by_side import read, write
 from torch import nn
 
-from benchmarks.torch_eager import Model
+sys.path.append(str(Path(__file__).parents[1]))
+
+from benchmarks.contestants.torch_eager import Model
 from minitransformer.interchange.pytorch import to_pytorch
 
 STARTS = {"Xavier's": lambda layers: 1, "the library's": by_depth, "drawn by PyTorch": None}    # what ends a sub-layer

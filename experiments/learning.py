@@ -2,8 +2,8 @@
 
     python experiments/learning.py
 
-The first two tables are in chapter 11, the third one in docs/initial_weights.md, whose factors multiply query and key, value, and
-the weights that end a sub-layer.
+The first two tables are in chapter 11, the third one in experiments/initial_weights.md, whose factors multiply query and key,
+value, and the weights that end a sub-layer.
 It takes about three minutes of one core. Each line ends with the mean loss of a letter in the last 20 of the steps.
 """
 

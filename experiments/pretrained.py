@@ -11,6 +11,7 @@ import json
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -67,7 +68,7 @@ def random_models(count) -> None:
     record("random", worst)
 
 
-def as_transformers(run) -> object:
+def as_transformers(run) -> Any:
     """The same model in transformers, with the same weights: the pairs of its heads are half-split."""
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM

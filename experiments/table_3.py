@@ -1,7 +1,7 @@
 """Table 3 of the paper in miniature: one choice of the model changed at a time, on Multi30K and on a toy task.
 
     minitransformer data multi30k
-    python experiments/table_3.py data/multi30k/tok FOLDER experiments/table_3.json --picture docs/pictures/table_3.png
+    python experiments/table_3.py data/multi30k/tok FOLDER experiments/table_3.json --picture experiments/pictures/table_3.png
 
 FOLDER gets a run folder and a log for each training run. The same command resumes what was stopped, and --seeds adds seeds.
 Then the table is printed and the picture drawn.

@@ -1,20 +1,25 @@
-"""Libraries that come with an extra of setup.cfg, not with the core package."""
+"""Libraries that come with an extra, not with the core package."""
 
 import importlib
+import re
+from importlib.metadata import PackageNotFoundError, requires
 from types import ModuleType
 
 from minitransformer.errors import InputError
 
 
-EXTRAS = {"translation": ("tokenizers", "sacrebleu", "pooch", "requests"), "fast": ("numba",), "distributed": ("mpi4py",),
-          "gguf": ("gguf", "jinja2"),
-          "bench": ("torch", "jax", "transformers", "ctranslate2")}
-
-
 def how_to_install(name) -> str:
     """The command that installs the module called `name`: in the clone, with everything else that its extra has."""
-    extra = next((extra for extra in EXTRAS if name in EXTRAS[extra]), None)
-    return f'pip install ".[{extra}]" in the folder of the clone, or pip install {name}' if extra else f"pip install {name}"
+    try:
+        needed = re.findall(r"^([\w-]+).*extra == [\"'](\w+)", "\n".join(requires("minitransformer") or []), re.MULTILINE)
+    except PackageNotFoundError:    # the source alone, on the path
+        needed = []
+    extras = {extra: [one for one, of in needed if of == extra] for _, extra in needed}
+    with_it = [extra for extra, names in extras.items() if name in names]
+    if not with_it:
+        return f"pip install {name}"
+    extra = min(with_it, key=lambda extra: (extras[extra].index(name), len(extras[extra])))    # some contain several others
+    return f'pip install ".[{extra}]" in the folder of the clone, or pip install {name}'
 
 
 def require(name) -> ModuleType:

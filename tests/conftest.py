@@ -16,32 +16,9 @@ from tests.small_corpus import server    # noqa: F401 - a fixture
 
 kernels.load_all()    # compiles them, if that was not done yet: no test that ends a slow process is to wait for it
 
-# Run by -m campaign only (setup.cfg): corpora of mistakes and of text, fuzzing, kills, experiments.
-CAMPAIGNS = ["tests/cli/test_fuzz.py", "tests/cli/test_mpiexec.py", "tests/diagnosis/test_mistakes.py",
-             "tests/learn/test_exercises.py", "tests/learn/test_hostile.py", "tests/learn/test_unlisted.py",
-             "tests/test_experiments.py", "tests/test_real_data.py", "tests/training/test_damage.py",
-             "tests/training/test_kill.py"]
-# Also left out by -m "not slow": they train models, start processes or run whole pages.
-SLOW = [*CAMPAIGNS, "tests/benchmarks", "tests/cli/test_bad_input.py", "tests/cli/test_benchmark.py",
-        "tests/cli/test_classify.py", "tests/cli/test_cli.py", "tests/cli/test_convolutional.py",
-        "tests/cli/test_encoding.py", "tests/cli/test_explore.py", "tests/cli/test_export.py", "tests/cli/test_imports.py",
-        "tests/cli/test_language.py", "tests/cli/test_models.py", "tests/cli/test_parse.py",
-        "tests/cli/test_process.py", "tests/cli/test_seeing.py", "tests/explore", "tests/kernels/test_compiled.py", "tests/learn",
-        "tests/tasks/test_registries.py", "tests/test_docs.py", "tests/test_site.py",
-        "tests/training/test_resume.py"]
-
 settings.register_profile("local", deadline=None, max_examples=40)
 settings.register_profile("ci", deadline=None, max_examples=40, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
-
-
-def pytest_collection_modifyitems(items):
-    root = Path(__file__).parent.parent
-    for marker, names in ("slow", SLOW), ("campaign", CAMPAIGNS):
-        paths = {root / name for name in names}
-        for item in items:
-            if paths & {item.path, *item.path.parents}:
-                item.add_marker(marker)
 
 
 @pytest.fixture(scope="session")

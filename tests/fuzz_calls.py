@@ -13,7 +13,7 @@ compared with the textbook on the same numbers in float64, or with its definitio
 
 Recorded: the first 100,000 calls of seed 4. 50,626 were right and 49,358 refused in one line. 16 were wrong, of eight kinds that
 have been mended since; repeated, they are refused. extra_length for a language model, a number or one row where a batch has its
-array, labels that are none, sampling from two tokens, and bytes or a dict as a sentence ended with a bare TypeError, ValueError
+array, wrong labels, sampling from two tokens, and bytes or a dict as a sentence ended with a bare TypeError, ValueError
 or IndexError, and so did a search with no prompts in float32. No numbers were wrong.
 """
 

@@ -27,35 +27,43 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent
-COPIED = ["minitransformer", "tests", "docs", "tutorials", "README.md", "setup.cfg"]
+COPIED = ["minitransformer", "minitransformer_course", "benchmarks", "tests", "docs", "tutorials", "README.md", "setup.cfg"]
 LIMIT = 300    # seconds of processor time, and ten times as many on the clock; a mutant that never ends is caught
 
 # {what is mutated: the tests that would notice, the likeliest first}
 CALLS = ["tests/test_defaults.py", "tests/test_misuse.py", "tests/test_wrong_kind.py"]
 NEAREST = {
-    "functional": ["tests/functional", *CALLS, "tests/test_optim.py", "tests/models/test_loss.py", "tests/layers", "tests/kernels",
-                   "tests/test_against_pytorch.py", "tests/decoding/test_beam.py"],
-    "kernels": ["tests/kernels", *CALLS, "tests/test_optim.py", "tests/models/test_loss.py"],
-    "layers": ["tests/layers", *CALLS, "tests/models", "tests/test_against_pytorch.py", "tests/decoding/test_beam.py",
-               "tests/test_optim.py", "tests/training/test_parallel.py"],
-    "models": ["tests/models", *CALLS, "tests/decoding", "tests/kernels/test_cached.py", "tests/layers/test_contract.py",
-               "tests/layers/test_successors.py", "tests/test_against_pytorch.py", "tests/test_pretrained.py"],
-    "zoo/modern": ["tests/layers", *CALLS, "tests/kernels", "tests/decoding", "tests/checking", "tests/test_pretrained.py"],
-    "zoo": ["tests/layers", *CALLS, "tests/functional", "tests/models", "tests/kernels", "tests/test_against_pytorch.py"],
-    "training/optim.py": ["tests/test_optim.py", *CALLS, "tests/test_against_pytorch.py", "tests/training/test_training.py"],
-    "workers": ["tests/training/test_step.py", *CALLS, "tests/test_host.py", "tests/cli/test_blas_kernels.py",
-                "tests/test_optim.py", "tests/training/test_parallel.py", "tests/training/test_local.py",
-                "tests/training/test_processes.py", "tests/cli/test_mpiexec.py"],
-    "decoding": ["tests/decoding", *CALLS, "tests/models/test_recomputed.py", "tests/kernels/test_continuations.py",
-                 "tests/cli/test_bad_input.py"],
-    "interchange": ["tests/test_interchange.py", "tests/test_weights.py", "tests/cli/test_export.py", *CALLS],
-    "zoo/pretrained": ["tests/test_pretrained.py", "tests/cli/test_import.py",
-                       "tests/cli/test_import_files.py", *CALLS],
-    "explore": ["tests/explore", "tests/cli/test_explore.py"],
-    "training/evaluation.py": ["tests/decoding/test_translation.py", *CALLS, "tests/tasks/test_toy.py"],
-    **{f"training/{name}.py": ["tests/training/test_step.py", *CALLS, "tests/training/test_parallel.py",
-                               "tests/training/test_training.py", "tests/training/test_local.py"]
-       for name in ("step", "gradients", "workers", "locate_non_finite")},
+    "minitransformer/functional": [
+        "tests/functional", *CALLS, "tests/test_optim.py", "tests/models/test_loss.py", "tests/layers", "tests/kernels",
+        "tests/test_against_pytorch.py", "tests/decoding/test_beam.py"],
+    "minitransformer/kernels": ["tests/kernels", *CALLS, "tests/test_optim.py", "tests/models/test_loss.py"],
+    "minitransformer/layers": [
+        "tests/layers", *CALLS, "tests/models", "tests/test_against_pytorch.py", "tests/decoding/test_beam.py",
+        "tests/test_optim.py", "tests/training/test_parallel.py"],
+    "minitransformer/models": [
+        "tests/models", *CALLS, "tests/decoding", "tests/kernels/test_cached.py", "tests/layers/test_contract.py",
+        "tests/layers/test_successors.py", "tests/test_against_pytorch.py", "tests/test_pretrained.py"],
+    "minitransformer/zoo": [
+        "tests/layers", *CALLS, "tests/functional", "tests/models", "tests/kernels", "tests/test_against_pytorch.py"],
+    "minitransformer/zoo/modern": [
+        "tests/layers", *CALLS, "tests/kernels", "tests/decoding", "tests/checking", "tests/test_pretrained.py"],
+    "minitransformer/zoo/pretrained": [
+        "tests/test_pretrained.py", "tests/cli/test_import.py", "tests/cli/test_import_files.py", *CALLS],
+    "minitransformer/workers": [
+        "tests/training/test_step.py", *CALLS, "tests/test_host.py", "tests/cli/test_blas_kernels.py", "tests/test_optim.py",
+        "tests/training/test_parallel.py", "tests/training/test_local.py", "tests/training/test_processes.py",
+        "tests/cli/test_mpiexec.py"],
+    "minitransformer/decoding": [
+        "tests/decoding", *CALLS, "tests/models/test_recomputed.py", "tests/kernels/test_continuations.py",
+        "tests/cli/test_bad_input.py"],
+    "minitransformer/interchange": ["tests/test_interchange.py", "tests/test_weights.py", "tests/cli/test_export.py", *CALLS],
+    "minitransformer/training/optim.py": [
+        "tests/test_optim.py", *CALLS, "tests/test_against_pytorch.py", "tests/training/test_training.py"],
+    "minitransformer/training/evaluation.py": ["tests/decoding/test_translation.py", *CALLS, "tests/tasks/test_toy.py"],
+    **{f"minitransformer/training/{name}.py": [
+        "tests/training/test_step.py", *CALLS, "tests/training/test_parallel.py", "tests/training/test_training.py",
+        "tests/training/test_local.py"] for name in ("step", "workers")},
+    "minitransformer_course/explorer": ["tests/explore", "tests/cli/test_explore.py"],
 }
 
 OPERATORS = {ast.Add: ["-"], ast.Sub: ["+"], ast.Mult: ["/"], ast.Div: ["*"], ast.FloorDiv: ["*"], ast.Mod: ["//"],
@@ -70,7 +78,7 @@ DROPPED = {"copy", "astype", "swapaxes"}    # x.copy() -> x
 
 
 class Mutant(NamedTuple):
-    path: str      # from minitransformer/
+    path: str      # from the root
     line: int      # the first is 1
     before: str    # the line
     after: str
@@ -80,8 +88,8 @@ class Mutant(NamedTuple):
 
 
 def mutants(path, edits=None):
-    """Every Mutant of a file of the package; edits(tree, lines) yields what is tried, as `edits_of` does."""
-    text = (ROOT / "minitransformer" / path).read_text(encoding="utf-8")
+    """Every Mutant of a file; edits(tree, lines) yields what is tried, as `edits_of` does."""
+    text = (ROOT / path).read_text(encoding="utf-8")
     lines, before = text.splitlines(), ast.dump(ast.parse(text))
     found = []
     for start, stop, new in sorted(set((edits or edits_of)(ast.parse(text), lines))):
@@ -218,21 +226,19 @@ def gap(lines, left, right):
 
 
 def files():
-    """The files that are mutated, from minitransformer/."""
-    package = ROOT / "minitransformer"
-    found = []
-    for name in NEAREST:
-        found += [package / name] if name.endswith(".py") else sorted((package / name).rglob("*.py"))
-    return [file.relative_to(package).as_posix() for file in found]
+    """The files that are mutated, from the root, each once."""
+    found = [file for name in NEAREST for file in ([ROOT / name] if name.endswith(".py") else sorted((ROOT / name).rglob("*.py")))]
+    return list(dict.fromkeys(file.relative_to(ROOT).as_posix() for file in found))
 
 
 def nearest(path):
-    return next(tests for name, tests in NEAREST.items() if path == name or path.startswith(f"{name}/"))
+    """The tests of the longest of NEAREST's names that `path` begins with."""
+    return NEAREST[max((name for name in NEAREST if path == name or path.startswith(f"{name}/")), key=len)]
 
 
 def caught(mutant, tree):
     """Whether a test fails with `mutant` in the copy `tree`, which is as before afterwards."""
-    file = tree / "minitransformer" / mutant.path
+    file = tree / mutant.path
     text = file.read_text(encoding="utf-8")
     lines = text.splitlines()
     lines[mutant.line - 1] = mutant.after
@@ -270,7 +276,7 @@ def main():
     parser.add_argument("--count", type=int, default=300, help="how many are drawn (default: 300)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1, help="how many are tried at a time (default: 1)")
-    parser.add_argument("--files", nargs="*", default=None, help="mutate these only, such as decoding/beam.py")
+    parser.add_argument("--files", nargs="*", default=None, help="mutate these only, such as minitransformer/decoding/beam.py")
     parser.add_argument("--list", action="store_true", help="print the mutants that are drawn and run nothing")
     args = parser.parse_args()
     every = [mutant for path in args.files or files() for mutant in mutants(path)]

@@ -1,7 +1,7 @@
 """The tests in random order, several times: none may need another before it. pytest does not run this.
 
     pip install pytest-randomly
-    python -m tests.random_order --times 10 -- -m "not slow"
+    python -m tests.random_order --times 10 -- -m "not slow and not campaign"
 
 What follows "--" goes to pytest. Recorded: the fast lane, as above, in the orders of seeds 1 to 10: all green (205 tests that need
 a GPU are skipped). The slow tests have not been run this way.

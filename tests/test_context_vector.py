@@ -1,4 +1,4 @@
-"""docs/context_vector.md and chapter 14 show what experiments/context_vector.py measured, and the picture can be drawn again."""
+"""experiments/context_vector.md and chapter 14 show what was measured, and the picture can be drawn again."""
 
 import importlib.util
 import json
@@ -20,7 +20,7 @@ def experiment():
 
 
 def test_the_table_is_of_the_results(experiment):
-    page = (ROOT / "docs" / "context_vector.md").read_text(encoding="utf-8")
+    page = (ROOT / "experiments" / "context_vector.md").read_text(encoding="utf-8")
     chapter = (ROOT / "tutorials" / "14_before_attention" / "chapter.py").read_text(encoding="utf-8")
     for name, label in experiment.LABELS.items():
         (gradients, accuracy), = re.findall(rf"^\| {label} \| (.+) \| (.+) \|$", page, re.MULTILINE)

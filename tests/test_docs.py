@@ -14,6 +14,7 @@ from pathlib import Path
 import matplotlib.image
 import pytest
 
+from benchmarks.__main__ import make_parser
 from minitransformer import kernels
 from minitransformer.cli import main
 from minitransformer.cli.parser import COMMANDS, module_of
@@ -23,13 +24,14 @@ from minitransformer.models import MODELS
 from minitransformer.replaceable import TABLE, kernels_run, running
 from minitransformer.tasks import TASKS
 from tests.cli.conftest import train
-from tests.conftest import SLOW
+
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "api").glob("*.md")),
-         ROOT / "benchmarks" / "notes.md"]
+PAGES = [ROOT / "README.md", *(page for folder in ("docs", "docs/api", "benchmarks", "experiments")
+                               for page in sorted((ROOT / folder).glob("*.md")))]
 CONTRIBUTING = ROOT / "CONTRIBUTING.md"
-OTHER_PROGRAMS = {"pip", "python", "jupytext", "ruff", "mypy", "pre-commit"}    # that pages call beside minitransformer
+OTHER_PROGRAMS = {"git", "pip", "python", "jupytext", "ruff", "mypy", "pre-commit"}    # that pages call beside minitransformer
 MOST_FILES = {"add_a_layer": 2, "add_a_task": 1, "add_a_model": 4, "add_a_kernel": 2}    # that a contribution may need
 
 
@@ -132,6 +134,12 @@ def test_several_machines_shows_what_its_model_prints():
     assert blocks(page, "text") == [printed.getvalue()]
 
 
+@pytest.mark.parametrize("page", [page for page in PAGES if page.parent.name == "docs"], ids=by_stem)
+def test_a_page_is_as_short_as_a_chapter(page):
+    """And there are few of them. A word contains a letter or a digit; code is not counted."""
+    assert len(re.findall(r"\S*\w\S*", prose(page))) < 1500 and len([*page.parent.glob("*.md")]) <= 20
+
+
 def test_readme_is_a_front_door():
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 120
 
@@ -183,6 +191,14 @@ def test_commands_are_accepted(page, registering, monkeypatch, capfd):
             code = stop.code
         assert code == 0, (arguments, capfd.readouterr().err)
     assert len(parsed) == sum("--help" not in arguments for arguments in typed(page))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=by_stem)
+def test_benchmarks_are_accepted(page):
+    text = [words for words in commands(page) if words[:3] == ["python", "-m", "benchmarks"]]
+    text += [["python", "-m", *shlex.split(found)] for found in re.findall(r"`python -m (benchmarks [^`]+)`", prose(page))]
+    for _, _, _, *arguments in text:
+        make_parser(arguments).parse_args(arguments)
 
 
 def test_no_command_is_overlooked():
@@ -287,17 +303,17 @@ def test_a_pytest_command_runs_tests(arguments):
 
 
 def test_ci_and_the_hooks_check_what_contributing_says():
-    """And the fast lane leaves out files that exist."""
     ci, hooks = ((ROOT / name).read_text() for name in (".ci/run", ".pre-commit-config.yaml"))
     assert "ruff check && mypy" in ci and "ruff check\nmypy" in CONTRIBUTING.read_text()
     assert "entry: ruff check" in hooks and "entry: mypy" in hooks
-    assert all((ROOT / name).exists() for name in SLOW) and '-m "not slow"' in CONTRIBUTING.read_text()
 
 
 def test_ci_runs_the_two_commands_of_the_readme():
     ci = (ROOT / ".ci" / "run").read_text()
     for command in blocks(ROOT / "README.md", "bash")[:2]:
         assert command.strip() in ci
+    campaigns, = (block for block in blocks(CONTRIBUTING, "bash") if "-m campaign" in block)
+    assert campaigns.strip() in ci
     site, = re.findall(r"`(.+ -m sphinx .+?)`", (ROOT / "README.md").read_text(encoding="utf-8"))
     assert site in ci
 

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.campaign
+
 ROOT = Path(__file__).parent.parent
 
 
@@ -63,7 +65,7 @@ def test_the_rows_of_table_3_are_trained_in_order(experiment, tmp_path):
 
 @pytest.mark.parametrize("name", ["table_3", "transformer_and_lstm"])
 def test_the_page_shows_the_results(experiment, name):
-    assert experiment(name).table(results(name)) in (ROOT / "docs" / "table_3.md").read_text(encoding="utf-8")
+    assert experiment(name).table(results(name)) in (ROOT / "experiments" / "table_3.md").read_text(encoding="utf-8")
 
 
 def test_the_picture_of_table_3_can_be_drawn(experiment, tmp_path):

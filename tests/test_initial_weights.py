@@ -50,7 +50,7 @@ def test_statistics_of_attention(experiment):
     found = statistics.measure(model, [batch])
     _, cache = model.loss_forward(batch)
     for i, layer in enumerate(cache.hidden.decode.decoder.layers):
-        for kind, one, keys in (("decoder", layer.self_attention.sublayer, None), ("cross", layer.cross_attention.sublayer, True)):
+        for kind, one, keys in (("decoder", layer.self_attention, None), ("cross", layer.cross_attention, True)):
             variances, entropies, cosines = [], [], []
             for b in range(2):
                 length, sources = (batch.target[b] != 0).sum(), (batch.source[b] != 0).sum()
@@ -111,7 +111,7 @@ def test_training_resumes_with_the_same_bits(experiment, tmp_path):
 
 def test_the_page_shows_the_results(experiment):
     script = experiment("initial_weights")
-    page = (SCRIPTS.parent / "docs" / "initial_weights.md").read_text(encoding="utf-8")
+    page = (SCRIPTS / "initial_weights.md").read_text(encoding="utf-8")
     assert script.table(script.read(SCRIPTS / "initial_weights.json")) in page
 
 
@@ -133,7 +133,7 @@ def test_a_row_without_a_score_has_an_empty_cell(experiment):
 def test_pytorch_has_the_same_gradients_and_the_page_shows_them(experiment):
     script = experiment("initial_weights")
     ours, theirs = (script.read(SCRIPTS / f"{name}.json") for name in ("initial_weights", "initial_weights_torch"))
-    page = (SCRIPTS.parent / "docs" / "initial_weights.md").read_text(encoding="utf-8")
+    page = (SCRIPTS / "initial_weights.md").read_text(encoding="utf-8")
     for start, output in {"Xavier's": 1, "the library's": script.by_depth(6)}.items():
         gradients = ours[f"{script.alike('post', 1, output, 6)} / 0 /    0"]["gradient"]["cross-attention's query and key"]
         assert theirs[f"{start} / 0"]["gradient"] == pytest.approx(gradients, rel=0.006), start

@@ -13,11 +13,11 @@ from minitransformer.data.labelled import make_labelled_batch
 from minitransformer.data.vocabularies.characters import CharacterVocabulary
 from minitransformer.data.vocabularies.subwords import SubwordVocabulary
 from minitransformer.data.vocabularies.symbols import SymbolVocabulary
-from minitransformer.zoo.parsing.vocabulary import TreebankVocabulary
-from minitransformer.layers import Embedding, Encoder, FeedForward, LayerNorm, Linear, Residual, SelfAttention, StackConfig
+from minitransformer.layers import Embedding, Encoder, FeedForward, LayerNorm, Linear, SelfAttention, StackConfig
 from minitransformer.tasks import TASKS
 from minitransformer.training.evaluation import exact_match, mean_loss
 from minitransformer.zoo import baselines as R
+from minitransformer.zoo.parsing.vocabulary import TreebankVocabulary
 from tests.models.makers import KINDS, make_batch_for, make_model
 
 RNG = np.random.default_rng(0)
@@ -47,7 +47,7 @@ def model():
     (3, "expected a list of pairs"),
     ([], "no pairs"),
 ])
-def test_sentences_that_are_none(pairs, words):
+def test_wrong_sentences(pairs, words):
     with pytest.raises(InputError, match=words):
         make_batch(pairs)
 
@@ -58,14 +58,14 @@ def test_sentences_may_be_of_any_kind_of_sequence():
 
 
 @pytest.mark.parametrize("examples, words", [([], "no examples"), ([([4, 0], 1)], "the id 0"), ([([4.5], 1)], "4.5 is not")])
-def test_labelled_sentences_that_are_none(examples, words):
+def test_wrong_labelled_sentences(examples, words):
     with pytest.raises(InputError, match=words):
         make_labelled_batch(examples)
 
 
 @pytest.mark.parametrize("texts, words", [("a b c", r"texts is a single text, expected a list of texts: \['a b c'\]"),
                                           ([5], "texts contains a int"), ([None], "texts contains a NoneType")])
-def test_texts_that_are_none(model, tmp_path, texts, words):
+def test_wrong_texts(model, tmp_path, texts, words):
     run = Run.create(tmp_path / "run", TASKS["copy"](), Transformer(TransformerConfig.named("toy", 29)),
                      TASKS["copy"]().make_vocabulary())
     for call in (lambda: translate(model, VOCABULARY, texts, 10), lambda: run.answer(texts)):
@@ -77,7 +77,7 @@ def test_texts_that_are_none(model, tmp_path, texts, words):
     (np.random.default_rng(0), "rngs is a Generator, expected a list with a generator for each of the 2 sentences"),
     (0, "rngs is a int"), ([np.random.default_rng(0)], "rngs is 1 generators"),
     ([0, 1], r"rng is 0, expected a generator, such as np.random.default_rng\(0\)")])
-def test_generators_that_are_none(model, rngs, words):
+def test_wrong_generators(model, rngs, words):
     with pytest.raises(InputError, match=words):
         sample(model, SOURCE, rngs)
 
@@ -112,7 +112,7 @@ def some_vocabularies():
 
 
 @pytest.mark.parametrize("given", [None, 3, b"abc", ["a"]])
-def test_a_text_that_is_none_has_no_ids(given):
+def test_a_wrong_text_has_no_ids(given):
     for vocabulary in some_vocabularies():
         with pytest.raises(InputError, match=f"the text to encode is a {type(given).__name__}, expected a string"):
             vocabulary.encode(given)
@@ -122,7 +122,7 @@ def test_a_text_that_is_none_has_no_ids(given):
     (None, "the ids to decode are a NoneType, expected a list of token ids"), ("4", "the ids to decode are a str"),
     ([4, 10 ** 4], "10000 is not the id of a token, expected a whole number from 0 to"), ([-1], "-1 is not the id of a token"),
     ([[4, 5]], r"\[4, 5\] is not the id of a token"), ([True], "True is not"), ([4.0], "4.0 is not")])
-def test_ids_that_are_none_have_no_text(ids, words):
+def test_wrong_ids_have_no_text(ids, words):
     for vocabulary in some_vocabularies():
         for function in (vocabulary.decode, vocabulary.tokens):
             with pytest.raises(InputError, match=words):
@@ -137,7 +137,7 @@ def test_a_model_without_its_configuration(kind):
 
 
 @pytest.mark.parametrize("layer, x",
-                         [(FeedForward(4, 3, RNG), X), (SelfAttention(4, 2, RNG), X), (Residual(FeedForward(4, 3, RNG), 4), X)])
+                         [(FeedForward(4, 3, RNG), X), (SelfAttention(4, 2, RNG), X)])
 @pytest.mark.parametrize("cache", [None, 3, (1, 2), Linear(4, 4, RNG).forward(X)[1]])
 def test_a_cache_of_another_layer(layer, x, cache):
     y, _ = layer.forward(x)
@@ -246,6 +246,6 @@ def test_hostile_calls(model, what):
 
 
 @pytest.mark.parametrize("count", [0, -1, 1.5, "2"])
-def test_threads_that_are_none(model, count):
+def test_a_wrong_number_of_threads(model, count):
     with pytest.raises(InputError, match="Threads: count is"):
         Threads(model, count)

@@ -7,16 +7,16 @@ import pytest
 mutants = pytest.importorskip("tests.mutants", reason="Windows lacks the module resource")
 
 
-@pytest.mark.parametrize("path", mutants.files())
-def test_every_file_has_tests_that_exist(path):
-    tests = mutants.nearest(path)
-    assert tests and all((mutants.ROOT / test).exists() for test in tests)
+def test_every_file_exists_once_and_has_tests_that_exist():
+    files = mutants.files()
+    assert len(set(files)) == len(files) > 100
+    for path in files:
+        tests = mutants.nearest(path)
+        assert (mutants.ROOT / path).exists() and tests and all((mutants.ROOT / test).exists() for test in tests), path
 
 
-def test_rooms_that_people_change_are_mutated():
-    found = {path.partition("/")[0] for path in mutants.files()}
-    assert {"functional", "layers", "models", "zoo", "kernels", "workers", "decoding", "interchange", "explore",
-            "training"} <= found
+def test_a_room_within_a_room_has_its_own_tests():
+    assert mutants.nearest("minitransformer/zoo/pretrained/importing.py") == mutants.NEAREST["minitransformer/zoo/pretrained"]
 
 
 @pytest.mark.parametrize("line, fails", [("assert True", False), ("assert False", True)])

@@ -6,6 +6,7 @@ from pathlib import Path
 from statistics import median
 
 ROOT = Path(__file__).parent.parent
+OUTPUTS = ROOT / "benchmarks" / "outputs"
 
 
 def text(name):
@@ -20,7 +21,7 @@ def rows(page, first):
 
 
 def test_training_steps():
-    lines = (ROOT / "benchmarks" / "zen4_2_cores_compiled.txt").read_text(encoding="utf-8").splitlines()
+    lines = (OUTPUTS / "zen4_2_cores_compiled.txt").read_text(encoding="utf-8").splitlines()
     for name, (speed, *ratios, memory, matmul) in rows("docs/speed.md", "config").items():
         start = next(i for i, line in enumerate(lines) if line.startswith(f"{name.split(':')[0]} "))
         ours, *peers = (line.split() for line in lines[start:start + 4])
@@ -30,7 +31,7 @@ def test_training_steps():
 
 def test_what_kernels_contribute():
     found = {}
-    for line in (ROOT / "benchmarks" / "zen4_2_cores_textbook.jsonl").read_text(encoding="utf-8").splitlines():
+    for line in (OUTPUTS / "zen4_2_cores_textbook.jsonl").read_text(encoding="utf-8").splitlines():
         measured = json.loads(line)
         for result in measured["results"]:
             found.setdefault((measured["fast"], result["config"]), []).append(result["peers"]["torch"]["ratio"])
@@ -44,7 +45,7 @@ def test_what_kernels_contribute():
 
 def test_gpu():
     page, speed, ratios = text("docs/train.md"), {}, {}
-    for line in (ROOT / "benchmarks" / "h100.txt").read_text(encoding="utf-8").splitlines():
+    for line in (OUTPUTS / "h100.txt").read_text(encoding="utf-8").splitlines():
         if found := re.match(r"(.*\S) +([\w.]+):(?:cupy|cuda) +([\d,]+) *([\d.]*)$", line):
             case, program, tokens, ratio = found.groups()
             if ratio:

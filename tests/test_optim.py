@@ -12,6 +12,14 @@ from minitransformer.training.optim import clip_factor, constant, cooldown, inve
 from minitransformer.workers.threads import Threads
 
 
+def make_step(adam, learning_rate, clip=None, threads=None):
+    """As training_step does it: threads sum the gradients, and move the pieces."""
+    if threads:
+        adam.step(learning_rate, clip, threads.sum_gradients(), threads.each_piece)
+    else:
+        adam.step(learning_rate, clip)
+
+
 def test_the_first_step_of_adam_moves_by_the_learning_rate():
     """m' / sqrt(v') is the gradient's sign at t = 1, whatever its size."""
     layer = Linear(2, 2, np.random.default_rng(0)).astype(np.float64)
@@ -49,12 +57,12 @@ def test_a_gradient_that_is_not_finite_is_named_and_moves_nothing(bad, words, cl
         adam, threads = Adam(layer), workers and Threads(layer, workers)
         for step in range(3):
             layer.flat.grad[...] = step + 1
-            adam.step(0.1, clip, threads)
+            make_step(adam, 0.1, clip, threads)
             if spoiled and step == 1:
                 layer.flat.grad[...] = 1
                 layer.bias.grad[1] = bad
                 with np.errstate(all="ignore"), pytest.raises(NonFiniteError, match=words):
-                    adam.step(0.1, clip, threads)
+                    make_step(adam, 0.1, clip, threads)
                 assert not layer.flat.grad.any()
         assert (adam.steps, adam.updates, adam.skipped) == (3, 3, 0)
         found.append(np.concatenate([layer.flat.data, adam.m, adam.v]))
@@ -76,37 +84,35 @@ def test_adam_says_that_the_model_has_other_parameters(change):
     """It would train only the old ones. A new Adam and new threads train all of them."""
     model = Stack()
     adam, threads = Adam(model), Threads(model, 2)
-    adam.step(0.1, workers=threads)
+    make_step(adam, 0.1, threads=threads)
     change(model)
     with pytest.raises(InputError, match="the Stack has gained or lost parameters since this Adam was made; make a new Adam"):
         adam.step(0.1)
     adam = Adam(model)
-    with pytest.raises(InputError, match="make new Threads"):
-        adam.step(0.1, workers=threads)
     before = {name: parameter.data.copy() for name, parameter in model.parameters().items()}
     for parameter in model.parameters().values():
         parameter.grad += 1
-    adam.step(0.1, workers=Threads(model, 2))
+    make_step(adam, 0.1, threads=Threads(model, 2))
     for name, parameter in model.parameters().items():
         assert (parameter.data < before[name]).all(), name
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda both: pickle.loads(pickle.dumps(both))], ids=["deepcopy", "pickle"])
 def test_a_copy_of_a_model_and_its_adam_goes_on_alone(copied):
-    def step(model, adam):
+    def next_step(model, adam):
         adam.grad[...] = np.arange(model.flat.grad.size)
-        adam.step(0.1, workers=Threads(model, 2))
+        make_step(adam, 0.1, threads=Threads(model, 2))
         weights = (parameter.data.ravel() for parameter in model.parameters().values())
         return np.concatenate([model.flat.data, adam.m, adam.v, *weights])
 
     model = Stack()
     adam = Adam(model)
-    step(model, adam)
+    next_step(model, adam)
     pair, alone = copied((model, adam)), copied(adam)
     before = np.concatenate([model.flat.data, adam.m, adam.v])
-    found = [step(*pair), step(alone.model, alone)]
+    found = [next_step(*pair), next_step(alone.model, alone)]
     np.testing.assert_array_equal(before, np.concatenate([model.flat.data, adam.m, adam.v]))
-    expected = step(model, adam)
+    expected = next_step(model, adam)
     assert all(np.array_equal(one, expected) for one in found) and repr(pair[1]) == repr(adam)
 
 
@@ -209,7 +215,7 @@ def test_workers_share_a_step():
         adam = Adam(layer)
         for step in range(3):
             layer.flat.grad[...] = np.random.default_rng(step).standard_normal(24)
-            adam.step(0.1, 0.5, Threads(layer, count) if count else None)
+            make_step(adam, 0.1, 0.5, Threads(layer, count) if count else None)
             assert not layer.flat.grad.any()
         found.append((layer.flat.data, adam.m, adam.v))
     for other in found[1:]:

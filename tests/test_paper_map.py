@@ -53,7 +53,7 @@ def test_what_settles_a_sentence_or_a_question_exists(row):
     found = re.findall(r"chapter (\w+), \*([^*]+)\*", where)
     for number, heading in found:
         assert re.search(rf"^# # .*{re.escape(heading)}$|^# ## {re.escape(heading)}$", find_chapter(number).text, re.MULTILINE)
-    assert named(where) or found or re.search(r"\]\(\w+\.md\)", where)
+    assert named(where) or found or re.search(r"\]\([\w./]+\.md\)", where)
     assert re.findall(r"chapter \w+", where) == [f"chapter {number}" for number, _heading in found]
 
 

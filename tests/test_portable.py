@@ -8,7 +8,9 @@ import pytest
 from minitransformer.errors import quote
 
 ROOT = Path(__file__).parents[1]
-FILES = [path for folder in ("minitransformer", "benchmarks", "experiments", "tutorials") for path in (ROOT / folder).rglob("*.py")]
+INSTALLED, NOT_INSTALLED = ([path for folder in folders for path in (ROOT / folder).rglob("*.py")] for folders in (
+    ("minitransformer", "minitransformer_course", "tutorials"), ("benchmarks", "experiments")))
+FILES = [*INSTALLED, *NOT_INSTALLED]
 POSIX = {"fcntl", "resource", "pwd", "grp", "termios", "tty", "pty"}
 
 
@@ -43,13 +45,23 @@ def test_what_opens_text(code, expected):
     assert opens_text(ast.parse(code).body[0].value) is expected
 
 
+def imported(node):
+    """The packages that a statement imports."""
+    names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else (
+        [node.module] if isinstance(node, ast.ImportFrom) and node.module else [])
+    return {name.partition(".")[0] for name in names}
+
+
+def test_nothing_that_is_installed_imports_what_is_not():
+    for path in INSTALLED:
+        found = set().union(*map(imported, ast.walk(ast.parse(path.read_text(encoding="utf-8")))))
+        assert not found & {"benchmarks", "experiments", "tests"}, path
+
+
 def test_modules_of_posix_are_imported_where_they_are_used():
     """Not at the top of our modules, either: Windows lacks them."""
     for path in FILES:
-        names = {name.partition(".")[0] for node in ast.parse(path.read_text(encoding="utf-8")).body
-                 for name in ([alias.name for alias in node.names] if isinstance(node, ast.Import) else
-                              [node.module] if isinstance(node, ast.ImportFrom) else [])}
-        assert not names & POSIX, path
+        assert not set().union(*map(imported, ast.parse(path.read_text(encoding="utf-8")).body)) & POSIX, path
 
 
 @pytest.mark.parametrize("platform, word, quoted", [

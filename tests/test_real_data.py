@@ -9,6 +9,8 @@ from minitransformer.data.parallel import read_pairs
 from minitransformer.zoo.parsing.brackets import build_tree, linearise
 from minitransformer.zoo.parsing.treebank import read_trees
 
+pytestmark = pytest.mark.campaign
+
 
 def last_record(run):
     return json.loads((run / "metrics.jsonl").read_text().splitlines()[-1])

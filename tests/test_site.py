@@ -18,6 +18,7 @@ WIDE = 1366    # pixels from which no line of code is cut
 PAGES = sorted(SITE.rglob("*.html")) if SITE.exists() else []
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.skipif(not PAGES, reason="the site is not built: python -m sphinx -W -c docs . docs/_build/html"),
     pytest.mark.skipif(chromium.find() is None, reason="no Chromium in the PATH"),
 ]

@@ -9,7 +9,7 @@ import pytest
 
 from minitransformer_course.judge import cells
 from minitransformer_course.judge.course import chapters
-from minitransformer_course.judge.source import blanks
+from minitransformer_course.judge.exercise import blanks
 
 SECOND_EDITION = [chapter for chapter in chapters() if "you_are_here(" in chapter.text]
 SMALL = 8    # nodes of an expression that anybody would write: x.sum(axis=-1)
@@ -38,7 +38,7 @@ def test_a_page_begins_with_its_title(chapter):
 def test_a_chapter_moves_as_they_all_do_and_is_short(chapter):
     page = cells.parse(chapter.text)
     text, code = text_of(page), code_of(page)
-    for part in ("gradcheck(", "\n## Your Transformer", "lab.at_work(", "**Read next:**", "**By hand"):
+    for part in ("gradcheck(", "\n## Your Transformer", "lab.run_yours(", "**Read next:**", "**By hand"):
         assert part.lower() in chapter.text.replace("\n# ", "\n").lower(), part
     assert "## Exercises" not in text
     assert 1 <= text.count("**Predict") <= 6

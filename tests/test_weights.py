@@ -46,7 +46,7 @@ def test_weights_of_another_layer_are_refused(other, words, tmp_path):
     np.testing.assert_equal(values(other), before)
 
 
-def test_files_that_are_none(tmp_path):
+def test_wrong_files(tmp_path):
     layer = Linear(2, 3, np.random.default_rng(0))
     (tmp_path / "text").write_text("no weights", encoding="utf-8")
     with pytest.raises(InputError, match="text: not a safetensors file"):

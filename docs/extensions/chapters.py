@@ -8,7 +8,7 @@ from docutils.nodes import literal_block
 from minitransformer.pictures.architecture import PARTS
 from minitransformer_course.judge import cells
 from minitransformer_course.judge.course import chapters
-from minitransformer_course.judge.source import blanks, skeleton
+from minitransformer_course.judge.exercise import blanks, skeleton
 
 WIDEST_TABLE = 110    # characters of a line
 MAP = "lab.you_are_here("

@@ -1,4 +1,4 @@
-"""The gradient checker and its report; diagnosis/ names the mistake if a check fails."""
+"""The gradient checker and its report. If a check fails, the course's doctor names the mistake; it never decides."""
 
 from minitransformer.checking.gradcheck import gradcheck
 from minitransformer.checking.own_layer import check_contract

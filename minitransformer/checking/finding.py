@@ -1,4 +1,4 @@
-"""What the doctor says about a block that failed: where, what, the proof, and where to read."""
+"""What is said about a block that failed: where, what and, if the doctor of the course names the mistake, its proof."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -8,7 +8,7 @@ NAMED, EVIDENCE, CONTRACT, OBSERVED = "named", "evidence", "contract", "observed
 
 @dataclass(frozen=True)
 class Finding:
-    """One answer of the doctor.
+    """What is wrong with a block.
 
     kind: "named": the mistake is proven; "contract": the block was observed to break the contract of a layer; "observed": it was
     observed what the block does wrong with its parts; "evidence": only hints.

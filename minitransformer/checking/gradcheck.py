@@ -1,7 +1,10 @@
 """The gradient check: compare every gradient that a backward returns or adds with a numeric derivative."""
 
 from collections.abc import Iterator
-from functools import partial
+from dataclasses import replace
+from functools import cache, partial
+from importlib.metadata import entry_points
+from typing import Any
 
 import numpy as np
 
@@ -9,8 +12,9 @@ from minitransformer.backend import Array
 from minitransformer.checking.checked_block import Breach, CheckedBlock, flat
 from minitransformer.checking.compare import scale_of, size_of
 from minitransformer.checking.contract import check_finite, check_single_precision, complex_evaluation, run_by_contract
-from minitransformer.checking.finding import EVIDENCE, Finding
+from minitransformer.checking.finding import CONTRACT, OBSERVED, Finding
 from minitransformer.checking.numeric import CENTRAL_STEP, COMPLEX_STEP, central, complex_step, kink, of_each
+from minitransformer.checking.other_sizes import wrong_elsewhere
 from minitransformer.checking.report import BOUNDS, Report, Result
 from minitransformer.checks import check_whole
 from minitransformer.errors import InputError
@@ -18,6 +22,7 @@ from minitransformer.errors import InputError
 METHODS = {"central": central, "complex": complex_step}
 FULL_CHECK = 2000   # up to this many numbers, each one is checked; above, one projection per array
 DROPPED = 1e-4      # central differences and the complex step further apart than this belong to different functions
+UNNAMED = "minitransformer_course, which names mistakes, is not installed: pip install -e ."
 
 
 def gradcheck(block, inputs, *, name=None, methods=("central", "complex"), projection=None, seed=0) -> Report:
@@ -36,12 +41,10 @@ def gradcheck(block, inputs, *, name=None, methods=("central", "complex"), proje
     The error of an array is max|a - n| / max(max|a|, max|n|, G / 10), with a analytic, n numeric and
     G the largest gradient of the check: some gradients are exactly zero (a key's bias), and
     without this floor, noise would be compared with noise. If a block breaks the contract of a layer, the report says
-    how in one sentence; if its gradients are wrong, the report says what the doctor can prove about the mistake. If they
-    are right, one run in float32 follows, whose arrays must all stay float32. Raises
+    how in one sentence. If its gradients are right, a run in float32 follows, whose arrays must all stay float32, and runs
+    at other sizes. Only if a check failed is the gradient doctor asked what it can prove about the mistake. Raises
     InputError if the inputs are not forward's, and if there is nothing to check.
     """
-    from minitransformer_course.doctor import doctor    # here, because it imports this package
-
     check_whole("seed", seed, 0)
     if not isinstance(methods, (list, tuple)) or not methods or any(method not in METHODS for method in methods):
         raise InputError(f"gradcheck: methods is {methods!r}, expected one or more of {', '.join(METHODS)}")
@@ -68,28 +71,49 @@ def gradcheck(block, inputs, *, name=None, methods=("central", "complex"), proje
         if moved and not both_agree:
             with np.errstate(all="ignore"):
                 _same_function(exact, moved, flat(y), flat(dy))
+        passed = all(result.passed for result in results)
+        if not passed:
+            check_finite(gradients)
     except Breach as breach:
-        return Report(results, {name: doctor.find_breach(block, inputs, make_rng, breach)})
-    if all(result.passed for result in results):
-        wrong = (_changes_dtype(block, inputs, make_rng, doctor.find_breach)
-                 or (moved and doctor.check_elsewhere(block, exact, make_rng)))
-        return Report(results, {name: wrong} if wrong else {})
-    try:
-        check_finite(gradients)
-    except Breach as breach:
-        return Report(results, {name: doctor.find_breach(block, inputs, make_rng, breach)})
-    with np.errstate(all="ignore"):
-        return Report(results, {name: doctor.diagnose(block, inputs, make_rng) or _only_here(results)})
+        return Report(results, _named(name, Finding(CONTRACT, str(breach)), "find_breach", block, inputs, make_rng, breach))
+    if passed:
+        return Report(results, _right_elsewhere(name, block, inputs, make_rng, exact if moved else None))
+    return Report(results, _named(name, _which(results), "diagnose", block, inputs, make_rng))
 
 
-def _changes_dtype(block, inputs, make_rng, find_breach) -> Finding | None:
-    """The Finding for a block whose gradients are right in float64 but that turns float32 into another dtype; or None."""
+def _right_elsewhere(name, block, inputs, make_rng, exact) -> dict[str, Finding]:
+    """{} for a block that stays float32 and is right at other sizes, too; {name: the Finding} otherwise.
+
+    exact: the CheckedBlock at the given sizes; None if other sizes are not tried, which takes the complex step.
+    """
     try:
         with np.errstate(all="ignore"):
             check_single_precision(block, inputs, make_rng)
     except Breach as breach:
-        return find_breach(block, inputs, make_rng, breach, check_single_precision)
-    return None
+        return _named(name, Finding(CONTRACT, str(breach)), "find_breach", block, inputs, make_rng, breach, check_single_precision)
+    elsewhere = exact and wrong_elsewhere(block, exact, make_rng)
+    if not elsewhere:
+        return {}
+    if elsewhere.breach:
+        return {name: Finding(CONTRACT, f"right at the given sizes only: with {elsewhere.shapes} {elsewhere.breach}")}
+    but_with = f"; it does not show at the given inputs, but with {elsewhere.shapes}"
+    return _named(name, Finding(OBSERVED, f"wrong: {', '.join(elsewhere.wrong)}{but_with}"),
+                  "diagnose", elsewhere.block, elsewhere.arguments, elsewhere.make_rng, but_with)
+
+
+def _named(name, finding, question, *arguments) -> dict[str, Finding]:
+    """{name: what the doctor answers to the question}; without a doctor, `finding`, which says what is wrong but not why."""
+    doctor = find_doctor()
+    if doctor is None:
+        return {name: replace(finding, sentence=f"{finding.sentence}; {UNNAMED}")}
+    with np.errstate(all="ignore"):
+        return {name: getattr(doctor, question)(*arguments) or finding}
+
+
+@cache
+def find_doctor() -> Any:
+    """The module that names mistakes, or None. It is looked up once a check failed, since that takes a tenth of a second."""
+    return next((found.load() for found in entry_points(group="minitransformer.doctor")), None)
 
 
 def _same_function(exact, moved, y, dy) -> None:
@@ -112,12 +136,13 @@ def _same_function(exact, moved, y, dy) -> None:
                  "forward drops the imaginary part (no abs, var, std or norm in a forward; write squares as x * x), or it rounds")
 
 
-def _only_here(results) -> Finding:
+def _which(results) -> Finding:
+    """Which gradients are wrong, and the worst number."""
+    wrong = {result.wrt: None for result in results if not result.passed}
+    right = {result.wrt: None for result in results if result.wrt not in wrong}
     worst = max((r for r in results if not r.passed), key=lambda r: r.max_relative_error)
-    why = ("a kink near the inputs, rounding, or a forward that drops the imaginary part (abs, var, std, norm)"
-           if worst.method.startswith("central") else "rounding")
-    return Finding(EVIDENCE, f"the {worst.method} check of {worst.wrt} fails by {worst.max_relative_error:.0e}, but the gradients "
-                             f"agree with the complex step: {why}")
+    return Finding(OBSERVED, f"wrong: {', '.join(wrong)}" + (f"; right: {', '.join(right)}" if right else ""),
+                   array=worst.wrt, index=worst.index, analytic=worst.analytic, numeric=worst.numeric)
 
 
 def _check_elements(name, method, differentiate, checked, gradients, dy, rng) -> Iterator[Result]:

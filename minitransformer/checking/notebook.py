@@ -1,4 +1,4 @@
-"""A report in a notebook: a coloured table, followed by what the doctor says."""
+"""A report in a notebook: a coloured table, followed by what is wrong."""
 
 from html import escape
 

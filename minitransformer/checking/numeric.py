@@ -58,6 +58,20 @@ def slopes(evaluate, array, where, v) -> Array:
     return _moved(evaluate, array, where, 1j * COMPLEX_STEP * v).imag / COMPLEX_STEP
 
 
+def error_along(moving, dy, gradients, names) -> float:
+    """How far the gradients of `names` are from the slope along a random direction of all these arrays at once.
+
+    moving: the CheckedBlock in complex128; dy: flat; gradients: {name: array}, of which all give the scale.
+    """
+    rng = np.random.default_rng(1)
+    directions = {name: rng.standard_normal(gradients[name].shape) for name in names}
+    numeric = float((dy * moving.moved(directions, 1j * COMPLEX_STEP).imag).sum() / COMPLEX_STEP)
+    analytic = sum(float((gradients[name] * v).sum()) for name, v in directions.items())
+    sizes = [np.sqrt((g * g).sum()) for g in gradients.values()]
+    scale = max(np.sqrt(sum((gradients[name] ** 2).sum() for name in names)), abs(numeric), max(sizes, default=0) / 10)
+    return abs(analytic - numeric) / scale if scale else 0.0
+
+
 def _moved(evaluate, array, where, step) -> Array:
     saved = array[where].copy()
     array[where] = saved + step

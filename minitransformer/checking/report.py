@@ -53,7 +53,7 @@ class Result:
 class Report:
     """The results of a check; `print(report)` shows them as a table, and a notebook shows it in colour.
 
-    findings: {block: what the doctor found} for each block that failed.
+    findings: {block: what is wrong} for each block that failed.
     """
 
     results: list
@@ -65,7 +65,7 @@ class Report:
 
     @property
     def diagnoses(self) -> dict[str, str]:
-        """{block: what the doctor says, in one sentence} for each block that failed."""
+        """{block: what is wrong, in one sentence} for each block that failed."""
         return {block: str(finding) for block, finding in self.findings.items()}
 
     @property
@@ -126,7 +126,7 @@ class Report:
 
     @property
     def conclusions(self) -> list[str]:
-        """The verdict in lines, and what the doctor says: where, what, and where to read."""
+        """The verdict in lines, and what is wrong: where, what, and where to read."""
         if not self.results:
             return [f"{block}: not checked: {finding}" for block, finding in self.findings.items()]
         verdicts = [(KINDS.get(kind, kind), f"{failed} of {count:,} checks FAILED" if failed else f"all {count:,} checks passed")

@@ -3,7 +3,6 @@ that loads it.
 """
 
 from minitransformer.cli.output import check_new, write_new
-from minitransformer.errors import InputError
 from minitransformer.interchange.pytorch import to_pytorch
 from minitransformer.training.run import Run
 
@@ -42,10 +41,7 @@ def execute(args) -> None:
     check_new(args.output)
     run = Run.load(args.run)
     arrays = to_pytorch(run.model)
-    try:
-        write_new(args.output, save(arrays))
-    except OSError as error:
-        raise InputError(f"--output {args.output}: {error.strerror}") from None
+    write_new(args.output, save(arrays))
     print(f"written: {args.output} ({len(arrays)} arrays); this code loads it:\n")
     print(loading_code(run.model.config, args.output))
     print("How to call it: docs/interchange.md")

@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from functools import cache
 
 from tqdm import tqdm
 
@@ -21,9 +22,6 @@ from minitransformer.errors import InputError, choices
 from minitransformer.workers.host import available_cores
 
 ALONE = 8    # with more blocks, starting processes takes less time than they save
-# In this process and in those that it starts:
-_known: dict[str, tuple] = {}    # the blocks
-_kinds: list[str] = []           # the kinds of kernels that can run here
 
 
 def add_arguments(parser) -> None:
@@ -34,12 +32,15 @@ def add_arguments(parser) -> None:
 
 def execute(args) -> int:
     check_whole("seed", args.seed, 0)
-    _prepare(args.seed, args.names)
+    _prepared.cache_clear()
+    known, _ = _prepared(args.seed, zoo=False)
+    if not args.names or not set(args.names) <= set(known):
+        known, _ = _prepared(args.seed)
     for name in args.names:
-        if name not in _known:
-            raise InputError(f"unknown block {name!r}; {choices(name, _known)}")
-    names = args.names or list(_known)
-    report, as_row = Report([]), columns({name: _known[name] for name in names})
+        if name not in known:
+            raise InputError(f"unknown block {name!r}; {choices(name, known)}")
+    names = args.names or list(known)
+    report, as_row = Report([]), columns({name: known[name] for name in names})
     with tqdm(total=len(names), unit="block", leave=False, disable=True if args.json else None) as bar:
         for one in _reports(names, args.seed):
             if not args.json:
@@ -51,13 +52,10 @@ def execute(args) -> int:
     return 0 if report.passed else 1
 
 
-def _prepare(seed, names) -> None:
-    """Without the zoo's blocks, if all the `names` are the library's."""
-    _known.clear()
-    _known.update(blocks(seed, zoo=False))
-    if not names or not set(names) <= set(_known):
-        _known.update(blocks(seed))
-    _kinds[:] = kinds_to_check()
+@cache
+def _prepared(seed, zoo=True) -> tuple[dict, list]:
+    """The blocks, with the zoo's or without, and the kinds of kernels that can run here: made once in each process."""
+    return blocks(seed, zoo=zoo), kinds_to_check()
 
 
 def _reports(names, seed) -> Iterator[Report]:
@@ -65,7 +63,8 @@ def _reports(names, seed) -> Iterator[Report]:
     if len(names) <= ALONE or available_cores() == 1:
         yield from (_check(name, seed) for name in names)
         return
-    pool = ProcessPoolExecutor(available_cores(), multiprocessing.get_context("spawn"), _start, (seed, names))
+    pool = ProcessPoolExecutor(available_cores(), multiprocessing.get_context("spawn"),
+                               signal.signal, (signal.SIGINT, signal.SIG_IGN))    # Ctrl-C reaches them too, but it is ours
     try:
         rest = [pool.submit(_check, name, seed) for name in names[1:]]
         yield _check(names[0], seed)
@@ -74,20 +73,15 @@ def _reports(names, seed) -> Iterator[Report]:
         pool.shutdown(cancel_futures=True)
 
 
-def _start(seed, names) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)    # Ctrl-C reaches them too, but it is ours
-    _prepare(seed, names)
-
-
 def _check(name, seed) -> Report:
     """The textbook first; kernels that are compared with a wrong one would tell nothing."""
-    block, inputs = _known[name]
-    report = gradcheck(block, inputs, name=name, seed=seed, projection=True if _is_a_model(block) else None)
+    known, kinds = _prepared(seed, zoo=False)
+    if name not in known:
+        known, kinds = _prepared(seed)
+    block, inputs = known[name]
+    is_a_model = hasattr(block, "loss_forward") or hasattr(block, "model")
+    report = gradcheck(block, inputs, name=name, seed=seed, projection=True if is_a_model else None)
     if report.passed:
-        for kind in _kinds:
+        for kind in kinds:
             report += check_kernels(block, inputs, kind, name=name, seed=seed)
     return report
-
-
-def _is_a_model(block) -> bool:
-    return hasattr(block, "loss_forward") or hasattr(block, "model")

@@ -7,12 +7,14 @@ import sys
 from itertools import islice
 
 from minitransformer.cli.colour import coloured
-from minitransformer.cli.train_options import HELP, add_task, new_run, old_run
-from minitransformer.errors import quote
+from minitransformer.cli.train_options import HELP, add_task, new_run
+from minitransformer.errors import InputError, quote
+from minitransformer.kernels import in_one_line
 from minitransformer.lookup import find, names
 from minitransformer.tasks import TASKS
 from minitransformer.training import interrupt
-from minitransformer.training.start import carry_out
+from minitransformer.training.start import begin, resume
+from minitransformer.training.trainer import train
 from minitransformer.workers.local import WIDEST, WORKERS
 from minitransformer.workers.processes import Job
 
@@ -43,29 +45,37 @@ def add_workers(parser) -> None:
 def execute(args) -> int:
     job = Job(getattr(args, "workers", None))
     job.check_alike(vars(args))
-    trained = carry_out(new_run(args) if args.resume is None else old_run(args), job)
-    return _report(trained) if job.is_main else 0
+    if args.resume is not None and args.task:
+        raise InputError(f"--resume {args.resume} resumes with the run's own task and settings; "
+                         f"leave {args.task} and its options out")
+    if args.resume is None:
+        run, data = begin(job, **new_run(args))
+    else:
+        run, data = resume(job, args.resume, getattr(args, "steps", None))
+    if job.is_main and run.settings.backend == "numpy":
+        print(in_one_line(), file=sys.stderr)
+    steps = train(run, run.settings.training, data.batches, data.valid, data.measure, args.resume is not None, job.workers)
+    return _report(run, steps, data.examples) if job.is_main else 0
 
 
-def _report(trained) -> int:
+def _report(run, steps, examples) -> int:
     """Say how the run ended, and which command comes next; returns the exit code."""
-    run = trained.run
     folder = quote(str(run.path))
     if not run.finished:
         planned = run.settings.training.steps
-        print(f"stopped after {trained.steps} of {planned} steps; resume: {run.resume_command}", file=sys.stderr)
+        print(f"stopped after {steps} of {planned} steps; resume: {run.resume_command}", file=sys.stderr)
         print(f"measure the model so far: minitransformer evaluate {folder}", file=sys.stderr)
         return 128 + interrupt.state.received    # as shells count: 130 after Ctrl-C, 143 after SIGTERM
     print(f"saved in {run.path}")
     try:
-        from minitransformer.training.report import write_report    # imports matplotlib
-        write_report(run, trained.examples)
+        from minitransformer.training.run_report import write_report    # imports matplotlib
+        write_report(run, examples)
     except (ImportError, OSError, ValueError, MemoryError) as error:    # matplotlib could not draw; training is done
         print(f"report.html was not written: {error}", file=sys.stderr)
     if summary := run.task.summary(run):
         print(summary)
     commands = [f"minitransformer evaluate {folder}"]
-    lines = (line for text, _ in trained.examples for line in text.splitlines() if line.strip())
+    lines = (line for text, _ in examples for line in text.splitlines() if line.strip())
     commands += [f"minitransformer {run.task.command} {folder} {quote(line)}" for line in islice(lines, 1)]
     print(coloured("next: " + "\n      ".join(commands), sys.stdout))
     return 0

@@ -1,4 +1,4 @@
-"""The options of `minitransformer train TASK`, their defaults, and the run that they describe."""
+"""The options of `minitransformer train TASK`, their defaults, and what they say about a new run."""
 
 import argparse
 from argparse import BooleanOptionalAction
@@ -14,7 +14,6 @@ from minitransformer.models import MODELS
 from minitransformer.tables import choices_of
 from minitransformer.tasks import TASKS
 from minitransformer.training.config import TrainingConfig, default_threads
-from minitransformer.training.start import NewRun, OldRun
 
 # The settings of a StackConfig. Those that only one kind of model or of attention has come from their tables.
 RUN = ("validate_every", "snapshot_every", "patience", "average", "seed", "threads")    # the other settings are the optimiser's
@@ -22,16 +21,8 @@ HELP = {"-h", "--help"}
 STACK = {one.name: one.default for one in fields(StackConfig) if one.metadata}
 
 
-def old_run(args) -> OldRun:
-    """The run that `train --resume RUN` resumes."""
-    if args.task:
-        raise InputError(f"--resume {args.resume} resumes with the run's own task and settings; "
-                         f"leave {args.task} and its options out")
-    return OldRun(args.resume, getattr(args, "steps", None))
-
-
-def new_run(args) -> NewRun:
-    """The run that `train TASK` begins, with the task's defaults or its preset's, checked."""
+def new_run(args) -> dict[str, Any]:
+    """The arguments of training.start.begin for `train TASK`, with the task's defaults or its preset's, checked."""
     if not args.task:
         raise InputError(f"train: no TASK given; choose from {', '.join(names(TASKS, 'task'))} (see minitransformer train --help)")
     given, task = vars(args), find(TASKS, "task", args.task)
@@ -46,8 +37,8 @@ def new_run(args) -> NewRun:
                 raise InputError(f"--{name.replace('_', '-')} is of no use with --from: the model is that of {base}; leave it out")
     changes = {} if base else _changes(options, given)
     find(MODELS, "model", options["model"]).Config.check_changes(options["config"], **changes)    # before the vocabulary is learned
-    return NewRun(_made(task, options), options["model"], base or options["config"], changes, _made(TrainingConfig, options),
-                  options["backend"], options["run"], base)
+    return dict(task=_made(task, options), model=options["model"], config=base or options["config"], changes=changes,
+                training=_made(TrainingConfig, options), backend=options["backend"], folder=options["run"], base=base)
 
 
 def _changes(options, given) -> dict[str, Any]:

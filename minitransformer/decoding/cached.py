@@ -137,10 +137,14 @@ def next_position(x, cached, past, memory_mask=None) -> Array:
     past: (B, 1, width, list) bool, which entries of the list belong to which hypothesis, this position included.
     """
     layer = cached.layer
-    x = layer.self_attention_residual.evaluate(x, lambda h: cached.self_attention.attend(h, past))
+    h, _ = layer.self_attention_residual.enter(x)
+    x, _ = layer.self_attention_residual.forward(x, cached.self_attention.attend(h, past))
     if cached.cross_attention:
-        x = layer.cross_attention_residual.evaluate(x, lambda h: cached.cross_attention.attend(h, memory_mask))
-    return layer.feed_forward_residual.evaluate(x, lambda h: layer.feed_forward.forward(h)[0])
+        h, _ = layer.cross_attention_residual.enter(x)
+        x, _ = layer.cross_attention_residual.forward(x, cached.cross_attention.attend(h, memory_mask))
+    h, _ = layer.feed_forward_residual.enter(x)
+    h, _ = layer.feed_forward.forward(h)
+    return layer.feed_forward_residual.forward(x, h)[0]
 
 
 class CachedCrossAttention:

@@ -111,14 +111,14 @@ def _views(model) -> Iterator[tuple[str, list[Array]]]:
         yield "target_positions.weight", [model.target_input.positions.weight.data]
     for side, stack in (("encoder", model.encoder), ("decoder", model.decoder)):
         for i, layer in enumerate(stack.layers):
-            attentions = {"self_attn": layer.self_attention_residual}
+            residuals = [layer.self_attention_residual, layer.feed_forward_residual]
+            yield from _attention(f"{side}.layers.{i}.self_attn", layer.self_attention)
             if side == "decoder":
-                attentions["multihead_attn"] = layer.cross_attention_residual
-            for name, residual in attentions.items():
-                yield from _attention(f"{side}.layers.{i}.{name}", residual.sublayer)
+                residuals.insert(1, layer.cross_attention_residual)
+                yield from _attention(f"{side}.layers.{i}.multihead_attn", layer.cross_attention)
             yield from _linear(f"{side}.layers.{i}.linear1", layer.feed_forward.inner)
             yield from _linear(f"{side}.layers.{i}.linear2", layer.feed_forward.outer)
-            for j, residual in enumerate([*attentions.values(), layer.feed_forward_residual], 1):
+            for j, residual in enumerate(residuals, 1):
                 yield from _norm(f"{side}.layers.{i}.norm{j}", residual.norm)
         if stack.norm:
             yield from _norm(f"{side}.norm", stack.norm)

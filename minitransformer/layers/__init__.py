@@ -10,8 +10,7 @@ from minitransformer.layers.input import Input
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.layer_norm import LayerNorm
 from minitransformer.layers.linear import Linear
-from minitransformer.layers.linear_cross_entropy import LinearCrossEntropy
-from minitransformer.layers.output_projection import OutputProjection
+from minitransformer.layers.output_projection import LinearCrossEntropy, OutputProjection
 from minitransformer.layers.pooling import FirstToken, MeanOverTokens
 from minitransformer.layers.positions import LearnedPositions, SinusoidalPositions
 from minitransformer.layers.residual import Residual

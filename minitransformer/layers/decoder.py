@@ -5,17 +5,25 @@ from typing import NamedTuple
 from minitransformer.backend import Array
 from minitransformer.checks import check_cache, check_stack
 from minitransformer.functional.layer_norm import LayerNormCache
+from minitransformer.layers import initial
+from minitransformer.layers.attention import MultiHeadAttentionCache
 from minitransformer.layers.attention_kinds import ATTENTIONS
-from minitransformer.layers.feed_forward import FEED_FORWARDS
+from minitransformer.layers.feed_forward import FEED_FORWARDS, FeedForwardCache
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.layer_norm import NORMS
 from minitransformer.layers.residual import Residual, ResidualCache
 
 
 class DecoderLayerCache(NamedTuple):
-    self_attention: ResidualCache
-    cross_attention: ResidualCache
-    feed_forward: ResidualCache
+    self_attention_entered: LayerNormCache | None    # pre-norm only, as the other two
+    self_attention: MultiHeadAttentionCache
+    self_attention_residual: ResidualCache
+    cross_attention_entered: LayerNormCache | None
+    cross_attention: MultiHeadAttentionCache
+    cross_attention_residual: ResidualCache
+    feed_forward_entered: LayerNormCache | None
+    feed_forward: FeedForwardCache
+    feed_forward_residual: ResidualCache
 
 
 class DecoderLayer(Layer):
@@ -30,23 +38,42 @@ class DecoderLayer(Layer):
         self.cross_attention = attention.make_cross(config, rng)
         self.feed_forward = FEED_FORWARDS[config.activation](
             config.d_model, config.d_ff, rng, config.activation, config.feed_forward_dropout)
-        self.self_attention_residual = Residual.of(config, self.self_attention)
-        self.cross_attention_residual = Residual.of(config, self.cross_attention)
-        self.feed_forward_residual = Residual.of(config, self.feed_forward)
+        self.self_attention_residual = Residual.of(config)
+        self.cross_attention_residual = Residual.of(config)
+        self.feed_forward_residual = Residual.of(config)
+        initial.shrink_ends(config.num_layers, self.self_attention, self.cross_attention, self.feed_forward)
 
     def forward(self, x, memory, mask=None, memory_mask=None, rng=None) -> tuple[Array, DecoderLayerCache]:
         """mask: (T_q, T_q) or four axes that broadcast to (B, H, T_q, T_q); memory_mask: in the same way to (B, H, T_q, T_k)."""
-        x, self_attention = self.self_attention_residual.forward(x, mask, rng=rng)
-        x, cross_attention = self.cross_attention_residual.forward(x, memory, memory_mask, rng=rng)
-        y, feed_forward = self.feed_forward_residual.forward(x, rng=rng)
-        return y, DecoderLayerCache(self_attention, cross_attention, feed_forward)
+        h, self_attention_entered = self.self_attention_residual.enter(x)
+        h, self_attention = self.self_attention.forward(h, mask, rng=rng)
+        x, self_attention_residual = self.self_attention_residual.forward(x, h, rng)
+
+        h, cross_attention_entered = self.cross_attention_residual.enter(x)
+        h, cross_attention = self.cross_attention.forward(h, memory, memory_mask, rng=rng)
+        x, cross_attention_residual = self.cross_attention_residual.forward(x, h, rng)
+
+        h, feed_forward_entered = self.feed_forward_residual.enter(x)
+        h, feed_forward = self.feed_forward.forward(h, rng=rng)
+        y, feed_forward_residual = self.feed_forward_residual.forward(x, h, rng)
+        return y, DecoderLayerCache(self_attention_entered, self_attention, self_attention_residual,
+                                    cross_attention_entered, cross_attention, cross_attention_residual,
+                                    feed_forward_entered, feed_forward, feed_forward_residual)
 
     def backward(self, dy, cache) -> tuple[Array, Array]:
         """Returns dx (B, T_q, d_model) and dmemory (B, T_k, d_model)."""
         check_cache(self, cache, DecoderLayerCache)
-        dx = self.feed_forward_residual.backward(dy, cache.feed_forward)
-        dx, dmemory = self.cross_attention_residual.backward(dx, cache.cross_attention)
-        dx = self.self_attention_residual.backward(dx, cache.self_attention)
+        dx, dh = self.feed_forward_residual.backward(dy, cache.feed_forward_residual)
+        dh = self.feed_forward.backward(dh, cache.feed_forward)
+        dx = dx + self.feed_forward_residual.enter_backward(dh, cache.feed_forward_entered)
+
+        dx, dh = self.cross_attention_residual.backward(dx, cache.cross_attention_residual)
+        dh, dmemory = self.cross_attention.backward(dh, cache.cross_attention)
+        dx = dx + self.cross_attention_residual.enter_backward(dh, cache.cross_attention_entered)
+
+        dx, dh = self.self_attention_residual.backward(dx, cache.self_attention_residual)
+        dh = self.self_attention.backward(dh, cache.self_attention)
+        dx = dx + self.self_attention_residual.enter_backward(dh, cache.self_attention_entered)
         return dx, dmemory
 
 

@@ -5,16 +5,22 @@ from typing import NamedTuple
 from minitransformer.backend import Array
 from minitransformer.checks import check_cache, check_stack
 from minitransformer.functional.layer_norm import LayerNormCache
+from minitransformer.layers import initial
+from minitransformer.layers.attention import MultiHeadAttentionCache
 from minitransformer.layers.attention_kinds import ATTENTIONS
-from minitransformer.layers.feed_forward import FEED_FORWARDS
+from minitransformer.layers.feed_forward import FEED_FORWARDS, FeedForwardCache
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.layer_norm import NORMS
 from minitransformer.layers.residual import Residual, ResidualCache
 
 
 class EncoderLayerCache(NamedTuple):
-    self_attention: ResidualCache
-    feed_forward: ResidualCache
+    self_attention_entered: LayerNormCache | None    # pre-norm only
+    self_attention: MultiHeadAttentionCache
+    self_attention_residual: ResidualCache
+    feed_forward_entered: LayerNormCache | None      # pre-norm only
+    feed_forward: FeedForwardCache
+    feed_forward_residual: ResidualCache
 
 
 class EncoderLayer(Layer):
@@ -24,23 +30,36 @@ class EncoderLayer(Layer):
     """
 
     def __init__(self, config, rng=None, causal=False):
-        self.self_attention = ATTENTIONS[config.attention].make_self(config, rng, causal)    # for its name: the residual calls it
+        self.self_attention = ATTENTIONS[config.attention].make_self(config, rng, causal)
         self.feed_forward = FEED_FORWARDS[config.activation](
             config.d_model, config.d_ff, rng, config.activation, config.feed_forward_dropout)
-        self.self_attention_residual = Residual.of(config, self.self_attention)
-        self.feed_forward_residual = Residual.of(config, self.feed_forward)
+        self.self_attention_residual = Residual.of(config)
+        self.feed_forward_residual = Residual.of(config)
+        initial.shrink_ends(config.num_layers, self.self_attention, self.feed_forward)
 
     def forward(self, x, mask=None, rng=None) -> tuple[Array, EncoderLayerCache]:
         """mask: None or bool, (T, T) or with four axes that broadcast to (B, H, T, T); True = may attend."""
-        x, self_attention = self.self_attention_residual.forward(x, mask, rng=rng)
-        y, feed_forward = self.feed_forward_residual.forward(x, rng=rng)
-        return y, EncoderLayerCache(self_attention, feed_forward)
+        h, self_attention_entered = self.self_attention_residual.enter(x)
+        h, self_attention = self.self_attention.forward(h, mask, rng=rng)
+        x, self_attention_residual = self.self_attention_residual.forward(x, h, rng)
+
+        h, feed_forward_entered = self.feed_forward_residual.enter(x)
+        h, feed_forward = self.feed_forward.forward(h, rng=rng)
+        y, feed_forward_residual = self.feed_forward_residual.forward(x, h, rng)
+        return y, EncoderLayerCache(self_attention_entered, self_attention, self_attention_residual,
+                                    feed_forward_entered, feed_forward, feed_forward_residual)
 
     def backward(self, dy, cache) -> Array:
-        """dy, dx: (B, T, d_model)."""
+        """dy, dx: (B, T, d_model). Each x goes past the sub-layer and through it, so its gradient is a sum."""
         check_cache(self, cache, EncoderLayerCache)
-        dx = self.feed_forward_residual.backward(dy, cache.feed_forward)
-        return self.self_attention_residual.backward(dx, cache.self_attention)
+        dx, dh = self.feed_forward_residual.backward(dy, cache.feed_forward_residual)
+        dh = self.feed_forward.backward(dh, cache.feed_forward)
+        dx = dx + self.feed_forward_residual.enter_backward(dh, cache.feed_forward_entered)
+
+        dx, dh = self.self_attention_residual.backward(dx, cache.self_attention_residual)
+        dh = self.self_attention.backward(dh, cache.self_attention)
+        dx = dx + self.self_attention_residual.enter_backward(dh, cache.self_attention_entered)
+        return dx
 
 
 class EncoderCache(NamedTuple):

@@ -37,16 +37,17 @@ def normal(rng, rows, d_model) -> Parameter:
     return _drawn(lambda shape: rng.standard_normal(shape) / math.sqrt(d_model), (rows, d_model))
 
 
-def shrink_end(sublayer, num_layers) -> None:
-    """Divide the weights that end a sub-layer by sqrt(2 num_layers), as GPT-2 does in its stack of 2 num_layers sub-layers.
+def shrink_ends(num_layers, *sublayers) -> None:
+    """Divide the weights that end each sub-layer by sqrt(2 num_layers), as GPT-2 does in its stack of 2 num_layers sub-layers.
 
     Otherwise the positions in a deep post-norm stack become alike, and almost no gradient reaches query and key;
-    docs/initial_weights.md has the measurements. GPT-2: Radford et al. 2019, section 2.3,
+    experiments/initial_weights.md has the measurements. GPT-2: Radford et al. 2019, section 2.3,
     https://cdn.openai.com/better-language-models/language_models_are_unsupervised_multitask_learners.pdf.
     """
-    for name, parameter in sublayer.parameters().items():
-        if name in ENDS:
-            parameter.data /= math.sqrt(2 * num_layers)
+    for sublayer in sublayers:
+        for name, parameter in sublayer.parameters().items():
+            if name in ENDS:
+                parameter.data /= math.sqrt(2 * num_layers)
 
 
 def _drawn(draw, shape) -> Parameter:

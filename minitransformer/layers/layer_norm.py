@@ -12,13 +12,10 @@ from minitransformer.layers.layer import Layer
 class LayerNorm(Layer):
     """y = gamma * (x - mean) / sqrt(variance + epsilon) + beta, over the last axis of x (..., d_model)."""
 
-    epsilon = 1e-5
-
-    def __init__(self, d_model, epsilon=epsilon):
+    def __init__(self, d_model, epsilon=1e-5):
         self.gamma = initial.ones(d_model)
         self.beta = initial.zeros(d_model)
-        if epsilon != self.epsilon:    # print(model) shows what is not the usual one
-            self.epsilon = epsilon
+        self.epsilon = epsilon
 
     def forward(self, x) -> tuple[Array, LayerNormCache]:
         check_floats("LayerNorm: x", x, ..., self.gamma.data.size)

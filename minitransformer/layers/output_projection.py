@@ -1,9 +1,11 @@
-"""The pre-softmax linear layer, which may share an embedding's weight (section 3.4 of the paper)."""
+"""The pre-softmax linear layer, which may share an embedding's weight (section 3.4 of the paper), alone and with the loss."""
 
 from typing import NamedTuple
 
 from minitransformer.backend import Array
 from minitransformer.checks import check_cache, check_floats, check_shape
+from minitransformer.functional import linear_cross_entropy_backward, linear_cross_entropy_forward
+from minitransformer.functional.linear_cross_entropy import LinearCrossEntropyCache
 from minitransformer.layers import initial
 from minitransformer.layers.layer import Layer
 
@@ -36,3 +38,24 @@ class OutputProjection(Layer):
         rows, drows = cache.x.reshape(-1, d_model), dlogits.reshape(-1, vocab_size)
         self.weight.grad += drows.T @ rows
         return (drows @ self.weight.data).reshape(cache.x.shape)
+
+
+class LinearCrossEntropy(Layer):
+    """The summed cross-entropy of the logits x W^T: x (..., d_model), W (V, d_model) the Parameter of an OutputProjection.
+
+    In one layer, so that a kernel need not keep all logits.
+    """
+
+    def __init__(self, weight):
+        self.weight = weight
+
+    def forward(self, x, targets, smoothing=0.0, *, padding) -> tuple[Array, LinearCrossEntropyCache]:
+        """targets (...) ids -> the sum over all that are not `padding`; cache.log_likelihood (...) holds that of each target."""
+        check_floats("LinearCrossEntropy: x", x, ..., self.weight.shape[1])
+        return linear_cross_entropy_forward(x, self.weight.data, targets, smoothing, padding=padding)
+
+    def backward(self, dloss, cache) -> Array:
+        """Returns dx (..., d_model)."""
+        dx, dweight = linear_cross_entropy_backward(dloss, cache)
+        self.weight.grad += dweight
+        return dx

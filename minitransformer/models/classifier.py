@@ -96,5 +96,5 @@ class Classifier(Layer):
     def attention_weights(self, ids) -> dict[str, list[Array]]:
         """The attention weights: {"encoder": (B, H, T, T) of each layer}."""
         _, cache = self.forward(ids)
-        return {"encoder": [layer.self_attention.attended(one.self_attention.sublayer)
+        return {"encoder": [layer.self_attention.attended(one.self_attention)
                             for layer, one in zip(self.encoder.layers, cache.encoder.layers)]}

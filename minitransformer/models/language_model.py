@@ -13,8 +13,7 @@ from minitransformer.layers.config import StackConfig
 from minitransformer.layers.embedding import EMBEDDINGS
 from minitransformer.layers.encoder import Encoder, EncoderCache
 from minitransformer.layers.input import Input, InputCache
-from minitransformer.layers.linear_cross_entropy import LinearCrossEntropy
-from minitransformer.layers.output_projection import OutputProjection
+from minitransformer.layers.output_projection import LinearCrossEntropy, OutputProjection
 from minitransformer.layers.positions import POSITIONS
 from minitransformer.lookup import find
 from minitransformer.models.next_token import STATES, NextTokenModel
@@ -76,7 +75,7 @@ class LanguageModel(NextTokenModel):
     def attention_weights(self, ids) -> dict[str, list[Array]]:
         """The attention weights: {"decoder": (B, H, T, T) of each layer}."""
         _, cache = self.hidden(ids)
-        return {"decoder": [layer.self_attention.attended(one.self_attention.sublayer)
+        return {"decoder": [layer.self_attention.attended(one.self_attention)
                             for layer, one in zip(self.stack.layers, cache.stack.layers)]}
 
     def dependence(self, ids) -> tuple[np.ndarray, Array]:

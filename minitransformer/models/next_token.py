@@ -7,8 +7,7 @@ from minitransformer.backend import Array
 from minitransformer.checks import check_batch, check_cache
 from minitransformer.functional.special import PAD
 from minitransformer.layers.layer import Layer
-from minitransformer.layers.linear_cross_entropy import LinearCrossEntropy
-from minitransformer.layers.output_projection import OutputCache, OutputProjection
+from minitransformer.layers.output_projection import LinearCrossEntropy, OutputCache, OutputProjection
 
 STATES: dict[str, Callable] = {}    # {a model: the function that begins to write with it}; decoding/start.py adds them
 

@@ -15,8 +15,7 @@ from minitransformer.layers.decoder import Decoder, DecoderCache
 from minitransformer.layers.embedding import Embedding
 from minitransformer.layers.encoder import Encoder, EncoderCache
 from minitransformer.layers.input import Input, InputCache
-from minitransformer.layers.linear_cross_entropy import LinearCrossEntropy
-from minitransformer.layers.output_projection import OutputProjection
+from minitransformer.layers.output_projection import LinearCrossEntropy, OutputProjection
 from minitransformer.layers.positions import POSITIONS
 from minitransformer.lookup import find
 from minitransformer.models.next_token import STATES, NextTokenModel
@@ -132,6 +131,6 @@ class Transformer(NextTokenModel):
         _, cache = self.hidden(source, target)
         encoder = list(zip(self.encoder.layers, cache.encode.encoder.layers))
         decoder = list(zip(self.decoder.layers, cache.decode.decoder.layers))
-        return {"encoder": [layer.self_attention.attended(one.self_attention.sublayer) for layer, one in encoder],
-                "decoder": [layer.self_attention.attended(one.self_attention.sublayer) for layer, one in decoder],
-                "cross": [layer.cross_attention.attended(one.cross_attention.sublayer) for layer, one in decoder]}
+        return {"encoder": [layer.self_attention.attended(one.self_attention) for layer, one in encoder],
+                "decoder": [layer.self_attention.attended(one.self_attention) for layer, one in decoder],
+                "cross": [layer.cross_attention.attended(one.cross_attention) for layer, one in decoder]}

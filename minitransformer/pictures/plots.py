@@ -1,16 +1,13 @@
-"""Pictures: curves of a run, attention maps, the table of sinusoids, the schedule. Each function returns a figure.Figure.
+"""Pictures: curves of a run, attention maps. Each function returns a figure.Figure.
 
 A notebook displays it; `figure.savefig("curves.png")` writes it. Matplotlib takes a while to import, so others import this file
 only when they draw.
 """
 
-import numpy as np
 from matplotlib.ticker import LogLocator, NullLocator
 
 from minitransformer.errors import one_line
-from minitransformer.functional import sinusoids
 from minitransformer.pictures.figure import Figure, fonts_for
-from minitransformer.training.optim import schedule
 
 QUALITIES = (("valid_bleu", "BLEU of greedy outputs", 1), ("valid_exact_match", "exact match (%)", 100),
              ("valid_accuracy", "accuracy (%)", 100))
@@ -102,56 +99,6 @@ def dependence(tokens, shares, answer) -> Figure:
         axes.set_title(f"on which token the probability of {answer} depends", fontsize=11, parse_math=False)
         axes.set_xlabel("share of the gradients' norms", fontsize=10)
         axes.set_ylabel("token read", fontsize=10)
-    return figure
-
-
-def layers(results) -> Figure:
-    """What a layer of each kind costs over the length and over the width: the dicts that benchmarks.layers.measure yields."""
-    figure = Figure(10, 4.6)
-    panels = figure.subplots(1, 2, sharey=True)
-    for axes, over, fixed, word in zip(panels, "nd", "dn", ("n, the length", "d, the width")):
-        for row in results:
-            costs = row[f"over_{over}"]
-            axes.plot([cost[over] for cost in costs], [1000 * cost["seconds"] for cost in costs], marker="o", markersize=4,
-                      label=row["layer"])
-        size = costs[0][fixed]
-        axes.axvline(size, color="grey", linestyle=":")
-        axes.annotate("n = d", (size, 1), (3, -10), xycoords=("data", "axes fraction"), textcoords="offset points", color="grey",
-                      fontsize=9)
-        axes.set_xscale("log", base=2)
-        axes.set_yscale("log")
-        axes.set_xticks(ticks := [cost[over] for cost in costs], [f"{tick:,}" for tick in ticks], rotation=45)
-        axes.set_xlabel(word)
-        axes.set_title(f"{fixed} = {size}", fontsize=10)
-        axes.grid(alpha=0.3)
-    panels[0].yaxis.set_major_formatter("{x:g}")
-    panels[0].set_ylabel("forward and backward (ms of processor time)")
-    panels[0].legend(fontsize=9)
-    return figure
-
-
-def positions() -> Figure:
-    """The table of sinusoids (section 3.5 of the paper), with a row for each position and a column for each dimension."""
-    figure = Figure(8, 5)
-    axes = figure.subplots()
-    image = axes.imshow(sinusoids(100, 128), cmap="RdBu", vmin=-1, vmax=1, aspect="auto")
-    axes.set_xlabel("dimension (d_model = 128)")
-    axes.set_ylabel("position")
-    figure.colorbar(image, label="sin in even dimensions, cos in odd ones")
-    return figure
-
-
-def schedules() -> Figure:
-    """The paper's learning rate (equation 3) for several (d_model, warm-up steps)."""
-    figure = Figure(7, 4)
-    axes = figure.subplots()
-    at = np.arange(1, 20_001, 20)
-    for d_model, warmup in ((512, 4000), (512, 8000), (256, 4000)):
-        axes.plot(at, [schedule(step, d_model, warmup) for step in at], label=f"d_model {d_model}, warm-up {warmup:,}")
-    axes.set_xlabel("step")
-    axes.set_ylabel("learning rate")
-    axes.grid(alpha=0.3)
-    axes.legend()
     return figure
 
 

@@ -1,4 +1,4 @@
-"""Checkpoints: everything a stopped run needs to resume as if it had never stopped."""
+"""Checkpoints, from which a stopped run resumes as if it had never stopped; and snapshots, weights kept for the explorer."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from minitransformer.files import check_manifest, make_folder, sync_folder, writ
 from minitransformer.stderr import stderr
 from minitransformer.training.log import parse_log
 
-FOLDER = "checkpoints"
+FOLDER, SNAPSHOTS = "checkpoints", "snapshots"
 FILES = ("weights.safetensors", "optimizer.safetensors", "state.json", "metrics.jsonl")
 STATE = {"position": object, "terms": int, "best_step": int | None, "best_nll": float | None, "worse": int}    # in state.json
 
@@ -128,6 +128,38 @@ def best_weights(run_folder, log) -> dict[str, Array]:
     losses = {record["step"]: record["valid_nll"] for record in log if "valid_nll" in record}
     best_first = sorted(losses.keys() & set(steps(run_folder)), key=lambda step: (losses[step], step))
     return next(undamaged(run_folder, best_first)).weights
+
+
+# ---- snapshots: they do not count for averaging or resuming
+
+def save_snapshot(run_folder, step, model) -> None:
+    """Write the weights of `step`, 0 for the initial ones."""
+    from safetensors.numpy import save as to_bytes
+
+    make_folder(run_folder / SNAPSHOTS)
+    write_durably(_snapshot(run_folder, step), to_bytes({name: to_host(one.data) for name, one in model.parameters().items()}))
+
+
+def snapshot_steps(run_folder) -> list[int]:
+    """The steps of all snapshots in a run folder, the first one first."""
+    names = [path.stem.removeprefix("step-") for path in (run_folder / SNAPSHOTS).glob("step-*.safetensors")]
+    return sorted(int(name) for name in names if name.isdigit())
+
+
+def load_snapshot(run_folder, step) -> dict:
+    """{parameter name: array}. Raises InputError if the file is damaged."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load as from_bytes
+
+    path = _snapshot(run_folder, step)
+    try:
+        return from_bytes(path.read_bytes())
+    except (OSError, SafetensorError, ValueError, TypeError, LookupError) as error:
+        raise InputError(f"{path}: not a snapshot of weights ({error}); delete it") from None
+
+
+def _snapshot(run_folder, step) -> Path:
+    return run_folder / SNAPSHOTS / f"step-{step:08d}.safetensors"
 
 
 def _folder(run_folder, step) -> Path:

@@ -5,7 +5,7 @@ from typing import Any
 from minitransformer.backend import module_of
 from minitransformer.layers.hooks import hooked
 from minitransformer.layers.parameter import Parameter
-from minitransformer.training.gradients import add_gradients
+from minitransformer.training.step import add_gradients
 
 
 def locate_non_finite(model, workers, batches, seed, smoothing) -> tuple[str, str]:

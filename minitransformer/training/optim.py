@@ -8,8 +8,7 @@ import numpy as np
 from minitransformer.backend import Array, module_of
 from minitransformer.checks import check_kind, is_real
 from minitransformer.errors import InputError, NonFiniteError
-from minitransformer.functional import adam_update
-from minitransformer.training.workers import OneWorker
+from minitransformer.functional import adam_update, gather_gradients
 
 
 class Adam:
@@ -23,7 +22,7 @@ class Adam:
     def __init__(self, model, beta1=0.9, beta2=0.98, epsilon=1e-9):
         _check_settings(model, beta1, beta2, epsilon)
         self.model = model
-        self._flat = self.data, self.grad = model.flat
+        self.flat = self.data, self.grad = model.flat
         xp = module_of(self.data)
         self.m, self.v = xp.zeros_like(self.data), xp.zeros_like(self.data)
         self.beta1, self.beta2, self.epsilon = beta1, beta2, epsilon
@@ -35,18 +34,19 @@ class Adam:
         """The number of steps that changed nothing because their gradient was not finite (waits for the GPU)."""
         return self.steps - int(self.updates)
 
-    def step(self, learning_rate, clip=None, workers=None) -> None:
+    def step(self, learning_rate, clip=None, square=None, each_piece=None) -> None:
         """Update every parameter once and set the gradients to zero.
 
-        First, the gradient is scaled to a norm of at most `clip` (None, as in the paper, or infinity: no scaling). `workers` share
-        the work, such as Threads; None: the calling thread does it. Raises InputError if the model has gained or lost a
-        parameter since this Adam was made: only the old ones would be trained.
+        First, the gradient is scaled to a norm of at most `clip` (None, as in the paper, or infinity: no scaling). `square`: the
+        square of the gradient's norm, if it is known. each_piece(move) calls move(slice) for the slices that make up the vectors,
+        perhaps in threads; None: one call for all. Raises InputError if the model has gained or lost a parameter since this Adam
+        was made: only the old ones would be trained.
         """
-        self._check(learning_rate, clip, workers)
-        workers = workers or OneWorker(self.model)
-        square = workers.sum_gradients()                        # () the square of the gradient's norm
+        self._check(learning_rate, clip)
+        square = gather_gradients(self.grad, []) if square is None else square
         finite = module_of(self.grad).isfinite(square)
-        self._check_finite(finite)
+        if module_of(self.grad) is np and not finite:           # on a GPU, the update does nothing instead
+            self._raise_not_finite()
         self.steps += 1
         self.updates = self.updates + finite
         scale = 1.0 if clip is None else clip_factor(square, clip)
@@ -55,45 +55,36 @@ class Adam:
             adam_update(self.data[piece], self.grad[piece], self.m[piece], self.v[piece], self.steps, learning_rate,
                         scale, self.beta1, self.beta2, self.epsilon, finite)
 
-        workers.each_piece(move)
+        if each_piece:
+            each_piece(move)
+        else:
+            move(slice(None))
 
-    def _check(self, learning_rate, clip, workers) -> None:
+    def _check(self, learning_rate, clip) -> None:
         if not is_real(learning_rate) or not 0 <= learning_rate < math.inf:
             raise InputError(f"the learning rate is {learning_rate}, expected a finite number of at least 0")
         if clip is not None and not (is_real(clip) and clip > 0):
             raise InputError(f"clip is {clip}, expected a norm above 0, or None")
-        if self.model.flat is not self._flat:
+        if self.model.flat is not self.flat:
             raise InputError(f"the {type(self.model).__name__} has gained or lost parameters since this Adam was made; "
                              "make a new Adam(model), and new Threads")
-        if workers is not None and not hasattr(workers, "flat"):
-            raise InputError(f"workers is {workers!r}, expected Threads(model, {workers if isinstance(workers, int) else 2})")
-        if workers and workers.flat is not self._flat:
-            raise InputError("these workers were made for another model, or before this one gained or lost parameters; "
-                             "make new Threads(model)")
 
-    def _check_finite(self, finite) -> None:
-        """On the CPU; on a GPU the update does nothing instead (functional/adam.py)."""
-        if module_of(self.grad) is np and not finite:
-            where = self._where_not_finite()
-            self.grad[...] = 0
-            raise NonFiniteError(f"{where}; nothing was updated, and the gradients are zero again")
-
-    def _where_not_finite(self) -> str:
-        gradients = {name: parameter.grad for name, parameter in self.model.parameters().items()}
-        for name, gradient in gradients.items():
-            if not np.isfinite(gradient).all():
-                return f"the gradient of {name} contains NaN or infinity"
-        largest = max(gradients, key=lambda name: np.abs(gradients[name]).max(initial=0))
-        return f"the gradient of {largest} is too large: its square is infinite in {self.grad.dtype}"
+    def _raise_not_finite(self) -> None:
+        largest = {name: np.abs(parameter.grad).max(initial=0) for name, parameter in self.model.parameters().items()}
+        bad = next((name for name, size in largest.items() if not np.isfinite(size)), None)
+        self.grad[...] = 0
+        where = (f"{bad} contains NaN or infinity" if bad else
+                 f"{max(largest, key=lambda name: largest[name])} is too large: its square is infinite in {self.grad.dtype}")
+        raise NonFiniteError(f"the gradient of {where}; nothing was updated, and the gradients are zero again")
 
     def __getstate__(self) -> dict[str, Any]:
         """For copy and pickle: everything but the model's flat vectors, which a copy makes anew."""
-        return {**vars(self), "data": None, "grad": None, "_flat": self.model.flat is self._flat}
+        return {**vars(self), "data": None, "grad": None, "flat": self.model.flat is self.flat}
 
     def __setstate__(self, state) -> None:
         vars(self).update(state)
-        if self._flat:    # the model has the parameters that this Adam was made for
-            self._flat = self.data, self.grad = self.model.flat
+        if self.flat:    # the model has the parameters that this Adam was made for
+            self.flat = self.data, self.grad = self.model.flat
 
     def __repr__(self) -> str:
         return f"Adam(steps={self.steps}, skipped={self.skipped}, beta1={self.beta1}, beta2={self.beta2}, epsilon={self.epsilon})"

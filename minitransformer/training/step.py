@@ -6,10 +6,8 @@ import numpy as np
 
 from minitransformer.backend import module_of
 from minitransformer.checks import check_kind, check_whole, is_whole
-from minitransformer.errors import InputError, NonFiniteError
+from minitransformer.errors import InputError
 from minitransformer.models.next_token import LossSums
-from minitransformer.training.gradients import add_gradients
-from minitransformer.training.locate_non_finite import locate_non_finite
 from minitransformer.training.workers import OneWorker
 
 
@@ -21,22 +19,29 @@ def training_step(model, optimizer, batch, learning_rate, seed=None, smoothing=0
     seed: integers that seed the dropout, such as (0, step); None: no dropout.
     clip: the maximum norm of the gradient; None or infinity: no maximum.
     workers: the threads that share the work, such as Threads(model, 2); None: the calling thread alone.
-    Raises NonFiniteError if the gradient is not finite, naming the first block that produced such a value; on a GPU the
-    optimizer counts the step instead (Adam.skipped). Raises InputError for an optimizer of another model, and for batches
+    Raises NonFiniteError if the gradient is not finite (locate_non_finite.py finds the block that produced such a value); on a
+    GPU the optimizer counts the step instead (Adam.skipped). Raises InputError for an optimizer of another model, and for batches
     without terms.
     """
     batches = batch if isinstance(batch, list) else [batch]
+    workers = OneWorker(model) if workers is None else workers
     _check(model, optimizer, batches, seed, workers)
-    workers = workers or OneWorker(model)
     terms = sum(batch.terms for batch in batches)               # real target tokens: the divisor of the summed loss
     shares = workers.shard(batches, seed)                       # for each thread: a model, its part of the sentences, a generator
     sums = workers.run(partial(add_gradients, terms=terms, smoothing=smoothing), shares)
-    try:
-        optimizer.step(learning_rate, clip, workers)            # sums the threads' gradients, clips, moves the parameters
-    except NonFiniteError:
-        block, direction = locate_non_finite(model, workers, batches, seed, smoothing)
-        raise NonFiniteError(f"NaN or infinity in {block}, {direction}") from None
+    square = workers.sum_gradients()                            # () the square of the gradient's norm
+    optimizer.step(learning_rate, clip, square, workers.each_piece)
     return _total(sums, workers)
+
+
+def add_gradients(model, batches, rng=None, *, terms, smoothing=0.0) -> LossSums:
+    """Add the gradients of the batches' summed losses / `terms` to the model's; returns LossSums."""
+    loss = negative_log_likelihood = 0
+    for batch in batches:
+        sums, cache = model.loss_forward(batch, rng, smoothing)
+        model.loss_backward(1 / terms, cache)
+        loss, negative_log_likelihood = loss + sums.loss, negative_log_likelihood + sums.negative_log_likelihood
+    return LossSums(loss, negative_log_likelihood)
 
 
 def _total(sums, workers) -> LossSums:
@@ -50,14 +55,17 @@ def _total(sums, workers) -> LossSums:
 
 
 def _check(model, optimizer, batches, seed, workers) -> None:
+    check_kind(hasattr(optimizer, "step"), "training_step: the optimizer", optimizer, "Adam(model)")
     if getattr(optimizer, "model", model) is not model:    # a custom optimizer need not have one
         raise InputError("the optimizer was made for another model; make a new Adam(model) for the model that you train")
-    if workers is not None and not hasattr(workers, "shard"):
+    if not hasattr(workers, "shard"):
         raise InputError(f"workers is {workers!r}, expected Threads(model, {workers if isinstance(workers, int) else 2})")
+    if getattr(optimizer, "flat", workers.flat) is not workers.flat and model.flat is not workers.flat:
+        raise InputError("these workers were made for another model, or before this one gained or lost parameters; "
+                         "make new Threads(model)")
     for batch in batches:
         check_kind(hasattr(batch, "terms"), "training_step: a batch", batch, "the result of make_batch, or a list of such batches")
         check_whole("training_step: the number of a batch's terms", batch.terms, 0)
-    check_kind(hasattr(optimizer, "step"), "training_step: the optimizer", optimizer, "Adam(model)")
     if seed is not None and not (isinstance(seed, (list, tuple)) and all(is_whole(number, 0) for number in seed)):
         raise InputError(f"seed is {seed!r}, expected a sequence of whole numbers of at least 0, such as (0, step), or None")
     if not sum(batch.terms for batch in batches):

@@ -14,7 +14,7 @@ from minitransformer.checks import check_kind
 from minitransformer.errors import InputError, NonFiniteError
 from minitransformer.replaceable import kernels_run
 from minitransformer.stderr import stderr
-from minitransformer.training import checkpoint, snapshots
+from minitransformer.training import checkpoint
 from minitransformer.training.checkpoint import Checkpoint
 from minitransformer.training.evaluation import mean_loss, perplexity
 from minitransformer.training.interrupt import stop_on_interrupt
@@ -22,7 +22,7 @@ from minitransformer.training.locate_non_finite import locate_non_finite
 from minitransformer.training.lock import only_trainer
 from minitransformer.training.log import CLOCKS, FILE, as_text, parse_log, write_log
 from minitransformer.training.optim import Adam
-from minitransformer.training.progress import make_progress
+from minitransformer.training.progress_bar import make_progress
 from minitransformer.training.step import training_step
 from minitransformer.workers.host import one_blas_thread
 from minitransformer.workers.threads import Threads
@@ -115,8 +115,8 @@ class _Loop:
         try:
             sums = training_step(self.model, self.optimizer, batches, learning_rate, (config.seed, self.step),
                                  config.smoothing, config.clip, self.workers)
-        except NonFiniteError as error:
-            raise self._not_finite(self.step, error) from None
+        except NonFiniteError:
+            raise self._not_finite(self.step, batches) from None
         self.recent.append((batches, self.optimizer.updates))
         self.sums["loss"] = self.sums["loss"] + sums.loss
         self.sums["nll"] = self.sums["nll"] + sums.negative_log_likelihood
@@ -126,7 +126,7 @@ class _Loop:
 
     def _keep_snapshot(self) -> None:
         if self.config.snapshot_every and self.step % self.config.snapshot_every == 0:
-            self._write(f"the weights of step {self.step}", lambda: snapshots.save(self.run.path, self.step, self.model))
+            self._write(f"the weights of step {self.step}", lambda: checkpoint.save_snapshot(self.run.path, self.step, self.model))
 
     def _log_training(self, loss, nll) -> None:
         loss, nll = loss / self.terms, nll / self.terms
@@ -146,15 +146,14 @@ class _Loop:
         if updates < self.step or not math.isfinite(loss):
             before = self.step - len(self.recent)    # every earlier step made its update
             bad = next((step for step, (_, updates) in enumerate(self.recent, before + 1) if int(updates) < step), self.step)
-            block, direction = locate_non_finite(self.model, self.workers, self.recent[bad - before - 1][0],
-                                                 (self.config.seed, bad), self.config.smoothing)
-            raise self._not_finite(bad, f"NaN or infinity in {block}, {direction}")
+            raise self._not_finite(bad, self.recent[bad - before - 1][0])
         self.recent.clear()
         return loss, nll
 
-    def _not_finite(self, step, where) -> InputError:
+    def _not_finite(self, step, batches) -> InputError:
+        block, direction = locate_non_finite(self.model, self.workers, batches, (self.config.seed, step), self.config.smoothing)
         kept = f"the weights of step {self.saved} are kept" if self.saved else "no weights were saved yet"
-        return InputError(f"step {step}: {where}; {kept}. Try a smaller learning rate")
+        return InputError(f"step {step}: NaN or infinity in {block}, {direction}; {kept}. Try a smaller learning rate")
 
     def _validate(self) -> None:
         with self.workers.sharing():

@@ -7,7 +7,7 @@ from minitransformer.checking.blocks import BLOCKS, CLASSES
 from minitransformer.functional.special import PAD
 from minitransformer.zoo import baselines as R
 from minitransformer.zoo import modern as S
-from minitransformer.zoo.convolutional.model import ConvolutionalDecoderLayer
+from minitransformer.zoo.convolutional.model import ConvolutionalDecoderLayer, ConvolutionalEncoderLayer
 
 
 def blocks_of_the_zoo(given) -> dict[str, tuple]:
@@ -81,6 +81,7 @@ def blocks_of_the_zoo(given) -> dict[str, tuple]:
         "transformer-restricted": (layer(M.Transformer(restricted, seed)), (source, target)),
         "transformer-additive": (layer(M.Transformer(additive, seed)), (source, target)),
         "classifier-first-token": (layer(M.Classifier(first_token, seed)), (source,)),
+        "convolutional-encoder-layer": (layer(ConvolutionalEncoderLayer(convolutional, rng)), (memory, real)),
     }
 
 

@@ -12,12 +12,12 @@ from minitransformer.errors import InputError
 from minitransformer.files import free_name
 from minitransformer_course.commands.learn_targets import (
     NOT_DONE, chapters_file, file_to_check, first_to_solve, next_exercise, none_started, targets)
-from minitransformer_course.judge import my_transformer, submission
+from minitransformer_course.judge import my_transformer
 from minitransformer_course.judge.course import chapters, exercises, find_chapter, find_exercise, folder_of_chapters
 from minitransformer_course.judge.hints import STEPS, hint, next_hint
 from minitransformer_course.judge.learner_file import notebook_page, percent_page
 from minitransformer_course.judge.messages import _
-from minitransformer_course.judge.progress import NOT_STARTED, PASSED, Progress, learner_file, started
+from minitransformer_course.judge.learner_progress import NOT_STARTED, PASSED, Progress, learner_file, started
 
 MOST_LINES, WIDEST = 20, 100    # lines and columns shown of what the learner's code prints
 POLL = 0.4    # seconds between two looks at the files
@@ -90,11 +90,11 @@ def check(args) -> int:
     progress = Progress(".")
     answers = []
     for path, names in targets(args, progress):
-        found, printed = check_file(path, names)
+        checked = check_file(path, names)
         if not args.json:
-            _print_answers(found, printed)
-        _note(progress, path, found)
-        answers += found
+            _print_answers(checked.answers, checked.printed)
+        _note(progress, checked)
+        answers += checked.answers
     progress.save()
     if args.json:
         alone = args.target in exercises()
@@ -102,14 +102,14 @@ def check(args) -> int:
     return 0 if all(answer.passed for answer in answers) else NOT_DONE
 
 
-def _note(progress, path, answers) -> None:
+def _note(progress, checked) -> None:
     """Record the answers for a file, and add the functions that pass to my_transformer.py."""
-    for answer in answers:
+    for answer in checked.answers:
         progress.take(answer)
-    passed = [answer.exercise for answer in answers if answer.passed]
+    passed = [answer.exercise for answer in checked.answers if answer.passed]
     try:
         if passed:
-            my_transformer.add(".", submission.read(path), passed)
+            my_transformer.add(".", checked.sources, passed)
     except InputError as error:
         print(error, file=sys.stderr)
 
@@ -126,16 +126,17 @@ def watch(args) -> None:
     def check_one(path) -> None:
         progress = Progress(".")
         try:
-            answers, printed = check_file(path)
+            checked = check_file(path)
         except InputError as error:
             print(f"\n{error}", flush=True)
             return
-        _note(progress, path, answers)
-        wrong = [answer for answer in answers if not answer.passed]
+        _note(progress, checked)
+        wrong = [answer for answer in checked.answers if not answer.passed]
         print()
-        _print_answers(wrong[:1], printed)
+        _print_answers(wrong[:1], checked.printed)
+        n = len(checked.answers)
         print(_("{path}: {done} of {n} pass. Waiting for you to save; Ctrl-C ends this").format(
-            path=path, done=len(answers) - len(wrong), n=len(answers)), flush=True)
+            path=path, done=n - len(wrong), n=n), flush=True)
         progress.save()
 
     if newest() is None:

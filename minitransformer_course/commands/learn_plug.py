@@ -8,7 +8,7 @@ from minitransformer_course.commands.learn_targets import NOT_DONE, file_to_chec
 from minitransformer_course.judge import my_transformer
 from minitransformer_course.judge.course import exercises, find_exercise
 from minitransformer_course.judge.messages import _
-from minitransformer_course.judge.progress import Progress
+from minitransformer_course.judge.learner_progress import Progress
 
 
 def plug(args) -> int:
@@ -34,16 +34,15 @@ def plug(args) -> int:
 
 def _plug_all(places) -> int:
     """Prove and train a model of all that is the reader's own. places: the exercises that have a place in it."""
-    from minitransformer_course.judge.page import is_page
-    from minitransformer_course.judge.run_file import run_whole
-    from minitransformer_course.judge.whole import STEPS as WHOLE_STEPS
-    from minitransformer_course.judge.whole_report import proof_page, report
+    from minitransformer_course.judge.run_file import run_capstone
+    from minitransformer_course.judge.capstone import STEPS as WHOLE_STEPS
+    from minitransformer_course.judge.capstone_report import is_page, proof_page, report
 
     names, model = [name for name in my_transformer.names_in(".") if name in places], Path(my_transformer.MODEL_FILE)
     if not names and not model.exists():
         raise InputError(_("nothing that passes so far has a place of its own in the model; these have: {names}").format(
             names=", ".join(places)))
-    result = run_whole(Path(my_transformer.FILE), model, names, WHOLE_STEPS)
+    result = run_capstone(Path(my_transformer.FILE), model, names, WHOLE_STEPS)
     print(report(result, names, places))
     if "errors" in result:
         page = Path(my_transformer.FILE).with_suffix(".html")

@@ -1,1 +1,1 @@
-"""The gradient doctor, which names the mistake behind a wrong gradient, and the judge of the chapters' exercises."""
+"""The gradient doctor, which names the mistake behind a wrong gradient."""

@@ -155,7 +155,6 @@ def _of_upstream(case) -> Iterator[tuple[str, Callable]]:
     for limit in (0.1, 0.5, 1, 2, 5, 10):
         yield (f"is that of dy clipped to {limit}: a backward is linear in dy, so nothing may be clipped in it",
                seen(lambda dy, limit=limit: np.clip(dy, -limit, limit)))
-    yield "is that of dy with its negative numbers cut off: a backward is linear in dy", seen(lambda dy: np.maximum(dy, 0))
     yield "has dy twice: the upstream gradient is squared", seen(lambda dy: dy * dy)
     for axis, what in ((sentence, "batch"), (position, "positions")):
         for said, change in MOVED:

@@ -54,7 +54,7 @@ def _parts(calls) -> dict[str, Call]:
 
 
 def _replacing(instead, i, stack, layer) -> None:
-    """Run `instead[path](method, dy, cache, seen, i)` in place of each part's backward; `seen` holds what it needs from others."""
+    """Run `instead[path](method, dy, cache, seen, i)` in place of each part's backward; `seen` holds the others' caches."""
     seen = {}
 
     def look(at, direction, method, *values, **options) -> Any:
@@ -62,7 +62,7 @@ def _replacing(instead, i, stack, layer) -> None:
             return instead[at](method, *values, seen, i)
         returned = method(*values, **options)
         if direction == "forward":
-            seen[at] = method.__self__, returned[1]
+            seen[at] = returned[1]
         return returned
 
     stack.enter_context(hooked(layer, look))
@@ -95,8 +95,6 @@ def _not_called_ways(path, call) -> Iterator[tuple[str, dict]]:
 def _called_twice_ways(path) -> Iterator[tuple[str, dict]]:
     yield (f"the backward of {path} is called twice: it adds to its gradients two times (doubled)",
            {path: lambda method, dy, cache, *_: (method(dy, cache), method(dy, cache))[1]})
-    yield (f"the backward of {path} is applied twice in a row, the second time to its own result",
-           {path: lambda method, dy, cache, *_: method(method(dy, cache), cache)})
 
 
 def _ways(path, call, case) -> Iterator[tuple[str, dict]]:
@@ -132,13 +130,11 @@ def _equal(one, other) -> bool:
 
 
 def _mixed_up(path, call, parts) -> Iterator[tuple[str, dict]]:
-    """A part that is given another part's cache, or whose gradient goes through another part."""
+    """A part that is given another part's cache."""
     for other in parts:
         if other != path and type(parts[other].block) is type(call.block):
             yield (f"the backward of {path} is given the cache of {other} (the wrong one)",
-                   {path: lambda method, dy, cache, seen, i, other=other: method(dy, seen[other][1])})
-            yield (f"the gradient of {path} goes through {other} (the wrong layer)",
-                   {path: lambda method, dy, cache, seen, i, other=other: type(seen[other][0]).backward(seen[other][0], dy, cache)})
+                   {path: lambda method, dy, cache, seen, i, other=other: method(dy, seen[other])})
 
 
 def _scaled_upstream(cases, parts) -> Iterator[tuple[str, dict]]:

@@ -8,7 +8,8 @@ import numpy as np
 from minitransformer.backend import Array
 from minitransformer.checking.checked_block import CheckedBlock, flat
 from minitransformer.checking.compare import SAME, relative_error, relative_errors
-from minitransformer.checking.numeric import COMPLEX_STEP, slopes
+from minitransformer.checking.numeric import error_along, slopes
+from minitransformer.checking.other_sizes import other_inputs
 from minitransformer.errors import InputError
 
 AFFORDABLE = 1_200   # at most this many numbers of wrong arrays are differentiated one by one, to answer in time,
@@ -101,15 +102,7 @@ class Case:
         return CheckedBlock(self.block, self.given, np.complex128, self.make_rng)
 
     def _error_along(self, names, gradients=None) -> float:
-        gradients = gradients or self.observed
-        rng = np.random.default_rng(1)
-        directions = {name: rng.standard_normal(gradients[name].shape) for name in names}
-        moved = self._complex.moved(directions, 1j * COMPLEX_STEP)
-        numeric = float((flat(self.dy) * moved.imag).sum() / COMPLEX_STEP)
-        analytic = sum(float((gradients[name] * v).sum()) for name, v in directions.items())
-        sizes = [np.sqrt((g * g).sum()) for g in gradients.values()]
-        scale = max(np.sqrt(sum((gradients[name] ** 2).sum() for name in names)), abs(numeric), max(sizes, default=0) / 10)
-        return abs(analytic - numeric) / scale if scale else 0.0
+        return error_along(self._complex, flat(self.dy), gradients or self.observed, names)
 
 
 def case_or_none(block, arguments, make_rng, dy=None, seed=0) -> Case | None:
@@ -119,3 +112,10 @@ def case_or_none(block, arguments, make_rng, dy=None, seed=0) -> Case | None:
             return Case(block, arguments, make_rng, dy, seed)
     except InputError:
         return None
+
+
+def other_cases(case, seed=7) -> list[Case]:
+    """Cases of the same block at other sizes, as many as it runs at; none if it runs only at the given sizes."""
+    inputs = other_inputs(case.block, case.arguments, case.make_rng, seed)
+    cases = [case_or_none(*one, seed=number) for number, one in enumerate(inputs, start=1)]    # each with another dy
+    return [one for one in cases if one is not None and all(np.isfinite(g).all() for g in one.observed.values())]

@@ -1,10 +1,12 @@
 """The gradient doctor: names the mistake behind a wrong gradient, but only one that it can prove.
 
-It finds the innermost part whose own gradient is wrong (locate.py), runs it at several sizes (resize.py), and asks about
+It finds the innermost part whose own gradient is wrong (locate.py), runs it at several sizes (case.py), and asks about
 each mistake it knows: if this mistake is made in the right gradient, is the result the wrong one, up to rounding, at every
-size? It knows wrong formulas for the library's blocks (known/, tried in the library's counterpart of the block,
+size? It knows wrong formulas for the library's blocks (known_mistakes/, tried in the library's counterpart of the block,
 counterpart.py) and mistakes that any gradient can show (arrays.py). It names a mistake only if that one alone explains
 everything. Otherwise it lists evidence (evidence.py).
+
+Whether a check passed has been decided before: `gradcheck` finds this module by its entry point, and asks it only then.
 """
 
 import inspect
@@ -17,27 +19,28 @@ from minitransformer.checking.checked_block import Breach, CheckedBlock, flat
 from minitransformer.checking.contract import check_finite, run_by_contract
 from minitransformer.checking.finding import CONTRACT, EVIDENCE, NAMED, OBSERVED, Finding
 from minitransformer.errors import InputError
-from minitransformer_course.doctor import arrays, backward_calls, forwards, known, terms
-from minitransformer_course.doctor.case import case_or_none
+from minitransformer_course.doctor import arrays, backward_calls, forwards, known_mistakes, terms
+from minitransformer_course.doctor.case import case_or_none, other_cases
 from minitransformer_course.doctor.counterpart import find_counterpart, name_of, put_in_place
 from minitransformer_course.doctor.evidence import observations
 from minitransformer_course.doctor.fitting import are_one, fitting
 from minitransformer_course.doctor.locate import locate
 from minitransformer_course.doctor.mistakes import Mistake, mistakes_of, of_exercises
-from minitransformer_course.doctor.other_sizes import wrong_elsewhere
 from minitransformer_course.doctor.recorder import Call, Recorder
-from minitransformer_course.doctor.resize import other_cases
 
-assert known    # importing it teaches the doctor its mistakes
+assert known_mistakes    # importing it teaches the doctor its mistakes
 SEVERAL = 4         # arrays: with more of them wrong, a mistake in each is too much of a coincidence
 
 
-def diagnose(block, inputs, make_rng) -> Finding | None:
-    """The Finding for a block whose check failed; None if its gradients are right after all."""
+def diagnose(block, inputs, make_rng, more="") -> Finding | None:
+    """The Finding for a block whose check failed; None if it does not run. more: the end of what is said about its gradients."""
     case = case_or_none(block, inputs, make_rng)
     try:
-        if case is None or not case.is_wrong:
+        if case is None:
             return None
+        if not case.is_wrong:
+            return Finding(EVIDENCE, "the gradients agree with the complex step: look for a kink near the inputs, for rounding, or "
+                                     "for a forward that drops the imaginary part (abs, var, std, norm)")
     except Breach as breach:
         return Finding(EVIDENCE, f"the doctor needs the complex step, which this forward does not support: {breach}")
     located = locate(case)
@@ -48,18 +51,7 @@ def diagnose(block, inputs, make_rng) -> Finding | None:
         sentence = _breach_of(check_by_contract, located.case.block, located.case.given, located.case.make_rng, located.case.dy)
         if sentence:
             return Finding(CONTRACT, sentence, _place(located.path, located.case.block))
-    return _finding(located)
-
-
-def check_elsewhere(block, checked, make_rng) -> Finding | None:
-    """The Finding for a block that is right at the given inputs but wrong at other sizes; None if it is right there, too."""
-    elsewhere = wrong_elsewhere(block, checked, make_rng)
-    if elsewhere is None:
-        return None
-    where, breach, other = elsewhere
-    if breach:
-        return Finding(CONTRACT, f"right at the given sizes only: with {where} {breach}")
-    return _finding(locate(other), f"; it does not show at the given inputs, but with {where}")
+    return _finding(located, more)
 
 
 def check_by_contract(block, inputs, make_rng, dy=None) -> None:
@@ -189,7 +181,7 @@ def _formulas(cases, mistakes) -> list[tuple[str, float]]:
     return [(mistake.sentence, error) for mistake, error in found]
 
 
-def _finding(located, more="") -> Finding:
+def _finding(located, more) -> Finding:
     case = located.case
     sentence, error, kind = examine(case, located.parts, located.facts)
     right = case.right

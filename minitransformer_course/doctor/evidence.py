@@ -3,8 +3,6 @@
 import numpy as np
 
 from minitransformer.checking.checked_block import is_float
-from minitransformer.functional.special import PAD
-from minitransformer.layers import Layer
 from minitransformer_course.doctor.case import Case, case_or_none
 from minitransformer_course.doctor.factors import as_text, ratio
 
@@ -24,9 +22,7 @@ def observations(case, parts=frozenset()) -> list[str]:
     for sentence, change, look in (
             ("right without the mask", _open_masks, "at where backward needs the mask"),
             ("right without dropout", _no_dropout, "at the dropout's mask and scale"),
-            ("right without padding", _no_padding, "at where padding is left out"),
             ("right without label smoothing", _no_smoothing, "at where the smoothing enters"),
-            ("right when gamma is 1", _plain_gamma, "at where gamma is multiplied"),
             ("right for a batch of one", _one_sentence, "at sums and means over the batch"),
             ("right for one token", _one_token, "at the softmax, the mask, or sums over positions" if "softmax" in
              [*parts, *(case.counterpart.operations() if case.counterpart else [])] else "at sums over positions")):
@@ -50,11 +46,11 @@ def _list(names) -> str:
     return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
 
 
-def _with(case, arguments, block=None, make_rng=None) -> Case | None:
-    """The case with other arguments, another block or another generator; None if nothing would change."""
-    if not (arguments or block or make_rng):
+def _with(case, arguments, make_rng=None) -> Case | None:
+    """The case with other arguments or another generator; None if nothing would change."""
+    if not (arguments or make_rng):
         return None
-    return case_or_none(block or case.block, {**case.arguments, **arguments}, make_rng or case.make_rng)
+    return case_or_none(case.block, {**case.arguments, **arguments}, make_rng or case.make_rng)
 
 
 def _open_masks(case) -> Case | None:
@@ -65,24 +61,8 @@ def _no_dropout(case) -> Case | None:
     return _with(case, {}, make_rng=lambda: None) if case.make_rng() is not None and case.checked.takes_rng else None
 
 
-def _no_padding(case) -> Case | None:
-    return _with(case, {k: np.where(v == PAD, 1, v) for k, v in case.arguments.items()
-                        if isinstance(v, np.ndarray) and v.dtype.kind in "iu" and (v == PAD).any()})
-
-
 def _no_smoothing(case) -> Case | None:
     return _with(case, {"smoothing": 0.0} if case.arguments.get("smoothing") else {})
-
-
-def _plain_gamma(case) -> Case | None:
-    ones = {k: np.ones_like(v) for k, v in case.arguments.items() if k == "gamma"}
-    if not isinstance(case.block, Layer):
-        return _with(case, ones)
-    block = case.block.astype(np.float64)
-    gammas = [p for name, p in block.parameters().items() if name.endswith("gamma")]
-    for parameter in gammas:
-        parameter.data[...] = 1
-    return _with(case, {}, block=block) if gammas else None
 
 
 def _one_sentence(case) -> Case | None:

@@ -12,6 +12,7 @@ from minitransformer import functional
 from minitransformer.errors import InputError, choices
 from minitransformer.replaceable import Replaceable
 from minitransformer_course.doctor.operations import METHODS, OPERATIONS, PARAMETERS
+from minitransformer_course.judge.course import exercises
 
 TAUGHT = []    # every Mistake, in the order in which it was taught
 
@@ -106,8 +107,6 @@ def mistakes_of(names, forward=False) -> list[Mistake]:
 @cache
 def of_exercises() -> tuple[Mistake, ...]:
     """The mistakes of the course's exercises whose backward `plug` puts in place of an operation's."""
-    from minitransformer_course.judge.course import exercises    # here, because the course's judge imports this package
-
     try:
         backwards = [exercise for name, exercise in exercises().items() if name.endswith("_backward")]
     except InputError:    # the chapters are not installed

@@ -21,7 +21,7 @@ from minitransformer.errors import InputError, one_line, span
 from minitransformer.interchange.weights import check_arrays
 from minitransformer.models import LanguageModel, Transformer
 from minitransformer.pictures.boxes import Map
-from minitransformer.training import snapshots
+from minitransformer.training.checkpoint import load_snapshot, snapshot_steps
 from minitransformer.training.run import Run
 from minitransformer_course.explorer.recorded import record
 
@@ -117,9 +117,9 @@ def _stops(run) -> dict[str, dict[str, Any]]:
     """{when: weights} for the time slider: some of the snapshots kept during training, and the trained model."""
     trained = {name: parameter.data for name, parameter in run.model.parameters().items()}
     steps, most = run.settings.training.steps if run.settings.training else 0, NUMBERS // run.model.num_parameters() - 1
-    kept = [step for step in snapshots.steps(run.path) if step != steps]    # the last one is, unless averaged, the trained model
+    kept = [step for step in snapshot_steps(run.path) if step != steps]    # the last one is, unless averaged, the trained model
     chosen = np.linspace(0, len(kept) - 1, max(0, min(most, len(kept)))).astype(int)
-    found = {f"step {kept[i]:,}": snapshots.load(run.path, kept[i]) for i in chosen}
+    found = {f"step {kept[i]:,}": load_snapshot(run.path, kept[i]) for i in chosen}
     for arrays in found.values():
         check_arrays(arrays, {name: array.shape for name, array in trained.items()})
     return {**found, "the trained model": trained}

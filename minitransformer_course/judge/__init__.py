@@ -2,21 +2,21 @@
 
 In a notebook:
 
-    from minitransformer_course.judge import check
+    from minitransformer_course import check
     check("softmax_backward", softmax_backward)
 
 In a chapter, `softmax = yours(softmax)` keeps the page running while a blank is empty. On the command line: `minitransformer
-learn`. An exercise is one file in tutorials/, made of the six marks below.
+learn`. An exercise is one file in tutorials/, made of the six decorators below.
 """
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from minitransformer_course.judge.marks import also_right, edge, invariant, mistake, plugs, version
+from minitransformer_course.judge.decorators import also_right, edge, invariant, mistake, plugs, version
 from minitransformer_course.judge.messages import _
 
 if TYPE_CHECKING:
-    from minitransformer_course.judge.answer import Answer
+    from minitransformer_course.judge.judgement import Answer
 
 __all__ = ["also_right", "check", "edge", "invariant", "mistake", "plugs", "version", "yours"]
 

@@ -1,37 +1,76 @@
-"""Call a learner's function on a list of arguments, and record what it returns, or what it does that it should not."""
+"""Call a learner's function on a list of arguments, and record what it returns, or what it does that it should not.
+
+The learner's process hands each Outcome over in a file, from which nothing is executed.
+"""
 
 import ast
 import copy
+import json
 import linecache
 import os
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from sys import getprofile, setprofile    # by name: the learner's file may replace those of sys
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from minitransformer_course.judge import cells
-from minitransformer_course.judge.borrowed import LIBRARIES, Borrowed
-from minitransformer_course.judge.bounded import bounded_output
-from minitransformer_course.judge.given import GivenVersion, verdict
+from minitransformer_course.judge.fixtures import VersionUnderTest, verdict
+from minitransformer_course.judge.forbidden import LIBRARIES, Forbidden
+from minitransformer_course.judge.limited_output import limited_output
 from minitransformer_course.judge.messages import _
-from minitransformer_course.judge.outcome import LARGEST, Outcome
 from minitransformer_course.judge.time_limit import TimeUp, time_limit
 
 NOT_THE_LEARNERS = ("<frozen", os.path.dirname(os.__file__), np.__path__[0], __file__.removesuffix("call.py"))    # files
 JUDGE = "minitransformer_course.judge."
 PRODUCTS = ("dot", "matmul")
+LARGEST = 1_000_000    # the most numbers in an array that is looked at: no right answer comes near
+
+
+class Outcome(NamedTuple):
+    """The result of one call: the arrays that it returned, or why there are none."""
+
+    arrays: Sequence = ()
+    error: str = ""       # "ValueError: operands could not be broadcast", or "" if it returned
+    line: str = ""        # "line 12: y = x @ w", the place of the error
+    raised: bool = False  # the error is an exception, raised by this call
+    late: bool = False    # the error is that time ran out
+    blank: bool = False   # the error is the skeleton's own
+    returned: str = ""    # what it returned, in words, if that is not an array: "None"
+    changed: int = -1     # which argument it changed
+    forbidden: str = ""   # what it used that is off limits: "it calls minitransformer.functional.softmax_forward"
+    printed: str = ""
+
+    @property
+    def is_last(self) -> bool:
+        """Whether the function is not called again after this."""
+        return bool(self.error or self.forbidden)
+
+    def save(self, path) -> None:
+        """Its words, then its arrays, one after the other in one file that is complete once it is there."""
+        new = path.with_suffix(".new")
+        with open(new, "wb") as file:
+            np.save(file, np.array(json.dumps({**self._asdict(), "arrays": len(self.arrays)})))
+            for array in self.arrays:
+                np.save(file, array)
+        new.replace(path)
+
+    @classmethod
+    def load(cls, path) -> "Outcome":
+        with open(path, "rb") as file:
+            fields = json.loads(str(np.load(file, allow_pickle=False)))
+            return cls(**{**fields, "arrays": [np.load(file, allow_pickle=False) for _array in range(fields["arrays"])]})
 
 
 def call_on(function, cases, watched=True, limit=None) -> Iterator[Outcome]:
     """The Outcome of `function` on each (name, arguments) of the cases, up to one that gives no arrays.
 
-    watched: look for borrowed functions. limit: seconds for each call; None if the process itself is stopped.
+    watched: look for forbidden functions. limit: seconds for each call; None if the process itself is stopped.
     """
     for _name, arguments in cases:
-        with bounded_output() as printed:
+        with limited_output() as printed:
             outcome = _call(function, arguments, watched, limit)
         yield outcome._replace(printed=printed.text())
         if outcome.is_last:
@@ -40,16 +79,16 @@ def call_on(function, cases, watched=True, limit=None) -> Iterator[Outcome]:
 
 def _call(function, arguments, watched, limit) -> Outcome:
     given = copy.deepcopy(arguments)
-    borrowed = []
-    if isinstance(given[0], GivenVersion):
+    forbidden = []
+    if isinstance(given[0], VersionUnderTest):
         function = verdict(function)
     try:
         with np.errstate(all="ignore"), time_limit(limit) if limit else nullcontext():    # the answer mentions NaN and infinity
-            returned = _watching(function, given, borrowed) if watched else function(*given)
+            returned = _watching(function, given, forbidden) if watched else function(*given)
     except (Exception, SystemExit, TimeUp) as error:    # the learner's own code: whatever it is becomes a line of the answer
         return failed(error)
-    if borrowed:
-        return Outcome(borrowed=borrowed[0])
+    if forbidden:
+        return Outcome(forbidden=forbidden[0])
     changed = next((i for i, (now, before) in enumerate(zip(given, arguments)) if not _is_same(now, before)), -1)
     values = returned if isinstance(returned, tuple) else (returned,)
     for one in values:
@@ -68,8 +107,8 @@ def _is_same(now, before) -> bool:
     return not isinstance(before, np.ndarray) or np.array_equal(now, before, equal_nan=before.dtype.kind in "fc")
 
 
-def _watching(function, given, borrowed) -> Any:
-    """Call it; `borrowed` gets the names of the library functions that it calls."""
+def _watching(function, given, forbidden) -> Any:
+    """Call it; `forbidden` gets the names of the library functions that it calls."""
     def watch(frame, event, argument) -> None:
         if event == "call":
             home, name = frame.f_globals.get("__name__", ""), frame.f_code.co_name
@@ -79,14 +118,14 @@ def _watching(function, given, borrowed) -> Any:
         else:
             return
         if str(home).partition(".")[0] in LIBRARIES and not str(home).startswith(JUDGE):    # print passes through there
-            borrowed.append(_("it calls {name}").format(name=f"{home}.{name}"))
+            forbidden.append(_("it calls {name}").format(name=f"{home}.{name}"))
 
     before = getprofile()
     setprofile(watch)
     try:
         returned = function(*given)
         if getprofile() is not watch:
-            borrowed.append(_("it calls {name}").format(name="sys.setprofile"))
+            forbidden.append(_("it calls {name}").format(name="sys.setprofile"))
         return returned
     finally:
         setprofile(before)
@@ -95,8 +134,8 @@ def _watching(function, given, borrowed) -> Any:
 def failed(error) -> Outcome:
     """The Outcome of a call, or of a file, that raised this."""
     said, line = describe(error)
-    if isinstance(error, Borrowed):
-        return Outcome(borrowed=str(error), line=line)
+    if isinstance(error, Forbidden):
+        return Outcome(forbidden=str(error), line=line)
     return Outcome(error=said, line=line, raised=isinstance(error, Exception), late=isinstance(error, TimeUp),
                    blank=isinstance(error, NotImplementedError))
 

@@ -9,6 +9,26 @@ from minitransformer_course.judge import cells
 from minitransformer_course.judge.exercise import Exercise
 from minitransformer_course.judge.messages import _
 
+PARTS = {    # {part of the map: the exercises that make it the reader's own}
+    "linear": ["linear_backward"],
+    "embedding": ["embedding_backward"],
+    "positions": ["sinusoids"],
+    "softmax": ["softmax", "softmax_backward"],
+    "attention": ["attention", "attention_backward"],
+    "masks": ["causal_mask", "three_masks"],
+    "heads": ["split_heads", "merge_heads"],
+    "residual": ["residual_backward"],
+    "layer_norm": ["layer_norm", "layer_norm_backward"],
+    "feed_forward": ["feed_forward_backward"],
+    "dropout": ["dropouts_backward"],
+    "encoder": ["attention_backward", "residual_backward", "layer_norm_backward", "feed_forward_backward", "dropouts_backward",
+                "post_norm_backward"],
+    "decoder": ["decoder_layer", "memory_backward"],
+    "loss": ["cross_entropy_backward", "smoothed_targets"],
+    "adam": ["adam_step"],
+    "decoding": ["nucleus", "beam_step", "ranked", "cached_step"],
+}
+
 
 class Chapter:
     """A folder NUMBER_NAME, such as 08b_dropout: chapter.py, the page, and its exercises 1_NAME.py, 2_NAME.py, ..."""

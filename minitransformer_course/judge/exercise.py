@@ -1,19 +1,22 @@
 """One exercise: a file that holds the reference, inputs, what must always hold, hints, and the mistakes that people make."""
 
 import inspect
+import re
 import sys
+import textwrap
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import module_from_spec
 from typing import Any
 
 import numpy as np
 
-from minitransformer_course.judge.given import GivenVersion
-from minitransformer_course.judge.marks import Edge, Invariant, Mistake, Plug, Style, Version
+from minitransformer_course.judge.decorators import Edge, Invariant, Mistake, Plug, Style, Version
+from minitransformer_course.judge.fixtures import VersionUnderTest
 from minitransformer_course.judge.messages import _
-from minitransformer_course.judge.source import reference_source
 
 SIZES = range(2, 8)    # each letter of a case's shapes gets a different one
+REFERENCE = re.compile(r"^# %% reference\n(.*?)^# %%", re.MULTILINE | re.DOTALL)
+BLANK = re.compile(r"(?P<begin>^ *# your code: [^\n]*\n)(?P<lines>.*?)(?P<end>^ *# end of your code\n)", re.MULTILINE | re.DOTALL)
 
 
 class Exercise:
@@ -47,7 +50,7 @@ class Exercise:
         If the answer is a test: its versions.
         """
         if self.versions:
-            return [(one.sentence, (GivenVersion(one.function),)) for one in self.versions]
+            return [(one.sentence, (VersionUnderTest(one.function),)) for one in self.versions]
         rng, (first, second) = self._sizes(seed)
         made = [("", self.module.case(rng, *sizes)) for sizes in (first, second)]
         for one in self.edges:
@@ -82,3 +85,21 @@ def _imported(name, path) -> Any:
     finally:
         sys.dont_write_bytecode = writes
     return module
+
+
+def reference_source(text) -> str:
+    """The code between `# %% reference` and the next cell of an exercise's file."""
+    return REFERENCE.findall(text)[0].strip() + "\n"
+
+
+def skeleton(reference, name) -> str:
+    """The reference with each blank emptied: what the learner begins with."""
+    def empty(blank) -> str:
+        indent = " " * (len(blank["begin"]) - len(blank["begin"].lstrip()))
+        return f'{blank["begin"]}{indent}raise NotImplementedError("{name}")\n{blank["end"]}'
+    return BLANK.sub(empty, reference)
+
+
+def blanks(reference) -> list[list[str]]:
+    """The lines that each blank hides, a list for each."""
+    return [textwrap.dedent(blank["lines"]).splitlines() for blank in BLANK.finditer(reference)]

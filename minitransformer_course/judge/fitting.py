@@ -19,9 +19,9 @@ FURTHER = (1001, 1002)    # seeds of cases that tell apart the mistakes that fit
 def fitting_mistakes(exercise, cases, given, source="") -> list[list]:
     """What explains the arrays `given`, a tuple for each case: one list if it is one mistake, or a list for each wrong output.
 
-    Each is a Mistake of the exercise (marks.py) or a Changed (search.py): a sentence, `wrong` and a hint. If a list has several,
-    the numbers cannot tell which it is. What is listed comes before one change of the reference, one change before two, and one
-    mistake before one in each output. source: the learner's code, if that is known.
+    Each is a Mistake of the exercise (decorators.py) or a Changed (search.py): a sentence, `wrong` and a hint. If a list has
+    several, the numbers cannot tell which it is. What is listed comes before one change of the reference, one change before
+    two, and one mistake before one in each output. source: the learner's code, if that is known.
     """
     return _Search(exercise, cases, given, source).mistakes()
 

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from minitransformer.errors import InputError, one_line
-from minitransformer_course.judge.answer import stage_words
 from minitransformer_course.judge.course import exercises
 from minitransformer_course.judge.judge_file import check_file
 from minitransformer_course.judge.messages import _
 from minitransformer_course.judge.run_file import LIMIT
+from minitransformer_course.judge.stages import stages
 
 NONE = ""    # for an exercise that a student did not hand in
 
@@ -42,9 +42,9 @@ def table(students) -> list[list[str]]:
     attempted = {one["exercise"] for student in students for one in student["exercises"]}
     names = [name for name in exercises() if name in attempted]
     rows = [[_("student"), *names, _("passed")]]
-    words = stage_words()
+    words = {stage.name: stage.failed for stage in stages()}
     for student in students:
-        states = {one["exercise"]: _("passed") if one["passed"] else words[one["stage"]][1] for one in student["exercises"]}
+        states = {one["exercise"]: _("passed") if one["passed"] else words[one["stage"]] for one in student["exercises"]}
         count = sum(one["passed"] for one in student["exercises"])
         rows.append([student["student"], *(states.get(name, NONE) for name in names), str(count)])
     return rows
@@ -62,7 +62,7 @@ def _student(entry, files, seed, limit) -> dict[str, Any]:
     answers, errors = {}, []
     for path in files:
         try:
-            for answer in check_file(path, seed=seed, limit=limit, graded=True)[0]:
+            for answer in check_file(path, seed=seed, limit=limit, graded=True).answers:
                 if answer.passed or answer.exercise not in answers:
                     answers[answer.exercise] = answer.as_dict()
         except (InputError, OSError) as error:

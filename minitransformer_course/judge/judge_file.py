@@ -2,18 +2,26 @@
 
 import ast
 import re
+from typing import NamedTuple
 
 from minitransformer.errors import InputError, nearest_of
-from minitransformer_course.judge.answer import Answer
 from minitransformer_course.judge.course import exercises, find_exercise
-from minitransformer_course.judge.judgement import cases_of, check_outcomes
+from minitransformer_course.judge.judgement import Answer, cases_of, check_outcomes
 from minitransformer_course.judge.messages import _
 from minitransformer_course.judge.run_file import LIMIT, run_file
 from minitransformer_course.judge.submission import names_in, read
 
 
-def check_file(path, names=None, seed=0, limit=LIMIT, graded=False) -> tuple[list[Answer], str]:
-    """([Answer], what the file printed): on the exercises named, or on all of which the file has the function.
+class Checked(NamedTuple):
+    """A learner's file, as it was when it was read."""
+
+    answers: list[Answer]
+    printed: str
+    sources: dict[str, str]    # what `submission.read` gave: the code that was judged, whatever is saved meanwhile
+
+
+def check_file(path, names=None, seed=0, limit=LIMIT, graded=False) -> Checked:
+    """The answers on the exercises named, or on all of which the file has the function, and what the file printed.
 
     graded: as in `run_file`. Raises InputError if the file cannot be judged.
     """
@@ -27,8 +35,9 @@ def check_file(path, names=None, seed=0, limit=LIMIT, graded=False) -> tuple[lis
             "{path} has none of the exercises' functions, such as {name}")).format(
                 path=path.name, nearest=nearest, name=next(iter(exercises()))))
     cases = {name: cases_of(find_exercise(name), seed) for name in names}
-    outcomes, printed = run_file(path, cases, limit, graded)
-    return [check_outcomes(find_exercise(name), cases[name], outcomes[name], _of(name, source)) for name in names], printed
+    outcomes, printed = run_file(path, sources, cases, limit, graded)
+    answers = [check_outcomes(find_exercise(name), cases[name], outcomes[name], _of(name, source)) for name in names]
+    return Checked(answers, printed, sources)
 
 
 def _of(name, source) -> str:

@@ -3,8 +3,8 @@
 import re
 
 from minitransformer_course.judge import cells
+from minitransformer_course.judge.exercise import skeleton
 from minitransformer_course.judge.messages import _
-from minitransformer_course.judge.source import skeleton
 
 
 def learner_cells(chapter) -> list[cells.Cell]:
@@ -38,5 +38,5 @@ def notebook_page(chapter) -> str:
         made.append(cell)
         name = re.search(r"^(\w+) = yours\(\1\)", cell.source, re.MULTILINE)
         if name:
-            made.append(cells.Cell("code", f'from minitransformer_course.judge import check\n\ncheck("{name[1]}", {name[1]})'))
+            made.append(cells.Cell("code", f'from minitransformer_course import check\n\ncheck("{name[1]}", {name[1]})'))
     return cells.notebook(made)

@@ -15,8 +15,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from minitransformer_course.judge.borrowed import refuse
-from minitransformer_course.judge.bounded import bounded_output
+from minitransformer_course.judge.forbidden import refuse
+from minitransformer_course.judge.limited_output import limited_output
 from minitransformer_course.judge.call import call_on, describe, failed, remember
 from minitransformer_course.judge.sandbox import limit_this_process
 
@@ -30,12 +30,12 @@ def main(folder) -> NoReturn:
         if job["kind"] == "check":
             limit_this_process(job["limit"] * (1 + len(job["work"])))
             refuse(job["refused"])
-            sys.modules["minitransformer_course.judge"] = _course_without_answers()
+            sys.modules["minitransformer_course"] = _course_without_answers()
         namespace = _load(folder, job)
         if namespace and job["kind"] == "plug":
             plug(folder, namespace, job)
-        elif namespace and job["kind"] == "whole":
-            whole(folder, namespace, job, late)
+        elif namespace and job["kind"] == "capstone":
+            capstone(folder, namespace, job, late)
         elif namespace:
             for name, cases in job["work"].items():
                 _stop_after(job["limit"], late)
@@ -56,7 +56,7 @@ def plug(folder, namespace, job) -> None:
     from minitransformer_course.judge.judgement import check_function
     from minitransformer_course.judge.plug import train_with
 
-    with _reported(folder, "plug"), bounded_output():
+    with _reported(folder, "plug"), limited_output():
         own = {name: _function(name, namespace) for name in job["work"]}
         result = train_with(own, job["steps"], job["limit"])
         result["not_passed"] = [name for name in own if "yours" not in result
@@ -64,24 +64,24 @@ def plug(folder, namespace, job) -> None:
         _write(folder, "plug", result)
 
 
-def whole(folder, namespace, job, late) -> None:
+def capstone(folder, namespace, job, late) -> None:
     """Prove and train a model of the functions of my_transformer.py and of the reader's own file."""
     from minitransformer_course.judge import my_transformer
     from minitransformer_course.judge.run_file import TRAINING_LIMIT
-    from minitransformer_course.judge.whole import run
+    from minitransformer_course.judge.capstone import run
 
     def say(text) -> None:
         _stop_after(TRAINING_LIMIT, late)
         print(text, file=sys.__stderr__, flush=True)
 
     signal.signal(signal.SIGINT, signal.SIG_DFL)    # Ctrl-C reaches both processes: this one goes silently
-    with _reported(folder, "whole"), bounded_output():
+    with _reported(folder, "capstone"), limited_output():
         own = {name: namespace[name] for name in my_transformer.FUNCTIONS if callable(namespace.get(name))}
         try:
             parts = runpy.run_path(my_transformer.FILE) if job["work"] else {}
         except Exception as error:    # the reader may have edited it
-            return _write(folder, "whole", {"own": [], "not_passed": [], "error": describe(error)})
-        _write(folder, "whole", run({name: parts[name] for name in job["work"]}, own, job["steps"], say))
+            return _write(folder, "capstone", {"own": [], "not_passed": [], "error": describe(error)})
+        _write(folder, "capstone", run({name: parts[name] for name in job["work"]}, own, job["steps"], say))
 
 
 class _Missing(Exception):
@@ -115,12 +115,12 @@ def _load(folder, job) -> dict[str, Any]:
     namespace = {"__name__": "learner", "__file__": job["path"]}
     before = dict(vars(np))
     try:
-        with bounded_output() as printed:
+        with limited_output() as printed:
             for name, source in job["sources"].items():
                 exec(compile(source, name, "exec"), namespace)
     except BaseException as error:    # the learner's own code, sys.exit and Ctrl-C included
         outcome = failed(error)
-        if outcome.borrowed:
+        if outcome.forbidden:
             for name in job["work"]:
                 outcome.save(folder / f"{name}.0")
         _write(folder, "file", {"error": outcome.error, "line": outcome.line, "printed": "", "changed": []})
@@ -131,8 +131,8 @@ def _load(folder, job) -> dict[str, Any]:
 
 
 def _course_without_answers() -> types.ModuleType:
-    """In place of minitransformer_course.judge: a page may ask the judge, which runs elsewhere."""
-    module = types.ModuleType("minitransformer_course.judge")
+    """In place of minitransformer_course: a page may ask the judge, which runs elsewhere."""
+    module = types.ModuleType("minitransformer_course")
     module.check = lambda name, function: ""    # type: ignore[attr-defined]    # a module may have any name
     return module
 

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from functools import cached_property, lru_cache
 from types import CodeType
 
-from minitransformer_course.judge.changes import changes
-from minitransformer_course.judge.formula import LONGEST, formula
+from minitransformer_course.judge.changes import LONGEST, changes, formula
 from minitransformer_course.judge.messages import _
 from minitransformer_course.judge.syntax_tree import NAME, RARE, Change, expression, fill, names_for, once, renamed, twice
 

@@ -16,11 +16,10 @@ import minitransformer
 import minitransformer_course
 from minitransformer.errors import InputError, nearest_of
 from minitransformer_course.judge import cells
-from minitransformer_course.judge.call import place_of, remember
+from minitransformer_course.judge.call import Outcome, place_of, remember
 from minitransformer_course.judge.course import exercises, folder_of_chapters
 from minitransformer_course.judge.messages import _
 from minitransformer_course.judge.my_transformer import FUNCTIONS, MODEL_FILE
-from minitransformer_course.judge.outcome import Outcome
 from minitransformer_course.judge.own_code import statements
 from minitransformer_course.judge.sandbox import wrapped
 from minitransformer_course.judge.submission import is_of_the_page, read, solutions_in
@@ -30,7 +29,7 @@ COURSE = Path(minitransformer_course.__file__).parent
 WITH_ANSWERS = [Path(minitransformer.__file__).parent, COURSE / "doctor", COURSE / "explorer"]    # tracebacks read the rest
 LIMIT = 10    # seconds, for the file and for each function
 PLUG_LIMIT = 120
-PROOF_LIMIT, TRAINING_LIMIT = 60, 600    # of plug --all; whole.py has a limit of processor time, a busy machine takes longer
+PROOF_LIMIT, TRAINING_LIMIT = 60, 600    # of plug --all; capstone.py has a limit of processor time, a busy machine takes longer
 START = """import sys
 sys.path = [folder for folder in sys.path if folder] + [{package!r}]
 from minitransformer_course.judge.learner_process import main
@@ -39,13 +38,13 @@ main({job!r})
 """
 
 
-def run_file(path, cases, limit=LIMIT, graded=False) -> tuple[dict[str, list[Outcome]], str]:
+def run_file(path, sources, cases, limit=LIMIT, graded=False) -> tuple[dict[str, list[Outcome]], str]:
     """({name: outcomes}, what the file printed) for the functions named in `cases`; an outcome for each case, up to an error.
 
-    cases: {name of a function: [(name, arguments)]}. graded: within bubblewrap if that runs, and each call is watched. Raises
-    InputError if the file itself does not run, if it changes NumPy, or if it lacks one of the functions.
+    sources: what `submission.read` gave. cases: {name of a function: [(name, arguments)]}. graded: within bubblewrap if that
+    runs, and each call is watched. Raises InputError if the file itself does not run, if it changes NumPy, or if it lacks one
+    of the functions.
     """
-    sources = read(path)
     own = solutions_in(sources, cases)
     results, waiting, printed = {}, dict(cases), ""
     while waiting:    # again without a function that never came back
@@ -73,18 +72,18 @@ def run_plug(path, names, steps) -> dict[str, Any]:
         return _read(folder, "plug") or {"error": (late.error, late.line), "calls": dict.fromkeys(names, 0)}
 
 
-def run_whole(path, whole, names, steps) -> dict[str, Any]:
-    """What whole.run returns for the functions `names` of the file `path` and those of FUNCTIONS that the file `whole` has.
+def run_capstone(path, model, names, steps) -> dict[str, Any]:
+    """What capstone.run returns for the functions `names` of the file `path` and those of FUNCTIONS that the file `model` has.
 
     Progress goes to standard error. Raises InputError as run_file does.
     """
-    sources = {whole.name: "\n".join(solutions_in(read(whole), FUNCTIONS).values())} if whole.exists() else {}
+    sources = {model.name: "\n".join(solutions_in(read(model), FUNCTIONS).values())} if model.exists() else {}
     remember(sources)
-    with _process(whole if sources else path, sources, "whole", names, PROOF_LIMIT, steps=steps) as folder:
-        _file_ran(whole, folder)
-        _judge_ran(whole, sources, folder, "whole")
+    with _process(model if sources else path, sources, "capstone", names, PROOF_LIMIT, steps=steps) as folder:
+        _file_ran(model, folder)
+        _judge_ran(model, sources, folder, "capstone")
         late = _stopped(folder, PROOF_LIMIT)
-        return _read(folder, "whole") or {"own": [], "not_passed": [], "error": (late.error, late.line)}
+        return _read(folder, "capstone") or {"own": [], "not_passed": [], "error": (late.error, late.line)}
 
 
 @contextlib.contextmanager
@@ -95,7 +94,7 @@ def _process(path, sources, kind, work, limit, graded=False, steps=0) -> Iterato
         job = {"path": str(path.resolve()), "sources": sources, "kind": kind, "work": work, "limit": limit, "graded": graded,
                "steps": steps, "refused": [*map(str, WITH_ANSWERS), str(folder_of_chapters())]}
         (folder / "job.pickle").write_bytes(pickle.dumps(job))
-        if kind == "whole":
+        if kind == "capstone":
             _start(folder, path, PROOF_LIMIT + TRAINING_LIMIT, graded, stderr=None)    # it reports its progress
         else:
             _start(folder, path, limit * (1 + len(work)), graded, stderr=subprocess.DEVNULL)

@@ -1,5 +1,6 @@
 """Numbers from inside a model that a page looks at: what goes into a layer, and the gradient that comes out of it."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from minitransformer.data.batches import Batch, make_batch
 from minitransformer.functional import softmax_forward
 from minitransformer.functional.special import BOS, EOS, SPECIAL
 from minitransformer.layers.initial import ENDS
-from minitransformer.training import gradients
+from minitransformer.training import step
 
 
 def suspect_mask(ids) -> np.ndarray:
@@ -86,8 +87,18 @@ def cross_attention_inputs(model, vocabulary, word) -> tuple[np.ndarray, np.ndar
     """
     ids = vocabulary.encode(word)
     _y, cache = model.hidden(np.array([[*ids, EOS]]), np.array([[BOS, *ids[::-1]]]))
-    found = cache.decode.decoder.layers[-1].cross_attention.sublayer
+    found = cache.decode.decoder.layers[-1].cross_attention
     return found.query.x[0], found.key.x[0]
+
+
+def through_sublayers(layer, dy, cache) -> Iterator[tuple[str, np.ndarray]]:
+    """(sub-layer, the gradient below it and its residual) of a DecoderLayer, from its last to its first."""
+    for name in ("feed_forward", "cross_attention", "self_attention"):
+        dx, dh = getattr(layer, f"{name}_residual").backward(dy, getattr(cache, f"{name}_residual"))
+        dh = getattr(layer, name).backward(dh, getattr(cache, name))
+        dh = dh[0] if isinstance(dh, tuple) else dh    # cross-attention's second one goes to the encoder
+        dy = dx + getattr(layer, f"{name}_residual").enter_backward(dh, getattr(cache, f"{name}_entered"))
+        yield name, dy
 
 
 def loss_of_weights(model, vocabulary, word) -> tuple[Any, np.ndarray, np.ndarray]:
@@ -108,7 +119,7 @@ def loss_of_weights(model, vocabulary, word) -> tuple[Any, np.ndarray, np.ndarra
 def add_gradients(model, vocabulary, word) -> None:
     """Add the gradients of the loss for each letter, while the model writes `word` backwards, to those of its parameters."""
     batch = _batch(vocabulary, word)
-    gradients.add_gradients(model, [batch], terms=batch.terms)
+    step.add_gradients(model, [batch], terms=batch.terms)
 
 
 def _batch(vocabulary, word) -> Batch:

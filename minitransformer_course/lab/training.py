@@ -1,19 +1,41 @@
-"""Short training runs of the running example and their pictures, for the chapters about the loss and about learning."""
+"""Short training runs of the running example, their pictures, and tasks that show what a part is for."""
 
 import string
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import matplotlib.pyplot as plt
 import numpy as np
 
 from minitransformer import Adam, Transformer, TransformerConfig, make_batch, training_step
 from minitransformer.data.drawn import draw_held_out
+from minitransformer.data.vocabularies.symbols import SymbolVocabulary
 from minitransformer.functional.special import SPECIAL
 from minitransformer.tasks import TASKS
+from minitransformer.tasks.toy import LetterTask, ToyTask
 from minitransformer.training.optim import clip_factor
 from minitransformer_course.lab.example import CONFIG, LETTERS
 
 FIRST = len(SPECIAL)    # the id of the letter a
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dice(LetterTask):
+    """Maps eight letters to eight throws of a die, a to f, about which the source says nothing."""
+
+    def draw(self, rng) -> tuple[list[str], list[str]]:
+        return [string.ascii_lowercase[i] for i in rng.integers(26, size=8)], ["abcdef"[i] for i in rng.integers(6, size=8)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AddNeighbours(ToyTask):
+    """Maps three to five digits to the last digits of the sums of neighbours: 3 8 5 -> 1 3."""
+
+    def draw(self, rng) -> tuple[list[str], list[str]]:
+        digits = rng.integers(10, size=rng.integers(3, 6))
+        return [str(digit) for digit in digits], [str(total % 10) for total in digits[:-1] + digits[1:]]
+
+    def make_vocabulary(self) -> SymbolVocabulary:
+        return SymbolVocabulary(string.digits)
 
 
 class SGD:
@@ -22,7 +44,7 @@ class SGD:
     def __init__(self, model):
         self.model = model
 
-    def step(self, learning_rate, clip=None, workers=None) -> None:
+    def step(self, learning_rate, clip=None, square=None, each_piece=None) -> None:
         """The gradient is clipped as Adam's is."""
         data, grad = self.model.flat
         data -= learning_rate * (1.0 if clip is None else clip_factor(grad @ grad, clip)) * grad

@@ -7,9 +7,10 @@ import sys
 import numpy as np
 import pytest
 
-from benchmarks import comparison, ours, scaling, text
+from benchmarks import scaling, step, text
 from benchmarks.cases import CASES, Case
-from benchmarks.matmul import necessary_operations
+from benchmarks.contestants import our_step
+from benchmarks.contestants.matmul import necessary_operations
 from benchmarks.measure import Measurement, OtherWork, Worker, measure, others_seconds
 from benchmarks.worker import peak_memory, serve
 from minitransformer.data.batches import make_batch
@@ -18,6 +19,8 @@ from minitransformer.functional import cross_entropy_forward
 from minitransformer.functional.special import PAD
 from minitransformer.models import Transformer, TransformerConfig
 from minitransformer.training.step import add_gradients
+
+pytestmark = pytest.mark.slow
 
 SIZES = {"num_layers": 1, "d_model": 8, "num_heads": 2, "d_ff": 16}
 TINY = Case("toy", 20, 4, 6, SIZES)
@@ -86,7 +89,7 @@ def trains(monkeypatch, padded):
 
 
 def test_our_step_trains(trains):
-    trains(ours)
+    trains(our_step)
 
 
 def test_batches_of_text_are_those_of_training(tmp_path):
@@ -106,9 +109,9 @@ def test_saved_batches_are_the_same(padded):
 
 
 def test_tokens_and_operations_are_those_of_all_batches(monkeypatch, padded):
-    monkeypatch.setattr(comparison, "measure", lambda *_: {
+    monkeypatch.setattr(step, "measure", lambda *_: {
         "minitransformer": Measurement([2.0], 300, None), "matmul": Measurement([0.1], 0, None)})
-    result = comparison.compare(padded, (), 1, 1)
+    result = step.compare(padded, (), 1, 1)
     assert result["tokens_per_second"] == 10 / 2.0
     assert result["padding"] == {"source": pytest.approx(2 / 11), "target": pytest.approx(2 / 12)}
     work = (necessary_operations(TINY.config(), 2, 4, 5) + necessary_operations(TINY.config(), 1, 3, 2)) / 2.0
@@ -120,7 +123,7 @@ def test_padding_changes_nothing_in_jax(padded):
     batch, model = padded.batches()[0], Transformer(padded.config())
     expected = model.forward(batch.source, batch.target)[0]
     real = batch.next_target != PAD
-    jax_jit = pytest.importorskip("benchmarks.jax_jit")
+    jax_jit = pytest.importorskip("benchmarks.contestants.jax_jit")
     weights = {name: parameter.data for name, parameter in model.parameters().items()}
     logits = jax_jit.logits(model.config, weights, batch.source, batch.target, lambda x: x, padded=True)
     np.testing.assert_allclose(logits[real], expected[real], atol=1e-5)
@@ -131,7 +134,7 @@ def test_padding_changes_nothing_in_jax(padded):
 def test_padding_changes_nothing_in_torch(padded):
     """A sentence has the same logits alone and in a batch with a longer one."""
     torch = pytest.importorskip("torch")
-    from benchmarks import torch_eager
+    from benchmarks.contestants import torch_eager
 
     source, target, _ = map(torch.from_numpy, padded.batches()[0][:3])
     model = torch_eager.Model(padded.config(), length=5).train(False)
@@ -143,7 +146,7 @@ def test_torch_trains_the_same_model(trains):
     pytest.importorskip("torch")
     from torch.utils.flop_counter import FlopCounterMode
 
-    from benchmarks import torch_eager
+    from benchmarks.contestants import torch_eager
 
     count = sum(parameter.numel() for parameter in torch_eager.Model(TINY.config(), TINY.length).parameters())
     assert count == Transformer(TINY.config()).num_parameters()
@@ -156,7 +159,7 @@ def test_torch_trains_the_same_model(trains):
 
 def test_jax_trains_the_same_model(trains):
     pytest.importorskip("jax")
-    from benchmarks import jax_jit
+    from benchmarks.contestants import jax_jit
 
     model, batch = Transformer(TINY.config()), TINY.batches()[0]
     weights = {name: parameter.data for name, parameter in model.parameters().items()}
@@ -172,7 +175,7 @@ def test_a_worker_answers_each_order():
 
 
 def test_a_loss_that_is_no_number_is_a_failure(monkeypatch):
-    monkeypatch.setattr(ours, "make_step", lambda case, threads: lambda: float("nan"))
+    monkeypatch.setattr(our_step, "make_step", lambda case, threads: lambda: float("nan"))
     (answer,) = serve("minitransformer", TINY, 1, ["1"])
     assert answer == {"failed": "FloatingPointError: the loss is not a number"}
 
@@ -210,10 +213,10 @@ def test_work_of_our_own_children_is_not_that_of_others():
 
 def test_ratios(monkeypatch):
     """Ours / theirs: speeds paired in each round, and memory."""
-    monkeypatch.setattr(comparison, "measure", lambda *_: {
+    monkeypatch.setattr(step, "measure", lambda *_: {
         "minitransformer": Measurement([1.0, 2.0, 4.0], 300, None), "torch": Measurement([1.5, 6.0, 8.0], 600, None),
         "jax": Measurement([], 0, "no luck"), "matmul": Measurement([0.1, 0.2], 0, None)})
-    result = comparison.compare(TINY, ("torch", "jax"), 1, 3)
+    result = step.compare(TINY, ("torch", "jax"), 1, 3)
     assert result["tokens_per_second"] == 4 * 6 / 2.0 and result["peak_memory_bytes"] == 300
     assert result["peers"] == {"jax": {"failed": "no luck"}, "torch": {
         "tokens_per_second": 4.0, "peak_memory_bytes": 600, "ratio": 2.0, "peak_memory_ratio": 0.5}}
@@ -223,10 +226,10 @@ def test_ratios(monkeypatch):
 
 def test_minitransformer_itself_must_not_fail(monkeypatch):
     failed = {name: Measurement([], 0, "MemoryError: ") for name in ("minitransformer", "matmul")}
-    monkeypatch.setattr(comparison, "measure", lambda *_: failed)
+    monkeypatch.setattr(step, "measure", lambda *_: failed)
     monkeypatch.setattr(scaling, "measure", lambda *_: failed)
     with pytest.raises(InputError, match="minitransformer failed: MemoryError"):
-        comparison.compare(TINY, (), 1, 1)
+        step.compare(TINY, (), 1, 1)
     with pytest.raises(InputError, match="minitransformer with length 16 failed: MemoryError"):
         next(scaling.scale(1, 1))
 

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from benchmarks import scaling
-from benchmarks.decoding import comparison
-from benchmarks.decoding.sentences import Sentences, limit, power, strip
+from benchmarks import decoding
 from benchmarks.measure import Measurement, measure
+from benchmarks.sentences import Sentences, limit, power, strip
 from benchmarks.worker import serve
 from minitransformer.data.batches import make_batch
 from minitransformer.data.vocabularies.subwords import SubwordVocabulary
@@ -17,6 +16,8 @@ from minitransformer.errors import InputError
 from minitransformer.models import Transformer, TransformerConfig
 from minitransformer.tasks import TASKS
 from minitransformer.training.run import Run
+
+pytestmark = pytest.mark.slow
 
 TEXT = ["a dog runs .", "", "a cat sleeps in the red house .", "the dog sleeps .", "a red dog runs in the house ."]
 
@@ -55,7 +56,7 @@ def outputs(contestant, case):
 def test_marianmt_is_the_same_model():
     pytest.importorskip("transformers", reason='transformers is not installed: pip install ".[bench]"')
     torch = pytest.importorskip("torch", reason='torch is not installed: pip install ".[bench]"')
-    from benchmarks.decoding import marian
+    from benchmarks.contestants import marian
 
     model, rng = random_model(30), np.random.default_rng(0)
     batch = make_batch([(rng.integers(3, 30, size=n), rng.integers(3, 30, size=n + 2)) for n in (7, 3, 5)])
@@ -122,10 +123,10 @@ def test_comparison(monkeypatch, case):
                 else Measurement([2 * seconds[name], seconds[name] * 3], 400, None, [[5, 6], [8]]) if name in seconds
                 else Measurement([], 0, "no luck") for name in contestants}
 
-    monkeypatch.setattr(comparison, "measure", measure)
+    monkeypatch.setattr(decoding, "measure", measure)
     vocabulary = Run.load(case.run).vocabulary
     references = [vocabulary.decode([5, 6]), vocabulary.decode([7])]
-    result = comparison.compare(case, ("marianmt", "ctranslate2"), 1, 2, vocabulary, references)
+    result = decoding.compare(case, ("marianmt", "ctranslate2"), 1, 2, vocabulary, references)
     assert result["sentences"] == 2 and result["sentences_per_second"] == 2 / 1.5
     marian = result["peers"]["marianmt"]
     assert marian["setting"] == "64" and marian["ratio"] == 3.5 and marian["same_output"] == 0.5
@@ -134,17 +135,16 @@ def test_comparison(monkeypatch, case):
 
 
 def test_minitransformer_itself_must_not_fail(monkeypatch, case):
-    monkeypatch.setattr(comparison, "measure", lambda _, names, *__, **___: {
+    monkeypatch.setattr(decoding, "measure", lambda _, names, *__, **___: {
         name: Measurement([], 0, "MemoryError: ") for name in names})
-    monkeypatch.setattr(scaling, "measure", comparison.measure)
     with pytest.raises(InputError, match="minitransformer failed: MemoryError"):
-        comparison.compare(case, (), 1, 1, None, ["x"])
+        decoding.compare(case, (), 1, 1, None, ["x"])
     with pytest.raises(InputError, match="minitransformer with batch 32 and beam 1 failed: MemoryError"):
-        next(scaling.scale_search(case, 1))
+        next(decoding.scale_search(case, 1))
 
 
 @pytest.mark.parametrize("changes, words", [({"pre_norm": True}, "pre_norm True"), ({"d_k": 3}, "only with d_k None"),
                                             ({"share_output": False}, "share_output False")])
 def test_a_model_that_the_peers_have_not(changes, words):
     with pytest.raises(InputError, match=words):
-        comparison.check_model(TransformerConfig.named("toy", 20, **changes))
+        decoding.check_model(TransformerConfig.named("toy", 20, **changes))

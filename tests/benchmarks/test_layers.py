@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-from benchmarks.layers import measure as M
-from benchmarks.layers.counted import Counted, counting
-from benchmarks.layers.measure import KERNEL, KINDS, RADIUS
+from benchmarks import layers as M
 from minitransformer.layers import Linear, SelfAttention
 from minitransformer.zoo.baselines import GRU, LSTM, Convolution, RestrictedSelfAttention
+from minitransformer_course.lab.table_1 import KERNEL, KINDS, RADIUS, Counted, at_steps
+
+pytestmark = pytest.mark.slow
 
 RNG = np.random.default_rng(0)
 
@@ -17,20 +18,18 @@ def counted(*shape):
 
 
 def test_products_are_counted_by_their_shapes():
-    with counting():
-        a, b = counted(2, 3, 4), counted(4, 5)
-        c = a @ b                                       # 2 x 3 x 5 sums of 4 terms
-        assert Counted.at_step.total() == 120 and c.chain == 1
-        d = np.einsum("btd,d->bt", c, counted(5))       # 2 x 3 sums of 5
-        assert Counted.at_step.total() == 150 and d.chain == 2
-        e = np.concatenate([d * 2, np.ones((1, 3))])    # no product of arrays that are multiplied
-        assert Counted.at_step.total() == 150 and e.chain == 2 and e[:, :1].chain == 2
-        f = np.zeros((3, 3)).view(Counted)
-        f[1:] = e[1:]
-        f += 1
-        assert f.chain == 2 and (f @ np.ones((3, 1))).chain == 3 and Counted.at_step.total() == 159
-    with counting():
-        assert Counted.at_step.total() == 0
+    Counted.at_step.clear()
+    a, b = counted(2, 3, 4), counted(4, 5)
+    c = a @ b                                       # 2 x 3 x 5 sums of 4 terms
+    assert Counted.at_step.total() == 120 and c.chain == 1
+    d = np.einsum("btd,d->bt", c, counted(5))       # 2 x 3 sums of 5
+    assert Counted.at_step.total() == 150 and d.chain == 2
+    e = np.concatenate([d * 2, np.ones((1, 3))])    # no product of arrays that are multiplied
+    assert Counted.at_step.total() == 150 and e.chain == 2 and e[:, :1].chain == 2
+    f = np.zeros((3, 3)).view(Counted)
+    f[1:] = e[1:]
+    f += 1
+    assert f.chain == 2 and (f @ np.ones((3, 1))).chain == 3 and Counted.at_step.total() == 159
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -50,8 +49,8 @@ def test_products_are_counted_at_the_step_at_which_they_can_begin():
     n, d = 24, 16
     linear, pairs = n * d * d, n * n * d
     for heads in (1, 4):
-        assert M.at_steps(SelfAttention(d, heads, RNG), n, d) == {1: 3 * linear, 2: pairs, 3: pairs, 4: linear}
-    recurrent = M.at_steps(KINDS["recurrent"].make(d), n, d)
+        assert at_steps(SelfAttention(d, heads, RNG), n, d) == {1: 3 * linear, 2: pairs, 3: pairs, 4: linear}
+    recurrent = at_steps(KINDS["recurrent"].make(d), n, d)
     assert recurrent == {1: linear + d * d, **dict.fromkeys(range(2, n + 1), d * d)}
 
 

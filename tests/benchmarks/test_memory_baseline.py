@@ -11,6 +11,8 @@ from minitransformer.models import Transformer, TransformerConfig
 from minitransformer.tasks import TASKS
 from minitransformer.training.run import Run
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("numba", reason='Numba is not installed: pip install ".[fast]"')
 
 LINES = ["a dog runs .", "a cat sleeps in the red house ."]
@@ -64,6 +66,6 @@ list(longest_first(sources, 2))
 """)
 
 
-@pytest.mark.parametrize("module", ["ours", "decoding.ours"])
+@pytest.mark.parametrize("module", ["our_step", "our_search"])
 def test_our_numba_counts_as_import(module):
-    assert has_numba(f"import benchmarks.{module}")
+    assert has_numba(f"import benchmarks.contestants.{module}")

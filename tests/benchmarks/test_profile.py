@@ -2,9 +2,12 @@
 
 import pytest
 
-from benchmarks import matmul, profile
+from benchmarks import profile
 from benchmarks.cases import Case
-from benchmarks.matmul import necessary_operations
+from benchmarks.contestants import matmul
+from benchmarks.contestants.matmul import necessary_operations
+
+pytestmark = pytest.mark.slow
 
 CASE = Case("toy", 50, 6, 9)
 
@@ -46,6 +49,6 @@ def test_the_model_is_left_as_it_was():
     assert vars(model.encoder) == before
 
 
-def test_the_table(run_cli):
-    code, out, _ = run_cli("benchmark", "profile", "--config", "copy", "--rounds", 1)
+def test_the_table(run_benchmark):
+    code, out, _ = run_benchmark("profile", "--config", "copy", "--rounds", 1)
     assert code == 0 and "Linear" in out and out.splitlines()[-1].startswith("all ")

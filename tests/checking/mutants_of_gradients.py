@@ -148,7 +148,7 @@ def changes(group, files=None):
                 wanted |= {line: (path, first) for part in function.body if not ast.unparse(part).lstrip("_").startswith("check_")
                            for line in range(part.lineno, part.end_lineno + 1)}
         if wanted and (not files or path in files):
-            found += [(mutant, wanted[mutant.line]) for mutant in mutants(path, partial(edits_in, wanted))]
+            found += [(mutant, wanted[mutant.line]) for mutant in mutants(f"minitransformer/{path}", partial(edits_in, wanted))]
     return found
 
 
@@ -298,7 +298,8 @@ def main():
             tried[found] = tried.get(found, 0) + 1
             counts = found not in ("no effect", "cannot be tried")
             if counts and not noticed:
-                missed[mutant] = SURVIVORS.get((mutant.path, mutant.after.partition("  #")[0].strip()))
+                path = mutant.path.removeprefix(f"{PACKAGE.name}/")
+                missed[mutant] = SURVIVORS.get((path, mutant.after.partition("  #")[0].strip()))
                 noticed = f"nothing: {missed[mutant] or 'A HOLE'}"
             print(f"{found}{f', noticed by {noticed}' if counts else ''}: {mutant}", flush=True)
             if tried.get("differs", 0) >= args.count:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("resource", reason="Windows lacks it, and cannot fork")
-FILES = ["functional/attention.py", "functional/layer_norm.py", "layers/embedding.py", "layers/linear_cross_entropy.py",
+FILES = ["functional/attention.py", "functional/layer_norm.py", "layers/embedding.py", "layers/output_projection.py",
          "models/next_token.py", "zoo/recurrent/gru.py", "zoo/modern/rotary.py"]
 
 

@@ -1,6 +1,5 @@
 """Bad input is reported in one line, with exit code 2, and nothing is lost."""
 
-import configparser
 import io
 import json
 import os
@@ -8,7 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
+from importlib.metadata import PackageNotFoundError
 
 import pytest
 
@@ -17,6 +16,8 @@ from minitransformer import files, memory
 from minitransformer.cli import gradcheck as gradcheck_command
 from minitransformer.training.lock import only_trainer
 from tests.cli.conftest import one_line
+
+pytestmark = pytest.mark.slow
 
 SMALL = ("--steps", 12, "--batch", 8, "--validate-every", 6)
 
@@ -32,11 +33,19 @@ def test_a_missing_library_is_named_before_the_work(run_cli, text_run, corpus, m
     assert code == 2 and "this needs sacrebleu: pip install \".[translation]\"" in error and one_line(error)
 
 
-def test_extras_are_those_of_setup_cfg():
-    setup = configparser.ConfigParser()
-    setup.read(Path(__file__).parents[2] / "setup.cfg", encoding="utf-8")
-    for extra, names in extras.EXTRAS.items():
-        assert set(names) <= set(re.findall(r"^[\w-]+", setup["options.extras_require"][extra], re.MULTILINE))
+@pytest.mark.parametrize("extra, names", {
+    "translation": ("tokenizers", "sacrebleu", "pooch"), "fast": ("numba",), "distributed": ("mpi4py",), "gguf": ("gguf", "jinja2"),
+    "bench": ("torch", "ctranslate2")}.items())
+def test_a_missing_library_is_installed_with_its_extra(extra, names, monkeypatch):
+    for name in names:
+        assert extras.how_to_install(name) == f'pip install ".[{extra}]" in the folder of the clone, or pip install {name}'
+    assert extras.how_to_install("numpy") == "pip install numpy"
+
+    def not_installed(name):
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(extras, "requires", not_installed)
+    assert extras.how_to_install(names[0]) == f"pip install {names[0]}"
 
 
 def test_a_library_that_is_broken_is_not_called_missing(monkeypatch):
@@ -132,7 +141,7 @@ def test_letters_need_no_spaces(run_cli, trained, tmp_path):
         assert code == 0 and not error
 
 
-def test_translate_of_text_that_is_none(run_cli, trained):
+def test_translate_of_what_is_not_text(run_cli, trained):
     code, _, error = run_cli("translate", trained, "a\udcff")
     assert code == 2 and "line 1 is not UTF-8 text" in error and one_line(error)
 
@@ -222,12 +231,10 @@ def test_options_that_a_task_has_no_use_for(run_cli, runs, name, options):
         assert f"was trained on the task {name}, which does not use --{option}; leave it out" in error
 
 
-def test_only_a_transformer_is_exported_and_only_translation_is_timed(run_cli, runs, tmp_path):
+def test_only_a_transformer_is_exported(run_cli, runs, tmp_path):
     for name in ("language", "classify", "brackets"):
         code, out, error = run_cli("export", runs[name], "--output", tmp_path / "a")
         assert code == 2 and not out and "cannot be exported" in error and one_line(error) and not (tmp_path / "a").exists()
-        code, out, error = run_cli("benchmark", "decoding", runs[name])
-        assert code == 2 and not out and f"the task {name} has no text to decode" in error and one_line(error)
 
 
 def test_an_ensemble_is_of_runs_that_write_text_and_have_one_vocabulary(run_cli, runs):
@@ -249,7 +256,7 @@ def test_a_run_folder_of_the_old_format(run_cli, trained, tmp_path):
     before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
     for arguments in (("translate", run, "a"), ("generate", run, "a"), ("classify", run, "a"), ("evaluate", run),
                       ("attention", run, "a", "--output", tmp_path / "a.png"), ("compare", run, trained),
-                      ("export", run, "--output", tmp_path / "a"), ("train", "--resume", run), ("benchmark", "decoding", run)):
+                      ("export", run, "--output", tmp_path / "a"), ("train", "--resume", run)):
         code, out, error = run_cli(*arguments)
         assert code == 2 and not out and one_line(error)
         assert f"{run} has format 1, this version of minitransformer reads format 2; use a version that reads 1" in error

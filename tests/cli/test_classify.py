@@ -16,6 +16,8 @@ from minitransformer.data.labelled import read_labelled
 from minitransformer.files import replace_listed
 from tests.cli.conftest import SENTIMENTS, one_line
 
+pytestmark = pytest.mark.slow
+
 
 def test_it_learns_and_is_measured(run_cli, classify_run):
     """Accuracy is the fraction that `classify` gets right; majority is that of the most common class, 5 of 10."""

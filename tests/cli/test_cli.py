@@ -32,6 +32,8 @@ from minitransformer.training.log import CLOCKS
 from tests.checking.test_gradcheck import X, WrongLinear
 from tests.cli.conftest import one_line
 
+pytestmark = pytest.mark.slow
+
 SMALL = ("--steps", 12, "--batch", 8, "--validate-every", 6)
 
 

@@ -8,6 +8,8 @@ from minitransformer import Run
 from minitransformer.zoo.baselines import ConvolutionalModel
 from tests.cli.conftest import one_line, resumes_to_the_bit, train
 
+pytestmark = pytest.mark.slow
+
 QUICK = ("--batch", "8", "--steps", "6", "--validate-every", "3", "--d-model", "8", "--dropout", "0.2", "--threads", "1")
 KINDS = {"conv": ("--model", "conv", "--kernel-size", "4"), "restricted": ("--attention", "restricted", "--radius", "3"),
          "additive": ("--attention", "additive"),

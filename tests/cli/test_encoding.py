@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 TEXT = "the café dog ▁ \u2028 Ωmega 한국어 漢 naïve 😀 is here .\n"
 COMMANDS = [    # each is run in the folder of the text
     ("train language --train text --valid text --steps 2 --config toy --d-model 8 --num-heads 2 --window 16 --batch 2 --run 한é😀",

@@ -6,9 +6,11 @@ import re
 import pytest
 
 from minitransformer import Run
-from minitransformer.training import snapshots
+from minitransformer.training.checkpoint import snapshot_steps
 from minitransformer_course.explorer import explore
 from tests.cli.conftest import QUICK, one_line, train
+
+pytestmark = pytest.mark.slow
 
 
 def data_of(path):
@@ -47,7 +49,7 @@ def test_a_language_model_predicts_the_text(run_cli, language_run, tmp_path):
 
 
 def test_the_page_has_some_of_the_snapshots_and_the_trained_weights(kept, monkeypatch):
-    assert snapshots.steps(kept) == [0, 3, 6, 9, 12]
+    assert snapshot_steps(kept) == [0, 3, 6, 9, 12]
     run = Run.load(kept)
     for most, stops in ((10, ["step 0", "step 3", "step 6", "step 9"]), (3, ["step 0", "step 9"]), (1, [])):
         monkeypatch.setattr("minitransformer_course.explorer.page.NUMBERS", most * run.model.num_parameters())

@@ -16,6 +16,8 @@ from tests.fixtures.cases import SIZES
 from tests.test_against_pytorch import error
 from tests.test_interchange import CONFIGS, random_model
 
+pytestmark = pytest.mark.slow
+
 DOCS = Path(__file__).parent.parent.parent / "docs"
 
 

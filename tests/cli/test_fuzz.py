@@ -24,6 +24,8 @@ from minitransformer.files import MANIFEST, write_manifest
 from minitransformer.tasks import brackets, toy
 from minitransformer.training.log import read_metrics
 
+pytestmark = pytest.mark.campaign
+
 CASES = settings(max_examples=int(os.environ.get("MINITRANSFORMER_FUZZ", "20")), deadline=None,
                  suppress_health_check=list(HealthCheck))
 
@@ -126,7 +128,7 @@ COMMANDS = {
     "attention characters the --output x.png": "output kind layer", "attention classes the --output x.png": "output kind layer",
     "compare characters classes brackets": "output", "plot classes": "output", "train --resume classes": "resume",
     "attention toy a-b --output x.png": "output kind layer", "attention text a --output x.png": "output kind layer",
-    "export toy --output x.safetensors": "output", "compare toy text": "output", "plot schedule": "output", "plot toy": "output",
+    "export toy --output x.safetensors": "output", "compare toy text": "output", "plot toy": "output",
     "plot architecture": "output", "plot architecture tiny": "output",
     "info": "json", "sing": "json", "": "version help", "train": "help"}
 

@@ -8,6 +8,8 @@ import pytest
 
 from minitransformer.cli.parser import COMMANDS
 
+pytestmark = pytest.mark.slow
+
 HEAVY = ("numpy", "matplotlib", "tokenizers", "safetensors", "tqdm", "threadpoolctl")
 
 
@@ -34,7 +36,7 @@ def test_nothing_large_is_imported_before_it_is_needed(code):
     assert imported(code) == []
 
 
-@pytest.mark.parametrize("name", [*COMMANDS, "train copy", "benchmark layers"])
+@pytest.mark.parametrize("name", [*COMMANDS, "train copy"])
 def test_the_help_of_a_command_does_without_matplotlib(name):
     assert "matplotlib" not in imported(command(f"{name} --help"))
 

@@ -13,6 +13,8 @@ from minitransformer import Ensemble, InputError, Run, Search
 from minitransformer.decoding import generate
 from tests.cli.conftest import QUICK, one_line
 
+pytestmark = pytest.mark.slow
+
 WINDOW = 16
 
 

@@ -10,6 +10,8 @@ from minitransformer.models import MODELS
 from minitransformer.tasks import TASKS
 from tests.cli.conftest import one_line, resumes_to_the_bit, train, write_corpus
 
+pytestmark = pytest.mark.slow
+
 QUICK = ("--batch", "8", "--steps", "6", "--validate-every", "3", "--d-model", "8", "--dropout", "0.2", "--threads", "1")
 
 

@@ -18,6 +18,8 @@ from minitransformer.files import replace_listed
 from minitransformer.training import checkpoint
 from tests.mpi import ROOT, TIMEOUT, environment, mpiexec, with_mpi
 
+pytestmark = pytest.mark.campaign
+
 COMMAND = [sys.executable, "-m", "minitransformer", "train"]
 COPY = ["copy", "--batch", "8", "--threads", "1", "--d-model", "16", "--d-ff", "16", "--dropout", "0.1", "--validate-every", "10"]
 

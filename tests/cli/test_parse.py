@@ -14,6 +14,8 @@ from minitransformer.zoo.parsing.brackets import NotATree
 from minitransformer.zoo.parsing.treebank import read_trees
 from tests.cli.conftest import QUICK, one_line
 
+pytestmark = pytest.mark.slow
+
 NOUNS, VERBS = ["cat", "dog", "bird", "man", "tree"], ["saw", "liked", "heard"]
 DRAWING = "S\n├─ NP  the cat\n├─ VP\n│  ├─ saw\n│  └─ NP  a dog\n└─ .\n"
 

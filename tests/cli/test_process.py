@@ -16,6 +16,8 @@ from minitransformer import Run
 from minitransformer.cli import gradcheck as gradcheck_command
 from tests.cli.conftest import one_line
 
+pytestmark = pytest.mark.slow
+
 
 def long_training(run, **streams):
     """A run without a checkpoint before its end."""

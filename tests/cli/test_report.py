@@ -13,7 +13,7 @@ import pytest
 
 from minitransformer import Run
 from minitransformer.pictures.attention_page import attention_html
-from minitransformer.training.report import write_report
+from minitransformer.training.run_report import write_report
 from tests import chromium
 
 

@@ -16,8 +16,10 @@ from minitransformer.functional.special import EOS
 from minitransformer.pictures import plots
 from minitransformer.pictures.attention_map import attention_map
 from minitransformer.pictures.figure import Figure, fonts_for
-from minitransformer.training.report import write_report
+from minitransformer.training.run_report import write_report
 from tests.cli.conftest import one_line
+
+pytestmark = pytest.mark.slow
 
 
 def size_of(picture):
@@ -106,8 +108,7 @@ def test_hangul_gets_a_font_or_a_word(monkeypatch, capsys):
 
 
 def test_a_figure_shows_itself_in_a_notebook():
-    for figure in (plots.positions(), plots.schedules(), plots.curves({"a": LOG}),
-                   plots.attention(np.eye(2)[None], "ab", "ab", "a")):
+    for figure in (plots.curves({"a": LOG}), plots.attention(np.eye(2)[None], "ab", "ab", "a")):
         assert figure._repr_png_().startswith(b"\x89PNG")
 
 
@@ -124,12 +125,12 @@ def test_a_validated_run_has_a_curve_of_its_quality():
 
 def test_plots(run_cli, numbers_run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for what, picture in (("positions", "positions.png"), ("schedule", "schedule.png"), (numbers_run, numbers_run / "curves.png"),
-                          ("positions", "positions-2.png"), ("positions", "positions-3.png")):
+    for what, picture in (("architecture", "architecture.png"), (numbers_run, numbers_run / "curves.png"),
+                          ("architecture", "architecture-2.png"), ("architecture", "architecture-3.png")):
         code, out, _ = run_cli("plot", what)
         assert code == 0 and out == f"drawn: {picture}\n"
         assert min(size_of(picture)) > 300
-    assert run_cli("plot", "schedule", "--output", "mine.png")[0] == 0
+    assert run_cli("plot", "architecture", "--output", "mine.png")[0] == 0
     size_of("mine.png")
 
 
@@ -147,7 +148,7 @@ def test_the_architecture(run_cli, numbers_run, tmp_path):
 @pytest.mark.parametrize("arguments, words", [
     (("architecture", "tinny"), "tinny: neither a run nor a model size; did you mean tiny?"),
     (("architectur",), "architectur: neither a run nor the name of a picture; did you mean architecture?"),
-    (("positions", "tiny"), "tiny: of no use to positions; leave it out"), (("architecture", "."), "no run here"),
+    ((".", "tiny"), "tiny: of no use to .; leave it out"), (("architecture", "."), "no run here"),
 ])
 def test_an_architecture_that_is_not_there(run_cli, tmp_path, monkeypatch, arguments, words):
     monkeypatch.chdir(tmp_path)
@@ -176,7 +177,8 @@ def test_no_file_is_overwritten(run_cli, numbers_run, text_run, tmp_path, monkey
     """A name given by the user is refused before any work; a name that the command chooses gets the next number."""
     monkeypatch.chdir(tmp_path)
     Path("mine.png").write_text("mine")
-    commands = (("plot", "positions"), ("plot", numbers_run), ("attention", numbers_run, "two"), ("compare", numbers_run, text_run))
+    commands = (("plot", "architecture"), ("plot", numbers_run), ("attention", numbers_run, "two"),
+                ("compare", numbers_run, text_run))
     for command in commands:
         for name in ("mine", "mine.png"):
             code, out, error = run_cli(*command, "--output", name)
@@ -190,7 +192,7 @@ def test_no_file_is_overwritten(run_cli, numbers_run, text_run, tmp_path, monkey
                                            (".", ".: a folder, expected the name of a picture")])
 def test_a_picture_that_cannot_be_written(run_cli, numbers_run, tmp_path, monkeypatch, output, words):
     monkeypatch.chdir(tmp_path)
-    for command in (("plot", "positions"), ("attention", numbers_run, "two")):
+    for command in (("plot", "architecture"), ("attention", numbers_run, "two")):
         code, _, error = run_cli(*command, "--output", output)
         assert code == 2 and words in error and error.count("\n") == 1
 
@@ -200,7 +202,7 @@ def test_a_picture_whose_program_is_missing(run_cli, tmp_path, monkeypatch):
         raise RuntimeError("xelatex not found")
 
     monkeypatch.setattr(Figure, "as_bytes", draw)
-    code, _, error = run_cli("plot", "positions", "--output", tmp_path / "a.pgf")
+    code, _, error = run_cli("plot", "architecture", "--output", tmp_path / "a.pgf")
     assert code == 2 and "a.pgf: xelatex not found" in error and one_line(error)
 
 

@@ -13,8 +13,9 @@ from typing import NamedTuple
 from minitransformer.checking import gradcheck
 from minitransformer.checking.blocks import blocks
 from minitransformer.checking.finding import EVIDENCE
+from minitransformer.checking.gradcheck import find_doctor
 from minitransformer.replaceable import TABLE, plugged
-from minitransformer_course.doctor import doctor    # noqa: F401 - it looks at the library before a mistake is made in it
+from minitransformer.zoo import checked_blocks    # noqa: F401 - its functions are in the TABLE
 
 CORPORA = ("seen", "held_out", "second")    # folders beside each other
 SEEN = Path(__file__).parent / "mistakes" / "seen"
@@ -61,6 +62,7 @@ def made(mistake):
 
 def ask(mistake, block_name, seed=0):
     """The doctor's Answer for the block of that name with the mistake in it."""
+    find_doctor()    # it looks at the library before a mistake is made in it
     with made(mistake):
         block, inputs = blocks(seed)[block_name]
         start = time.process_time()

@@ -10,7 +10,7 @@ from minitransformer import functional as F, layers as L
 from minitransformer.checking.finding import EVIDENCE, NAMED, OBSERVED
 from minitransformer.replaceable import plugged
 from minitransformer.zoo.baselines import LSTM, depthwise_convolution_backward
-from minitransformer_course.doctor import known  # noqa: F401    # fills TAUGHT
+from minitransformer_course.doctor import known_mistakes  # noqa: F401    # fills TAUGHT
 from minitransformer_course.doctor.mistakes import TAUGHT, of_exercises
 from tests.diagnosis.finding import ALL, X, finding
 from tests.diagnosis.mistakes import right

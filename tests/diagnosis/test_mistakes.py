@@ -11,6 +11,8 @@ from minitransformer.checking.blocks import blocks
 from tests.diagnosis.corpus import CORPORA, MISSED, RIGHTLY, SEEN, WRONGLY, ask, cases_in, mistakes_in
 from tests.fixtures.record import VERDICTS, read, verdict
 
+pytestmark = pytest.mark.campaign
+
 MISTAKES = mistakes_in(SEEN)
 INSIDE = [mistake for mistake in MISTAKES if mistake.in_model]
 SIXTH = random.Random(0).sample(INSIDE, len(INSIDE) // 6)

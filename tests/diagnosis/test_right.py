@@ -17,8 +17,10 @@ PARTS = [("Linear.backward", right.linear(), "linear"), (makers.OUTPUT + "backwa
          ("cross_entropy_backward", right.loss(), "cross-entropy"),
          ("cross_entropy_forward", right.loss_forward(), "cross-entropy"),
          ("linear_cross_entropy_backward", right.fused(), "linear-cross-entropy"),
-         *((makers.RESIDUAL + "backward", right.residual(), name) for name in ("residual", "residual-pre-norm", "decoder-layer")),
-         *((makers.RESIDUAL + "forward", right.residual_forward(), name) for name in ("residual", "residual-pre-norm")),
+         *((makers.RESIDUAL + "backward", right.leave(), name) for name in ("residual", "residual-pre-norm", "decoder-layer")),
+         *((makers.RESIDUAL + "forward", right.leave_forward(), name) for name in ("residual", "residual-pre-norm")),
+         *((makers.ENCODER_LAYER, right.encoder_layer(), name) for name in ("encoder-layer", "encoder-layer-pre-norm")),
+         *((makers.DECODER_LAYER, right.decoder_layer(), name) for name in ("decoder-layer", "decoder-layer-pre-norm")),
          (makers.ENCODER, right.encoder(), "encoder"), (makers.DECODER, right.decoder(), "decoder"),
          (makers.TRANSFORMER, right.transformer(), "transformer")]
 

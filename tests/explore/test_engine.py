@@ -15,6 +15,8 @@ from minitransformer_course.explorer.page import ENGINE, PAGE, engine_config, sc
 from tests.explore.engine import blank_page, differences, random_case
 from tests.randomised import randomised
 
+pytestmark = pytest.mark.slow
+
 # Each with a field that has another value than the default. The engine computes the same for it as the library, or it is refused.
 SHOWN = [dict(num_layers=2), dict(d_model=12), dict(num_heads=4), dict(d_ff=5), dict(d_k=5), dict(d_v=3), dict(dropout=0.3),
          dict(embedding_dropout=0.3), dict(attention_dropout=0.3), dict(feed_forward_dropout=0.3), dict(activation="gelu"),

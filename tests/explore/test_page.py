@@ -14,6 +14,8 @@ from minitransformer_course.explorer.page import batch_of, make_page
 from minitransformer_course.explorer.recorded import record
 from tests.randomised import randomised
 
+pytestmark = pytest.mark.slow
+
 HELPERS = """
 var type = (id, text) => { find(id).value = text; find("ask").requestSubmit(); return find("loss").textContent; };
 var boxes = () => [...document.querySelectorAll(".box[role]")];

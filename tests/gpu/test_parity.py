@@ -22,7 +22,7 @@ from minitransformer.layers import Embedding, Linear
 from minitransformer.tasks import TASKS
 from minitransformer.tasks.classification import predict
 from minitransformer.training.log import CLOCKS
-from minitransformer.training.report import write_report
+from minitransformer.training.run_report import write_report
 from tests.gpu import strict
 from tests.layers.cases import NAMES, call, cases, changed
 from tests.models.makers import KINDS, RECURRENT, make_batch_for, make_model

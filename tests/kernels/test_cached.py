@@ -116,7 +116,7 @@ def test_it_bypasses_nothing_of_a_readers_own(calls):
         advance(model)
     assert not calls and "decoder.layers.0.feed_forward" in watched
     layer = model.decoder.layers[1]
-    layer.feed_forward = layer.feed_forward_residual.sublayer = Doubled(12, 10, np.random.default_rng(0))
+    layer.feed_forward = Doubled(12, 10, np.random.default_rng(0))
     found = advance(model)
     assert calls == ["attend_to_past", "attend_to_memory", "feed_forward"]    # the other layer's
     with textbook():

@@ -10,6 +10,8 @@ import pytest
 
 from minitransformer import kernels
 
+pytestmark = pytest.mark.slow
+
 kernels.load_all()
 needs_numba = pytest.mark.skipif(bool(kernels.state.problem), reason=f"no compiled kernels: {kernels.state.problem}")
 

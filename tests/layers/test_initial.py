@@ -11,7 +11,7 @@ from minitransformer.zoo import initial as rivals
 
 MAKERS = {name: make for file in (initial, rivals) for name, make in vars(file).items()
           if inspect.isfunction(make) and make.__module__ == file.__name__
-          and name not in ("check_sizes", "shrink_end", "_drawn", "undrawn")}
+          and name not in ("check_sizes", "shrink_ends", "_drawn", "undrawn")}
 SIZES = {name: [size for size in inspect.signature(make).parameters if size != "rng"] for name, make in MAKERS.items()}
 
 

@@ -73,7 +73,7 @@ def test_rotary_positions_multiply_pairs_by_complex_numbers_of_length_one(layout
     (dict(positions=[0, 1, 2]), r"positions is a list, expected an array of shape \(3\)"),
     (dict(base=0), "rotary_base is 0, expected a number above 1"), (dict(layout="x"), "unknown rotary_layout 'x'"),
 ])
-def test_positions_that_are_none(given, words):
+def test_wrong_positions(given, words):
     """A table of angles would be read from its end, or one position would stand for all."""
     with pytest.raises(InputError, match=words):
         rotary_forward(RNG.standard_normal((2, 3, 4)), **given)

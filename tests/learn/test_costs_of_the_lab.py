@@ -11,6 +11,8 @@ from minitransformer.zoo.baselines import Convolution, RestrictedSelfAttention
 from minitransformer_course import lab
 from minitransformer_course.judge.course import exercises
 
+pytestmark = pytest.mark.slow
+
 EXERCISES = exercises()
 window_masks, differences = EXERCISES["window_masks"].reference, EXERCISES["differences"].reference
 

@@ -10,12 +10,16 @@ from minitransformer.checking.numeric import central, complex_step
 from minitransformer_course.judge.cells import parse
 from minitransformer_course.judge.changes_of_arrays import everywhere, factors, other_inputs, other_outputs
 from minitransformer_course.judge.course import chapters, exercises
+from minitransformer_course.judge.exercise import BLANK, blanks, skeleton
+from minitransformer_course.judge.explanation import EXACT
 from minitransformer_course.judge.hints import SHORT, STEPS, hint, shuffled
-from minitransformer_course.judge.judgement import CENTRAL, EXACT, check_function, differentiate
+from minitransformer_course.judge.judgement import check_function
 from minitransformer_course.judge.learner_file import percent_page
 from minitransformer_course.judge.lines import lines_of
 from minitransformer_course.judge.plug import train_with
-from minitransformer_course.judge.source import BLANK, blanks, skeleton
+from minitransformer_course.judge.stages import CENTRAL, differentiate
+
+pytestmark = pytest.mark.campaign
 
 EXERCISES = exercises()
 find_leaks = EXERCISES["find_leaks"].reference

@@ -15,6 +15,8 @@ from minitransformer_course.judge.grade import grade
 from minitransformer_course.judge.judge_file import check_file
 from minitransformer_course.judge.judgement import check_function
 
+pytestmark = pytest.mark.campaign
+
 REFERENCE = find_exercise("softmax_backward").source.replace("import numpy as np\n", "")
 HEAD = "import math\nimport numpy as np\n"
 RIGHT = "p * (dp - (dp * p).sum(axis=-1, keepdims=True))"
@@ -66,7 +68,7 @@ def test_a_hostile_solution_does_not_pass(tmp_path, what, graded):
     if what.startswith(LIMITED) and not sys.platform.startswith("linux"):
         pytest.skip("the system does not limit it")
     (tmp_path / "mine.py").write_text(HEAD + source)
-    ((answer,), _) = check_file(tmp_path / "mine.py", ["softmax_backward"], limit=60, graded=graded)
+    ((answer,), *_) = check_file(tmp_path / "mine.py", ["softmax_backward"], limit=60, graded=graded)
     assert not answer.passed and answer.stage == stage and words in str(answer), answer
     assert len(str(answer).splitlines()) <= 8
 
@@ -80,9 +82,9 @@ def test_numpy_that_is_replaced_by_a_file_is_told(tmp_path):
 def test_a_page_may_ask_the_judge(tmp_path):
     """As a notebook does; and a library that is tried first may be missing."""
     (tmp_path / "mine.py").write_text(
-        HEAD + "from minitransformer_course.judge import check\ntry:\n    import scipy\nexcept ImportError:\n    scipy = None\n"
+        HEAD + "from minitransformer_course import check\ntry:\n    import scipy\nexcept ImportError:\n    scipy = None\n"
         + REFERENCE + "print(check('softmax_backward', softmax_backward))\n")
-    ((answer,), _) = check_file(tmp_path / "mine.py", graded=True)
+    ((answer,), *_) = check_file(tmp_path / "mine.py", graded=True)
     assert answer.passed, answer
 
 

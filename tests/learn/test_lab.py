@@ -17,8 +17,10 @@ from minitransformer.pictures import architecture
 from minitransformer.tasks import TASKS
 from minitransformer.training.evaluation import exact_match
 from minitransformer_course import lab
-from minitransformer_course.judge.course import exercises, folder_of_chapters
-from minitransformer_course.judge.progress import PASSED, Progress
+from minitransformer_course.judge.course import PARTS, exercises, folder_of_chapters
+from minitransformer_course.judge.learner_progress import PASSED, Progress
+
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 FOLDER = folder_of_chapters() / "drawkcab"
@@ -107,8 +109,8 @@ def test_the_map_shows_where_the_reader_is_and_what_is_the_readers_own(tmp_path,
 
 
 def test_the_parts_are_on_the_map_and_their_exercises_exist():
-    assert lab.PARTS.keys() <= architecture.PARTS.keys()
-    assert {name for names in lab.PARTS.values() for name in names} <= exercises().keys()
+    assert PARTS.keys() <= architecture.PARTS.keys()
+    assert {name for names in PARTS.values() for name in names} <= exercises().keys()
 
 
 @pytest.mark.parametrize("seed", range(3))

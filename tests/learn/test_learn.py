@@ -17,10 +17,12 @@ from minitransformer_course.commands import learn as cli_learn
 from minitransformer_course.commands.learn_actions import at_each_save
 from minitransformer_course.judge import check, judge_file
 from minitransformer_course.judge.course import chapters, exercises, find_chapter, find_exercise
+from minitransformer_course.judge.exercise import blanks
 from minitransformer_course.judge.hints import next_hint
-from minitransformer_course.judge.progress import FILE
-from minitransformer_course.judge.source import blanks
+from minitransformer_course.judge.learner_progress import FILE
 from tests.learn.conftest import solve
+
+pytestmark = pytest.mark.slow
 
 DIAGONAL = "def softmax_backward(dp, p):\n    return p * (1 - p) * dp\n"
 
@@ -317,3 +319,23 @@ def test_an_exercise_says_how_hard_and_how_long_it_is(learn):
     assert all(f"{one.effort}  {name}" in out for name, one in exercises().items())
     assert all(one.module.stars in (1, 2, 3) for one in exercises().values())
     assert sum(one.module.minutes for one in exercises().values() if one.chapter.name < "09") <= 9 * 60    # part one
+
+
+def test_what_is_saved_while_a_check_runs_is_not_recorded(learn, tmp_path, monkeypatch):
+    """The file is read once: the code that was judged is the code that joins my_transformer.py."""
+    learn("start", "4")
+    page = tmp_path / "04_softmax.py"
+    solve(page, "softmax")
+    read = Path.read_bytes
+
+    def read_and_save(path):
+        text = read(path)
+        if path.name == page.name:
+            solve(page, "softmax", "def softmax(x):\n    return x\n")
+        return text
+
+    monkeypatch.setattr(Path, "read_bytes", read_and_save)
+    code, out, _ = learn("check", "softmax")
+    assert code == 0 and out.startswith("softmax: passed")
+    kept = (tmp_path / "my_transformer.py").read_text()
+    assert "def softmax(" in kept and "return x\n" not in kept

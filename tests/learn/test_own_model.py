@@ -3,12 +3,15 @@
 import re
 import runpy
 
-from minitransformer_course import lab
-from minitransformer_course.judge import yours
+import pytest
+
+from minitransformer_course import lab, yours
 from minitransformer_course.judge.course import find_exercise
 from minitransformer_course.judge.judgement import check_function
 from minitransformer_course.judge.plug import report, train
 from tests.learn.conftest import solve
+
+pytestmark = pytest.mark.slow
 
 
 def test_a_function_of_the_reader_trains_a_model(learn, tmp_path, monkeypatch):
@@ -54,15 +57,15 @@ def test_what_passes_grows_into_a_transformer_of_the_readers_own(learn, tmp_path
           own + "def attention(Q, K, V, mask):\n    return Q, softmax(Q @ K.swapaxes(-1, -2))\n")
     learn("check", "attention")
     assert (tmp_path / "my_transformer.py").read_text() == text    # it does not pass
-    monkeypatch.setattr("minitransformer_course.judge.whole.STEPS", 2)
+    monkeypatch.setattr("minitransformer_course.judge.capstone.STEPS", 2)
     code, out, error = learn("plug", "--all")
     assert code == 1 and "the same as tutorials/one_file.py" in out and "my_transformer.py: 2 of " in out, out + error
     assert "the library's: linear_backward" in out and (tmp_path / "my_transformer.html").exists()
-    lab.at_work()
+    lab.run_yours()
     assert "backward -> drawkcab\n2 of " in (out := capsys.readouterr().out) and "softmax, softmax_backward" in out
     assert float(out.split()[-1]) < 1e-9
     (tmp_path / "my_transformer.py").write_text(text.replace("return p * (", "return 1.001 * p * ("))
-    lab.at_work()
+    lab.run_yours()
     assert float(capsys.readouterr().out.split()[-1]) > 1e-5
 
 

@@ -9,6 +9,9 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
+import pytest
+
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 

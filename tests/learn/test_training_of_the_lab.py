@@ -8,6 +8,8 @@ from minitransformer import Transformer, make_batch
 from minitransformer.functional.special import BOS
 from minitransformer_course import lab
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def no_figures():

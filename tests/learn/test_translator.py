@@ -14,6 +14,8 @@ from minitransformer.training.evaluation import exact_match
 from minitransformer_course.judge.course import exercises
 from minitransformer_course.lab import translator
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 clipped_matches, corpus_bleu, accuracies = (exercises()[name].reference for name in (
     "clipped_matches", "corpus_bleu", "accuracies"))

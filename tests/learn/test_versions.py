@@ -7,6 +7,8 @@ from minitransformer_course.judge.course import exercises
 from minitransformer_course.judge.judgement import check_function
 from tests.learn.conftest import solve
 
+pytestmark = pytest.mark.slow
+
 TESTS = {name: one for name, one in exercises().items() if one.versions}
 
 

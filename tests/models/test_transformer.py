@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from minitransformer import InputError, Parameter, Transformer, TransformerConfig
-from minitransformer.layers import FeedForward, Residual, initial
+from minitransformer.layers import Residual, initial
 from minitransformer.functional import cross_entropy_backward, cross_entropy_forward
 from minitransformer.functional.special import PAD
 
@@ -34,7 +34,7 @@ def test_the_sizes_of_base_and_big(name, count, monkeypatch):
     for kind, shape_of in {"xavier": lambda rng, *shape: shape, "normal": lambda rng, *shape: shape,
                            "zeros": lambda size: (size,), "ones": lambda size: (size,)}.items():
         monkeypatch.setattr(initial, kind, lambda *given, shape_of=shape_of: counted(*shape_of(*given)))
-    monkeypatch.setattr(initial, "shrink_end", lambda sublayer, num_layers: None)    # writes into them
+    monkeypatch.setattr(initial, "shrink_ends", lambda num_layers, *sublayers: None)    # writes into them
     assert Transformer(TransformerConfig.named(name, 37_000)).num_parameters() == count
 
 
@@ -180,12 +180,11 @@ def test_dropout_in_each_of_its_places():
 
 
 def test_residual_drops_the_sublayer_before_the_sum():
-    """As in section 5.4: y = LayerNorm(x + mask * sublayer(x)), with the mask of the cache."""
+    """As in section 5.4: y = LayerNorm(x + mask * h), with the mask of the cache."""
     rng = np.random.default_rng(0)
-    layer = Residual(FeedForward(6, 8, rng), 6, dropout=0.5).astype(np.float64)
-    x = rng.standard_normal((2, 3, 6))
-    y, cache = layer.forward(x, rng=rng)
-    h, _ = layer.sublayer.forward(x)
+    layer = Residual(6, dropout=0.5).astype(np.float64)
+    x, h = rng.standard_normal((2, 2, 3, 6))
+    y, cache = layer.forward(x, h, rng)
     np.testing.assert_allclose(y, layer.norm.forward(x + cache.dropout.mask * h)[0], rtol=1e-12)
 
 

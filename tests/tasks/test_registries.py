@@ -25,6 +25,8 @@ from minitransformer.training.config import TrainingConfig
 from minitransformer.training.trainer import train
 from tests.cli.conftest import few_examples
 
+pytestmark = pytest.mark.slow
+
 TRAINING = TrainingConfig(steps=30, warmup=5, schedule="constant", peak_rate=0.03, smoothing=0.0, threads=1)
 
 

@@ -13,6 +13,8 @@ from minitransformer.training import checkpoint
 from tests.training.test_resume import Interrupted, losses
 from tests.training.test_training import start
 
+pytestmark = pytest.mark.campaign
+
 
 def test_damaged_weights_are_made_again(tmp_path):
     run, batches, valid = start(tmp_path / "run")

@@ -18,6 +18,8 @@ import pytest
 
 from minitransformer.training import checkpoint
 
+pytestmark = pytest.mark.campaign
+
 KILLS = int(os.environ.get("MINITRANSFORMER_KILLS", "3"))
 
 

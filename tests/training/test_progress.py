@@ -8,7 +8,7 @@ import types
 import pytest
 
 from minitransformer import TrainingConfig, train
-from minitransformer.training import progress
+from minitransformer.training import progress_bar
 from tests.training.test_training import start
 
 
@@ -27,8 +27,8 @@ def test_a_terminal_gets_a_bar(tmp_path, monkeypatch):
 def lines(monkeypatch, capsys, seconds, total, first):
     """What a log file gets if each look at the clock finds it `seconds` later."""
     clock = itertools.count(0, seconds)
-    monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
-    with progress.make_progress(total, first) as shown:
+    monkeypatch.setattr(progress_bar.time, "monotonic", lambda: next(clock))
+    with progress_bar.make_progress(total, first) as shown:
         for step in range(first + 1, total + 1):
             shown.update()
             if step % 10 == 0:
@@ -75,7 +75,7 @@ def test_a_notebook_gets_a_bar_on_standard_output(monkeypatch, capsys, recwarn, 
 
     monkeypatch.setitem(sys.modules, "ipykernel", types.ModuleType("ipykernel"))
     monkeypatch.setitem(sys.modules, "tqdm.auto", Auto("tqdm.auto"))
-    with progress.make_progress(2, 0) as shown:
+    with progress_bar.make_progress(2, 0) as shown:
         shown.update()
         shown.write("valid")
         shown.update()

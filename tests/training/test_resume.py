@@ -24,6 +24,8 @@ from minitransformer.training.log import CLOCKS
 from minitransformer.workers.threads import Threads
 from tests.training.test_training import start
 
+pytestmark = pytest.mark.slow
+
 PAIRS = [([3 + i % 5, 4, 3 + i % 7], [5, 3 + i % 4][: 1 + i % 2]) for i in range(50)]
 
 
@@ -105,7 +107,7 @@ def test_a_run_resumes_with_its_own_weights(tmp_path, monkeypatch):
     """Its first weights were drawn by a version in which every sub-layer ended with Xavier's weights."""
     config = TrainingConfig(steps=25, warmup=5, validate_every=6, seed=5, threads=1)
     with monkeypatch.context() as earlier:
-        earlier.setattr(initial, "shrink_end", lambda sublayer, num_layers: None)
+        earlier.setattr(initial, "shrink_ends", lambda num_layers, *sublayers: None)
         whole, _, valid = start(tmp_path / "whole", 5)
         train(whole, config, of_task(5), valid)
         stopped, _, _ = start(tmp_path / "stopped", 5)

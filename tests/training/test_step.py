@@ -14,8 +14,7 @@ class Noting:
     def __init__(self, model):
         self.model = model
 
-    def step(self, learning_rate, clip, workers):
-        workers.sum_gradients()
+    def step(self, learning_rate, clip, square, each_piece):
         self.given = learning_rate, clip
         self.gradient = self.model.flat.grad.copy()
 

@@ -7,7 +7,7 @@ import pytest
 from safetensors.numpy import load_file
 
 from minitransformer import (
-    Adam, InputError, NonFiniteError, Run, TrainingConfig, Transformer, TransformerConfig, fast, make_batch, train,
+    Adam, InputError, NonFiniteError, Parameter, Run, TrainingConfig, Transformer, TransformerConfig, fast, make_batch, train,
     training_step)
 from minitransformer.data.drawn import DrawnBatches, draw_held_out
 from minitransformer.training.evaluation import mean_loss, pair_batches
@@ -186,7 +186,7 @@ def test_no_block_is_blamed_for_what_it_received(tmp_path, monkeypatch, scale):
 
 
 @pytest.mark.parametrize("count", [1, 2])
-def test_a_step_of_your_own_names_the_block_that_overflows(monkeypatch, count):
+def test_a_step_of_your_own_that_overflows_is_refused(monkeypatch, count):
     """It raises and changes nothing, and later steps work."""
     model = Transformer(TransformerConfig.named("toy", 12, d_model=16, d_ff=16, dropout=0.1))
     adam, workers, batch = Adam(model), Threads(model, count), make_batch([([4, 5], [6]), ([7], [8, 9])])
@@ -195,8 +195,9 @@ def test_a_step_of_your_own_names_the_block_that_overflows(monkeypatch, count):
         for each in workers.models:
             layer = each.sublayers()["decoder.layers.0.feed_forward.inner"]
             patch.setattr(layer, "backward", lambda dy, cache, usual=layer.backward: usual(dy * np.float32(np.inf), cache))
-        with pytest.raises(NonFiniteError, match="^NaN or infinity in decoder.layers.0.feed_forward.inner, backward$"):
+        with pytest.raises(NonFiniteError, match="^the gradient of .* contains NaN or infinity; nothing was updated"):
             training_step(model, adam, batch, 0.01, (0, 1), 0.1, workers=workers)
+        assert locate_non_finite(model, workers, [batch], (0, 1), 0.1) == ("decoder.layers.0.feed_forward.inner", "backward")
     assert not any(each.flat.grad.any() for each in workers.models)
     np.testing.assert_array_equal(model.flat.data, before)
     training_step(model, adam, batch, 0.01, (0, 2), 0.1, workers=workers)
@@ -210,6 +211,9 @@ def test_a_step_of_another_model_or_without_terms_is_refused():
         training_step(model, Adam(other), batch, 0.01)
     with pytest.raises(InputError, match="make new Threads"):
         training_step(model, Adam(model), batch, 0.01, workers=Threads(other))
+    workers, model.output.weight = Threads(model), Parameter(model.output.weight.data.copy())
+    with pytest.raises(InputError, match="make new Threads"):
+        training_step(model, Adam(model), batch, 0.01, workers=workers)
     for empty in ([], batch._replace(next_target=np.zeros_like(batch.next_target), terms=0)):
         with pytest.raises(InputError, match="has no terms to learn from"):
             training_step(model, Adam(model), empty, 0.01)
@@ -242,8 +246,8 @@ def test_the_search_for_nan_repeats_the_step_with_its_dropout():
     dropout = model.sublayers()["encoder.layers.0.feed_forward_residual"]
     usual = dropout.forward
 
-    def overflow(*arguments, rng=None):
-        y, cache = usual(*arguments, rng=rng)
+    def overflow(x, h, rng=None):
+        y, cache = usual(x, h, rng)
         return y if rng is None else y + np.inf, cache
 
     dropout.forward = overflow

@@ -32,8 +32,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from minitransformer import Layer, Parameter, gradcheck, layers, plugged
-from minitransformer_course import lab
-from minitransformer_course.judge import yours
+from minitransformer_course import lab, yours
 from minitransformer_course.judge.plug import train
 
 lab.you_are_here("linear")     # the parts of this chapter in red; what you have written already is yellow
@@ -318,7 +317,7 @@ lab.show_losses(axes, {"right": train(steps=100).losses,
 # writes a word.
 
 # %%
-lab.at_work()
+lab.run_yours()
 
 # %% [markdown]
 # `minitransformer learn plug linear_backward` trains a model with your function inside.

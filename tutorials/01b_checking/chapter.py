@@ -29,8 +29,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from minitransformer import gradcheck, layers
-from minitransformer_course import lab
-from minitransformer_course.judge import yours
+from minitransformer_course import lab, yours
 
 lab.you_are_here("linear")
 rng = np.random.default_rng(0)
@@ -254,7 +253,7 @@ print(f"{w.size:,} numbers in {1000 * seconds:.0f} ms; one by one, from both sid
 # ## Your Transformer
 
 # %%
-lab.at_work()
+lab.run_yours()
 
 # %% [markdown]
 # **Read next:** `central`, `kink` and `complex_step` in `minitransformer/checking/numeric.py`. A function such as ReLU has a

@@ -26,8 +26,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from minitransformer import gradcheck, layers, plugged
-from minitransformer_course import lab
-from minitransformer_course.judge import yours
+from minitransformer_course import lab, yours
 from minitransformer_course.judge.plug import train
 
 lab.you_are_here("embedding")
@@ -222,7 +221,7 @@ label = axes[1].set_xlabel("row of the table")
 # ## Your Transformer
 
 # %%
-lab.at_work()
+lab.run_yours()
 
 # %% [markdown]
 # `minitransformer learn plug embedding_backward` trains a model with your function inside.

@@ -16,8 +16,7 @@
 # *한국어: 위치 인코딩 (positional encoding), 시퀀스 (sequence).*
 
 # %%
-from minitransformer_course import lab
-from minitransformer_course.judge import yours
+from minitransformer_course import lab, yours
 
 lab.you_are_here("positions")
 
@@ -272,7 +271,7 @@ with plugged(functional.sinusoids, from_one):
 # ## Your Transformer
 
 # %%
-lab.at_work()
+lab.run_yours()
 
 # %% [markdown]
 # **Read next:** `sinusoids` in `minitransformer/functional/positions.py`, then `LearnedPositions` in

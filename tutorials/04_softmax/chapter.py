@@ -16,8 +16,7 @@
 # *한국어: 소프트맥스 (softmax), 포화 (saturation).*
 
 # %%
-from minitransformer_course import lab
-from minitransformer_course.judge import yours
+from minitransformer_course import lab, yours
 
 lab.you_are_here("softmax")
 
@@ -315,7 +314,7 @@ for t in (0.5, 1, 2):
 # differences between scores, which leaves a wrong letter next to no chance. At a temperature of 2, the model babbles.
 
 # %%
-lab.at_work()
+lab.run_yours()
 
 # %% [markdown]
 # **Read next:** `softmax_forward` and `softmax_backward` in `minitransformer/functional/softmax.py`.

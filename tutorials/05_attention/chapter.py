@@ -16,8 +16,7 @@
 # *한국어: 어텐션 (attention), 쿼리 (query), 키 (key), 값 (value), 점수 (score), 가중합 (weighted sum).*
 
 # %%
-from minitransformer_course import lab
-from minitransformer_course.judge import yours
+from minitransformer_course import lab, yours
 
 lab.you_are_here("attention")
 
@@ -280,7 +279,7 @@ with plugged(functional.attention_forward, by_d_model):
 # ## Your Transformer
 
 # %%
-lab.at_work()
+lab.run_yours()
 
 # %% [markdown]
 # **Read next:** `attention_forward` and `attention_backward` in `minitransformer/functional/attention.py`.

@@ -6,7 +6,7 @@ Replace one token with another and run the model again. Which outputs moved alth
 import numpy as np
 
 from minitransformer_course.judge import also_right, edge, invariant, mistake
-from minitransformer_course.judge.given import GivenModel
+from minitransformer_course.judge.fixtures import StubModel
 
 
 # %% reference
@@ -48,20 +48,20 @@ def case(rng, T, d):
     step[kind == 6] = 0.1 * np.eye(d)[-1]              # the last one alone does
     touched = rng.random((T, T)) < 0.6
     touched[-2:] = True
-    return GivenModel(rng.standard_normal((T, d)), touched[..., None] * step, ids), ids
+    return StubModel(rng.standard_normal((T, d)), touched[..., None] * step, ids), ids
 
 
 @edge("a model without a leak")
 def causal(rng, T, d):
     step = np.triu(np.ones((T, T)))[..., None] * (0.1 + rng.random((T, T, d)))
     ids = rng.integers(3, 29, T)
-    return GivenModel(rng.standard_normal((T, d)), step, ids), ids
+    return StubModel(rng.standard_normal((T, d)), step, ids), ids
 
 
 @edge("every letter occurs, and every later token leaks")
 def alphabet(rng, d):
     ids = rng.permutation(np.arange(3, 29))
-    return GivenModel(rng.standard_normal((26, d)), np.full((26, 26, d), 0.1), ids), ids
+    return StubModel(rng.standard_normal((26, d)), np.full((26, 26, d), 0.1), ids), ids
 
 
 @invariant("only a later token can leak: the number of True on the diagonal and below it must be 0")

@@ -27,8 +27,7 @@ from minitransformer import Transformer, functional, gradcheck, make_batch, plug
 from minitransformer.data.drawn import draw_held_out
 from minitransformer.functional import attention_backward, attention_forward, softmax_forward
 from minitransformer.tasks import TASKS
-from minitransformer_course import lab
-from minitransformer_course.judge import yours
+from minitransformer_course import lab, yours
 from minitransformer_course.judge.plug import train
 
 lab.you_are_here("masks")
@@ -334,7 +333,7 @@ print(f"not shifted: {lab.accuracy(train(task=NotShifted(), steps=60).model, Not
 # Your masks work inside the running example, together with everything else that passes so far:
 
 # %%
-lab.at_work()
+lab.run_yours()
 
 # %% [markdown]
 # `minitransformer learn plug causal_mask` trains a model with your mask. Also plug in a wrong one and see what the model

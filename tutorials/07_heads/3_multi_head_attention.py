@@ -7,7 +7,7 @@ all heads at once. There is no mask and no bias.
 import numpy as np
 
 from minitransformer_course.judge import also_right, edge, mistake
-from minitransformer_course.judge.given import attend as chapter_5
+from minitransformer_course.judge.fixtures import attend as chapter_5
 
 
 # %% reference

@@ -29,9 +29,8 @@ import numpy as np
 from minitransformer import gradcheck, make_batch, plugged
 from minitransformer.data.drawn import draw_held_out
 from minitransformer.layers.attention import MultiHeadAttention, SelfAttention
-from minitransformer_course import lab
-from minitransformer_course.judge import yours
-from minitransformer_course.judge.given import attend
+from minitransformer_course import lab, yours
+from minitransformer_course.judge.fixtures import attend
 from minitransformer_course.judge.plug import train
 
 lab.you_are_here("heads")
@@ -302,7 +301,7 @@ print("outputs move by", moved.round(3))
 # Here is the running example, with everything of yours that passes so far:
 
 # %%
-lab.at_work()
+lab.run_yours()
 
 # %% [markdown]
 # `minitransformer learn plug merge_heads` trains a model with your merge.

@@ -27,8 +27,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from minitransformer import functional, gradcheck, plugged
-from minitransformer_course import lab
-from minitransformer_course.judge import yours
+from minitransformer_course import lab, yours
 
 rng = np.random.default_rng(0)
 lab.you_are_here("residual", "layer_norm")
@@ -298,7 +297,7 @@ for name, centred, divided in (("only divided", 0, 1), ("only centred", 1, 0)):
 # `minitransformer learn plug layer_norm_backward`.
 
 # %%
-lab.at_work()
+lab.run_yours()
 
 # %% [markdown]
 # **Read next:** `layer_norm_backward` in `minitransformer/functional/layer_norm.py`, with this derivation in its docstring, and

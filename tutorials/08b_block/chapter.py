@@ -32,8 +32,7 @@ import numpy as np
 from minitransformer import TransformerConfig, functional, gradcheck, make_batch
 from minitransformer.layers import EncoderLayer, FeedForward
 from minitransformer.zoo.baselines import Convolution
-from minitransformer_course import lab
-from minitransformer_course.judge import yours
+from minitransformer_course import lab, yours
 
 rng = np.random.default_rng(0)
 lab.you_are_here("feed_forward", "dropout", "encoder")
@@ -122,7 +121,7 @@ cache = model.loss_forward(make_batch([(word, word[::-1])]))[1].hidden
 stacks = ("encoder, reads", "backward", cache.encode.encoder), ("decoder, writes", "drawkcab", cache.decode.decoder)
 figure, both = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
 for axes, (title, letters, stack) in zip(both, stacks):
-    on = stack.layers[0].feed_forward.sublayer.activation.positive[0, :8]    # (8, 128)
+    on = stack.layers[0].feed_forward.activation.positive[0, :8]    # (8, 128)
     image = axes.imshow((on[:, None] == on).mean(axis=-1), vmin=0.5, vmax=1, cmap="Greys")
     axes.set(title=title, xticks=range(8), yticks=range(8), xticklabels=letters, yticklabels=letters)
     axes.set(xlabel="position, with its letter", ylabel="position, with its letter")
@@ -250,9 +249,7 @@ legend = axes.legend()
 model, cache, dloss = lab.deep(pre_norm=False, seed=0)
 dy, factors = model.loss.backward(dloss, cache.loss), {}
 for layer, caches in zip(reversed(model.decoder.layers), reversed(cache.hidden.decode.decoder.layers)):
-    for name in ("feed_forward", "cross_attention", "self_attention"):
-        dx = getattr(layer, f"{name}_residual").backward(dy, getattr(caches, name))
-        dx = dx[0] if name == "cross_attention" else dx    # the second one goes to the encoder
+    for name, dx in lab.inside.through_sublayers(layer, dy, caches):
         factors.setdefault(name, []).append(np.linalg.norm(dx) / np.linalg.norm(dy))
         dy = dx
 print(", ".join(f"{name}: {np.mean(of_layers):.2f}" for name, of_layers in factors.items()))
@@ -264,7 +261,7 @@ print(", ".join(f"{name}: {np.mean(of_layers):.2f}" for name, of_layers in facto
 # There are two ways out. Today's deep models are pre-norm, with one more LayerNorm at the end of each stack, because nothing
 # else normalises the last sum. Or the weights that end a sub-layer start smaller, so that $x$ outweighs $f(x)$ in the sum. Every
 # new model of this library divides them by $\sqrt{2N}$, as GPT-2 does, for the $2N$ sub-layers of $N$ layers. The dotted lines show
-# the effect on post-norm: all layers get about the same gradient. `docs/initial_weights.md` shows what this means for a real
+# the effect on post-norm: all layers get about the same gradient. `experiments/initial_weights.md` shows what this means for a real
 # translator.
 #
 # ## Your Transformer
@@ -278,7 +275,7 @@ for pre_norm in (False, True):
     config = TransformerConfig.named("toy", 30, d_model=8, d_ff=16, num_heads=2, dropout=0.3, pre_norm=pre_norm)
     report = gradcheck(EncoderLayer(config, rng), [rng.standard_normal((2, 3, 8))], name="encoder layer")
     print("pre-norm" if pre_norm else "post-norm", str(report).splitlines()[-1])
-lab.at_work()
+lab.run_yours()
 
 # %% [markdown]
 # This was the last chapter of part one. In your folder, `my_transformer.py` holds everything that passed. Now use all of it

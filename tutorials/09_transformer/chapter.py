@@ -16,8 +16,7 @@
 # *한국어: 인코더, 디코더 (encoder, decoder), 교차 어텐션 (cross-attention), 가중치 공유 (weight sharing), 초기화 (initialisation).*
 
 # %%
-from minitransformer_course import lab
-from minitransformer_course.judge import yours
+from minitransformer_course import lab, yours
 
 lab.you_are_here("encoder", "decoder")
 
@@ -335,12 +334,12 @@ for axes, what in zip(both, ("signal", "gradient")):
 # in each layer. In a Transformer the signal is safe, because the LayerNorms bring it back to size 1 after every sub-layer.
 # The gradient is not: in chapter 8b a deep post-norm decoder with Xavier's weights lost it, although every sub-layer has a
 # residual. With those weights, four layers learn to write German and to ignore the English that they should translate
-# (`docs/initial_weights.md`). With smaller ones they translate.
+# (`experiments/initial_weights.md`). With smaller ones they translate.
 #
 # ## Your Transformer
 
 # %%
-lab.at_work()
+lab.run_yours()
 
 # %% [markdown]
 # **Read next:** `Transformer.hidden` and `Transformer.hidden_backward` in `minitransformer/models/transformer.py`. They

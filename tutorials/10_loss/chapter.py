@@ -17,8 +17,7 @@
 # *한국어: 손실 (loss), 교차 엔트로피 (cross-entropy), 로짓 (logits), 레이블 스무딩 (label smoothing), 퍼플렉서티 (perplexity).*
 
 # %%
-from minitransformer_course import lab
-from minitransformer_course.judge import yours
+from minitransformer_course import lab, yours
 
 lab.you_are_here("loss")
 
@@ -306,7 +305,7 @@ lab.training.show_weights(axes, [f"{n} letters" for n in lengths], shares)
 # The loss is where every gradient begins. If your `cross_entropy_backward` passes, the gradients below start with it.
 
 # %%
-lab.at_work()
+lab.run_yours()
 
 # %% [markdown]
 # **Read next:** `cross_entropy_forward` and `cross_entropy_backward` in `minitransformer/functional/cross_entropy.py`,

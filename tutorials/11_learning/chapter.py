@@ -16,8 +16,7 @@
 # *한국어: 학습률 (learning rate), 워밍업 (warm-up), 매개변수 (parameter).*
 
 # %%
-from minitransformer_course import lab
-from minitransformer_course.judge import yours
+from minitransformer_course import lab, yours
 
 lab.you_are_here("adam")
 
@@ -249,7 +248,7 @@ shown = axes.legend()
 print("peak {:.2e}, step 100,000 {:.2e}".format(*schedule(np.array([4000, 100_000]), 512, 4000)))
 
 # %% [markdown]
-# It is five times smaller, because 5 is the root of 25. `minitransformer plot schedule` draws the same curves.
+# It is five times smaller, because 5 is the root of 25.
 #
 # ## What the warm-up is for
 #
@@ -292,7 +291,7 @@ with plugs({"adam_step": adam_step})[0]:
 sgd = lab.training.reverse(240, optimizer=lab.training.SGD, learning_rate=lambda step: 1.0)[1]
 figure, axes = plt.subplots(figsize=(6.4, 3), layout="constrained")
 lab.show_losses(axes, {"your Adam, 0.006": own, "SGD, 1": sgd}, of="letter")
-lab.at_work()
+lab.run_yours()
 
 # %% [markdown]
 # You can also train with your function on the command line: `minitransformer learn plug adam_step`.

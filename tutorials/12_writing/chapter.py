@@ -16,8 +16,7 @@
 # *한국어: 탐욕적 디코딩 (greedy decoding), 빔 서치 (beam search), 키-값 캐시 (key-value cache).*
 
 # %%
-from minitransformer_course import lab
-from minitransformer_course.judge import yours
+from minitransformer_course import lab, yours
 
 lab.you_are_here("decoding")
 
@@ -314,7 +313,7 @@ print(lab.with_a_broken_cache(12), lab.with_a_broken_cache(13), sep="\n")
 # ## Your Transformer
 
 # %%
-lab.at_work()
+lab.run_yours()
 
 # %% [markdown]
 # This was the last part of the model. `minitransformer learn list` shows what you have left out, and `docs/train.md`

@@ -16,8 +16,7 @@
 # *한국어: 번역 (translation), 평가 (evaluation), 정확도 (accuracy), BLEU 점수, 서브워드 (subword), 재현성 (reproducibility).*
 
 # %%
-from minitransformer_course import lab
-from minitransformer_course.judge import yours
+from minitransformer_course import lab, yours
 
 lab.you_are_here("encoder", "decoder", "decoding")
 
@@ -313,7 +312,7 @@ print("seeds:", *(f"{one:.3f}" for one in seeds), "| 95 % of the draws:", *np.qu
 # ## Your Transformer
 
 # %%
-lab.at_work()
+lab.run_yours()
 
 # %% [markdown]
 # The parts are yours now, and what holds them together is not. `minitransformer learn start my_model` writes a blank file

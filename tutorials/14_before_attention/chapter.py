@@ -17,8 +17,7 @@
 # gradient), 가산 어텐션 (additive attention).*
 
 # %%
-from minitransformer_course import lab
-from minitransformer_course.judge import yours
+from minitransformer_course import lab, yours
 
 lab.you_are_here("attention")
 
@@ -34,7 +33,7 @@ import numpy as np
 
 from minitransformer import gradcheck, plugged
 from minitransformer.zoo.baselines import LSTM, RNN, additive_attention_forward, lstm_step_backward, through_time_backward
-from minitransformer_course.lab import before
+from minitransformer_course.lab import recurrent
 
 rng = np.random.default_rng(0)
 
@@ -53,7 +52,7 @@ rng = np.random.default_rng(0)
 # **Predict:** the state is $h = 0.5$, $U = 1$, and the next token is padding, with $z = 0$. What is the state after it?
 
 # %%
-print(f"after one padding token {np.tanh(0.5):.3f}, after ten {before.repeated(np.tanh, 0.5, 10):.3f}")
+print(f"after one padding token {np.tanh(0.5):.3f}, after ten {recurrent.repeated(np.tanh, 0.5, 10):.3f}")
 
 # %% [markdown]
 # A zero is not nothing. **Who is right?** The sentences of a batch have different lengths, so a model has to decide what
@@ -87,7 +86,7 @@ def loss(u, nudge=0.0):
 
 
 print(f"h_1: {(loss(0.5, 1e-6) - loss(0.5)) / 1e-6:.3f}, u: {(loss(0.5 + 1e-6) - loss(0.5)) / 1e-6:.3f}")
-before.show_unrolled()
+recurrent.show_unrolled()
 
 # %% [markdown]
 # The loss sees $h_1$ twice, once directly and once through $h_2$, where it was multiplied by 0.5, which makes 1.5 in all. And
@@ -185,12 +184,12 @@ with plugged(lstm_step_backward, in_its_step):
 # bias. How large is the gradient of the first written letter's loss at a letter that was read many steps earlier?
 
 # %%
-curves = {"RNN": before.gradient_by_distance(before.copier("rnn", steps=0), 50)}
+curves = {"RNN": recurrent.gradient_by_distance(recurrent.copier("rnn", steps=0), 50)}
 for bias in (0, 1, 3):
-    model = before.copier("lstm", steps=0)
-    model.encoder.layers[0].input.bias.data[before.SIZE:2 * before.SIZE] = bias
-    curves[f"LSTM, forget gate's bias {bias}"] = before.gradient_by_distance(model, 50)
-before.show_distance(plt.subplots(figsize=(6.4, 3.2), layout="constrained")[1], curves, log=True)
+    model = recurrent.copier("lstm", steps=0)
+    model.encoder.layers[0].input.bias.data[recurrent.SIZE:2 * recurrent.SIZE] = bias
+    curves[f"LSTM, forget gate's bias {bias}"] = recurrent.gradient_by_distance(model, 50)
+recurrent.show_distance(plt.subplots(figsize=(6.4, 3.2), layout="constrained")[1], curves, log=True)
 print(*(f"{name}: {curve[-1] / curve[0]:.0e}" for name, curve in curves.items()), sep="; ")
 
 # %% [markdown]
@@ -208,14 +207,14 @@ print(*(f"{name}: {curve[-1] / curve[0]:.0e}" for name, curve in curves.items())
 # affects the loss of the first written letter most, the last one read or the first?
 
 # %%
-models = {name: [before.copier(name, seed) for seed in range(3)] for name in ("lstm", "lstm-attention")}
+models = {name: [recurrent.copier(name, seed) for seed in range(3)] for name in ("lstm", "lstm-attention")}
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
-before.show_copied(left, {name: [before.copied(model) for model in three] for name, three in models.items()})
-fresh, *trained = before.copier("lstm", steps=0), *models["lstm"]
-curves = {"before training": before.gradient_by_distance(fresh, 12)}
-curves |= {f"trained, seed {seed}": before.gradient_by_distance(one, 12) for seed, one in enumerate(trained)}
-before.show_distance(right, curves)
-print("three farthest by three nearest:", *(f"{name} {before.far_by_near(one):.2f}" for name, one in curves.items()), sep="; ")
+recurrent.show_copied(left, {name: [recurrent.copied(model) for model in three] for name, three in models.items()})
+fresh, *trained = recurrent.copier("lstm", steps=0), *models["lstm"]
+curves = {"before training": recurrent.gradient_by_distance(fresh, 12)}
+curves |= {f"trained, seed {seed}": recurrent.gradient_by_distance(one, 12) for seed, one in enumerate(trained)}
+recurrent.show_distance(right, curves)
+print("three farthest by three nearest:", *(f"{name} {recurrent.far_by_near(one):.2f}" for name, one in curves.items()), sep="; ")
 
 # %% [markdown]
 # Before training, the sentence is true, because the far letters hardly affect the loss. After training, the opposite holds for
@@ -279,15 +278,15 @@ def forward(query, key, value, w, mask=None):    # sentences of one length need 
 shapes = (2, 3, 5), (2, 4, 5), (2, 4, 6), (5,)
 print(gradcheck((forward, lambda dy, cache: additive_backward(dy, *cache)), [rng.standard_normal(s) for s in shapes],
                 name="additive"))
-library = before.copied(models["lstm-attention"][0])
+library = recurrent.copied(models["lstm-attention"][0])
 with plugged(additive_attention_forward, forward):
-    print("letters right:", before.copied(models["lstm-attention"][0]), "with the library's:", library)
+    print("letters right:", recurrent.copied(models["lstm-attention"][0]), "with the library's:", library)
 
 # %% [markdown]
 # Here is what attention changed. The model copies a word and asks the encoder's states for each letter:
 
 # %%
-before.show_attention(models["lstm-attention"][0], "beach")
+recurrent.show_attention(models["lstm-attention"][0], "beach")
 
 # %% [markdown]
 # The model finds the first letter and the end clearly. Between them, the weights follow the diagonal but are still blurred
@@ -315,11 +314,11 @@ for d in (10, 100, 1000):
 # ## Your Transformer
 
 # %%
-lab.at_work()
+lab.run_yours()
 
 # %% [markdown]
 # None of this chapter's functions are in it. That was the point of 2017.
 #
 # **Read next:** `through_time_backward` in `minitransformer/zoo/recurrent/recurrence.py`, then `AttentionalState` in
 # `minitransformer/zoo/recurrent/attentional_state.py`, where the decoder's state meets what attention has found.
-# `docs/context_vector.md` has the measurements and the commands.
+# `experiments/context_vector.md` has the measurements and the commands.

@@ -17,14 +17,13 @@
 # 표준 오차 (standard error).*
 
 # %%
-from minitransformer_course import lab
-from minitransformer_course.judge import yours
+from minitransformer_course import lab, yours
 
 lab.you_are_here("attention", "heads", "masks")
 
 # %% [markdown]
 # Section 4 of the paper says that self-attention is faster than a recurrent layer as long as the length $n$ is below the width
-# $d$. We measured both layers at $d = 64$ (`docs/why_self_attention.md`). Self-attention was faster up to a length of about
+# $d$. We measured both layers at $d = 64$ (`benchmarks/table_1.md`). Self-attention was faster up to a length of about
 # 1,300, which is twenty times $d$, although it performs more multiplications at *every* length. Which one is wrong: the paper,
 # the clock or the count?
 #
@@ -35,10 +34,10 @@ lab.you_are_here("attention", "heads", "masks")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from benchmarks.layers.measure import KERNEL, KINDS, RADIUS, at_steps, count
 from minitransformer import gradcheck
 from minitransformer.layers import SelfAttention
 from minitransformer.zoo.baselines import RNN, Convolution, RestrictedSelfAttention
+from minitransformer_course.lab.table_1 import KERNEL, KINDS, RADIUS, at_steps, count
 
 rng = np.random.default_rng(0)
 
@@ -265,8 +264,8 @@ for R in (1, 14):
 # From three seeds and two, the error itself is a guess, and noise passes for a result one time in seven. With 14 rows to
 # estimate the spread from, that happens about one time in sixteen, so among 14 rows you should expect one false alarm.
 #
-# Here are 14 recorded rows, each from a Transformer trained for five minutes to translate (`docs/table_3.md`). **Predict** which
-# hurts most: one head instead of four, one layer instead of two, or no division by $\sqrt{d_k}$?
+# Here are 14 recorded rows, each from a Transformer trained for five minutes to translate (`experiments/table_3.md`). **Predict**
+# which hurts most: one head instead of four, one layer instead of two, or no division by $\sqrt{d_k}$?
 
 # %%
 scores = list(lab.costs.TABLE_3.values())
@@ -313,11 +312,11 @@ lab.verdicts(test_rule)
 radii = range(9)
 shares = lab.costs.letters_right(lambda T, radius: window_masks(T, radius, 1, 1)[0], radii)
 lab.costs.show_letters(shares, radii, "drawkcab")
-lab.at_work()
+lab.run_yours()
 
 # %% [markdown]
 # The first four come out right, and hardly any others do, because only these letters are within four positions of `</s>`. A
 # model with two such layers could learn to reach twice as far. With full self-attention, one layer reaches everything.
 #
 # **Read next:** `restricted_attention_forward` in `minitransformer/zoo/attention/restricted.py`, then `count` in
-# `benchmarks/layers/measure.py`.
+# `minitransformer_course/lab/table_1.py`.

@@ -16,8 +16,7 @@
 # *한국어: RMS 정규화 (RMSNorm), 회전 위치 인코딩 (rotary positions), 게이트 (gate), 그룹 쿼리 (grouped queries).*
 
 # %%
-from minitransformer_course import lab
-from minitransformer_course.judge import yours
+from minitransformer_course import lab, yours
 
 lab.you_are_here("positions", "layer_norm", "heads", "feed_forward")
 
@@ -39,9 +38,9 @@ from minitransformer import gradcheck
 from minitransformer.functional import sinusoids
 from minitransformer.zoo.modern import (
     grouped_attention_backward, grouped_attention_forward, rms_norm_backward, rms_norm_forward)
-from minitransformer_course.lab import today
+from minitransformer_course.lab import chat_model
 
-model, question = today.smollm2(), "Why is the sky blue?"
+model, question = chat_model.smollm2(), "Why is the sky blue?"
 rng = np.random.default_rng(0)
 
 
@@ -84,7 +83,7 @@ def prove(name, forward, backward, *inputs):
 # whether the two belong together.
 
 # %%
-with today.running({"rms_norm": rms_norm}):
+with chat_model.running({"rms_norm": rms_norm}):
     prove("RMSNorm", rms_norm_forward, rms_norm_backward, rng.standard_normal((2, 3, 8)), rng.standard_normal(8))
 
 # %% [markdown]
@@ -95,7 +94,7 @@ with today.running({"rms_norm": rms_norm}):
 _y, n, _s = rms_norm(np.array([[3.0, 4], [0.003, 0.004]]), np.ones(2), 1e-5)
 sizes = model.sizes(question, {"rms_norm": rms_norm})    # (layers, T)
 print("mean squares of n:", (n ** 2).mean(axis=-1).round(3))
-today.show_sizes(sizes)
+chat_model.show_sizes(sizes)
 
 # %% [markdown]
 # It is $1.25 / 2.25 = 0.556$, so a row smaller than $\sqrt\epsilon$ stays small. Inside the model, every layer adds to $x$, so
@@ -233,7 +232,7 @@ for axes, silu, relu, name in zip(both, (h, slope), (np.maximum(a, 0), np.where(
 # $d_{ff} = 4 \cdot 576 = 2304$. Which $d_{ff}$ gives a gated network the same number of weights?
 
 # %%
-print(f"2 x 576 x 2304 = {2 * 576 * 2304:,} = 3 x 576 x {2 * 576 * 2304 // (3 * 576)}; SmolLM2 has d_ff = {today.SMOLLM2.d_ff}")
+print(f"2 x 576 x 2304 = {2 * 576 * 2304:,} = 3 x 576 x {2 * 576 * 2304 // (3 * 576)}; d_ff of SmolLM2: {chat_model.SMOLLM2.d_ff}")
 
 # %% [markdown]
 # ## Fewer keys than queries
@@ -261,20 +260,20 @@ print(f"2 x 576 x 2304 = {2 * 576 * 2304:,} = 3 x 576 x {2 * 576 * 2304 // (3 * 
 # **Prove it**, with the library's backward, which adds up what a shared key gets from each of its heads:
 
 # %%
-with today.running({"grouped_attention": grouped_attention}):
+with chat_model.running({"grouped_attention": grouped_attention}):
     prove("grouped attention", grouped_attention_forward, grouped_attention_backward, rng.standard_normal((2, 6, 3, 4)),
           rng.standard_normal((2, 2, 5, 4)), rng.standard_normal((2, 2, 5, 7)))
 
 # %%
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3), layout="constrained")
-today.show_cache(left, (9, 3))
+chat_model.show_cache(left, (9, 3))
 query, names = np.zeros((1, 9, 1, 2)), np.arange(3.0).reshape(1, 3, 1, 1)    # the value of group g is g
 y, _p = grouped_attention(query, np.zeros((1, 3, 1, 2)), names, np.ones((1, 1, 1), bool))
 right.plot(y[0, :, 0, 0], "o", color="tab:green", label="yours")
 right.plot(np.arange(9) % 3, "x", color="tab:red", label="in the order of np.tile")
 right.set(xlabel="head of queries", ylabel="group whose value it gets", xticks=range(9), yticks=range(3), ylim=(-0.3, 3.5))
 right.legend(loc="upper left")
-print(*(f"{G} heads: {today.PARAMETERS / (2 * 30 * G * 64):,.0f} positions" for G in (9, 3)), sep="\n")
+print(*(f"{G} heads: {chat_model.PARAMETERS / (2 * 30 * G * 64):,.0f} positions" for G in (9, 3)), sep="\n")
 
 # %% [markdown]
 # With 9 heads of keys, the cache would outgrow the weights before it reached half of the model's window of 8,192 positions.
@@ -291,7 +290,7 @@ print(*(f"{G} heads: {today.PARAMETERS / (2 * 30 * G * 64):,.0f} positions" for 
 mine = {**mine, "swiglu": swiglu, "grouped_attention": grouped_attention}
 print(model.answer(question, mine))
 print("\nif nothing turns:", model.answer(question, {**mine, "rotary": lambda x, positions, base: x}))
-lab.at_work()
+lab.run_yours()
 
 # %% [markdown]
 # SmolLM2 still writes words, which it copies from a sentence that it reads before your question: *You are a helpful AI

@@ -16,8 +16,7 @@
 # *한국어: 어휘 (vocabulary), 레이블 스무딩 (label smoothing), 선형 투영 (projection), 위치별 (position-wise).*
 
 # %%
-from minitransformer_course import lab
-from minitransformer_course.judge import yours
+from minitransformer_course import lab, yours
 
 lab.you_are_here("embedding", "encoder", "decoder", "loss", "adam", "decoding")
 
@@ -265,7 +264,7 @@ for axes, (name, run) in zip(both, runs.items()):
 # ## Your Transformer
 
 # %%
-lab.at_work()
+lab.run_yours()
 
 # %% [markdown]
 # **Read next:** `tutorials/one_file.py`, which is the whole paper in one file, and `training_step` in

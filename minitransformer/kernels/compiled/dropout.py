@@ -1,4 +1,4 @@
-"""Dropout, alone and in a residual sum, with a mask of one byte per element."""
+"""Dropout, alone and in a residual sum, with a mask of one byte per element; and its random words, several at a time."""
 
 from typing import Any, NamedTuple
 
@@ -6,10 +6,13 @@ import numpy as np
 
 from minitransformer.backend import Array
 from minitransformer.checks import check_rng, check_share
-from minitransformer.functional.dropout import DropoutCache, bytes_dropped, dropout_backward, dropout_forward, dropout_sum_forward
-from minitransformer.functional.random_bytes import random_bytes
+from minitransformer.functional.dropout import (
+    FIRST, SECOND, STEP, DropoutCache, bytes_dropped, dropout_backward, dropout_forward, dropout_sum_forward, random_bytes,
+    random_words)
 from minitransformer.kernels.loops import loop, packed
 from minitransformer.replaceable import replaces, textbook_of
+
+uint64 = np.uint64    # an int among them would make floats of them
 
 
 class KeptCache(NamedTuple):
@@ -87,3 +90,20 @@ def drop_and_add(x, h, keep, scale, y) -> None:
     number = x.dtype.type
     for i in range(len(y)):
         y[i] = x[i] + h[i] * (number(scale) if keep[i] else number(0))
+
+
+@replaces(random_words, "numpy", "uint64")
+def random_words_compiled(key, count) -> Array:
+    words = np.empty(count, "uint64")
+    fill(packed(key, 1), words)
+    return words
+
+
+@loop("words words")
+def fill(key, words) -> None:
+    """key: (1,), words: (N,)."""
+    for i in range(len(words)):
+        z = uint64(i + 1) * STEP + key[0]
+        z = (z ^ (z >> uint64(30))) * FIRST
+        z = (z ^ (z >> uint64(27))) * SECOND
+        words[i] = z ^ (z >> uint64(31))

@@ -9,15 +9,17 @@ from minitransformer.backend import Array, module_of, to_device
 from minitransformer.checks import check_cache, check_config, check_shape
 from minitransformer.decoding.state import EXTRA_LENGTH
 from minitransformer.functional import padding_mask
+from minitransformer.functional.layer_norm import LayerNormCache
 from minitransformer.functional.special import PAD
 from minitransformer.layers import (
-    CrossAttention, Embedding, Input, Layer, LinearCrossEntropy, OutputProjection, Residual, SinusoidalPositions)
+    CrossAttention, Embedding, Input, Layer, LayerNorm, LinearCrossEntropy, OutputProjection, Residual, SinusoidalPositions)
+from minitransformer.layers.attention import MultiHeadAttentionCache
 from minitransformer.layers.input import InputCache
 from minitransformer.layers.residual import ResidualCache
 from minitransformer.models.next_token import NextTokenModel
 from minitransformer.models import MODELS
 from minitransformer.models.transformer import EncoderDecoderConfig
-from minitransformer.zoo.convolutional.gated import GatedConvolution
+from minitransformer.zoo.convolutional.gated import GatedConvolution, GatedConvolutionCache
 from minitransformer.zoo.convolutional.state import ConvolutionalState
 
 NAMED: dict[str, dict[str, Any]] = {
@@ -44,8 +46,10 @@ class ConvolutionalConfig(EncoderDecoderConfig):
 
 
 class ConvolutionalDecoderLayerCache(NamedTuple):
-    convolution: ResidualCache
-    attention: ResidualCache
+    convolution: GatedConvolutionCache
+    convolution_residual: ResidualCache
+    attention: MultiHeadAttentionCache
+    attention_residual: ResidualCache
 
 
 class ConvolutionalDecoderLayer(Layer):
@@ -54,25 +58,54 @@ class ConvolutionalDecoderLayer(Layer):
     def __init__(self, config, rng=None):
         self.convolution = GatedConvolution(config.d_model, rng, config.kernel_size, causal=True, dropout=config.dropout)
         self.attention = CrossAttention(config.d_model, 1, rng)
-        self.convolution_residual = Residual(self.convolution, config.d_model)
-        self.attention_residual = Residual(self.attention, config.d_model, config.dropout)
+        self.convolution_residual = Residual(config.d_model)
+        self.attention_residual = Residual(config.d_model, config.dropout)
 
     def forward(self, x, memory, memory_mask=None, rng=None) -> tuple[Array, ConvolutionalDecoderLayerCache]:
         """memory_mask: None or bool, (T_q, T_k) or with four axes that broadcast to (B, 1, T_q, T_k); True = may attend."""
-        h, convolution = self.convolution_residual.forward(x, rng=rng)
-        y, attention = self.attention_residual.forward(h, memory, memory_mask, rng=rng)
-        return y, ConvolutionalDecoderLayerCache(convolution, attention)
+        h, convolution = self.convolution.forward(x, rng=rng)
+        x, convolution_residual = self.convolution_residual.forward(x, h, rng)
+        h, attention = self.attention.forward(x, memory, memory_mask, rng)
+        y, attention_residual = self.attention_residual.forward(x, h, rng)
+        return y, ConvolutionalDecoderLayerCache(convolution, convolution_residual, attention, attention_residual)
 
     def backward(self, dy, cache) -> tuple[Array, Array]:
         """Returns dx, dmemory."""
         check_cache(self, cache, ConvolutionalDecoderLayerCache)
-        dh, dmemory = self.attention_residual.backward(dy, cache.attention)
-        return self.convolution_residual.backward(dh, cache.convolution), dmemory
+        dx, dh = self.attention_residual.backward(dy, cache.attention_residual)
+        dh, dmemory = self.attention.backward(dh, cache.attention)
+        dx, dh = self.convolution_residual.backward(dx + dh, cache.convolution_residual)
+        dh = self.convolution.backward(dh, cache.convolution)
+        return dx + dh, dmemory
+
+
+class ConvolutionalEncoderLayerCache(NamedTuple):
+    sublayer: GatedConvolutionCache
+    norm: LayerNormCache
+
+
+class ConvolutionalEncoderLayer(Layer):
+    """y = LayerNorm(x + convolution(x)): x, y (B, T, d_model)."""
+
+    def __init__(self, config, rng=None):
+        self.sublayer = GatedConvolution(config.d_model, rng, config.kernel_size, dropout=config.dropout)
+        self.norm = LayerNorm(config.d_model)
+
+    def forward(self, x, real=None, rng=None) -> tuple[Array, ConvolutionalEncoderLayerCache]:
+        """real: None or (B, T) bool, False at padding."""
+        h, sublayer = self.sublayer.forward(x, real, rng)
+        y, norm = self.norm.forward(x + h)
+        return y, ConvolutionalEncoderLayerCache(sublayer, norm)
+
+    def backward(self, dy, cache) -> Array:
+        check_cache(self, cache, ConvolutionalEncoderLayerCache)
+        dx = self.norm.backward(dy, cache.norm)
+        return dx + self.sublayer.backward(dx, cache.sublayer)
 
 
 class ConvolutionalEncodeCache(NamedTuple):
     input: InputCache
-    layers: list           # one ResidualCache each
+    layers: list           # one ConvolutionalEncoderLayerCache each
 
 
 class ConvolutionalHiddenCache(NamedTuple):
@@ -103,8 +136,7 @@ class ConvolutionalModel(NextTokenModel):
                                  else Embedding(config.source_vocab, config.d_model, rng))
         self.source_input = Input(self.source_embedding, SinusoidalPositions(), config.dropout)
         self.target_input = Input(self.target_embedding, SinusoidalPositions(), config.dropout)
-        self.encoder = [Residual(GatedConvolution(config.d_model, rng, config.kernel_size, dropout=config.dropout), config.d_model)
-                        for _ in range(config.num_layers)]
+        self.encoder = [ConvolutionalEncoderLayer(config, rng) for _ in range(config.num_layers)]
         self.decoder = [ConvolutionalDecoderLayer(config, rng) for _ in range(config.num_layers)]
         self.output = OutputProjection(config.target_vocab, config.d_model, rng,
                                        weight=self.target_embedding.weight if config.share_output else None)
@@ -128,8 +160,8 @@ class ConvolutionalModel(NextTokenModel):
             dy, dmemory = layer.backward(dy, layer_cache)
             dx = dx + dmemory
         self.target_input.backward(dy, cache.input)
-        for residual, residual_cache in zip(reversed(self.encoder), reversed(cache.encode.layers)):
-            dx = residual.backward(dx, residual_cache)
+        for convolution, layer_cache in zip(reversed(self.encoder), reversed(cache.encode.layers)):
+            dx = convolution.backward(dx, layer_cache)
         self.source_input.backward(dx, cache.encode.input)
 
     def encode(self, source, rng=None) -> tuple[Array, ConvolutionalEncodeCache]:
@@ -137,7 +169,7 @@ class ConvolutionalModel(NextTokenModel):
         x, input = self.source_input.forward(source, rng)
         real, caches = to_device(source != PAD, module_of(x)), []
         for layer in self.encoder:
-            x, cache = layer.forward(x, real, rng=rng)
+            x, cache = layer.forward(x, real, rng)
             caches.append(cache)
         return x, ConvolutionalEncodeCache(input, caches)
 
@@ -149,7 +181,7 @@ class ConvolutionalModel(NextTokenModel):
     def attention_weights(self, source, target) -> dict[str, list[Array]]:
         """The attention weights: {"cross": (B, 1, T_q, T_k) of each layer}."""
         _, cache = self.hidden(source, target)
-        return {"cross": [layer.attention.attended(one.attention.sublayer) for layer, one in zip(self.decoder, cache.layers)]}
+        return {"cross": [layer.attention.attended(one.attention) for layer, one in zip(self.decoder, cache.layers)]}
 
 
 MODELS["conv"] = ConvolutionalModel

@@ -27,8 +27,9 @@ class ConvolutionalState(DecodingState):
         x, _ = model.target_input.embedding.forward(ids)
         x = model.target_input.positions.at(x, self._position)
         for i, layer in enumerate(model.decoder):
-            x = layer.convolution_residual.evaluate(x, lambda h: self._convolve(i, h))
-            x = layer.attention_residual.evaluate(x, lambda h: layer.attention.forward(h, self._memory, self._mask)[0])
+            x, _ = layer.convolution_residual.forward(x, self._convolve(i, x))
+            h, _ = layer.attention.forward(x, self._memory, self._mask)
+            x, _ = layer.attention_residual.forward(x, h)
         self._position += 1
         return x
 

@@ -285,39 +285,49 @@ def fused(dx=lambda d, W: d @ W, weight=lambda d, x: d.T @ x,
 
 # ---- residuals, stacks, models
 
-def residual_paths(self, dy, cache, drop=dropout_backward, pre=True, post=True):
-    """Gradients of shortcut and sub-layer, and the others, but for what the options leave out."""
-    if post and not self.pre_norm:
-        dy = self.norm.backward(dy, cache.norm)
-    dh = self.sublayer.backward(drop(dy, cache.dropout), cache.sublayer)
-    dh, *others = dh if isinstance(dh, tuple) else (dh,)
-    if pre and self.pre_norm:
-        dh = self.norm.backward(dh, cache.norm)
-    return dy, dh, others
-
-
-def with_others(dx, others):
-    """What a residual's backward returns."""
-    return (dx, *others) if others else dx
-
-
-def residual(dx=lambda dy, dh: dy + dh, others=lambda others: others, **options):
+def leave(dx=lambda dz, dh: dz, dh=lambda dz, dh: dh, drop=dropout_backward, post=True):
+    """A Residual's backward: dx(dz, dh) is the gradient of x, dh(dz, dh) that of h."""
     def backward(self, dy, cache):
-        dy, dh, dothers = residual_paths(self, dy, cache, **options)
-        return with_others(dx(dy, dh), others(dothers))
+        dz = self.norm.backward(dy, cache.norm) if post and not self.pre_norm else dy
+        dropped = drop(dz, cache.dropout)
+        return dx(dz, dropped), dh(dz, dropped)
     return backward
 
 
-def residual_forward(y=lambda x, h: x + h):
-    def forward(self, x, *others, rng=None):
-        h, norm = self.norm.forward(x) if self.pre_norm else (x, None)
-        h, sublayer = self.sublayer.forward(h, *others, rng=rng)
+def leave_forward(y=lambda x, h: x + h):
+    """A Residual's forward."""
+    def forward(self, x, h, rng=None):
         h, dropout = functional.dropout_forward(h, self.dropout, rng)
-        h = y(x, h)
-        if not self.pre_norm:
-            h, norm = self.norm.forward(h)
-        return h, ResidualCache(norm, sublayer, dropout)
+        y_, norm = (y(x, h), None) if self.pre_norm else self.norm.forward(y(x, h))
+        return y_, ResidualCache(dropout, norm)
     return forward
+
+
+def through(layer, name, dy, cache, dx=lambda dx, dh: dx + dh, pre=True):
+    """What a sub-layer in its residual returns: (dx, *gradients of the sub-layer's other inputs), or dx."""
+    residual = getattr(layer, f"{name}_residual")
+    past, dh = residual.backward(dy, getattr(cache, f"{name}_residual"))
+    dh = getattr(layer, name).backward(dh, getattr(cache, name))
+    dh, *others = dh if isinstance(dh, tuple) else (dh,)
+    if pre:
+        dh = residual.enter_backward(dh, getattr(cache, f"{name}_entered"))
+    return (dx(past, dh), *others) if others else dx(past, dh)
+
+
+def encoder_layer(dx=lambda dx, dh: dx + dh, pre=True):
+    """An EncoderLayer's backward: dx(dx, dh) adds what goes past the feed-forward network to what goes through it."""
+    def backward(self, dy, cache):
+        dy = through(self, "feed_forward", dy, cache, dx, pre)
+        return through(self, "self_attention", dy, cache)
+    return backward
+
+
+def decoder_layer(dmemory=lambda dmemory: dmemory):
+    def backward(self, dy, cache):
+        dx = through(self, "feed_forward", dy, cache)
+        dx, others = through(self, "cross_attention", dx, cache)
+        return through(self, "self_attention", dx, cache), dmemory(others)
+    return backward
 
 
 def last_first(layers, caches):

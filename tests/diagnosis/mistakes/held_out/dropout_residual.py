@@ -4,9 +4,9 @@ import numpy as np
 
 from minitransformer.functional import dropout_backward
 from tests.diagnosis.mistakes import right
-from tests.diagnosis.mistakes.makers import RESIDUAL
+from tests.diagnosis.mistakes.makers import DECODER_LAYER, ENCODER_LAYER, RESIDUAL
 from tests.diagnosis.mistakes.mistake import Mistake
-from tests.diagnosis.mistakes.right import dropout, residual, residual_forward
+from tests.diagnosis.mistakes.right import decoder_layer, dropout, encoder_layer, leave, leave_forward
 from tests.diagnosis.mistakes.seen.dropout_residual import mask_for
 from tests.diagnosis.mistakes.words import IN_PLACE, MISSING, RANDOM, SIGN, SKIP, SUBLAYER, TWICE
 
@@ -43,17 +43,14 @@ def forward_one_object(x, dropout_rate, rng):
     return x * mask, mask
 
 
-sublayer_twice = residual(lambda dy, dh: dy + 2 * dh)
-averaged = residual(lambda dy, dh: (dy + dh) / 2)
-norm_skipped = residual(post=False)
-pre_norm_skipped = residual(pre=False)
-others_zero = residual(others=lambda others: [np.zeros_like(other) for other in others])
-sublayer_gets_undropped_sum = residual(drop=lambda d, cache: dropout_backward(dropout_backward(d, cache), cache))
-forward_in_place = residual_forward(lambda x, h: np.add(x, h, out=x))
-
-
-def shortcut_forgotten_pre_norm(self, dy, cache):
-    return residual(lambda dy, dh: dh if self.pre_norm else dy + dh)(self, dy, cache)
+sublayer_twice = encoder_layer(lambda dx, dh: dx + 2 * dh)
+averaged = encoder_layer(lambda dx, dh: (dx + dh) / 2)
+norm_skipped = leave(post=False)
+pre_norm_skipped = encoder_layer(pre=False)
+others_zero = decoder_layer(np.zeros_like)
+sublayer_gets_undropped_sum = leave(drop=lambda d, cache: dropout_backward(dropout_backward(d, cache), cache))
+forward_in_place = leave_forward(lambda x, h: np.add(x, h, out=x))
+shortcut_forgotten_pre_norm = encoder_layer(lambda dx, dh: dh)
 
 
 MISTAKES = [
@@ -69,14 +66,14 @@ MISTAKES = [
     Mistake("dropout-one-object", "dropout_forward", forward_one_object, "encoder-layer",
             (("mask", "dropout", "cache"), ("shared", "overwr", "last", "other", "another", "same", "later", "in place", "in-place", "reuse", "changed")),
             comment="numpy-transformer: one Dropout object in several places of a layer"),
-    Mistake("residual-sublayer-twice", RESIDUAL + "backward", sublayer_twice, "residual", (SUBLAYER, TWICE)),
-    Mistake("residual-averaged", RESIDUAL + "backward", averaged, "residual", (("half", "averag", "mean", "halv", "0.5", "1/2", "divided by 2", "factor 2", "twice"),)),
+    Mistake("residual-sublayer-twice", ENCODER_LAYER, sublayer_twice, "encoder-layer", (SUBLAYER, TWICE)),
+    Mistake("residual-averaged", ENCODER_LAYER, averaged, "encoder-layer", (("half", "averag", "mean", "halv", "0.5", "1/2", "divided by 2", "factor 2", "twice"),)),
     Mistake("residual-norm-skipped", RESIDUAL + "backward", norm_skipped, "residual", (("norm",), MISSING)),
-    Mistake("residual-pre-norm-skipped", RESIDUAL + "backward", pre_norm_skipped, "residual-pre-norm", (("norm",), MISSING),
+    Mistake("residual-pre-norm-skipped", ENCODER_LAYER, pre_norm_skipped, "encoder-layer-pre-norm", (("norm",), MISSING),
             in_model="transformer-pre-norm"),
-    Mistake("residual-shortcut-forgotten-pre-norm", RESIDUAL + "backward", shortcut_forgotten_pre_norm, "residual-pre-norm",
+    Mistake("residual-shortcut-forgotten-pre-norm", ENCODER_LAYER, shortcut_forgotten_pre_norm, "encoder-layer-pre-norm",
             (SKIP, MISSING), in_model="transformer-pre-norm"),
-    Mistake("residual-others-zero", RESIDUAL + "backward", others_zero, "decoder-layer",
+    Mistake("residual-others-zero", DECODER_LAYER, others_zero, "decoder-layer",
             (("memory", "other", "encoder", "cross"), MISSING)),
     Mistake("residual-dropout-twice", RESIDUAL + "backward", sublayer_gets_undropped_sum, "residual", (("dropout", "mask", "scale"), TWICE)),
     Mistake("residual-forward-in-place", RESIDUAL + "forward", forward_in_place, "residual", (IN_PLACE,)),

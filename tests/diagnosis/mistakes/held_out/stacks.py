@@ -2,7 +2,7 @@
 
 from tests.diagnosis.mistakes.makers import DECODER, DECODER_LAYER, ENCODER, ENCODER_LAYER, FF, MODELS, TRANSFORMER
 from tests.diagnosis.mistakes.mistake import Mistake
-from tests.diagnosis.mistakes.right import decoder, encoder, feed_forward, last_first, transformer
+from tests.diagnosis.mistakes.right import decoder, encoder, feed_forward, last_first, through, transformer
 from tests.diagnosis.mistakes.words import ASSIGNED, MISSING, ORDER, SELF, SWAPPED, TWICE
 
 activation_forgotten = feed_forward(activate=lambda backward, dh, cache: dh)
@@ -11,23 +11,23 @@ inner_forgotten = feed_forward(inner=lambda layer, dh, cache: dh @ layer.weight.
 
 
 def encoder_parallel(self, dy, cache):
-    return self.feed_forward_residual.backward(dy, cache.feed_forward) + self.self_attention_residual.backward(dy, cache.self_attention)
+    return through(self, "feed_forward", dy, cache) + through(self, "self_attention", dy, cache)
 
 
 def encoder_order(self, dy, cache):
-    dx = self.self_attention_residual.backward(dy, cache.self_attention)
-    return self.feed_forward_residual.backward(dx, cache.feed_forward)
+    dx = through(self, "self_attention", dy, cache)
+    return through(self, "feed_forward", dx, cache)
 
 
 def decoder_self_attention_skipped(self, dy, cache):
-    dx = self.feed_forward_residual.backward(dy, cache.feed_forward)
-    return self.cross_attention_residual.backward(dx, cache.cross_attention)
+    dx = through(self, "feed_forward", dy, cache)
+    return through(self, "cross_attention", dx, cache)
 
 
 def decoder_returns_swapped(self, dy, cache):
-    dx = self.feed_forward_residual.backward(dy, cache.feed_forward)
-    dx, dmemory = self.cross_attention_residual.backward(dx, cache.cross_attention)
-    return dmemory, self.self_attention_residual.backward(dx, cache.self_attention)
+    dx = through(self, "feed_forward", dy, cache)
+    dx, dmemory = through(self, "cross_attention", dx, cache)
+    return dmemory, through(self, "self_attention", dx, cache)
 
 
 memory_of_last_layer = decoder(lambda memories: memories[0])

@@ -4,15 +4,15 @@ from functools import reduce
 
 import numpy as np
 
-from minitransformer.functional import dropout_backward, dropout_forward
+from minitransformer.functional import dropout_backward
+from minitransformer.layers.encoder import EncoderLayerCache
 from minitransformer.layers.pooling import FirstCache, MeanCache
-from minitransformer.layers.residual import ResidualCache
 from tests.diagnosis.mistakes import right
 from tests.diagnosis.mistakes.held_out import activations_positions as held_out_positions
 from tests.diagnosis.mistakes.held_out import stacks as held_out
 from tests.diagnosis.mistakes.held_out import dropout_residual as held_out_residual
 from tests.diagnosis.mistakes.mistake import Mistake
-from tests.diagnosis.mistakes.right import decoder, encoder, residual, residual_forward, transformer, unchanged
+from tests.diagnosis.mistakes.right import decoder, encoder, encoder_layer, leave, leave_forward, through, transformer, unchanged
 from tests.diagnosis.mistakes.seen import dropout_residual as seen_residual
 from tests.diagnosis.mistakes.seen import activations_positions as seen_positions
 from tests.diagnosis.mistakes.seen import stacks as seen
@@ -22,51 +22,52 @@ LAYERS, MODELS = "minitransformer.layers.", "minitransformer.models."
 RESIDUAL = LAYERS + "residual:Residual."
 MISSING = (*LEFT_OUT, "does not", "not multiplied", "only", "ignor")
 
-residual_two_dropout_and_shortcut = residual(lambda dy, dh: 2 * dy + dh, drop=unchanged)
-residual_blend = residual(lambda dy, dh: dy + dh + 0.1 * dy * dh)
-residual_forward_scaled = residual_forward(lambda x, h: (x + h) * 0.5 ** 0.5)
+residual_two_dropout_and_shortcut = leave(lambda dz, dh: 2 * dz, drop=unchanged)
+residual_blend = encoder_layer(lambda dx, dh: dx + dh + 0.1 * dx * dh)
+residual_forward_scaled = leave_forward(lambda x, h: (x + h) * 0.5 ** 0.5)
 
 
 def residual_dropout_at_the_end(self, dy, cache):
-    dy, dh, others = right.residual_paths(self, dy, cache, drop=unchanged, pre=False)
-    dh = dropout_backward(dh, cache.dropout)
-    if self.pre_norm:
-        dh = self.norm.backward(dh, cache.norm)
-    return right.with_others(dy + dh, others)
+    dx, _ = self.feed_forward_residual.backward(dy, cache.feed_forward_residual)
+    dh = self.feed_forward.backward(dx, cache.feed_forward)
+    dh = dropout_backward(dh, cache.feed_forward_residual.dropout)
+    dx = dx + self.feed_forward_residual.enter_backward(dh, cache.feed_forward_entered)
+    return through(self, "self_attention", dx, cache)
 
 
-def residual_forward_shortcut_from_norm(self, x, *others, rng=None):
-    if self.pre_norm:
-        x, norm = self.norm.forward(x)
-    h, sublayer = self.sublayer.forward(x, *others, rng=rng)
-    h, dropout = dropout_forward(h, self.dropout, rng)
-    y = x + h
-    if not self.pre_norm:
-        y, norm = self.norm.forward(y)
-    return y, ResidualCache(norm, sublayer, dropout)
+def residual_forward_shortcut_from_norm(self, x, mask=None, rng=None):
+    def sublayer(name, x, *others):
+        x, entered = getattr(self, f"{name}_residual").enter(x)
+        h, inside = getattr(self, name).forward(x, *others, rng=rng)
+        y, left = getattr(self, f"{name}_residual").forward(x, h, rng)
+        return y, (entered, inside, left)
+
+    x, attended = sublayer("self_attention", x, mask)
+    y, fed = sublayer("feed_forward", x)
+    return y, EncoderLayerCache(*attended, *fed)
 
 
-def residual_forward_stale_norm(self, x, *others, rng=None):
-    y, cache = residual_forward()(self, x, *others, rng=rng)
-    return y, cache._replace(norm=self.norm.forward(x)[1])
+def residual_forward_stale_norm(self, x, h, rng=None):
+    y, cache = leave_forward()(self, x, h, rng)
+    return y, cache if self.pre_norm else cache._replace(norm=self.norm.forward(x)[1])
 
 
 # ---- layers and stacks
 
 def encoder_layer_stale_dy(self, dy, cache):
-    self.feed_forward_residual.backward(dy, cache.feed_forward)
-    return self.self_attention_residual.backward(dy, cache.self_attention)
+    through(self, "feed_forward", dy, cache)
+    return through(self, "self_attention", dy, cache)
 
 
 def encoder_layer_adds_both(self, dy, cache):
-    dx = self.feed_forward_residual.backward(dy, cache.feed_forward)
-    return dx + self.self_attention_residual.backward(dx, cache.self_attention)
+    dx = through(self, "feed_forward", dy, cache)
+    return dx + through(self, "self_attention", dx, cache)
 
 
 def decoder_layer_memory_wrong_order(self, dy, cache):
-    dx, dmemory = self.cross_attention_residual.backward(dy, cache.cross_attention)
-    dx = self.feed_forward_residual.backward(dx, cache.feed_forward)
-    return self.self_attention_residual.backward(dx, cache.self_attention), dmemory
+    dx, dmemory = through(self, "cross_attention", dy, cache)
+    dx = through(self, "feed_forward", dx, cache)
+    return through(self, "self_attention", dx, cache), dmemory
 
 
 def decoder_two_memory_and_norm(self, dy, cache):
@@ -148,29 +149,29 @@ MISTAKES = [
             comment="Dropout's backward is left out."),
     Mistake("residual-shortcut-around-norm", RESIDUAL + "backward", seen_residual.shortcut_around_norm, "residual", (SHORT + NORM,),
             comment="Post-norm: the shortcut's part is the dy from before the LayerNorm's backward."),
-    Mistake("residual-norm-of-the-sum", RESIDUAL + "backward", seen_residual.pre_norm_of_sum, "residual-pre-norm", (SHORT + NORM,), in_model="transformer-pre-norm",
+    Mistake("residual-norm-of-the-sum", ENC + "EncoderLayer.backward", seen_residual.pre_norm_of_sum, "encoder-layer-pre-norm", (SHORT + NORM,), in_model="transformer-pre-norm",
             comment="Pre-norm: LayerNorm's backward is applied to the sum of both paths, not to the sub-layer's only."),
-    Mistake("residual-pre-norm-no-norm", RESIDUAL + "backward", held_out_residual.pre_norm_skipped, "residual-pre-norm", ((*NORM, "gamma"),), in_model="transformer-pre-norm",
+    Mistake("residual-pre-norm-no-norm", ENC + "EncoderLayer.backward", held_out_residual.pre_norm_skipped, "encoder-layer-pre-norm", ((*NORM, "gamma"),), in_model="transformer-pre-norm",
             comment="Pre-norm: LayerNorm's backward is left out (right for post-norm)."),
     Mistake("residual-post-norm-no-norm", RESIDUAL + "backward", held_out_residual.norm_skipped, "residual", ((*NORM, "gamma"),),
             comment="Post-norm: LayerNorm's backward is left out (right for pre-norm)."),
-    Mistake("residual-shortcut-twice", RESIDUAL + "backward", seen_residual.shortcut_twice, "residual", (SHORT, ("twice", "doubl", "extra", "too often", "2 times", "times 2", "2x", "again")),
+    Mistake("residual-shortcut-twice", ENC + "EncoderLayer.backward", seen_residual.shortcut_twice, "encoder-layer", (SHORT, ("twice", "doubl", "extra", "too often", "2 times", "times 2", "2x", "again")),
             comment="The shortcut's part is added twice."),
-    Mistake("residual-averaged", RESIDUAL + "backward", held_out_residual.averaged, "residual", (("average", "mean", "half", "divid", "factor", "0.5", "1/2"),),
+    Mistake("residual-averaged", ENC + "EncoderLayer.backward", held_out_residual.averaged, "encoder-layer", (("average", "mean", "half", "divid", "factor", "0.5", "1/2"),),
             comment="The two paths' gradients are averaged instead of added."),
-    Mistake("residual-minus", RESIDUAL + "backward", seen_residual.subtracted, "residual", (("sign", "minus", "subtract", "negat", "-1", "opposite"),),
+    Mistake("residual-minus", ENC + "EncoderLayer.backward", seen_residual.subtracted, "encoder-layer", (("sign", "minus", "subtract", "negat", "-1", "opposite"),),
             comment="The sub-layer's part is subtracted from dx."),
-    Mistake("residual-sublayer-cut", RESIDUAL + "backward", seen_residual.sublayer_lost, "residual", (("sub-layer", "sublayer", "branch", "shortcut", "path", "residual", "feed"), MISSING),
+    Mistake("residual-sublayer-cut", ENC + "EncoderLayer.backward", seen_residual.sublayer_lost, "encoder-layer", (("sub-layer", "sublayer", "branch", "shortcut", "path", "residual", "feed"), MISSING),
             comment="dx is the shortcut's part alone; the sub-layer's parameters get their gradients, its input does not."),
-    Mistake("residual-dropout-at-the-end", RESIDUAL + "backward", residual_dropout_at_the_end, "residual", (DROPOUT,),
+    Mistake("residual-dropout-at-the-end", ENC + "EncoderLayer.backward", residual_dropout_at_the_end, "encoder-layer", (DROPOUT,),
             comment="Dropout's backward comes after the sub-layer's instead of before."),
-    Mistake("residual-no-gradient-for-memory", RESIDUAL + "backward", held_out_residual.others_zero, "decoder-layer", (("memory",), MISSING),
+    Mistake("residual-no-gradient-for-memory", DEC + "DecoderLayer.backward", held_out_residual.others_zero, "decoder-layer", (("memory",), MISSING),
             comment="What else the sub-layer takes (the memory) gets a gradient of zeros."),
     Mistake("residual-two-dropout-and-shortcut", RESIDUAL + "backward", residual_two_dropout_and_shortcut, "residual", (DROPOUT + SHORT + ("twice", "doubl"),),
             comment="Two mistakes: no dropout backward, and the shortcut's part twice."),
-    Mistake("residual-blend", RESIDUAL + "backward", residual_blend, "residual", ((*UNKNOWN, "residual", "dx", "input"),),
+    Mistake("residual-blend", ENC + "EncoderLayer.backward", residual_blend, "encoder-layer", ((*UNKNOWN, "residual", "dx", "input"),),
             comment="0.1 dy dh is added to dx: arbitrary."),
-    Mistake("residual-forward-shortcut-from-norm", RESIDUAL + "forward", residual_forward_shortcut_from_norm, "residual-pre-norm", (SHORT + NORM,), in_model="transformer-pre-norm",
+    Mistake("residual-forward-shortcut-from-norm", ENC + "EncoderLayer.forward", residual_forward_shortcut_from_norm, "encoder-layer-pre-norm", (SHORT + NORM,), in_model="transformer-pre-norm",
             comment="Pre-norm: forward's shortcut starts behind the LayerNorm; the given backward's before it."),
     Mistake("residual-forward-scaled", RESIDUAL + "forward", residual_forward_scaled, "residual", (("factor", "scale", "sqrt", "0.707", "1.41", "times", "constant"),),
             comment="forward multiplies the sum by sqrt(1/2); the given backward does not."),

@@ -1,10 +1,9 @@
 """Mistakes in dropout and in the residual connection."""
 
-from minitransformer.functional import dropout_backward
 from tests.diagnosis.mistakes import right
-from tests.diagnosis.mistakes.makers import RESIDUAL
+from tests.diagnosis.mistakes.makers import DECODER_LAYER, ENCODER_LAYER, RESIDUAL
 from tests.diagnosis.mistakes.mistake import Mistake
-from tests.diagnosis.mistakes.right import dropout, residual, unchanged
+from tests.diagnosis.mistakes.right import dropout, encoder_layer, leave, through, unchanged
 from tests.diagnosis.mistakes.words import IN_PLACE, MISSING, RAISES, RANDOM, SIGN, SKIP, SUBLAYER, TWICE
 
 rescales_only = dropout(lambda dy, mask: dy * mask.max())
@@ -28,23 +27,27 @@ def forward_draws_twice(x, dropout_rate, rng):
     return x * mask_for(x, dropout_rate, rng), mask_for(x, dropout_rate, rng)
 
 
-shortcut_twice = residual(lambda dy, dh: dy + dh + dy)
-sublayer_lost = residual(lambda dy, dh: dy)
-subtracted = residual(lambda dy, dh: dy - dh)
-dropout_forgotten = residual(drop=unchanged)
-others_lost = residual(others=lambda others: [])
+shortcut_twice = encoder_layer(lambda dx, dh: dx + dh + dx)
+sublayer_lost = encoder_layer(lambda dx, dh: dx)
+subtracted = encoder_layer(lambda dx, dh: dx - dh)
+dropout_forgotten = leave(drop=unchanged)
+dropout_on_shortcut = leave(dx=lambda dz, dh: dh)
 
 
-def dropout_on_shortcut(self, dy, cache):
-    return residual(lambda dy, dh: dropout_backward(dy, cache.dropout) + dh)(self, dy, cache)
+def others_lost(self, dy, cache):
+    dx = through(self, "feed_forward", dy, cache)
+    dx, _ = through(self, "cross_attention", dx, cache)
+    return through(self, "self_attention", dx, cache)
 
 
 def shortcut_around_norm(self, dy, cache):
-    return residual(lambda _, dh: dy + dh)(self, dy, cache)
+    return leave(dx=lambda *_: dy)(self, dy, cache)
 
 
 def pre_norm_of_sum(self, dy, cache):
-    return residual(lambda dy, dh: self.norm.backward(dy + dh, cache.norm) if self.pre_norm else dy + dh, pre=False)(self, dy, cache)
+    def of_sum(dx, dh):
+        return self.feed_forward_residual.enter_backward(dx + dh, cache.feed_forward_entered)
+    return encoder_layer(of_sum, pre=False)(self, dy, cache)
 
 
 MISTAKES = [
@@ -59,14 +62,14 @@ MISTAKES = [
             (("mask",), ("batch", "first", "sentence", "example", "shared", "same for", "one", "other"))),
     Mistake("dropout-forward-draws-twice", "dropout_forward", forward_draws_twice, "dropout",
             (("mask", "draw", "drawn"), (*RANDOM, "other", "another", "different", "not the", "cache", "wrong mask"))),
-    Mistake("residual-shortcut-twice", RESIDUAL + "backward", shortcut_twice, "residual", (SKIP, TWICE)),
-    Mistake("residual-sublayer-lost", RESIDUAL + "backward", sublayer_lost, "residual", (SUBLAYER, MISSING)),
-    Mistake("residual-subtracted", RESIDUAL + "backward", subtracted, "residual", ((*SIGN, "subtract"),)),
+    Mistake("residual-shortcut-twice", ENCODER_LAYER, shortcut_twice, "encoder-layer", (SKIP, TWICE)),
+    Mistake("residual-sublayer-lost", ENCODER_LAYER, sublayer_lost, "encoder-layer", (SUBLAYER, MISSING)),
+    Mistake("residual-subtracted", ENCODER_LAYER, subtracted, "encoder-layer", ((*SIGN, "subtract"),)),
     Mistake("residual-dropout-forgotten", RESIDUAL + "backward", dropout_forgotten, "residual", (("dropout", "mask"), MISSING)),
     Mistake("residual-dropout-on-shortcut", RESIDUAL + "backward", dropout_on_shortcut, "residual", (("dropout", "mask"), (*SKIP, "both", "dy"))),
     Mistake("residual-shortcut-around-norm", RESIDUAL + "backward", shortcut_around_norm, "residual", (("norm",), (*SKIP, "dy"))),
-    Mistake("residual-pre-norm-of-sum", RESIDUAL + "backward", pre_norm_of_sum, "residual-pre-norm", (("norm",), (*SKIP, "sum", "dy", "both")),
+    Mistake("residual-pre-norm-of-sum", ENCODER_LAYER, pre_norm_of_sum, "encoder-layer-pre-norm", (("norm",), (*SKIP, "sum", "dy", "both")),
             in_model="transformer-pre-norm"),
-    Mistake("residual-others-lost", RESIDUAL + "backward", others_lost, "decoder-layer",
+    Mistake("residual-others-lost", DECODER_LAYER, others_lost, "decoder-layer",
             (("memory", "other", "unpack", "two", "number of", "missing", *RAISES),)),
 ]

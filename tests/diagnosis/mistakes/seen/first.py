@@ -1,12 +1,12 @@
 """Five mistakes to start with; they move to their families' files."""
 
 from tests.diagnosis.mistakes.mistake import Mistake
-from tests.diagnosis.mistakes.right import linear, mean, norm, residual, rows, softmax
+from tests.diagnosis.mistakes.right import encoder_layer, linear, mean, norm, rows, softmax
 
 softmax_diagonal = softmax(lambda dp, p: p * (1 - p) * dp)
 layer_norm_without_projection = norm(lambda dn, n, s, *_: s * (dn - mean(dn)))
 linear_mean_over_rows = linear(bias=lambda dy: rows(dy).mean(axis=0))
-residual_without_shortcut = residual(lambda dy, dh: dh)
+residual_without_shortcut = encoder_layer(lambda dy, dh: dh)
 
 
 def embedding_repeated_ids(self, dy, cache):
@@ -23,6 +23,6 @@ MISTAKES = [
             (("bias",), ("mean", "average", "divided"))),
     Mistake("embedding-repeated-ids", "Embedding.backward", embedding_repeated_ids, "embedding",
             (("repeat", "more than once", "several", "only one", "last", "again"),)),
-    Mistake("residual-shortcut-forgotten", "minitransformer.layers.residual:Residual.backward", residual_without_shortcut,
-            "residual", (("residual", "skip", "shortcut", "direct", "identity", "dy + "),)),
+    Mistake("residual-shortcut-forgotten", "minitransformer.layers.encoder:EncoderLayer.backward", residual_without_shortcut,
+            "encoder-layer", (("residual", "skip", "shortcut", "direct", "identity", "dy + "),)),
 ]

@@ -4,7 +4,7 @@ import numpy as np
 
 from tests.diagnosis.mistakes.makers import DECODER, DECODER_LAYER, ENCODER, ENCODER_LAYER, FF, MODELS, TRANSFORMER
 from tests.diagnosis.mistakes.mistake import Mistake
-from tests.diagnosis.mistakes.right import changed, decoder, encoder, feed_forward, transformer, unchanged
+from tests.diagnosis.mistakes.right import changed, decoder, encoder, feed_forward, through, transformer, unchanged
 from tests.diagnosis.mistakes.words import ASSIGNED, AVERAGED, CROSS, FEED, MISSING, ORDER, SELF, TWICE
 
 dropout_forgotten = feed_forward(drop=unchanged)
@@ -12,29 +12,29 @@ plus_dy = changed(feed_forward(), lambda dx, self, dy, cache: dy + dx)
 
 
 def encoder_feed_forward_skipped(self, dy, cache):
-    return self.self_attention_residual.backward(dy, cache.self_attention)
+    return through(self, "self_attention", dy, cache)
 
 
 def encoder_attention_skipped(self, dy, cache):
-    return self.feed_forward_residual.backward(dy, cache.feed_forward)
+    return through(self, "feed_forward", dy, cache)
 
 
 def decoder_memory_zero(self, dy, cache):
-    dx = self.feed_forward_residual.backward(dy, cache.feed_forward)
-    dx, dmemory = self.cross_attention_residual.backward(dx, cache.cross_attention)
-    return self.self_attention_residual.backward(dx, cache.self_attention), np.zeros_like(dmemory)
+    dx = through(self, "feed_forward", dy, cache)
+    dx, dmemory = through(self, "cross_attention", dx, cache)
+    return through(self, "self_attention", dx, cache), np.zeros_like(dmemory)
 
 
 def decoder_around_cross(self, dy, cache):
-    dx = self.feed_forward_residual.backward(dy, cache.feed_forward)
-    _, dmemory = self.cross_attention_residual.backward(dx, cache.cross_attention)
-    return self.self_attention_residual.backward(dx, cache.self_attention), dmemory
+    dx = through(self, "feed_forward", dy, cache)
+    _, dmemory = through(self, "cross_attention", dx, cache)
+    return through(self, "self_attention", dx, cache), dmemory
 
 
 def decoder_order(self, dy, cache):
-    dx = self.feed_forward_residual.backward(dy, cache.feed_forward)
-    dx = self.self_attention_residual.backward(dx, cache.self_attention)
-    return self.cross_attention_residual.backward(dx, cache.cross_attention)
+    dx = through(self, "feed_forward", dy, cache)
+    dx = through(self, "self_attention", dx, cache)
+    return through(self, "cross_attention", dx, cache)
 
 
 memory_of_first_layer = decoder(lambda memories: memories[-1])

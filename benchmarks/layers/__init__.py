@@ -1,1 +1,0 @@
-"""Table 1 of the paper measured: what a layer of each kind costs, and how far a signal has to travel through it."""

@@ -1,0 +1,216 @@
+"""The capstone: the reader's own model, its gradients against one_file.py's, then training until it writes words backwards.
+
+The model is the five FUNCTIONS of {name: array}; names, shapes and initial weights are one_file.py's. Those that the reader's
+my_model.py lacks are the library's, in which the reader's functions of my_transformer.py run.
+"""
+
+import runpy
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from minitransformer import Transformer, TransformerConfig
+from minitransformer.checking.compare import relative_error, relative_errors
+from minitransformer.decoding import beam_search
+from minitransformer.functional import adam_update, cross_entropy_backward, cross_entropy_forward
+from minitransformer.functional.special import EOS, PAD
+from minitransformer.workers.host import one_blas_thread
+from minitransformer_course.judge.call import describe
+from minitransformer_course.judge.course import find_exercise, folder_of_chapters
+from minitransformer_course.judge.messages import _
+from minitransformer_course.judge.my_transformer import FUNCTIONS
+from minitransformer_course.judge.plug import plugs
+
+BOUND = 1e-10
+SIZES: dict[str, Any] = {"vocab_size": 29, "d_model": 32, "num_heads": 4, "d_ff": 64, "num_layers": 2, "dropout": 0.0}
+STEPS, BATCH, LETTERS, UNSEEN = 1200, 32, 6, 200
+LIMIT = 150    # seconds of processor time for training
+ADAM = (0.9, 0.98, 1e-9)
+PAIRS = [([4, 9, 3, 3, 7], [5, 8]), ([6], [10, 3, 5]), ([3, 10], [4])]    # padding on both sides, a letter twice
+
+
+class Wrong(Exception):
+    """A function of the reader's returns something other than it should."""
+
+
+def run(parts, own, steps=STEPS, say=lambda text: None) -> dict[str, Any]:
+    """{"own", "errors", "not_passed", "steps", "exact", "seconds", "example"}, or {"own", "error": (what, where)}.
+
+    parts: the reader's {name of an exercise: function}; own: those of FUNCTIONS. Trains if no error is above BOUND. say(text) is
+    called now and then.
+    """
+    from minitransformer_course.judge.judgement import check_function
+
+    paper = SimpleNamespace(**runpy.run_path(str(folder_of_chapters() / "one_file.py")))
+    result: dict[str, Any] = {"own": list(own), "not_passed": []}
+    with ExitStack() as stack, np.errstate(all="ignore"):
+        stack.enter_context(one_blas_thread)
+        for one in plugs(parts):
+            stack.enter_context(one)
+        functions = {**library(), **own}
+        try:
+            result["errors"], result["first_wrong"] = proof(paper, functions)
+            if max(result["errors"].values()) <= BOUND:
+                say(_("the same as tutorials/one_file.py; training until {n} words that it never saw are right").format(n=UNSEEN))
+                return {**result, **train(paper, functions, steps, say)}
+        except Wrong as error:
+            return {**result, "error": (str(error), "")}
+        except Exception as error:    # the reader's function, or the library's that got its answer
+            return {**result, "error": describe(error)}
+    if "adam_step" in own and result["errors"]["adam_step"] > BOUND:
+        result["likely"] = check_function(find_exercise("adam_step"), own["adam_step"], watched=False).diagnosis
+    result["not_passed"] = [name for name in parts if not check_function(find_exercise(name), parts[name], watched=False).passed]
+    return result
+
+
+def config() -> TransformerConfig:
+    """SIZES as the library says it."""
+    vocabulary, sizes = SIZES["vocab_size"], {name: size for name, size in SIZES.items() if name != "vocab_size"}
+    return TransformerConfig(source_vocab=vocabulary, target_vocab=vocabulary, **sizes)
+
+
+def library() -> dict[str, Callable]:
+    """FUNCTIONS, made of the library's Transformer."""
+    model = Transformer(config()).astype("float64")
+    named = {name.replace("target_embedding.", "embedding.").replace(".layers.", ".").replace(".norm.", "."): parameter
+             for name, parameter in model.parameters().items()}
+
+    def put(weights) -> None:
+        for name, parameter in named.items():
+            parameter.data[...] = weights[name]
+
+    def forward(weights, source, target) -> tuple:
+        put(weights)
+        return model.forward(source, target)
+
+    def backward(dlogits, cache, weights) -> dict[str, np.ndarray]:
+        put(weights)
+        model.zero_grad()
+        model.backward(dlogits, cache)
+        return {name: parameter.grad.copy() for name, parameter in named.items()}
+
+    def loss(logits, next_target) -> tuple:
+        total, cache = cross_entropy_forward(logits, next_target, padding=PAD)
+        return total, cross_entropy_backward(1.0, cache)
+
+    def adam_step(w, g, m, v, t, learning_rate, beta1, beta2, epsilon) -> tuple:
+        w, g, m, v = w.copy(), g.copy(), m.copy(), v.copy()
+        adam_update(w, g, m, v, t, learning_rate, 1.0, beta1, beta2, epsilon, np.array(True))
+        return w, m, v
+
+    def write(weights, source, length) -> np.ndarray:
+        put(weights)
+        found = [best.ids for best, *_others in beam_search(model, source, 1, max_length=length)]
+        return np.array([(ids + [EOS] * length)[:length] for ids in found])
+
+    return dict(zip(FUNCTIONS, (forward, backward, loss, adam_step, write)))
+
+
+def proof(paper, functions) -> tuple[dict[str, float], str | None]:
+    """{array: how far it is from one_file.py's}, in the order in which they are computed: gradients begin at the loss.
+    And what `first_wrong` says, or None if the logits are right.
+
+    Each function is given one_file.py's own results of those before it, so that one mistake makes no other function wrong.
+    """
+    model, rng = paper.Transformer(**SIZES), np.random.default_rng(0)
+    for parameter in paper.parameters(model).values():
+        parameter.data += 0.1 * rng.standard_normal(parameter.data.shape)    # biases and betas are not 0
+    weights = {name: parameter.data.copy() for name, parameter in paper.parameters(model).items()}
+    source, target, next_target = paper.make_batch(PAIRS)
+    expected, cache = model.forward(source, target)
+    total, loss_cache = paper.cross_entropy_forward(expected, next_target, 0.0)
+    dexpected = paper.cross_entropy_backward(1.0, loss_cache)
+    model.backward(dexpected, cache)
+
+    logits, cache = _pair("forward", functions["forward"](weights, source, target))
+    real = next_target != PAD    # what stands at padding is never read
+    errors = {"logits": relative_error([logits[real]], [expected[real]]) if np.shape(logits) == expected.shape else np.inf}
+    loss, dlogits = _pair("loss", functions["loss"](expected, next_target))
+    errors |= {"loss": relative_error([loss], [total]), "dlogits": relative_error([dlogits], [dexpected])}
+    gradients = functions["backward"](dexpected, cache, weights)
+    if not isinstance(gradients, dict):
+        raise Wrong(_("backward returns {got}, expected a dict of gradients by name").format(got=type(gradients).__name__))
+    changed = [name for name, parameter in paper.parameters(model).items() if not np.array_equal(weights[name], parameter.data)]
+    if changed:
+        raise Wrong(_("forward or backward changes the weights that it is given: {name}").format(name=changed[0]))
+    right = {name: parameter.grad for name, parameter in reversed(paper.parameters(model).items())}
+    errors |= dict(zip(right, relative_errors([np.asarray(gradients.get(name, np.nan)) for name in right], [*right.values()])))
+    given = (*rng.standard_normal((3, 50)), rng.random(50), 3, 0.01, *ADAM)
+    moved = functions["adam_step"](*given)
+    errors["adam_step"] = relative_error(moved, find_exercise("adam_step").reference(*given))
+    length = 6
+    written = functions["greedy"](weights, source, length)
+    alike = [_upto(ids) == _upto(other[:length]) for ids, other in zip(written, paper.greedy(model, source))]
+    errors["greedy"] = 0.0 if alike and all(alike) else float("inf")
+    return errors, first_wrong(paper, functions["forward"], weights, source, target) if errors["logits"] > BOUND else None
+
+
+def first_wrong(paper, forward, weights, source, target) -> str:
+    """The sub-layer that makes the logits wrong, if all add 0 at first and are then turned on one by one; "": none is needed."""
+    model, real = paper.Transformer(**SIZES), target != PAD
+    last = [name for name in weights if ".output." in name or ".outer." in name]
+    given = {**weights, **{name: 0 * weights[name] for name in last}}
+    layers = sorted(dict.fromkeys(name.rsplit(".", 2)[0] for name in last), key=lambda name: name.startswith("encoder"))
+    for layer in ["", *layers]:    # the encoder's last, since only what is in the decoder makes them heard
+        given |= {name: weights[name] for name in last if layer and name.startswith(layer + ".")}
+        for name, parameter in paper.parameters(model).items():
+            parameter.data[...] = given[name]
+        logits, expected = forward(given, source, target)[0], model.forward(source, target)[0]
+        if np.shape(logits) != expected.shape or relative_error([logits[real]], [expected[real]]) > BOUND:
+            return layer
+    return ""
+
+
+def _pair(name, returned) -> tuple:
+    if not isinstance(returned, tuple) or len(returned) != 2:
+        raise Wrong(_("{name} returns {got}, expected two things").format(name=name, got=type(returned).__name__))
+    return returned
+
+
+def _upto(ids) -> list[int]:
+    """The ids before the end of the text."""
+    ids = [int(one) for one in ids]
+    return ids[:ids.index(EOS)] if EOS in ids else ids
+
+
+def train(paper, functions, steps, say, seed=0) -> dict[str, Any]:
+    """Train on words and the same words backwards, until all UNSEEN words that it never saw are right, or for `steps` steps."""
+    started, rng = time.process_time(), np.random.default_rng(seed)
+    unseen = _words(rng, UNSEEN)
+    known = set(map(tuple, unseen))
+    parameters = paper.parameters(paper.Transformer(**SIZES, seed=seed))
+    flat = np.concatenate([parameter.data.ravel() for parameter in parameters.values()])
+    m, v = np.zeros((2, flat.size))
+    ends = np.cumsum([parameter.data.size for parameter in parameters.values()])[:-1]
+    exact = 0.0
+    for step in range(1, steps + 1):
+        weights = {name: one.reshape(parameter.data.shape)
+                   for (name, parameter), one in zip(parameters.items(), np.split(flat, ends))}
+        words = [word for word in _words(rng, BATCH) if tuple(word) not in known]
+        source, target, next_target = paper.make_batch([(word, word[::-1]) for word in words])
+        logits, cache = functions["forward"](weights, source, target)
+        loss, dlogits = functions["loss"](logits, next_target)
+        tokens = (next_target != PAD).sum()
+        gradients = functions["backward"](dlogits / tokens, cache, weights)
+        gradient = np.concatenate([np.ravel(gradients[name]) for name in parameters])
+        learning_rate = 0.006 * min(step / 100, 1) * (1 - step / (steps + 1))
+        flat, m, v = functions["adam_step"](flat, gradient, m, v, step, learning_rate, *ADAM)
+        late = time.process_time() - started > LIMIT
+        if step % 100 == 0 or step == steps or late:
+            source, _target, _next = paper.make_batch([(word, word) for word in unseen])
+            written = [*map(_upto, functions["greedy"](weights, source, LETTERS + 1))]
+            exact = float(np.mean([one == word[::-1] for one, word in zip(written, unseen)]))
+            say(_("step {step:5,}: loss {loss:.3f}, {exact:.1%} of {n} unseen words right, {seconds:.0f} s").format(
+                step=step, loss=float(loss) / tokens, exact=exact, n=UNSEEN, seconds=time.process_time() - started))
+        if exact == 1 or late:
+            break
+    shown = ["".join(paper.VOCABULARY[i] for i in ids) for ids in (unseen[0], written[0])]
+    return {"steps": step, "exact": exact, "seconds": time.process_time() - started, "example": shown}
+
+
+def _words(rng, count) -> list[list[int]]:
+    return [rng.integers(EOS + 1, SIZES["vocab_size"], rng.integers(1, LETTERS + 1)).tolist() for _word in range(count)]

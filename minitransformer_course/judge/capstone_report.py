@@ -1,0 +1,114 @@
+"""What `learn plug --all` says of the reader's whole model: a few lines, and the map with each box in the colour of its proof."""
+
+import re
+from html import escape
+from pathlib import Path
+
+from minitransformer_course.judge.messages import _
+from minitransformer_course.judge.my_transformer import FILE, FUNCTIONS, MODEL_FILE
+from minitransformer_course.judge.capstone import BOUND, UNSEEN, config
+from minitransformer_course.judge.course import PARTS
+
+FORWARDS = r"logits|embedding|encoder|decoder"
+PROOFS = {    # {part of the map: which arrays prove it}; all the others are proven by those of the whole model
+    "linear": r".*\.(query|key|value|output|inner|outer)\.", "embedding": "embedding", "heads": r".*attention\.",
+    "layer_norm": r".*\.(gamma|beta)", "feed_forward": r".*feed_forward\.", "encoder": "encoder", "decoder": "decoder",
+    "loss": "loss|dlogits", "adam": "adam_step", "decoding": "greedy"}
+MARK = '<meta name="generator" content="minitransformer learn plug">'
+STYLE = """
+:root { color-scheme: light dark; --back: #fff; --text: #1a1a1a; --quiet: #666; --box: #f4f4f4 }
+@media (prefers-color-scheme: dark) { :root { --back: #16181c; --text: #e6e6e6; --quiet: #a0a0a0; --box: #22252b } }
+body { font: 16px/1.5 system-ui, sans-serif; margin: 0 auto; padding: 1rem; max-width: 80rem }
+body { background: var(--back); color: var(--text) }
+h1 { font-size: 1.3rem; margin: 1rem 0 .5rem }
+dl { display: grid; grid-template-columns: auto 1fr; gap: .3rem 1rem; background: var(--box); padding: 1rem }
+dl { margin: 0 0 1rem; border-radius: .5rem }
+dt { font: .75rem/1.9 ui-monospace, monospace; color: var(--quiet) }
+dd { margin: 0; white-space: pre-line; overflow-wrap: anywhere }
+p { color: var(--quiet) }
+svg { max-width: 100%; height: auto }
+"""
+
+
+def report(result, names, places) -> str:
+    """What `learn plug --all` prints. names: the exercises whose functions ran; places: all that have a place in the model."""
+    if "error" in result:
+        said, line = result["error"]
+        return _("it stopped: {error}").format(error=f"{line}: {said}" if line else said)
+    errors = result["errors"]
+    lines = [_wrong(result) or _("the same as tutorials/one_file.py in {n} arrays, the largest error is {error:.0e}").format(
+        n=len(errors), error=max(errors.values()))]
+    if result["not_passed"]:
+        lines.append(_("these do not pass their checks: {names}").format(names=", ".join(result["not_passed"])))
+    if "exact" in result:
+        trained = _("after {steps:,} steps, {exact:.1%} of {n} words that it never saw are right, as in {word} -> {written}")
+        word, written = result["example"]
+        lines.append(trained.format(steps=result["steps"], exact=result["exact"], n=UNSEEN, word=word, written=written))
+    for have, all_, where in ((names, places, FILE), (result["own"], FUNCTIONS, MODEL_FILE)):
+        missing = [name for name in all_ if name not in have and (all_ is FUNCTIONS or len(result["own"]) < len(FUNCTIONS))]
+        lines.append(_("{file}: {n} of {all} parts are yours").format(file=where, n=len(have), all=len(all_))
+                     + (_("; the library's: {names}").format(names=", ".join(missing)) if missing else ""))
+    if not result["own"]:
+        lines.append(_("write its five functions to make them yours; the blank file:  minitransformer learn start my_model"))
+    return "\n".join(lines)
+
+
+def _wrong(result) -> str:
+    """The first thing that is wrong, in the order of computation; "" if nothing is."""
+    errors = result["errors"]
+    wrong = [name for name, error in errors.items() if error > BOUND]
+    if not wrong:
+        return ""
+    first, error = wrong[0], errors[wrong[0]]
+    off = (_("is missing, has another shape, or is not finite") if error == float("inf")
+           else _("is off by {error:.1e}").format(error=error))
+    if first == "greedy":
+        return _("greedy writes other tokens than tutorials/one_file.py")
+    if first in ("logits", "loss", "dlogits", "adam_step"):
+        said = _("{name} {off}, compared with tutorials/one_file.py").format(name=first, off=off)
+        return "; ".join(filter(None, [said, _forward(result["first_wrong"]) if first == "logits" else result.get("likely")]))
+    before = [name for name in list(errors)[:list(errors).index(first)] if not name.endswith("key.bias")][-1]    # 0 in any case
+    said = _("backward: the gradient of {name} {off}; {before}, one step nearer to the loss, is right").format(
+        name=first, off=off, before=before)
+    return said + (_("; the matrix is used in three places, and each use adds to its gradient") if "embedding" in first else "")
+
+
+def _forward(layer) -> str:
+    """Where in the forward to look. layer: what `first_wrong` says."""
+    if not layer:
+        return _("with every sub-layer adding 0 it is wrong too: look at the embedding, the positions, LayerNorm and the logits")
+    return _("with every sub-layer adding 0 it is right; turned on one by one, {layer} is the first to make it wrong").format(
+        layer=layer)
+
+
+def proof_page(result, names, places) -> str:
+    """Figure 1 as an HTML page, in which each box has the colour of its proof."""
+    from minitransformer.pictures.architecture import PARTS as TITLES, architecture    # late: matplotlib takes a second
+
+    functions = {"loss": {"loss"}, "adam": {"adam_step"}, "decoding": {"greedy"}}    # the others are in forward and backward
+    own = [part for part, exercises in PARTS.items() if part != "dropout" and (    # which this model does without
+        functions.get(part, {"forward", "backward"}) <= {*result["own"]} or {*exercises} <= {*names})]
+    errors = {part: _error_of(part, result["errors"]) for part in own}
+    wrong = [part for part in own if {*PARTS[part]} & {*result["not_passed"]} or (result["own"] and errors[part] > BOUND)]
+    svg = architecture(config(), own=[part for part in own if part not in wrong], wrong=wrong).as_bytes("svg").decode()
+    rows = "".join(f"<dt>{escape(TITLES[part][0])}</dt><dd>{errors[part]:.0e}</dd>\n" for part in own)
+    colours = _("Yellow: yours, and the same as tutorials/one_file.py to {bound:.0e}. Red: yours, and wrong, "
+                "or behind something wrong. White: the library's, or not in this model. The numbers are the largest errors of the "
+                "arrays that prove a part.")
+    said = escape(report(result, names, places)).replace("\n", "<br>\n")
+    title = _("My Transformer")
+    return (f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<meta name="viewport" '
+            f'content="width=device-width, initial-scale=1">\n{MARK}\n<title>{escape(title)}</title>\n<style>{STYLE}</style>\n'
+            f'</head>\n<body>\n<h1>{title}</h1>\n{svg[svg.index("<svg"):]}\n<p>{said}</p>\n'
+            f'<p>{escape(colours.format(bound=BOUND))}</p>\n<dl>\n{rows}</dl>\n</body>\n</html>\n')
+
+
+def is_page(path) -> bool:
+    """Whether this is a file that `proof_page` made, so that a new one may replace it."""
+    return Path(path).is_file() and MARK in Path(path).read_text(encoding="utf-8", errors="replace")
+
+
+def _error_of(part, errors) -> float:
+    """The largest error of the arrays that prove a part of the map."""
+    pattern = PROOFS.get(part, FORWARDS)
+    return max(error for name, error in errors.items() if re.match(pattern, name))

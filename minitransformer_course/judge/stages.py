@@ -1,0 +1,222 @@
+"""The stages of a check: each asks one question, from whether a solution runs to its numbers in float64 and in float32."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minitransformer.backend import Array
+from minitransformer.checking.compare import relative_error
+from minitransformer.checking.numeric import central, complex_step, of_each
+from minitransformer_course.doctor.fitting import tuple_of
+from minitransformer_course.judge.explanation import EXACT, explain, number, term_factors, worst_element
+from minitransformer_course.judge.messages import _
+
+CENTRAL = 1e-6    # the error allowed against central differences
+EXTRA = 3    # the last cases: numbers of the first shapes, the first numbers again, the first ones in float32
+NOT_SINGLE = {    # what turns float32 into float64, and what to write instead
+    "np.zeros(": "np.zeros(shape, x.dtype)", "np.ones(": "np.ones(shape, x.dtype)", "np.empty(": "np.empty(shape, x.dtype)",
+    "np.eye(": "np.eye(n, dtype=x.dtype)", "np.tri(": "np.tri(n, dtype=x.dtype)", "np.arange(": "np.arange(n, dtype=x.dtype)",
+    "np.sqrt(": "math.sqrt(number)", "np.float64(": "float(number)"}
+
+
+@dataclass
+class Judged:
+    """What a solution gave: an outcome for each of the cases, up to one that gave no arrays."""
+
+    exercise: Any
+    cases: list       # [(name, arguments)]
+    outcomes: list
+    source: str       # the solution's code, "" if that is not known
+
+    @cached_property
+    def expected(self) -> list[tuple[Array, ...]]:
+        """The reference's answers."""
+        return [tuple_of(self.exercise.reference(*arguments)) for _case, arguments in self.cases]
+
+    def is_wrong(self, i) -> bool:
+        """Whether the i-th outcome differs from the reference's numbers, or has none."""
+        return relative_error(self.outcomes[i].arrays, self.expected[i]) > EXACT
+
+    def called_with(self, i) -> str:
+        """The call, in words: the shapes and the numbers; a function among the arguments is left out."""
+        return _("it was called with {given}").format(given=", ".join(
+            f"{name} {value.shape}" if isinstance(value, np.ndarray) else f"{name} = {value}"
+            for name, value in zip(self.exercise.parameters, self.cases[i][1]) if not callable(value)))
+
+
+Failure = tuple[str, str]    # where, and why
+
+
+class Stage(NamedTuple):
+    name: str
+    fails: Callable[[Judged], Failure | None]    # the question
+    passed: str    # what is said of a solution that passed it,
+    failed: str    # and of one that failed it
+    unexplained: str | None = None    # what is said if no mistake explains its failure; None if none is looked for
+
+
+def stages() -> list[Stage]:
+    """All stages, in the order of a check."""
+    unknown = _("no known pattern: none of the usual mistakes gives this answer")
+    return [Stage("runs", _stops, _("it runs"), _("does not run"), ""),
+            Stage("own", _borrows, _("NumPy alone"), _("borrowed")),
+            Stage("shape", _other_shape, _("right shapes"), _("wrong shape or type"), ""),
+            Stage("inputs", _changes_inputs, _("inputs unchanged"), _("changes its inputs"), ""),
+            Stage("repeats", _depends_on_calls, _("same inputs, same answer"), _("same inputs, another answer")),
+            Stage("invariants", _breaks_a_rule, _("rules kept"), _("breaks a rule"), unknown),
+            Stage("values", _wrong_numbers, _("right numbers"), _("wrong numbers"), unknown),
+            Stage("gradients", _wrong_numbers, _("right gradients"), _("wrong gradients"), unknown),
+            Stage("float32", _not_single, _("float32 stays float32"), _("not in float32"))]
+
+
+def stages_of(exercise) -> list[Stage]:
+    """Those that an exercise has."""
+    left_out = {"values" if exercise.loss else "gradients", "" if exercise.invariants else "invariants",
+                "float32" if exercise.float64_only else ""}
+    return [stage for stage in stages() if stage.name not in left_out]
+
+
+def _stops(judged) -> Failure | None:
+    last, n = judged.outcomes[-1], len(judged.outcomes)
+    if last.blank:
+        return last.line, _("it is not written yet: an unsolved exercise fails, and that is where you begin")
+    if last.late and n > 1 and not any(map(judged.is_wrong, range(n - 1))):
+        return last.line, _("it is right so far, but slow: {n} of {all} calls returned in time").format(
+            n=n - 1, all=len(judged.cases))
+    if last.error:
+        return last.line, f"{last.error}\n{judged.called_with(n - 1)}" if last.raised else last.error
+    return None
+
+
+def _borrows(judged) -> Failure | None:
+    last = judged.outcomes[-1]
+    return (f"{last.line}: {last.forbidden}" if last.line else last.forbidden,
+            _("this answer is borrowed: write it with NumPy alone")) if last.forbidden else None
+
+
+def _other_shape(judged, cases=slice(1 - EXTRA)) -> Failure | None:
+    """The first case with another number of outputs than the reference's, or with an output of another shape or dtype."""
+    for i in range(len(judged.cases))[cases]:
+        outcome, expected, names = judged.outcomes[i], judged.expected[i], judged.exercise.returns
+        if outcome.returned or len(outcome.arrays) != len(expected):
+            n = len(outcome.arrays)
+            got = outcome.returned or (_("one array") if n == 1 else _("{n} arrays").format(n=n))
+            where = _("it returns {got}, expected {names}").format(got=got, names=", ".join(names))
+            if outcome.returned == "None":
+                in_place = ".at(" in judged.source or ".sort(" in judged.source
+                return where, (_("is `return` missing? What works in place, such as np.add.at, returns None, too")
+                               if in_place else _("is `return` missing?"))
+            shapes = ", ".join(f"{name} {right.shape}" for name, right in zip(names, expected))
+            return where, _("expected NumPy arrays: {names}").format(names=shapes)
+        for name, array, right in zip(names, outcome.arrays, expected):
+            if array.shape != right.shape:
+                where = _("{name} has the shape {got}, expected {right}").format(name=name, got=array.shape, right=right.shape)
+                return where, _not_summed(array, right) or judged.called_with(i)
+            if array.dtype != right.dtype:
+                where = _("{name} has the dtype {got}, expected {right}").format(name=name, got=array.dtype, right=right.dtype)
+                return where, _dtype_rule(array.dtype, right.dtype)
+    return None
+
+
+def _not_summed(array, right) -> str:
+    """The sentence if the array is right except for a sum over one axis; "" if it is not."""
+    for axis in range(array.ndim):
+        if relative_error([array.sum(axis=axis)], [right]) <= EXACT:
+            return _("summed over axis {axis}, it is right: what is used several times gets the sum of its gradients").format(
+                axis=axis)
+    return ""
+
+
+def _dtype_rule(got, right) -> str:
+    """The likely reason for the wrong dtype."""
+    if right.kind == "b":
+        return _("it has to hold True and False, as a comparison gives them: is it multiplied, added, or made of numbers?")
+    return _("which line turns it into {got}?").format(got=got)
+
+
+def _changes_inputs(judged) -> Failure | None:
+    for outcome in judged.outcomes:
+        if outcome.changed >= 0:
+            return (_("after the call, {name} is not what it was").format(name=judged.exercise.parameters[outcome.changed]),
+                    _("its owner still needs it: write x = x - 1 in place of x -= 1, or work on a copy"))
+    return None
+
+
+def _depends_on_calls(judged) -> Failure | None:
+    """Whether an answer depends on the calls before: other numbers came after the first ones, and these again after them."""
+    first, other, again = (judged.outcomes[i].arrays for i in (0, -3, -2))
+    usual = range(len(judged.cases) - EXTRA)
+    if relative_error(first, other) <= EXACT and judged.is_wrong(-3) and not any(map(judged.is_wrong, usual)):
+        return (_("called with other numbers of the same shapes, it returns the answer to the first ones"),
+                _("it keeps its answer for these shapes: compute it anew in each call"))
+    if relative_error(first, again) <= EXACT:
+        return None
+    place = worst_element(judged.exercise.returns, again, first, _("{place}: first {b}, then {a}"))
+    sums = [relative_error([now - before], [one]) <= EXACT for one, before, now in zip(first, other, again)]
+    return place, _("it adds up over the calls: begin with zeros in each call") if any(sums) else _(
+        "the same numbers give another answer: is something random, kept from the call before, or np.empty never filled?")
+
+
+def _breaks_a_rule(judged) -> Failure | None:
+    return next((_worst_of(judged, i, rule) for i in _wrong_cases(judged) if (rule := _broken_invariant(judged, i))), None)
+
+
+def _wrong_numbers(judged) -> Failure | None:
+    return next((_worst_of(judged, i) for i in _wrong_cases(judged)), None)
+
+
+def _wrong_cases(judged) -> Iterator[int]:
+    """The cases with wrong numbers; a usual case of an exercise that has a loss is compared with its derivatives."""
+    for i, (case, arguments) in enumerate(judged.cases[:1 - EXTRA]):
+        if judged.exercise.loss and not case:
+            exact, near = (differentiate(judged.exercise, arguments, method) for method in (complex_step, central))
+            arrays = judged.outcomes[i].arrays
+            if not (relative_error(arrays, exact) <= EXACT and relative_error(arrays, near) <= CENTRAL):
+                yield i
+        elif judged.is_wrong(i):
+            yield i
+
+
+def _worst_of(judged, i, rule="") -> Failure:
+    """The worst element of a case, and why it is wrong: the rule that is broken, or what is known about the numbers."""
+    exercise, (case, arguments), arrays, expected = judged.exercise, judged.cases[i], judged.outcomes[i].arrays, judged.expected[i]
+    place = worst_element(exercise.returns, arrays, expected)
+    first = relative_error(arrays[:1], expected[:1]) > EXACT
+    terms = term_factors(exercise, arguments, arrays) if first else ""
+    finite = all(np.isfinite(array).all() for array in arrays)
+    why = "\n".join(filter(None, [rule if finite else "", terms])) or explain(exercise, arrays, expected)
+    return place + (f" ({case})" if case else ""), why
+
+
+def _broken_invariant(judged, i) -> str:
+    """The sentence of the first invariant that does not hold, with the number; "" if all hold."""
+    arrays = judged.outcomes[i].arrays
+    answer = arrays[0] if len(arrays) == 1 else tuple(arrays)
+    scale = max((np.max(np.abs(array), initial=0) for array in arrays), default=0)
+    for mark in judged.exercise.invariants:
+        excess = np.max(np.abs(mark.excess(answer, *judged.cases[i][1])), initial=0)
+        if not excess <= EXACT * max(scale, 1):
+            return _("{sentence}; yours is off by {number}").format(sentence=_(mark.sentence), number=number(excess))
+    return ""
+
+
+def differentiate(exercise, arguments, method) -> list[Array]:
+    """The gradients of the exercise's loss, each element by `method`: central or complex_step of checking.numeric."""
+    loss, arrays = exercise.loss(*arguments)
+    moved = [np.array(array, dtype=complex if method is complex_step else float) for array in arrays]
+    return [of_each(method, lambda: loss(*moved), 1, array) for array in moved]
+
+
+def _not_single(judged) -> Failure | None:
+    failure = _other_shape(judged, slice(-1, None))
+    if not failure:
+        return None
+    single = [name for name, value in zip(judged.exercise.parameters, judged.cases[-1][1])
+              if getattr(value, "dtype", None) == np.float32]
+    why = _("the numbers are right, but a model trains in float32: which line turns it into float64?")
+    used = [_("{one}...) may: write {other}").format(one=one, other=other.replace("x.", f"{[*single, 'x'][0]}."))
+            for one, other in NOT_SINGLE.items() if one in judged.source]
+    return _("called with float32: {what}").format(what=failure[0]), "\n".join([why, *used[:2]])

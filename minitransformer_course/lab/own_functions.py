@@ -1,0 +1,69 @@
+"""What a reader has written so far: on the map that opens every chapter, in the running example, and as tests."""
+
+import runpy
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from minitransformer.checking.compare import relative_error
+from minitransformer.pictures import architecture
+from minitransformer_course.judge import my_transformer
+from minitransformer_course.judge.course import PARTS, find_exercise
+from minitransformer_course.judge.fixtures import VersionUnderTest, verdict
+from minitransformer_course.judge.learner_progress import PASSED, Progress
+from minitransformer_course.judge.messages import _
+from minitransformer_course.judge.plug import in_the_paper, plugs
+from minitransformer_course.lab.example import drawkcab, write
+from minitransformer_course.lab.inside import add_gradients
+
+
+def you_are_here(*parts) -> None:
+    """Draw the map with this chapter's parts outlined, and those filled whose exercises pass in the current folder."""
+    progress = Progress(".")
+    own = [part for part, names in PARTS.items() if all(progress.of(name)["state"] == PASSED for name in names)]
+    figure = plt.figure()
+    axes = figure.add_axes((0, 0, 1, 1))
+    architecture.draw(axes, here=parts, own=own)
+    figure.set_size_inches(architecture.WIDTH, axes.get_ylim()[1])    # one unit is an inch
+
+
+def run_yours(word="backward") -> None:
+    """Let the functions of the folder's my_transformer.py write a word backwards; compare their gradients with the library's."""
+    model, vocabulary = drawkcab()
+    model = model.astype("float64")
+    expected = _gradients(model, vocabulary, word)
+    with own_functions() as names:
+        written, found = write(model, vocabulary, word), _gradients(model, vocabulary, word)
+    print(f"{word} -> {written}")
+    print(_("{n} of {all} parts are yours: {names}").format(
+        n=len(names), all=len(in_the_paper()), names=", ".join(names) or _("none yet")))
+    if names:
+        print(_("with them, the gradients of all parameters differ from the library's by {error:.0e}").format(
+            error=relative_error(found, expected)))
+
+
+@contextmanager
+def own_functions() -> Iterator[list[str]]:
+    """Within the block, the functions of the folder's my_transformer.py run in place of the library's; yields their names."""
+    names = [name for name in my_transformer.names_in(".") if name in in_the_paper()]
+    made = runpy.run_path(str(Path(my_transformer.FILE))) if names else {}
+    with ExitStack() as stack:
+        for one in plugs({name: made[name] for name in names}):
+            stack.enter_context(one)
+        yield names
+
+
+def verdicts(test) -> None:
+    """Print whether each version of the exercise of the test's name passes it."""
+    for one in find_exercise(test.__name__).versions:
+        print(f"{'passes' if verdict(test)(VersionUnderTest(one.function)) else 'fails':6}  {one.sentence}")
+
+
+def _gradients(model, vocabulary, word) -> list[np.ndarray]:
+    """An array for each parameter."""
+    model.zero_grad()
+    add_gradients(model, vocabulary, word)
+    return [parameter.grad.copy() for parameter in model.parameters().values()]

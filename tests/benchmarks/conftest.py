@@ -1,0 +1,20 @@
+"""The command line of the benchmarks, and the runs and texts of the tests of minitransformer's own."""
+
+import pytest
+
+from tests.cli.conftest import corpus, text_run, trained    # noqa: F401 - fixtures
+
+
+@pytest.fixture
+def run_benchmark(capsys):
+    """run_benchmark(*arguments) -> (exit code, stdout, stderr) of python -m benchmarks."""
+    from benchmarks.__main__ import main
+
+    def run(*arguments):
+        try:
+            code = main([str(argument) for argument in arguments])
+        except SystemExit as stop:
+            code = stop.code
+        return code, *capsys.readouterr()
+
+    return run

@@ -1,0 +1,164 @@
+"""The capstone: a model of the reader's own functions, proven against tutorials/one_file.py, trained until it writes backwards."""
+
+import os
+import runpy
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from minitransformer_course.judge import capstone
+from minitransformer_course.judge.course import exercises
+from minitransformer_course.judge.my_transformer import FUNCTIONS, SECTION
+from minitransformer_course.judge.capstone_report import proof_page, report
+
+pytestmark = pytest.mark.slow
+
+MY_MODEL = Path(__file__).with_name("my_model.py")
+PLACES = [name for name, one in exercises().items() if one.plug]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A reader's folder in which every exercise passes, and the model from a blank file."""
+    sections = [SECTION.format(name=name, chapter=one.chapter.name) + f"\n\n{one.source}\n" for name, one in exercises().items()]
+    (tmp_path / "my_transformer.py").write_text("\n".join(["import math\n\nimport numpy as np\n", *sections]), encoding="utf-8")
+    (tmp_path / "my_model.py").write_bytes(MY_MODEL.read_bytes())
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "my_transformer", raising=False)
+    yield tmp_path
+    sys.modules.pop("my_transformer", None)
+
+
+def edit(path, old, new):
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def result(names=(), functions=FUNCTIONS, **options):
+    """What run() finds for these functions of the folder's two files."""
+    parts, own = runpy.run_path("my_transformer.py"), runpy.run_path("my_model.py")
+    return capstone.run({name: parts[name] for name in names}, {name: own[name] for name in functions}, **options)
+
+
+@pytest.mark.parametrize("names, functions", [(PLACES, ()), ((), FUNCTIONS), (PLACES, ("loss", "greedy"))])
+def test_what_is_right_is_the_papers_and_trains(folder, names, functions):
+    said: list[str] = []
+    found = result(names, functions, steps=2, say=said.append)
+    assert len(said) == 2 and said[1].startswith("step     2: loss ")
+    assert max(found["errors"].values()) < 1e-12 and found["steps"] == 2 and not found["not_passed"]
+    assert len(found["errors"]) > 80    # each parameter of two layers on each side
+
+
+@pytest.mark.parametrize("old, new, words", [
+    ("dmemory = dmemory + dpart", "dmemory = dpart", "the gradient of encoder.1.feed_forward_residual.beta is off by"),
+    ("dx = dx + dasks\n", "dx = dx + 0.999 * dasks\n",
+     "decoder.1.cross_attention.query.weight, one step nearer to the loss, is right"),
+    ("grads[name + \".bias\"] =", "_db =", "is missing, has another shape, or is not finite; decoder.1."),
+    ("HEADS = 4", "HEADS = 2", "it is right; turned on one by one, decoder.0.self_attention is the first"),
+    ("embedding(ids, E) + sinusoids", "embedding(ids, E) - sinusoids", "adding 0 it is wrong too: look at the embedding"),
+    ("next_target != 0]).sum()", "next_target != 0]).mean()", "loss is off by"),
+    ("cross_entropy_backward(1.0,", "cross_entropy_backward(2.0,", "dlogits is off by"),
+    ("logits[:, -1:, 2:].argmax", "logits[:, -1:, 2:].argmin", "greedy writes other tokens"),
+    ("adam_step, attention, ", "attention, ", "adam_step is off by"),
+    ("shared_backward(dmemory, dx,", "shared_backward(0 * dmemory, dx,", "is right; the matrix is used in three places"),
+    ("    return grads", "    return list(grads)", "backward returns list, expected a dict"),
+    ("p, next_target)\n", "p, next_target)[0]\n", "dlogits is missing, has another shape"),
+    ("    return -np.log(right[next_target != 0]).sum(), ", "    return ", "loss returns ndarray, expected two things"),
+    ("    return grads", "    w[\"embedding.weight\"] *= 2\n    return grads", "changes the weights that it is given: embedding"),
+    ("x @ w[\"embedding.weight\"].T", "x @ w[\"embeding.weight\"].T", "KeyError: 'embeding.weight'"),
+])
+def test_what_is_wrong_is_named_and_not_trained(folder, old, new, words):
+    edit(folder / "my_model.py", old, new)
+    if words.startswith("adam_step"):
+        plain = "def adam_step(w, g, m, v, t, rate, *_rest):\n    return w - rate * g, m, v\n\n\n"
+        edit(folder / "my_model.py", "HEADS = 4", plain + "HEADS = 4")
+    found = result()
+    assert words in report(found, [], PLACES) and "exact" not in found
+
+
+def test_a_wrong_step_of_adam_gets_what_its_exercise_says(folder):
+    edit(folder / "my_transformer.py", "mean = m / (1 - beta1 ** t)", "mean = m")
+    found = result()
+    assert "adam_step is off by" in report(found, [], PLACES) and "; only v is corrected" in report(found, [], PLACES)
+
+
+def test_a_part_that_does_not_pass_is_named(folder):
+    edit(folder / "my_transformer.py", "dkey = dscores.swapaxes(-1, -2) @ query", "dkey = 2 * dscores.swapaxes(-1, -2) @ query")
+    found = result(PLACES, ())
+    said = report(found, PLACES, PLACES)
+    assert "key.weight is off by" in said and "value.weight, one step nearer" in said    # the key's bias has none
+    assert "these do not pass their checks: attention_backward" in said
+    page = proof_page(found, PLACES, PLACES)
+    assert 1 < page.count("#f4a3a3") < page.count("#ffdf80")    # attention, and not what passes its check
+
+
+def test_the_command_says_what_is_missing_and_writes_the_page(folder, run_cli, monkeypatch):
+    monkeypatch.setattr("minitransformer_course.judge.capstone.STEPS", 2)
+    edit(folder / "my_model.py", "def greedy(", "def gredy(")
+    edit(folder / "my_model.py", "dx = dx + dasked", "dx = dx - dasked")
+    code, out, _error = run_cli("learn", "plug", "--all")
+    assert code == 1 and "backward: the gradient of decoder.1" not in out and "backward: the gradient of decoder.0" in out, out
+    assert "my_model.py: 4 of 5 parts are yours; the library's: greedy" in out and "my_transformer.html shows" in out
+    page = (folder / "my_transformer.html").read_text(encoding="utf-8")
+    assert page.count("#f4a3a3") > 10 and page.count("#ffdf80") >= 2    # Adam and the loss are right
+    assert "<dt>multi-head attention</dt>" in page and "<dt>dropout</dt>" not in page    # which the model does without
+    edit(folder / "my_model.py", "dx = dx - dasked", "dx = dx + dasked")
+    code, out, _error = run_cli("learn", "plug", "--all")
+    assert code == 1 and "words that it never saw are right" in out
+    assert "#f4a3a3" not in (folder / "my_transformer.html").read_text(encoding="utf-8")    # its own page is replaced
+    edit(folder / "my_model.py", "def forward(", "def forward(:")
+    code, _out, error = run_cli("learn", "plug", "--all")
+    assert code == 2 and "my_model.py" in error and error.count("\n") == 1
+
+
+def test_the_blank_file_is_written_once_and_is_no_exercise(learn, tmp_path):
+    assert learn("start", "my_model")[0] == 0 and "backward(dlogits, cache, weights)" in (tmp_path / "my_model.py").read_text()
+    code, _out, error = learn("start", "my_model.py")
+    assert code == 2 and "nothing was changed" in error
+    code, _out, error = learn("check", "my_model.py")
+    assert code == 2 and "learn plug --all" in error
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("blank", [True, False])
+def test_it_trains_until_every_word_is_right(folder, run_cli, blank):
+    if not blank:
+        (folder / "my_model.py").unlink()
+    code, out, error = run_cli("learn", "plug", "--all")
+    assert code == 0 and "100.0% of 200 words that it never saw are right" in out, out + error
+    assert "the same as tutorials/one_file.py in 90 arrays" in out and "17 of 17" in out
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("file, old, new, words", [
+    ("my_transformer.py", "import math\n", "import maths\n", "ModuleNotFoundError: No module named 'maths'"),
+    ("my_model.py", "    return grads", "    while True: pass", "my_model.py, line"),
+    ("my_model.py", "HEADS = 4", "HEADS = four", "NameError"),
+    ("my_model.py", "import numpy as np", "from minitransformer import Transformer", "name 'np' is not defined"),
+])
+def test_what_cannot_run_is_told_in_a_line(folder, run_cli, monkeypatch, file, old, new, words):
+    monkeypatch.setattr("minitransformer_course.judge.run_file.PROOF_LIMIT", 20)
+    edit(folder / file, old, new)
+    code, out, error = run_cli("learn", "plug", "--all")
+    assert code in (1, 2) and words in out + error and (out + error).count("Traceback") == 0, out + error
+
+
+@pytest.mark.campaign
+@pytest.mark.skipif(os.name == "nt", reason="signals of a terminal")
+def test_ctrl_c_ends_both_processes_with_one_line(folder):
+    process = subprocess.Popen([sys.executable, "-m", "minitransformer", "learn", "plug", "--all"], cwd=folder, text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+    assert process.stderr.readline().startswith("the same as tutorials/one_file.py; training")
+    assert process.stderr.readline().startswith("step   100: loss ")
+    os.killpg(process.pid, signal.SIGINT)
+    _out, error = process.communicate(timeout=60)
+    assert process.returncode == 130 and error.splitlines()[-1] == "minitransformer: interrupted" and "Traceback" not in error
+    time.sleep(0.5)
+    with pytest.raises(ProcessLookupError):
+        os.killpg(process.pid, 0)
