@@ -127,7 +127,8 @@ def test_every_kernel_is_tested():
     assert not untested or (kernels.state.problem and untested < INPUTS.keys() | OTHERS)    # some have compiled kernels only
     files = {f"minitransformer.kernels.{kind}.{module.name}" for kind in kernels.KINDS if kernels.available(kind)
              for module in pkgutil.iter_modules([f"{kernels.__path__[0]}/{kind}"])}
-    assert {kernel.function.__module__ for _, kernel in KERNELS.values()} == files
+    registering = {kernel.function.__module__ for _, kernel in KERNELS.values()}
+    assert {module for module in registering if module.startswith("minitransformer.kernels.")} == files
 
 
 @pytest.mark.parametrize("name", KERNELS)
