@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from minitransformer.backend import Array
-from minitransformer.checks import check_shape, check_integer
+from minitransformer.checks import check_integer, check_shape
 from minitransformer.data.batches import check_sentences, pad, split_rows, trim
 from minitransformer.data.text_files import read_text, split_lines
 from minitransformer.errors import InputError, counted

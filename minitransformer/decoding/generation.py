@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from minitransformer.backend import to_host
-from minitransformer.checks import check_rng, check_integer
+from minitransformer.checks import check_integer, check_rng
 from minitransformer.decoding.hypothesis import check_numbers, start
 from minitransformer.decoding.sampling import check_sampling, draw
 from minitransformer.errors import InputError

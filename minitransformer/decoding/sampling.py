@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from minitransformer.backend import Array, module_of, to_device, to_host
-from minitransformer.checks import check_rng, check_shape, check_integer, is_real
+from minitransformer.checks import check_integer, check_rng, check_shape, is_real
 from minitransformer.decoding.continuations import log_normaliser
 from minitransformer.decoding.continuations import top_k as largest
 from minitransformer.decoding.hypothesis import Hypothesis, check_numbers, compact_rows, length_limits, start

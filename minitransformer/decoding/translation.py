@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from minitransformer.checks import check_kind, check_integer, is_integer
+from minitransformer.checks import check_integer, check_kind, is_integer
 from minitransformer.data.batches import pad
 from minitransformer.data.unknown import warn_of_unknown
 from minitransformer.decoding.beam import beam_search

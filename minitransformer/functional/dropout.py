@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from minitransformer.backend import Array, module_of
-from minitransformer.checks import check_rng, check_shape, check_fraction
+from minitransformer.checks import check_fraction, check_rng, check_shape
 from minitransformer.replaceable import replaceable
 
 

@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from minitransformer.backend import Array
-from minitransformer.checks import check_cache, check_floats, check_mask, check_sequence, check_fraction, check_integer
+from minitransformer.checks import check_cache, check_floats, check_fraction, check_integer, check_mask, check_sequence
 from minitransformer.errors import InputError, counted
 from minitransformer.functional import attention_backward, attention_forward
 from minitransformer.layers.layer import Layer

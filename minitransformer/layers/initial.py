@@ -7,7 +7,7 @@ from contextvars import ContextVar
 
 import numpy as np
 
-from minitransformer.checks import check_rng, check_integer
+from minitransformer.checks import check_integer, check_rng
 from minitransformer.layers.parameter import Parameter
 
 ENDS = "output.weight", "outer.weight"    # of a sub-layer: of attention, and of a feed-forward network

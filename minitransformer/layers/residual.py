@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from minitransformer.backend import Array
-from minitransformer.checks import check_cache, check_shape, check_fraction
+from minitransformer.checks import check_cache, check_fraction, check_shape
 from minitransformer.functional.dropout import DropoutCache, dropout_sum_backward, dropout_sum_forward
 from minitransformer.functional.layer_norm import LayerNormCache
 from minitransformer.layers.layer import Layer

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from minitransformer.checks import check_kind, check_integer
+from minitransformer.checks import check_integer, check_kind
 from minitransformer.data.batches import by_length, make_batch, pair_lengths
 from minitransformer.decoding import GREEDY, decode_all
 from minitransformer.errors import InputError

@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 
 from minitransformer.backend import module_of
-from minitransformer.checks import check_kind, check_integer, is_integer
+from minitransformer.checks import check_integer, check_kind, is_integer
 from minitransformer.errors import InputError
 from minitransformer.models.next_token import LossSums
 from minitransformer.training.workers import OneWorker

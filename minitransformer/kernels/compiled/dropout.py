@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minitransformer.backend import Array
-from minitransformer.checks import check_rng, check_fraction
+from minitransformer.checks import check_fraction, check_rng
 from minitransformer.functional.dropout import (
     FIRST, SECOND, STEP, DropoutCache, bytes_dropped, dropout_backward, dropout_forward, dropout_sum_forward, random_bytes,
     random_words)

@@ -5,7 +5,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from minitransformer.backend import Array, module_of, to_device
-from minitransformer.checks import check_mask, check_sequence, check_shape, check_integer, is_integer
+from minitransformer.checks import check_integer, check_mask, check_sequence, check_shape, is_integer
 from minitransformer.errors import InputError
 from minitransformer.functional import padding_mask
 from minitransformer.functional.attention import AttentionCache, attention_backward, attention_forward

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from minitransformer.backend import Array
-from minitransformer.checks import check_cache, check_floats, check_sequence, check_integer
+from minitransformer.checks import check_cache, check_floats, check_integer, check_sequence
 from minitransformer.layers.initial import zeros
 from minitransformer.layers.layer import Layer
 from minitransformer.replaceable import replaceable

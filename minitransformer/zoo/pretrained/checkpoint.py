@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from minitransformer.checks import check_kind, check_integer, is_real
+from minitransformer.checks import check_integer, check_kind, is_real
 from minitransformer.errors import InputError
 
 

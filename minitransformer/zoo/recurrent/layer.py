@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
 from minitransformer.backend import Array, module_of
-from minitransformer.checks import check_cache, check_floats, check_sequence, check_shape, check_fraction, check_integer
+from minitransformer.checks import check_cache, check_floats, check_fraction, check_integer, check_sequence, check_shape
 from minitransformer.errors import InputError
 from minitransformer.functional.dropout import DropoutCache, dropout_backward, dropout_forward
 from minitransformer.layers.layer import Layer
