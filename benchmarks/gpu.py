@@ -35,7 +35,7 @@ def execute(args) -> int:
         cupy = get_module("cupy")
     except InputError as error:
         raise InputError(f"no GPU to measure on. {error}".partition(". Use --backend")[0]) from None
-    tests = subprocess.run([sys.executable, "-m", "pytest", "-m", "gpu", "tests/gpu", "-q"], cwd=ROOT).returncode
+    tests = subprocess.run([sys.executable, "-m", "pytest", "-m", "gpu", "tests/library/gpu", "-q"], cwd=ROOT).returncode
     since = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         copy = subprocess.run([sys.executable, "-m", "minitransformer", "train", "copy", "--backend", "cupy",

@@ -14,7 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))    # for tests/, which is not installed
 
-from tests.diagnosis.corpus import MISSED, ONLY_EVIDENCE, RIGHTLY, SEEN, WRONGLY, ask, mistakes_in
+from tests.course.doctor.corpus import MISSED, ONLY_EVIDENCE, RIGHTLY, SEEN, WRONGLY, ask, mistakes_in
 
 
 def main() -> None:

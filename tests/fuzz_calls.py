@@ -5,11 +5,11 @@
 Call number n of a seed is the same wherever it is made, so several processes can share a campaign: `--start N --count M` makes M
 calls from N on, and `--start N --count 1` repeats one.
 
-Half of the calls are forward and backward of a layer (tests/layers/cases.py) with random sizes. The others are searches, training
-steps, and what comes before them: settings, batches, vocabularies, files of weights. In two of three calls something is changed:
-the dtype, the order in memory or the shape of an array, or a value becomes None, a list, NaN or a word. What is not refused is
-compared with the textbook on the same numbers in float64, or with its definition: dtype of the inputs float64 to 1e-9, float32 to
-2e-3, of the largest number in the array.
+Half of the calls are forward and backward of a layer (tests/library/layers/cases.py) with random sizes. The others are
+searches, training steps, and what comes before them: settings, batches, vocabularies, files of weights. In two of three calls
+something is changed: the dtype, the order in memory or the shape of an array, or a value becomes None, a list, NaN or a word.
+What is not refused is compared with the textbook on the same numbers in float64, or with its definition: dtype of the inputs
+float64 to 1e-9, float32 to 2e-3, of the largest number in the array.
 
 Recorded: the first 100,000 calls of seed 4. 50,626 were right and 49,358 refused in one line. 16 were wrong, of eight kinds that
 have been mended since; repeated, they are refused. extra_length for a language model, a number or one row where a batch has its
@@ -43,9 +43,9 @@ from minitransformer.zoo.parsing.vocabulary import TreebankVocabulary
 from minitransformer.functional.special import BOS, EOS
 from minitransformer.layers import Linear
 from minitransformer.replaceable import kernels_run
-from tests.layers.cases import NAMES, _make, changed
-from tests.layers.test_contract import backward, forward, upstream
-from tests.models.makers import KINDS, make_batch_for, make_model
+from tests.library.layers.cases import NAMES, _make, changed
+from tests.library.layers.test_contract import backward, forward, upstream
+from tests.library.models.makers import KINDS, make_batch_for, make_model
 
 WORDS = (None, "x", "3", b"x", 3, 2.5, [], [1.0], {}, True, object(), -1, 0, 60, float("nan"), float("inf"), np.int64(3), ((1, 2),))
 DTYPES = ("float16", "float32", "float64", "int64", "uint8", "bool", "object", ">f4")

@@ -25,45 +25,52 @@ from functools import cache
 from itertools import chain, pairwise
 from pathlib import Path
 from typing import NamedTuple
+from tests import ROOT
 
-ROOT = Path(__file__).parent.parent
 COPIED = ["minitransformer", "minitransformer_course", "benchmarks", "tests", "docs", "tutorials", "README.md", "setup.cfg"]
 LIMIT = 300    # seconds of processor time, and ten times as many on the clock; a mutant that never ends is caught
 
 # {what is mutated: the tests that would notice, the likeliest first}
-CALLS = ["tests/test_defaults.py", "tests/test_misuse.py", "tests/test_wrong_kind.py"]
+CALLS = ["tests/library/test_defaults.py", "tests/library/test_misuse.py", "tests/library/test_wrong_kind.py"]
 NEAREST = {
     "minitransformer/functional": [
-        "tests/functional", *CALLS, "tests/test_optim.py", "tests/models/test_loss.py", "tests/layers", "tests/kernels",
-        "tests/test_against_pytorch.py", "tests/decoding/test_beam.py"],
-    "minitransformer/kernels": ["tests/kernels", *CALLS, "tests/test_optim.py", "tests/models/test_loss.py"],
+        "tests/library/functional", *CALLS, "tests/library/test_optim.py", "tests/library/models/test_loss.py",
+        "tests/library/layers", "tests/library/kernels", "tests/library/test_against_pytorch.py",
+        "tests/library/decoding/test_beam.py"],
+    "minitransformer/kernels": [
+        "tests/library/kernels", *CALLS, "tests/library/test_optim.py", "tests/library/models/test_loss.py"],
     "minitransformer/layers": [
-        "tests/layers", *CALLS, "tests/models", "tests/test_against_pytorch.py", "tests/decoding/test_beam.py",
-        "tests/test_optim.py", "tests/training/test_parallel.py"],
+        "tests/library/layers", *CALLS, "tests/library/models", "tests/library/test_against_pytorch.py",
+        "tests/library/decoding/test_beam.py", "tests/library/test_optim.py", "tests/library/training/test_parallel.py"],
     "minitransformer/models": [
-        "tests/models", *CALLS, "tests/decoding", "tests/kernels/test_cached.py", "tests/layers/test_contract.py",
-        "tests/layers/test_successors.py", "tests/test_against_pytorch.py", "tests/test_pretrained.py"],
+        "tests/library/models", *CALLS, "tests/library/decoding", "tests/library/kernels/test_cached.py",
+        "tests/library/layers/test_contract.py", "tests/zoo/test_modern.py", "tests/library/test_against_pytorch.py",
+        "tests/zoo/test_pretrained.py"],
     "minitransformer/zoo": [
-        "tests/layers", *CALLS, "tests/functional", "tests/models", "tests/kernels", "tests/test_against_pytorch.py"],
+        "tests/zoo", "tests/library/layers", *CALLS, "tests/library/functional", "tests/library/models", "tests/library/kernels",
+        "tests/library/test_against_pytorch.py"],
     "minitransformer/zoo/modern": [
-        "tests/layers", *CALLS, "tests/kernels", "tests/decoding", "tests/checking", "tests/test_pretrained.py"],
+        "tests/library/layers", *CALLS, "tests/library/kernels", "tests/library/decoding", "tests/library/checking",
+        "tests/zoo/test_pretrained.py"],
     "minitransformer/zoo/pretrained": [
-        "tests/test_pretrained.py", "tests/cli/test_import.py", "tests/cli/test_import_files.py", *CALLS],
+        "tests/zoo/test_pretrained.py", "tests/zoo/test_import.py", "tests/zoo/test_import_files.py", *CALLS],
     "minitransformer/workers": [
-        "tests/training/test_step.py", *CALLS, "tests/test_host.py", "tests/cli/test_blas_kernels.py", "tests/test_optim.py",
-        "tests/training/test_parallel.py", "tests/training/test_local.py", "tests/training/test_processes.py",
-        "tests/cli/test_mpiexec.py"],
+        "tests/library/training/test_step.py", *CALLS, "tests/library/test_host.py", "tests/library/cli/test_blas_kernels.py",
+        "tests/library/test_optim.py", "tests/library/training/test_parallel.py", "tests/library/training/test_local.py",
+        "tests/library/training/test_processes.py", "tests/library/cli/test_mpiexec.py"],
     "minitransformer/decoding": [
-        "tests/decoding", *CALLS, "tests/models/test_recomputed.py", "tests/kernels/test_continuations.py",
-        "tests/cli/test_bad_input.py"],
-    "minitransformer/interchange": ["tests/test_interchange.py", "tests/test_weights.py", "tests/cli/test_export.py", *CALLS],
+        "tests/library/decoding", *CALLS, "tests/library/models/test_recomputed.py",
+        "tests/library/kernels/test_continuations.py", "tests/library/cli/test_bad_input.py"],
+    "minitransformer/interchange": [
+        "tests/library/test_interchange.py", "tests/library/test_weights.py", "tests/library/cli/test_export.py", *CALLS],
     "minitransformer/training/optim.py": [
-        "tests/test_optim.py", *CALLS, "tests/test_against_pytorch.py", "tests/training/test_training.py"],
-    "minitransformer/training/evaluation.py": ["tests/decoding/test_translation.py", *CALLS, "tests/tasks/test_toy.py"],
+        "tests/library/test_optim.py", *CALLS, "tests/library/test_against_pytorch.py", "tests/library/training/test_training.py"],
+    "minitransformer/training/evaluation.py": [
+        "tests/library/decoding/test_translation.py", *CALLS, "tests/library/tasks/test_toy.py"],
     **{f"minitransformer/training/{name}.py": [
-        "tests/training/test_step.py", *CALLS, "tests/training/test_parallel.py", "tests/training/test_training.py",
-        "tests/training/test_local.py"] for name in ("step", "workers")},
-    "minitransformer_course/explorer": ["tests/explore", "tests/cli/test_explore.py"],
+        "tests/library/training/test_step.py", *CALLS, "tests/library/training/test_parallel.py",
+        "tests/library/training/test_training.py", "tests/library/training/test_local.py"] for name in ("step", "workers")},
+    "minitransformer_course/explorer": ["tests/course/explorer", "tests/course/explorer/test_command.py"],
 }
 
 OPERATORS = {ast.Add: ["-"], ast.Sub: ["+"], ast.Mult: ["/"], ast.Div: ["*"], ast.FloorDiv: ["*"], ast.Mod: ["//"],

@@ -4,13 +4,12 @@ import doctest
 import re
 import sys
 from importlib import import_module
-from pathlib import Path
 
 import pytest
 
 from minitransformer.replaceable import TABLE
+from tests import ROOT
 
-ROOT = Path(__file__).parent.parent
 sys.path.append(str(ROOT / "docs" / "extensions"))
 api = import_module("api")
 SECTIONS = {*"1 2 3 3.1 3.2 3.2.1 3.2.2 3.2.3 3.3 3.4 3.5 4 5 5.1 5.2 5.3 5.4 6 6.1 6.2 6.3 7".split()}    # of the paper

@@ -23,11 +23,11 @@ from minitransformer.lookup import find_all
 from minitransformer.models import MODELS
 from minitransformer.replaceable import TABLE, kernels_run, running
 from minitransformer.tasks import TASKS
-from tests.cli.conftest import train
+from tests import ROOT
+from tests.library.cli.conftest import train
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *(page for folder in ("docs", "docs/api", "benchmarks", "experiments")
                                for page in sorted((ROOT / folder).glob("*.md")))]
 CONTRIBUTING = ROOT / "CONTRIBUTING.md"
@@ -219,7 +219,7 @@ def test_no_command_is_overlooked():
 def test_files_and_links_exist(page):
     """Every file that a page names, unless the reader is to write it, and every relative link."""
     text = prose(page)
-    to_write = {*new_files(page), "tests/layers/test_rms_norm.py"}
+    to_write = {*new_files(page), "tests/library/layers/test_rms_norm.py"}
     for name in re.findall(r"`((?:[\w.]+/)+[\w.]*\w\.(?:py|md|txt))`", text):
         if name not in to_write and not name.startswith(("runs/", "data/multi30k")):
             assert any((folder / name).exists() for folder in (ROOT, ROOT / "minitransformer", page.parent)), (page, name)
@@ -289,7 +289,8 @@ def pytest_commands():
 
 def test_the_commands_of_the_campaigns_are_found():
     found = pytest_commands()
-    assert {"-n auto", "-m gpu", "-m campaign tests/cli/test_fuzz.py", "-m campaign -s tests/training/test_kill.py"} <= {*found}
+    assert {"-n auto", "-m gpu", "-m campaign tests/library/cli/test_fuzz.py",
+            "-m campaign -s tests/library/training/test_kill.py"} <= {*found}
 
 
 @pytest.mark.campaign

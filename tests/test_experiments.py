@@ -3,13 +3,12 @@
 import ast
 import importlib
 import json
-from pathlib import Path
 
 import pytest
+from tests import ROOT
 
 pytestmark = pytest.mark.campaign
 
-ROOT = Path(__file__).parent.parent
 
 
 @pytest.fixture

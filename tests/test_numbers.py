@@ -2,10 +2,9 @@
 
 import json
 import re
-from pathlib import Path
 from statistics import median
+from tests import ROOT
 
-ROOT = Path(__file__).parent.parent
 OUTPUTS = ROOT / "benchmarks" / "outputs"
 
 

@@ -7,9 +7,9 @@ from urllib.parse import quote, unquote
 import pytest
 
 from minitransformer_course.judge.course import chapters
-from tests import chromium
+from tests import ROOT, chromium
 
-SITE = Path(__file__).parent.parent / "docs" / "_build" / "html"
+SITE = ROOT / "docs" / "_build" / "html"
 SCREENS = [(1366, 768, "light"), (390, 844, "dark"), (768, 1024, "light"), (1920, 1080, "dark")]    # of every page
 EVERY_SCREEN = [(width, 900, scheme) for width in (320, 390, 768, 1366, 1440, 1536, 1920, 2560) for scheme in ("light", "dark")]
 OF_EACH_KIND = ["docs/index.html", "README.html", "docs/speed.html", "docs/train.html", "tutorials/05_attention/chapter.html",

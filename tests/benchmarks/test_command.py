@@ -13,7 +13,7 @@ from benchmarks.__main__ import BENCHMARKS
 from benchmarks.cases import CASES
 from benchmarks.measure import Measurement, OtherWork
 from minitransformer import kernels
-from tests.cli.conftest import one_line
+from tests.library.cli.conftest import one_line
 
 pytestmark = pytest.mark.slow
 

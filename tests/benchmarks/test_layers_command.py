@@ -5,7 +5,7 @@ import json
 import pytest
 
 from benchmarks import layers
-from tests.cli.conftest import one_line
+from tests.library.cli.conftest import one_line
 
 pytestmark = pytest.mark.slow
 

@@ -1,0 +1,74 @@
+"""The library never needs the course: what passes is decided without it, and it is loaded only if a check failed."""
+
+import json
+import random
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from minitransformer import gradcheck
+from tests.course.doctor.finding import X
+from tests.fixtures.record import VERDICTS, read
+
+LOADED = "[name for name in sys.modules if name.startswith('minitransformer_course')]"
+PASSES = f"""import sys
+from minitransformer.cli import main
+assert main(["gradcheck", "linear", "encoder-layer"]) == 0
+print({LOADED})
+"""
+HIDDEN = f"""import json, sys
+sys.modules["minitransformer_course"] = None    # importing it is an error
+from minitransformer.checking import gradcheck
+from minitransformer.checking.blocks import blocks
+from tests.course.doctor.corpus import CORPORA, ask, cases_in
+assert all(gradcheck(*block, methods=("complex",), projection=True).passed for block in blocks().values())
+cases = {{name: case for corpus in CORPORA for name, case in cases_in(corpus).items()}}
+print(json.dumps({{name: ask(*cases[name])[1:3] for name in json.load(sys.stdin)}}))
+del sys.modules["minitransformer_course"]
+assert not {LOADED}
+"""
+RECORDED = read(VERDICTS)
+
+
+def python(code, given=""):
+    """What a new process prints."""
+    return subprocess.run([sys.executable, "-c", code], input=given, check=True, capture_output=True, text=True).stdout
+
+
+@pytest.mark.parametrize("name", ["minitransformer.checking", "minitransformer_course.doctor.known_mistakes",
+                                  "minitransformer_course.doctor.doctor", "minitransformer_course.doctor.fitting",
+                                  "minitransformer_course.judge.fitting"])
+def test_any_part_can_be_imported_first(name):
+    python(f"import {name}")
+
+
+def test_a_check_that_passes_loads_nothing_of_the_course():
+    assert python(PASSES).splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize("share", [6, pytest.param(1, marks=pytest.mark.campaign)])
+def test_without_the_course_the_same_blocks_pass(share):
+    asked = random.Random(share).sample(sorted(RECORDED), len(RECORDED) // share)
+    found = json.loads(python(HIDDEN, json.dumps(asked)))
+    assert [name for name in asked if (found[name][0] == "passed") != (RECORDED[name][0] == "passed")] == []
+    assert all("minitransformer_course" in says for kind, says in found.values() if kind != "passed" and "sizes only" not in says)
+
+
+@pytest.mark.parametrize("forward, backward, words", [
+    (lambda x: (x * x, x), lambda dy, x: 2 * x * dy, "all 1 checks passed"),
+    (lambda x: (x * x, x), lambda dy, x: x * dy, "wrong: x; "),
+    (lambda x: (x * x, x), lambda dy, x: x * dy * len(x), "wrong: x; it does not show at the given inputs, but with x of shape"),
+    (lambda x: (x * x, x), lambda dy, x: np.stack([2 * x[0] * dy[0], 2 * x[1] * dy[1]]), "right at the given sizes only"),
+    (lambda x: (x * x, x), lambda dy, x: np.float64(2) * x * dy, "float64 for inputs of float32"),
+    (lambda x: (x * x, x), lambda dy, x: 2 * x * dy * np.nan, "the gradient of x is NaN")])
+def test_what_is_wrong_is_said_without_the_course(forward, backward, words, monkeypatch):
+    def check():
+        return gradcheck((forward, backward), [X], name="it", methods=("complex",))
+
+    named = check()
+    monkeypatch.setattr(sys.modules[gradcheck.__module__], "find_doctor", lambda: None)
+    report = check()
+    assert report.passed == named.passed == ("passed" in words)
+    assert words in str(report) and (report.passed or "sizes only" in words or "pip install -e ." in str(report))

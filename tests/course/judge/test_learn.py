@@ -1,0 +1,341 @@
+"""minitransformer learn, as a learner uses it: in a bare folder, from the first screen to a solved exercise."""
+
+import argparse
+import gettext
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from minitransformer_course.commands import learn as cli_learn
+from minitransformer_course.commands.learn_actions import at_each_save
+from minitransformer_course.judge import check, judge_file
+from minitransformer_course.judge.course import chapters, exercises, find_chapter, find_exercise
+from minitransformer_course.judge.exercise import blanks
+from minitransformer_course.judge.hints import next_hint
+from minitransformer_course.judge.learner_progress import FILE
+from tests.course.judge.conftest import solve
+
+pytestmark = pytest.mark.slow
+
+DIAGONAL = "def softmax_backward(dp, p):\n    return p * (1 - p) * dp\n"
+
+
+def test_the_first_screen_says_where_to_begin(learn):
+    code, out, _ = learn()
+    assert code == 0 and "learn start 1" in out and "An unsolved exercise fails; that is where you begin" in out
+
+
+def test_from_a_blank_to_a_solved_exercise(learn, tmp_path):
+    assert learn("start", "4")[0] == 0
+    code, out, _ = learn("check")
+    assert code == 1 and out.startswith("softmax: not yet") and "not written yet" in out
+    solve(tmp_path / "04_softmax.py", "softmax")
+    code, out, _ = learn("check")
+    assert code == 0 and out.startswith("softmax: passed")
+    code, out, _ = learn()
+    assert "softmax_backward" in out and "1 of" in out
+    solve(tmp_path / "04_softmax.py", "softmax_backward", DIAGONAL)
+    code, out, _ = learn("check")
+    assert code == 1 and len(out.splitlines()) <= 8
+    for label, words in {"PASSED": "inputs unchanged", "WHERE": "dx[", "WHY": "must sum to 0", "LIKELY": "only the diagonal",
+                         "NEXT": "learn hint softmax_backward"}.items():
+        assert any(line.split()[0] == label and words in line for line in out.splitlines()[1:]), label
+    assert [one["state"] for one in json.loads(learn("list", "--json")[1])["exercises"] if one["chapter"] == "04_softmax"] == [
+        "passed", "not yet", "not yet", "not yet", "not yet"]
+
+
+def test_json_of_list_and_check(learn, tmp_path):
+    learn("start", "softmax")
+    listed = json.loads(learn("list", "--json")[1])["exercises"]
+    assert len(listed) == len(exercises()) and set(listed[0]) == {"name", "chapter", "title", "state"}
+    code, out, _ = learn("check", "softmax_backward", "--json")
+    assert code == 1 and set(json.loads(out)) == {"exercise", "passed", "stage", "where", "why", "diagnosis"}
+    assert "where you begin" in json.loads(out)["why"]
+    for words in (["check", "04_softmax.py", "--json"], ["check", "--all", "--json"]):
+        code, out, _ = learn(*words)
+        assert code == 1 and [one["stage"] for one in json.loads(out)["exercises"]] == 5 * ["runs"]
+
+
+def test_json_is_json_with_exit_code_2_too(learn, tmp_path):
+    (tmp_path / "04_softmax.py").write_text("def softmax(x:\n")
+    for words in (["check", "softmax", "--json"], ["check", "nothing", "--json"], ["grade", "nowhere", "--json"]):
+        code, out, error = learn(*words)
+        assert code == 2 and json.loads(out)["error"] in error
+
+
+def test_progress_is_written_again_by_check_all(learn, tmp_path):
+    learn("start", "4")
+    solve(tmp_path / "04_softmax.py", "softmax")
+    learn("check", "--all")
+    before = json.loads((tmp_path / FILE).read_text())
+    (tmp_path / FILE).write_text("{ damaged")
+    learn("check", "--all")
+    assert json.loads((tmp_path / FILE).read_text()) == before and before["exercises"]["softmax"]["state"] == "passed"
+
+
+def test_nothing_is_overwritten_and_reset_keeps_the_old_file(learn, tmp_path):
+    learn("start", "4")
+    path = tmp_path / "04_softmax.py"
+    fresh = path.read_bytes()
+    path.write_bytes(fresh + b"# mine\n")
+    code, _, error = learn("start", "4")
+    assert code == 2 and "nothing was changed" in error and path.read_bytes().endswith(b"# mine\n")
+    assert learn("reset", "4")[0] == 0 and path.read_bytes() == fresh
+    assert (tmp_path / "04_softmax.before-reset.py").read_bytes() == fresh + b"# mine\n"
+
+
+def test_what_was_reset_is_to_be_solved_again(learn, tmp_path):
+    learn("start", "4")
+    solve(tmp_path / "04_softmax.py", "softmax")
+    learn("check", "softmax")
+    learn("reset", "4")
+    assert "0 of" in learn()[1] and learn("check")[1].startswith("softmax: not yet")
+
+
+def test_a_command_without_a_name_says_what_to_do_first(learn, tmp_path):
+    for action in ("check", "hint", "watch"):
+        code, _, error = learn(action)
+        assert code == 2 and "no chapter was started in this folder: minitransformer learn start 1" in error
+    assert "learn start 4" in learn("watch", "4")[2]
+    learn("start", "4")
+    for name in [one.name for one in find_chapter("4").exercises]:
+        solve(tmp_path / "04_softmax.py", name)
+    assert learn("check", "--all")[0] == 0
+    code, _, error = learn("check")
+    assert code == 2 and "every exercise that you started passes" in error and "learn start 1" in learn()[1]
+
+
+def test_a_chapter_is_checked_by_its_number(learn):
+    code, _, error = learn("check", "4")
+    assert code == 2 and "04_softmax was not started in this folder: minitransformer learn start 4" in error
+    learn("start", "4")
+    learn("start", "6")
+    code, out, _ = learn("check", "4", "--json")
+    assert code == 1 and {answer["exercise"] for answer in json.loads(out)["exercises"]} == {
+        one.name for one in find_chapter("4").exercises}
+
+
+def test_hints_begin_with_the_one_that_the_diagnosis_asks_for(learn, tmp_path):
+    learn("start", "4")
+    assert "hint 1 of 4" in learn("hint", "softmax_backward")[1]
+    solve(tmp_path / "04_softmax.py", "softmax_backward",
+          "def softmax_backward(dp, p):\n    return p * (dp - (dp * p).sum())\n")
+    learn("check", "softmax_backward")    # the sum over the complete array
+    steps = [learn("hint", "softmax_backward")[1] for _ in range(4)]
+    assert "hint 2 of 4: Two terms" in steps[0] and "hint 3 of 4: The pieces" in steps[1]
+    assert "hint 4 of 4: The line with one hole" in steps[2] and "all the hints" in steps[3]
+
+
+def test_after_the_first_hint_come_those_that_say_more():
+    assert [next_hint(given, 2) for given in ([], [2], [2, 3], [2, 3, 4], [2, 3, 4, 1])] == [2, 3, 4, 1, None]
+    assert next_hint([2], 4) == 4 and next_hint([4], 4) == 1
+
+
+def test_the_solution_is_shown_after_passing_or_giving_up(learn, tmp_path):
+    learn("start", "4")
+    code, out, _ = learn("solution", "softmax_backward")
+    assert code == 1 and "along" not in out
+    code, out, _ = learn("solution", "softmax_backward", "--give-up")
+    assert code == 0 and out.endswith("\n\n" + find_exercise("softmax_backward").source)
+    assert json.loads((tmp_path / FILE).read_text())["exercises"]["softmax_backward"]["gave_up"]
+
+
+def test_a_notebook_is_checked_like_a_script(learn, tmp_path):
+    nbformat = pytest.importorskip("nbformat")
+    learn("start", "4", "--notebook")
+    notebook = nbformat.read(tmp_path / "04_softmax.ipynb", 4)
+    nbformat.validate(notebook)
+    cell = [cell for cell in notebook.cells if cell.source.startswith("def softmax(")][-1]
+    assert notebook.cells[notebook.cells.index(cell) + 1].source.endswith('\n\ncheck("softmax", softmax)')
+    cell.source = find_exercise("softmax").source
+    nbformat.write(notebook, tmp_path / "04_softmax.ipynb")
+    code, out, error = learn("check", "softmax")
+    assert code == 0, out + error
+
+
+def test_check_in_a_notebook():
+    namespace = {"np": np}
+    exec(DIAGONAL, namespace)
+    import minitransformer_course.judge
+    for name in ("judgement", "judge_file"):    # no module of the package may take the name's place
+        __import__(f"minitransformer_course.judge.{name}")
+    answer = minitransformer_course.judge.check("softmax_backward", namespace["softmax_backward"])
+    assert not answer.passed and "only the diagonal" in repr(answer)
+
+
+@pytest.mark.parametrize("body", [
+    "while True: pass",
+    "while True:\n        try:\n            x = x + 1\n        except Exception:\n            pass",
+    "return sum(1 for _ in iter(int, 1))",
+])
+def test_an_endless_loop_in_a_notebook_is_stopped_and_told(body, monkeypatch):
+    monkeypatch.setattr("minitransformer_course.judge.run_file.LIMIT", 0.3)
+    namespace = {}
+    exec(f"def softmax(x):\n    {body}", namespace)
+    before = sys.gettrace()
+    answer = check("softmax", namespace["softmax"])
+    assert answer.stage == "runs" and answer.where.startswith("line ")
+    assert answer.why == "still running after 0.3 s: an endless loop?"
+    assert sys.gettrace() is before
+
+
+def test_a_line_of_a_notebook_is_counted_within_its_cell(learn, tmp_path, monkeypatch):
+    monkeypatch.setattr(judge_file, "check_file", partial(judge_file.check_file, limit=1.5))    # not 10 s, for an endless loop
+    learn("start", "4", "--notebook")
+    path = tmp_path / "04_softmax.ipynb"
+    blank = path.read_text(encoding="utf-8")
+    broken = json.loads(blank)
+    cell = next(cell for cell in reversed(broken["cells"]) if cell["source"] and cell["source"][0].startswith("def softmax("))
+    for source, place in {
+        "# mine\ndef softmax(x):\n    return x.nothing": "WHERE   line 3 of the cell `def softmax(x):`: return x.nothing",
+        "def softmax(x):\n    while True:\n        pass": "of the cell `def softmax(x):`",
+        "%time\ndef softmax(x):\n    return (x": "line 3 of the cell `def softmax(x):`: return (x: '(' was never closed",
+        "x = 1\n\ny = x / 0\ndef softmax(x):\n    return y": "ipynb, line 3 of the cell `x = 1`: y = x / 0: ZeroDivisionError",
+    }.items():
+        cell["source"] = source
+        path.write_text(json.dumps(broken), encoding="utf-8")
+        _code, out, error = learn("check", "softmax")
+        assert place in out + error
+
+
+def test_watch_checks_at_each_save(tmp_path):
+    path, seen = tmp_path / "x.py", []
+    path.write_text("1")
+
+    def sleep(_seconds):
+        if len(path.read_text()) == 3:
+            raise KeyboardInterrupt
+        path.write_text(path.read_text() + "1")
+
+    at_each_save(lambda: path, lambda path: seen.append(path.read_text()), sleep)
+    assert seen == ["1", "11", "111"][:len(seen)] and len(seen) >= 2
+
+
+def test_watch_outlives_an_editor_that_deletes_and_writes_anew_and_ends_quietly(tmp_path):
+    path, turns, seen = tmp_path / "x.py", iter(range(9)), []
+
+    def sleep(_seconds):
+        path.unlink() if next(turns) % 2 else path.write_text("1")
+
+    def check_and_stop(path):
+        seen.append(path)
+        if len(seen) == 2:
+            raise KeyboardInterrupt
+
+    at_each_save(lambda: path, check_and_stop, sleep)
+    assert seen == [path, path]
+
+
+def test_a_folder_is_graded(learn, tmp_path):
+    folder = tmp_path / "handed in"
+    (folder / "ann").mkdir(parents=True)
+    (folder / "ann" / "04_softmax.py").write_text("import numpy as np\n" + find_exercise("softmax_backward").source)
+    (folder / "bob's (2) & 성.py").write_text(DIAGONAL, encoding="utf-8")
+    (folder / "eve.py").write_text("def softmax_backward(dp, p:\n")
+    (folder / "notes.txt").write_text("not Python")
+    (folder / "two\nlines").mkdir()
+    (folder / "two\nlines" / "x.py").write_text("x = 1")
+    code, out, _ = learn("grade", folder)
+    assert code == 0 and "breaks a rule" in out and "   1 x  only the diagonal" in out and "eve: eve.py, line 1" in out
+    assert "\ntwo\\nlines: x.py has none" in out
+    code, out, _ = learn("grade", folder, "--json", "--seed", "7")
+    students = json.loads(out)["students"]
+    assert [one["student"] for one in students] == ["ann", "bob's (2) & 성", "eve", "two\\nlines"]
+    assert students[0]["exercises"][0]["passed"] and not students[1]["exercises"][0]["passed"]
+    code, out, _ = learn("grade", folder, "--csv")
+    assert out.splitlines()[0] == "student,softmax_backward,passed" and "ann,passed,1" in out
+    assert learn("grade", tmp_path / "nowhere")[0] == 2
+    (folder / "eve.py").rename(folder / "=1+1.py")
+    assert "\n'=1+1,,0\n" in learn("grade", folder, "--csv")[1]    # a spreadsheet is to show the name, not to compute it
+
+
+@pytest.mark.parametrize("chapter", chapters(), ids=lambda chapter: chapter.name)
+def test_the_file_of_a_chapter_holds_blanks_and_no_answers(learn, tmp_path, chapter):
+    assert learn("start", chapter.name)[0] == 0
+    text = (tmp_path / f"{chapter.name}.py").read_text(encoding="utf-8")
+    assert text.count("raise NotImplementedError(") == sum(len(blanks(one.source)) for one in chapter.exercises)
+    for one in chapter.exercises:
+        assert text.count(f"\n{one.name} = yours({one.name})") == 1
+        assert all("\n".join(lines) not in textwrap.dedent(text) for lines in blanks(one.source))
+    for cell in chapter.text.split("# %% [derivation]")[1:]:
+        assert cell.partition("# %%")[0].strip() not in text
+    compile(text, chapter.name, "exec")
+
+
+def test_the_messages_survive_a_korean_console(tmp_path):
+    environment = {**os.environ, "PYTHONIOENCODING": "cp949", "PYTHONUTF8": "0"}
+    for words, code in ((["list"], 0), (["start", "5"], 0), (["check"], 1), (["hint"], 0)):
+        done = subprocess.run([sys.executable, "-m", "minitransformer", "learn", *words], cwd=tmp_path, env=environment,
+                              capture_output=True)
+        assert done.returncode == code, done.stderr
+        assert "\\u" not in done.stdout.decode("utf-8")    # as it is written to a file: nothing had to be escaped
+        done.stdout.decode("utf-8").encode("cp949")
+
+
+def test_the_messages_are_translated(learn, monkeypatch):
+    class Loud(gettext.NullTranslations):
+        def gettext(self, message):
+            return message.replace("exercise", "EXERCISE").replace("The gradient of a softmax", "TITLE")
+
+    monkeypatch.setattr("minitransformer_course.judge.messages._CATALOGUE", Loud())
+    assert "unsolved EXERCISE fails" in learn()[1] and "TITLE" in learn("list")[1]
+    assert "all EXERCISEs" in learn("--help")[1] and "an EXERCISE, a file" in learn("check", "--help")[1]
+
+
+def test_every_text_of_the_help_can_be_translated(learn, monkeypatch):
+    class Marked(gettext.NullTranslations):
+        def gettext(self, message):
+            return f"<{message}>"
+
+    monkeypatch.setattr("minitransformer_course.judge.messages._CATALOGUE", Marked())
+    parser = argparse.ArgumentParser()
+    cli_learn.add_arguments(parser)
+    (commands,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+    texts = [parser.description, *(action.help for action in commands._choices_actions)]
+    for command in commands.choices.values():
+        texts += [command.description, *(action.help for action in command._actions if action.dest != "help")]
+    assert len(texts) > 30 and not [text for text in texts if text and not text.startswith("<")]
+
+
+def test_the_end_of_the_course_is_a_model_of_the_readers_own(learn, tmp_path):
+    passed = {"exercises": {name: {"state": "passed"} for name in exercises()}}
+    (tmp_path / FILE).write_text(json.dumps(passed))
+    for chapter in chapters():
+        learn("start", chapter.name)
+    code, out, _ = learn()
+    assert code == 0 and "learn start my_model" in out and (path := out.split()[-1]).endswith("one_file.py")
+    assert "def main" in Path(path).read_text(encoding="utf-8")
+
+
+def test_an_exercise_says_how_hard_and_how_long_it_is(learn):
+    out = learn("list")[1]
+    assert all(f"{one.effort}  {name}" in out for name, one in exercises().items())
+    assert all(one.module.stars in (1, 2, 3) for one in exercises().values())
+    assert sum(one.module.minutes for one in exercises().values() if one.chapter.name < "09") <= 9 * 60    # part one
+
+
+def test_what_is_saved_while_a_check_runs_is_not_recorded(learn, tmp_path, monkeypatch):
+    """The file is read once: the code that was judged is the code that joins my_transformer.py."""
+    learn("start", "4")
+    page = tmp_path / "04_softmax.py"
+    solve(page, "softmax")
+    read = Path.read_bytes
+
+    def read_and_save(path):
+        text = read(path)
+        if path.name == page.name:
+            solve(page, "softmax", "def softmax(x):\n    return x\n")
+        return text
+
+    monkeypatch.setattr(Path, "read_bytes", read_and_save)
+    code, out, _ = learn("check", "softmax")
+    assert code == 0 and out.startswith("softmax: passed")
+    kept = (tmp_path / "my_transformer.py").read_text()
+    assert "def softmax(" in kept and "return x\n" not in kept

@@ -1,0 +1,102 @@
+"""Every chapter has the form of the others, and gives nothing away. Building the site (docs/conf.py) runs them."""
+
+import ast
+import json
+import re
+
+import pytest
+
+from minitransformer_course.judge import cells
+from minitransformer_course.judge.course import chapters
+from minitransformer_course.judge.exercise import blanks
+from tests import ROOT
+
+SECOND_EDITION = [chapter for chapter in chapters() if "you_are_here(" in chapter.text]
+SMALL = 8    # nodes of an expression that anybody would write: x.sum(axis=-1)
+
+
+def names(chapter):
+    return chapter.name
+
+
+def code_of(page):
+    return [cell.source for cell in page if cell.kind == "code"]
+
+
+def text_of(page):
+    return "\n".join(cell.source for cell in page if cell.kind == "markdown")
+
+
+@pytest.mark.parametrize("chapter", chapters(), ids=names)
+def test_a_page_begins_with_its_title(chapter):
+    page = cells.parse(chapter.text)
+    assert page[0].kind == "markdown" and re.match(rf"# {chapter.number}\. \w", page[0].source)
+    assert {cell.kind for cell in page} <= {"markdown", "code", "exercise", "derivation"}
+
+
+@pytest.mark.parametrize("chapter", SECOND_EDITION, ids=names)
+def test_a_chapter_moves_as_they_all_do_and_is_short(chapter):
+    page = cells.parse(chapter.text)
+    text, code = text_of(page), code_of(page)
+    for part in ("gradcheck(", "\n## Your Transformer", "lab.run_yours(", "**Read next:**", "**By hand"):
+        assert part.lower() in chapter.text.replace("\n# ", "\n").lower(), part
+    assert "## Exercises" not in text
+    assert 1 <= text.count("**Predict") <= 6
+    assert len(re.sub(r"\$\$.*?\$\$|```.*?```", "", text, flags=re.DOTALL).split()) <= 1500
+    assert sum(len(cell.split("\n")) for cell in code) <= 60 + 15    # 60 of the chapter's own, and its imports
+    assert max(len(cell.split("\n")) for cell in code) <= 15
+    assert 2 <= sum(cell.kind == "exercise" for cell in page) <= 5
+    for i, cell in enumerate(page):
+        if cell.kind == "exercise":
+            assert page[i + 1].kind == "derivation", f"{cell.name} has no derivation"
+
+
+@pytest.mark.parametrize("chapter", SECOND_EDITION, ids=names)
+def test_no_answer_stands_above_its_blank(chapter):
+    """No expression of a solution, whatever its names are: neither in a cell nor in a sentence."""
+    exercises = {one.name: one for one in chapter.exercises}
+    shown = set()
+    for cell in cells.parse(chapter.text):
+        if cell.kind == "code":
+            shown |= expressions(cell.source)
+        elif cell.kind == "markdown":
+            for code in re.findall(r"`([^`]+)`", cell.source):
+                shown |= expressions(code.removeprefix("`python"))
+        elif cell.kind == "exercise":
+            for lines in blanks(exercises[cell.name].source):
+                told = [line for line in lines if expressions(line) & shown]
+                assert not told, (cell.name, told)
+
+
+def test_an_answer_is_recognised_under_other_names():
+    assert expressions("dx = p * (dp - (dp * p).sum(axis=-1, keepdims=True))") & expressions(
+        "print(a * (b - (b * a).sum(axis=-1, keepdims=True)))")
+    assert not expressions("p * (dp - (dp * p).sum(axis=-1, keepdims=True))") & expressions(
+        "p * (p - (dp * dp).sum(axis=-1, keepdims=True))")
+    assert not expressions("x.sum(axis=-1)") and not expressions("no Python at all")
+
+
+def expressions(code):
+    """The normalised expressions of a piece of code that are not SMALL."""
+    try:
+        tree = ast.parse(code.strip())
+    except SyntaxError:
+        return set()
+    return {_normalised(node) for node in ast.walk(tree) if isinstance(node, ast.expr)
+            and sum(isinstance(inner, ast.expr) for inner in ast.walk(node)) > SMALL}
+
+
+def _normalised(node):
+    """Its dump, with names in the order in which they occur: a, b, ..."""
+    order: dict[str, str] = {}
+    return re.sub(r"Name\(id='(\w+)'", lambda found: f"Name(id={order.setdefault(found[1], len(order))}", ast.dump(node))
+
+
+def test_the_table_of_heads_is_what_the_experiment_measured():
+    root = ROOT
+    measured = json.loads((root / "experiments" / "heads.json").read_text(encoding="utf-8"))
+    page = (root / "tutorials" / "07_heads" / "chapter.py").read_text(encoding="utf-8")
+    for heads in (1, 2, 4, 16):
+        adding, copying = (", ".join(f"{100 * share:.0f} %" for share in measured[f"{task} / {heads} heads"])
+                           for task in ("add neighbours", "copy"))
+        assert f"| {heads} | {adding} | {copying} |" in page

@@ -1,0 +1,29 @@
+"""`minitransformer gradcheck` fails if a backward is changed (mutants_of_gradients.py)."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("resource", reason="Windows lacks it, and cannot fork")
+FILES = ["functional/attention.py", "functional/layer_norm.py", "layers/embedding.py", "layers/output_projection.py",
+         "models/next_token.py", "zoo/recurrent/gru.py", "zoo/modern/rotary.py"]
+
+
+def run(*options):
+    """What the campaign prints; no change that counts goes unnoticed."""
+    done = subprocess.run([sys.executable, "-m", "tests.library.checking.mutants_of_gradients", *map(str, options)],
+                          cwd=Path(__file__).parents[2], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_the_command_notices_changed_backwards():
+    assert run("--files", *FILES, "--count", 8).count("differs, noticed by") == 8
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("group, count", [("backwards", 60), ("forwards", 12), ("numpy", 15), ("compiled", 12)])
+def test_campaign(group, count):
+    assert run("--group", group, "--count", count, "--jobs", 2).count("differs, noticed by") == count

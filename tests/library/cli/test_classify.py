@@ -1,0 +1,221 @@
+"""Classifiers by the command: train classify and brackets, evaluate, classify, attention and the report."""
+
+import gzip
+import io
+import json
+import re
+import shutil
+import sys
+
+import matplotlib.image
+import numpy as np
+import pytest
+
+from minitransformer import Run, fast
+from minitransformer.data.labelled import read_labelled
+from minitransformer.files import replace_listed
+from tests.library.cli.conftest import SENTIMENTS, one_line
+
+pytestmark = pytest.mark.slow
+
+
+def test_it_learns_and_is_measured(run_cli, classify_run):
+    """Accuracy is the fraction that `classify` gets right; majority is that of the most common class, 5 of 10."""
+    code, out, _ = run_cli("evaluate", classify_run, "--json")
+    scores, run = json.loads(out), Run.load(classify_run)
+    examples = read_labelled(classify_run.parent / "valid.tsv", "--valid")
+    assert code == 0 and list(scores) == ["accuracy", "majority", "examples", "nats"]
+    right = [run.answer([text])[0] == label for text, label in examples]
+    assert scores["accuracy"] == np.mean(right) > 0.8 and scores["majority"] == 0.5 and scores["examples"] == 10
+    p = run.task.probabilities(run, [text for text, _ in examples])
+    nats = -np.log([row[run.task.labels.index(label)] for row, (_, label) in zip(p, examples)])
+    assert scores["nats"] == pytest.approx(nats.mean(), rel=1e-4)
+    last = json.loads((classify_run / "metrics.jsonl").read_text().splitlines()[-1])
+    assert last["valid_accuracy"] == scores["accuracy"] and last["valid_nll"] == pytest.approx(scores["nats"], rel=1e-5)
+
+
+def test_evaluate_another_file(run_cli, classify_run, tmp_path):
+    """A test file with only one of the three classes, a header and an empty line."""
+    (tmp_path / "test.gz").write_bytes(gzip.compress(b"sentence\tlabel\na fine good film xu\tvery good\n\n"))
+    scores = json.loads(run_cli("evaluate", classify_run, "--test", tmp_path / "test.gz", "--json")[1])
+    assert scores["majority"] == 1 and scores["examples"] == 1 and scores["accuracy"] in (0, 1)
+
+
+def test_evaluate_says_what_the_vocabulary_lacks(run_cli, classify_run, tmp_path):
+    (tmp_path / "test").write_text("a fine 漢 film\tvery good\na ☃ film 漢\tvery good\n", encoding="utf-8")
+    code, _, error = run_cli("evaluate", classify_run, "--test", tmp_path / "test")
+    assert code == 0 and error.splitlines()[0] == f"{tmp_path / 'test'}: not in the vocabulary, read as <unk>: '漢', '☃'"
+
+
+def test_what_was_taken_for_text_and_label_is_said(run_cli, tmp_path):
+    """Of a file with a header, such as NSMC's."""
+    (tmp_path / "nsmc.txt").write_text("id\tdocument\tlabel\n1\t아 더빙\t0\n2\t\t1\n3\t재밌다\t1\n4\t굳\t1\n", encoding="utf-8")
+    code, _, error = run_cli("train", "classify", "--train", tmp_path / "nsmc.txt", "--valid", tmp_path / "nsmc.txt", "--steps", 1,
+                             "--vocab-size", 60, "--config", "toy", "--run", tmp_path / "run")
+    assert code == 0 and "nsmc.txt: 1 line without a document or a label, left out" in error
+    assert "nsmc.txt: 3 sentences, such as '아 더빙' with the label '0'; classes: 0 (1), 1 (2)\n" in error
+
+
+def test_the_labels_are_those_of_the_file(classify_run):
+    run = Run.load(classify_run)
+    assert run.task.labels == sorted(SENTIMENTS) and run.model.config.num_classes == 3
+
+
+@pytest.mark.parametrize("sentence", ["a fine good film xu", "a dull bad film", "something else 漢", "film " * 50])
+def test_classify_a_text(run_cli, classify_run, sentence):
+    code, out, _ = run_cli("classify", classify_run, sentence, "--json")
+    found, run = json.loads(out), Run.load(classify_run)
+    p = found["probabilities"]
+    assert code == 0 and list(p) == run.task.labels and sum(p.values()) == pytest.approx(1, abs=1e-5)
+    assert found["class"] == max(p, key=p.get) == run.answer([sentence])[0]
+    best, *rest = run_cli("classify", classify_run, sentence)[1].removesuffix("\n").split("\t")
+    assert best == found["class"] and rest == [f"{label} {q:.4f}" for label, q in p.items()]
+
+
+def test_classify_lines_of_standard_input(run_cli, classify_run, monkeypatch):
+    """Each as if it were alone, in order, although sentences of equal length are read together."""
+    lines = ["a dull bad film zw, zw, zw and zw", "a fine good film", "xu is just a film", "bad", "a fine good film zw zw zw zw"]
+    alone = [json.loads(run_cli("classify", classify_run, line, "--json")[1]) for line in lines]
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("\n".join(lines).encode())))
+    code, out, _ = run_cli("classify", classify_run, "--json")
+    together = [json.loads(line) for line in out.splitlines()]
+    assert code == 0 and [found["class"] for found in together] == [found["class"] for found in alone]
+    for one, other in zip(together, alone):
+        assert one["probabilities"] == pytest.approx(other["probabilities"], abs=1e-5)
+    assert len({found["class"] for found in together}) > 1
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
+    assert run_cli("classify", classify_run)[:2] == (0, "")
+
+
+def lines_of(monkeypatch, *lines):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("\n".join(lines).encode())))
+
+
+def test_an_empty_line_stays_empty(run_cli, classify_run, monkeypatch):
+    lines = ["a dull bad film", "", " ", "a fine good film"]
+    lines_of(monkeypatch, *lines)
+    code, out, error = run_cli("classify", classify_run)
+    first, second, third, last = out.removesuffix("\n").split("\n")
+    assert code == 0 and not error and not second and not third
+    assert [first + "\n", last + "\n"] == [run_cli("classify", classify_run, line)[1] for line in (lines[0], lines[3])]
+    lines_of(monkeypatch, *lines)
+    out = run_cli("classify", classify_run, "--json")[1]
+    assert [json.loads(line) and "object" for line in out.splitlines()] == ["object", None, None, "object"]
+    assert Run.load(classify_run).answer(lines)[1:3] == ["", ""]
+
+
+def test_a_line_that_cannot_be_read_is_named(run_cli, brackets_run, monkeypatch):
+    lines_of(monkeypatch, "()", "", "(x)")
+    code, out, error = run_cli("classify", brackets_run)
+    assert code == 2 and not out and "line 3: 'x' is not a bracket, expected ( or )" in error and one_line(error)
+
+
+def test_what_is_cut_or_not_known_is_named(run_cli, classify_run, monkeypatch, tmp_path):
+    lines_of(monkeypatch, "a fine film", "film " * 50, "a 漢 film")
+    code, out, error = run_cli("classify", classify_run)
+    assert code == 0 and len(out.splitlines()) == 3
+    assert re.fullmatch("line 2 has [0-9]+ tokens: only the first 20 are read .max_length in training.\n"
+                        "line 3: not in the vocabulary, read as <unk>: '漢'\n", error)
+    (tmp_path / "test.tsv").write_text("film " * 50 + "\tvery good\na fine film\tvery good\n")
+    code, _, error = run_cli("evaluate", classify_run, "--test", tmp_path / "test.tsv")
+    assert code == 0 and error.splitlines()[0] == (f"{tmp_path / 'test.tsv'}: 1 sentence is longer than 20 tokens: only the first "
+                                                   "20 are read (--max-length in training)")
+
+
+def test_what_was_not_given_is_not_named(run_cli, classify_run, tmp_path):
+    folder = shutil.copytree(classify_run.parent, tmp_path / "copy")
+    settings = json.loads((folder / "run" / "config.json").read_text())
+    settings["task"]["valid"] = [str(folder / "valid.tsv")]
+    replace_listed(folder / "run", "config.json", json.dumps(settings).encode())
+    (folder / "valid.tsv").write_text("sentence\tlabel\n")
+    code, _, error = run_cli("evaluate", folder / "run")
+    assert code == 2 and f"validation file {folder / 'valid.tsv'}: no sentence" in error and "--test" not in error
+    assert one_line(error)
+
+
+def test_brackets(run_cli, brackets_run, tmp_path):
+    code, out, _ = run_cli("evaluate", brackets_run, "--json")
+    scores, run = json.loads(out), Run.load(brackets_run)
+    with fast():
+        assert code == 0 and scores == run.task.evaluate(run, None) and scores["examples"] == 1000
+    assert 0 <= scores["accuracy"] <= 1 and 0.5 <= scores["majority"] < 0.7
+    code, out, _ = run_cli("classify", brackets_run, "( ())", "--json")
+    assert code == 0 and list(json.loads(out)["probabilities"]) == ["balanced", "unbalanced"]
+    assert out == run_cli("classify", brackets_run, "(())", "--json")[1]    # blanks between brackets mean nothing
+    code, out, _ = run_cli("train", "brackets", "--steps", 2, "--batch", 4, "--config", "toy", "--run", tmp_path / "run")
+    assert code == 0 and "examples never trained on (always predicting the most common class: " in out
+    assert "minitransformer classify" in out
+
+
+@pytest.mark.parametrize("which, text", [("classify", "a fine film"), ("brackets", "(())")])
+def test_attention_and_the_report(run_cli, runs, which, text, tmp_path):
+    run = runs[which]
+    code, _, error = run_cli("attention", run, text, "--kind", "encoder", "--output", tmp_path / "a.png")
+    assert code == 0 and not error and matplotlib.image.imread(tmp_path / "a.png").std() > 0.01
+    code, _, error = run_cli("attention", run, text, "--kind", "cross", "--output", tmp_path / "b.png")
+    assert code == 2 and "--kind is cross, but this model's attention is encoder" in error and one_line(error)
+    page = (run / "report.html").read_text(encoding="utf-8")
+    maps = 3 * Run.load(run).model.config.num_heads
+    assert page.count('<img width="') == page.count('src="data:image/png;base64,') == 1 + maps and "encoder attention" in page
+    assert "valid accuracy" in page
+    weights, queries, keys, predicted = Run.load(run).task.attention(Run.load(run), text)["encoder"]
+    assert predicted is None and queries == keys and weights[0].shape[2:] == (len(queries), len(keys))
+    assert np.allclose(weights[-1].sum(axis=-1), 1, atol=1e-5)
+
+
+GOOD = "good\tyes\nbad\tno\n"
+
+
+@pytest.mark.parametrize("option, content, words", [
+    ("--train", "good\tyes\nfine\tyes\n", "the label column has 1 class, expected 2 to 1,000"),
+    ("--valid", "good\tyes\nso so\tmaybe\n", "the label 'maybe' is not in the training file, which has no, yes"),
+    ("--train", GOOD + "fine\n", "line 3: expected a sentence, a tab and its label"),
+    ("--train", GOOD + "fine\tyes\tno\n", "line 3: 3 columns, expected two: a sentence, a tab and its label"),
+    ("--valid", "\tno\n", "line 1: expected a sentence, a tab and its label"),
+    ("--valid", "sentence\tlabel\n", "no sentences, expected a sentence, a tab and its label on each line"),
+    ("--train", "", "empty, expected text"), ("--valid", "\n\n", "empty, expected text"), ("--valid", None, "No such file"),
+    ("--train", b"\xff\tno\n", "line 1: not UTF-8"),
+    ("--train", "yes\ta fine film\nno\tdull\nyes\tgood\n", "more labels than sentences; expected a sentence, a tab and its label"),
+    ("--train", "".join(f"{i}\t{i}\n" for i in range(1001)), "has 1,001 classes, expected 2 to 1,000"),
+])
+def test_files_that_cannot_be_trained_on(run_cli, tmp_path, option, content, words):
+    (tmp_path / "good").write_text(GOOD)
+    if content is not None:
+        (tmp_path / "file").write_bytes(content if isinstance(content, bytes) else content.encode())
+    files = {"--train": tmp_path / "good", "--valid": tmp_path / "good", option: tmp_path / "file"}
+    code, out, error = run_cli("train", "classify", *(item for pair in files.items() for item in pair), "--run", tmp_path / "run",
+                               "--vocab-size", 30, "--steps", 2)
+    assert code == 2 and not out and words in error and str(tmp_path / "file") in error and one_line(error)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("options, words", [
+    (("--d-model", 10, "--num-heads", 4), "num_heads"), (("--pooling", "last"), "invalid choice: 'last'"),
+    (("--max-length", 0), "--max-length is 0"), (("--batch", 20), "--batch is 20 tokens, expected at least max_length + 1 = 257"),
+    (("--vocab-size", -1), "--vocab-size is -1"), (("--window", 9), "unrecognized arguments: --window"),
+])
+def test_settings_that_mean_nothing(run_cli, tmp_path, options, words):
+    (tmp_path / "good").write_text(GOOD)
+    code, out, error = run_cli("train", "classify", "--train", tmp_path / "good", "--valid", tmp_path / "good",
+                               "--run", tmp_path / "run", *options)
+    assert code == 2 and not out and words in error and one_line(error) and not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("which, text, words", [
+    ("classify", " ", "the text is empty, expected a text to classify"),
+    ("brackets", "", "the text is empty, expected a text to classify"),
+    ("brackets", "(x)", "line 1: 'x' is not a bracket, expected ( or )"),
+])
+def test_texts_that_cannot_be_classified(run_cli, runs, which, text, words):
+    code, out, error = run_cli("classify", runs[which], text)
+    assert code == 2 and not out and words in error and one_line(error)
+
+
+@pytest.mark.parametrize("content, words", [("good\tyes\n", "the label 'yes' is not in the training file, which has 0, very good"),
+                                            ("good\n", "line 1: expected a sentence"), ("", "empty, expected text")])
+def test_files_that_cannot_be_measured_on(run_cli, classify_run, tmp_path, content, words):
+    (tmp_path / "file").write_text(content)
+    code, out, error = run_cli("evaluate", classify_run, "--test", tmp_path / "file")
+    assert code == 2 and not out and words in error and str(tmp_path / "file") in error and one_line(error)
+    code, _, error = run_cli("evaluate", classify_run, "--test", "a", "b")
+    assert code == 2 and "--test names 2 files, expected one file of labelled sentences" in error and one_line(error)

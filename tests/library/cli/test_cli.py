@@ -1,0 +1,459 @@
+"""The command as its user runs it: what it prints, what it writes, and its exit code."""
+
+import io
+import json
+import math
+import os
+import re
+import shutil
+import subprocess
+import sys
+from functools import wraps
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from minitransformer import Ensemble, Run, Search, kernels
+from minitransformer import functional as F
+from minitransformer.cli import gradcheck as gradcheck_command
+from minitransformer.cli.parser import COMMANDS
+from minitransformer.data.parallel import read_pairs
+from minitransformer.decoding import GREEDY
+from minitransformer.files import write_manifest
+from minitransformer.replaceable import TABLE
+from minitransformer.lookup import names
+from minitransformer.tasks import TASKS, toy
+from minitransformer.training import checkpoint
+from minitransformer.training.evaluation import bleu, chrf
+from minitransformer.training.lock import only_trainer
+from minitransformer.training.log import CLOCKS
+from tests.library.checking.test_gradcheck import X, WrongLinear
+from tests.library.cli.conftest import one_line
+
+pytestmark = pytest.mark.slow
+
+SMALL = ("--steps", 12, "--batch", 8, "--validate-every", 6)
+
+
+def test_help(run_cli):
+    """The general help lists every command."""
+    code, out, error = run_cli("--help")
+    commands = re.findall(r"^    (\w+) +\w", out, re.MULTILINE)
+    assert commands == list(COMMANDS) and "Examples:\n  minitransformer train copy\n" in out
+    assert code == 0 and not error and {"train", "generate", "classify", "data"} <= set(commands)
+    for command in [*commands, *(f"train {name}" for name in names(TASKS, "task"))]:
+        code, out, error = run_cli(*command.split(), "--help")
+        assert code == 0 and f"usage: minitransformer {command}" in out and not error
+
+
+def test_help_of_a_task_begins_with_examples_and_has_groups(run_cli):
+    _, out, _ = run_cli("train", "language", "--help")
+    assert "Examples:\n  minitransformer train language --train FILE --valid FILE\n" in out
+    assert re.findall(r"^(\w+):$", out, re.MULTILINE) == ["Examples", "options", "data", "model", "optimiser", "run"]
+
+
+def test_a_task_is_no_command(run_cli):
+    code, _, error = run_cli("copy")
+    assert code == 2 and one_line(error) and "copy is a task: minitransformer train copy" in error
+
+
+def test_gradcheck_of_named_blocks(run_cli):
+    code, out, _ = run_cli("gradcheck", "linear", "softmax")
+    assert code == 0
+    assert all(word in out for word in ("linear", "softmax", "weight", "bias", "central", "complex"))
+    assert out.splitlines()[-1].startswith("all 8 checks passed")    # neither has a kernel
+
+
+def test_gradcheck_counts_kernels_apart(run_cli, monkeypatch):
+    """Those that are registered, each with the output and every gradient, in float32 and float64."""
+    code, out, _ = run_cli("gradcheck", "layer-norm")
+    counts, errors = out.splitlines()[-2:]
+    compiled = "" if kernels.state.problem else "compiled kernels: all 8 checks passed; "
+    assert code == 0 and counts == f"textbook: all 6 checks passed; {compiled}kernels for NumPy: all 8 checks passed"
+    assert "numpy float64" in errors
+    monkeypatch.setenv("MINITRANSFORMER_FAST", "0")
+    assert run_cli("gradcheck", "layer-norm")[1].splitlines()[-1].startswith("all 6 checks passed")
+
+
+@pytest.mark.parametrize("wrong, says", [
+    (lambda dx, *others: (1.0001 * dx, *others), "kernels for NumPy differ from the textbook, which is right; those that ran: "
+                                                 "layer_norm_backward_in_place, layer_norm_forward_in_place"),
+    (lambda dx, *others: (dx[:1], *others), "kernels for NumPy cannot do what the textbook does: the gradient for x has shape")])
+def test_gradcheck_finds_a_wrong_kernel(run_cli, monkeypatch, wrong, says):
+    entry = TABLE["layer_norm_backward"]
+    (kernel,) = [kernel for kernel in entry.kernels if ".numpy." in kernel.function.__module__]
+
+    @wraps(kernel.function)
+    def changed(dy, cache):
+        return wrong(*kernel.function(dy, cache))
+
+    monkeypatch.setattr(entry, "kernels", [kernel._replace(function=changed)])
+    code, out, _ = run_cli("gradcheck", "layer-norm")
+    assert code == 1 and f"layer-norm: {says}" in out
+
+
+def test_gradcheck_checks_the_textbook_though_kernels_replace_it(run_cli, monkeypatch):
+    """Attention's backward wrong in two ways, as a reader may leave it: the kernel that would run is right."""
+    right = TABLE["attention_backward"].textbook
+
+    def wrong(dy, cache):
+        query, key, value, softmax, _dropout, weights = cache
+        dscores = F.softmax_backward(dy @ value.swapaxes(-1, -2), softmax) * math.sqrt(query.shape[-1])
+        return dscores @ key, dscores.swapaxes(-1, -2) @ query, weights.swapaxes(-1, -2) @ dy
+
+    monkeypatch.setattr(TABLE["attention_backward"], "textbook", wrong)
+    TABLE["attention_backward"].choose()
+    try:
+        code, out, _ = run_cli("gradcheck", "attention")
+    finally:
+        monkeypatch.undo()
+        TABLE["attention_backward"].choose()
+    assert code == 1 and "textbook" not in out and "checks FAILED" in out and TABLE["attention_backward"].func is right
+
+
+def test_gradcheck_as_json(run_cli):
+    code, out, _ = run_cli("gradcheck", "layer-norm", "--seed", 3, "--json")
+    found = json.loads(out)
+    assert code == 0 and found["passed"] and 0 < found["worst"] < 2e-5
+    assert found["checks"]["textbook"] == {"passed": 6, "failed": 0} and found["checks"]["numpy"] == {"passed": 8, "failed": 0}
+    assert {frozenset(result) for result in found["results"]} == {
+        frozenset({"block", "wrt", "method", "max_relative_error", "passed"})}
+
+
+def test_gradcheck_of_all_blocks(run_cli, monkeypatch):
+    from minitransformer.checking.blocks import blocks
+
+    few = {name: block for name, block in blocks().items() if name in ("relu", "linear")}
+    monkeypatch.setattr("minitransformer.cli.gradcheck.blocks", lambda seed, zoo=True: few)
+    code, out, _ = run_cli("gradcheck")
+    assert code == 0 and len(out.splitlines()) == 1 + 4 + 1
+
+
+def test_many_blocks_are_shared_by_processes_and_printed_in_order(run_cli, monkeypatch):
+    monkeypatch.setattr("minitransformer.cli.gradcheck.available_cores", lambda: 2)
+    monkeypatch.setenv("MINITRANSFORMER_FAST", "0")
+    names = ["relu", "gelu", "softmax", "dropout", "linear", "layer-norm", "rms-norm", "glu", "silu"]
+    assert len(names) > gradcheck_command.ALONE
+    code, out, _ = run_cli("gradcheck", *names)
+    assert code == 0 and list(dict.fromkeys(line.split()[0] for line in out.splitlines()[1:-1])) == names
+
+
+def test_gradcheck_that_fails_exits_with_1(run_cli, monkeypatch):
+    monkeypatch.setattr("minitransformer.cli.gradcheck.blocks",
+                        lambda seed, zoo=True: {"linear": (WrongLinear("wrong sign"), (X,))})
+    code, out, _ = run_cli("gradcheck")
+    assert code == 1 and "FAILED" in out
+    code, out, _ = run_cli("gradcheck", "--json")
+    assert code == 1 and json.loads(out)["passed"] is False
+
+
+def test_the_command_that_comes_next_has_a_text_with_letters(run_cli, tmp_path, monkeypatch):
+    usual = toy.ToyTask.data
+    monkeypatch.setattr(toy.ToyTask, "data", lambda *task: usual(*task)._replace(examples=[("", ""), ("\n\na b\nc", "")]))
+    code, out, _ = run_cli("train", "copy", *SMALL, "--run", tmp_path / "run")
+    assert code == 0 and out.endswith(f"\n      minitransformer translate {tmp_path / 'run'} 'a b'\n")
+
+
+def test_train_evaluate_translate_a_toy_task(run_cli, trained):
+    code, out, _ = run_cli("evaluate", trained, "--json")
+    scores, run = json.loads(out), Run.load(trained)
+    assert code == 0 and scores == run.task.evaluate(run, GREEDY) and scores["examples"] == 20
+    code, out, _ = run_cli("evaluate", trained)
+    assert code == 0 and out.startswith(f"exact match: {scores['exact_match']:.1%}\n")
+    code, out, _ = run_cli("translate", trained, "c a b")
+    assert code == 0 and out == run.answer(["c a b"])[0] + "\n"
+
+
+def test_train_says_what_comes_next(run_cli, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for folder in ("runs/reverse", "runs/reverse-2"):
+        code, out, error = run_cli("train", "reverse", *SMALL, "--pre-norm", "--backend", "auto")
+        assert code == 0
+        assert f"minitransformer evaluate {folder}" in out and "exact match" in out
+        assert "parameters" in error and "valid perplexity" in error
+
+
+@pytest.mark.parametrize("language", ["german", "korean"])
+def test_train_numbers(run_cli, tmp_path, language):
+    folder = tmp_path / "run"
+    code, out, _ = run_cli("train", "numbers", *SMALL, "--language", language, "--run", folder)
+    assert code == 0 and "never trained on" in out
+    assert run_cli("translate", folder, "one hundred twenty-three thousand")[0] == 0
+
+
+def test_the_text_may_stand_behind_the_options(run_cli, trained):
+    first, last = (run_cli("translate", trained, *rest) for rest in (("a b", "--beam", 2), ("--beam", 2, "a b")))
+    assert first == last and first[0] == 0
+    code, _, error = run_cli("translate", trained, "--beam", 2, "a", "b")
+    assert code == 2 and "unrecognized arguments: b" in error and one_line(error)
+
+
+def test_translate_from_standard_input(run_cli, trained, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("a b\n\nc\u2028\r\n".encode())))
+    code, out, _ = run_cli("translate", trained)
+    assert code == 0 and len(out.split("\n")) == 4 and out.split("\n")[1] == ""
+
+
+def test_version(run_cli):
+    code, out, _ = run_cli("--version")
+    assert code == 0 and out.startswith("minitransformer 0.")
+
+
+def test_redirected_output_is_utf_8():
+    """Whatever the locale, like the files that are read."""
+    script = "from minitransformer.cli import main; main(['gradcheck', 'none']); print('한국어')"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True,
+                          env={**os.environ, "PYTHONIOENCODING": "cp1252"})
+    assert done.stdout.decode("utf-8").strip() == "한국어"
+
+
+@pytest.mark.parametrize("files", [("en", "de"), ("tsv",)])
+def test_translation_from_text_to_bleu(run_cli, corpus, files):
+    paths = [corpus / name for name in files]
+    code, out, _ = run_cli("train", "translate", "--train", *paths, "--valid", *paths, "--run", corpus / "run",
+                           "--vocab-size", 90, "--max-length", 40, "--config", "toy", "--steps", 150, "--batch", 400,
+                           "--warmup", 20, "--dropout", 0, "--rate-factor", 0.5)
+    assert code == 0 and "minitransformer translate" in out
+    code, out, _ = run_cli("evaluate", corpus / "run", "--test", *paths, "--tokenize", "none", "--json")
+    scores = json.loads(out)
+    assert code == 0 and scores["bleu"] > 20 and scores["sentences"] == 45 and "tok:none" in scores["signature"]
+    assert 1 < scores["perplexity"] < 10
+    code, out, _ = run_cli("evaluate", corpus / "run")    # by default on the validation files
+    assert code == 0 and "signature: nrefs:1" in out and "tok:13a" in out
+    code, out, _ = run_cli("translate", corpus / "run", "the dog is red and blue .")
+    assert code == 0 and out.strip()
+    code, out, error = run_cli("translate", corpus / "run", "the dog " * 40)
+    assert code == 0 and out.strip() and "only the first 40 are read" in error and one_line(error)
+
+
+@pytest.mark.parametrize("alpha, least", [(9, 2), (1, 9)])
+def test_evaluate_with_a_beam(run_cli, text_run, alpha, least):
+    code, out, _ = run_cli("evaluate", text_run, "--beam", 3, "--length-penalty", alpha, "--min-length", least, "--json")
+    scores = json.loads(out)
+    assert code == 0 and list(scores) == ["bleu", "chrf", "signature", "perplexity", "sentences", "seconds"]
+    sources, references = zip(*read_pairs([text_run.parent / "tsv"]))
+    outputs = Run.load(text_run).answer(sources, Search(beam=3, alpha=alpha, min_length=least))
+    assert scores["chrf"] == chrf(outputs, references) and scores["bleu"] == bleu(outputs, references)[0]
+    assert scores["seconds"] > 0
+
+
+@pytest.fixture
+def other_run(text_run, tmp_path):
+    """The run `text_run` with smaller weights."""
+    other = Run.load(shutil.copytree(text_run, tmp_path / "other"))
+    for parameter in other.model.parameters().values():
+        parameter.data *= 0.8
+    other.save_weights()
+    return other
+
+
+def test_runs_answer_together(run_cli, text_run, other_run):
+    code, out, _ = run_cli("evaluate", text_run, "--ensemble", other_run.path, "--json")
+    scores = json.loads(out)
+    run = Run.load(text_run)
+    run.model = Ensemble([run.model, other_run.model])
+    sources, references = zip(*read_pairs([text_run.parent / "tsv"]))
+    outputs = run.answer(sources)
+    assert code == 0 and scores["chrf"] == chrf(outputs, references)
+    code, out, _ = run_cli("translate", text_run, "--ensemble", other_run.path, sources[0])
+    assert code == 0 and out == outputs[0] + "\n"
+    alone = [json.loads(run_cli("evaluate", path, "--json")[1]) for path in (text_run, other_run.path)]
+    assert scores["perplexity"] not in [one["perplexity"] for one in alone]
+
+
+def test_n_best_hypotheses_come_with_scores(run_cli, text_run, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"the dog is red .\n\nthe cat is blue .\n")))
+    code, out, _ = run_cli("translate", text_run, "--beam", 4, "--n-best", 2)
+    rows = [line.split("\t") for line in out.splitlines()]
+    assert code == 0 and [row[0] for row in rows] == ["1", "1", "2", "3", "3"]
+    assert float(rows[0][1]) >= float(rows[1][1]) and rows[0][2] != rows[1][2] and rows[2][2] == ""
+
+
+def test_samples_are_repeated_by_their_seed(run_cli, text_run):
+    draws = [run_cli("translate", text_run, "the dog is red .", "--sample", 3, "--temperature", 2, "--top-k", 20, "--top-p",
+                     0.95, "--seed", seed)[1] for seed in (1, 1, 2)]
+    assert draws[0] == draws[1] != draws[2] and len(draws[0].splitlines()) == 3
+
+
+def test_training_resumes_where_it_stopped(run_cli, text_run, tmp_path, monkeypatch):
+    """Killed before its last checkpoint, the resumed run ends with the same bits as one that was not killed."""
+    run = tmp_path / "killed"
+    shutil.copytree(text_run, run)
+    (last,) = (run / "checkpoints").glob("step-*12")
+    shutil.rmtree(last)
+    (run / "weights.safetensors").unlink()
+    write_manifest(run, ["config.json", "tokenizer.json"])
+    code, out, _ = run_cli("train", "--resume", run)
+    assert code == 0 and f"saved in {run}" in out
+    assert (run / "weights.safetensors").read_bytes() == (text_run / "weights.safetensors").read_bytes()
+    weights = (run / "weights.safetensors").read_bytes()
+    code, out, error = run_cli("train", "--resume", run)    # there is nothing more to do
+    assert f"to train longer: minitransformer train --resume {run} --steps N" in error
+    assert code == 0 and (run / "weights.safetensors").read_bytes() == weights
+
+
+def without_clocks(run):
+    records = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    return [{name: value for name, value in record.items() if name not in ("tokens_per_second", *CLOCKS)} for record in records]
+
+
+def test_a_finished_run_is_lengthened(run_cli, tmp_path):
+    """If nothing depends on the number of steps, it ends with the same bits as a run of that length."""
+    options = ("--batch", 8, "--validate-every", 6, "--cooldown", 0, "--average", 2)
+    assert run_cli("train", "copy", "--steps", 12, *options, "--run", tmp_path / "run")[0] == 0
+    assert run_cli("train", "copy", "--steps", 24, *options, "--run", tmp_path / "whole")[0] == 0
+    code, out, error = run_cli("train", "--resume", tmp_path / "run", "--steps", 24)
+    assert code == 0 and "resuming after step 12" in error and "saved in" in out
+    assert "24 steps are now planned instead of 12: the learning rate follows the new plan" in error
+    assert Run.load(tmp_path / "run").settings == Run.load(tmp_path / "whole").settings
+    weights = [load_file(tmp_path / name / "weights.safetensors") for name in ("run", "whole")]
+    assert all(np.array_equal(weights[0][name], weights[1][name]) for name in weights[1])
+    log, whole = without_clocks(tmp_path / "run"), without_clocks(tmp_path / "whole")
+    assert [record for record in log if "averaged" not in record] == [record for record in whole if "averaged" not in record]
+    records = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    seconds = [record["seconds"] for record in records]
+    assert seconds == sorted(seconds) and 0 < seconds[0] < seconds[-1]
+
+
+@pytest.mark.parametrize("ruin", [Path.unlink, lambda path: path.write_bytes(b"damaged")], ids=["missing", "damaged"])
+def test_a_run_without_intact_weights_is_lengthened(run_cli, trained, tmp_path, ruin):
+    """It resumes from a checkpoint, and needs them as little as without --steps."""
+    run = shutil.copytree(trained, tmp_path / "run")
+    ruin(run / "weights.safetensors")
+    code, _, error = run_cli("train", "--resume", run, "--steps", 14)
+    assert code == 0 and "resuming after step 12" in error
+    assert Run.load(run).settings.training.steps == 14
+
+
+def test_a_run_that_was_stopped_is_lengthened(run_cli, tmp_path):
+    assert run_cli("train", "copy", "--steps", 4, "--batch", 8, "--run", tmp_path / "run")[0] == 0
+    run = Run.open(tmp_path / "run")
+    run.invalidate_weights()
+    assert not run.finished
+    assert run_cli("train", "--resume", tmp_path / "run", "--steps", 6)[0] == 0
+    assert Run.load(tmp_path / "run").settings.training.steps == 6
+
+
+@pytest.mark.parametrize("steps, words", [(12, "--steps is 12, expected more than the 12 planned for this run"),
+                                          (3, "--steps is 3, expected more than the 12"), (10 ** 12, "--steps is 1000000000000")])
+def test_a_run_is_not_shortened(run_cli, trained, steps, words):
+    before = (trained / "config.json").read_bytes()
+    code, out, error = run_cli("train", "--resume", trained, "--steps", steps)
+    assert code == 2 and not out and words in error and one_line(error) and (trained / "config.json").read_bytes() == before
+
+
+def test_patience_that_ran_out_is_not_lengthened(run_cli, tmp_path):
+    run = tmp_path / "run"
+    assert run_cli("train", "copy", "--steps", 40, "--batch", 8, "--validate-every", 2, "--patience", 1, "--schedule", "constant",
+                   "--peak-rate", 0.5, "--warmup", 1, "--run", run)[0] == 0
+    code, out, error = run_cli("train", "--resume", run, "--steps", 80)
+    assert code == 2 and not out and "training ended because `patience` ran out" in error and one_line(error)
+
+
+def test_a_run_without_its_last_checkpoint_is_lengthened_from_the_one_before(run_cli, tmp_path):
+    run = tmp_path / "run"
+    assert run_cli("train", "copy", "--steps", 4, "--batch", 8, "--validate-every", 2, "--run", run)[0] == 0
+    shutil.rmtree(run / "checkpoints" / "step-00000004")
+    code, _, error = run_cli("train", "--resume", run, "--steps", 6)
+    assert code == 0 and "resuming after step 2" in error and Run.load(run).settings.training.steps == 6
+
+
+@pytest.mark.parametrize("ruin, words", [
+    (lambda run: shutil.rmtree(run / "checkpoints"), "training has ended, and no checkpoint is left to resume from"),
+    (lambda run: (run / "checkpoints" / "step-00000012" / "state.json").write_text("{}"), "no checkpoint is left"),
+    (lambda run: seal_state(run / "checkpoints" / "step-00000012", "{}"), "no checkpoint is left"),
+    *((lambda run, name=name: seal_state(run / "checkpoints" / "step-00000012", json.dumps({
+        "position": 12, "terms": 0, "best_step": 12, "best_nll": 1.5, "worse": 0, name: "x"})), "no checkpoint is left")
+      for name in ("terms", "best_step", "best_nll", "worse"))],
+    ids=["none", "damaged", "sealed", "terms", "best_step", "best_nll", "worse"])
+def test_a_run_that_cannot_be_lengthened_keeps_its_plan(run_cli, trained, tmp_path, ruin, words):
+    run = shutil.copytree(trained, tmp_path / "run")
+    ruin(run)
+    before = {path.name: path.read_bytes() for path in run.iterdir() if path.is_file()}
+    code, out, error = run_cli("train", "--resume", run, "--steps", 24)
+    assert code == 2 and not out and words in error.splitlines()[-1] and "patience" not in error and "Traceback" not in error
+    assert {path.name: path.read_bytes() for path in run.iterdir() if path.is_file()} == before
+
+
+def seal_state(folder, text):
+    (folder / "state.json").write_text(text)
+    write_manifest(folder, checkpoint.FILES)
+
+
+def test_a_run_in_training_is_not_lengthened(run_cli, trained):
+    before = (trained / "config.json").read_bytes()
+    with only_trainer(trained):
+        code, out, error = run_cli("train", "--resume", trained, "--steps", 24)
+    assert code == 2 and not out and "another process is training this run" in error and one_line(error)
+    assert (trained / "config.json").read_bytes() == before
+
+
+def test_two_commands_at_once_take_two_folders(run_cli, tmp_path, monkeypatch):
+    """The other command takes the name after this one has checked it and before this one makes its folder."""
+    monkeypatch.chdir(tmp_path)
+    usual, other = os.rename, [True]
+
+    def rename(old, new):
+        if other and str(new) == "runs/copy":
+            other.clear()
+            (tmp_path / "runs" / "copy").mkdir()
+            (tmp_path / "runs" / "copy" / "config.json").write_text("theirs")
+        usual(old, new)
+
+    monkeypatch.setattr("minitransformer.training.run.os.rename", rename)
+    code, out, _ = run_cli("train", "copy", "--steps", 1, "--batch", 4)
+    assert code == 0 and "saved in runs/copy-2\n" in out
+    assert (tmp_path / "runs" / "copy" / "config.json").read_text() == "theirs"
+    assert sorted(os.listdir("runs")) == ["copy", "copy-2"]
+    other.append(True)
+    shutil.rmtree("runs/copy")
+    code, _, error = run_cli("train", "copy", "--steps", 1, "--batch", 4, "--run", "runs/copy")
+    assert code == 2 and "--run runs/copy: already exists; resume it" in error
+
+
+def test_the_help_says_what_a_model_size_is(run_cli):
+    out = " ".join(run_cli("train", "copy", "--help")[1].split())
+    assert "base 6 x 512, 8, 2048" in out and "toy 2 x 64, 4, 256" in out and out.index("--config") < out.index("--num-layers")
+
+
+def test_the_sizes_of_a_model_are_options(run_cli, tmp_path):
+    code, _, error = run_cli("train", "copy", "--steps", 1, "--batch", 2, "--num-layers", 1, "--d-model", 24, "--num-heads", 3,
+                             "--d-ff", 7, "--d-k", 5, "--run", tmp_path / "run")
+    config = Run.load(tmp_path / "run").model.config
+    assert (config.num_layers, config.d_model, config.num_heads, config.d_ff, config.d_k) == (1, 24, 3, 7, 5)
+    assert code == 0 and "1 layer of width 24 with 3 heads" in error
+
+
+def test_the_options_of_a_model_reach_it(text_run):
+    model = json.loads((text_run / "config.json").read_text())["model"]
+    assert model["name"] == "transformer"
+    assert {name: value for name, value in model.items() if "dropout" in name or name == "pre_norm"} == {
+        "dropout": 0.1, "embedding_dropout": 0.2, "attention_dropout": 0.15, "feed_forward_dropout": 0.05, "pre_norm": False}
+    assert Run.load(text_run).task.search == Search(beam=5)
+
+
+@pytest.mark.parametrize("options, schedule, peak, pre_norm", [
+    ([], "inverse-sqrt", 0.003, True), (["--schedule", "paper", "--no-pre-norm"], "paper", None, False)])
+def test_a_preset_and_what_changes_it(run_cli, corpus, options, schedule, peak, pre_norm):
+    text = corpus / "tsv"
+    code, _, error = run_cli("train", "translate", "--train", text, "--valid", text, "--run", corpus / "run",
+                             "--preset", "multi30k", "--config", "toy", "--steps", 1, *options)
+    assert code == 0, error
+    settings = json.loads((corpus / "run" / "config.json").read_text())
+    training, model = settings["training"], settings["model"]
+    assert (training["schedule"], training["peak_rate"], model["pre_norm"]) == (schedule, peak, pre_norm)
+    assert (training["accumulate"], settings["task"]["batch"], model["dropout"]) == (2, 1024, 0.3)
+
+
+def test_resume_wants_the_text_it_began_with(run_cli, text_run, tmp_path):
+    run = tmp_path / "run"
+    shutil.copytree(text_run, run)
+    settings = json.loads((run / "config.json").read_text())
+    file = settings["task"]["train"][0]
+    settings["task"]["sha256"][file] = "0" * 64
+    (run / "config.json").write_text(json.dumps(settings))
+    write_manifest(run, ["config.json", "tokenizer.json", "weights.safetensors"])
+    code, _, error = run_cli("train", "--resume", run)
+    assert code == 2 and f"{file} has changed since training began" in error and one_line(error)

@@ -1,0 +1,263 @@
+"""Cached, batched search against decoding by definition, in float64."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from minitransformer import Ensemble, InputError, beam_search, greedy, sample
+from minitransformer.data.batches import pad
+from minitransformer.decoding.hypothesis import compact_rows
+from minitransformer.decoding.state import EXTRA_LENGTH
+from minitransformer.functional.special import BOS, EOS
+from tests.library.decoding import reference
+from tests.library.decoding.reference import random_model
+from tests.library.models.makers import KINDS, make_model
+
+
+@st.composite
+def some_models(draw):
+    """A Transformer, or an Ensemble of up to three that differ in everything except their vocabulary."""
+    several = draw(st.lists(st.builds(
+        random_model, seed=st.integers(0, 50), num_layers=st.integers(1, 2), pre_norm=st.booleans(),
+        positions=st.sampled_from(["sinusoidal", "learned"]), d_k=st.sampled_from([None, 5]),
+        d_v=st.sampled_from([None, 3]), vocab_size=st.just(draw(st.integers(4, 12))), share_output=st.booleans(),
+        activation=st.sampled_from(["relu", "gelu"])), min_size=1, max_size=3))
+    return several[0] if len(several) == 1 else Ensemble(several)
+
+
+models = some_models()
+
+
+def sources(model, rng, count):
+    return [rng.integers(EOS + 1, len(model.output.weight.data), size=length).tolist()
+            for length in rng.integers(1, 7, size=count)]
+
+
+def batch(found):
+    return pad([[*source, EOS] for source in found])
+
+
+@settings(max_examples=40)
+@given(models, st.integers(1, 4), st.integers(1, 4), st.integers(0, 3), st.integers(3, 7), st.sampled_from([0.0, 0.6, 1.3]),
+       st.integers(0, 100))
+def test_search_is_its_definition(model, size, width, least, most, alpha, seed):
+    """The same tokens in the same order, log-probabilities and scores within 1e-10."""
+    some = sources(model, np.random.default_rng(seed), size)
+    found = beam_search(model, batch(some), width, alpha, least, most)
+    for source, hypotheses in zip(some, found):
+        expected = reference.beam_search(model, source, width, alpha, least, most)
+        assert [h.ids for h in hypotheses] == [tokens for tokens, _, _ in expected]
+        np.testing.assert_allclose([(h.log_probability, h.score) for h in hypotheses],
+                                   [rest for _, *rest in expected], rtol=0, atol=1e-10)
+
+
+@settings(max_examples=12)
+@given(models, st.integers(1, 4), st.integers(0, 100))
+def test_a_beam_of_one_is_greedy(model, size, seed):
+    some = sources(model, np.random.default_rng(seed), size)
+    expected = [reference.greedy(model, source, len(source) + EXTRA_LENGTH) for source in some]
+    assert greedy(model, batch(some)) == expected
+
+
+@settings(max_examples=30)
+@given(models, st.integers(1, 5), st.sampled_from([0.0, 1.0]), st.integers(0, 100))
+def test_scores_are_those_of_teacher_forcing(model, width, alpha, seed):
+    some = sources(model, np.random.default_rng(seed), 3)
+    for source, hypotheses in zip(some, beam_search(model, batch(some), width, alpha, max_length=9)):
+        for hypothesis in hypotheses:
+            total = reference.rescore(model, source, hypothesis.ids)
+            assert hypothesis.log_probability == pytest.approx(total, abs=1e-10)
+            assert hypothesis.score == pytest.approx(total / reference.length_penalty(len(hypothesis.ids) + 1, alpha), abs=1e-10)
+
+
+@settings(max_examples=15)
+@given(st.integers(0, 50), st.integers(1, 3), st.sampled_from([0.0, 0.6, 2.0]))
+def test_a_beam_that_holds_every_prefix_is_exhaustive(seed, most, alpha):
+    model = random_model(seed, vocab_size=6)
+    width = sum(3 ** length for length in range(most + 1))    # as many as there are outputs
+    (found,) = beam_search(model, batch([[3, 5, 4]]), width, alpha, max_length=most)
+    expected = reference.exhaustive(model, [3, 5, 4], alpha, most)
+    assert [h.ids for h in found] == [tokens for tokens, _, _ in expected]
+    np.testing.assert_allclose([h.score for h in found], [score for _, _, score in expected], rtol=0, atol=1e-10)
+
+
+class Stutterer:
+    """A model that writes token 4 again and again, each time with probability 0.98, or ends (0.02), and ends after five."""
+
+    def __init__(self):
+        self.output = SimpleNamespace(weight=SimpleNamespace(data=np.eye(6)))
+        self.limit, self.first, self.written = np.array([50]), np.array([[BOS]]), 0
+
+    def start(self, source):
+        return self
+
+    def advance(self, tokens, parents=None):
+        log_p = np.full((*tokens.shape, 6), -30.0)
+        end = 0.02 if self.written < 5 else 1 - 1e-9
+        log_p[..., EOS], log_p[..., 4] = np.log(end), np.log1p(-end)
+        self.written += 1
+        return log_p
+
+    def keep(self, rows):
+        pass
+
+
+@pytest.mark.parametrize("alpha", [0, 0.6])
+@pytest.mark.parametrize("width", [2, 3, 5])
+def test_short_outputs_do_not_end_the_search_for_a_likelier_one(width, alpha):
+    """Each of them has a probability of at most 0.02, its own is 0.9, and `width` of them are finished before it is."""
+    best, *others = beam_search(Stutterer(), np.array([[3, EOS]]), width, alpha)[0]
+    assert best.ids == [4] * 5 and best.log_probability == pytest.approx(5 * np.log(0.98)) and len(others) == width - 1
+
+
+def test_logits_whose_exponential_is_infinite():
+    model = random_model(3, share_output=False)
+    model.output.weight.data[...] *= 5000
+    (source,) = sources(model, np.random.default_rng(0), 1)
+    (found,) = beam_search(model, batch([source]), 3, 0.6, 0, 5)
+    expected = reference.beam_search(model, source, 3, 0.6, 0, 5)
+    assert [h.ids for h in found] == [tokens for tokens, _, _ in expected]
+    assert np.isfinite([h.score for h in found]).all()
+
+
+@settings(max_examples=30)
+@given(models, st.integers(1, 4), st.integers(1, 4), st.integers(0, 100))
+def test_one_position_at_a_time_gives_the_logits_of_all_at_once(model, size, width, seed):
+    """At each position, while hypotheses continue any of the previous ones and sentences are dropped."""
+    rng = np.random.default_rng(seed)
+    source = batch(sources(model, rng, size))
+    state = model.start(source)
+    assert (state.first == BOS).all() and state.limit.tolist() == ((source > EOS).sum(axis=1) + EXTRA_LENGTH).tolist()
+    tokens = np.full((size, width, 1), BOS)
+    parents = None
+    for position in range(5):
+        logits, _ = state.output.forward(state.advance(tokens[:, :, -1], parents))
+        for k in range(width):
+            expected, _ = model.forward(source, tokens[:, k])
+            np.testing.assert_allclose(logits[:, k], expected[:, -1], rtol=0, atol=1e-10)
+        if position == 2 and len(source) > 1:
+            rows = compact_rows(rng.integers(0, 2, size=len(source)) == 1)
+            state.keep(rows)
+            source, tokens = source[rows], tokens[rows]
+        parents = rng.integers(0, width, size=(len(source), width))
+        new = rng.integers(EOS, len(model.output.weight.data), size=(len(source), width, 1))
+        tokens = np.concatenate([np.take_along_axis(tokens, parents[:, :, None], axis=1), new], axis=2)
+
+
+def test_a_model_without_numbers_is_explained():
+    model = random_model(0)
+    model.flat.data[...] *= 1e200    # finite, but its logits are not
+    rng = np.random.default_rng(0)
+    with np.errstate(all="ignore"):
+        for search in (lambda: beam_search(model, batch([[3, 4]]), 2), lambda: sample(model, batch([[3, 4]]), [rng])):
+            with pytest.raises(InputError, match="logits are not finite"):
+                search()
+
+
+@pytest.mark.parametrize("search", [
+    lambda model, source: beam_search(model, source, 2), lambda model, source: sample(model, source, [
+        np.random.default_rng(seed) for seed in range(2)])], ids=["beam", "sample"])
+@pytest.mark.parametrize("place", [0, 1])
+def test_one_sentence_without_numbers_is_enough(search, place):
+    """Only its source contains a token whose embedding is NaN."""
+    model = random_model(0, share_embeddings=False)
+    model.source_embedding.weight.data[7] = np.nan
+    source = np.array([[3, 4, EOS]] * 2)
+    search(model, source)
+    source[place, 1] = 7
+    with np.errstate(all="ignore"), pytest.raises(InputError, match="logits are not finite"):
+        search(model, source)
+
+
+def test_numbers_that_end_after_a_hypothesis_was_found():
+    """The empty output is found at the first position; from the second one on, everything is NaN."""
+    model, source = random_model(9, positions="learned"), batch([[3, 4]])
+    assert [] in [h.ids for h in beam_search(model, source, 2)[0]]
+    model.target_input.positions.weight.data[1:] = np.nan
+    with np.errstate(all="ignore"), pytest.raises(InputError, match="logits are not finite"):
+        beam_search(model, source, 2)
+
+
+@pytest.mark.parametrize("search", [
+    lambda model, source: beam_search(model, source, 2, max_length=4), greedy,
+    lambda model, source: sample(model, source, [np.random.default_rng(0)], max_length=4)])
+def test_a_model_that_can_never_end_is_explained(search):
+    model = random_model(0, share_output=False)
+    model.decoder.layers[-1].feed_forward_residual.norm.beta.data[0] = 100
+    model.output.weight.data[EOS, 0] = -1e308    # finite, but the logit of EOS is always -inf
+    with np.errstate(all="ignore"), pytest.raises(InputError, match="logits are not finite"):
+        search(model, batch([[3, 4]]))
+
+
+def test_the_rows_left_are_the_ones_not_done_and_seldom_move():
+    done = np.array([0, 1, 0, 0, 1, 0, 1, 0], bool)
+    assert compact_rows(done).tolist() == [0, 5, 2, 3, 7]
+    assert compact_rows(~done).tolist() == [4, 1, 6]
+    assert compact_rows(np.ones(3, bool)).tolist() == []
+
+
+def test_lengths_stay_within_their_limits():
+    model = random_model(2)
+    some = sources(model, np.random.default_rng(0), 20)
+    lengths = {len(h.ids) for hypotheses in beam_search(model, batch(some), 3, min_length=4, max_length=6)
+               for h in hypotheses}
+    assert lengths <= {4, 5, 6} and len(lengths) > 1
+
+
+@pytest.mark.parametrize("changes, words", [
+    (dict(width=0), "the beam width is 0"), (dict(min_length=-1), "min_length is -1"),
+    (dict(min_length=5, max_length=4), "max_length is 4, expected .* of at least 5"), (dict(max_length=0), "max_length is 0"),
+])
+def test_wrong_searches_are_explained(changes, words):
+    with pytest.raises(InputError, match=words):
+        beam_search(random_model(0), batch([[3]]), **{"width": 2, **changes})
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("width", [1, 5])
+def test_a_vocabulary_without_words(dtype, width):
+    """Of three tokens only EOS can be written: the output is empty."""
+    model = random_model(0, vocab_size=3).astype(dtype)
+    source = np.array([[2, 2, 0], [2, 2, 2]])
+    assert [[h.ids for h in found] for found in beam_search(model, source, width)] == [[[]], [[]]]
+    with pytest.raises(InputError, match="the model has 3 target tokens, expected at least 3 .*, and more for an output that"):
+        beam_search(model, source, width, min_length=1)
+    with pytest.raises(InputError, match="the model has 2 target tokens"):
+        beam_search(random_model(0, vocab_size=2).astype(dtype), np.array([[1, 1]]), width)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_beam_wider_than_the_candidates(dtype):
+    """It finds what one of all outputs would, and does not compute what is not there."""
+    model, computed = random_model(0, vocab_size=6).astype(dtype), []
+    start, source = model.start, np.array([[3, 4, 2]])
+
+    def counted(*given):
+        state = start(*given)
+        advance = state.advance
+        state.advance = lambda ids, parents=None: computed.append(ids.shape[1]) or advance(ids, parents)
+        return state
+
+    model.start = counted
+    found = beam_search(model, source, 200, 0.6, max_length=3)
+    assert computed == [1, 3, 9, 27]
+    expected = reference.beam_search(model.astype(np.float64), [3, 4], 200, 0.6, 0, 3)
+    assert [h.ids for h in found[0]] == [tokens for tokens, _, _ in expected] and len(found[0]) == 1 + 3 + 9 + 27
+
+
+@pytest.mark.parametrize("width", [1001, 10 ** 12])
+def test_a_width_that_cannot_be_meant(width):
+    with pytest.raises(InputError, match=f"the beam width is {width}, expected a whole number from 1 to 1,000"):
+        beam_search(random_model(0), np.array([[3, 2]]), width)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "classifier"])
+def test_nothing_to_write(kind):
+    """No sentences have no outputs; sentences without a position are refused."""
+    for model in (make_model(kind), make_model(kind).astype(np.float32)):
+        assert beam_search(model, np.zeros((0, 3), int), 2) == []
+        with pytest.raises(InputError, match="has no positions|the prompt is empty"):
+            beam_search(model, np.zeros((2, 0), int), 2)

@@ -1,0 +1,196 @@
+"""Sentences of any length in, outputs in the same order, and the measures of their quality."""
+
+import numpy as np
+import pytest
+
+from minitransformer import (
+    Adam, Ensemble, InputError, Search, Transformer, TransformerConfig, beam_search, greedy, make_batch, sample, training_step,
+    translate)
+from minitransformer.data.batches import pad
+from minitransformer.data.vocabularies.symbols import SymbolVocabulary
+from minitransformer.decoding import decode_all
+from minitransformer.decoding.translation import longest_first
+from minitransformer.training.evaluation import bleu, chrf, exact_match, mean_loss, pair_batches, perplexity
+from minitransformer.decoding.state import EXTRA_LENGTH
+from minitransformer.workers.threads import in_threads
+from minitransformer.functional.special import BOS, EOS
+from tests.library.decoding.reference import random_model
+
+SOURCES = [[3, 4, 5, 6, 7], [8], [5, 5, 9, 3], [], [4, 8, 9]]
+
+
+@pytest.fixture(scope="module")
+def model():
+    """Trained a little to reverse its source, so that its outputs differ and end."""
+    model, rng = Transformer(TransformerConfig.named("toy", 10, d_model=16, num_heads=2), seed=1), np.random.default_rng(0)
+    adam = Adam(model)
+    for _ in range(200):
+        sources = [rng.integers(3, 10, rng.integers(1, 6)).tolist() for _ in range(32)]
+        training_step(model, adam, make_batch([(source, source[::-1]) for source in sources]), 0.005)
+    return model.astype(np.float64)
+
+
+def test_a_batch_decodes_as_its_sentences_do(model):
+    together = decode_all(model, SOURCES)
+    alone = [decode_all(model, [source])[0] for source in SOURCES]
+    assert [found[0].ids for found in together] == [found[0].ids for found in alone]
+    assert together[3] == [([], 0.0, 0.0)]
+    outputs = {tuple(found[0].ids) for found in together}
+    assert len(outputs) == len(SOURCES) and len(set(map(len, outputs))) > 2
+
+
+def test_a_beam_of_nothing_is_explained(model):
+    with pytest.raises(InputError, match="the beam width is 0"):
+        decode_all(model, SOURCES, Search(beam=0))
+
+
+def test_learned_positions_end_an_output():
+    """EOS needs the last of the 8 positions, so 7 tokens come before it."""
+    config = TransformerConfig.named("toy", 10, d_model=16, num_heads=2, positions="learned", max_length=8)
+    model = Transformer(config, seed=1)
+    model.flat.data[...] *= 3
+    assert max(len(best.ids) for best, *_ in decode_all(model, SOURCES)) == 7
+
+
+def test_outputs_end_at_eos_or_at_the_limit(model):
+    source = pad([[*source, EOS] for source in SOURCES])
+    ending, endless = greedy(model, source), greedy(random_model(0), np.minimum(source, 8))
+    assert all(EOS not in output for output in ending + endless)
+    assert max(map(len, ending)) < 10
+    assert [len(output) - len(source) for output, source in zip(endless, SOURCES)] == [EXTRA_LENGTH] * len(SOURCES)
+
+
+@pytest.mark.parametrize("extra", [0, 3, 70])
+def test_an_output_may_be_longer_than_usual(extra):
+    """By as many tokens as the search says, of one model or several: one that never ends writes as many."""
+    model = random_model(0)
+    source = [[min(i, 8) for i in one] for one in SOURCES]
+    for one in (model, Ensemble([model, model])):
+        found = decode_all(one, source, Search(extra_length=extra))
+        assert [len(best.ids) - len(ids) for (best, *_), ids in zip(found, source) if ids] == [extra] * 4
+
+
+@pytest.mark.parametrize("search", [Search(beam=3), Search(samples=2, seed=4)])
+def test_the_batches_and_threads_change_nothing(model, search, monkeypatch):
+    usual = decode_all(model, SOURCES * 5, search)
+    monkeypatch.setattr("minitransformer.decoding.translation.ROWS", 7)
+    assert [[h.ids for h in found] for found in decode_all(model, SOURCES * 5, search, threads=3)] == [
+        [h.ids for h in found] for found in usual]
+
+
+def test_a_search_is_its_settings(model):
+    source = pad([[*SOURCES[0], EOS], [*SOURCES[2], EOS]])
+    assert (Search(beam=3, alpha=2.0, min_length=2, max_length=4)(model, source, [0, 1])
+            == beam_search(model, source, 3, 2.0, 2, 4))
+    rngs = [np.random.default_rng([7, number]) for number in (0, 1)]
+    assert (Search(samples=2, temperature=0.5, top_k=3, top_p=0.9, min_length=1, max_length=4, seed=7)(model, source, [0, 1])
+            == sample(model, source, rngs, 2, 0.5, 3, 0.9, 1, 4))
+
+
+def test_a_failure_in_a_thread_is_heard_of(model):
+    with pytest.raises(InputError, match="Embedding: ids contains the token id 99"):
+        decode_all(model, [[3], [99]], threads=2)
+
+
+def test_translate_keeps_lines_in_order_and_empty_ones_empty(model):
+    vocabulary = SymbolVocabulary("abcdefg")
+    lines = ["a b c", "", "g", "  "]
+    outputs = translate(model, vocabulary, lines, 10)
+    assert len(outputs) == 4 and outputs[1] == outputs[3] == ""
+    assert all(outputs[::2]) and outputs[::2] == [translate(model, vocabulary, [line], 10)[0] for line in lines[::2]]
+
+
+def test_a_line_that_is_too_long_is_cut_and_named(model, capsys):
+    vocabulary = SymbolVocabulary("abcdefg")
+    assert translate(model, vocabulary, ["a", "a b c"], 2) == translate(model, vocabulary, ["a", "a b"], 2)
+    assert capsys.readouterr().err == ("line 2 has 3 tokens: only the first 2 are read (max_length in training)\n")
+
+
+def test_a_line_that_is_no_text_is_named(model):
+    with pytest.raises(InputError, match="line 2 is not UTF-8 text"):
+        translate(model, SymbolVocabulary("abcdefg"), ["a", "\udcff"], 10)
+
+
+def test_sentences_of_similar_lengths_are_decoded_together():
+    places, _ = zip(*longest_first([[3], [3] * 5, [], [3, 4], [3] * 4], 2))
+    assert places == ([1, 4], [3, 0])
+
+
+def test_mean_loss_is_of_real_tokens(model):
+    """Against single sentences, without padding."""
+    pairs = [([3, 4], [5, 6, 7]), ([8], [9]), ([3, 3, 3], [4, 4])]
+    total = tokens = 0
+    for source, target in pairs:
+        logits, _ = model.forward(np.array([[*source, EOS]]), np.array([[BOS, *target]]))
+        log_p = logits[0] - np.log(np.exp(logits[0]).sum(axis=-1, keepdims=True))
+        total -= sum(log_p[i, token] for i, token in enumerate([*target, EOS]))
+        tokens += len(target) + 1
+    assert mean_loss(model, pair_batches(pairs)) == pytest.approx(total / tokens, rel=1e-12)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_every_batch_counts(model, threads):
+    """Batches with different numbers of terms: the mean over all is neither that of the last batch nor the mean of means."""
+    batches = [pair_batches([pair])[0] for pair in (([3, 4], [5, 6, 7]), ([8], [9]), ([3, 3, 3], [4, 4]))]
+    sums = [model.loss_forward(batch)[0].negative_log_likelihood for batch in batches]
+    assert len(set(sums)) == 3
+    assert mean_loss(model, iter(batches), threads) == pytest.approx(sum(sums) / (4 + 2 + 3), rel=1e-12)
+
+
+def test_perplexity():
+    assert perplexity(np.log(7)) == pytest.approx(7)
+    assert np.isfinite(perplexity(1e9))
+
+
+def test_exact_match(model):
+    outputs = [best.ids for best, *_ in decode_all(model, SOURCES)]
+    pairs = list(zip(SOURCES, outputs))
+    pairs[0] = (SOURCES[0], [*outputs[0], 3])
+    assert exact_match(model, pairs) == pytest.approx(4 / 5)
+
+
+def test_bleu_comes_with_its_signature():
+    score, signature = bleu(["the cat sat on the mat ."], ["the cat sat on the mat ."], tokenize="none")
+    assert score == pytest.approx(100)
+    assert "tok:none" in signature and "version:" in signature
+    assert bleu(["the cat"], ["a dog ran"])[0] < 50
+
+
+def test_bleu_does_not_comment_on_the_text(caplog):
+    bleu(["the cat ."] * 200, ["the dog ."] * 200)
+    assert not caplog.records
+
+
+def test_chrf_counts_characters():
+    assert chrf(["the cat"], ["the cat"]) == pytest.approx(100)
+    assert chrf(["xyz"], ["the cat"]) == 0 < chrf(["the cats"], ["the cat"]) < 100
+
+
+def test_the_threads_are_those_asked_for_or_one_for_each_core(model, monkeypatch):
+    used = []
+    monkeypatch.setattr("minitransformer.decoding.translation.available_cores", lambda: 5)
+    monkeypatch.setattr("minitransformer.decoding.translation.in_threads", lambda work, items, count: used.append(count) or [])
+    for threads in (None, 3):
+        decode_all(model, SOURCES, threads=threads)
+    assert used == [5, 3]
+
+
+def test_after_an_error_no_further_batch_begins():
+    begun = []
+
+    def fail(number):
+        begun.append(number)
+        raise ValueError
+
+    with pytest.raises(ValueError):
+        in_threads(fail, [(number,) for number in range(1000)], 1)
+    assert len(begun) < 1000
+
+
+def test_a_vocabulary_that_cannot_decode_is_explained(model):
+    class OneWay:
+        def encode(self, text):
+            return [5]
+
+    with pytest.raises(InputError, match="expected one with encode and decode"):
+        translate(model, OneWay(), ["a"], 5)

@@ -1,0 +1,253 @@
+"""Whatever arrays it is given, of any dtype and order in memory: a kernel returns what its textbook does, or both refuse them."""
+
+import numpy as np
+import pytest
+
+from minitransformer import InputError, functional as F, kernels
+from minitransformer.decoding.cached import CachedLayer, next_position
+from minitransformer.decoding.continuations import OutputWeight, continuations, log_normaliser
+from minitransformer.layers import Embedding, EncoderLayer, StackConfig
+from minitransformer.replaceable import TABLE
+from minitransformer.zoo.modern.grouped_past import CachedGroupedLayer, next_grouped_position
+from minitransformer.zoo.recurrent.lstm import lstm_backward, lstm_forward
+from tests.library.kernels.calls import textbook
+
+kernels.load_all()
+B, H, T, K, D, V = 2, 3, 4, 5, 6, 9
+
+
+class Arrays:
+    """Random arrays of one dtype."""
+
+    def __init__(self, dtype):
+        self.rng, self.dtype = np.random.default_rng(0), dtype
+
+    def __call__(self, *shape):
+        return (self.rng.standard_normal(shape) * 2).astype(self.dtype)
+
+    def flags(self, *shape):
+        return self.rng.random(shape) < 0.7
+
+
+def generator():
+    return np.random.default_rng(7)
+
+
+def backward_of(forward, backward, *arguments, **options):
+    """A call of backward with a gradient of forward's output, which the same functions have computed."""
+    y, cache = forward(*arguments, **options)
+    dy = np.random.default_rng(1).standard_normal(y.shape).astype(y.dtype)
+    return lambda dy: backward(dy, cache), (dy,)
+
+
+def backward_of_layer(layer, x):
+    """The same of a layer; with the gradients of its parameters."""
+    y, cache = layer.forward(x)
+
+    def backward(dy):
+        layer.zero_grad()
+        return (layer.backward(dy, cache), *(parameter.grad for parameter in layer.parameters().values()))
+
+    return backward, (np.random.default_rng(1).standard_normal(y.shape).astype(y.dtype),)
+
+
+def in_place(function, *arrays):
+    """A call whose result is what has become of its arrays."""
+    def call(*arrays):
+        result = function(*arrays)
+        return (result, *arrays)
+    return call, arrays
+
+
+def dropped(forward, backward, a, shape=(B, T, D)):
+    return {forward.__name__: lambda a=a: (lambda *x: forward(*x, 0.3, generator()), (a(*shape),)),
+            backward.__name__: lambda a=a: backward_of(forward, backward, a(*shape), 0.3, generator())}
+
+
+def cases(dtype):
+    """{name of a replaceable function with kernels: function that returns a call and its arrays}."""
+    a = Arrays(dtype)
+    embedding = Embedding(V, D, a.rng).astype(dtype)
+    stack = StackConfig(num_layers=1, d_model=D, num_heads=H, d_ff=5)
+    layer = EncoderLayer(stack, a.rng).astype(dtype)
+    ids, targets = a.rng.integers(0, V, (B, T)), a.rng.integers(1, V, (B, T))
+
+    def adam(data, grad, m, v):
+        return F.adam_update(data, grad, m, v, 3, 0.1, 0.5, 0.9, 0.98, 1e-9, np.bool_(True))
+
+    grouped = EncoderLayer(StackConfig(num_layers=1, d_model=D, num_heads=H, d_ff=5, norm="rms", positions="rotary",
+                                       attention="grouped", attention_settings={"kv_heads": 1}, activation="swiglu",
+                                       pre_norm=True), a.rng).astype(dtype)
+
+    def cached(x, state=CachedLayer, layer=layer, function=next_position):
+        state = state(layer, B)
+        state.self_attention.make_room(np.zeros((B, 0), int), 8)
+        state.self_attention.positions = np.array([3])
+        return function(x, state, np.ones((B, 1, 1, 1), bool))
+
+    def loss(x, weight, targets):
+        return F.linear_cross_entropy_forward(x, weight, targets, 0.1, padding=0)[0]
+
+    def loss_backward(x, weight, targets):
+        _, cache = F.linear_cross_entropy_forward(x, weight, targets, 0.1, padding=0)
+        return F.linear_cross_entropy_backward(0.5, cache)
+
+    mask = a.flags(B, 1, T, K)
+    return {
+        "random_words": lambda: (lambda key: F.random_words(key, 20), (np.array([7], "uint64"),)),
+        **dropped(F.dropout_forward, F.dropout_backward, a), **dropped(F.relu_dropout_forward, F.relu_dropout_backward, a),
+        **dropped(F.gelu_dropout_forward, F.gelu_dropout_backward, a),
+        "dropout_sum_forward": lambda: (lambda *xs: F.dropout_sum_forward(*xs, 0.3, generator()), (a(B, T, D), a(B, T, D))),
+        "gather_gradients": lambda: in_place(lambda grad, other: F.gather_gradients(grad, [other]), a(D), a(D)),
+        "adam_update": lambda: in_place(adam, a(D), a(D), a(D), abs(a(D))),
+        "attention_forward": lambda: (lambda *qkvm: F.attention_forward(*qkvm, 0.3, generator()),
+                                      (a(B, H, T, D), a(B, H, K, D), a(B, H, K, 7), mask)),
+        "attention_backward": lambda: backward_of(
+            F.attention_forward, F.attention_backward, a(B, H, T, D), a(B, H, K, D), a(B, H, K, 7), mask, 0.3, generator()),
+        "layer_norm_forward": lambda: (F.layer_norm_forward, (a(B, T, D), a(D), a(D))),
+        "layer_norm_backward": lambda: backward_of(F.layer_norm_forward, F.layer_norm_backward, a(B, T, D), a(D), a(D)),
+        "linear_cross_entropy_forward": lambda: (loss, (a(B, T, D), a(V, D), targets)),
+        "linear_cross_entropy_backward": lambda: (loss_backward, (a(B, T, D), a(V, D), targets)),
+        "Embedding.backward": lambda: backward_of_layer(embedding, ids),
+        "continuations": lambda: (lambda x, weight, sums: continuations(x, OutputWeight(weight), sums, 3),
+                                  (a(B, T, D), a(V, D), a(B, T).astype(float))),
+        "log_normaliser": lambda: (lambda logits: log_normaliser(logits.copy()), (a(T, V),)),
+        "next_position": lambda: (cached, (a(B, 1, D),)),
+        "next_grouped_position": lambda: (
+            lambda x: cached(x, CachedGroupedLayer, grouped, next_grouped_position), (a(B, 1, D),)),
+        "lstm_forward": lambda: (lstm_forward, (a(K, B, 4 * H), a(B, 2 * H), a(H, 4 * H), a.flags(K, B))),
+        "lstm_backward": lambda: backward_of(lstm_forward, lstm_backward, a(K, B, 4 * H), a(B, 2 * H), a(H, 4 * H), a.flags(K, B)),
+    }
+
+
+def read_only(array):
+    array = array.copy()
+    array.flags.writeable = False
+    return array
+
+
+def strided(array):
+    wide = np.zeros((*array.shape[:-1], 2 * array.shape[-1]), array.dtype)
+    wide[..., ::2] = array
+    return wide[..., ::2]
+
+
+def unaligned(array):
+    return np.frombuffer(bytearray(b"x" + array.tobytes()), array.dtype, offset=1).reshape(array.shape)
+
+
+DTYPES = ("float16", "float32", "float64", "int64", "uint8", "bool", "object", "complex128", ">f4", "longdouble")
+ORDERS = {"C": np.array, "F": np.asfortranarray, "strided": strided, "backwards": lambda array: array[::-1].copy()[::-1],
+          "transposed": lambda array: array.T.copy().T, "read-only": read_only, "unaligned": unaligned}
+CHANGES = {**{dtype: lambda array, dtype=dtype: array.astype(dtype) for dtype in DTYPES}, **ORDERS}
+# What only decoding calls: no complex step takes this way.
+REAL = ("continuations", "log_normaliser", "next_position", "next_grouped_position")
+PRECISION = {"float16": 2e-3, "float32": 2e-5, "complex64": 2e-5, ">f4": 2e-5}
+
+
+def test_every_kernel_has_a_case():
+    with_kernels = {name for name, entry in TABLE.items() if entry.kernels}
+    assert with_kernels == set(cases("float32")) or (kernels.state.problem and with_kernels < set(cases("float32")))
+
+
+def outcome(call, arrays):
+    """The arrays that a call returns (a cache is its function's own affair), or the error with which it refused."""
+    try:
+        with np.errstate(all="ignore"):
+            result = call(*arrays)
+    except (ValueError, TypeError, AttributeError) as error:
+        return error
+    found = []
+    for one in result if type(result) is tuple else (result,):
+        if one is not None and not hasattr(one, "_fields"):
+            found.append(np.asarray(one))
+    return found
+
+
+@pytest.mark.parametrize("kind", ["compiled", "numpy"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", cases("float32"))
+def test_any_arrays(name, dtype, kind, monkeypatch):
+    if kind == "numpy":
+        for entry in TABLE.values():
+            monkeypatch.setattr(entry, "kernels", [k for k in entry.kernels if ".numpy." in k.function.__module__])
+    _, arrays = cases(dtype)[name]()
+    for change in CHANGES:
+        for place in (*range(len(arrays)), "all"):
+            if change != "complex128" or name not in REAL:
+                check(name, dtype, change, place)
+
+
+def check(name, dtype, change, place):
+    """The same call with an array, or all of them, changed: what runs gives what the textbook gives, or an InputError."""
+    def result():
+        call, arrays = cases(dtype)[name]()
+        return outcome(call, [CHANGES[change](array) if place in (i, "all") and (change in ORDERS or array.dtype.kind == "f")
+                              else array.copy() for i, array in enumerate(arrays)])
+
+    found = result()
+    with textbook():
+        expected = result()
+    if isinstance(found, InputError) or (isinstance(found, Exception) and isinstance(expected, Exception)):
+        return
+    what = f"{change} of {place}"
+    assert isinstance(found, list) and isinstance(expected, list), (what, found, expected)
+    for one, other in zip(found, expected, strict=True):
+        assert (one.dtype, one.shape) == (other.dtype, other.shape), what
+        if one.dtype != object:
+            tolerance = max(PRECISION.get(change, 0), PRECISION.get(dtype, 1e-12)) * max(1, abs(other).max(initial=0))
+            np.testing.assert_allclose(one, other, rtol=0, atol=tolerance, err_msg=what)
+
+
+def pairs(a):
+    """{operation: (forward, backward, forward's arguments)}, for those whose cache holds arrays."""
+    heads, mask = (a(B, H, T, D), a(B, H, K, D), a(B, H, K, 7)), a.flags(B, 1, T, K)
+    return {"attention": (F.attention_forward, F.attention_backward, (*heads, mask, 0.3, generator())),
+            "layer_norm": (F.layer_norm_forward, F.layer_norm_backward, (a(B, T, D), a(D), a(D))),
+            "dropout": (F.dropout_forward, F.dropout_backward, (a(B, T, D), 0.3, generator())),
+            "relu_dropout": (F.relu_dropout_forward, F.relu_dropout_backward, (a(B, T, D), 0.3, generator())),
+            "gelu_dropout": (F.gelu_dropout_forward, F.gelu_dropout_backward, (a(B, T, D), 0.3, generator())),
+            "lstm": (lstm_forward, lstm_backward, (a(K, B, 4 * H), a(B, 2 * H), a(H, 4 * H), a.flags(K, B)))}
+
+
+def with_odd_arrays(cache, change):
+    """The cache with change(array) in place of each array in it, however deep."""
+    if isinstance(cache, tuple):
+        made = [with_odd_arrays(one, change) for one in cache]
+        return type(cache)(*made) if hasattr(cache, "_fields") else tuple(made)
+    return change(cache) if isinstance(cache, np.ndarray) and cache.ndim else cache
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("change", [*ORDERS, "big-endian"])
+@pytest.mark.parametrize("operation", pairs(Arrays("float32")))
+def test_odd_arrays_deep_in_a_cache(operation, change, dtype):
+    forward, backward, arguments = pairs(Arrays(dtype))[operation]
+    y, cache = forward(*arguments)
+    dy = np.random.default_rng(1).standard_normal(y.shape).astype(dtype)
+    odd = ORDERS.get(change, lambda array: array.astype(array.dtype.newbyteorder(">")))
+    expected, found = (outcome(lambda dy, cache=one: backward(dy, cache), (dy,)) for one in (cache, with_odd_arrays(cache, odd)))
+    if not isinstance(found, InputError):
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_allclose(one, other, rtol=0, atol=PRECISION.get(dtype, 1e-12) * max(1, abs(other).max()))
+
+
+@pytest.mark.parametrize("shapes", [((0, D), (K, D), (K, 7)), ((T, D), (K, D), (K, 0))])
+def test_empty_arrays_are_the_textbooks(shapes):
+    query, key, value = (np.ones((B, H, *shape), "float32") for shape in shapes)
+    y, cache = F.attention_forward(query, key, value)
+    assert y.shape == (B, H, shapes[0][0], shapes[2][1])
+    assert [one.shape for one in F.attention_backward(y, cache)] == [query.shape, key.shape, value.shape]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_ids_in_any_order(order):
+    """Their gradients are in the order in which they are read, whatever it is in memory."""
+    a = Arrays("float32")
+    ids = a.rng.integers(0, V, (B, T))
+    call, arrays = backward_of_layer(Embedding(V, D, a.rng), ORDERS[order](ids))
+    _, found = call(*arrays)
+    with textbook():
+        call, arrays = backward_of_layer(Embedding(V, D, a.rng), ids)
+        _, expected = call(*arrays)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)

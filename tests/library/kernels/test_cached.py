@@ -1,0 +1,123 @@
+"""The compiled kernel of a layer at one position: the textbook's numbers, and when it steps back."""
+
+from contextlib import nullcontext
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minitransformer import LanguageModel, LanguageModelConfig, Transformer, TransformerConfig, plugged
+from minitransformer.functional import layer_norm_forward
+from minitransformer.layers import FeedForward
+from minitransformer.layers.hooks import hooked
+from minitransformer.replaceable import running
+from minitransformer.functional.special import EOS, PAD
+from tests.library.kernels.calls import textbook
+from tests.library.kernels.test_kernels import needs_numba, uncompiled
+
+pytestmark = needs_numba
+SIZES = dict(d_model=12, num_layers=2, num_heads=3, d_ff=10)
+
+
+def states(model, source, steps):
+    """The hidden states of each step: [(ids, parents)], and in the middle only some sentences are kept."""
+    state, found = model.start(source), []
+    for i, (ids, parents) in enumerate(steps):
+        found.append(state.advance(ids, parents))
+        if i == 2:
+            state.keep(np.arange(len(source))[::-1][:len(steps[3][0])])
+    return found
+
+
+def some_steps(rng, batch, width, kept):
+    """Token ids and parents of six positions: one hypothesis at first, `width` later."""
+    steps = [(rng.integers(3, 9, (batch, 1)), None), (rng.integers(3, 9, (batch, width)), np.zeros((batch, width), int))]
+    for count in (batch, kept, kept, kept):
+        steps.append((rng.integers(3, 9, (count, width)), rng.integers(0, width, (count, width))))
+    return steps
+
+
+def source_of(rng, batch):
+    source = rng.integers(3, 9, (batch, 5))
+    source[:, -1] = EOS
+    source[0, 3:] = EOS, PAD
+    return source
+
+
+@pytest.mark.parametrize("context", [nullcontext, uncompiled])
+@given(batch=st.integers(1, 3), width=st.integers(1, 3), decoder=st.booleans(), activation=st.sampled_from(["relu", "gelu"]),
+       pre_norm=st.booleans(), d_k=st.sampled_from([None, 5]), d_v=st.sampled_from([None, 3]), seed=st.integers(0, 99))
+def test_a_layer_at_one_position_is_the_same(context, batch, width, decoder, activation, pre_norm, d_k, d_v, seed):
+    rng = np.random.default_rng(seed)
+    changes = dict(SIZES, activation=activation, pre_norm=pre_norm, d_k=d_k, d_v=d_v)
+    if decoder:
+        model = Transformer(TransformerConfig(source_vocab=9, target_vocab=9, **changes), seed=seed)
+    else:
+        model = LanguageModel(LanguageModelConfig(vocab_size=9, **changes), seed=seed)
+    for parameter in model.parameters().values():    # biases are 0 at first, and gamma is 1
+        parameter.data += 0.3 * rng.standard_normal(parameter.data.shape).astype("float32")
+    source = source_of(rng, batch) if decoder else rng.integers(3, 9, (batch, 2))
+    steps = some_steps(rng, batch, width, kept=max(1, batch - 1))
+    with context():
+        found = states(model, source, steps)
+    with textbook():
+        expected = states(model, source, steps)
+    for one, other in zip(found, expected):
+        np.testing.assert_allclose(one, other, rtol=0, atol=2e-5)
+
+
+class Doubled(FeedForward):
+    """A reader's own network."""
+
+    def forward(self, x, rng=None):
+        y, cache = super().forward(x, rng)
+        return 2 * y, cache
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """The names of the loops that run."""
+    from minitransformer.kernels.compiled import cached
+
+    found = []
+    for name in ("attend_to_past", "attend_to_memory", "feed_forward"):
+        loop = getattr(cached, name)
+        monkeypatch.setattr(cached, name, lambda *arguments, name=name, loop=loop: [found.append(name), loop(*arguments)])
+    return found
+
+
+def advance(model, batch=1, width=1):
+    rng = np.random.default_rng(0)
+    return model.start(source_of(rng, batch)).advance(np.full((batch, width), 4))
+
+
+def test_it_runs_for_few_rows(calls):
+    model = Transformer(TransformerConfig(source_vocab=9, target_vocab=9, **SIZES))
+    advance(model, 2, 5)
+    assert calls == 2 * ["attend_to_past", "attend_to_memory", "feed_forward"]
+    calls.clear()
+    advance(model, 11)
+    assert not calls
+
+
+def test_it_bypasses_nothing_of_a_readers_own(calls):
+    model = Transformer(TransformerConfig(source_vocab=9, target_vocab=9, **SIZES))
+    with plugged(layer_norm_forward, running()["layer_norm_forward"]):
+        advance(model)
+    assert not calls
+    watched = []
+
+    def around(path, direction, method, *arguments, **options):
+        watched.append(path)
+        return method(*arguments, **options)
+
+    with hooked(model, around):
+        advance(model)
+    assert not calls and "decoder.layers.0.feed_forward" in watched
+    layer = model.decoder.layers[1]
+    layer.feed_forward = Doubled(12, 10, np.random.default_rng(0))
+    found = advance(model)
+    assert calls == ["attend_to_past", "attend_to_memory", "feed_forward"]    # the other layer's
+    with textbook():
+        np.testing.assert_allclose(found, advance(model), rtol=0, atol=2e-5)

@@ -1,0 +1,390 @@
+"""Every kernel equals its textbook function: the same signature, the same numbers, nothing modified."""
+
+import copy
+import inspect
+import pkgutil
+import sys
+from contextlib import contextmanager, nullcontext
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+
+from minitransformer import Adam, InputError, Transformer, TransformerConfig, gradcheck, kernels, make_batch, training_step
+from minitransformer import functional as F
+from minitransformer.checking.blocks import blocks
+from minitransformer.functional.special import PAD
+from minitransformer.layers import Embedding
+from minitransformer.replaceable import TABLE
+from minitransformer.zoo import baselines, kernels as kernels_of_the_zoo, modern    # noqa: F401 - whose kernels are loaded, too
+from minitransformer_course.doctor.operations import OPERATIONS
+from tests.library.kernels.calls import textbook
+
+kernels.load_all()
+KERNELS = {f"{kernel.function.__module__.removeprefix('minitransformer.kernels.')}.{kernel.function.__name__}": (entry, kernel)
+           for entry in TABLE.values() for kernel in entry.kernels if kernel.module == "numpy"}
+BOUNDS = {"float32": 2e-5, "float64": 1e-12}
+COMPILED = "minitransformer.kernels.compiled."
+needs_numba = pytest.mark.skipif(bool(kernels.state.problem), reason=f"no compiled kernels: {kernels.state.problem}")
+
+
+def attention_inputs(rng, b, h, t, k, d):
+    mask = rng.random((b, rng.choice([1, h]), t, k)) < 0.7    # one for all heads, or one for each
+    mask[0, 0, 0] = False    # may attend to nothing
+    scale = np.sqrt(rng.choice([1, 40]))    # at 40 the scores are further apart than one exponential can hold
+    return {"query": scale * rng.standard_normal((b, h, t, d)), "key": scale * rng.standard_normal((b, h, k, d)),
+            "value": rng.standard_normal((b, h, k, d + 1)), "mask": mask if rng.random() < 0.7 else None,
+            "dropout_rate": float(rng.choice([0.0, 0.3]))}
+
+
+def dropout_inputs(rng, b, h, t, k, d):
+    return {"x": rng.standard_normal((b, t, d)), "dropout_rate": float(rng.choice([0.0, 0.001, 0.3, 0.9]))}
+
+
+def dropout_sum_inputs(rng, b, h, t, k, d):
+    return {"h": rng.standard_normal((b, t, d)), **dropout_inputs(rng, b, h, t, k, d)}
+
+
+def layer_norm_inputs(rng, b, h, t, k, d):
+    return {"x": 3 * rng.standard_normal((b, t, d + 1)) + 1, "gamma": rng.standard_normal(d + 1),
+            "beta": rng.standard_normal(d + 1)}
+
+
+def linear_cross_entropy_inputs(rng, b, h, t, k, d):
+    shape = b, 20 * t    # several blocks, as the tests make them small
+    return {"x": rng.standard_normal((*shape, d)), "weight": rng.standard_normal((k + 1, d)),
+            "targets": rng.integers(0, k + 1, shape), "smoothing": float(rng.choice([0.0, 0.1])),
+            "padding": (PAD, None, k)[rng.integers(3)]}
+
+
+def lstm_inputs(rng, b, h, t, k, d):
+    mask = rng.random((t, b)) < 0.6
+    mask[0, 0] = False
+    return {"z": rng.standard_normal((t, b, 4 * d)), "state": rng.standard_normal((b, 2 * d)),
+            "weight": rng.standard_normal((d, 4 * d)), "mask": mask if rng.random() < 0.7 else None}
+
+
+INPUTS = {"attention": attention_inputs, "dropout": dropout_inputs, "dropout_sum": dropout_sum_inputs,
+          "relu_dropout": dropout_inputs, "gelu_dropout": dropout_inputs, "layer_norm": layer_norm_inputs,
+          "linear_cross_entropy": linear_cross_entropy_inputs, "lstm": lstm_inputs}
+OWN_CACHE = {"linear_cross_entropy", "lstm"}    # both halves have a kernel, and the cache between them is theirs
+# No pairs of functions, and tested on their own, below or in test_continuations.py, test_cached.py and test_grouped_past.py:
+OTHERS = {"adam_update", "gather_gradients", "random_words", "Embedding", "log_normaliser", "continuations",
+          "next_position", "next_grouped_position"}
+SIZES = st.tuples(*[st.integers(1, 5)] * 5)
+
+
+def implementations(operation, dtype="float32"):
+    """[(forward, backward)]: the textbook's, then each module's; what a module lacks is another one's kernel or the textbook's."""
+    forward, backward = TABLE[f"{operation}_forward"], TABLE[f"{operation}_backward"]
+    kernels = {entry: {kernel.function.__module__: kernel.function for kernel in entry.kernels if dtype in kernel.dtypes}
+               for entry in (forward, backward)}
+    return [(forward.textbook, backward.textbook)] + [
+        tuple(kernels[entry].get(module, next(iter(kernels[entry].values()), entry.textbook)) for entry in (forward, backward))
+        for module in dict.fromkeys([*kernels[forward], *kernels[backward]])]
+
+
+@contextmanager
+def uncompiled():
+    """Within it the compiled kernels' loops run as Python, line by line: coverage sees them, and mistakes of the compiler show."""
+    with pytest.MonkeyPatch.context() as patch, np.errstate(over="ignore"):    # NumPy's scalars warn where words overflow
+        for module in [module for name, module in sys.modules.items() if name.startswith("minitransformer.kernels.")]:
+            for name, value in vars(module).items():
+                if hasattr(value, "py_func"):
+                    patch.setattr(module, name, value.py_func)
+        yield
+
+
+def cast(inputs, dtype):
+    return {name: value.astype(dtype) if isinstance(value, np.ndarray) and value.dtype.kind == "f" else value
+            for name, value in inputs.items()}
+
+
+def run(pair, inputs):
+    """[y, the input gradients], the cache, and proof that neither input nor cache was changed."""
+    forward, backward = pair
+    rng = {"rng": np.random.default_rng(3)} if "rng" in inspect.signature(forward).parameters else {}
+    before = copy.deepcopy(inputs)
+    y, cache = forward(**inputs, **rng)
+    dy = 0.7 if np.ndim(y) == 0 else np.random.default_rng(1).standard_normal(y.shape).astype(y.dtype)
+    kept = copy.deepcopy((dy, cache))
+    gradients = backward(dy, cache)
+    gradients = gradients if isinstance(gradients, tuple) else (gradients,)
+    for one, other in ((before, inputs), (kept, (dy, cache))):
+        np.testing.assert_equal(one, other)
+    return [y, *gradients], cache
+
+
+@pytest.fixture(autouse=True, scope="module")
+def small_blocks():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("minitransformer.kernels.numpy.linear_cross_entropy.BLOCK", 1)    # blocks of 64 rows
+        yield
+
+
+def test_every_kernel_is_tested():
+    """A new kernel needs inputs here; each file in a folder of kernels registers one."""
+    untested = {entry.operation for entry, _ in KERNELS.values()} ^ (INPUTS.keys() | OTHERS)
+    assert not untested or (kernels.state.problem and untested < INPUTS.keys() | OTHERS)    # some have compiled kernels only
+    files = {f"{package.__name__}.{kind}.{module.name}" for kind in kernels.KINDS if kernels.available(kind)
+             for package in (kernels, kernels_of_the_zoo) for module in pkgutil.iter_modules([f"{package.__path__[0]}/{kind}"])}
+    assert {kernel.function.__module__ for _, kernel in KERNELS.values()} == files
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_signatures_are_the_textbooks(name):
+    """Names, defaults and kinds, so that a call of one is a call of the other. The kernel's own name says what it does."""
+    entry, kernel = KERNELS[name]
+    assert inspect.signature(kernel.function).parameters == inspect.signature(entry.textbook).parameters
+    name = entry.name.lower().replace(".", "_")    # a method's, too
+    assert kernel.function.__name__ != name and kernel.function.__name__.startswith(name)
+
+
+@pytest.mark.parametrize("context", [nullcontext, pytest.param(uncompiled, marks=needs_numba)])
+@pytest.mark.parametrize("dtype", BOUNDS)
+@pytest.mark.parametrize("operation", INPUTS)
+@given(sizes=SIZES, seed=st.integers(0, 999))
+def test_kernels_give_the_same_numbers(operation, dtype, context, sizes, seed):
+    inputs = cast(INPUTS[operation](np.random.default_rng(seed), *sizes), dtype)
+    with context():
+        (expected, expected_cache), *others = (run(pair, inputs) for pair in implementations(operation, dtype))
+    assert others or dtype == "float64" or kernels.state.problem
+    for found, cache in others:
+        for one, other in zip(expected, found, strict=True):
+            assert one.dtype == other.dtype == dtype and one.shape == other.shape
+            scale = max(1, np.abs(one).max(initial=0))
+            np.testing.assert_allclose(other, one, rtol=0, atol=scale * BOUNDS[dtype])
+        if operation == "linear_cross_entropy":
+            likelihood = expected_cache.log_likelihood
+            np.testing.assert_allclose(cache.log_likelihood, likelihood, rtol=0,
+                                       atol=BOUNDS[dtype] * max(1, np.abs(likelihood).max()))
+        if operation not in OWN_CACHE:    # a reader finds what the textbook's cache holds
+            assert all(hasattr(cache, name) for name in expected_cache._fields)
+
+
+@pytest.mark.parametrize("rows", [1, 63, 64, 65, 128, 129])
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("dtype", BOUNDS)
+def test_a_block_may_be_of_one_row(rows, smoothing, dtype):
+    """Blocks have 64 rows here; each implementation against the sum of its rows."""
+    rng, bound = np.random.default_rng(rows), BOUNDS[dtype]
+    x, weight, targets = rng.standard_normal((rows, 3)), rng.standard_normal((7, 3)), rng.integers(0, 7, rows)
+    x, weight = x.astype(dtype), weight.astype(dtype)
+    for forward, backward in implementations("linear_cross_entropy", dtype):
+        loss, cache = forward(x, weight, targets, smoothing, padding=PAD)
+        dx, dweight = backward(1.0, cache)
+        logits = x @ weight.T
+        log_p = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
+        q = (1 - smoothing) * np.eye(7)[targets] + smoothing / 7
+        real = targets != PAD
+        dlogits = (np.exp(log_p) - q) * real[:, None]
+        assert loss == pytest.approx(-(q * log_p)[real].sum(), rel=bound)
+        np.testing.assert_allclose(dx, dlogits @ weight, rtol=0, atol=bound)
+        np.testing.assert_allclose(dweight, dlogits.T @ x, rtol=0, atol=bound)
+
+
+@pytest.mark.parametrize("operation", [name for name in INPUTS if name not in OWN_CACHE])
+def test_a_gradient_of_another_shape_is_refused_by_all(operation):
+    """Also one of the same size, with its axes exchanged: a loop that looks at no bounds would take it."""
+    inputs = cast(INPUTS[operation](np.random.default_rng(0), 2, 3, 4, 5, 6), "float32")
+    for forward, backward in implementations(operation):
+        rng = {"rng": np.random.default_rng(3)} if "rng" in inspect.signature(forward).parameters else {}
+        y, cache = forward(**{**inputs, **({"dropout_rate": 0.3} if "dropout_rate" in inputs else {})}, **rng)
+        for wrong in (y.swapaxes(0, 1), y[..., :-1], np.ones((3, *y.shape[1:]), "float32")):
+            with pytest.raises(ValueError):
+                backward(wrong, cache)
+
+
+@pytest.mark.parametrize("operation", [name for name in INPUTS if name not in OWN_CACHE])
+def test_a_gradient_of_another_dtype_is_used_all_the_same(operation):
+    """The dtype of dy decides which backward runs, and it may be another than that of the forward before it."""
+    inputs = cast(INPUTS[operation](np.random.default_rng(0), 2, 3, 4, 5, 6), "float32")
+    if "dropout_rate" in inputs:
+        inputs |= {"dropout_rate": 0.3, "rng": np.random.default_rng(3)}
+    found = []
+    for context in (textbook, nullcontext):
+        with context():
+            y, cache = OPERATIONS[operation].forward(**copy.deepcopy(inputs))
+            gradients = OPERATIONS[operation].backward(np.ones(y.shape), cache)
+        found.append(gradients if isinstance(gradients, tuple) else (gradients,))
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(other, one, rtol=0, atol=BOUNDS["float32"] * max(1, np.abs(one).max()))
+
+
+@pytest.mark.parametrize("operation", INPUTS)
+def test_gradients_of_each_implementation(operation):
+    inputs = INPUTS[operation](np.random.default_rng(2), 2, 3, 4, 5, 6)
+    for pair in implementations(operation, "float64"):
+        report = gradcheck(pair, inputs, methods=("central",))
+        assert report.passed, f"\n{report}"
+
+
+@pytest.mark.parametrize("name", ["attention", "layer-norm", "linear-cross-entropy", "lstm", "decoder-layer", "transformer",
+                                  "language-model", "classifier"])
+@pytest.mark.parametrize("context", [nullcontext, textbook])
+def test_blocks_are_right_with_either(name, context):
+    with context():
+        report = gradcheck(*blocks()[name], name=name)
+    assert report.passed, f"\n{report}"
+
+
+def test_a_training_step_is_the_same_with_either():
+    """Weights after three steps in float64, dropout everywhere."""
+    batch = make_batch([([4, 5, 6], [6, 5]), ([7], [8, 9, 4, 4])])
+    weights = []
+    for context in (nullcontext, textbook):
+        config = TransformerConfig.named("toy", 12, dropout=0.2, attention_dropout=0.2, feed_forward_dropout=0.2)
+        model = Transformer(config).astype(np.float64)
+        adam = Adam(model)
+        with context():
+            for step in range(3):
+                training_step(model, adam, batch, 0.001, (step,), 0.1)
+        weights.append(adam.data)
+    np.testing.assert_allclose(*weights, rtol=0, atol=1e-10)
+    assert not np.array_equal(*weights)    # they did run different code
+
+
+@pytest.mark.parametrize("dtype", BOUNDS)
+@given(size=st.integers(1, 40_000), step=st.integers(1, 50), seed=st.integers(0, 99))
+def test_adam_gives_the_same_numbers(dtype, size, step, seed):
+    entry = TABLE["adam_update"]
+    rng = np.random.default_rng(seed)
+    vectors = [rng.standard_normal(size).astype(dtype) for _ in range(3)] + [rng.random(size).astype(dtype)]
+    expected = copy.deepcopy(vectors)
+    entry.textbook(*expected, step, 0.01, 0.5, 0.9, 0.98, 1e-9, np.True_)
+    assert entry.kernels
+    for kernel in entry.kernels:
+        found = copy.deepcopy(vectors)
+        kernel.function(*found, step, 0.01, 0.5, 0.9, 0.98, 1e-9, np.True_)
+        for one, other in zip(expected, found):
+            np.testing.assert_allclose(other, one, rtol=0, atol=BOUNDS[dtype])
+    for update in (entry.textbook, *(kernel.function for kernel in entry.kernels)):
+        moved = copy.deepcopy(vectors)
+        moved[1][0] = np.nan
+        update(*moved, step, 0.01, 0.5, 0.9, 0.98, 1e-9, np.False_)
+        for kept in (0, 2, 3):
+            np.testing.assert_array_equal(moved[kept], vectors[kept])
+        assert not moved[1].any()    # the gradient is used up all the same
+
+
+@pytest.mark.parametrize("dtype", BOUNDS)
+def test_adams_moments_without_gradients_become_zero(dtype):
+    """They and their products with a learning rate are never denormal: many processors are slow at those."""
+    entry, tiny = TABLE["adam_update"], np.finfo(dtype).tiny
+    for update in (entry.textbook, *(kernel.function for kernel in entry.kernels)):
+        rng = np.random.default_rng(0)
+        data, grad = rng.standard_normal(50).astype(dtype), np.zeros(50, dtype)
+        m, v = np.full((2, 50), 1e12 * tiny, dtype)
+        m[::2] *= -1
+        for step in range(1, 1500):
+            grad[30:] = rng.standard_normal(20)
+            update(data, grad, m, v, step, 1e-3, 1.0, 0.9, 0.98, 1e-9, np.True_)
+            assert all((np.abs(moment[moment != 0]) > 1e6 * tiny).all() for moment in (m, v)), step
+        assert not m[:30].any() and not v[:30].any() and m[30:].all() and v[30:].all()
+
+
+@pytest.mark.parametrize("context", [nullcontext, pytest.param(uncompiled, marks=needs_numba)])
+@pytest.mark.parametrize("dtype", BOUNDS)
+@given(size=st.integers(1, 6000), count=st.integers(0, 3), seed=st.integers(0, 99))
+def test_gradients_are_gathered_alike(dtype, context, size, count, seed):
+    entry, rng = TABLE["gather_gradients"], np.random.default_rng(seed)
+    vectors = [rng.standard_normal(size).astype(dtype) for _ in range(count + 1)]
+    with context():
+        for gather in (entry.textbook, *(kernel.function for kernel in entry.kernels)):
+            grad, *others = copy.deepcopy(vectors)
+            square = gather(grad, others)
+            assert square.dtype == dtype and square == pytest.approx(float(sum(vectors) @ sum(vectors)), rel=10 * BOUNDS[dtype])
+            np.testing.assert_allclose(grad, sum(vectors), rtol=0, atol=BOUNDS[dtype])
+            assert not np.any(others)
+
+
+@pytest.mark.parametrize("context", [nullcontext, pytest.param(uncompiled, marks=needs_numba)])
+@given(key=st.integers(0, 2 ** 62 - 1), count=st.integers(0, 40))
+def test_random_words_are_the_same_bits(context, key, count):
+    entry, key = TABLE["random_words"], np.array([key], "uint64")
+    with context():
+        for kernel in entry.kernels:
+            np.testing.assert_array_equal(kernel.function(key, count), entry.textbook(key, count))
+
+
+@pytest.mark.parametrize("context", [nullcontext, pytest.param(uncompiled, marks=needs_numba)])
+@pytest.mark.parametrize("dtype", BOUNDS)
+@given(sizes=SIZES, seed=st.integers(0, 99))
+def test_embeddings_give_the_same_gradient(dtype, context, sizes, seed):
+    """Tokens are repeated, and the gradient is added to one that is not zero."""
+    batch, length, vocab_size, d_model, _ = sizes
+    rng, found = np.random.default_rng(seed), []
+    ids, dy = rng.integers(0, vocab_size, (batch, length)), rng.standard_normal((batch, length, d_model)).astype(dtype)
+    for run_it in (textbook, context):
+        layer = Embedding(vocab_size, d_model, np.random.default_rng(0)).astype(dtype)
+        layer.weight.grad[...] = 1
+        with run_it():
+            _, cache = layer.forward(ids)
+            layer.backward(dy, cache)
+        found.append(layer.weight.grad)
+    np.testing.assert_allclose(*found, rtol=0, atol=BOUNDS[dtype] * max(1, np.abs(found[0]).max()))
+
+
+@pytest.mark.parametrize("mask", [np.zeros((3, 3), "float32"), np.ones((3, 3), int)])
+def test_a_mask_must_be_boolean_for_all(mask):
+    """An additive mask, multiplied, would attend to the future."""
+    for forward, _ in implementations("attention"):
+        with pytest.raises(InputError, match="expected bool"):
+            forward(*[np.ones((2, 3, 4))] * 3, mask)
+
+
+def test_dropout_may_be_added_to_one_row_for_all():
+    h = np.random.default_rng(0).standard_normal((2, 3, 4)).astype("float32")
+    for x in (np.ones((1, 3, 4), "float32"), np.ones((3, 4), "float64")):
+        expected, *others = [forward(x, h, 0.5, np.random.default_rng(1)) for forward, _ in implementations("dropout_sum")]
+        for y, cache in (expected, *others):
+            kept = cache.keep if hasattr(cache, "keep") else cache.mask != 0
+            np.testing.assert_allclose(y, x + h * kept * 2, rtol=1e-6)
+
+
+@pytest.mark.parametrize("lead", [(), (2,), (2, 3), (2, 1, 3)])
+def test_attention_takes_any_leading_axes(lead):
+    """Heads are merged without a copy only where there are a batch and heads."""
+    rng = np.random.default_rng(0)
+    inputs = {name: rng.standard_normal((*lead, length, 3)) for name, length in (("query", 4), ("key", 5), ("value", 5))}
+    inputs["mask"] = rng.random((4, 5)) < 0.7
+    expected, *others = [run(pair, cast(inputs, "float32"))[0] for pair in implementations("attention")]
+    assert others
+    for found in others:
+        for one, other in zip(found, expected):
+            np.testing.assert_allclose(one, other, rtol=0, atol=BOUNDS["float32"])
+
+
+@pytest.mark.parametrize("operation", sorted(INPUTS.keys() - OWN_CACHE))
+def test_a_backward_takes_the_textbooks_cache(operation):
+    """A half that a reader plugs in, or that exists for another dtype, leaves the cache to the other implementation's backward."""
+    rng = np.random.default_rng(0)
+    inputs = cast(INPUTS[operation](rng, 2, 2, 3, 4, 5), "float32")
+    if "dropout_rate" in inputs:
+        inputs["dropout_rate"] = 0.3
+    (forward, backward), *others = implementations(operation)
+    expected, _ = run((forward, backward), inputs)
+    assert others or kernels.state.problem    # without Numba some have none
+    for _, other in others:
+        for one, found in zip(expected, run((forward, other), inputs)[0]):
+            np.testing.assert_allclose(found, one, rtol=0, atol=BOUNDS["float32"] * max(1, abs(one).max()))
+
+
+def test_a_constant_row_is_normed_to_zero_by_all():
+    for forward, _ in implementations("layer_norm"):
+        y, _ = forward(np.full((2, 300), 100, "float32"), np.ones(300, "float32"), np.zeros(300, "float32"))
+        assert not y.any()
+
+
+def test_targets_are_checked_by_all():
+    for forward, _ in implementations("linear_cross_entropy"):
+        with pytest.raises(InputError, match="token id 9, expected 0 to 4"):
+            forward(np.ones((2, 3)), np.ones((5, 3)), np.array([1, 9]), padding=None)
+        with pytest.raises(InputError, match=r"targets has shape \(3,\), expected \(2,\)"):
+            forward(np.ones((2, 3)), np.ones((5, 3)), np.array([1, 1, 1]), padding=None)
+
+
+def test_padding_must_be_said():
+    """Class 0 of a classifier is not padding: neither loss guesses."""
+    for forward in (F.cross_entropy_forward, *(forward for forward, _ in implementations("linear_cross_entropy"))):
+        assert inspect.signature(forward).parameters["padding"].default is inspect.Parameter.empty

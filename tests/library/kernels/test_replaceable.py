@@ -1,0 +1,198 @@
+"""Which function runs: a kernel, or the textbook."""
+
+import pkgutil
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from minitransformer import InputError, Transformer
+from minitransformer import functional as F
+from minitransformer.kernels import load_all, unregister
+from minitransformer.layers import Linear
+from minitransformer.replaceable import TABLE, Replaceable, is_replaced, plugged, replaces, running
+from minitransformer_course.judge.course import exercises
+from tests.library.kernels.calls import counting, kernel_runs, loss_cache
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def registering():
+    """Whatever a test registers is unregistered after it."""
+    yield
+    unregister("tests.")
+
+
+@pytest.mark.parametrize("module", [module.name for module in pkgutil.iter_modules(F.__path__) if module.name != "special"])
+def test_both_ways_to_import_a_function_give_the_same_one(module):
+    file = import_module(f"minitransformer.functional.{module}")
+    public = [name for name, value in vars(file).items()
+              if getattr(value, "__module__", None) == file.__name__ and isinstance(value, Replaceable)]
+    assert public
+    for name in public:
+        assert getattr(F, name) is getattr(file, name)
+        assert TABLE[name].textbook.__module__ == file.__name__
+
+
+def test_what_decides_between_kernel_and_textbook():
+    """float32 and float64 of NumPy, by position or by keyword; a NumPy scalar does not turn float32 into float64."""
+    x, weight, targets = np.ones((2, 3), "float32"), np.ones((4, 3), "float32"), np.array([1, 2])
+    loss, cache = F.linear_cross_entropy_forward(x=x, weight=weight, targets=targets, padding=None)
+    dx, dweight = F.linear_cross_entropy_backward(dloss=np.float64(0.5), cache=cache)
+    assert kernel_runs(cache) and dx.dtype == dweight.dtype == np.float32
+    dx_by_keyword, _ = F.linear_cross_entropy_backward(cache=cache, dloss=1.0)
+    np.testing.assert_allclose(dx_by_keyword, 2 * dx)
+    assert kernel_runs(loss_cache("float64"))
+    for dtype in ("float16", "complex128"):
+        assert not kernel_runs(loss_cache(dtype))
+
+
+def test_complex_arrays_take_the_textbook():
+    for name, function in running(dtype="complex128").items():
+        assert function is TABLE[name].textbook
+    assert any(function is not TABLE[name].textbook for name, function in running().items())
+
+
+def test_running_names_what_runs():
+    assert running()["attention_forward"].__module__.startswith("minitransformer.kernels.")
+    assert running(module="cupy")["attention_forward"] is TABLE["attention_forward"].textbook
+    with plugged(F.relu_forward, mine := lambda x: x):
+        assert running()["relu_forward"] is mine
+
+
+def test_kernels_run_in_every_thread_and_only_within_the_block():
+    """Not after it, even after an error, and in the tests of other folders not before it."""
+    code = """
+import threading
+from contextlib import suppress
+from minitransformer.replaceable import kernels_run
+from tests.library.kernels.calls import kernel_runs, loss_cache
+found = [kernel_runs(loss_cache())]
+with suppress(ZeroDivisionError), kernels_run():
+    thread = threading.Thread(target=lambda: found.append(kernel_runs(loss_cache())))
+    thread.start()
+    thread.join()
+    with kernels_run():
+        found.append(kernel_runs(loss_cache()))
+    found.append(kernel_runs(loss_cache()))
+    1 / 0
+print(found, kernel_runs(loss_cache()))
+"""
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout
+    assert out == "[False, True, True, True] False\n"
+
+
+@pytest.mark.parametrize("value, runs", [("0", False), ("1", True)])
+def test_the_environment_turns_kernels_off(value, runs):
+    code = ("import numpy as np; from minitransformer import fast, functional as F\n"
+            "from minitransformer.cli.info import collect\n"
+            "with fast(): y, cache = F.linear_cross_entropy_forward(np.ones((2, 3)), np.ones((4, 3)), np.array([1, 2]), "
+            "padding=None)\n"
+            "print(hasattr(cache, 'dx'), 'adam_update' in collect()['kernels'])")
+    out = subprocess.run([sys.executable, "-c", code], env={"MINITRANSFORMER_FAST": value, "OPENBLAS_NUM_THREADS": "1"},
+                         capture_output=True, text=True, check=True).stdout
+    assert out.split() == [str(runs)] * 2
+
+
+@pytest.mark.parametrize("function, words", [
+    (Transformer.encode, "^Transformer.encode cannot be replaced; choose from"),
+    (np.tanh, "^tanh cannot be replaced"),
+    (3, "^3 cannot be replaced"),
+    (F.linear_cross_entropy, "cannot be replaced"),    # a module, and not one of its functions
+])
+def test_what_cannot_be_replaced_is_named(function, words):
+    with pytest.raises(InputError, match=words), plugged(function, print):
+        pass
+    with pytest.raises(InputError, match=words):
+        replaces(function, "numpy", "float32")
+
+
+def test_a_typo_is_recognised():
+    def softmax_backwards(dp, cache):
+        return dp
+
+    softmax_backwards.__qualname__ = "softmax_backwards"
+    with pytest.raises(InputError, match="softmax_backwards cannot be replaced; did you mean softmax_backward"):
+        replaces(softmax_backwards, "numpy", "float32")
+
+
+def test_a_second_implementation_runs_for_the_arrays_it_is_for(registering):
+    """Registered last, it comes first, ahead of the existing kernel."""
+    mine = counting(F.layer_norm_forward)
+    assert replaces(F.layer_norm_forward, "numpy", "float32")(mine) is mine
+    for dtype, calls in (("float32", 1), ("float64", 1), ("complex128", 1)):
+        F.layer_norm_forward(*(np.ones(3, dtype) for _ in range(3)))
+        assert mine.calls == calls
+    F.layer_norm_forward(beta=np.ones(3, "float32"), gamma=np.ones(3, "float32"), x=np.ones((2, 3), "float32"))
+    assert mine.calls == 2
+    with plugged(F.layer_norm_backward, counting(F.layer_norm_backward)):
+        F.layer_norm_forward(*(np.ones(3, "float32") for _ in range(3)))
+    assert mine.calls == 2
+
+
+def test_the_kernel_registered_last_runs_even_if_the_library_has_not_loaded_its_own():
+    program = ("from minitransformer.functional import layer_norm_forward\n"
+               "from minitransformer.replaceable import kernels_run, replaces, running\n"
+               "@replaces(layer_norm_forward, 'numpy', 'float32')\n"
+               "def own(x, gamma, beta): pass\n"
+               "with kernels_run():\n"
+               "    assert running()['layer_norm_forward'] is own\n"
+               "    assert running()['layer_norm_backward'].__module__.startswith('minitransformer.kernels')\n")
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_a_kernel_may_be_registered_for_any_replaceable_function(registering):
+    """Even for functions without one, for methods, and for functions without array arguments, which keep the textbook."""
+    for function, arguments, expected in [(F.gelu_forward, (np.ones(3),), 1), (F.sinusoids, (4, 6, np, "float64"), 0),
+                                          (Linear.forward, (Linear(2, 3, np.random.default_rng(0)), np.ones((1, 2))), 1)]:
+        mine = counting(function)
+        replaces(function, "numpy", "float64")(mine)
+        function(*arguments)
+        assert mine.calls == expected
+
+
+def test_nothing_is_left_registered():
+    """Of the tests above."""
+    for entry in TABLE.values():
+        assert all(kernel.function.__module__.startswith("minitransformer.") for kernel in entry.kernels)
+        assert entry.own is None
+    assert not is_replaced(F.softmax_forward)
+
+
+@pytest.mark.parametrize("package", ["functional", "kernels.numpy", "layers", "models", "zoo.attention", "zoo.convolutional",
+                                     "zoo.kernels.numpy", "zoo.modern", "zoo.recurrent"])
+def test_any_module_can_be_imported_first(package):
+    """No import cycle, and the kernels are found from each of them."""
+    code = f"""
+import pkgutil, sys
+from importlib import import_module
+package = import_module("minitransformer.{package}")
+names = ["minitransformer.{package}", *(m.name for m in pkgutil.iter_modules(package.__path__, "minitransformer.{package}."))]
+for name in names:
+    for loaded in [loaded for loaded in sys.modules if loaded.partition(".")[0] == "minitransformer"]:
+        del sys.modules[loaded]
+    import_module(name)
+    adam_update = import_module("minitransformer.functional").adam_update
+    replaceable = import_module("minitransformer.replaceable")
+    with replaceable.kernels_run():
+        assert replaceable.running()["adam_update"].__name__ == "adam_update_blocked", name
+print(len(names))
+"""
+    done = subprocess.run([sys.executable, "-c", code], env={"OPENBLAS_NUM_THREADS": "1", "MINITRANSFORMER_FAST": "numpy"},
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 1
+
+
+def test_what_is_marked_has_a_kernel_or_an_exercise():
+    """Each operation of the library, but for those that docs/add_a_kernel.md, or a test that counts masks, replaces."""
+    load_all()
+    exercises_of = {exercise.plug.replaced.operation for exercise in exercises().values() if exercise.plug}
+    unused = {entry.operation for entry in TABLE.values() if entry.textbook.__module__.startswith("minitransformer.")
+              and ".zoo." not in entry.textbook.__module__}
+    unused -= exercises_of | {entry.operation for entry in TABLE.values() if entry.kernels}
+    assert unused == {"relu", "gelu", "dropout_mask"}

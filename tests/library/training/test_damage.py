@@ -1,0 +1,236 @@
+"""Damaged files are named and skipped, and a full disk loses nothing."""
+
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from minitransformer import InputError, Run, TrainingConfig, train
+from minitransformer.files import MANIFEST, check_manifest
+from minitransformer.training import checkpoint
+from tests.library.training.test_resume import Interrupted, losses
+from tests.library.training.test_training import start
+
+pytestmark = pytest.mark.campaign
+
+
+def test_damaged_weights_are_made_again(tmp_path):
+    run, batches, valid = start(tmp_path / "run")
+    config = TrainingConfig(steps=4, warmup=2, validate_every=2, average=2)
+    train(run, config, batches, valid)
+    path = run.path / "weights.safetensors"
+    whole = path.read_bytes()
+    flip(path)
+    with pytest.raises(InputError, match="weights.safetensors: damaged"):
+        Run.load(run.path)
+    train(Run.open(run.path), config, batches, valid, resume=True)
+    assert path.read_bytes() == whole and Run.load(run.path).finished
+
+
+def flip(path):
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+def cut(path):
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+@pytest.mark.parametrize("lost", [slice(0, 1), slice(-1, None), slice(None)], ids=["newest", "oldest", "all"])
+@pytest.mark.parametrize("settings", [dict(average=3), dict(patience=2, cooldown=0.0, schedule="constant", peak_rate=0.3)])
+@pytest.mark.parametrize("damage", [shutil.rmtree, lambda folder: flip(folder / "state.json")], ids=["removed", "flipped"])
+def test_a_finished_run_stays_as_it_is(tmp_path, settings, lost, damage):
+    """Whatever happened to its checkpoints."""
+    run, batches, valid = start(tmp_path / "run")
+    config = TrainingConfig(**{"steps": 40, "warmup": 1, "validate_every": 2, **settings})
+    steps = train(run, config, batches, valid)
+    for step in checkpoint.steps(run.path)[lost]:
+        damage(run.path / "checkpoints" / f"step-{step:08d}")
+    before = {path.name: path.read_bytes() for path in run.path.iterdir() if path.is_file()}
+    again = Run.open(run.path)
+    assert train(again, config, batches, valid, resume=True) == steps
+    assert {path.name: path.read_bytes() for path in run.path.iterdir() if path.is_file()} == before
+    np.testing.assert_array_equal(again.model.flat.data, run.model.flat.data)
+
+
+def test_without_the_best_checkpoint_the_next_best_is_taken(tmp_path, capsys):
+    run, batches, valid = start(tmp_path / "run")
+    config = TrainingConfig(steps=60, warmup=1, schedule="constant", peak_rate=0.3, cooldown=0, validate_every=2, patience=3)
+    train(run, config, batches, valid)
+    nll = {record["step"]: record["valid_nll"] for record in losses(run) if "valid_nll" in record}
+    best, second = sorted(checkpoint.steps(run.path), key=nll.get)[:2]
+    for path in (run.path / "weights.safetensors", run.path / "checkpoints" / f"step-{best:08d}" / "weights.safetensors"):
+        flip(path)
+    train(Run.open(run.path), config, batches, valid, resume=True)
+    assert f"step-{best:08d}/weights.safetensors: damaged" in capsys.readouterr().err
+    whole = checkpoint.load(run.path, second).weights
+    np.testing.assert_array_equal(Run.load(run.path).model.output.weight.data, whole["target_embedding.weight"])
+
+
+def test_a_run_that_is_trained_again_is_not_finished(tmp_path):
+    """From its first checkpoint, since the second and the weights are damaged; and Ctrl-C comes."""
+    run, batches, valid = start(tmp_path / "run")
+    config = TrainingConfig(steps=8, warmup=2, validate_every=4)
+    train(run, config, batches, valid)
+    flip(run.path / "weights.safetensors")
+    flip(run.path / "checkpoints" / "step-00000008" / "state.json")
+    again, batches, _ = start(tmp_path / "again")
+    again.path = run.path
+    assert train(again, config, Interrupted(batches, 2), valid, resume=True) == 6
+    assert not again.finished and checkpoint.steps(run.path) == [6, 4]
+
+
+def test_damaged_checkpoints_do_not_stand_in_the_way_of_new_ones(tmp_path):
+    """All existing ones, which are later than those of the restarted run."""
+    run, batches, valid = start(tmp_path / "run")
+    config = TrainingConfig(steps=20, warmup=5, validate_every=4, average=2)
+    train(run, config, Interrupted(batches, 18), valid)
+    for step in checkpoint.steps(run.path):
+        flip(run.path / "checkpoints" / f"step-{step:08d}" / "state.json")
+    again, batches, _ = start(tmp_path / "again")
+    again.path = run.path
+    train(again, config, Interrupted(batches, 7), valid, resume=True)
+    assert checkpoint.steps(run.path) == [7, 4]
+
+
+def test_a_finished_run_without_checkpoints_cannot_be_trained_further(tmp_path):
+    run, batches, valid = start(tmp_path / "run")
+    config = TrainingConfig(steps=4, warmup=2, validate_every=2)
+    train(run, config, batches, valid)
+    shutil.rmtree(run.path / "checkpoints")
+    before = {path.name: path.read_bytes() for path in run.path.iterdir()}
+    more = TrainingConfig(steps=6, warmup=2, validate_every=2)
+    with pytest.raises(InputError, match="training has ended, and no checkpoint is left to resume from"):
+        train(run, more, batches, valid, resume=True)
+    assert {path.name: path.read_bytes() for path in run.path.iterdir()} == before
+
+
+def test_a_checkpoint_that_is_removed_while_it_is_read_is_skipped(tmp_path, monkeypatch):
+    run, batches, valid = start(tmp_path / "run")
+    train(run, TrainingConfig(steps=4, warmup=2, validate_every=2), batches, valid)
+    shutil.rmtree(run.path / "checkpoints" / "step-00000004")
+    monkeypatch.setattr(checkpoint, "steps", lambda _: [4, 2])
+    monkeypatch.setattr(checkpoint, "check_manifest", lambda _: None)
+    assert checkpoint.newest(run.path).step == 2
+
+
+def test_checkpoints_that_cannot_be_listed_are_not_taken_for_none(tmp_path, monkeypatch):
+    run, batches, valid = start(tmp_path / "run")
+    config = TrainingConfig(steps=20, warmup=5, validate_every=4)
+    train(run, config, Interrupted(batches, 6), valid)
+    log = (run.path / "metrics.jsonl").read_bytes()
+
+    def listdir(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(os, "listdir", listdir)
+    with pytest.raises(PermissionError):
+        train(Run.open(run.path), config, batches, valid, resume=True)
+    assert (run.path / "metrics.jsonl").read_bytes() == log
+
+
+def test_a_checkpoint_that_cannot_be_read_now_is_not_damaged(tmp_path, monkeypatch):
+    run, batches, valid = start(tmp_path / "run")
+    config = TrainingConfig(steps=20, warmup=5, validate_every=4)
+    train(run, config, Interrupted(batches, 6), valid)
+    usual = Path.read_bytes
+
+    def read_bytes(path):
+        if path.parent.name == "step-00000006":
+            raise OSError(24, "Too many open files", str(path))
+        return usual(path)
+
+    monkeypatch.setattr(Path, "read_bytes", read_bytes)
+    with pytest.raises(OSError, match="Too many open files"):
+        train(Run.open(run.path), config, batches, valid, resume=True)
+    assert checkpoint.steps(run.path) == [6, 4]
+
+
+FILES = ("weights.safetensors", "optimizer.safetensors", "state.json", "metrics.jsonl", MANIFEST)
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("damage", [flip, cut, os.remove])
+def test_a_damaged_checkpoint_is_skipped(tmp_path, capsys, name, damage):
+    run, batches, valid = start(tmp_path / "run")
+    config = TrainingConfig(steps=20, warmup=5, validate_every=4)
+    train(run, config, Interrupted(batches, 10), valid)
+    damage(run.path / "checkpoints" / "step-00000010" / name)
+    with pytest.raises(InputError, match=f"step-00000010/{name}: "):
+        checkpoint.load(run.path, 10)
+    capsys.readouterr()
+    Run.load(run.path)
+    error = capsys.readouterr().err
+    assert f"step-00000010/{name}: " in error and error.endswith("; skipped\n")
+
+    whole, batches, _ = start(tmp_path / "whole")
+    train(whole, config, batches, valid)
+    again, batches, _ = start(tmp_path / "again")
+    again.path = run.path
+    assert train(again, config, batches, valid, resume=True) == 20
+    assert losses(again) == losses(whole)
+    np.testing.assert_array_equal(again.model.flat.data, whole.model.flat.data)
+
+
+def test_every_byte_of_a_checkpoint_counts(tmp_path):
+    """100 random bytes, flipped one at a time: each flip is found."""
+    run, batches, valid = start(tmp_path / "run")
+    train(run, TrainingConfig(steps=3, warmup=1), batches, valid)
+    folder, rng = run.path / "checkpoints" / "step-00000003", np.random.default_rng(0)
+    for _ in range(100):
+        path = folder / rng.choice(FILES)
+        data = path.read_bytes()
+        place = rng.integers(len(data))
+        path.write_bytes(data[:place] + bytes([data[place] ^ 1 << rng.integers(8)]) + data[place + 1:])
+        with pytest.raises(InputError, match="damaged|format"):
+            check_manifest(folder)
+        path.write_bytes(data)
+    check_manifest(folder)
+
+
+def test_another_format_is_named(tmp_path, monkeypatch):
+    run, _, _ = start(tmp_path / "run")
+    monkeypatch.setattr("minitransformer.files.FORMAT", 3)
+    with pytest.raises(InputError, match="has format 2, this version of minitransformer reads format 3; "
+                                         "use a version that reads 2"):
+        Run.open(run.path)
+
+
+def test_a_full_disk_keeps_the_last_checkpoint(tmp_path, monkeypatch):
+    run, batches, valid = start(tmp_path / "run")
+    config = TrainingConfig(steps=20, warmup=5, validate_every=4)
+    usual = os.fsync
+
+    def fill():
+        for i, batch in enumerate(batches, 1):
+            if i == 7:
+                monkeypatch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+            yield batch
+
+    with pytest.raises(InputError, match=r"step 8 cannot be saved \(No space left on device\); the checkpoint of step 4 "
+                                         r"is kept. Once that is fixed: train\(..., resume=True\)"):
+        train(run, config, fill(), valid)
+    assert {path.name for path in (run.path / "checkpoints").iterdir()} == {"step-00000004"}
+    monkeypatch.setattr(os, "fsync", usual)
+    again, batches, _ = start(tmp_path / "again")
+    again.path = run.path
+    assert train(again, config, batches, valid, resume=True) == 20
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
+def test_a_full_disk_met_by_the_log(tmp_path):
+    run, batches, valid = start(tmp_path / "run")
+    (run.path / "metrics.jsonl").symlink_to("/dev/full")
+    with pytest.raises(InputError, match=r"metrics.jsonl cannot be saved \(No space left on device\); no checkpoint was saved "
+                                         r"before. Once that is fixed: train\(..., resume=True\)"):
+        train(run, TrainingConfig(steps=20, warmup=5, validate_every=4), batches, valid)
+
+
+def test_a_full_disk_met_by_the_trained_weights(tmp_path, monkeypatch):
+    run, batches, valid = start(tmp_path / "run")
+    monkeypatch.setattr(run, "save_weights", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    with pytest.raises(InputError, match="the trained weights cannot be saved .* the checkpoint of step 4 is kept"):
+        train(run, TrainingConfig(steps=4, warmup=2, validate_every=2), batches, valid)

@@ -1,0 +1,227 @@
+"""A stopped and resumed training run ends with the same bits as one that was never stopped."""
+
+import json
+import signal
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from minitransformer import (
+    Adam, InputError, Run, TrainingConfig, Transformer, TransformerConfig, make_batch, train, training_step)
+from minitransformer.data.drawn import DrawnBatches
+from minitransformer.data.epochs import EpochBatches
+from minitransformer.data.labelled import make_labelled_batch, sentence_length
+from minitransformer.data.windows import WindowBatches
+from minitransformer.files import write_manifest
+from minitransformer.layers import initial
+from minitransformer.models import MODELS
+from minitransformer.lookup import find
+from minitransformer.tasks import TASKS
+from minitransformer.training import checkpoint
+from minitransformer.training.evaluation import mean_loss
+from minitransformer.training.log import CLOCKS
+from minitransformer.workers.threads import Threads
+from tests.library.training.test_training import start
+
+pytestmark = pytest.mark.slow
+
+PAIRS = [([3 + i % 5, 4, 3 + i % 7], [5, 3 + i % 4][: 1 + i % 2]) for i in range(50)]
+
+
+def of_task(seed):
+    return DrawnBatches(TASKS["copy"](), 8, seed)
+
+
+def of_corpus(seed):
+    return EpochBatches(PAIRS, 40, seed)
+
+
+def of_no_position(seed):
+    yield from of_task(seed)
+
+
+def losses(run):
+    records = [json.loads(line) for line in (run.path / "metrics.jsonl").read_text().splitlines()]
+    return [{name: value for name, value in record.items() if name not in ("tokens_per_second", *CLOCKS)} for record in records]
+
+
+def state(run, step):
+    """All arrays of a checkpoint, and the rest of its state."""
+    folder = run.path / "checkpoints" / f"step-{step:08d}"
+    return ({**load_file(folder / "weights.safetensors"), **load_file(folder / "optimizer.safetensors")},
+            json.loads((folder / "state.json").read_text()))
+
+
+class Interrupted:
+    """Batches; the one numbered `at` comes with Ctrl-C."""
+
+    def __init__(self, batches, at):
+        self.__dict__.update(batches=batches, left=at)
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        self.__dict__["left"] -= 1
+        if self.left == 0:
+            signal.raise_signal(signal.SIGINT)
+        return next(self.batches)
+
+    def __getattr__(self, name):
+        return getattr(self.batches, name)
+
+    def __setattr__(self, name, value):
+        setattr(self.batches, name, value)
+
+
+@pytest.mark.parametrize("batches", [of_task, of_corpus, of_no_position])
+@pytest.mark.parametrize("settings", [
+    dict(), dict(threads=2, accumulate=3), dict(average=3), dict(patience=1, cooldown=0.0, schedule="constant", peak_rate=1.0),
+])
+def test_to_the_same_bits(tmp_path, batches, settings):
+    """Stopped by Ctrl-C at steps 3, 8 and 20: between the lines of the log, and between checkpoints that are averaged."""
+    config = TrainingConfig(**{"steps": 25, "warmup": 5, "validate_every": 6, "seed": 5, "threads": 1, **settings})
+    whole, _, valid = start(tmp_path / "whole", 5)
+    steps = train(whole, config, batches(5), valid)
+    assert steps < 25 if config.patience else steps == 25
+
+    run, _, _ = start(tmp_path / "stopped", 5)
+    before = 0
+    for step in (3, 8, *([20] if steps > 20 else [])):
+        skipped = step if batches is of_no_position else step - before
+        interrupted = Interrupted(batches(5), skipped * config.accumulate)
+        assert train(run, config, interrupted, valid, resume=before > 0) == step
+        run, before = Run.open(tmp_path / "stopped"), step
+    assert train(run, config, batches(5), valid, resume=True) == steps
+    assert losses(run) == losses(whole)
+    assert (run.path / "weights.safetensors").read_bytes() == (whole.path / "weights.safetensors").read_bytes()
+    arrays, rest = state(run, steps)
+    expected, expected_rest = state(whole, steps)
+    assert rest == expected_rest and arrays.keys() == expected.keys()
+    for name in arrays:
+        np.testing.assert_array_equal(arrays[name], expected[name])
+
+
+def test_a_run_resumes_with_its_own_weights(tmp_path, monkeypatch):
+    """Its first weights were drawn by a version in which every sub-layer ended with Xavier's weights."""
+    config = TrainingConfig(steps=25, warmup=5, validate_every=6, seed=5, threads=1)
+    with monkeypatch.context() as earlier:
+        earlier.setattr(initial, "shrink_ends", lambda num_layers, *sublayers: None)
+        whole, _, valid = start(tmp_path / "whole", 5)
+        train(whole, config, of_task(5), valid)
+        stopped, _, _ = start(tmp_path / "stopped", 5)
+        train(stopped, config, Interrupted(of_task(5), 8), valid)
+    run = Run.open(tmp_path / "stopped")
+    assert not np.array_equal(start(tmp_path / "today", 5)[0].model.flat.data, run.model.flat.data)
+    assert train(run, config, of_task(5), valid, resume=True) == 25
+    assert (run.path / "weights.safetensors").read_bytes() == (whole.path / "weights.safetensors").read_bytes()
+
+
+@pytest.mark.parametrize("name, options", [
+    ("language", dict(window=8, batch=4)), ("classify", dict(batch=64, max_length=20, vocab_size=60)), ("brackets", dict(batch=8))])
+def test_every_kind_of_model_resumes_to_the_same_bits(tmp_path, name, options):
+    """With its own task's data, opened again as a command does."""
+    if name != "brackets":
+        lines = [f"the {word} is here {i}" + (f"\t{word}" if name == "classify" else "")
+                 for i, word in enumerate(["dog", "cat", "bird", "cat"] * 6)]
+        file = tmp_path / "text.tsv"
+        file.write_text("\n".join(lines) + "\n")
+        options = {**options, "train": [str(file)], "valid": [str(file)]}
+    config = TrainingConfig(steps=13, warmup=4, validate_every=5, seed=5, threads=2, average=2)
+    task = find(TASKS, "task", name)(**options).begin()
+    vocabulary, kind = task.make_vocabulary(), MODELS[task.model]
+    sizes = dict(d_model=16, num_heads=2, d_ff=16, dropout=0.1)
+
+    def make(folder):
+        model = kind(kind.Config.named("toy", **{**sizes, **task.model_sizes(vocabulary)}), config.seed)
+        run = Run.create(tmp_path / folder, task, model, vocabulary, config)
+        return run, run.task.data(vocabulary, config)
+
+    whole, data = make("whole")
+    train(whole, config, data.batches, data.valid)
+    run, data = make("stopped")
+    assert train(run, config, Interrupted(data.batches, 7), data.valid) == 7
+    run = Run.open(tmp_path / "stopped")
+    data = run.task.data(run.vocabulary, run.settings.training)
+    assert train(run, run.settings.training, data.batches, data.valid, resume=True) == 13
+    assert losses(run) == losses(whole)
+    assert (run.path / "weights.safetensors").read_bytes() == (whole.path / "weights.safetensors").read_bytes()
+
+
+@pytest.mark.parametrize("position", ["x", 3.5, [0, 1], {}])
+def test_the_position_of_other_batches_is_named(tmp_path, position):
+    run, batches, valid = start(tmp_path / "run")
+    train(run, TrainingConfig(steps=2, warmup=2), batches, valid)
+    folder = run.path / "checkpoints" / "step-00000002"
+    (folder / "state.json").write_text(json.dumps({**json.loads((folder / "state.json").read_text()), "position": position}))
+    write_manifest(folder, checkpoint.FILES)
+    with pytest.raises(InputError, match="the checkpoint of step 2 is of other batches: their position is "):
+        train(run, TrainingConfig(steps=4, warmup=2), batches, valid, resume=True)
+
+
+def test_accumulated_batches_are_one_update():
+    """Three batches of one update: the loss and the moments of the one batch that holds them all."""
+    pairs = [([3, 4, 5], [6, 7]), ([4], [5]), ([6, 6], [7, 8, 9])] * 2
+    moments = []
+    for parts in ([pairs], [pairs[:2], pairs[2:3], pairs[3:]]):
+        model = Transformer(TransformerConfig.named("toy", 12), 0).astype(np.float64)
+        adam = Adam(model)
+        sums = training_step(model, adam, [make_batch(part) for part in parts], 0.01, (0, 1), 0.1, workers=Threads(model, 2))
+        moments.append((float(sums.loss), adam.m, adam.v))
+    for one, several in zip(*moments):
+        np.testing.assert_allclose(one, several, rtol=1e-9, atol=1e-15)
+
+
+def test_the_average_is_of_the_last_checkpoints(tmp_path, capsys):
+    run, batches, valid = start(tmp_path / "run")
+    train(run, TrainingConfig(steps=23, warmup=5, validate_every=5, average=3), batches, valid)
+    assert checkpoint.steps(run.path) == [23, 20, 15]
+    weights = [state(run, step)[0]["target_embedding.weight"] for step in (23, 20, 15)]
+    np.testing.assert_allclose(run.model.parameters()["target_embedding.weight"].data, sum(weights) / 3, rtol=1e-5, atol=1e-7)
+    assert losses(run)[-1]["averaged_nll"] == pytest.approx(mean_loss(run.model, valid))
+    assert "3 checkpoints averaged" in capsys.readouterr().err
+
+
+def test_patience_keeps_the_best(tmp_path):
+    """With a learning rate that is much too high, the validation loss soon rises."""
+    run, batches, valid = start(tmp_path / "run")
+    config = TrainingConfig(steps=60, warmup=1, schedule="constant", peak_rate=0.3, cooldown=0, validate_every=2, patience=3)
+    steps = train(run, config, batches, valid)
+    found = {record["step"]: record["valid_nll"] for record in losses(run) if "valid_nll" in record}
+    best = min(found, key=found.get)
+    assert steps == best + 6 < 60
+    assert mean_loss(Run.load(run.path).model, valid) == pytest.approx(found[best])
+
+
+def test_two_checkpoints_are_kept(tmp_path, monkeypatch):
+    """And the best one, here the first, if `patience` may need it."""
+    for patience, kept in ((0, [20, 16]), (9, [20, 16, 4])):
+        growing = iter(map(float, range(1, 9)))
+        monkeypatch.setattr("minitransformer.training.trainer.mean_loss", lambda *_: next(growing))
+        run, batches, valid = start(tmp_path / str(patience))
+        train(run, TrainingConfig(steps=20, warmup=5, validate_every=4, patience=patience), batches, valid)
+        assert checkpoint.steps(run.path) == kept
+
+
+def of_windows(seed):
+    return WindowBatches(np.random.default_rng(0).integers(3, 9, 200), 6, 4, seed)
+
+
+def of_sentences(seed):
+    return EpochBatches([(source, i % 3) for i, (source, _) in enumerate(PAIRS)], 40, seed, make_labelled_batch, sentence_length)
+
+
+@pytest.mark.parametrize("make", [of_task, of_corpus, of_windows, of_sentences])
+def test_a_position_is_reached_without_the_batches_before_it(make):
+    whole, later, other_seed = make(1), make(1), make(2)
+    for _ in range(17):
+        next(whole)
+    later.position = json.loads(json.dumps(whole.position))
+    other_seed.position = whole.position
+    differences = 0
+    for _ in range(19):
+        batch = next(whole)
+        np.testing.assert_equal(tuple(next(later)), tuple(batch))
+        differences += not np.array_equal(next(other_seed).inputs[0], batch.inputs[0])
+    assert differences > 9    # the seed says what is drawn

@@ -1,0 +1,50 @@
+"""One training step: the gradient that reaches the optimiser, and the sums that are returned."""
+
+import numpy as np
+import pytest
+
+from minitransformer import Adam, training_step
+from minitransformer.workers.threads import Threads
+from tests.library.models.makers import KINDS, make_batch_for, make_model
+
+
+class Noting:
+    """An optimiser that keeps what it was given."""
+
+    def __init__(self, model):
+        self.model = model
+
+    def step(self, learning_rate, clip, square, each_piece):
+        self.given = learning_rate, clip
+        self.gradient = self.model.flat.grad.copy()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("count", [None, 1, 2])
+def test_the_gradient_is_the_mean_over_all_terms(kind, count):
+    """For one batch and for several: with Adam, which ignores a gradient's scale, a mistake would not show."""
+    some = [make_batch_for(kind, seed, sentences) for seed, sentences in ((0, 5), (1, 2), (2, 3))]
+    for batches in (some[0], some[:1], some):
+        model = make_model(kind)
+        optimizer, expected = Noting(model), make_model(kind)
+        sums = training_step(model, optimizer, batches, 0.25, smoothing=0.1, workers=count and Threads(model, count))
+        listed = batches if isinstance(batches, list) else [batches]
+        terms, loss, likelihood = sum(batch.terms for batch in listed), 0.0, 0.0
+        for batch in listed:
+            part, cache = expected.loss_forward(batch, smoothing=0.1)
+            expected.loss_backward(1.0, cache)
+            loss, likelihood = loss + part.loss, likelihood + part.negative_log_likelihood
+        np.testing.assert_allclose(optimizer.gradient, expected.flat.grad / terms, rtol=0, atol=1e-13)
+        assert (sums.loss, sums.negative_log_likelihood) == pytest.approx((loss, likelihood), rel=1e-12)
+        assert optimizer.given == (0.25, 1.0)
+
+
+def test_the_gradient_is_clipped_as_asked():
+    """Adam's first mean is (1 - beta1) times the gradient that it used."""
+    norms = []
+    for clip in (None, 1e-3):
+        model = make_model("classifier")
+        adam = Adam(model, beta1=0.5)
+        training_step(model, adam, make_batch_for("classifier"), 0.01, clip=clip)
+        norms.append(2 * np.linalg.norm(adam.m))
+    assert norms[0] > 0.01 and norms[1] == pytest.approx(1e-3)

@@ -1,0 +1,324 @@
+"""The step, the loop, and the folder it fills."""
+
+import json
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from minitransformer import (
+    Adam, InputError, NonFiniteError, Parameter, Run, TrainingConfig, Transformer, TransformerConfig, fast, make_batch, train,
+    training_step)
+from minitransformer.data.drawn import DrawnBatches, draw_held_out
+from minitransformer.training.evaluation import mean_loss, pair_batches
+from minitransformer.workers import threads as parallel
+from minitransformer.workers.threads import Threads
+from minitransformer.tasks import TASKS
+from minitransformer.training import checkpoint, trainer
+from minitransformer.training.locate_non_finite import locate_non_finite
+from minitransformer.training.log import CLOCKS, read_metrics
+from tests.library.models.makers import make_batch_for, make_model
+
+
+def start(folder, seed=0):
+    """A run of the copy task with its batches and validation batches."""
+    task = TASKS["copy"]()
+    vocabulary = task.make_vocabulary()
+    model = Transformer(TransformerConfig.named("toy", vocabulary.size, dropout=0.1, d_model=16, d_ff=16), seed)
+    return (Run.create(folder, task, model, vocabulary), DrawnBatches(task, 8, seed), pair_batches(draw_held_out(task, 20)))
+
+
+def test_a_step_learns():
+    model = Transformer(TransformerConfig.named("toy", 12))
+    adam = Adam(model)
+    batch = make_batch([([4, 5, 6], [6, 5, 4])] * 4)
+    losses = [float(training_step(model, adam, batch, 0.003, (0, step), 0.1).loss) for step in range(30)]
+    assert losses[-1] < losses[0] / 2
+    sums = training_step(model, adam, batch, 0.003)
+    assert sums.loss == pytest.approx(sums.negative_log_likelihood)    # without smoothing they are one
+
+
+def test_a_run_folder_holds_everything(tmp_path):
+    run, batches, valid = start(tmp_path / "run")
+    assert train(run, TrainingConfig(steps=25, warmup=5, validate_every=10), batches, valid) == 25
+    assert {path.name for path in run.path.iterdir()} == {
+        "config.json", "vocabulary.json", "manifest.json", "weights.safetensors", "metrics.jsonl", "checkpoints",
+        "train.lock"}
+    records = [json.loads(line) for line in (run.path / "metrics.jsonl").read_text().splitlines()]
+    assert [r["step"] for r in records if "loss" in r] == [10, 20, 25]
+    assert [r["step"] for r in records if "valid_nll" in r] == [10, 20, 25]
+    assert records[-1]["valid_perplexity"] == pytest.approx(np.exp(records[-1]["valid_nll"]))
+    loaded = Run.load(run.path)
+    np.testing.assert_array_equal(loaded.model.flat.data, run.model.flat.data)
+    assert loaded.model.config == run.model.config
+    names = load_file(run.path / "weights.safetensors").keys()
+    assert "encoder.layers.0.self_attention.query.weight" in names
+
+
+def test_the_seed_repeats_a_run_bit_for_bit(tmp_path):
+    weights, losses = [], []
+    for name, seed in (("a", 3), ("b", 3), ("c", 4)):
+        run, batches, valid = start(tmp_path / name, seed)
+        train(run, TrainingConfig(steps=12, warmup=4, seed=seed), batches, valid)
+        weights.append(run.model.flat.data.tobytes())
+        records = [json.loads(line) for line in (run.path / "metrics.jsonl").read_text().splitlines()]
+        losses.append([{k: v for k, v in record.items() if k not in ("tokens_per_second", *CLOCKS)} for record in records])
+    assert weights[0] == weights[1] != weights[2]
+    assert losses[0] == losses[1] != losses[2]
+
+
+def test_the_loop_is_its_steps(tmp_path):
+    """Weights and log of `train`, bit for bit, from the steps written out."""
+    config = TrainingConfig(steps=14, warmup=5, rate_factor=0.4, cooldown=0.5, smoothing=0.2, clip=0.3, seed=9, threads=1)
+    run, batches, valid = start(tmp_path / "run")
+    train(run, config, batches, valid)
+    again, batches, _ = start(tmp_path / "again")
+    adam, sums, terms = Adam(again.model), [], []
+    with fast():
+        for step in range(1, 15):
+            learning_rate = 0.4 * 16 ** -0.5 * min(step ** -0.5, step * 5 ** -1.5) * min(1, (15 - step) / 7)
+            batch = next(batches)
+            sums.append(training_step(again.model, adam, batch, learning_rate, (9, step), 0.2, 0.3))
+            terms.append(batch.terms)
+    np.testing.assert_array_equal(run.model.flat.data, again.model.flat.data)
+    first, last, valid_record = [json.loads(line) for line in (run.path / "metrics.jsonl").read_text().splitlines()]
+    assert first["loss"] == pytest.approx(sum(s.loss for s in sums[:10]) / sum(terms[:10]), rel=1e-6)
+    assert last["nll"] == pytest.approx(sum(s.negative_log_likelihood for s in sums[10:]) / sum(terms[10:]), rel=1e-6)
+    assert last["perplexity"] == pytest.approx(np.exp(last["nll"]))
+    assert last["learning_rate"] == pytest.approx(learning_rate)
+    assert valid_record["valid_nll"] == pytest.approx(mean_loss(run.model, valid))
+
+
+def test_a_step_clips_and_zeroes_the_gradient():
+    """The moments of Adam after one step are those of a gradient of norm `clip`."""
+    model = Transformer(TransformerConfig.named("toy", 12))
+    adam = Adam(model)
+    training_step(model, adam, make_batch([([4, 5], [6])]), 0.001, clip=1e-3)
+    assert np.linalg.norm(adam.m) == pytest.approx(0.1 * 1e-3, rel=1e-4)
+    assert not adam.grad.any()
+
+
+def test_float32_stays_float32():
+    model = Transformer(TransformerConfig.named("toy", 12, dropout=0.1))
+    adam = Adam(model)
+    sums = training_step(model, adam, make_batch([([4, 5], [6])]), 0.001, (0,), 0.1)
+    assert {a.dtype for a in (adam.data, adam.grad, adam.m, adam.v, sums.loss, sums.negative_log_likelihood)} == {
+        np.dtype(np.float32)}
+
+
+def test_a_loss_that_is_no_number_keeps_the_last_good_weights(tmp_path):
+    run, batches, valid = start(tmp_path / "run")
+    config = TrainingConfig(steps=50, warmup=5, validate_every=10)
+
+    def poisoned():
+        for i, batch in enumerate(batches, 1):
+            if i == 15:
+                run.model.target_embedding.weight.data[...] = np.nan
+            yield batch
+
+    with pytest.raises(InputError, match="step 15: NaN or infinity in target_embedding, forward; "
+                                         "the weights of step 10 are kept"):
+        train(run, config, poisoned(), valid)
+    assert np.isfinite(Run.load(run.path).model.flat.data).all()
+    assert "NaN" not in (run.path / "metrics.jsonl").read_text()
+
+    _, batches, _ = start(tmp_path / "again")
+    train(run, config, batches, valid, resume=True)    # the NaNs in the same model's gradient are gone
+    whole, batches, _ = start(tmp_path / "whole")
+    train(whole, config, batches, valid)
+    np.testing.assert_array_equal(run.model.flat.data, whole.model.flat.data)
+
+
+@pytest.mark.parametrize("path, direction", [
+    ("decoder.layers.1.cross_attention", "forward"), ("decoder.layers.0.feed_forward.inner", "backward"),
+    ("encoder.layers.0.self_attention_residual.norm", "backward"), ("source_input", "forward"),
+])
+def test_a_block_that_overflows_is_named(tmp_path, monkeypatch, path, direction):
+    """In step 13, which changes no weight."""
+    run, batches, valid = start(tmp_path / "run")
+    layer, calls, weights = run.model.sublayers()[path], [], []
+    usual = getattr(layer, direction)
+
+    def overflow(*arguments, **options):
+        calls.append(1)
+        result = usual(*arguments, **options)
+        if len(calls) >= 13:
+            weights.append(run.model.flat.data.copy())
+            first = result[0] if isinstance(result, tuple) else result
+            first[0] = np.inf
+        return result
+
+    monkeypatch.setattr(layer, direction, overflow)
+    with pytest.raises(InputError, match=f"step 13: NaN or infinity in {path}, {direction}; no weights were saved yet"):
+        train(run, TrainingConfig(steps=50, warmup=5, threads=1), batches, valid)
+    assert len(weights) == 2 and np.array_equal(*weights)    # of the step, and of its repetition
+
+
+@pytest.mark.parametrize("direction", ["forward", "backward"])
+def test_a_loss_that_overflows_is_named(tmp_path, monkeypatch, direction):
+    """The layer that makes it, `loss`, is a block like any other."""
+    run, batches, valid = start(tmp_path / "run")
+    usual = getattr(run.model.loss, direction)
+
+    def overflow(*arguments, **options):
+        result = usual(*arguments, **options)
+        return (np.float32(np.inf), result[1]) if direction == "forward" else result * np.float32(np.inf)
+
+    monkeypatch.setattr(run.model.loss, direction, overflow)
+    with pytest.raises(InputError, match=f"NaN or infinity in loss, {direction}; no weights were saved yet"):
+        train(run, TrainingConfig(steps=50, warmup=5, threads=1), batches, valid)
+
+
+@pytest.mark.parametrize("scale", [np.nan, 1])
+def test_no_block_is_blamed_for_what_it_received(tmp_path, monkeypatch, scale):
+    """Neither for the gradient that arrives, nor for the contents of a shared weight's gradient."""
+    run, batches, valid = start(tmp_path / "run")
+    model = run.model
+
+    def spoil(dloss, cache):    # between the loss and the hidden states, where no layer is
+        dy = model.loss.backward(dloss, cache.loss)
+        model.output.weight.grad[0] = np.inf
+        model.hidden_backward(dy * np.float32(scale), cache.hidden)
+
+    monkeypatch.setattr(model, "loss_backward", spoil)
+    with pytest.raises(InputError, match="step 1: NaN or infinity in the loss, backward"):
+        train(run, TrainingConfig(steps=50, warmup=5, threads=1), batches, valid)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_step_of_your_own_that_overflows_is_refused(monkeypatch, count):
+    """It raises and changes nothing, and later steps work."""
+    model = Transformer(TransformerConfig.named("toy", 12, d_model=16, d_ff=16, dropout=0.1))
+    adam, workers, batch = Adam(model), Threads(model, count), make_batch([([4, 5], [6]), ([7], [8, 9])])
+    before = model.flat.data.copy()
+    with monkeypatch.context() as patch, np.errstate(all="ignore"):
+        for each in workers.models:
+            layer = each.sublayers()["decoder.layers.0.feed_forward.inner"]
+            patch.setattr(layer, "backward", lambda dy, cache, usual=layer.backward: usual(dy * np.float32(np.inf), cache))
+        with pytest.raises(NonFiniteError, match="^the gradient of .* contains NaN or infinity; nothing was updated"):
+            training_step(model, adam, batch, 0.01, (0, 1), 0.1, workers=workers)
+        assert locate_non_finite(model, workers, [batch], (0, 1), 0.1) == ("decoder.layers.0.feed_forward.inner", "backward")
+    assert not any(each.flat.grad.any() for each in workers.models)
+    np.testing.assert_array_equal(model.flat.data, before)
+    training_step(model, adam, batch, 0.01, (0, 2), 0.1, workers=workers)
+    assert adam.steps == 1 and not np.array_equal(model.flat.data, before)
+
+
+def test_a_step_of_another_model_or_without_terms_is_refused():
+    model, other = (Transformer(TransformerConfig.named("toy", 12)) for _ in range(2))
+    batch = make_batch([([4, 5], [6])])
+    with pytest.raises(InputError, match="the optimizer was made for another model"):
+        training_step(model, Adam(other), batch, 0.01)
+    with pytest.raises(InputError, match="make new Threads"):
+        training_step(model, Adam(model), batch, 0.01, workers=Threads(other))
+    workers, model.output.weight = Threads(model), Parameter(model.output.weight.data.copy())
+    with pytest.raises(InputError, match="make new Threads"):
+        training_step(model, Adam(model), batch, 0.01, workers=workers)
+    for empty in ([], batch._replace(next_target=np.zeros_like(batch.next_target), terms=0)):
+        with pytest.raises(InputError, match="has no terms to learn from"):
+            training_step(model, Adam(model), empty, 0.01)
+
+
+@pytest.mark.parametrize("kind", ["language-model", "classifier"])
+@pytest.mark.parametrize("path, direction", [("feed_forward.inner", "backward"), ("self_attention", "forward")])
+def test_the_search_for_nan_knows_every_model(kind, path, direction):
+    """A model with nothing but loss_forward and loss_backward."""
+    model, batch = make_model(kind).astype(np.float32), make_batch_for(kind)
+    stack = "stack" if kind == "language-model" else "encoder"
+    layer = model.sublayers()[f"{stack}.layers.1.{path}"]
+    usual = getattr(layer, direction)
+
+    def overflow(*arguments, **options):
+        result = usual(*arguments, **options)
+        (result[0] if isinstance(result, tuple) else result)[0] = np.inf
+        return result
+
+    setattr(layer, direction, overflow)
+    model.flat.grad[...] = np.nan    # as the step may have left it: this blames no block
+    with np.errstate(all="ignore"):
+        found = locate_non_finite(model, Threads(model, 2), [batch], (0, 1), 0.1)
+    assert found == (f"{stack}.layers.1.{path}", direction)
+
+
+def test_the_search_for_nan_repeats_the_step_with_its_dropout():
+    """A block that fails with what was dropped, and with nothing else."""
+    model, batch = make_model("transformer", dropout=0.5).astype(np.float32), make_batch_for("transformer")
+    dropout = model.sublayers()["encoder.layers.0.feed_forward_residual"]
+    usual = dropout.forward
+
+    def overflow(x, h, rng=None):
+        y, cache = usual(x, h, rng)
+        return y if rng is None else y + np.inf, cache
+
+    dropout.forward = overflow
+    with np.errstate(all="ignore"):
+        found = locate_non_finite(model, Threads(model, 1), [batch], (0, 1), 0.1)
+    assert found == ("encoder.layers.0.feed_forward_residual", "forward")
+
+
+def test_the_speed_is_that_of_the_steps(tmp_path, monkeypatch):
+    """Not of the validation or the checkpoint between two lines of the log: both take 500 seconds of this clock."""
+    run, batches, valid = start(tmp_path / "run")
+    usual = checkpoint.save
+    monkeypatch.setattr(checkpoint, "save", lambda *given: (clock.append(500), usual(*given)))
+    monkeypatch.setattr(trainer, "mean_loss", lambda *given: clock.append(500) or 1.0)
+    clock = []
+    monkeypatch.setattr(trainer.time, "perf_counter", lambda: clock.append(1) or sum(clock))
+    train(run, TrainingConfig(steps=30, warmup=5, validate_every=10), batches, valid)
+    speeds = [record["tokens_per_second"] for record in read_metrics(run.path) if "tokens_per_second" in record]
+    assert min(speeds) > 100
+
+
+def test_what_is_measured_may_be_of_any_kind_of_number(tmp_path):
+    run, batches, valid = start(tmp_path / "run")
+    train(run, TrainingConfig(steps=1, warmup=1), batches, valid, measure=lambda _: {"score": np.float32(0.5), "count": 3})
+    assert {"score": 0.5, "count": 3}.items() <= read_metrics(run.path)[-1].items()
+
+
+def test_validation_keeps_to_the_threads(tmp_path, monkeypatch):
+    """Both the loss and the task's own measure."""
+    pools = []
+    usual = parallel.ThreadPoolExecutor
+    monkeypatch.setattr(parallel, "ThreadPoolExecutor", lambda threads: pools.append(threads) or usual(threads))
+    run, _, _ = start(tmp_path / "run")
+    data = run.task.data(run.vocabulary, TrainingConfig(steps=1, warmup=1, threads=3))
+    data.measure(run.model)
+    assert pools == [3]
+    mean_loss(run.model, data.valid, 2)
+    assert pools == [3, 2]
+
+
+@pytest.mark.parametrize("settings, rates", [
+    (dict(rate_factor=2.0), [2 / 32, 2 / 8, 2 / 16, 2 / 16 / 8]),
+    (dict(schedule="constant", peak_rate=0.1), [0.025, 0.1, 0.1, 0.1 / 8]),
+    (dict(schedule="inverse-sqrt", peak_rate=0.1), [0.025, 0.1, 0.05, 0.05 / 8])])
+def test_the_learning_rate_of_each_schedule(settings, rates):
+    """At steps 1 and 4, where the warm-up ends; at 16; and there as the last step of a cooldown that began at 9."""
+    config = TrainingConfig(steps=32, warmup=4, **settings)
+    last = TrainingConfig(steps=16, warmup=4, **settings)
+    found = [*(config.learning_rate(step, 16) for step in (1, 4, 16)), last.learning_rate(16, 16)]
+    assert found == pytest.approx(rates)
+
+
+@pytest.mark.parametrize("changes, words", [
+    (dict(steps=0), "steps is 0"), (dict(warmup=-1), "warmup is -1"), (dict(clip=0.0), "clip is 0.0"),
+    (dict(rate_factor=float("nan")), "rate_factor is nan"), (dict(smoothing=1.0), "smoothing is 1.0"),
+    (dict(accumulate=0), "accumulate is 0"), (dict(average=0), "average is 0"), (dict(patience=-1), "patience is -1"),
+    (dict(schedule="papper"), "schedule is 'papper'; did you mean paper"), (dict(peak_rate=0.1), "has its own peak"),
+    (dict(schedule="constant"), "the schedule constant needs one"),
+    (dict(schedule="constant", peak_rate=0.0), "peak_rate is 0.0"), (dict(seed=-1), "seed is -1"),
+    (dict(accumulate=1.5), "accumulate is 1.5, expected a whole number from 1"),
+])
+def test_wrong_settings_are_explained(changes, words):
+    with pytest.raises(InputError, match=words):
+        TrainingConfig(**{"steps": 10, "warmup": 5, **changes})
+
+
+def test_batches_that_end_are_not_enough(tmp_path):
+    run, batches, valid = start(tmp_path / "run")
+    some = [next(batches) for _ in range(3)]
+    config = TrainingConfig(steps=5, warmup=2, threads=1)
+    with pytest.raises(InputError, match="batches is a list, expected an endless iterator"):
+        train(run, config, some, valid)
+    with pytest.raises(InputError, match="the batches ended in step 4 of 5"):
+        train(run, config, iter(some), valid)

@@ -1,0 +1,36 @@
+"""experiments/context_vector.md and chapter 14 show what was measured, and the picture can be drawn again."""
+
+import importlib.util
+import json
+import re
+
+import pytest
+from tests import ROOT
+
+RESULTS = json.loads((ROOT / "experiments" / "context_vector.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def experiment():
+    spec = importlib.util.spec_from_file_location("context_vector", ROOT / "experiments" / "context_vector.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_table_is_of_the_results(experiment):
+    page = (ROOT / "experiments" / "context_vector.md").read_text(encoding="utf-8")
+    chapter = (ROOT / "tutorials" / "14_before_attention" / "chapter.py").read_text(encoding="utf-8")
+    for name, label in experiment.LABELS.items():
+        (gradients, accuracy), = re.findall(rf"^\| {label} \| (.+) \| (.+) \|$", page, re.MULTILINE)
+        shown = [float(number) for number in gradients.split(", ")]
+        assert shown == pytest.approx([RESULTS[name]["untrained"][distance - 1] for distance in (1, 10, 100)], rel=0.05)
+        measured = dict(zip(experiment.LENGTHS, RESULTS[name]["accuracy"]))
+        right = [f"{100 * measured[length]:.0f} %" for length in (10, 20, 50, 100)]
+        assert accuracy == ", ".join(right)
+        assert f"| {label} | {' | '.join(right)} |" in chapter
+
+
+def test_the_picture_can_be_drawn(experiment, tmp_path):
+    experiment.draw(RESULTS, tmp_path / "picture.png")
+    assert (tmp_path / "picture.png").stat().st_size > 50_000
