@@ -58,6 +58,7 @@ def name_of(table, kind, thing, variable) -> str:
     for name, known in table.items():
         if known is own:
             return name
+    for name, known in table.items():
         if (known.__module__, known.__qualname__) == (own.__module__, own.__qualname__):
             raise InputError(f"another class is now registered as the {kind} {name}, as when a notebook's cell runs again; "
                              f"make this {own.__name__} again, too")

@@ -110,7 +110,14 @@ COMMAND = "from minitransformer.cli import main; "
 WITHOUT = {    # {what is done: its program}
     "a training run": COMMAND + "main('train copy --steps 2 --run run'.split())",
     "a resumed run": COMMAND + "main('train copy --steps 1 --run run'.split()); main('train --resume run --steps 2'.split())",
-    "a translation": COMMAND + "main('translate RUN a'.split())"}
+    "a translation": COMMAND + "main('translate RUN a'.split())",
+    "a check by the command": COMMAND + "assert main('gradcheck layer-norm decoder'.split()) == 0",
+    "a check of one's own": """
+import numpy as np
+from minitransformer import gradcheck
+from minitransformer.layers import LayerNorm
+assert gradcheck(LayerNorm(5), [np.random.default_rng(0).standard_normal((2, 5))]).passed
+"""}
 
 
 @pytest.mark.parametrize("what", WITHOUT)

@@ -239,7 +239,7 @@ def test_a_contribution_needs_few_files(page):
     ("add_a_task", ["train", "--help"], "count repeated letters"),
     ("add_a_model", ["train", "bigram", "--train", "a.txt", "--valid", "a.txt", "--steps", "2"], "saved in runs/bigram"),
     ("add_a_kernel", ["info"], "activations.gelu_backward_in_place"),
-    pytest.param("add_a_kernel", ["info"], "activations.relu_backward_compiled",
+    pytest.param("add_a_kernel", ["info"], "softmax.softmax_backward_compiled",
                  marks=pytest.mark.skipif(bool(kernels.state.problem), reason=f"no compiled kernels: {kernels.state.problem}")),
 ])
 def test_the_new_files_are_enough(name, arguments, shown, tmp_path):
@@ -267,12 +267,12 @@ def test_the_kernels_of_the_page_run_and_none_does_beside_a_plug(registering):
     page, names = ROOT / "docs" / "add_a_kernel.md", {}
     exec(compile(program(page), str(page), "exec"), names)
     F, plugged = names["F"], names["plugged"]
-    for name in "gelu", "relu":
+    for name in "gelu", "softmax":
         backward = getattr(F, f"{name}_backward")
         own = [function for name, function in names.items() if name.startswith(backward.name + "_")]
         with kernels_run():
             assert own and running()[backward.name] in own
-            with plugged(F.softmax_backward, names["softmax_backward_by_definition"]):
+            with plugged(F.relu_backward, F.relu_backward.textbook):
                 assert backward.func is backward.textbook
 
 
@@ -292,8 +292,8 @@ def test_the_commands_of_the_campaigns_are_found():
     assert {"-n auto", "-m gpu", "-m campaign tests/cli/test_fuzz.py", "-m campaign -s tests/training/test_kill.py"} <= {*found}
 
 
-@pytest.mark.parametrize("arguments", [pytest.param(arguments, marks=[] if "tests/" in arguments else pytest.mark.campaign)
-                                       for arguments in pytest_commands()])    # all tests are collected by the campaigns alone
+@pytest.mark.campaign
+@pytest.mark.parametrize("arguments", pytest_commands())
 def test_a_pytest_command_runs_tests(arguments):
     """Its marker does not deselect what it names, as setup.cfg's would."""
     words = shlex.split(arguments.replace("NAME", "softmax_backward"))
@@ -316,6 +316,14 @@ def test_ci_runs_the_two_commands_of_the_readme():
     assert campaigns.strip() in ci
     site, = re.findall(r"`(.+ -m sphinx .+?)`", (ROOT / "README.md").read_text(encoding="utf-8"))
     assert site in ci
+
+
+def test_no_source_file_that_the_site_shows_has_the_name_of_a_page(monkeypatch):
+    """Sphinx would show one of the two."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    shown = runpy.run_path(str(ROOT / "docs" / "conf.py"))["linked"]
+    assert shown and not any((ROOT / path).with_suffix(".md").exists() for path in shown)
 
 
 def test_the_site_keeps_the_results_of_the_present_code_alone(tmp_path, monkeypatch):

@@ -113,7 +113,10 @@ def _named(name, finding, question, *arguments) -> dict[str, Finding]:
 @cache
 def find_doctor() -> Any:
     """The module that names mistakes, or None. It is looked up once a check failed, since that takes a tenth of a second."""
-    return next((found.load() for found in entry_points(group="minitransformer.doctor")), None)
+    try:
+        return next((found.load() for found in entry_points(group="minitransformer.doctor")), None)
+    except ModuleNotFoundError:    # its package is gone
+        return None
 
 
 def _same_function(exact, moved, y, dy) -> None:

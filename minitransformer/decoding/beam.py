@@ -10,7 +10,7 @@ from minitransformer.decoding.continuations import FIRST_WORD, OutputWeight, con
 from minitransformer.decoding.hypothesis import Hypothesis, check_numbers, compact_rows, length_limits, length_penalty, start
 from minitransformer.errors import InputError
 
-MAX_WIDTH = 10_000    # far beyond what improves a translation: a larger one is a mistake
+MAX_WIDTH = 1000    # far beyond what improves a translation: a larger one is a mistake
 
 
 def greedy(model, source) -> list[list[int]]:

@@ -11,7 +11,6 @@ from minitransformer.replaceable import replaceable
 
 POSITIONS = 8    # a list has room for at least as many more
 PIECE = 256      # positions of a prompt that are read at once: it limits the memory for their scores
-WIDE = 100       # hypotheses; with more, each gets a copy of its past, since nearly all of the list belongs to others
 
 
 class CachedStack(DecodingState):
@@ -62,7 +61,7 @@ class CachedStack(DecodingState):
         self._length += width
         x, _ = self._input.embedding.forward(ids)
         x = self._input.positions.at(x, self._position)                # (B, width, d_model)
-        past = to_device(self._past if width > WIDE else self._mask(), module_of(x))
+        past = to_device(self._mask(), module_of(x))
         x = self._through_layers(x, np.full(width, self._position), past)
         if self._stack.norm:
             x, _ = self._stack.norm.forward(x)
@@ -135,8 +134,7 @@ def next_position(x, cached, past, memory_mask=None) -> Array:
     """A CachedLayer's output (B, width, d_model) at the newest position, from its input there: x (B, width, d_model).
 
     Or, for one hypothesis of each sentence, at its `width` newest positions.
-    past: which entries of the list belong to which hypothesis, this position included: a mask (B, 1, width, list), or, in a wide
-    search, their places (B, width, T).
+    past: (B, 1, width, list) bool, which entries of the list belong to which hypothesis, this position included.
     """
     layer = cached.layer
     h, _ = layer.self_attention_residual.enter(x)
@@ -187,10 +185,7 @@ class CachedSelfAttention:
         start, self.length = self.length, self.length + keys.shape[2]
         self.keys[:, :, start:self.length] = keys
         self.values[:, :, start:self.length] = values
-        if past.dtype == bool:
-            y = self.heads(queries, self.keys[:, :, :self.length], self.values[:, :, :self.length], past)
-        else:
-            y = self._each_alone(queries, past)
+        y = self.heads(queries, self.keys[:, :, :self.length], self.values[:, :, :self.length], past)
         return attention.output.forward(attention.merge(y))[0]
 
     def placed(self, x) -> Array:
@@ -207,22 +202,6 @@ class CachedSelfAttention:
             new = self.xp.empty((*old.shape[:2], room, old.shape[3]), old.dtype)
             new[:, :, :self.length] = _entries(old, places)
             setattr(self, name, new)
-
-    def _each_alone(self, queries, past) -> Array:
-        """The heads (B, H, width, d_v): each hypothesis has a copy of its past, which the queries of a group share."""
-        keys, values = (self._of_each(kept, past) for kept in (self.keys, self.values))
-        batch, heads, width, d_k = queries.shape
-        groups = self.keys.shape[1]
-        queries = queries.reshape(batch, groups, heads // groups, width, d_k).swapaxes(2, 3)
-        y, _ = attention_forward(queries.reshape(batch, groups * width, heads // groups, d_k), keys, values)
-        y = y.reshape(batch, groups, width, heads // groups, y.shape[-1]).swapaxes(2, 3)
-        return y.reshape(batch, heads, width, y.shape[-1])
-
-    def _of_each(self, kept, past) -> Array:
-        """The entries of each hypothesis, (B, H width, T, d)."""
-        batch, width, positions = past.shape
-        entries = _entries(kept, past.reshape(batch, width * positions))
-        return entries.reshape(batch, kept.shape[1] * width, positions, kept.shape[3])
 
 
 def _entries(kept, places) -> Array:

@@ -38,7 +38,7 @@ def in_one_line() -> str:
     choice = os.environ.get("MINITRANSFORMER_FAST")
     if choice == "0":
         return "kernels: none, the textbook runs (MINITRANSFORMER_FAST is 0)"
-    _load("adam")    # only then is it known whether they can be compiled
+    _load("adam", __name__)    # only then is it known whether they can be compiled
     kind = f"for NumPy ({state.problem})" if state.problem else "compiled by Numba"
     return f"kernels: {kind}, equal to the textbook to 2e-5: docs/speed.md"
 
@@ -59,13 +59,13 @@ def available(kind) -> bool:
 def load_all() -> None:
     """Register every kernel of the library, which imports its textbook, and those of all other textbooks that are imported."""
     for name in sorted({name for kind in KINDS for name in _names(kind, __name__)}):
-        _load(name)
+        _load(name, __name__)
     for entry in [*TABLE.values()]:
         load(entry.textbook)
 
 
 @cache
-def _load(name, package=__name__) -> None:
+def _load(name, package) -> None:
     """Once for each file: what a reader registers later is the reader's, and is compiled when it is first called."""
     choice = os.environ.get("MINITRANSFORMER_FAST")
     if choice not in CHOICES:

@@ -16,8 +16,8 @@ from minitransformer_course.judge import my_transformer
 from minitransformer_course.judge.course import chapters, exercises, find_chapter, find_exercise, folder_of_chapters
 from minitransformer_course.judge.hints import STEPS, hint, next_hint
 from minitransformer_course.judge.learner_file import notebook_page, percent_page
-from minitransformer_course.judge.messages import _
 from minitransformer_course.judge.learner_progress import NOT_STARTED, PASSED, Progress, learner_file, started
+from minitransformer_course.judge.messages import _
 
 MOST_LINES, WIDEST = 20, 100    # lines and columns shown of what the learner's code prints
 POLL = 0.4    # seconds between two looks at the files

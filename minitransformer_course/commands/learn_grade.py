@@ -9,7 +9,7 @@ from minitransformer_course.judge.messages import _
 
 def grade(args) -> None:
     from minitransformer_course.judge.grade import as_csv, grade as grade_folder, mistakes, table
-    from minitransformer_course.judge.sandbox import not_contained
+    from minitransformer_course.judge.limits import not_contained
 
     if args.seed < 0 or not 0 < args.timeout < 3600:
         raise InputError(_("expected --seed of 0 or more and --timeout between 0 and 3600 seconds"))

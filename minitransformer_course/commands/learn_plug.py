@@ -7,8 +7,8 @@ from minitransformer.files import free_name
 from minitransformer_course.commands.learn_targets import NOT_DONE, file_to_check, first_to_solve
 from minitransformer_course.judge import my_transformer
 from minitransformer_course.judge.course import exercises, find_exercise
-from minitransformer_course.judge.messages import _
 from minitransformer_course.judge.learner_progress import Progress
+from minitransformer_course.judge.messages import _
 
 
 def plug(args) -> int:
@@ -34,9 +34,9 @@ def plug(args) -> int:
 
 def _plug_all(places) -> int:
     """Prove and train a model of all that is the reader's own. places: the exercises that have a place in it."""
-    from minitransformer_course.judge.run_file import run_capstone
     from minitransformer_course.judge.capstone import STEPS as WHOLE_STEPS
     from minitransformer_course.judge.capstone_report import is_page, proof_page, report
+    from minitransformer_course.judge.run_file import run_capstone
 
     names, model = [name for name in my_transformer.names_in(".") if name in places], Path(my_transformer.MODEL_FILE)
     if not names and not model.exists():

@@ -152,10 +152,18 @@ def _with_parameters(operation, block, called) -> Layer | tuple[Callable, Callab
     if not called:
         library = [cls for cls in type(block).__mro__ if cls.__module__.startswith("minitransformer.")]
         block.__class__ = next((cls for cls in library if issubclass(cls, operation.owner)), operation.owner)
-        return block
+        return _with_defaults(block)
     layer, parameters = operation.owner.__new__(operation.owner), block.parameters()
     for name, theirs in called.items():
         setattr(layer, name, parameters[theirs])
+    return _with_defaults(layer)
+
+
+def _with_defaults(layer) -> Layer:
+    """With the attributes that it lacks and its constructor has a default for, such as LayerNorm's epsilon."""
+    for name, argument in inspect.signature(type(layer)).parameters.items():
+        if argument.default is not argument.empty and not hasattr(layer, name):
+            setattr(layer, name, argument.default)
     return layer
 
 

@@ -19,9 +19,8 @@ import numpy as np
 from minitransformer_course.judge import cells
 from minitransformer_course.judge.fixtures import VersionUnderTest, verdict
 from minitransformer_course.judge.forbidden import LIBRARIES, Forbidden
-from minitransformer_course.judge.limited_output import limited_output
+from minitransformer_course.judge.limits import TimeUp, limited_output, time_limit
 from minitransformer_course.judge.messages import _
-from minitransformer_course.judge.time_limit import TimeUp, time_limit
 
 NOT_THE_LEARNERS = ("<frozen", os.path.dirname(os.__file__), np.__path__[0], __file__.removesuffix("call.py"))    # files
 JUDGE = "minitransformer_course.judge."

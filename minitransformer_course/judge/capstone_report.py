@@ -4,10 +4,10 @@ import re
 from html import escape
 from pathlib import Path
 
-from minitransformer_course.judge.messages import _
-from minitransformer_course.judge.my_transformer import FILE, FUNCTIONS, MODEL_FILE
 from minitransformer_course.judge.capstone import BOUND, UNSEEN, config
 from minitransformer_course.judge.course import PARTS
+from minitransformer_course.judge.messages import _
+from minitransformer_course.judge.my_transformer import FILE, FUNCTIONS, MODEL_FILE
 
 FORWARDS = r"logits|embedding|encoder|decoder"
 PROOFS = {    # {part of the map: which arrays prove it}; all the others are proven by those of the whole model

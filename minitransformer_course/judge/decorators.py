@@ -1,4 +1,4 @@
-"""The marks of an exercise's file: each says what the function below it is."""
+"""The decorators of an exercise's file: each says what role the function below it has."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
@@ -40,34 +40,34 @@ class Style(NamedTuple):
 
 def invariant(sentence) -> Callable[[Function], Function]:
     """What must hold for every correct answer: the function returns an array that must be 0."""
-    return lambda function: _marked(function, Invariant(sentence, function))
+    return lambda function: _with_role(function, Invariant(sentence, function))
 
 
 def mistake(sentence, hint=1) -> Callable[[Function], Function]:
     """A wrong solution that people write, the sentence that names it, and the hint to begin with, 1 or 2."""
-    return lambda function: _marked(function, Mistake(sentence, function, hint))
+    return lambda function: _with_role(function, Mistake(sentence, function, hint))
 
 
 def edge(name) -> Callable[[Function], Function]:
     """One more input, for a case that the usual ones leave out, such as scores of 1,000."""
-    return lambda function: _marked(function, Edge(name, function))
+    return lambda function: _with_role(function, Edge(name, function))
 
 
 def version(sentence, right) -> Callable[[Function], Function]:
     """A version of a change; the reader writes a test, which a right version has to pass and a wrong one has to fail."""
-    return lambda function: _marked(function, Version(sentence, right, function))
+    return lambda function: _with_role(function, Version(sentence, right, function))
 
 
 def plugs(replaced) -> Callable[[Function], Function]:
     """How the reader's function takes the place of one of the library's."""
-    return lambda function: _marked(function, Plug(replaced, function))
+    return lambda function: _with_role(function, Plug(replaced, function))
 
 
 def also_right(function: Function) -> Function:
     """A right solution in another style: it has to pass."""
-    return _marked(function, Style(function.__name__, function))
+    return _with_role(function, Style(function.__name__, function))
 
 
-def _marked(function: Function, mark) -> Function:
-    function.mark = mark    # type: ignore[attr-defined]    # what a function is given
+def _with_role(function: Function, role) -> Function:
+    function.role = role    # type: ignore[attr-defined]    # what a function is given
     return function

@@ -35,14 +35,14 @@ class Exercise:
         self.parameters = list(inspect.signature(self.reference).parameters)
         self.returns = module.returns.split()
         self.loss, self.terms = getattr(module, "loss", None), getattr(module, "terms", None)
-        marks = [value.mark for value in vars(module).values() if hasattr(value, "mark")]
-        self.versions = [mark for mark in marks if isinstance(mark, Version)]    # what a test is called with
+        roles = [value.role for value in vars(module).values() if hasattr(value, "role")]
+        self.versions = [role for role in roles if isinstance(role, Version)]    # what a test is called with
         self.float64_only = bool(self.versions) or getattr(module, "float64_only", False)
-        self.edges = [mark for mark in marks if isinstance(mark, Edge)]
-        self.invariants = [mark for mark in marks if isinstance(mark, Invariant)]
-        self.mistakes = [mark for mark in marks if isinstance(mark, Mistake)]
-        self.styles = [mark for mark in marks if isinstance(mark, Style)]
-        self.plug = next((mark for mark in marks if isinstance(mark, Plug)), None)
+        self.edges = [role for role in roles if isinstance(role, Edge)]
+        self.invariants = [role for role in roles if isinstance(role, Invariant)]
+        self.mistakes = [role for role in roles if isinstance(role, Mistake)]
+        self.styles = [role for role in roles if isinstance(role, Style)]
+        self.plug = next((role for role in roles if isinstance(role, Plug)), None)
 
     def cases(self, seed=0) -> list[tuple[str, tuple]]:
         """[(name, arguments)]: two usual cases of different sizes, then the edges. The same seed makes the same numbers.

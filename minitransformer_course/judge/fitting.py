@@ -51,7 +51,7 @@ class _Search:
                 return [whole]
             for k in [k for k in self.wrong if not by_output[k]]:
                 by_output[k] = self._of_output(kind, k)
-                changes |= {mark.sentence: max(kind, 1) for mark in by_output[k][:1]}
+                changes |= {candidate.sentence: max(kind, 1) for candidate in by_output[k][:1]}
             several = kind == TWO_CHANGES and max(changes.values(), default=0) == 1    # each output has one, as a last resort
             if all(by_output.values()) and (sum(changes.values()) <= 2 or several):
                 return list(by_output.values())
@@ -62,11 +62,12 @@ class _Search:
         alone = [(*right[:k], mine[k], *right[k + 1:]) for mine, right in zip(self.given, self.expected)]
         if kind == LISTED:
             return self._fitting(self.exercise.mistakes, alone, self.outputs)
-        marks = self._of_kind(kind, [k])
+        candidates = self._of_kind(kind, [k])
         if self.expected[0][k].dtype.kind != "f":    # whole numbers coincide: they have to be explained together
-            return self._fitting(marks, alone, self.outputs)
-        return [mark if self._fitting([mark], alone, self.outputs) else mark._replace(
-            sentence=_("in {name} alone: {what}").format(name=self.exercise.returns[k], what=mark.sentence)) for mark in marks]
+            return self._fitting(candidates, alone, self.outputs)
+        name = self.exercise.returns[k]
+        return [one if self._fitting([one], alone, self.outputs) else one._replace(
+            sentence=_("in {name} alone: {what}").format(name=name, what=one.sentence)) for one in candidates]
 
     def _of_kind(self, kind, ks) -> list:
         """The mistakes of the kind, LISTED or this number of changes, that give the outputs `ks`; the most usual first."""
@@ -77,8 +78,9 @@ class _Search:
             made = [*other_outputs(self.exercise, self.cases, self.factors, ks), *made,
                     *(everywhere(self.exercise) if ks == self.outputs else ()), *other_inputs(self.exercise, self.cases)]
         made.sort(key=lambda one: (self._names_the_unknown(one.sentence), one.rank, one.lines))
-        marks = self._fitting(made, self.given, ks)
-        return marks[:1] if are_one(marks, lambda mark, arguments: _made(mark, arguments, ks), self.further) else marks
+        candidates = self._fitting(made, self.given, ks)
+        are_alike = are_one(candidates, lambda one, arguments: _made(one, arguments, ks), self.further)
+        return candidates[:1] if are_alike else candidates
 
     def _programs(self, number, ks) -> list:
         """The references with `number` changes that give a wrong output in the first case where one of `ks` is wrong."""
@@ -95,18 +97,18 @@ class _Search:
         made = {*re.findall(r"became a (\w+)", sentence)} - {*re.findall(r"[a-z]+", self.source)}
         return bool(self.source and (self.unknown & words or made))
 
-    def _fitting(self, marks, given, ks) -> list:
-        """The marks whose function gives the outputs `ks` of the arrays `given`."""
+    def _fitting(self, candidates, given, ks) -> list:
+        """The candidates whose function gives the outputs `ks` of the arrays `given`."""
         observed = [[arrays[k] for k in ks] for arrays in given]
-        return [mark for mark, _after in fitting(observed, (
-            (mark, lambda i, mark=mark: _made(mark, self.cases[i][1], ks)) for mark in marks))]
+        return [candidate for candidate, _after in fitting(observed, (
+            (candidate, lambda i, candidate=candidate: _made(candidate, self.cases[i][1], ks)) for candidate in candidates))]
 
 
-def _made(mark, arguments, ks) -> list[Array]:
+def _made(candidate, arguments, ks) -> list[Array]:
     """The outputs `ks` of a mistake."""
     copied = [one.copy() if isinstance(one, np.ndarray) else one for one in arguments]
     with np.errstate(all="ignore"):
-        returned = tuple_of(mark.wrong(*copied))
+        returned = tuple_of(candidate.wrong(*copied))
     return [returned[k] for k in ks]
 
 

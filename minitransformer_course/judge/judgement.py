@@ -9,7 +9,7 @@ import numpy as np
 from minitransformer_course.doctor.fitting import tuple_of
 from minitransformer_course.judge.call import call_on
 from minitransformer_course.judge.fitting import fitting_mistakes
-from minitransformer_course.judge.limited_output import LimitedOutput
+from minitransformer_course.judge.limits import LimitedOutput
 from minitransformer_course.judge.messages import _
 from minitransformer_course.judge.stages import EXTRA, Judged, stages_of
 
@@ -104,13 +104,13 @@ def _diagnose(judged, answer, unexplained) -> None:
         return
     given = [tuple(outcome.arrays) for outcome in outcomes]
     explanations = fitting_mistakes(exercise, judged.cases[:len(given)], given, judged.source)
-    if explanations and all(len({mark.sentence for mark in marks}) == 1 for marks in explanations):
-        marks = {marks[0].sentence: marks[0] for marks in explanations}.values()
-        answer.likely = answer.diagnosis = "; ".join(_(mark.sentence) for mark in marks)
-        answer.hint = next(iter(marks)).hint
+    if explanations and all(len({candidate.sentence for candidate in candidates}) == 1 for candidates in explanations):
+        candidates = {candidates[0].sentence: candidates[0] for candidates in explanations}.values()
+        answer.likely = answer.diagnosis = "; ".join(_(candidate.sentence) for candidate in candidates)
+        answer.hint = next(iter(candidates)).hint
     elif len(explanations) == 1:
         answer.likely = _("one of {n} known mistakes: all of them give these numbers").format(
-            n=len({mark.sentence for mark in explanations[0]}))
+            n=len({candidate.sentence for candidate in explanations[0]}))
 
 
 def _next(exercise, stage) -> str:

@@ -7,7 +7,6 @@ import pickle
 import runpy
 import signal
 import sys
-import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,10 +14,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from minitransformer_course.judge.forbidden import refuse
-from minitransformer_course.judge.limited_output import limited_output
 from minitransformer_course.judge.call import call_on, describe, failed, remember
-from minitransformer_course.judge.sandbox import limit_this_process
+from minitransformer_course.judge.forbidden import refuse
+from minitransformer_course.judge.limits import limit_this_process, limited_output
 
 
 def main(folder) -> NoReturn:
@@ -30,7 +28,6 @@ def main(folder) -> NoReturn:
         if job["kind"] == "check":
             limit_this_process(job["limit"] * (1 + len(job["work"])))
             refuse(job["refused"])
-            sys.modules["minitransformer_course"] = _course_without_answers()
         namespace = _load(folder, job)
         if namespace and job["kind"] == "plug":
             plug(folder, namespace, job)
@@ -67,8 +64,8 @@ def plug(folder, namespace, job) -> None:
 def capstone(folder, namespace, job, late) -> None:
     """Prove and train a model of the functions of my_transformer.py and of the reader's own file."""
     from minitransformer_course.judge import my_transformer
-    from minitransformer_course.judge.run_file import TRAINING_LIMIT
     from minitransformer_course.judge.capstone import run
+    from minitransformer_course.judge.run_file import TRAINING_LIMIT
 
     def say(text) -> None:
         _stop_after(TRAINING_LIMIT, late)
@@ -128,13 +125,6 @@ def _load(folder, job) -> dict[str, Any]:
     changed = [f"numpy.{name}" for name, value in before.items() if vars(np).get(name) is not value]
     _write(folder, "file", {"error": "", "printed": printed.text(), "changed": changed})
     return namespace
-
-
-def _course_without_answers() -> types.ModuleType:
-    """In place of minitransformer_course: a page may ask the judge, which runs elsewhere."""
-    module = types.ModuleType("minitransformer_course")
-    module.check = lambda name, function: ""    # type: ignore[attr-defined]    # a module may have any name
-    return module
 
 
 def _write(folder, name, result) -> None:

@@ -196,10 +196,10 @@ def _broken_invariant(judged, i) -> str:
     arrays = judged.outcomes[i].arrays
     answer = arrays[0] if len(arrays) == 1 else tuple(arrays)
     scale = max((np.max(np.abs(array), initial=0) for array in arrays), default=0)
-    for mark in judged.exercise.invariants:
-        excess = np.max(np.abs(mark.excess(answer, *judged.cases[i][1])), initial=0)
+    for invariant in judged.exercise.invariants:
+        excess = np.max(np.abs(invariant.excess(answer, *judged.cases[i][1])), initial=0)
         if not excess <= EXACT * max(scale, 1):
-            return _("{sentence}; yours is off by {number}").format(sentence=_(mark.sentence), number=number(excess))
+            return _("{sentence}; yours is off by {number}").format(sentence=_(invariant.sentence), number=number(excess))
     return ""
 
 

@@ -64,7 +64,7 @@ class Today(NamedTuple):
         """The root mean square of x before each layer, (layers, T)."""
         with running(own):
             _y, cache = self.model.hidden(np.array([self.prompt(question)]))
-        return np.array([1 / one.self_attention.norm.inverse[0, :, 0] for one in cache.stack.layers])
+        return np.array([1 / one.self_attention_entered.inverse[0, :, 0] for one in cache.stack.layers])
 
     @contextmanager
     def as_halves(self, columns) -> Iterator[None]:

@@ -9,7 +9,7 @@ from safetensors.numpy import load_file
 
 from minitransformer.cli import main
 from minitransformer.files import write_manifest
-from minitransformer.tasks import toy
+from minitransformer.tasks import brackets, toy    # noqa: F401 - loaded under `few_examples`, brackets would keep its numbers
 from minitransformer.workers import local
 
 

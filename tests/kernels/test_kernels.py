@@ -16,6 +16,7 @@ from minitransformer.checking.blocks import blocks
 from minitransformer.functional.special import PAD
 from minitransformer.layers import Embedding
 from minitransformer.replaceable import TABLE
+from minitransformer.zoo import baselines, kernels as kernels_of_the_zoo, modern    # noqa: F401 - whose kernels are loaded, too
 from minitransformer_course.doctor.operations import OPERATIONS
 from tests.kernels.calls import textbook
 
@@ -122,13 +123,12 @@ def small_blocks():
 
 
 def test_every_kernel_is_tested():
-    """A new kernel needs inputs here; each file in kernels/numpy and in kernels/compiled registers one."""
+    """A new kernel needs inputs here; each file in a folder of kernels registers one."""
     untested = {entry.operation for entry, _ in KERNELS.values()} ^ (INPUTS.keys() | OTHERS)
     assert not untested or (kernels.state.problem and untested < INPUTS.keys() | OTHERS)    # some have compiled kernels only
-    files = {f"minitransformer.kernels.{kind}.{module.name}" for kind in kernels.KINDS if kernels.available(kind)
-             for module in pkgutil.iter_modules([f"{kernels.__path__[0]}/{kind}"])}
-    registering = {kernel.function.__module__ for _, kernel in KERNELS.values()}
-    assert {module for module in registering if module.startswith("minitransformer.kernels.")} == files
+    files = {f"{package.__name__}.{kind}.{module.name}" for kind in kernels.KINDS if kernels.available(kind)
+             for package in (kernels, kernels_of_the_zoo) for module in pkgutil.iter_modules([f"{package.__path__[0]}/{kind}"])}
+    assert {kernel.function.__module__ for _, kernel in KERNELS.values()} == files
 
 
 @pytest.mark.parametrize("name", KERNELS)

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from minitransformer_course.judge import capstone
+from minitransformer_course.judge.capstone_report import proof_page, report
 from minitransformer_course.judge.course import exercises
 from minitransformer_course.judge.my_transformer import FUNCTIONS, SECTION
-from minitransformer_course.judge.capstone_report import proof_page, report
 
 pytestmark = pytest.mark.slow
 

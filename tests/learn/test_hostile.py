@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from minitransformer.functional import softmax
-from minitransformer_course.judge import sandbox
+from minitransformer_course.judge import limits
 from minitransformer_course.judge.course import exercises, find_exercise
 from minitransformer_course.judge.grade import grade
 from minitransformer_course.judge.judge_file import check_file
@@ -112,11 +112,11 @@ def test_a_constant_is_wrong_and_not_kept():
 
 def test_the_limits_are_those_of_the_system(tmp_path):
     resource = pytest.importorskip("resource")
-    code = ("from minitransformer_course.judge.sandbox import limit_this_process\nimport resource as r\nlimit_this_process(20)\n"
+    code = ("from minitransformer_course.judge.limits import limit_this_process\nimport resource as r\nlimit_this_process(20)\n"
             "print(*(r.getrlimit(kind)[1] for kind in (r.RLIMIT_FSIZE, r.RLIMIT_NOFILE, r.RLIMIT_CPU)))")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    assert done.stdout.split() == [str(sandbox.FILE), str(min(sandbox.OPEN, hard) if hard > 0 else sandbox.OPEN), "21"]
+    assert done.stdout.split() == [str(limits.FILE), str(min(limits.OPEN, hard) if hard > 0 else limits.OPEN), "21"]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="bubblewrap is a program of Linux")
@@ -132,11 +132,11 @@ def test_grade_uses_bubblewrap_where_it_runs_and_first_says_what_is_not_containe
     monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setattr("minitransformer_course.judge.run_file.sys.executable", sys.executable)
     (handed_in / "ann.py").write_text(HEAD + REFERENCE)
-    sandbox._bubblewrap_runs.cache_clear()
+    limits._bubblewrap_runs.cache_clear()
     try:
         code, out, error = run_cli("learn", "grade", handed_in)
     finally:
-        sandbox._bubblewrap_runs.cache_clear()
+        limits._bubblewrap_runs.cache_clear()
     used = (tools / "used").read_text()
     assert code == 0 and "passed" in out.splitlines()[1]
     assert error.splitlines()[0].startswith("not contained: ") and ("bubblewrap does not run" in error) == (not runs)

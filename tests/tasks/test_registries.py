@@ -226,7 +226,8 @@ def test_a_name_that_is_not_there_is_named(table, kind, name, words):
 TABLES = {"activation": "layers.feed_forward.FEED_FORWARDS", "attention": "layers.attention_kinds.ATTENTIONS",
           "embedding": "layers.embedding.EMBEDDINGS", "norm": "layers.layer_norm.NORMS", "positions": "layers.positions.POSITIONS",
           "model": "models.MODELS", "task": "tasks.TASKS", "vocabulary": "data.vocabularies.VOCABULARIES",
-          "pretrained model": "data.download.PRETRAINED", "decoding state": "models.next_token.STATES"}
+          "pretrained model": "data.download.PRETRAINED", "blocks": "checking.blocks.BLOCKS",
+          "decoding state": "models.next_token.STATES"}
 
 
 @pytest.mark.parametrize("kind, name", [(kind, name) for kind in ELSEWHERE for name in ELSEWHERE[kind]])

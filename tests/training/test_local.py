@@ -345,7 +345,7 @@ SETTINGS = ["copy", "--batch", 8, "--threads", 2, "--dropout", 0.1, "--d-model",
 @pytest.mark.slow
 def test_a_run_goes_on_with_other_workers(tmp_path, run_cli, replies, monkeypatch):
     """The command uses processes unless told otherwise, and any workers resume a run, with the same bits."""
-    monkeypatch.setattr("minitransformer.cli.train._report", lambda *outcome: 0)
+    monkeypatch.setattr("minitransformer.cli.train._report", lambda *_: 0)
     for steps, workers in ((10, []), (20, ["--workers", "threads"]), (30, ["--workers", "processes"])):
         start = ["--resume", tmp_path / "three", "--steps", steps] if steps > 10 else [
             *SETTINGS, "--steps", 10, "--run", tmp_path / "three"]
@@ -358,7 +358,7 @@ def test_a_run_goes_on_with_other_workers(tmp_path, run_cli, replies, monkeypatc
 
 
 def test_workers_that_cannot_be(tmp_path, run_cli, monkeypatch):
-    monkeypatch.setattr("minitransformer.cli.train._report", lambda *outcome: 0)
+    monkeypatch.setattr("minitransformer.cli.train._report", lambda *_: 0)
     assert "invalid choice: 'gpu'" in run_cli("train", "copy", "--workers", "gpu")[2]
     code, _, said = run_cli("train", *SETTINGS, "--steps", 2, "--threads", 1, "--workers", "processes", "--run", tmp_path / "run")
     assert code == 0 and "threads do the work from here on: one worker needs no other process\n" in said

@@ -20,7 +20,7 @@ class DepthwiseConvolutionCache(NamedTuple):
 
 @replaceable
 def depthwise_convolution_forward(x, weight, dilation=1, causal=False) -> tuple[Array, DepthwiseConvolutionCache]:
-    """y_ti = sum_k window_tki w_ki: x, y (B, T, D), weight w (K, D), windows as in rivals/convolutional/convolution.py."""
+    """y_ti = sum_k window_tki w_ki: x, y (B, T, D), weight w (K, D), windows as in convolution.py."""
     windows, window = windows_forward(x, len(weight), dilation, causal)
     y = module_of(x).einsum("btkd,kd->btd", windows, weight)
     return y, DepthwiseConvolutionCache(window, windows, weight)

@@ -27,7 +27,7 @@ def next_grouped_position_compiled(x, cached, past, memory_mask=None) -> Array:
     own = cached.self_attention
     if cached.prepared is None:
         cached.prepared = parameters_of(cached.layer)
-    if not cached.prepared or batch * width > FEW or own.keys.dtype != x.dtype or past.dtype != bool:
+    if not cached.prepared or batch * width > FEW or own.keys.dtype != x.dtype:
         return textbook_of(next_grouped_position)(x, cached, past, memory_mask)
     side_by_side, sizes, output, gate, inner, outer, first_norm, second_norm, layout = cached.prepared
     x = packed(x, batch * width, d_model)

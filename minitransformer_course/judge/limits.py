@@ -1,10 +1,17 @@
-"""What contains a learner's process: limits of the system and, for a teacher, bubblewrap."""
+"""Limits of a learner's code: in what it prints, in time, in what the system gives it, and, for a teacher, bubblewrap."""
 
 import contextlib
+import io
 import os
 import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from functools import cache
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 from minitransformer_course.judge.messages import _
 
@@ -13,6 +20,7 @@ try:
 except ImportError:    # Windows
     resource = None    # type: ignore[assignment]    # what is not there
 
+PRINTED = 2000    # characters
 MEMORY, FILE, OPEN, THREADS = 4 * 2 ** 30, 64 * 2 ** 20, 256, 64    # bytes in all, bytes of a file, open files, threads more
 WRAP = ["bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-all", "--die-with-parent", "--new-session"]
 
@@ -61,3 +69,61 @@ def _running() -> int:
         except OSError:    # it has ended
             return 0
     return sum(map(threads, Path("/proc").glob("[0-9]*"))) or 10_000
+
+
+class LimitedOutput(io.TextIOBase):
+    """A text stream that keeps the first PRINTED characters and counts the rest."""
+
+    def __init__(self, text=""):
+        self.kept, self.length = "", 0
+        self.write(text)
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, text) -> int:
+        self.kept += text[:max(PRINTED - len(self.kept), 0)]
+        self.length += len(text)
+        return len(text)
+
+    def text(self) -> str:
+        """What was kept, and how much more there was."""
+        more = self.length - len(self.kept)
+        return self.kept + (f"\n... {more:,} characters more" if more else "")
+
+
+@contextmanager
+def limited_output() -> Iterator[LimitedOutput]:
+    """Within the block, print writes to the LimitedOutput that it yields."""
+    with redirect_stdout(LimitedOutput()) as stream, redirect_stderr(stream):
+        yield stream
+
+
+class TimeUp(BaseException):
+    """The time is up. This is not an Exception, so that `except Exception` in an endless loop does not catch it."""
+
+
+@contextmanager
+def time_limit(seconds) -> Iterator[None]:
+    """Within the block, the Python code that is running after `seconds` raises TimeUp, at the line it has reached.
+
+    The clock is checked at every instruction, which slows Python down. A single call of NumPy that never returns is not stopped.
+    """
+    deadline = time.monotonic() + seconds
+
+    def trace(frame: FrameType, event: str, argument: Any) -> Any:
+        if time.monotonic() > deadline:
+            raise TimeUp(still_running(seconds))
+        frame.f_trace_opcodes = True    # `while True: pass` is one line that never ends
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
+
+
+def still_running(seconds) -> str:
+    return _("still running after {n} s: an endless loop?").format(n=seconds)
