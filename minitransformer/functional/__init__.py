@@ -3,9 +3,9 @@
 A function marked @replaceable may run as a faster kernel (kernels/), or as one that you plug in (replaceable.py).
 """
 
-from minitransformer.functional.activations import (
-    gelu_backward, gelu_dropout_backward, gelu_dropout_forward, gelu_forward, relu_backward, relu_dropout_backward,
-    relu_dropout_forward, relu_forward)
+from minitransformer.functional.activation_dropout import (
+    gelu_dropout_backward, gelu_dropout_forward, relu_dropout_backward, relu_dropout_forward)
+from minitransformer.functional.activations import gelu_backward, gelu_forward, relu_backward, relu_forward
 from minitransformer.functional.adam import adam_update, gather_gradients
 from minitransformer.functional.attention import attention_backward, attention_forward
 from minitransformer.functional.cross_entropy import cross_entropy_backward, cross_entropy_forward

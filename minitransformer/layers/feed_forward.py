@@ -6,7 +6,8 @@ from minitransformer.backend import Array
 from minitransformer.checks import check_cache, check_fraction
 from minitransformer.errors import InputError
 from minitransformer.functional import gelu_dropout_backward, gelu_dropout_forward, relu_dropout_backward, relu_dropout_forward
-from minitransformer.functional.activations import ACTIVATIONS, ActivationDropoutCache, GeluCache, ReluCache
+from minitransformer.functional.activation_dropout import ActivationDropoutCache
+from minitransformer.functional.activations import ACTIVATIONS, GeluCache, ReluCache
 from minitransformer.functional.dropout import DropoutCache
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.linear import Linear, LinearCache

@@ -12,7 +12,9 @@ from minitransformer.layers.layer import Layer
 class LayerNorm(Layer):
     """y = gamma * (x - mean) / sqrt(variance + epsilon) + beta, over the last axis of x (..., d_model)."""
 
-    def __init__(self, d_model, epsilon=1e-5):
+    epsilon = 1e-5
+
+    def __init__(self, d_model, epsilon=epsilon):
         self.gamma = initial.ones(d_model)
         self.beta = initial.zeros(d_model)
         self.epsilon = epsilon

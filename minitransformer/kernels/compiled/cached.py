@@ -7,7 +7,7 @@ rows, the products of BLAS are faster.
 import numpy as np
 
 from minitransformer.backend import Array
-from minitransformer.kernels.compiled.activations import gelu_and_drop, relu_and_drop
+from minitransformer.kernels.compiled.activation_dropout import gelu_and_drop, relu_and_drop
 from minitransformer.kernels.compiled.layer_norm import normalise
 from minitransformer.kernels.exponential import exp
 from minitransformer.kernels.loops import FEW, loop, packed

@@ -6,7 +6,8 @@ from minitransformer.backend import Array
 from minitransformer.functional import (
     dropout_backward, gelu_backward, gelu_dropout_backward, gelu_dropout_forward, relu_backward, relu_dropout_backward,
     relu_dropout_forward)
-from minitransformer.functional.activations import CUBIC, SLOPE, ActivationDropoutCache, GeluCache, ReluCache
+from minitransformer.functional.activation_dropout import ActivationDropoutCache
+from minitransformer.functional.activations import CUBIC, SLOPE, GeluCache, ReluCache
 from minitransformer.kernels.compiled.dropout import draw, flags_of, is_ours
 from minitransformer.kernels.exponential import exp
 from minitransformer.kernels.loops import loop, packed
