@@ -4,11 +4,10 @@ import importlib.util
 import os
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
+from tests import ROOT
 
-ROOT = Path(__file__).parents[1]
 with_mpi = pytest.mark.skipif(not (importlib.util.find_spec("mpi4py") and shutil.which("mpiexec")),
                               reason="needs mpi4py and mpiexec: pip install mpi4py mpich")
 TIMEOUT = 60      # seconds: nothing here takes long, and nothing may wait forever

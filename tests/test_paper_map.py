@@ -2,13 +2,12 @@
 
 import re
 import runpy
-from pathlib import Path
 
 import pytest
 
 from minitransformer_course.judge.course import chapters, exercises, find_chapter
+from tests import ROOT
 
-ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "docs" / "paper_map.md").read_text(encoding="utf-8")
 MAP, SLIPS, QUESTIONS = [[[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
                          for table in re.findall(r"(?:^\|.*\n)+", TEXT, re.MULTILINE)]

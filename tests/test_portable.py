@@ -1,13 +1,12 @@
 """Portability: text files are opened as UTF-8, and POSIX-only modules are not imported at the top of a module."""
 
 import ast
-from pathlib import Path
 
 import pytest
 
 from minitransformer.errors import quote
+from tests import ROOT
 
-ROOT = Path(__file__).parents[1]
 INSTALLED, NOT_INSTALLED = ([path for folder in folders for path in (ROOT / folder).rglob("*.py")] for folders in (
     ("minitransformer", "minitransformer_course", "tutorials"), ("benchmarks", "experiments")))
 FILES = [*INSTALLED, *NOT_INSTALLED]

@@ -4,7 +4,6 @@ import json
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -13,11 +12,11 @@ from benchmarks.__main__ import BENCHMARKS
 from benchmarks.cases import CASES
 from benchmarks.measure import Measurement, OtherWork
 from minitransformer import kernels
+from tests import ROOT
 from tests.library.cli.conftest import one_line
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture

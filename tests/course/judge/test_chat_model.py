@@ -12,10 +12,10 @@ from minitransformer import InputError
 from minitransformer.replaceable import TABLE, kernels_run, running
 from minitransformer_course.judge.course import exercises
 from minitransformer_course.lab import chat_model
+from tests import ROOT
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parents[2]
 OWN = {name: exercises()[name].reference for name in ("rms_norm", "rotary", "swiglu", "grouped_attention")}
 
 

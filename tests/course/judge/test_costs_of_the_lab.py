@@ -1,7 +1,6 @@
 """Chapter 15's numbers: what it shows as recorded was recorded, and what it says of its pictures is so."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +9,7 @@ from minitransformer.layers import SelfAttention
 from minitransformer.zoo.baselines import Convolution, RestrictedSelfAttention
 from minitransformer_course import lab
 from minitransformer_course.judge.course import exercises
+from tests import ROOT
 
 pytestmark = pytest.mark.slow
 
@@ -18,7 +18,7 @@ window_masks, differences = EXERCISES["window_masks"].reference, EXERCISES["diff
 
 
 def test_the_recorded_scores_are_those_of_the_experiment():
-    path = Path(__file__).parents[2] / "experiments" / "table_3.json"
+    path = ROOT / "experiments" / "table_3.json"
     found: dict[str, list[float]] = {}
     for key, result in json.loads(path.read_text(encoding="utf-8")).items():
         task, _, row = key.rpartition(" / ")[0].partition(": ")

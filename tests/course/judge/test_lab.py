@@ -4,7 +4,6 @@ import os
 import runpy
 import subprocess
 import sys
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -19,10 +18,10 @@ from minitransformer.training.evaluation import exact_match
 from minitransformer_course import lab
 from minitransformer_course.judge.course import PARTS, exercises, folder_of_chapters
 from minitransformer_course.judge.learner_progress import PASSED, Progress
+from tests import ROOT
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parents[2]
 FOLDER = folder_of_chapters() / "drawkcab"
 WORDS = ("a", "go", "key", "query", "value", "softmax", "decoder", "gradient", "language", "backward", "attention", "embedding",
          "transformer")

@@ -6,14 +6,13 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from pathlib import Path
 
 import numpy as np
 import pytest
+from tests import ROOT
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parents[2]
 
 
 def test_a_wheel_teaches_in_a_bare_folder_without_a_clone(tmp_path):

@@ -1,7 +1,6 @@
 """learn.lab.translator: what chapter 13 counts, and that its BLEU is sacrebleu's."""
 
 import re
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -13,10 +12,10 @@ from minitransformer.functional.special import SPECIAL
 from minitransformer.training.evaluation import exact_match
 from minitransformer_course.judge.course import exercises
 from minitransformer_course.lab import translator
+from tests import ROOT
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parents[2]
 clipped_matches, corpus_bleu, accuracies = (exercises()[name].reference for name in (
     "clipped_matches", "corpus_bleu", "accuracies"))
 

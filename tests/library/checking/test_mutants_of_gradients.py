@@ -2,9 +2,9 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from tests import ROOT
 
 pytest.importorskip("resource", reason="Windows lacks it, and cannot fork")
 FILES = ["functional/attention.py", "functional/layer_norm.py", "layers/embedding.py", "layers/output_projection.py",
@@ -14,7 +14,7 @@ FILES = ["functional/attention.py", "functional/layer_norm.py", "layers/embeddin
 def run(*options):
     """What the campaign prints; no change that counts goes unnoticed."""
     done = subprocess.run([sys.executable, "-m", "tests.library.checking.mutants_of_gradients", *map(str, options)],
-                          cwd=Path(__file__).parents[2], capture_output=True, text=True)
+                          cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

@@ -4,7 +4,6 @@ import pkgutil
 import subprocess
 import sys
 from importlib import import_module
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,9 +14,9 @@ from minitransformer.kernels import load_all, unregister
 from minitransformer.layers import Linear
 from minitransformer.replaceable import TABLE, Replaceable, is_replaced, plugged, replaces, running
 from minitransformer_course.judge.course import exercises
+from tests import ROOT
 from tests.library.kernels.calls import counting, kernel_runs, loss_cache
 
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture

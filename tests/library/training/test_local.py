@@ -12,7 +12,6 @@ import sys
 import threading
 import time
 from io import BytesIO
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,6 +26,7 @@ from minitransformer.workers.helper import _Reader
 from minitransformer.workers.local import LocalProcesses, local_workers
 from minitransformer.workers.processes import Job
 from minitransformer.workers.threads import Threads
+from tests import ROOT
 from tests.library.models.makers import KINDS, make_model
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="this system has only the threads")
@@ -310,7 +310,7 @@ print(pid(loop.until_helped().helpers[0]), flush=True)
     ("while True: loop.step()", -signal.SIGKILL), pytest.param("raise SystemExit(3)", 3, marks=pytest.mark.campaign)])
 def test_nothing_is_left_after_the_end(end, code):
     with subprocess.Popen([sys.executable, "-c", PROGRAM.format(end)], stdout=subprocess.PIPE, text=True,
-                          cwd=Path(__file__).parents[2]) as program:
+                          cwd=ROOT) as program:
         helper = int(program.stdout.readline())
         if code < 0:
             program.kill()
