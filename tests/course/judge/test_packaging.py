@@ -18,9 +18,9 @@ pytestmark = pytest.mark.slow
 def test_a_wheel_teaches_in_a_bare_folder_without_a_clone(tmp_path):
     clone, built, site, bare = (tmp_path / name for name in ("clone", "built", "site", "bare"))
     clone.mkdir(), bare.mkdir()
-    files = subprocess.run(["git", "ls-files", "minitransformer", "minitransformer_course", "tutorials", "setup.py", "setup.cfg",
-                            "pyproject.toml", "README.md", "LICENSE"], cwd=ROOT, check=True, capture_output=True, text=True)
-    files = files.stdout.split()
+    files = [path.relative_to(ROOT).as_posix() for folder in ("minitransformer", "minitransformer_course", "tutorials")
+             for path in (ROOT / folder).rglob("*") if path.is_file() and "__pycache__" not in path.parts]
+    files += ["setup.py", "setup.cfg", "pyproject.toml", "README.md", "LICENSE"]
     for name in files:
         (clone / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, clone / name)
