@@ -32,7 +32,7 @@ def test_the_run_keeps_its_model(runs):
     assert (restricted.attention, restricted.attention_settings) == ("restricted", {"radius": 3})
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", ["conv", "restricted"])
 def test_a_run_resumes_to_the_bit(run_cli, runs, tmp_path, name):
     assert resumes_to_the_bit(run_cli, runs[name], tmp_path / name)
 

@@ -209,7 +209,7 @@ def test_redirected_output_is_utf_8():
     assert done.stdout.decode("utf-8").strip() == "한국어"
 
 
-@pytest.mark.parametrize("files", [("en", "de"), ("tsv",)])
+@pytest.mark.parametrize("files", [("en", "de"), pytest.param(("tsv",), marks=pytest.mark.campaign)])
 def test_translation_from_text_to_bleu(run_cli, corpus, files):
     paths = [corpus / name for name in files]
     code, out, _ = run_cli("train", "translate", "--train", *paths, "--valid", *paths, "--run", corpus / "run",

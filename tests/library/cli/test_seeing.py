@@ -29,7 +29,7 @@ def size_of(picture):
     return pixels.shape[:2]
 
 
-@pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
+@pytest.mark.parametrize("kind", ["encoder", "cross"])
 def test_attention(run_cli, numbers_run, tmp_path, kind):
     code, _, error = run_cli("attention", numbers_run, "twenty-one", "--kind", kind, "--layer", 0,
                              "--output", tmp_path / "a.png")
