@@ -352,6 +352,7 @@ def test_patience_that_ran_out_is_not_lengthened(run_cli, tmp_path):
     assert code == 2 and not out and "training ended because `patience` ran out" in error and one_line(error)
 
 
+@pytest.mark.campaign
 def test_a_run_without_its_last_checkpoint_is_lengthened_from_the_one_before(run_cli, tmp_path):
     run = tmp_path / "run"
     assert run_cli("train", "copy", "--steps", 4, "--batch", 8, "--validate-every", 2, "--run", run)[0] == 0

@@ -134,6 +134,7 @@ def test_plots(run_cli, numbers_run, tmp_path, monkeypatch):
     size_of("mine.png")
 
 
+@pytest.mark.campaign
 def test_the_architecture(run_cli, numbers_run, tmp_path):
     """Of the paper's base model, of a model size, of a run; a PNG, or the format that the file's name says."""
     for i, of in enumerate(([], ["tiny"], [numbers_run])):

@@ -85,7 +85,7 @@ print(found, kernel_runs(loss_cache()))
     assert out == "[False, True, True, True] False\n"
 
 
-@pytest.mark.parametrize("value, runs", [("0", False), ("1", True)])
+@pytest.mark.parametrize("value, runs", [("0", False), pytest.param("1", True, marks=pytest.mark.campaign)])
 def test_the_environment_turns_kernels_off(value, runs):
     code = ("import numpy as np; from minitransformer import fast, functional as F\n"
             "from minitransformer.cli.info import collect\n"
