@@ -33,7 +33,7 @@ def test_gradients_of_another_shape(name):
     dy = upstream(y)
     gradients = dy if isinstance(dy, tuple) else (dy,)
     for place, gradient in enumerate(gradients):
-        for what, wrong in of_other_shapes(gradient).items() if gradient.ndim else ():    # a loss: test_wrong_kind.py
+        for what, wrong in of_other_shapes(gradient).items() if gradient.ndim else ():    # a loss: test_refusals.py
             given = one_changed(gradients, place, wrong)
             with pytest.raises(InputError):
                 layer.backward(given if isinstance(dy, tuple) else given[0], cache)
