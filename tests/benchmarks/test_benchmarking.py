@@ -144,6 +144,7 @@ def test_padding_changes_nothing_in_torch(padded):
     np.testing.assert_allclose(together[1:].detach(), alone.detach(), atol=1e-5)
 
 
+@pytest.mark.campaign
 def test_torch_trains_the_same_model(trains):
     pytest.importorskip("torch")
     from torch.utils.flop_counter import FlopCounterMode
@@ -159,6 +160,7 @@ def test_torch_trains_the_same_model(trains):
     assert counted.get_total_flops() == necessary_operations(TINY.config(), TINY.sentences, TINY.length, TINY.length)
 
 
+@pytest.mark.campaign
 def test_jax_trains_the_same_model(trains):
     pytest.importorskip("jax")
     from benchmarks.contestants import jax_jit

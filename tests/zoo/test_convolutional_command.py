@@ -12,7 +12,6 @@ pytestmark = pytest.mark.slow
 
 QUICK = ("--batch", "8", "--steps", "6", "--validate-every", "3", "--d-model", "8", "--dropout", "0.2", "--threads", "1")
 KINDS = {"conv": ("--model", "conv", "--kernel-size", "4"), "restricted": ("--attention", "restricted", "--radius", "3"),
-         "additive": ("--attention", "additive"),
          "grouped": ("--norm", "rms", "--positions", "rotary", "--activation", "swiglu", "--kv-heads", "2", "--pre-norm")}
 
 

@@ -18,7 +18,7 @@ from tests.course.doctor.mistakes import right
 rng = np.random.default_rng(0)
 
 
-@pytest.mark.parametrize("layer", ["rnn", "gru", "lstm", "bidirectional", "recurrent-stack"])
+@pytest.mark.parametrize("layer", ["lstm", "bidirectional"])
 def test_what_contains_a_recurrent_layer_does_not_hear_of_its_input(layer):
     """Its step is a tuple of functions among forward's arguments."""
     class Halved(L.Layer):

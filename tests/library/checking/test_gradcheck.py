@@ -4,6 +4,7 @@ import json
 import math
 import pkgutil
 import re
+import sys
 from importlib import import_module
 
 import numpy as np
@@ -24,9 +25,10 @@ X = np.random.default_rng(3).standard_normal((2, 3, 5))
 
 
 @pytest.mark.parametrize("name", ["transformer", "language-model", "classifier", "lstm-model", "convolutional-model"])
-def test_a_whole_model_is_checked_with_dropout(name):
+def test_a_whole_model_is_checked_with_dropout(name, monkeypatch):
+    monkeypatch.setattr(sys.modules[gradcheck.__module__], "find_doctor", lambda: None)
     with plugged(F.dropout_backward, lambda dy, cache: dy):
-        assert not gradcheck(*blocks()[name], methods=("complex",)).passed
+        assert not gradcheck(*blocks()[name], methods=("complex",), projection=True).passed
 
 
 def subclasses(cls):
