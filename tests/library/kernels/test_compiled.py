@@ -61,11 +61,11 @@ def test_the_compiled_kernels_run_where_numba_is():
 
 @pytest.mark.parametrize("code, environment, why", [
     (HIDDEN, {}, "no: Numba is not installed: pip install \".[fast]\""),
-    pytest.param(BROKEN, {}, "no: Numba fails: ImportError: cannot import name", marks=pytest.mark.campaign),
+    pytest.param(BROKEN, {}, "no: Numba fails: ImportError: cannot import name", marks=[needs_numba, pytest.mark.campaign]),
     pytest.param(NOWHERE, {}, "no: Numba finds no folder that it can write its code to; set NUMBA_CACHE_DIR", marks=needs_numba),
     pytest.param(FULL, {}, "no: Numba finds no folder that it can write its code to; set NUMBA_CACHE_DIR",
-                 marks=pytest.mark.campaign),
-    pytest.param(FAILING, {}, "no: Numba fails: OSError: no such processor", marks=pytest.mark.campaign),
+                 marks=[needs_numba, pytest.mark.campaign]),
+    pytest.param(FAILING, {}, "no: Numba fails: OSError: no such processor", marks=[needs_numba, pytest.mark.campaign]),
     ("import os; del os.environ['MINITRANSFORMER_FAST']; ", {"NUMBA_DISABLE_JIT": "1"}, "no: NUMBA_DISABLE_JIT is set"),
     ("", {"MINITRANSFORMER_FAST": "numpy"}, "no: MINITRANSFORMER_FAST is numpy")])
 def test_without_numba_numpys_kernels_run(code, environment, why):
