@@ -176,6 +176,7 @@ CALLS = {
     "a number for a name": (lambda: LanguageModelConfig.named(5, vocab_size=3), "unknown configuration 5; choose from base"),
     "a flag of the stack": (lambda: TransformerConfig.named("toy", 20, pre_norm="no"), "pre_norm is 'no', expected True or False"),
     **{f"{count!r} threads": (lambda count=count: Threads(MODEL, count), "Threads: count is") for count in (0, -1, 1.5, "2")},
+    "no dilation": (lambda: R.SeparableConvolution(4, 4, RNG, dilation=0), "dilation is 0"),
     "no examples": (lambda: make_labelled_batch([]), "no examples"),
     "padding with a label": (lambda: make_labelled_batch([([4, 0], 1)]), "the id 0"),
     "an output with its cache": (lambda: LINEAR.forward(LayerNorm(4).forward(X)),

@@ -32,9 +32,10 @@ NAMES = [name for name, (block, _) in blocks().items() if isinstance(block, Laye
 
 
 def sizes_of(draw):
-    """Of draw 0 those of the command, all different; of 1 ones; of 2 equal ones; then at random."""
-    if draw < 3:
-        return (SIZES, Sizes(1, 1, 1, 1, 2, 4, 1, 1, 11, 1, 1, 0.0), Sizes(4, 4, 4, 4, 4, 4, 4, 4, 11, 2, 3, 0.3))[draw]
+    """Of draw 0 those of the command, all different; of 1 ones; of 2 equal ones; of 3 small ones above 1; then at random."""
+    if draw < 4:
+        return (SIZES, Sizes(1, 1, 1, 1, 2, 4, 1, 1, 11, 1, 1, 0.0), Sizes(4, 4, 4, 4, 4, 4, 4, 4, 11, 2, 3, 0.3),
+                Sizes(3, 3, 4, 2, 4, 5, 3, 4, 11, 2, 2, 0.3))[draw]
     rng = np.random.default_rng(draw)
     batch, t_q, t_k, d_k, d_ff, groups, kernel = map(int, rng.integers(1, 5, 7))
     return Sizes(batch, t_q, t_k, d_k, int(rng.choice([2, 4, 6])), int(rng.integers(4, 8)), d_ff, groups * int(rng.integers(1, 3)),
