@@ -47,7 +47,7 @@ def flat_gradient(layer):
 DRAWS = range(4)
 
 
-@pytest.mark.parametrize("draw", [3, *(pytest.param(draw, marks=pytest.mark.campaign) for draw in (0, 1, 2, *range(4, 12)))])
+@pytest.mark.parametrize("draw", [3, *(pytest.param(draw, marks=pytest.mark.campaign) for draw in (1, 2))])
 @pytest.mark.parametrize("name", table(sizes_of(0)))
 def test_gradients(name, draw):
     """Of pairs of functions and of the models' losses, too; those of many numbers along random lines."""
