@@ -43,7 +43,7 @@ from minitransformer.zoo.parsing.vocabulary import TreebankVocabulary
 from minitransformer.functional.special import BOS, EOS
 from minitransformer.layers import Linear
 from minitransformer.replaceable import kernels_run
-from tests.library.layers.cases import NAMES, _make, changed
+from tests.library.layers.cases import NAMES, case, changed
 from tests.library.layers.test_contract import backward, forward, upstream
 from tests.library.models.makers import KINDS, make_batch_for, make_model
 
@@ -94,13 +94,8 @@ def perhaps_spoiled(values, rng):
 def of_layer(rng):
     """Forward and backward: outputs, the gradients of inputs, those of parameters."""
     name = NAMES[rng.integers(len(NAMES))]
-    size = lambda low=1, high=5: int(rng.integers(low, high))
-    flag = lambda: bool(rng.integers(2))
-    layer, inputs = _make(name, rng, batch=size(), t_q=size(), t_k=size(), heads=size(1, 4), d_k=size(), d_v=size(),
-                          d_model=size(4, 8), d_ff=size(1, 7), pre_norm=flag(), activation=("relu", "gelu")[size(0, 2)],
-                          positions=("sinusoidal", "learned")[size(0, 2)], share=flag(),
-                          dropout_rate=(0.0, 0.3)[size(0, 2)], seed=size(0, 100))
-    dtype = ("float32", "float64")[size(0, 2)]
+    layer, inputs = case(name, int(rng.integers(40)))
+    dtype = ("float32", "float64")[rng.integers(2)]
     layer, inputs = layer.astype(dtype), changed(inputs, lambda value: of_dtype(value, dtype))
     which, what = rng.integers(3), "as it should be"
     if which == 1:

@@ -31,7 +31,7 @@ COPIED = ["minitransformer", "minitransformer_course", "benchmarks", "tests", "d
 LIMIT = 300    # seconds of processor time, and ten times as many on the clock; a mutant that never ends is caught
 
 # {what is mutated: the tests that would notice, the likeliest first}
-CALLS = ["tests/library/test_defaults.py", "tests/library/test_misuse.py", "tests/library/test_wrong_kind.py"]
+CALLS = ["tests/library/test_defaults.py", "tests/library/test_refusals.py"]
 NEAREST = {
     "minitransformer/functional": [
         "tests/library/functional", *CALLS, "tests/library/test_optim.py", "tests/library/models/test_loss.py",

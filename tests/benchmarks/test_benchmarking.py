@@ -118,6 +118,7 @@ def test_tokens_and_operations_are_those_of_all_batches(monkeypatch, padded):
     assert result["matmul_share"] == pytest.approx(work / (2 * 2048 ** 3 / 0.1))
 
 
+@pytest.mark.campaign
 def test_padding_changes_nothing_in_jax(padded):
     """The same logits as ours at every real place, and the mean loss over real targets only."""
     batch, model = padded.batches()[0], Transformer(padded.config())
@@ -131,6 +132,7 @@ def test_padding_changes_nothing_in_jax(padded):
     np.testing.assert_allclose(jax_jit.cross_entropy(logits, batch.next_target), loss / batch.terms, rtol=1e-5)
 
 
+@pytest.mark.campaign
 def test_padding_changes_nothing_in_torch(padded):
     """A sentence has the same logits alone and in a batch with a longer one."""
     torch = pytest.importorskip("torch")
@@ -142,6 +144,7 @@ def test_padding_changes_nothing_in_torch(padded):
     np.testing.assert_allclose(together[1:].detach(), alone.detach(), atol=1e-5)
 
 
+@pytest.mark.campaign
 def test_torch_trains_the_same_model(trains):
     pytest.importorskip("torch")
     from torch.utils.flop_counter import FlopCounterMode
@@ -157,6 +160,7 @@ def test_torch_trains_the_same_model(trains):
     assert counted.get_total_flops() == necessary_operations(TINY.config(), TINY.sentences, TINY.length, TINY.length)
 
 
+@pytest.mark.campaign
 def test_jax_trains_the_same_model(trains):
     pytest.importorskip("jax")
     from benchmarks.contestants import jax_jit
@@ -180,6 +184,7 @@ def test_a_loss_that_is_no_number_is_a_failure(monkeypatch):
     assert answer == {"failed": "FloatingPointError: the loss is not a number"}
 
 
+@pytest.mark.campaign
 def test_one_that_fails_does_not_stop_the_others():
     measured = measure(TINY, ("minitransformer", "nobody"), threads=1, rounds=2)
     assert len(measured["minitransformer"].seconds) == 2 and measured["minitransformer"].peak > 0

@@ -144,6 +144,7 @@ def test_decoding_of_what_cannot_be_decoded(run_benchmark, trained, text_run, tm
         assert code == 2 and not out and words in error and error.count("\n") == 1
 
 
+@pytest.mark.campaign
 def test_json_of_a_real_measurement(run_benchmark):
     code, out, error = run_benchmark("step", "--config", "copy", "--rounds", 1, "--threads", 1, "--json")
     found = json.loads(out)

@@ -40,6 +40,7 @@ def cases(tmp_path_factory):
     return {"Case": 'Case("toy", 20, 4, 6)', "Sentences": f"Sentences({str(folder / 'run')!r}, [{str(folder / 'text.tsv')!r}])"}
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("contestant, kind, package", [
     ("torch", "Case", "torch"), ("jax", "Case", "jax"), ("matmul", "Case", "numpy"),
     ("marianmt:2", "Sentences", "transformers"), ("ctranslate2:batches-2", "Sentences", "ctranslate2")])

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from minitransformer import InputError
 from minitransformer.zoo import baselines as R
@@ -62,7 +62,6 @@ def test_pytorch_has_the_same_numbers(kind, kernel_size, dilation, causal):
 
 
 @given(length=st.integers(1, 6), size=st.integers(1, 9), dilation=st.integers(1, 3), causal=st.booleans())
-@settings(max_examples=40)
 def test_windows_are_their_definition(length, size, dilation, causal):
     x = array(B, length, D_IN)
     windows, _ = R.windows_forward(x, size, dilation, causal)

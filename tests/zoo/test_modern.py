@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from minitransformer import (
     InputError, LanguageModel, LanguageModelConfig, Transformer, TransformerConfig, beam_search, generate, plugged)
@@ -90,7 +90,6 @@ def test_scores_depend_on_the_distance_alone(layout):
 
 @given(groups=st.integers(1, 3), share=st.integers(1, 3), mask=st.sampled_from([None, (4, 5), (2, 1, 1, 5), (1, 1, 4, 5), "heads"]),
        rate=st.sampled_from([0.0, 0.3]), seed=st.integers(0, 99))
-@settings(max_examples=40)
 def test_grouped_attention_is_attention_with_repeated_keys(groups, share, mask, rate, seed):
     """Head h sees the keys of group h // R. With dropout, too: the mask is drawn in the order of the heads."""
     rng, heads = np.random.default_rng(seed), groups * share

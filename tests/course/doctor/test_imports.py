@@ -23,7 +23,8 @@ sys.modules["minitransformer_course"] = None    # importing it is an error
 from minitransformer.checking import gradcheck
 from minitransformer.checking.blocks import blocks
 from tests.course.doctor.corpus import CORPORA, ask, cases_in
-assert all(gradcheck(*block, methods=("complex",), projection=True).passed for block in blocks().values())
+for name in ("softmax", "linear", "self-attention", "lstm", "transformer-loss"):
+    assert gradcheck(*blocks()[name], methods=("complex",), projection=True).passed
 cases = {{name: case for corpus in CORPORA for name, case in cases_in(corpus).items()}}
 print(json.dumps({{name: ask(*cases[name])[1:3] for name in json.load(sys.stdin)}}))
 del sys.modules["minitransformer_course"]
@@ -48,7 +49,7 @@ def test_a_check_that_passes_loads_nothing_of_the_course():
     assert python(PASSES).splitlines()[-1] == "[]"
 
 
-@pytest.mark.parametrize("share", [6, pytest.param(1, marks=pytest.mark.campaign)])
+@pytest.mark.parametrize("share", [20, pytest.param(1, marks=pytest.mark.campaign)])
 def test_without_the_course_the_same_blocks_pass(share):
     asked = random.Random(share).sample(sorted(RECORDED), len(RECORDED) // share)
     found = json.loads(python(HIDDEN, json.dumps(asked)))

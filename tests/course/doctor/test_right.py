@@ -25,6 +25,7 @@ PARTS = [("Linear.backward", right.linear(), "linear"), (makers.OUTPUT + "backwa
          (makers.TRANSFORMER, right.transformer(), "transformer")]
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("replaces, part, block", PARTS)
 def test_a_part_without_a_mistake_is_right(replaces, part, block):
     answer = ask(Mistake("none", replaces, part, block, ()), block)

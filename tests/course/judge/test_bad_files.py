@@ -77,7 +77,7 @@ def test_what_cannot_be_judged(tmp_path, data):
     path = tmp_path / "mine.py"
     path.write_bytes(data)
     with pytest.raises(InputError) as error:
-        check_file(path, limit=1.5)
+        check_file(path, limit=0.8)
     assert CANNOT[data] in str(error.value) and "\n" not in str(error.value)
     assert path.read_bytes() == data and list(tmp_path.iterdir()) == [path]
 
@@ -87,7 +87,7 @@ def test_what_misbehaves(tmp_path, body):
     path = tmp_path / "mine.py"
     path.write_text(HEAD + FUNCTION + body)
     stage, words = MISBEHAVES[body]
-    ((answer,), *_) = check_file(path, limit=1.5 if "endless" in words else 60)    # a busy machine imports slowly
+    ((answer,), *_) = check_file(path, limit=0.8 if "endless" in words else 60)    # a busy machine imports slowly
     assert not answer.passed and answer.stage == stage and words in str(answer)
     assert len(str(answer).splitlines()) <= 8 and len(answer.printed) < 3000
     assert list(tmp_path.iterdir()) == [path]
@@ -98,6 +98,7 @@ def test_a_call_that_hides_from_the_teachers_watch_is_told(tmp_path):
     assert "it calls sys.setprofile" in check_file(tmp_path / "mine.py", graded=True)[0][0].where
 
 
+@pytest.mark.campaign
 def test_a_right_but_slow_solution_is_called_so(tmp_path):
     right = find_exercise("softmax_backward").source.replace("    return", "    __import__('time').sleep(1)\n    return")
     (tmp_path / "mine.py").write_text(HEAD + right)
@@ -137,7 +138,7 @@ def test_what_the_page_defines_is_told(tmp_path):
 def test_one_endless_loop_does_not_hide_the_others(tmp_path):
     path = tmp_path / "mine.py"
     path.write_text(HEAD + "def softmax(x):\n    while True: pass\n" + FUNCTION + "return p * dp")
-    first, second = check_file(path, limit=1.5)[0]
+    first, second = check_file(path, limit=0.8)[0]
     assert "endless loop" in first.why and first.where == "line 3" and "the sum over the row is missing" in second.diagnosis
 
 
@@ -145,7 +146,7 @@ def test_a_loop_is_found_in_a_folder_of_any_name(tmp_path):
     folder = tmp_path / "ö 성 (x)"
     folder.mkdir()
     (folder / "mine.py").write_text("def softmax(x):\n    while True:\n        pass\n")
-    assert check_file(folder / "mine.py", limit=1.5)[0][0].where in ("line 2", "line 3")
+    assert check_file(folder / "mine.py", limit=0.8)[0][0].where in ("line 2", "line 3")
 
 
 def test_a_thread_that_goes_on_is_not_waited_for(tmp_path, monkeypatch):
@@ -161,7 +162,7 @@ def test_a_thread_that_goes_on_is_not_waited_for(tmp_path, monkeypatch):
     monkeypatch.setattr(run_file.subprocess, "run", recorded)
     (tmp_path / "mine.py").write_text("import threading, time\n" + FUNCTION
                                       + "threading.Thread(target=time.sleep, args=[60]).start(); return p * dp")
-    assert check_file(tmp_path / "mine.py", limit=1.5)[0][0].stage == "invariants" and not stopped
+    assert check_file(tmp_path / "mine.py", limit=0.8)[0][0].stage == "invariants" and not stopped
 
 
 def test_an_error_in_a_module_beside_the_file_is_told_with_its_name(tmp_path):

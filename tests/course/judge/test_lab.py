@@ -235,6 +235,7 @@ def test_where_matplotlib_has_windows_a_script_opens_them(tmp_path, monkeypatch)
     assert shown == [[figure.number]] and not list(tmp_path.iterdir())
 
 
+@pytest.mark.campaign
 def test_the_script_of_the_weights_writes_weights_that_fit(tmp_path):
     text = (FOLDER / "train.py").read_text(encoding="utf-8")
     steps = f"STEPS = {runpy.run_path(str(FOLDER / 'train.py'), run_name='read')['STEPS']}"

@@ -186,6 +186,7 @@ def test_an_endless_loop_in_a_notebook_is_stopped_and_told(body, monkeypatch):
     assert sys.gettrace() is before
 
 
+@pytest.mark.campaign
 def test_a_line_of_a_notebook_is_counted_within_its_cell(learn, tmp_path, monkeypatch):
     monkeypatch.setattr(judge_file, "check_file", partial(judge_file.check_file, limit=1.5))    # not 10 s, for an endless loop
     learn("start", "4", "--notebook")
@@ -233,6 +234,7 @@ def test_watch_outlives_an_editor_that_deletes_and_writes_anew_and_ends_quietly(
     assert seen == [path, path]
 
 
+@pytest.mark.campaign
 def test_a_folder_is_graded(learn, tmp_path):
     folder = tmp_path / "handed in"
     (folder / "ann").mkdir(parents=True)
@@ -269,6 +271,7 @@ def test_the_file_of_a_chapter_holds_blanks_and_no_answers(learn, tmp_path, chap
     compile(text, chapter.name, "exec")
 
 
+@pytest.mark.campaign
 def test_the_messages_survive_a_korean_console(tmp_path):
     environment = {**os.environ, "PYTHONIOENCODING": "cp949", "PYTHONUTF8": "0"}
     for words, code in ((["list"], 0), (["start", "5"], 0), (["check"], 1), (["hint"], 0)):

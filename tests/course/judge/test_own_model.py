@@ -35,6 +35,7 @@ def test_a_seed_draws_other_weights_and_letters():
     assert first == again != other
 
 
+@pytest.mark.campaign
 def test_what_passes_grows_into_a_transformer_of_the_readers_own(learn, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("minitransformer_course.judge.plug.STEPS", 2)
     code, _, error = learn("plug", "--all")
@@ -69,6 +70,7 @@ def test_what_passes_grows_into_a_transformer_of_the_readers_own(learn, tmp_path
     assert float(capsys.readouterr().out.split()[-1]) > 1e-5
 
 
+@pytest.mark.campaign
 def test_parts_of_my_transformer_that_cannot_stand_together_are_told(learn, tmp_path):
     learn("start", "4")
     solve(tmp_path / "04_softmax.py", "softmax")
@@ -99,6 +101,7 @@ def test_a_page_goes_on_over_a_blank(capsys):
     assert yours(right) is right and capsys.readouterr().out == "softmax: yours\n"
 
 
+@pytest.mark.campaign
 def test_a_function_that_is_too_slow_to_train_with_is_told_before(learn, tmp_path, monkeypatch):
     monkeypatch.setattr("minitransformer_course.judge.run_file.PLUG_LIMIT", 50)
     learn("start", "4")
@@ -108,6 +111,7 @@ def test_a_function_that_is_too_slow_to_train_with_is_told_before(learn, tmp_pat
     assert code == 1 and "too slow for 200 steps of training: it takes 0.3" in out and "It need not be wrong" in out, out + error
 
 
+@pytest.mark.campaign
 def test_a_plugged_function_that_is_wrong_proves_nothing(learn, tmp_path, monkeypatch):
     monkeypatch.setattr("minitransformer_course.judge.plug.STEPS", 2)
     learn("start", "6")

@@ -15,6 +15,7 @@ pytestmark = pytest.mark.slow
 
 
 
+@pytest.mark.campaign
 def test_a_wheel_teaches_in_a_bare_folder_without_a_clone(tmp_path):
     clone, built, site, bare = (tmp_path / name for name in ("clone", "built", "site", "bare"))
     clone.mkdir(), bare.mkdir()

@@ -20,7 +20,7 @@ clipped_matches, corpus_bleu, accuracies = (exercises()[name].reference for name
     "clipped_matches", "corpus_bleu", "accuracies"))
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(4))
 def test_the_readers_bleu_is_that_of_sacrebleu(seed):
     rng = np.random.default_rng(seed)
     references = [rng.integers(len(SPECIAL), 12, rng.integers(4, 30)).tolist() for _sentence in range(12)]

@@ -38,6 +38,7 @@ ASSERTS = """def test_smoothing(smoothed):
 """
 
 
+@pytest.mark.campaign
 def test_a_test_may_assert_as_pytest_does(learn, tmp_path):
     learn("start", "10")
     path = tmp_path / "10_loss.py"

@@ -42,7 +42,7 @@ from minitransformer.checking.training_loss import TrainingLoss
 from minitransformer.cli import gradcheck, main as cli
 from minitransformer.replaceable import kernels_run
 from minitransformer_course.doctor import doctor
-from tests.library.layers.cases import NAMES, make_case
+from tests.library.layers.cases import NAMES, case as made_case
 from tests.library.models.makers import KINDS, make_batch_for, make_model
 from tests.mutants import ROOT, code_of, edits_of, mutants, span
 
@@ -73,11 +73,7 @@ def case(name, i, dtype):
     if name in KINDS:
         block, inputs = TrainingLoss(make_model(name, i, dropout=0.2 * (i % 3 > 0))), (make_batch_for(name, i), 0.1 * (i % 2))
     else:
-        size = dict(zip(("batch", "t_q", "t_k", "heads", "d_k", "d_v", "d_ff"), map(int, rng.integers(1, 5, 7))))
-        flag = dict(zip(("pre_norm", "share"), map(bool, rng.integers(0, 2, 2))))
-        made = make_case(name, {**size, **flag, "d_model": int(rng.integers(4, 8)), "activation": ("relu", "gelu")[i % 2],
-                                "positions": ("sinusoidal", "learned")[i // 2 % 2], "dropout_rate": 0.3 * (i % 3 > 0), "seed": i})
-        block, inputs = made.layer, made.inputs
+        block, inputs = made_case(name, i + 1)
     checked = CheckedBlock(block, inputs, np.dtype(dtype), partial(np.random.default_rng, 3))
     for parameter in checked.parameters.values():
         parameter.grad[...] = rng.standard_normal(parameter.shape)

@@ -4,6 +4,7 @@ import json
 import math
 import pkgutil
 import re
+import sys
 from importlib import import_module
 
 import numpy as np
@@ -23,20 +24,11 @@ from minitransformer_course.doctor.operations import OPERATIONS
 X = np.random.default_rng(3).standard_normal((2, 3, 5))
 
 
-@pytest.mark.parametrize("name", blocks())
-def test_every_block(name):
-    block, inputs = blocks(seed=1)[name]
-    report = gradcheck(block, inputs, name=name, projection=True if re.search("decoder|model|loss", name) else None)
-    assert report.passed, f"\n{report}"
-    checked = {result.wrt for result in report.results}
-    if isinstance(block, L.Layer):
-        assert set(block.parameters()) <= checked
-
-
 @pytest.mark.parametrize("name", ["transformer", "language-model", "classifier", "lstm-model", "convolutional-model"])
-def test_a_whole_model_is_checked_with_dropout(name):
+def test_a_whole_model_is_checked_with_dropout(name, monkeypatch):
+    monkeypatch.setattr(sys.modules[gradcheck.__module__], "find_doctor", lambda: None)
     with plugged(F.dropout_backward, lambda dy, cache: dy):
-        assert not gradcheck(*blocks()[name], methods=("complex",)).passed
+        assert not gradcheck(*blocks()[name], methods=("complex",), projection=True).passed
 
 
 def subclasses(cls):

@@ -126,7 +126,7 @@ def test_a_right_layer_passes_and_stays_as_it_is():
     np.testing.assert_array_equal(layer.weight.data, before)
 
 
-@pytest.mark.parametrize("name", [name for name, (block, _) in blocks().items() if isinstance(block, Layer)])
+@pytest.mark.parametrize("name", ["linear", "decoder-layer", "lstm", "transformer-loss"])
 def test_the_librarys_layers_pass(name):
     check_contract(*blocks()[name])
 

@@ -209,7 +209,7 @@ def test_redirected_output_is_utf_8():
     assert done.stdout.decode("utf-8").strip() == "한국어"
 
 
-@pytest.mark.parametrize("files", [("en", "de"), ("tsv",)])
+@pytest.mark.parametrize("files", [("en", "de"), pytest.param(("tsv",), marks=pytest.mark.campaign)])
 def test_translation_from_text_to_bleu(run_cli, corpus, files):
     paths = [corpus / name for name in files]
     code, out, _ = run_cli("train", "translate", "--train", *paths, "--valid", *paths, "--run", corpus / "run",
@@ -352,6 +352,7 @@ def test_patience_that_ran_out_is_not_lengthened(run_cli, tmp_path):
     assert code == 2 and not out and "training ended because `patience` ran out" in error and one_line(error)
 
 
+@pytest.mark.campaign
 def test_a_run_without_its_last_checkpoint_is_lengthened_from_the_one_before(run_cli, tmp_path):
     run = tmp_path / "run"
     assert run_cli("train", "copy", "--steps", 4, "--batch", 8, "--validate-every", 2, "--run", run)[0] == 0

@@ -40,6 +40,7 @@ def in_cp949(folder, commands, **streams):
                             stdin=subprocess.DEVNULL, **streams)
 
 
+@pytest.mark.campaign
 def test_in_a_terminal_what_cp949_lacks_is_an_escape(tmp_path):
     pty = pytest.importorskip("pty")
     terminal, end = pty.openpty()

@@ -26,7 +26,7 @@ from minitransformer.training.log import read_metrics
 
 pytestmark = pytest.mark.campaign
 
-CASES = settings(max_examples=int(os.environ.get("MINITRANSFORMER_FUZZ", "20")), deadline=None,
+CASES = settings(max_examples=int(os.environ.get("MINITRANSFORMER_FUZZ", "8")), deadline=None,
                  suppress_health_check=list(HealthCheck))
 
 SMALL = "--config toy --steps 2 --batch 90 --max-length 80 --validate-every 1 --vocab-size 80".split()

@@ -25,7 +25,7 @@ def long_training(run, **streams):
                              "--steps", "5000", "--validate-every", "5000"], **streams)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.campaign), signal.SIGTERM])
 def test_a_signal_saves_and_says_how_to_resume(tmp_path, number):
     """The real command, interrupted the way a terminal does, or ended the way a job scheduler does."""
     process = long_training(tmp_path / "run", stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -77,6 +77,7 @@ def test_ctrl_c_while_numpy_loads(run_cli, monkeypatch):
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler    # the caller's own Ctrl-C still works
 
 
+@pytest.mark.campaign
 def test_closed_streams_are_no_crash(trained):
     for redirected in (">&-", "2>&-", ">&- 2>&-"):
         done = subprocess.run(f"{sys.executable} -m minitransformer translate {trained} 'a b' {redirected}", shell=True,

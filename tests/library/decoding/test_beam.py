@@ -40,7 +40,6 @@ def batch(found):
     return pad([[*source, EOS] for source in found])
 
 
-@settings(max_examples=40)
 @given(models, st.integers(1, 4), st.integers(1, 4), st.integers(0, 3), st.integers(3, 7), st.sampled_from([0.0, 0.6, 1.3]),
        st.integers(0, 100))
 def test_search_is_its_definition(model, size, width, least, most, alpha, seed):
@@ -54,7 +53,7 @@ def test_search_is_its_definition(model, size, width, least, most, alpha, seed):
                                    [rest for _, *rest in expected], rtol=0, atol=1e-10)
 
 
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(models, st.integers(1, 4), st.integers(0, 100))
 def test_a_beam_of_one_is_greedy(model, size, seed):
     some = sources(model, np.random.default_rng(seed), size)
@@ -62,7 +61,7 @@ def test_a_beam_of_one_is_greedy(model, size, seed):
     assert greedy(model, batch(some)) == expected
 
 
-@settings(max_examples=30)
+@settings(max_examples=8)
 @given(models, st.integers(1, 5), st.sampled_from([0.0, 1.0]), st.integers(0, 100))
 def test_scores_are_those_of_teacher_forcing(model, width, alpha, seed):
     some = sources(model, np.random.default_rng(seed), 3)
@@ -73,7 +72,7 @@ def test_scores_are_those_of_teacher_forcing(model, width, alpha, seed):
             assert hypothesis.score == pytest.approx(total / reference.length_penalty(len(hypothesis.ids) + 1, alpha), abs=1e-10)
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(st.integers(0, 50), st.integers(1, 3), st.sampled_from([0.0, 0.6, 2.0]))
 def test_a_beam_that_holds_every_prefix_is_exhaustive(seed, most, alpha):
     model = random_model(seed, vocab_size=6)
@@ -123,7 +122,7 @@ def test_logits_whose_exponential_is_infinite():
     assert np.isfinite([h.score for h in found]).all()
 
 
-@settings(max_examples=30)
+@settings(max_examples=8)
 @given(models, st.integers(1, 4), st.integers(1, 4), st.integers(0, 100))
 def test_one_position_at_a_time_gives_the_logits_of_all_at_once(model, size, width, seed):
     """At each position, while hypotheses continue any of the previous ones and sentences are dropped."""

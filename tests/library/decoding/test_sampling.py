@@ -27,8 +27,8 @@ def first_tokens(model, **options):
     return np.bincount([(h.ids or [EOS])[0] for h in found], minlength=model.config.target_vocab) / 4000
 
 
-@pytest.mark.parametrize("temperature", [0.5, 1.0, 2.0])
-@pytest.mark.parametrize("cut", [dict(), dict(top_k=3), dict(top_p=0.7), dict(top_k=4, top_p=0.5)])
+@pytest.mark.parametrize("temperature, cut", [(1.0, dict()), (0.5, dict(top_k=3)), (2.0, dict(top_p=0.7)),
+                                              (2.0, dict(top_k=4, top_p=0.5))])
 def test_frequencies_are_the_models(temperature, cut):
     model = random_model(1)
     log_p = reference.log_probabilities(model, SOURCES[0], [])[0]

@@ -7,7 +7,6 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
 from safetensors.numpy import load_file
 
 from minitransformer import (
@@ -24,7 +23,7 @@ from minitransformer.tasks.classification import predict
 from minitransformer.training.log import CLOCKS
 from minitransformer.training.run_report import write_report
 from tests.library.gpu import strict
-from tests.library.layers.cases import NAMES, call, cases, changed
+from tests.library.layers.cases import NAMES, call, case, changed
 from tests.library.models.makers import KINDS, RECURRENT, make_batch_for, make_model
 
 BLOCKS = blocks()
@@ -82,14 +81,11 @@ def test_block(device, name, capsys):
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=5)
-@given(data=st.data())
-def test_layer_of_any_shape(device, name, data):
-    case = data.draw(cases(name))
-    expected, found = (forward_backward(device, case.layer, case.inputs, backend, device.dtype)
-                       for backend in ("numpy", "cupy"))
-    for pair in zip(found, expected):
-        device.check(worst(*pair, device.dtype), device.dtype, slack=1e4)
+def test_layer_of_any_shape(device, name):
+    for draw in (1, 3, 5):
+        expected, found = (forward_backward(device, *case(name, draw), backend, device.dtype) for backend in ("numpy", "cupy"))
+        for pair in zip(found, expected):
+            device.check(worst(*pair, device.dtype), device.dtype, slack=1e4)
 
 
 def test_ids_stay_on_the_host(device):

@@ -164,8 +164,8 @@ def outcome(call, arrays):
     return found
 
 
-@pytest.mark.parametrize("kind", ["compiled", "numpy"])
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("kind, dtype", [("compiled", "float32"), ("numpy", "float64"), *(
+    pytest.param(kind, dtype, marks=pytest.mark.campaign) for kind, dtype in (("compiled", "float64"), ("numpy", "float32")))])
 @pytest.mark.parametrize("name", cases("float32"))
 def test_any_arrays(name, dtype, kind, monkeypatch):
     if kind == "numpy":
@@ -218,7 +218,7 @@ def with_odd_arrays(cache, change):
     return change(cache) if isinstance(cache, np.ndarray) and cache.ndim else cache
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dtype", ["float32", pytest.param("float64", marks=pytest.mark.campaign)])
 @pytest.mark.parametrize("change", [*ORDERS, "big-endian"])
 @pytest.mark.parametrize("operation", pairs(Arrays("float32")))
 def test_odd_arrays_deep_in_a_cache(operation, change, dtype):

@@ -61,10 +61,11 @@ def test_the_compiled_kernels_run_where_numba_is():
 
 @pytest.mark.parametrize("code, environment, why", [
     (HIDDEN, {}, "no: Numba is not installed: pip install \".[fast]\""),
-    pytest.param(BROKEN, {}, "no: Numba fails: ImportError: cannot import name", marks=needs_numba),
+    pytest.param(BROKEN, {}, "no: Numba fails: ImportError: cannot import name", marks=[needs_numba, pytest.mark.campaign]),
     pytest.param(NOWHERE, {}, "no: Numba finds no folder that it can write its code to; set NUMBA_CACHE_DIR", marks=needs_numba),
-    pytest.param(FULL, {}, "no: Numba finds no folder that it can write its code to; set NUMBA_CACHE_DIR", marks=needs_numba),
-    pytest.param(FAILING, {}, "no: Numba fails: OSError: no such processor", marks=needs_numba),
+    pytest.param(FULL, {}, "no: Numba finds no folder that it can write its code to; set NUMBA_CACHE_DIR",
+                 marks=[needs_numba, pytest.mark.campaign]),
+    pytest.param(FAILING, {}, "no: Numba fails: OSError: no such processor", marks=[needs_numba, pytest.mark.campaign]),
     ("import os; del os.environ['MINITRANSFORMER_FAST']; ", {"NUMBA_DISABLE_JIT": "1"}, "no: NUMBA_DISABLE_JIT is set"),
     ("", {"MINITRANSFORMER_FAST": "numpy"}, "no: MINITRANSFORMER_FAST is numpy")])
 def test_without_numba_numpys_kernels_run(code, environment, why):
@@ -93,6 +94,7 @@ def test_a_command_says_which_kernels_run(value, says):
     assert out == says + "\n"
 
 
+@pytest.mark.campaign
 @needs_numba
 def test_the_first_run_says_that_it_compiles_and_the_second_does_not(tmp_path):
     code = ("import sys; from minitransformer import kernels; from minitransformer.functional import layer_norm_forward\n"

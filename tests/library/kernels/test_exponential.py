@@ -28,6 +28,7 @@ def worst(first, last):
     return largest
 
 
+@pytest.mark.campaign
 def test_exp_at_every_float32_from_minus_87_to_0():
     """Those nearer to 0 than 2^-24 round to 1, and so does their exponential."""
     first, last = (int(np.float32(x).view(np.int32)) for x in (-(2.0 ** -24), -87.0))

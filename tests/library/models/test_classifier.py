@@ -14,7 +14,7 @@ from tests.library.models.makers import CLASSES, V, make_model, random_ids
 @pytest.mark.parametrize("pooling", ["mean", "first"])
 @pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
 @given(pre_norm=st.booleans(), seed=st.integers(0, 99), lengths=st.lists(st.integers(1, 7), min_size=2, max_size=4))
-@settings(max_examples=15)
+@settings(max_examples=8)
 def test_a_sentence_alone_and_in_a_batch(pooling, positions, pre_norm, seed, lengths):
     """The same logits, no matter how much padding the longest sentence in the batch causes."""
     model = make_model("classifier", seed, pooling=pooling, positions=positions, pre_norm=pre_norm)

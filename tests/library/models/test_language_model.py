@@ -15,7 +15,7 @@ EITHER = [dict(pre_norm=pre_norm, positions=positions) for pre_norm in (False, T
 
 @pytest.mark.parametrize("changes", EITHER, ids=lambda changes: "-".join(map(str, changes.values())))
 @given(seed=st.integers(0, 99), batch=st.integers(1, 3), length=st.integers(1, 7), data=st.data())
-@settings(max_examples=15)
+@settings(max_examples=8)
 def test_causality(changes, seed, batch, length, data):
     """Changing the tokens after position t changes no logit up to t, and does change a later one."""
     model = make_model("language-model", seed, **changes)
@@ -45,7 +45,7 @@ def test_padding_behind_the_text_changes_nothing():
 
 @pytest.mark.parametrize("changes", EITHER, ids=lambda changes: "-".join(map(str, changes.values())))
 @given(seed=st.integers(0, 99), batch=st.integers(1, 3), read=st.integers(1, 5), written=st.integers(1, 6))
-@settings(max_examples=15)
+@settings(max_examples=8)
 def test_advancing_is_forward(changes, seed, batch, read, written):
     """The state's logits after each token are those of `forward` over the complete text, at that position."""
     model = make_model("language-model", seed, max_length=11, **changes)
@@ -60,7 +60,7 @@ def test_advancing_is_forward(changes, seed, batch, read, written):
 
 
 @given(seed=st.integers(0, 99), width=st.integers(1, 3), data=st.data())
-@settings(max_examples=15)
+@settings(max_examples=8)
 def test_hypotheses_are_reordered_and_sentences_kept(seed, width, data):
     """Each hypothesis continues its parent's text, also after other sentences were dropped."""
     model = make_model("language-model", seed, pre_norm=True)

@@ -6,30 +6,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from minitransformer import InputError, gradcheck
+from minitransformer import InputError
 from minitransformer import functional as F
 from minitransformer.data.labelled import LabelledBatch
 from minitransformer.functional import cross_entropy_backward, cross_entropy_forward
-from minitransformer.layers import Layer
 from minitransformer.models import MODELS
 from minitransformer.models.next_token import LossSums
 from minitransformer.replaceable import kernels_run, plugged
 from minitransformer.functional.special import PAD
 from tests.library.models.makers import CLASSES, KINDS, make_batch_for, make_model, random_ids
-
-
-class Loss(Layer):
-    """A model with its loss as its output."""
-
-    def __init__(self, model):
-        self.model = model
-
-    def forward(self, batch, rng=None):
-        sums, cache = self.model.loss_forward(batch, rng, 0.1)
-        return sums.loss, cache
-
-    def backward(self, dy, cache):
-        self.model.loss_backward(dy, cache)
 
 
 def targets_of(kind, batch):
@@ -43,7 +28,7 @@ def test_every_registered_model_is_tested():
 @pytest.mark.parametrize("kind", KINDS)
 @given(seed=st.integers(0, 99), smoothing=st.sampled_from([0.0, 0.1]), pre_norm=st.booleans(),
        dropout=st.sampled_from([0.0, 0.3]))
-@settings(max_examples=8)
+@settings(max_examples=4)
 def test_the_loss_is_forward_and_cross_entropy(kind, seed, smoothing, pre_norm, dropout):
     """The same sums and the same gradients as logits, then the loss, then both backwards."""
     model, batch = make_model(kind, seed, pre_norm=pre_norm, dropout=dropout), make_batch_for(kind, seed)
@@ -66,15 +51,6 @@ def test_the_loss_is_forward_and_cross_entropy(kind, seed, smoothing, pre_norm, 
     assert gradient.any()
 
 
-@pytest.mark.parametrize("kind, pooling", [*((kind, "mean") for kind in KINDS), ("classifier", "first")])
-def test_the_gradient_of_the_loss(kind, pooling):
-    """Each parameter's array along a random direction, by the complex step, dropout on."""
-    options = {"pooling": pooling} if kind == "classifier" else {}
-    model = make_model(kind, 3, dropout=0.2, attention_dropout=0.2, feed_forward_dropout=0.2, **options)
-    report = gradcheck(Loss(model), (make_batch_for(kind, 3),), projection=True)
-    assert report.passed, f"\n{report}"
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_loss_backward_adds(kind):
     """Twice without zeroing is twice the gradient; the cache stays as it was."""
@@ -87,7 +63,7 @@ def test_the_loss_backward_adds(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("parts", [1, 2, 3, 9])
+@pytest.mark.parametrize("parts", [3, 9])
 def test_the_parts_of_a_batch_add_up(kind, parts):
     """Sums and gradients of split(n) are those of the whole: what threads and processes rely on."""
     model, batch = make_model(kind), make_batch_for(kind)

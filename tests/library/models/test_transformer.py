@@ -40,7 +40,7 @@ def test_the_sizes_of_base_and_big(name, count, monkeypatch):
 
 @given(pre_norm=st.booleans(), positions=st.sampled_from(["sinusoidal", "learned"]), seed=st.integers(0, 99),
        batch=st.integers(1, 3), t_k=st.integers(1, 5), t_q=st.integers(1, 6), data=st.data())
-@settings(max_examples=25)
+@settings(max_examples=8)
 def test_causality(pre_norm, positions, seed, batch, t_k, t_q, data):
     """Changing the target after position t changes no logit up to t, and does change a later one."""
     model, rng = make(seed, pre_norm=pre_norm, positions=positions), np.random.default_rng(seed)
@@ -56,7 +56,7 @@ def test_causality(pre_norm, positions, seed, batch, t_k, t_q, data):
 
 @given(pre_norm=st.booleans(), seed=st.integers(0, 99), batch=st.integers(1, 3),
        t_k=st.integers(1, 5), t_q=st.integers(1, 5), more=st.integers(1, 4))
-@settings(max_examples=25)
+@settings(max_examples=8)
 def test_padding_changes_nothing(pre_norm, seed, batch, t_k, t_q, more):
     """Appended padding leaves logits, loss, count and every gradient as they were."""
     model, rng = make(seed, pre_norm=pre_norm), np.random.default_rng(seed)

@@ -230,7 +230,9 @@ TABLES = {"activation": "layers.feed_forward.FEED_FORWARDS", "attention": "layer
           "decoding state": "models.next_token.STATES"}
 
 
-@pytest.mark.parametrize("kind, name", [(kind, name) for kind in ELSEWHERE for name in ELSEWHERE[kind]])
+@pytest.mark.parametrize("kind, name", [
+    pytest.param(kind, name, marks=[pytest.mark.campaign] if i else [])
+    for kind, names in ELSEWHERE.items() for i, name in enumerate(names)])
 def test_what_is_elsewhere_is_found_there(kind, name):
     """In a fresh process, which imports the module named for it."""
     if kind in TABLES:

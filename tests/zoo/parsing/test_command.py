@@ -142,7 +142,9 @@ def test_with_tags(run_cli, tmp_path):
     assert "(S (NP (DT the) (NN" in (tmp_path / "run" / "report.html").read_text()
 
 
-@pytest.mark.parametrize("model", [model for model in Parse.models if model != "transformer"])
+@pytest.mark.parametrize("model", [
+    model if model == "lstm-attention" else pytest.param(model, marks=pytest.mark.campaign)
+    for model in Parse.models if model != "transformer"])
 def test_another_model(run_cli, tmp_path, model):
     """It has logits for brackets only."""
     write_trees(tmp_path)
