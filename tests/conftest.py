@@ -16,8 +16,8 @@ from tests.small_corpus import server    # noqa: F401 - a fixture
 
 kernels.load_all()    # compiles them, if that was not done yet: no test that ends a slow process is to wait for it
 
-settings.register_profile("local", deadline=None, max_examples=10)
-settings.register_profile("ci", deadline=None, max_examples=10, derandomize=True)
+settings.register_profile("local", deadline=None, max_examples=20)
+settings.register_profile("ci", deadline=None, max_examples=20, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 
