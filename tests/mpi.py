@@ -6,6 +6,7 @@ import shutil
 import subprocess
 
 import pytest
+
 from tests import ROOT
 
 with_mpi = pytest.mark.skipif(not (importlib.util.find_spec("mpi4py") and shutil.which("mpiexec")),

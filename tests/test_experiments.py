@@ -5,6 +5,7 @@ import importlib
 import json
 
 import pytest
+
 from tests import ROOT
 
 pytestmark = pytest.mark.campaign

@@ -113,10 +113,13 @@ def _named(name, finding, question, *arguments) -> dict[str, Finding]:
 @cache
 def find_doctor() -> Any:
     """The module that names mistakes, or None. It is looked up once a check failed, since that takes a tenth of a second."""
-    try:
-        return next((found.load() for found in entry_points(group="minitransformer.doctor")), None)
-    except ModuleNotFoundError:    # its package is gone
-        return None
+    for found in entry_points(group="minitransformer.doctor"):
+        try:
+            return found.load()
+        except ModuleNotFoundError as error:
+            if not f"{found.module}.".startswith(f"{error.name}."):    # the doctor is there, but something that it needs is not
+                raise
+    return None
 
 
 def _same_function(exact, moved, y, dy) -> None:

@@ -66,7 +66,7 @@ def defaults(task, preset=None) -> dict[str, Any]:
 
 def _model_settings(task) -> list[str]:
     """The settings of a task's models that have an option."""
-    return [*STACK, "attention", *_attention_settings(), *(name for kind in _rivals(task) for name in kind.settings)]
+    return [*STACK, "attention", *_attention_settings(), *(name for kind in _other_configs(task) for name in kind.settings)]
 
 
 def _attention_settings() -> dict[str, str]:
@@ -74,7 +74,7 @@ def _attention_settings() -> dict[str, str]:
     return {name: text for kind in ATTENTIONS.values() for name, text in kind.settings.items() if text}
 
 
-def _rivals(task) -> list[type[ModelConfig]]:
+def _other_configs(task) -> list[type[ModelConfig]]:
     """The configurations of the task's models that are not Transformers, as far as they are loaded."""
     known = [MODELS[name].Config for name in task.models if name in MODELS]
     return list(dict.fromkeys(config for config in known if not issubclass(config, StackConfig)))
@@ -130,7 +130,7 @@ def _add_options(parser, name) -> None:
     if task.models:
         model.add_argument("--model", choices=task.models, metavar="NAME",
                            help=f"{', '.join(task.models)} (default: {task.model}); the others have sizes of their own: "
-                                + "; ".join(f"{kind.kind} {_sizes(kind.examples)}" for kind in _rivals(task)))
+                                + "; ".join(f"{kind.kind} {_sizes(kind.examples)}" for kind in _other_configs(task)))
     model.add_argument("--config", metavar="NAME",
                        help=f"model size (default: {known['config']}), as layers x d_model, heads, d_ff: "
                             + "; ".join("{name} {num_layers} x {d_model}, {num_heads}, {d_ff}".format(name=name, **sizes)
@@ -138,7 +138,7 @@ def _add_options(parser, name) -> None:
                             + "; the next five options change them individually:")
     for one in _settings(StackConfig):
         add_setting(model, one)
-    for kind in _rivals(task):
+    for kind in _other_configs(task):
         for setting, text in kind.settings.items():
             option(model, setting, int, f"{text}, in a {kind.kind} model (default: {getattr(kind, setting)})")
     option(model, "attention", names(ATTENTIONS, "attention"),

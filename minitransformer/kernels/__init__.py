@@ -85,7 +85,9 @@ def _load(name, package) -> None:
 def _rank(kernel) -> int:
     """A reader's kernels run ahead of the library's, whenever these are loaded; compiled ones ahead of NumPy's."""
     module = str(kernel.function.__module__)    # None: of code that was given to exec
-    return module.startswith("minitransformer.") * (1 + (".kernels.numpy." in module))
+    if not module.startswith("minitransformer."):
+        return 0
+    return 2 if ".kernels.numpy." in module else 1
 
 
 def _load_compiled(name, package) -> str:

@@ -19,7 +19,8 @@ from minitransformer.checking.checked_block import Breach, CheckedBlock, flat
 from minitransformer.checking.contract import check_finite, run_by_contract
 from minitransformer.checking.finding import CONTRACT, EVIDENCE, NAMED, OBSERVED, Finding
 from minitransformer.errors import InputError
-from minitransformer_course.doctor import arrays, backward_calls, forwards, known_mistakes, terms
+from minitransformer_course.doctor import (
+    arrays, backward_calls, forwards, known_mistakes, terms)    # noqa: F401 - known_mistakes teaches the doctor
 from minitransformer_course.doctor.case import case_or_none, other_cases
 from minitransformer_course.doctor.counterpart import find_counterpart, name_of, put_in_place
 from minitransformer_course.doctor.evidence import observations
@@ -28,7 +29,6 @@ from minitransformer_course.doctor.locate import locate
 from minitransformer_course.doctor.mistakes import Mistake, mistakes_of, of_exercises
 from minitransformer_course.doctor.recorder import Call, Recorder
 
-assert known_mistakes    # importing it teaches the doctor its mistakes
 SEVERAL = 4         # arrays: with more of them wrong, a mistake in each is too much of a coincidence
 
 

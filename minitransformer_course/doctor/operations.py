@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 from minitransformer import functional, layers, models
 from minitransformer.layers import Layer
 from minitransformer.replaceable import TABLE, Replaceable, plugged
-from minitransformer.zoo import baselines as rivals, modern as successors
+from minitransformer.zoo import baselines, modern
 
-PAIRS = functional, rivals, successors          # where the pairs of functions are
-CLASSES = layers, models, rivals, successors    # and where the layers
+PAIRS = functional, baselines, modern          # where the pairs of functions are
+CLASSES = layers, models, baselines, modern    # and where the layers
 
 PARAMETERS = {"Linear": ("weight", "bias"), "LayerNorm": ("gamma", "beta"), "Embedding": ("weight",),
               "OutputProjection": ("weight",), "LearnedPositions": ("weight",), "Projection": ("weight",),

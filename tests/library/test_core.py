@@ -173,7 +173,7 @@ def test_a_first_softmax_loads_mathematics_alone():
     modules = loaded_by("import minitransformer, sys; assert 'numpy' not in sys.modules\n"
                         "import numpy as np, minitransformer.functional as F; F.softmax_forward(np.ones((2, 3)))")
     rooms = {name.split(".")[1] for name in modules if name.startswith("minitransformer.")}
-    assert not rooms & {"layers", "models", "decoding", "training", "rivals", "tasks", "data", "cli"}
+    assert not rooms & {"layers", "models", "decoding", "training", "zoo", "tasks", "data", "cli"}
 
 
 @pytest.mark.parametrize("name", minitransformer.__all__)

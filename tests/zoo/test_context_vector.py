@@ -5,6 +5,7 @@ import json
 import re
 
 import pytest
+
 from tests import ROOT
 
 RESULTS = json.loads((ROOT / "experiments" / "context_vector.json").read_text(encoding="utf-8"))

@@ -4,6 +4,8 @@ import json
 import random
 import subprocess
 import sys
+from contextlib import nullcontext
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -73,3 +75,16 @@ def test_what_is_wrong_is_said_without_the_course(forward, backward, words, monk
     report = check()
     assert report.passed == named.passed == ("passed" in words)
     assert words in str(report) and (report.passed or "sizes only" in words or "pip install -e ." in str(report))
+
+
+@pytest.mark.parametrize("missing, is_told", [("minitransformer_course", False), ("minitransformer_course.doctor.nothing", True)])
+def test_a_doctor_that_cannot_be_imported_is_a_bug_unless_its_package_is_gone(missing, is_told, monkeypatch):
+    def load():
+        raise ModuleNotFoundError(f"No module named {missing!r}", name=missing)
+
+    module = sys.modules[gradcheck.__module__]
+    doctor = SimpleNamespace(module="minitransformer_course.doctor.doctor", load=load)
+    monkeypatch.setattr(module, "entry_points", lambda group: [doctor])
+    find = module.find_doctor.__wrapped__    # without its cache
+    with pytest.raises(ModuleNotFoundError) if is_told else nullcontext():
+        assert find() is None

@@ -9,6 +9,7 @@ import zipfile
 
 import numpy as np
 import pytest
+
 from tests import ROOT
 
 pytestmark = pytest.mark.slow

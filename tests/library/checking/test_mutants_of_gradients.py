@@ -4,10 +4,10 @@ import subprocess
 import sys
 
 import pytest
+
 from tests import ROOT
 
 pytest.importorskip("resource", reason="Windows lacks it, and cannot fork")
-
 
 
 def run(*options):

@@ -3,7 +3,7 @@
 from tests.course.doctor.mistakes.makers import edited
 from tests.course.doctor.mistakes.words import MISSING, SIGN
 
-MODEL = dict(in_model="language-model-of-successors")
+MODEL = dict(in_model="language-model-modern")
 MISTAKES = [
     edited("rms-norm-mean-of-layer-norm", "rms_norm_backward", "(dn - normed", "(dn - dn.mean(axis=-1, keepdims=True) - normed",
            "rms-norm", ("LayerNorm",), **MODEL),

@@ -1,4 +1,4 @@
-"""Attention of the rivals: additive scores, dot products without a scale, and the state that attends."""
+"""Attention beside the paper's: additive scores, dot products without a scale, and the state that attends."""
 
 from minitransformer_course.doctor.mistakes import teach
 
