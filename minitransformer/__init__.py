@@ -31,7 +31,6 @@ if TYPE_CHECKING:    # what editors and type checkers see: the same names as bel
     from minitransformer.training.trainer import train
     from minitransformer.workers.host import fast
     from minitransformer.workers.threads import Threads
-    from minitransformer.zoo.convolutional.model import ConvolutionalConfig, ConvolutionalModel
     from minitransformer.zoo.recurrent.model import (
         GRUModel, LSTMAttentionModel, LSTMDotAttentionModel, LSTMModel, RecurrentConfig, RNNModel)
 

@@ -10,7 +10,7 @@ from typing import Any
 from minitransformer.errors import InputError, choices
 
 _MODERN, _RECURRENT = "minitransformer.zoo.modern", "minitransformer.zoo.recurrent.model"
-_CONVOLUTIONAL, _PARSING = "minitransformer.zoo.convolutional.model", "minitransformer.zoo.parsing"
+_PARSING = "minitransformer.zoo.parsing"
 ELSEWHERE: dict[str, dict[str, str]] = {    # {kind: {name: the module that adds it to the table of that kind}}
     "activation": {"geglu": _MODERN, "swiglu": _MODERN},
     "attention": {"additive": "minitransformer.zoo.attention.additive", "grouped": _MODERN,
@@ -18,15 +18,14 @@ ELSEWHERE: dict[str, dict[str, str]] = {    # {kind: {name: the module that adds
     "embedding": {"unscaled": _MODERN},
     "norm": {"rms": _MODERN},
     "positions": {"rotary": _MODERN},
-    "model": {"conv": _CONVOLUTIONAL, **dict.fromkeys(("rnn", "gru", "lstm", "lstm-attention", "lstm-dot-attention"), _RECURRENT)},
+    "model": dict.fromkeys(("rnn", "gru", "lstm", "lstm-attention", "lstm-dot-attention"), _RECURRENT),
     "task": {"parse": f"{_PARSING}.task"},
     "vocabulary": {"pretrained": "minitransformer.zoo.pretrained.vocabulary", "treebank": f"{_PARSING}.vocabulary"},
     "blocks": {"zoo": "minitransformer.zoo.checked_blocks"},
     "pretrained model": {"smollm2": "minitransformer.zoo.pretrained.smollm2"},
     "command": {"import": "minitransformer.zoo.pretrained.command", "parse": f"{_PARSING}.command"},
-    "public name": {**dict.fromkeys(("ConvolutionalConfig", "ConvolutionalModel"), _CONVOLUTIONAL),
-                    **dict.fromkeys(("GRUModel", "LSTMAttentionModel", "LSTMDotAttentionModel", "LSTMModel", "RNNModel",
-                                     "RecurrentConfig"), _RECURRENT)},
+    "public name": dict.fromkeys(("GRUModel", "LSTMAttentionModel", "LSTMDotAttentionModel", "LSTMModel", "RNNModel",
+                                  "RecurrentConfig"), _RECURRENT),
     "decoding state": dict.fromkeys(("transformer", "language-model"), "minitransformer.decoding.start"),
 }
 

@@ -32,7 +32,7 @@ def new_run(args) -> dict[str, Any]:
     elif "rate_factor" in given:
         raise InputError(f"--rate-factor multiplies the paper's schedule; with {options['schedule']} use --peak-rate")
     if base := given.get("base"):
-        for name in [*_model_settings(task), "config", "model", "vocabulary", "vocab_size", "preset"]:
+        for name in [*_model_settings(), "config", "model", "vocabulary", "vocab_size", "preset"]:
             if name in given:
                 raise InputError(f"--{name.replace('_', '-')} is of no use with --from: the model is that of {base}; leave it out")
     changes = {} if base else _changes(options, given)
@@ -45,7 +45,7 @@ def _changes(options, given) -> dict[str, Any]:
     """The changes to the model's named configuration. Raises InputError if the user has `given` one that the model lacks."""
     config = find(MODELS, "model", options["model"]).Config
     known = {*(field.name for field in fields(config)), *(_attention_settings() if issubclass(config, StackConfig) else ())}
-    changes = {name: options[name] for name in _model_settings(find(TASKS, "task", options["task"])) if options[name] is not None}
+    changes = {name: options[name] for name in _model_settings() if options[name] is not None}
     for name in changes:
         if name in given and name not in known:    # a default, or a preset's, is left out silently
             raise InputError(f"--{name.replace('_', '-')} is of no use to the model {options['model']}; leave it out")
@@ -60,13 +60,13 @@ def _made(kind, options) -> Any:
 def defaults(task, preset=None) -> dict[str, Any]:
     """{option: value} for a task, a class of TASKS, with or without a preset; None: the value of the model size."""
     known = {field.name: field.default for field in (*fields(TrainingConfig), *fields(task)) if field.default is not MISSING}
-    return {**known, **dict.fromkeys(_model_settings(task)), "model": task.model, "pre_norm": False, "backend": "numpy",
+    return {**known, **dict.fromkeys(_model_settings()), "model": task.model, "pre_norm": False, "backend": "numpy",
             "run": None, "threads": default_threads(), **task.defaults, **task.presets.get(preset, {})}
 
 
-def _model_settings(task) -> list[str]:
-    """The settings of a task's models that have an option."""
-    return [*STACK, "attention", *_attention_settings(), *(name for kind in _other_configs(task) for name in kind.settings)]
+def _model_settings() -> list[str]:
+    """The settings of models that have an option."""
+    return [*STACK, "attention", *_attention_settings()]
 
 
 def _attention_settings() -> dict[str, str]:
@@ -138,9 +138,6 @@ def _add_options(parser, name) -> None:
                             + "; the next five options change them individually:")
     for one in _settings(StackConfig):
         add_setting(model, one)
-    for kind in _other_configs(task):
-        for setting, text in kind.settings.items():
-            option(model, setting, int, f"{text}, in a {kind.kind} model (default: {getattr(kind, setting)})")
     option(model, "attention", names(ATTENTIONS, "attention"),
            "; ".join(f"{kind}: {ATTENTIONS[kind].description}" for kind in sorted(ATTENTIONS)) + " (default: scaled)")
     for setting, text in _attention_settings().items():

@@ -31,7 +31,6 @@ class ModelConfig(ShownAsTable):
 
     kind: ClassVar[str] = ""                                     # what the models are called in messages
     examples: ClassVar[dict[str, dict[str, Any]]] = NAMED        # {name: sizes} of the named configurations
-    settings: ClassVar[dict[str, str]] = {}                      # {a setting that only this kind has: what it means}
 
     def __post_init__(self) -> None:
         for one in fields(self):

@@ -1,4 +1,4 @@
-"""What the paper compares itself with: recurrent and convolutional models, and other kinds of attention.
+"""What the paper compares itself with: recurrent models, convolutions, and other kinds of attention.
 
 The core does not know them. A configuration names a kind of attention, a task a model; both are found in tables that the files
 here extend.
@@ -10,8 +10,6 @@ from minitransformer.zoo.attention.restricted import (
     RestrictedSelfAttention, restricted_attention_backward, restricted_attention_forward)
 from minitransformer.zoo.attention.unscaled import DotProductAttention, UnscaledCrossAttention, UnscaledSelfAttention
 from minitransformer.zoo.convolutional.convolution import Convolution, convolution_backward, convolution_forward
-from minitransformer.zoo.convolutional.gated import GatedConvolution, glu_backward, glu_forward
-from minitransformer.zoo.convolutional.model import ConvolutionalConfig, ConvolutionalModel
 from minitransformer.zoo.convolutional.separable import (
     SeparableConvolution, depthwise_convolution_backward, depthwise_convolution_forward)
 from minitransformer.zoo.convolutional.windows import windows_backward, windows_forward

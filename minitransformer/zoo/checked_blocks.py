@@ -7,7 +7,6 @@ from minitransformer.checking.blocks import BLOCKS, CLASSES
 from minitransformer.functional.special import PAD
 from minitransformer.zoo import baselines as R
 from minitransformer.zoo import modern as S
-from minitransformer.zoo.convolutional.model import ConvolutionalDecoderLayer, ConvolutionalEncoderLayer
 
 
 def blocks_of_the_zoo(maker) -> dict[str, tuple]:
@@ -27,8 +26,6 @@ def blocks_of_the_zoo(maker) -> dict[str, tuple]:
     recurrent_config = R.RecurrentConfig(source_vocab=V, target_vocab=V, num_layers=2, d_model=D_V, dropout=dropout)
     one_direction = R.RecurrentConfig(source_vocab=V + 2, target_vocab=V, d_model=D, bidirectional=False,
                                       share_embeddings=False, share_output=False)
-    convolutional = R.ConvolutionalConfig(source_vocab=V, target_vocab=V, num_layers=2, d_model=D, kernel_size=kernel,
-                                          dropout=dropout)
 
     def recurrent(made) -> tuple:
         """With a state to begin with, and padding at the end of the second sentence."""
@@ -44,13 +41,9 @@ def blocks_of_the_zoo(maker) -> dict[str, tuple]:
         "dot-product-attention": (R.DotProductAttention(), (x, memory, some)),
         "attentional-state": (layer(R.AttentionalState(R.AdditiveAttention(D, D_V, D_FF, rng), D, D_V, rng, dropout)),
                               (x, maker.array(B, T_K, D_V), some)),
-        "glu": ((R.glu_forward, R.glu_backward), (maker.array(B, T_Q, 2 * D),)),
-        "convolution": (layer(R.Convolution(D, D_FF, rng, kernel, 2)), (memory, real)),
-        "causal-convolution": (layer(R.Convolution(D, D_FF, rng, kernel, causal=True)), (memory, real)),
-        "separable-convolution": (layer(R.SeparableConvolution(D, D_FF, rng, kernel)), (memory, real)),
-        "separable-convolution-without-mask": (layer(R.SeparableConvolution(D, D_FF, rng, kernel)), (memory,)),
-        "gated-convolution": (layer(R.GatedConvolution(D, rng, kernel, dropout=dropout)), (memory, real)),
-        "convolutional-decoder-layer": (layer(ConvolutionalDecoderLayer(convolutional, rng)), (x, memory, memory_mask)),
+        "convolution": (layer(R.Convolution(D, D_FF, rng, kernel, 2)), (memory,)),
+        "causal-convolution": (layer(R.Convolution(D, D_FF, rng, kernel, causal=True)), (memory,)),
+        "separable-convolution": (layer(R.SeparableConvolution(D, D_FF, rng, kernel)), (memory,)),
         # The radius takes two queries at a time, that of transformer-restricted one:
         "restricted-self-attention": (layer(R.RestrictedSelfAttention(D, H, rng, 3, False, D_K, D_V, dropout)),
                                       (longer, longer_real)),
@@ -77,11 +70,9 @@ def blocks_of_the_zoo(maker) -> dict[str, tuple]:
         "lstm-model": (layer(R.LSTMModel(recurrent_config, seed)), (source, target)),
         "lstm-attention-model": (layer(R.LSTMAttentionModel(recurrent_config, seed)), (source, target)),
         "lstm-dot-attention-model": (layer(R.LSTMDotAttentionModel(recurrent_config, seed)), (source, target)),
-        "convolutional-model": (layer(R.ConvolutionalModel(convolutional, seed)), (source, target)),
         "transformer-restricted": (layer(M.Transformer(restricted, seed)), (source, target)),
         "transformer-additive": (layer(M.Transformer(additive, seed)), (source, target)),
         "classifier-first-token": (layer(M.Classifier(first_token, seed)), (source,)),
-        "convolutional-encoder-layer": (layer(ConvolutionalEncoderLayer(convolutional, rng)), (memory, real)),
     }
 
 

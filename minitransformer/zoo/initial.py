@@ -1,4 +1,4 @@
-"""Initial weights of recurrent and convolutional layers, drawn as in layers/initial.py."""
+"""Initial weights of recurrent layers and convolutions, drawn as in layers/initial.py."""
 
 import math
 

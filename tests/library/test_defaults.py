@@ -16,9 +16,8 @@ from minitransformer.training.step import add_gradients
 from minitransformer.workers.threads import Threads
 from minitransformer.zoo import baselines as R, modern as S
 from minitransformer.zoo.baselines import (
-    GRU, LSTM, RNN, AttentionalState, Convolution, ConvolutionalConfig, GatedConvolution, RecurrentConfig, RecurrentStack,
-    RestrictedSelfAttention, SeparableConvolution)
-from minitransformer.zoo.convolutional.model import NAMED as CONVOLUTIONAL
+    GRU, LSTM, RNN, AttentionalState, Convolution, RecurrentConfig, RecurrentStack, RestrictedSelfAttention,
+    SeparableConvolution)
 from minitransformer.zoo.recurrent.model import NAMED as RECURRENT
 
 DEFAULTS = [
@@ -40,7 +39,6 @@ DEFAULTS = [
     (MultiHeadAttention, dict(d_k=None, d_v=None, dropout=0.0)),
     (FeedForward, dict(activation="relu", dropout=0.0)),
     *[(kind, dict(kernel_size=3, dilation=1, causal=False)) for kind in (Convolution, SeparableConvolution)],
-    (GatedConvolution, dict(kernel_size=3, causal=False, dropout=0.0)),
     (RestrictedSelfAttention, dict(causal=False, d_k=None, d_v=None, dropout=0.0)),
     *[(kind, dict(dropout=0.0)) for kind in (AttentionalState, RecurrentStack, RNN, LSTM, GRU)],
     *[(kind, dict(causal=False)) for kind in (Encoder, EncoderLayer)],
@@ -51,7 +49,6 @@ DEFAULTS = [
                        attention="scaled")),                         # sections 3 and 5.4
     (TransformerConfig, dict(share_embeddings=True, share_output=True)),             # section 3.4
     (RecurrentConfig, dict(num_layers=1, d_model=64, dropout=0.0, bidirectional=True, share_embeddings=True, share_output=True)),
-    (ConvolutionalConfig, dict(num_layers=2, d_model=64, kernel_size=3, dropout=0.0, share_embeddings=True, share_output=True)),
     (Adam, dict(beta1=0.9, beta2=0.98, epsilon=1e-9)),                               # section 5.3
     (Adam.step, dict(clip=None)),                                                    # the paper's has none
     (schedule, dict(factor=1.0)),
@@ -82,10 +79,7 @@ def test_named_configurations():
     assert {name: tuple(sizes[column] for column in columns) for name, sizes in NAMED.items()} == {
         "base": (6, 512, 8, 2048, 0.1), "big": (6, 1024, 16, 4096, 0.3),
         "small": (3, 256, 8, 1024, 0.1), "tiny": (4, 128, 4, 256, 0.1), "toy": (2, 64, 4, 256, 0.0)}
-    rivals = {"recurrent": RECURRENT, "convolutional": CONVOLUTIONAL}
-    assert {(kind, name): (*sizes.values(),) for kind, named in rivals.items() for name, sizes in named.items()} == {
-        ("recurrent", "toy"): (1, 64, 0.0), ("recurrent", "tiny"): (2, 176, 0.1),
-        ("convolutional", "toy"): (2, 64, 0.0), ("convolutional", "tiny"): (4, 140, 0.1)}
+    assert {name: (*sizes.values(),) for name, sizes in RECURRENT.items()} == {"toy": (1, 64, 0.0), "tiny": (2, 176, 0.1)}
 
 
 @pytest.mark.parametrize("make", [lambda rng: MultiHeadAttention(6, 2, rng), lambda rng: FeedForward(6, 8, rng),

@@ -24,7 +24,6 @@ from minitransformer.interchange.weights import load_weights, save_weights
 from minitransformer.training.evaluation import exact_match, mean_loss
 from minitransformer.training.run import check_free
 from minitransformer.training.settings import RunSettings
-from minitransformer.zoo.baselines import GatedConvolution
 from minitransformer_course.explorer.page import batch_of, explore
 from minitransformer.data.vocabularies.characters import CharacterVocabulary
 from minitransformer.data.vocabularies.subwords import SubwordVocabulary
@@ -129,7 +128,7 @@ CALLS = {
     "fewer rows of targets": (lambda: MODEL.hidden(np.array([[4], [4]]), SOURCE), "Transformer: target has shape"),
     "one prompt alone": (lambda: make_model("language-model").start(SOURCE[0]), "prompt has shape"),
     **{f"one source for {kind}": (lambda kind=kind: make_model(kind).start(SOURCE[0]), "source has shape")
-       for kind in (*RECURRENT, "conv")},
+       for kind in RECURRENT},
     "no optimizer": (lambda: training_step(MODEL, None, BATCH, 0.1), "the optimizer is a NoneType"),
     "a flag in text": (lambda: RecurrentConfig(source_vocab=9, target_vocab=9, bidirectional="no"),
                        "bidirectional is 'no', expected True or False"),
@@ -181,9 +180,6 @@ CALLS = {
     "padding with a label": (lambda: make_labelled_batch([([4, 0], 1)]), "the id 0"),
     "an output with its cache": (lambda: LINEAR.forward(LayerNorm(4).forward(X)),
                                  "Linear: x is a tuple, expected an array .*: forward returns a pair, y, cache = "),
-    **{f"{x!r} as input of {layer.__name__}": (
-        lambda layer=layer, x=x: layer(4, RNG, dropout=0.3).forward(x, None, rng=RNG), r": x is a \w+, expected an array of shape")
-       for layer in (GatedConvolution,) for x in (None, 3, [1.0])},
 }
 
 
@@ -335,7 +331,7 @@ def test_wrong_inputs(check, inputs, words):
 
 
 FIELDS = {"transformer": "source, target and next_target", "language-model": "ids and next_target", "classifier": "ids and labels",
-          **dict.fromkeys((*RECURRENT, "conv"), "source, target and next_target")}
+          **dict.fromkeys(RECURRENT, "source, target and next_target")}
 
 
 @pytest.mark.parametrize("kind", KINDS)

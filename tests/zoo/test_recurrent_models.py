@@ -10,7 +10,7 @@ from minitransformer.functional.special import BOS, EOS, PAD
 from minitransformer.models import MODELS, Transformer, TransformerConfig
 from minitransformer.pictures.attention_map import has_attention
 from minitransformer.zoo import baselines as R
-from minitransformer.zoo.baselines import ConvolutionalConfig, LSTMModel, RecurrentConfig
+from minitransformer.zoo.baselines import LSTMModel, RecurrentConfig
 from tests.library.decoding import reference
 from tests.library.kernels.calls import counting
 from tests.library.models.makers import RECURRENT, V, make_batch_for, make_model, random_ids
@@ -209,7 +209,7 @@ def test_what_does_not_fit_is_explained(call, words):
         call()
 
 
-@pytest.mark.parametrize("kind", [RecurrentConfig, ConvolutionalConfig, TransformerConfig])
+@pytest.mark.parametrize("kind", [RecurrentConfig, TransformerConfig])
 def test_changes_are_checked_before_the_vocabulary_is_known(kind):
     kind.check_changes("toy", num_layers=3)
     with pytest.raises(InputError, match="unknown configuration 'tony'"):

@@ -1,1 +1,1 @@
-"""Convolutional networks, which see a window of positions at a time."""
+"""Convolutions over time, which see a window of positions at a time."""

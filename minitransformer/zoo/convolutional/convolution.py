@@ -9,7 +9,6 @@ from minitransformer.layers.layer import Layer
 from minitransformer.replaceable import replaceable
 from minitransformer.zoo import initial
 from minitransformer.zoo.convolutional.windows import WindowsCache, windows_backward, windows_forward
-from minitransformer.zoo.recurrent.layer import check_real
 
 
 class ConvolutionCache(NamedTuple):
@@ -45,16 +44,11 @@ def convolution_backward(dy, cache) -> tuple[Array, Array]:
     return windows_backward(dwindows, window), dweight.reshape(weight.shape)
 
 
-class ConvolutionLayerCache(NamedTuple):
-    mask: Array | None               # (B, T, 1) bool: where a token is real
-    convolution: ConvolutionCache
-
-
 class Convolution(Layer):
     """y_t = sum_k x_{t + dilation k - left} W_k + b: x (B, T, d_in), W (K, d_in, d_out), b (d_out,), y (B, T, d_out).
 
     left is dilation (K - 1) with causal=True, so that position t sees none after it, and half of that otherwise (rounded
-    down, as in PyTorch). Beyond the ends, and at padding, x counts as zeros. A kernel may be wider than the text.
+    down, as in PyTorch). Beyond the ends, x counts as zeros. A kernel may be wider than the text.
     """
 
     def __init__(self, d_in, d_out, rng=None, kernel_size=3, dilation=1, causal=False):
@@ -65,24 +59,16 @@ class Convolution(Layer):
         self.dilation = dilation
         self.causal = causal
 
-    def forward(self, x, mask=None) -> tuple[Array, ConvolutionLayerCache]:
-        """mask: None or (B, T) bool, True = a real token."""
-        check_convolved("Convolution", x, mask, self.weight.shape[1])
-        mask = None if mask is None else mask[:, :, None]
-        y, convolution = convolution_forward(x if mask is None else x * mask, self.weight.data, self.dilation, self.causal)
-        return y + self.bias.data, ConvolutionLayerCache(mask, convolution)
+    def forward(self, x) -> tuple[Array, ConvolutionCache]:
+        check_sequence("Convolution: x", x, "B", "T", self.weight.shape[1])
+        y, cache = convolution_forward(x, self.weight.data, self.dilation, self.causal)
+        return y + self.bias.data, cache
 
     def backward(self, dy, cache) -> Array:
-        check_cache(self, cache, ConvolutionLayerCache)
-        batch, length, _ = cache.convolution.shape
+        check_cache(self, cache, ConvolutionCache)
+        batch, length, _ = cache.shape
         check_floats("Convolution: dy", dy, batch, length, self.bias.shape[0])
         self.bias.grad += dy.sum(axis=(0, 1))
-        dx, dweight = convolution_backward(dy, cache.convolution)
+        dx, dweight = convolution_backward(dy, cache)
         self.weight.grad += dweight
-        return dx if cache.mask is None else dx * cache.mask
-
-
-def check_convolved(name, x, mask, d_in) -> None:
-    """Raise InputError unless x is (B, T, d_in) with at least one position, and mask None or (B, T) bool."""
-    check_sequence(f"{name}: x", x, "B", "T", d_in)
-    check_real(name, mask, *x.shape[:2])
+        return dx

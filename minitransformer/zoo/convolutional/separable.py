@@ -3,12 +3,11 @@
 from typing import NamedTuple
 
 from minitransformer.backend import Array, module_of
-from minitransformer.checks import check_cache, check_integer
+from minitransformer.checks import check_cache, check_integer, check_sequence
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.linear import Linear, LinearCache
 from minitransformer.replaceable import replaceable
 from minitransformer.zoo import initial
-from minitransformer.zoo.convolutional.convolution import check_convolved
 from minitransformer.zoo.convolutional.windows import WindowsCache, windows_backward, windows_forward
 
 
@@ -35,7 +34,6 @@ def depthwise_convolution_backward(dy, cache) -> tuple[Array, Array]:
 
 
 class SeparableConvolutionCache(NamedTuple):
-    mask: Array | None                      # (B, T, 1) bool: where a token is real
     depthwise: DepthwiseConvolutionCache
     pointwise: LinearCache
 
@@ -44,7 +42,7 @@ class SeparableConvolution(Layer):
     """y_t = z_t W + b, z_ti = sum_k x_{t + dilation k - left, i} w_ki.
 
     x: (B, T, d_in); w: (K, d_in); W: (d_in, d_out); b: (d_out,); y: (B, T, d_out). Kaiser, Gomez and Chollet 2017
-    (https://arxiv.org/abs/1706.03059), without the activation between the two. Windows and padding are those of
+    (https://arxiv.org/abs/1706.03059), without the activation between the two. The windows are those of
     Convolution, whose K d_in d_out weights become K d_in + d_in d_out.
     """
 
@@ -56,17 +54,15 @@ class SeparableConvolution(Layer):
         self.dilation = dilation
         self.causal = causal
 
-    def forward(self, x, mask=None) -> tuple[Array, SeparableConvolutionCache]:
-        """mask: None or (B, T) bool, True = a real token."""
-        check_convolved("SeparableConvolution", x, mask, self.weight.shape[1])
-        mask = None if mask is None else mask[:, :, None]
-        h, depthwise = depthwise_convolution_forward(x if mask is None else x * mask, self.weight.data, self.dilation, self.causal)
+    def forward(self, x) -> tuple[Array, SeparableConvolutionCache]:
+        check_sequence("SeparableConvolution: x", x, "B", "T", self.weight.shape[1])
+        h, depthwise = depthwise_convolution_forward(x, self.weight.data, self.dilation, self.causal)
         y, pointwise = self.pointwise.forward(h)
-        return y, SeparableConvolutionCache(mask, depthwise, pointwise)
+        return y, SeparableConvolutionCache(depthwise, pointwise)
 
     def backward(self, dy, cache) -> Array:
         check_cache(self, cache, SeparableConvolutionCache)
         dh = self.pointwise.backward(dy, cache.pointwise)
         dx, dweight = depthwise_convolution_backward(dh, cache.depthwise)
         self.weight.grad += dweight
-        return dx if cache.mask is None else dx * cache.mask
+        return dx

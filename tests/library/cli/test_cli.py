@@ -134,7 +134,7 @@ def test_gradcheck_of_all_blocks(run_cli, monkeypatch):
 def test_many_blocks_are_shared_by_processes_and_printed_in_order(run_cli, monkeypatch):
     monkeypatch.setattr("minitransformer.cli.gradcheck.available_cores", lambda: 2)
     monkeypatch.setenv("MINITRANSFORMER_FAST", "0")
-    names = ["relu", "gelu", "softmax", "dropout", "linear", "layer-norm", "rms-norm", "glu", "silu"]
+    names = ["relu", "gelu", "softmax", "dropout", "linear", "layer-norm", "rms-norm", "additive-attention", "silu"]
     assert len(names) > gradcheck_command.ALONE
     code, out, _ = run_cli("gradcheck", *names)
     assert code == 0 and list(dict.fromkeys(line.split()[0] for line in out.splitlines()[1:-1])) == names

@@ -7,13 +7,13 @@ from minitransformer.data.labelled import make_labelled_batch
 from minitransformer.data.windows import consecutive_windows
 from minitransformer.models import (
     MODELS, Classifier, ClassifierConfig, LanguageModel, LanguageModelConfig, Transformer, TransformerConfig)
-from minitransformer.zoo.baselines import ConvolutionalConfig, RecurrentConfig
+from minitransformer.zoo.baselines import RecurrentConfig
 from tests.randomised import randomised
 
 V, CLASSES = 13, 3
 SIZES = dict(num_layers=2, d_model=12, num_heads=3, d_ff=10, dropout=0.0)
 RECURRENT = ("rnn", "gru", "lstm", "lstm-attention", "lstm-dot-attention")
-KINDS = ("transformer", "language-model", "classifier", *RECURRENT, "conv")
+KINDS = ("transformer", "language-model", "classifier", *RECURRENT)
 OF_TRANSFORMERS = ("num_heads", "d_ff", "attention_dropout", "feed_forward_dropout", "activation", "pre_norm", "positions",
                    "max_length")    # what other models have no use for
 
@@ -22,7 +22,6 @@ def make_model(kind, seed=0, **changes):
     """A model in float64 with every parameter random."""
     sizes = {**SIZES, **changes}
     model = recurrent(kind, sizes, seed) if kind in RECURRENT else {
-        "conv": lambda: MODELS["conv"](ConvolutionalConfig(source_vocab=V, target_vocab=V, **own(sizes)), seed),
         "transformer": lambda: Transformer(of(TransformerConfig, source_vocab=V, target_vocab=V, **sizes), seed),
         "language-model": lambda: LanguageModel(of(LanguageModelConfig, vocab_size=V, **sizes), seed),
         "classifier": lambda: Classifier(of(ClassifierConfig, vocab_size=V, num_classes=CLASSES, **sizes), seed),
@@ -57,7 +56,7 @@ def make_batch_for(kind, seed=0, sentences=5):
     def ids():
         return random_ids(rng, rng.integers(1, 6)).tolist()
 
-    if kind in ("transformer", "conv", *RECURRENT):
+    if kind in ("transformer", *RECURRENT):
         return make_batch([(ids(), ids()) for _ in range(sentences)])
     if kind == "classifier":
         return make_labelled_batch([(ids(), int(rng.integers(CLASSES))) for _ in range(sentences)])

@@ -1,27 +1,21 @@
-"""The convolutional encoder-decoder, and the Transformer with other attention: decoding, padding, what does not fit."""
+"""The Transformer with other attention: decoding, padding, what does not fit."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from minitransformer import InputError, beam_search, greedy, plugged
-from minitransformer.functional import dropout_mask
+from minitransformer import InputError, beam_search, greedy
 from minitransformer.functional.special import BOS, EOS, PAD
 from minitransformer.models import Transformer, TransformerConfig
-from minitransformer.zoo.baselines import Convolution, ConvolutionalConfig, ConvolutionalModel
 from tests.library.decoding import reference
-from tests.library.kernels.calls import counting
 from tests.library.models.makers import V, make_batch_for, make_model, random_ids
 
-MODELS = {"conv": ("conv", {}), "wide": ("conv", {"kernel_size": 9}), "pointwise": ("conv", {"kernel_size": 1}),
-          "restricted": ("transformer", {"attention": "restricted", "radius": 2}), "alone": ("transformer", {
-              "attention": "restricted", "radius": 0}), "additive": ("transformer", {"attention": "additive"}),
-          "unscaled": ("transformer", {"attention": "unscaled"})}
+MODELS = {"restricted": {"attention": "restricted", "radius": 2}, "alone": {"attention": "restricted", "radius": 0},
+          "additive": {"attention": "additive"}, "unscaled": {"attention": "unscaled"}}
 
 
-def make(name, seed=0, **changes):
-    kind, own = MODELS[name]
-    return make_model(kind, seed, **own, **changes)
+def make(name, seed=0):
+    return make_model("transformer", seed, **MODELS[name])
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -45,18 +39,6 @@ def test_search_is_its_definition(name, seed, width):
 def test_an_output_may_be_that_much_longer_than_its_source(name):
     source = np.array([[4, 5, 6, EOS], [4, EOS, PAD, PAD], [EOS, PAD, PAD, PAD]])
     assert make(name).start(source, 7).limit.tolist() == [3 + 7, 1 + 7, 0 + 7]
-
-
-def test_dropout_is_on_both_inputs_before_each_convolution_and_after_each_attention():
-    model, mine = make("conv", dropout=0.2), counting(dropout_mask)
-    with plugged(dropout_mask, mine):
-        model.loss_forward(make_batch_for("conv"), np.random.default_rng(0))
-    assert mine.calls == 2 + 2 + 2 * 2
-
-
-def test_every_convolution_is_as_wide_as_the_configuration_says():
-    widths = [layer.weight.shape[0] for layer in make("wide").sublayers().values() if isinstance(layer, Convolution)]
-    assert widths == 4 * [9]    # two layers in each stack
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -102,7 +84,7 @@ def test_the_weights_of_attention_are_shown(name):
     """Rows of sum 1; nothing on padding, and nothing further away than the radius."""
     model = make(name)
     found = model.attention_weights(np.array([[3, 4, 5, 6, EOS, PAD]]), np.array([[BOS, 5, 7, 8]]))
-    assert found.keys() == ({"cross"} if isinstance(model, ConvolutionalModel) else {"encoder", "decoder", "cross"})
+    assert found.keys() == {"encoder", "decoder", "cross"}
     for layers in found.values():
         assert len(layers) == 2
         for weights in layers:
@@ -122,13 +104,6 @@ def test_the_language_model_and_the_classifier_take_it():
         assert weights[..., 2, 1].all() and weights[..., 2, 3].all() == (kind == "classifier") and not weights[..., 2, 0].any()
 
 
-def test_the_size_for_multi30k_is_that_of_the_transformer():
-    """Within 3 %, so that a comparison at equal size is a matter of two names."""
-    sizes = [ConvolutionalModel(ConvolutionalConfig.named("tiny", 6000)).num_parameters(),
-             Transformer(TransformerConfig.named("tiny", 6000)).num_parameters()]
-    assert sizes[0] == pytest.approx(sizes[1], rel=0.03)
-
-
 def test_the_seed_makes_the_same_weights_for_each_attention_without_its_own():
     """What differs in a comparison is the attention."""
     scaled, unscaled, restricted = (
@@ -138,27 +113,12 @@ def test_the_seed_makes_the_same_weights_for_each_attention_without_its_own():
     np.testing.assert_array_equal(scaled, restricted)
 
 
-@pytest.mark.parametrize("kind, changes, words", [
-    (ConvolutionalConfig, dict(kernel_size=0), "kernel_size is 0, expected a whole number of at least 1"),
-    (ConvolutionalConfig, dict(dropout=1.0), "dropout is 1.0, expected a number of at least 0 and below 1"),
-    (ConvolutionalConfig, dict(source_vocab=5), "share_embeddings needs one vocabulary"),
-    (TransformerConfig, dict(attention="additve"), "unknown attention 'additve'; did you mean additive"),
-    (TransformerConfig, dict(attention="restricted"), "radius is None, expected a whole number of at least 0"),
-    (TransformerConfig, dict(attention="restricted", radius=-1), "radius is -1, expected a whole number of at least 0"),
-    (TransformerConfig, dict(radius=3), "radius is 3, but only restricted attention has one, and attention is scaled"),
+@pytest.mark.parametrize("changes, words", [
+    (dict(attention="additve"), "unknown attention 'additve'; did you mean additive"),
+    (dict(attention="restricted"), "radius is None, expected a whole number of at least 0"),
+    (dict(attention="restricted", radius=-1), "radius is -1, expected a whole number of at least 0"),
+    (dict(radius=3), "radius is 3, but only restricted attention has one, and attention is scaled"),
 ])
-def test_wrong_settings_are_explained(kind, changes, words):
+def test_wrong_settings_are_explained(changes, words):
     with pytest.raises(InputError, match=words):
-        kind.named("toy", **{"vocab_size": V, **changes})
-
-
-@pytest.mark.parametrize("call, words", [
-    (lambda: ConvolutionalConfig.named("base", V), "unknown configuration 'base' of a convolutional model; choose from toy, tiny"),
-    (lambda: ConvolutionalModel(TransformerConfig.named("toy", V)), "is a TransformerConfig, expected a ConvolutionalConfig"),
-    (lambda: make("conv").forward(np.ones(3, int), np.ones((1, 2), int)), r"ConvolutionalModel: source has shape \(3,\), expected"),
-    (lambda: make("conv").forward(np.ones((2, 3), int), np.ones((1, 2), int)), r"target has shape \(1, 2\), expected"),
-    (lambda: make("conv").backward(np.ones((1, 2, V)), ()), "the cache is a tuple, expected the LogitsCache"),
-])
-def test_what_does_not_fit_is_explained(call, words):
-    with pytest.raises(InputError, match=words):
-        call()
+        TransformerConfig.named("toy", **{"vocab_size": V, **changes})

@@ -1,17 +1,14 @@
-"""minitransformer train TASK --model conv, with another --attention, or with later blocks; what other commands do with the run."""
-
-import json
+"""minitransformer train TASK with another --attention, or with later blocks; what other commands do with the run."""
 
 import pytest
 
 from minitransformer import Run
-from minitransformer.zoo.baselines import ConvolutionalModel
 from tests.library.cli.conftest import one_line, resumes_to_the_bit, train
 
 pytestmark = pytest.mark.slow
 
 QUICK = ("--batch", "8", "--steps", "6", "--validate-every", "3", "--d-model", "8", "--dropout", "0.2", "--threads", "1")
-KINDS = {"conv": ("--model", "conv", "--kernel-size", "4"), "restricted": ("--attention", "restricted", "--radius", "3"),
+KINDS = {"restricted": ("--attention", "restricted", "--radius", "3"),
          "grouped": ("--norm", "rms", "--positions", "rotary", "--activation", "swiglu", "--kv-heads", "2", "--pre-norm")}
 
 
@@ -25,15 +22,12 @@ def runs(tmp_path_factory):
 
 
 def test_the_run_keeps_its_model(runs):
-    conv = Run.load(runs["conv"]).model
-    assert isinstance(conv, ConvolutionalModel) and (conv.config.kernel_size, conv.config.d_model) == (4, 8)
     restricted = Run.load(runs["restricted"]).model.config
     assert (restricted.attention, restricted.attention_settings) == ("restricted", {"radius": 3})
 
 
-@pytest.mark.parametrize("name", ["conv", "restricted"])
-def test_a_run_resumes_to_the_bit(run_cli, runs, tmp_path, name):
-    assert resumes_to_the_bit(run_cli, runs[name], tmp_path / name)
+def test_a_run_resumes_to_the_bit(run_cli, runs, tmp_path):
+    assert resumes_to_the_bit(run_cli, runs["restricted"], tmp_path / "restricted")
 
 
 def test_other_commands_take_the_run(run_cli, runs, tmp_path):
@@ -44,16 +38,12 @@ def test_other_commands_take_the_run(run_cli, runs, tmp_path):
         assert (tmp_path / f"{name}.png").stat().st_size > 5000
         code, _, error = run_cli("export", folder, "--output", tmp_path / "weights.safetensors")
         assert code == 2 and one_line(error) and not (tmp_path / "weights.safetensors").exists()
-        assert ("ConvolutionalModel cannot be exported" if name == "conv" else f"attention is {name}, but PyTorch's") in error
-    code, out, _ = run_cli("evaluate", runs["conv"], "--json")
-    assert code == 0 and json.loads(out)["examples"] == 20
+        assert f"attention is {name}, but PyTorch's" in error
 
 
 @pytest.mark.parametrize("arguments, words", [
-    (("--model", "conv", "--kernel-size", "0"), "--kernel-size is 0, expected a whole number of at least 1"),
-    (("--model", "conv", "--attention", "additive"), "--attention is of no use to the model conv; leave it out"),
+    (("--model", "gru", "--attention", "additive"), "--attention is of no use to the model gru; leave it out"),
     (("--model", "lstm", "--radius", "3"), "--radius is of no use to the model lstm; leave it out"),
-    (("--kernel-size", "3"), "--kernel-size is of no use to the model transformer; leave it out"),
     (("--attention", "restricted"), "--radius is None, expected a whole number of at least 0"),
     (("--attention", "restricted", "--radius", "-1"), "--radius is -1, expected a whole number of at least 0"),
     (("--radius", "3"), "--radius is 3, but only restricted attention has one"),
@@ -62,7 +52,7 @@ def test_other_commands_take_the_run(run_cli, runs, tmp_path):
     (("--positions", "rotary", "--attention", "scaled"), "--attention is scaled, but rotary positions need grouped attention"),
     (("--norm", "rsm"), "invalid choice: 'rsm'; choose from layer, rms"),
     (("--attention", "restrictd"), "invalid choice: 'restrictd'; did you mean restricted?"),
-    (("--model", "conv", "--config", "base"), "unknown configuration 'base' of a convolutional model; choose from toy, tiny"),
+    (("--model", "gru", "--config", "base"), "unknown configuration 'base' of a recurrent model; choose from toy, tiny"),
 ])
 def test_what_a_model_cannot_be(run_cli, tmp_path, arguments, words):
     code, _, error = run_cli("train", "copy", *arguments, "--run", tmp_path / "run")
