@@ -19,7 +19,6 @@ BENCHMARKS = {    # each is a module, imported only when it is requested: its do
     "layers": "Table 1 of the paper: operations, steps, paths, time and memory of each layer",
     "kernels": "each compiled kernel against what runs without Numba",
     "adam": "whether Adam's update 10,000 costs as much as the first",
-    "lstm": "a training step of one LSTM layer against PyTorch's",
     "own_loop": "your own training loop against `minitransformer train`",
     "processes": "two processes against two threads",
     "network": "the all-reduce over a network of limited bandwidth",

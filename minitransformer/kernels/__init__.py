@@ -117,5 +117,6 @@ def unregister(start) -> None:
 
 
 def _names(kind, package) -> list[str]:
-    """The files of a kind of kernels."""
-    return [module.name for module in iter_modules(import_module(f"{package}.{kind}").__path__)]
+    """The files of a kind of kernels, if the package has that kind."""
+    found = find_spec(f"{package}.{kind}")
+    return [module.name for module in iter_modules(found.submodule_search_locations)] if found else []

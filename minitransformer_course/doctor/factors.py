@@ -38,7 +38,7 @@ FORMS = {    # {a number made of a size n: (its value, what to say of a gradient
     "({n} - 1)/{n}": (lambda n: (n - 1) / n, "is exactly the true one divided by {what}, where the division is by one less")}
 WELL_KNOWN = {"log(2)": math.log(2), "log(10)": math.log(10), "pi": math.pi, "pi/2": math.pi / 2, "sqrt(2)": math.sqrt(2),
               "sqrt(2/pi)": math.sqrt(2 / math.pi)}
-TIME_FIRST = "through_time", "lstm"    # pairs of functions
+TIME_FIRST = ("through_time",)    # pairs of functions
 MANY = 10    # axes of one size: with more of them, it takes too long to try which are tied
 LARGEST = 12    # a simple constant is a fraction of whole numbers up to this one, or has at most three digits
 

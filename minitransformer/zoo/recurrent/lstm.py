@@ -1,14 +1,13 @@
-"""Long short-term memory (Hochreiter and Schmidhuber 1997, https://doi.org/10.1162/neco.1997.9.8.1735): a step, and a sequence."""
+"""Long short-term memory (Hochreiter and Schmidhuber 1997, https://doi.org/10.1162/neco.1997.9.8.1735): one step, and the layer."""
 
+from functools import partial
 from typing import NamedTuple
 
 from minitransformer.backend import Array, module_of
 from minitransformer.replaceable import replaceable
 from minitransformer.zoo.recurrent.layer import OneDirection
-from minitransformer.zoo.recurrent.recurrence import ThroughTimeCache, through_time_backward, through_time_forward
+from minitransformer.zoo.recurrent.recurrence import through_time_backward, through_time_forward
 from minitransformer.zoo.sigmoid import sigmoid
-
-KERNELS = "minitransformer.zoo.kernels"
 
 
 class LSTMStepCache(NamedTuple):
@@ -58,21 +57,6 @@ def lstm_step_backward(dafter, cache) -> tuple[Array, Array, Array]:
     return dz, xp.concatenate([dz @ weight.T, dc * f], axis=1), h.T @ dz
 
 
-@replaceable
-def lstm_forward(z, state, weight, mask=None) -> tuple[Array, ThroughTimeCache]:
-    """All states (T, B, 2H) after lstm_step_forward at each position: z (T, B, 4H), state (B, 2H), weight (H, 4H).
-
-    mask: None or (T, B) bool; where it is False the state stays as it was.
-    """
-    return through_time_forward((lstm_step_forward, lstm_step_backward), z, state, weight, mask=mask)
-
-
-@replaceable
-def lstm_backward(dstates, cache) -> tuple[Array, ...]:
-    """Returns dz (T, B, 4H), dstate (B, 2H), dweight (H, 4H)."""
-    return through_time_backward(dstates, cache)
-
-
 class LSTM(OneDirection):
     """Gates i, f, o and candidate g as above: x (B, T, d_in), W (d_in, 4H), U (H, 4H); the state is h and c (B, 2H).
 
@@ -82,7 +66,7 @@ class LSTM(OneDirection):
     """
 
     gates, parts = 4, 2
-    through_time = lstm_forward, lstm_backward
+    through_time = partial(through_time_forward, (lstm_step_forward, lstm_step_backward)), through_time_backward
 
     def __init__(self, d_in, hidden_size, rng=None, dropout=0.0):
         super().__init__(d_in, hidden_size, rng, dropout)

@@ -9,7 +9,6 @@ from minitransformer.decoding.continuations import OutputWeight, continuations, 
 from minitransformer.layers import Embedding, EncoderLayer, StackConfig
 from minitransformer.replaceable import TABLE
 from minitransformer.zoo.modern.grouped_past import CachedGroupedLayer, next_grouped_position
-from minitransformer.zoo.recurrent.lstm import lstm_backward, lstm_forward
 from tests.library.kernels.calls import textbook
 
 kernels.load_all()
@@ -115,8 +114,6 @@ def cases(dtype):
         "next_position": lambda: (cached, (a(B, 1, D),)),
         "next_grouped_position": lambda: (
             lambda x: cached(x, CachedGroupedLayer, grouped, next_grouped_position), (a(B, 1, D),)),
-        "lstm_forward": lambda: (lstm_forward, (a(K, B, 4 * H), a(B, 2 * H), a(H, 4 * H), a.flags(K, B))),
-        "lstm_backward": lambda: backward_of(lstm_forward, lstm_backward, a(K, B, 4 * H), a(B, 2 * H), a(H, 4 * H), a.flags(K, B)),
     }
 
 
@@ -206,8 +203,7 @@ def pairs(a):
             "layer_norm": (F.layer_norm_forward, F.layer_norm_backward, (a(B, T, D), a(D), a(D))),
             "dropout": (F.dropout_forward, F.dropout_backward, (a(B, T, D), 0.3, generator())),
             "relu_dropout": (F.relu_dropout_forward, F.relu_dropout_backward, (a(B, T, D), 0.3, generator())),
-            "gelu_dropout": (F.gelu_dropout_forward, F.gelu_dropout_backward, (a(B, T, D), 0.3, generator())),
-            "lstm": (lstm_forward, lstm_backward, (a(K, B, 4 * H), a(B, 2 * H), a(H, 4 * H), a.flags(K, B)))}
+            "gelu_dropout": (F.gelu_dropout_forward, F.gelu_dropout_backward, (a(B, T, D), 0.3, generator()))}
 
 
 def with_odd_arrays(cache, change):

@@ -16,7 +16,7 @@ from minitransformer.checking.blocks import blocks
 from minitransformer.functional.special import PAD
 from minitransformer.layers import Embedding
 from minitransformer.replaceable import TABLE
-from minitransformer.zoo import baselines, kernels as kernels_of_the_zoo, modern    # noqa: F401 - whose kernels are loaded, too
+from minitransformer.zoo import kernels as kernels_of_the_zoo, modern    # noqa: F401 - whose kernels are loaded, too
 from minitransformer_course.doctor.operations import OPERATIONS
 from tests.library.kernels.calls import textbook
 
@@ -57,17 +57,10 @@ def linear_cross_entropy_inputs(rng, b, h, t, k, d):
             "padding": (PAD, None, k)[rng.integers(3)]}
 
 
-def lstm_inputs(rng, b, h, t, k, d):
-    mask = rng.random((t, b)) < 0.6
-    mask[0, 0] = False
-    return {"z": rng.standard_normal((t, b, 4 * d)), "state": rng.standard_normal((b, 2 * d)),
-            "weight": rng.standard_normal((d, 4 * d)), "mask": mask if rng.random() < 0.7 else None}
-
-
 INPUTS = {"attention": attention_inputs, "dropout": dropout_inputs, "dropout_sum": dropout_sum_inputs,
           "relu_dropout": dropout_inputs, "gelu_dropout": dropout_inputs, "layer_norm": layer_norm_inputs,
-          "linear_cross_entropy": linear_cross_entropy_inputs, "lstm": lstm_inputs}
-OWN_CACHE = {"linear_cross_entropy", "lstm"}    # both halves have a kernel, and the cache between them is theirs
+          "linear_cross_entropy": linear_cross_entropy_inputs}
+OWN_CACHE = {"linear_cross_entropy"}    # both halves have a kernel, and the cache between them is theirs
 # No pairs of functions, and tested on their own, below or in test_continuations.py, test_cached.py and test_grouped_past.py:
 OTHERS = {"adam_update", "gather_gradients", "random_words", "Embedding", "log_normaliser", "continuations",
           "next_position", "next_grouped_position"}
@@ -219,7 +212,7 @@ def test_gradients_of_each_implementation(operation):
         assert report.passed, f"\n{report}"
 
 
-@pytest.mark.parametrize("name", ["attention", "layer-norm", "linear-cross-entropy", "lstm", "transformer-loss"])
+@pytest.mark.parametrize("name", ["attention", "layer-norm", "linear-cross-entropy", "transformer-loss"])
 def test_blocks_are_right_with_kernels(name):
     report = gradcheck(*blocks()[name], name=name, projection=True if name == "transformer-loss" else None)
     assert report.passed, f"\n{report}"

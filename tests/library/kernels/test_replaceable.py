@@ -163,7 +163,7 @@ def test_nothing_is_left_registered():
 
 
 @pytest.mark.parametrize("package", campaign_but(
-    ["functional", "kernels.numpy", "layers", "models", "zoo.attention", "zoo.convolutional", "zoo.kernels.numpy", "zoo.modern",
+    ["functional", "kernels.numpy", "layers", "models", "zoo.attention", "zoo.convolutional", "zoo.kernels.compiled", "zoo.modern",
      "zoo.recurrent"], "layers", "zoo.modern"))
 def test_any_module_can_be_imported_first(package):
     """No import cycle, and the kernels are found from each of them."""
