@@ -2,11 +2,10 @@
 
 from typing import Any
 
-from minitransformer.tasks.brackets import Brackets
 from minitransformer.tasks.classify import Classify
 from minitransformer.tasks.language import Language
 from minitransformer.tasks.numbers import Numbers
 from minitransformer.tasks.toy import Copy, Reverse, Sort
 from minitransformer.tasks.translate import Translate
 
-TASKS: dict[str, Any] = {task.name: task for task in (Brackets, Classify, Copy, Language, Numbers, Reverse, Sort, Translate)}
+TASKS: dict[str, Any] = {task.name: task for task in (Classify, Copy, Language, Numbers, Reverse, Sort, Translate)}

@@ -5,24 +5,32 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+import numpy as np
+
+from minitransformer.backend import to_host
+from minitransformer.data.batches import by_length
 from minitransformer.data.epochs import EpochBatches
 from minitransformer.data.labelled import make_labelled_batch, read_labelled, sentence_length
 from minitransformer.data.unknown import warn_of_unknown
 from minitransformer.data.vocabularies.subwords import SubwordVocabulary
+from minitransformer.decoding import encode
 from minitransformer.errors import InputError, counted, one_line
+from minitransformer.functional import softmax_forward
 from minitransformer.models.classifier import POOLINGS
-from minitransformer.tasks.classification import Classification
-from minitransformer.tasks.files import FromFiles, only_file
-from minitransformer.tasks.task import EXAMPLES, Data
 from minitransformer.tables import setting
+from minitransformer.tasks.files import FromFiles, only_file
+from minitransformer.tasks.task import EXAMPLES, Attended, Data
+from minitransformer.training.evaluation import BATCH_TOKENS, mean_loss, pair_batches
 
 MAX_LABELS = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Classify(FromFiles, Classification):
+class Classify(FromFiles):
     name: ClassVar[str] = "classify"
     description: ClassVar[str] = "classify sentences: a file with a sentence, a tab and its label on each line"
+    model: ClassVar[str] = "classifier"
+    command: ClassVar[str] = "classify"
     defaults: ClassVar[dict] = dict(config="tiny", steps=2500, warmup=200, schedule="inverse-sqrt", peak_rate=0.001,
                                     pre_norm=True, dropout=0.3)
     presets: ClassVar[dict] = {
@@ -37,9 +45,9 @@ class Classify(FromFiles, Classification):
 
     batch: int = setting("tokens in a batch, padding included", 2048)
     vocab_size: int = setting("subwords learned on the training sentences", 6000)
-    max_length: int = setting("longest sentence, in subwords", 256)    # type: ignore[misc]    # a setting of this task
+    max_length: int = setting("longest sentence, in subwords", 256)
     pooling: str = setting("what represents a sentence: the mean over its positions, or the first of them", "mean", POOLINGS)
-    labels: list = field(default_factory=list)    # type: ignore[misc]    # the classes' names, as in the training file
+    labels: list = field(default_factory=list)    # the classes' names, as in the training file
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -64,7 +72,7 @@ class Classify(FromFiles, Classification):
         return SubwordVocabulary.learn((text for text, _ in self.texts["train"]), self.vocab_size)
 
     def model_sizes(self, vocabulary) -> dict[str, Any]:
-        return {**super().model_sizes(vocabulary), "pooling": self.pooling}
+        return {"vocab_size": vocabulary.size, "num_classes": len(self.labels), "pooling": self.pooling}
 
     def remarks(self, vocabulary) -> list[str]:
         texts, counts = self.texts["train"], Counter(label for _, label in self.texts["train"])
@@ -75,14 +83,40 @@ class Classify(FromFiles, Classification):
 
     def data(self, vocabulary, training) -> Data:
         train, valid = (self._encode(vocabulary, getattr(self, name)[0], texts) for name, texts in self.texts.items())
-        return self.make_data(EpochBatches(train, self.batch, training.seed, make_labelled_batch, sentence_length), valid,
-                              self.texts["valid"][:EXAMPLES])
+        return Data(EpochBatches(train, self.batch, training.seed, make_labelled_batch, sentence_length),
+                    pair_batches(valid, make_labelled_batch, sentence_length),
+                    lambda model: {"valid_accuracy": accuracy(model, valid)}, self.texts["valid"][:EXAMPLES])
+
+    def probabilities(self, run, texts) -> list[np.ndarray | None]:
+        """For each text the probabilities (C,) of the classes, in the order of `labels`; None for an empty text.
+
+        Truncated texts and characters that are not in the vocabulary are reported on stderr.
+        """
+        ids = encode(run.vocabulary, texts, self.max_length)
+        found = iter(predict(run.model, [(one, 0) for one in ids if one]))
+        return [next(found) if one else None for one in ids]
+
+    def answer(self, run, texts, search=None) -> list[str]:
+        """The predicted class of each text; "" for an empty one."""
+        self.check_no_search(search)
+        return ["" if p is None else self.labels[int(p.argmax())] for p in self.probabilities(run, texts)]
+
+    def attention(self, run, text) -> dict[str, Attended]:
+        (ids,) = encode(run.vocabulary, [text], self.max_length)
+        if not ids:
+            raise InputError("the text is empty, expected a text to classify")
+        tokens = run.vocabulary.tokens(ids)
+        return {"encoder": Attended(run.model.attention_weights(np.array([ids]))["encoder"], tokens, tokens)}
 
     def evaluate(self, run, search, test=None) -> dict[str, Any]:
-        """The accuracy, and that of always predicting the most common class."""
+        """The accuracy, that of always predicting the most common class, and the mean negative log-likelihood."""
         file = only_file(test or self.valid, "--test", "one file of labelled sentences")
         texts = read_labelled(file, "--test" if test else "validation file")
-        return self.scores(run.model, self._encode(run.vocabulary, file, texts))
+        examples = self._encode(run.vocabulary, file, texts)
+        labels = [label for _, label in examples]
+        ((_, most),) = Counter(labels).most_common(1)
+        return {"accuracy": accuracy(run.model, examples), "majority": most / len(labels), "examples": len(labels),
+                "nats": mean_loss(run.model, pair_batches(examples, make_labelled_batch, sentence_length))}
 
     def _encode(self, vocabulary, file, texts) -> list[tuple[list[int], int]]:
         """[(ids, class)]. Raises InputError for a label that the training file does not have."""
@@ -96,3 +130,21 @@ class Classify(FromFiles, Classification):
             print(f"{file}: {long:,} sentence{'s are' if long > 1 else ' is'} longer than {self.max_length} tokens: only the first "
                   f"{self.max_length} are read (--max-length in training)", file=sys.stderr)
         return [(ids[:self.max_length], places[label]) for ids, (_, label) in zip(sentences, texts) if ids]
+
+
+def accuracy(model, examples) -> float:
+    """The fraction of (ids, class) for which the model's most probable class is the right one."""
+    return float((predict(model, examples).argmax(axis=1) == [label for _, label in examples]).mean())
+
+
+def predict(model, examples) -> np.ndarray:
+    """(N, C) the model's probabilities for the ids in (ids, class); the class is ignored."""
+    if not examples:
+        return np.zeros((0, model.config.num_classes))
+    probabilities = np.empty((len(examples), model.config.num_classes))
+    for places in by_length(range(len(examples)), BATCH_TOKENS, lengths=lambda i: sentence_length(examples[i])):
+        logits, _ = model.forward(make_labelled_batch([examples[i] for i in places]).ids)
+        probabilities[places] = to_host(softmax_forward(logits)[0])
+    if not np.isfinite(probabilities).all():
+        raise InputError("the model's logits are not finite numbers; its weights are unusable")
+    return probabilities

@@ -9,7 +9,7 @@ from safetensors.numpy import load_file
 
 from minitransformer.cli import main
 from minitransformer.files import write_manifest
-from minitransformer.tasks import brackets, toy    # noqa: F401 - loaded under `few_examples`, brackets would keep its numbers
+from minitransformer.tasks import toy
 from minitransformer.workers import local
 
 
@@ -114,19 +114,11 @@ def classify_run(tmp_path_factory):
     return folder / "run"
 
 
-@pytest.fixture(scope="session")
-def brackets_run(tmp_path_factory):
-    """A run folder of a few steps on the task brackets."""
-    run = tmp_path_factory.mktemp("brackets") / "run"
-    train("brackets", "--steps", 10, "--batch", 8, *QUICK, "--run", run)
-    return run
-
-
 @pytest.fixture
-def runs(trained, text_run, language_run, subword_run, classify_run, brackets_run):
+def runs(trained, text_run, language_run, subword_run, classify_run):
     """{name: run folder}: one of each kind."""
     return {"copy": trained, "translate": text_run, "language": language_run, "subwords": subword_run,
-            "classify": classify_run, "brackets": brackets_run}
+            "classify": classify_run}
 
 
 def write_corpus(folder):

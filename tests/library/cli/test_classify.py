@@ -1,4 +1,4 @@
-"""Classifiers by the command: train classify and brackets, evaluate, classify, attention and the report."""
+"""Classifiers by the command: train classify, evaluate, classify, attention and the report."""
 
 import gzip
 import io
@@ -11,7 +11,7 @@ import matplotlib.image
 import numpy as np
 import pytest
 
-from minitransformer import Run, fast
+from minitransformer import Run
 from minitransformer.data.labelled import read_labelled
 from minitransformer.files import replace_listed
 from tests.library.cli.conftest import SENTIMENTS, one_line
@@ -104,12 +104,6 @@ def test_an_empty_line_stays_empty(run_cli, classify_run, monkeypatch):
     assert Run.load(classify_run).answer(lines)[1:3] == ["", ""]
 
 
-def test_a_line_that_cannot_be_read_is_named(run_cli, brackets_run, monkeypatch):
-    lines_of(monkeypatch, "()", "", "(x)")
-    code, out, error = run_cli("classify", brackets_run)
-    assert code == 2 and not out and "line 3: 'x' is not a bracket, expected ( or )" in error and one_line(error)
-
-
 def test_what_is_cut_or_not_known_is_named(run_cli, classify_run, monkeypatch, tmp_path):
     lines_of(monkeypatch, "a fine film", "film " * 50, "a 漢 film")
     code, out, error = run_cli("classify", classify_run)
@@ -133,23 +127,8 @@ def test_what_was_not_given_is_not_named(run_cli, classify_run, tmp_path):
     assert one_line(error)
 
 
-def test_brackets(run_cli, brackets_run, tmp_path):
-    code, out, _ = run_cli("evaluate", brackets_run, "--json")
-    scores, run = json.loads(out), Run.load(brackets_run)
-    with fast():
-        assert code == 0 and scores == run.task.evaluate(run, None) and scores["examples"] == 1000
-    assert 0 <= scores["accuracy"] <= 1 and 0.5 <= scores["majority"] < 0.7
-    code, out, _ = run_cli("classify", brackets_run, "( ())", "--json")
-    assert code == 0 and list(json.loads(out)["probabilities"]) == ["balanced", "unbalanced"]
-    assert out == run_cli("classify", brackets_run, "(())", "--json")[1]    # blanks between brackets mean nothing
-    code, out, _ = run_cli("train", "brackets", "--steps", 2, "--batch", 4, "--config", "toy", "--run", tmp_path / "run")
-    assert code == 0 and "examples never trained on (always predicting the most common class: " in out
-    assert "minitransformer classify" in out
-
-
-@pytest.mark.parametrize("which, text", [("classify", "a fine film"), ("brackets", "(())")])
-def test_attention_and_the_report(run_cli, runs, which, text, tmp_path):
-    run = runs[which]
+def test_attention_and_the_report(run_cli, classify_run, tmp_path):
+    run, text = classify_run, "a fine film"
     code, _, error = run_cli("attention", run, text, "--kind", "encoder", "--output", tmp_path / "a.png")
     assert code == 0 and not error and matplotlib.image.imread(tmp_path / "a.png").std() > 0.01
     code, _, error = run_cli("attention", run, text, "--kind", "cross", "--output", tmp_path / "b.png")
@@ -201,14 +180,10 @@ def test_settings_that_mean_nothing(run_cli, tmp_path, options, words):
     assert code == 2 and not out and words in error and one_line(error) and not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("which, text, words", [
-    ("classify", " ", "the text is empty, expected a text to classify"),
-    ("brackets", "", "the text is empty, expected a text to classify"),
-    ("brackets", "(x)", "line 1: 'x' is not a bracket, expected ( or )"),
-])
-def test_texts_that_cannot_be_classified(run_cli, runs, which, text, words):
-    code, out, error = run_cli("classify", runs[which], text)
-    assert code == 2 and not out and words in error and one_line(error)
+@pytest.mark.parametrize("text", ["", " "])
+def test_an_empty_text_cannot_be_classified(run_cli, classify_run, text):
+    code, out, error = run_cli("classify", classify_run, text)
+    assert code == 2 and not out and "the text is empty, expected a text to classify" in error and one_line(error)
 
 
 @pytest.mark.parametrize("content, words", [("good\tyes\n", "the label 'yes' is not in the training file, which has 0, very good"),

@@ -82,15 +82,15 @@ def test_the_report_says_what_was_set_and_when_and_how_long(numbers_run):
     assert re.fullmatch(r"\d+\.\d%", rows["valid exact match"])
 
 
-def test_a_report_without_smoothing_or_clock(brackets_run, tmp_path):
+def test_a_report_without_smoothing_or_clock(language_run, tmp_path):
     """As in a log written by an older version."""
-    page = (brackets_run / "report.html").read_text(encoding="utf-8")
+    page = (language_run / "report.html").read_text(encoding="utf-8")
     assert "label smoothing" not in page and "pauses excluded" in page
-    run = Run.load(shutil.copytree(brackets_run, tmp_path / "run"))
+    run = Run.load(shutil.copytree(language_run, tmp_path / "run"))
     log = [json.loads(line) for line in (run.path / "metrics.jsonl").read_text().splitlines()]
     old = [{name: value for name, value in record.items() if name not in ("seconds", "time")} for record in log]
     (run.path / "metrics.jsonl").write_text("".join(json.dumps(record) + "\n" for record in old))
-    write_report(run, [("()", "balanced")])
+    write_report(run, [("the dog", "is red")])
     assert "pauses excluded" not in (run.path / "report.html").read_text(encoding="utf-8")
 
 

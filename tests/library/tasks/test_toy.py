@@ -13,11 +13,9 @@ from minitransformer.decoding import GREEDY, decode_all
 from minitransformer.decoding.hypothesis import Hypothesis
 from minitransformer.models import Transformer, TransformerConfig
 from minitransformer.tasks import TASKS
-from minitransformer.tasks.brackets import draw_balanced, is_balanced
 from minitransformer.tasks.toy import is_held_out
-from minitransformer.training.config import TrainingConfig
 
-DRAWN = [TASKS["copy"](), TASKS["sort"](), TASKS["numbers"](), TASKS["numbers"](language="korean"), TASKS["brackets"]()]
+DRAWN = [TASKS["copy"](), TASKS["sort"](), TASKS["numbers"](), TASKS["numbers"](language="korean")]
 
 
 @pytest.mark.parametrize("name, expected", [("copy", "c a b a"), ("reverse", "a b a c"), ("sort", "a a b c")])
@@ -35,7 +33,7 @@ def test_held_out_examples_are_never_trained_on(task):
 @pytest.mark.parametrize("name, settings, words", [
     ("numbers", {"language": "french"}, "language is 'french'; choose from german, korean"),
     ("numbers", {"language": None}, "language is None"),
-    ("copy", {"batch": 0}, "batch is 0, expected a whole number from 1 to 1,000,000"), ("brackets", {"batch": 2.0}, "batch is 2.0"),
+    ("copy", {"batch": 0}, "batch is 0, expected a whole number from 1 to 1,000,000"), ("copy", {"batch": 2.0}, "batch is 2.0"),
     ("sort", {"max_length": True}, "max_length is True"),
 ])
 def test_settings_that_mean_nothing_are_named(name, settings, words):
@@ -79,39 +77,6 @@ def test_exact_match_uses_the_threads_that_it_is_told_to(monkeypatch):
 
     monkeypatch.setattr("minitransformer.training.evaluation.decode_all", decode)
     assert exact_match(None, [([5], [5]), ([6], [7])], threads=3) == 0.5
-
-
-@pytest.mark.parametrize("text, expected", [
-    ("()", True), ("(())()", True), ("(()())", True), ("(()", False), ("())", False), (")(", False), ("())(()", False),
-    (")", False),
-])
-def test_balanced_brackets(text, expected):
-    assert is_balanced(text) is expected
-
-
-def test_balanced_brackets_are_drawn_with_their_number_of_pairs():
-    rng = np.random.default_rng(0)
-    drawn = [draw_balanced(rng, pairs) for pairs in range(9) for _ in range(20)]
-    assert all(map(is_balanced, drawn)) and [len(text) for text in drawn] == [2 * pairs for pairs in range(9) for _ in range(20)]
-    assert len({"".join(text) for text in drawn if len(text) == 16}) > 10
-
-
-def test_brackets_and_their_labels():
-    """The label is the definition's; both are as frequent; and an unbalanced text has as many brackets as a balanced one."""
-    task, rng = TASKS["brackets"](), np.random.default_rng(0)
-    drawn = [task.draw(rng) for _ in range(2000)]
-    assert all((label == "balanced") == is_balanced(text) for text, label in drawn)
-    assert np.mean([label == "balanced" for _, label in drawn]) == pytest.approx(0.5, abs=0.04)
-    lengths = {label: np.mean([len(text) for text, found in drawn if found == label]) for label in task.labels}
-    assert lengths["balanced"] == pytest.approx(lengths["unbalanced"], abs=0.6) and all(len(text) % 2 == 0 for text, _ in drawn)
-
-
-def test_brackets_are_validated_by_their_accuracy():
-    task = TASKS["brackets"](batch=16)
-    data = task.data(task.make_vocabulary(), TrainingConfig(steps=1, warmup=1))
-    batch = next(data.batches)
-    assert len(batch.labels) == 16 and sum(batch.terms for batch in data.valid) == 200 and len(data.examples) == 8
-    assert all((answer == "balanced") == is_balanced(text) for text, answer in data.examples)
 
 
 def test_a_task_with_too_few_examples_says_so():
