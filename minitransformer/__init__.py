@@ -14,7 +14,7 @@ if TYPE_CHECKING:    # what editors and type checkers see: the same names as bel
     from minitransformer.checking.gradcheck import gradcheck
     from minitransformer.checking.own_layer import check_contract
     from minitransformer.data.batches import Batch, make_batch
-    from minitransformer.decoding import Ensemble, Hypothesis, Search, beam_search, generate, greedy, sample, translate
+    from minitransformer.decoding import Hypothesis, Search, beam_search, generate, greedy, sample, translate
     from minitransformer.errors import InputError, NonFiniteError
     from minitransformer.functional import cross_entropy_backward, cross_entropy_forward
     from minitransformer.functional.special import PAD
@@ -39,7 +39,7 @@ _NAMES = {    # {module: the public names that it has}
     "checking.gradcheck": "gradcheck",
     "checking.own_layer": "check_contract",
     "data.batches": "Batch make_batch",
-    "decoding": "Ensemble Hypothesis Search beam_search generate greedy sample translate",
+    "decoding": "Hypothesis Search beam_search generate greedy sample translate",
     "errors": "InputError NonFiniteError",
     "functional": "cross_entropy_backward cross_entropy_forward",
     "functional.special": "PAD",

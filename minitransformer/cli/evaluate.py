@@ -7,9 +7,10 @@ import json
 import sys
 
 from minitransformer import kernels
-from minitransformer.cli.shared_options import SEARCH_OPTIONS, add_model, add_options, load_run, make_search
+from minitransformer.cli.shared_options import SEARCH_OPTIONS, add_model, add_options, make_search
 from minitransformer.errors import InputError
 from minitransformer.training.log import as_text
+from minitransformer.training.run import Run
 
 OWN_OPTIONS = ("test", "tokenize")
 
@@ -25,7 +26,7 @@ def add_arguments(parser) -> None:
 
 
 def execute(args) -> None:
-    run = load_run(args)
+    run = Run.load(args.run, args.backend)
     given = [name for name in (*OWN_OPTIONS, *SEARCH_OPTIONS) if getattr(args, name) is not None]
     for name in given:
         if name not in run.task.evaluate_options:

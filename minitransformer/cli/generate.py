@@ -6,9 +6,10 @@ from itertools import takewhile
 import numpy as np
 
 from minitransformer.checks import check_integer
-from minitransformer.cli.shared_options import SAMPLING_OPTIONS, add_model, add_options, check_command, given_sampling, load_run
+from minitransformer.cli.shared_options import SAMPLING_OPTIONS, add_model, add_options, check_command, given_sampling
 from minitransformer.decoding import generate
 from minitransformer.errors import InputError
+from minitransformer.training.run import Run
 
 MAX_TOKENS = 1_000_000
 BYTES = 4    # of a character, at most
@@ -25,7 +26,7 @@ def add_arguments(parser) -> None:
 
 
 def execute(args) -> None:
-    run = load_run(args)
+    run = Run.load(args.run, args.backend)
     check_command(run, "generate")
     options = given_sampling(args)
     check_integer("tokens", args.tokens, 1, MAX_TOKENS)

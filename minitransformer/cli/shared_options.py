@@ -7,9 +7,8 @@ from typing import Any
 from minitransformer.backend import BACKENDS
 from minitransformer.checks import check_integer
 from minitransformer.data.text_files import decode_utf8, split_lines
-from minitransformer.decoding import Ensemble, Search
+from minitransformer.decoding import Search
 from minitransformer.errors import InputError
-from minitransformer.training.run import Run
 
 MAX_BEAM = 1000
 MAX_LENGTH = 1_000_000
@@ -28,28 +27,7 @@ SAMPLING_OPTIONS = {
 
 def add_model(parser) -> None:
     parser.add_argument("run", metavar="RUN", help="folder that minitransformer train wrote")
-    parser.add_argument("--ensemble", action="append", default=[], metavar="RUN",
-                        help="another run on the same task and text, for example with a different seed, to form an ensemble "
-                             "with RUN by averaging their logits (can be given several times)")
     parser.add_argument("--backend", choices=BACKENDS, default="numpy", help="default: numpy")
-
-
-def load_run(args) -> Run:
-    """RUN; with --ensemble its model is the Ensemble of all the runs."""
-    run, *others = [Run.load(path, args.backend) for path in (args.run, *args.ensemble)]
-    for other in others:
-        if (other.task.name, other.vocabulary.to_json()) != (run.task.name, run.vocabulary.to_json()):
-            raise InputError(f"--ensemble {other.path} has a different task or vocabulary from {run.path}; give runs that were "
-                             "trained on the same text")
-        windows = [getattr(one.task, "window", None) for one in (other, run)]    # how much a language model reads at once
-        if windows[0] != windows[1]:
-            raise InputError(f"--ensemble {other.path} reads windows of {windows[0]:,} tokens and {run.path} of {windows[1]:,}; "
-                             "give runs with the same --window")
-    if others and run.task.command == "classify":
-        raise InputError("--ensemble is for models that write text, not for a classifier; leave it out")
-    if others:
-        run.model = Ensemble([run.model, *(other.model for other in others)])
-    return run
 
 
 def check_command(run, command) -> None:

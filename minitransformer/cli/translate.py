@@ -4,11 +4,12 @@ line that is too long is read, with a warning.
 
 from minitransformer.checks import check_integer
 from minitransformer.cli.shared_options import (
-    MAX_BEAM, SAMPLING_OPTIONS, SEARCH_OPTIONS, add_model, add_options, check_command, given_sampling, load_run, make_search,
+    MAX_BEAM, SAMPLING_OPTIONS, SEARCH_OPTIONS, add_model, add_options, check_command, given_sampling, make_search,
     read_texts)
 from minitransformer.decoding import Search
 from minitransformer.decoding.sampling import check_sampling
 from minitransformer.errors import InputError
+from minitransformer.training.run import Run
 
 
 def add_arguments(parser) -> None:
@@ -23,7 +24,7 @@ def add_arguments(parser) -> None:
 
 
 def execute(args) -> None:
-    run = load_run(args)
+    run = Run.load(args.run, args.backend)
     check_command(run, "translate")
     search = _search(args, run)
     several = args.n_best is not None or search.samples

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from minitransformer import (
-    Adam, ClassifierConfig, Ensemble, InputError, LanguageModelConfig, RecurrentConfig, Run, Search, Threads,
+    Adam, ClassifierConfig, InputError, LanguageModelConfig, RecurrentConfig, Run, Search, Threads,
     Transformer, TransformerConfig, beam_search, check_contract, cross_entropy_backward,
     cross_entropy_forward, functional as F, generate, gradcheck, greedy, layers as L, make_batch, sample, schedule,
     training_step, translate)
@@ -88,8 +88,6 @@ CALLS = {
     "a count of workers": (step_with(BATCH, 0.1, workers=3), r"workers is 3, expected Threads\(model, 3\)"),
     "Adam of a function": (lambda: Adam(print), "Adam: the model is a builtin_function_or_method, expected a Layer"),
     "threads of nothing": (lambda: Threads(None, 2), "Threads: the model is a NoneType"),
-    "an ensemble of one": (lambda: Ensemble(MODEL), "an ensemble needs a list of models"),
-    "an ensemble of numbers": (lambda: Ensemble([1, 2]), "an ensemble needs a list of models"),
     "one batch to measure": (lambda: mean_loss(MODEL, BATCH), r"batches is a Batch, expected a list of batches: \[batch\]"),
     "nothing to match": (lambda: exact_match(MODEL, []), "exact_match: no pairs"),
     "a step as text": (lambda: schedule("1", 64, 50), "step is '1', expected at least 1"),
@@ -393,7 +391,7 @@ def test_a_wrong_folder(call, path):
 
 @pytest.mark.parametrize("changes, words", [
     (dict(vocabulary=None), "vocabulary is None, expected an object of a registered class: characters, pretrained"),
-    (dict(task="copy"), "task is 'copy', expected an object of a registered class: brackets,"),
+    (dict(task="copy"), "task is 'copy', expected an object of a registered class: classify,"),
     (dict(task=TASKS["copy"]), "task is <class '.*Copy'>, expected an object"),
     (dict(model=None), "model is None, expected an object"),
     (dict(training={"steps": 3}), "training is a dict, expected a TrainingConfig"),

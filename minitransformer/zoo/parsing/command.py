@@ -4,7 +4,8 @@ the treebank. If the model's output is not a tree, standard error says why. An e
 
 import sys
 
-from minitransformer.cli.shared_options import add_model, check_command, load_run, read_texts
+from minitransformer.cli.shared_options import add_model, check_command, read_texts
+from minitransformer.training.run import Run
 from minitransformer.zoo.parsing.brackets import NotATree
 from minitransformer.zoo.parsing.tree import draw_tree
 
@@ -18,7 +19,7 @@ def add_arguments(parser) -> None:
 
 
 def execute(args) -> None:
-    run = load_run(args)
+    run = Run.load(args.run, args.backend)
     check_command(run, "parse")
     texts = read_texts(args, "the sentence is empty, expected one to parse")
     for number, (text, tree) in enumerate(zip(texts, run.task.trees(run, texts)), 1):

@@ -81,16 +81,15 @@ def test_a_library_that_is_broken_is_not_called_missing(monkeypatch):
     (("train", "copy", "--schedule", "constant", "--peak-rate", 0.1, "--rate-factor", 2), "with constant use --peak-rate"),
     (("train", "copy", "--dropout", 1), "--dropout is 1.0"),
     (("train", "copy", "--d-model", 10, "--num-heads", 4), "num_heads"),
-    (("train", "brackets", "--d-model", 10, "--num-heads", 4), "num_heads"),
     (("train", "copy", "--window", 8), "unrecognized arguments: --window"),
-    (("train", "brackets", "--preset", "x"), "unrecognized arguments: --preset"),
+    (("train", "copy", "--preset", "x"), "unrecognized arguments: --preset"),
     (("train", "language"), "required: --train, --valid"), (("train", "classify", "--train", "x"), "required: --valid"),
     (("train", "language", "--train", "x", "y", "--valid", "x"), "unrecognized arguments: y"),
     (("train", "language", "--train", "x", "--valid", "x"), "x: No such file or directory"),
     (("generate", "no/such/run"), "required: PROMPT"), (("generate", "no/such/run", "x"), "no run here"),
     (("classify", "no/such/run", "x"), "no run here"), (("classify",), "required: RUN"),
     (("train", "copy", "--config", "huge"), "unknown configuration 'huge'"),
-    (("train",), "no TASK given; choose from brackets, classify, copy, language, numbers, parse, reverse, sort, translate"),
+    (("train",), "no TASK given; choose from classify, copy, language, numbers, parse, reverse, sort, translate"),
     (("train", "--resume", "no/such/run"), "no run here"),
     (("train", "--resume", "no/such/run", "--seed", 4), "--resume resumes with the run's own task and settings; leave --seed out"),
     (("train", "--resume", "no/such/run", "copy"), "leave copy and its options out"),
@@ -196,18 +195,13 @@ def test_control_characters_are_not_printed(run_cli):
     assert code == 2 and r"\x1b[31mred\r\u2028" in error and one_line(error)
 
 
-def test_runs_of_another_task_cannot_answer_together(run_cli, trained, text_run):
-    code, out, error = run_cli("translate", trained, "--ensemble", text_run, "a b")
-    assert code == 2 and not out and f"--ensemble {text_run} has a different task or vocabulary" in error and one_line(error)
-
-
 @pytest.mark.parametrize("option", [("--test", "a", "b"), ("--tokenize", "none")])
 def test_toy_runs_bring_their_own_test(run_cli, trained, option):
     code, _, error = run_cli("evaluate", trained, *option)
     assert code == 2 and f"the task copy, which does not use {option[0]}; leave it out" in error and one_line(error)
 
 
-COMMANDS = {"translate": ("copy", "translate"), "generate": ("language", "subwords"), "classify": ("classify", "brackets")}
+COMMANDS = {"translate": ("copy", "translate"), "generate": ("language", "subwords"), "classify": ("classify",)}
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -222,8 +216,7 @@ def test_a_run_is_used_by_the_command_of_its_task(run_cli, runs, command):
 
 @pytest.mark.parametrize("name, options", [
     ("copy", "test tokenize"), ("translate", ""), ("language", "tokenize beam length-penalty min-length max-length"),
-    ("classify", "tokenize beam length-penalty min-length max-length"),
-    ("brackets", "test tokenize beam length-penalty min-length max-length")])
+    ("classify", "tokenize beam length-penalty min-length max-length")])
 def test_options_that_a_task_has_no_use_for(run_cli, runs, name, options):
     values = {"tokenize": "none", "test": "x"}
     for option in options.split():
@@ -233,18 +226,9 @@ def test_options_that_a_task_has_no_use_for(run_cli, runs, name, options):
 
 
 def test_only_a_transformer_is_exported(run_cli, runs, tmp_path):
-    for name in ("language", "classify", "brackets"):
+    for name in ("language", "classify"):
         code, out, error = run_cli("export", runs[name], "--output", tmp_path / "a")
         assert code == 2 and not out and "cannot be exported" in error and one_line(error) and not (tmp_path / "a").exists()
-
-
-def test_an_ensemble_is_of_runs_that_write_text_and_have_one_vocabulary(run_cli, runs):
-    for run, other, words in (("language", "subwords", "has a different task or vocabulary"),
-                              ("language", "copy", "has a different task"),
-                              ("classify", "classify", "not for a classifier; leave it out"),
-                              ("copy", "brackets", "has a different task")):
-        code, out, error = run_cli("evaluate", runs[run], "--ensemble", runs[other])
-        assert code == 2 and not out and words in error and one_line(error)
 
 
 def test_a_run_folder_of_the_old_format(run_cli, trained, tmp_path):

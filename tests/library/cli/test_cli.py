@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from minitransformer import Ensemble, Run, Search, kernels
+from minitransformer import Run, Search, kernels
 from minitransformer import functional as F
 from minitransformer.cli import gradcheck as gradcheck_command
 from minitransformer.cli.parser import COMMANDS
@@ -237,30 +237,6 @@ def test_evaluate_with_a_beam(run_cli, text_run, alpha, least):
     outputs = Run.load(text_run).answer(sources, Search(beam=3, alpha=alpha, min_length=least))
     assert scores["chrf"] == chrf(outputs, references) and scores["bleu"] == bleu(outputs, references)[0]
     assert scores["seconds"] > 0
-
-
-@pytest.fixture
-def other_run(text_run, tmp_path):
-    """The run `text_run` with smaller weights."""
-    other = Run.load(shutil.copytree(text_run, tmp_path / "other"))
-    for parameter in other.model.parameters().values():
-        parameter.data *= 0.8
-    other.save_weights()
-    return other
-
-
-def test_runs_answer_together(run_cli, text_run, other_run):
-    code, out, _ = run_cli("evaluate", text_run, "--ensemble", other_run.path, "--json")
-    scores = json.loads(out)
-    run = Run.load(text_run)
-    run.model = Ensemble([run.model, other_run.model])
-    sources, references = zip(*read_pairs([text_run.parent / "tsv"]))
-    outputs = run.answer(sources)
-    assert code == 0 and scores["chrf"] == chrf(outputs, references)
-    code, out, _ = run_cli("translate", text_run, "--ensemble", other_run.path, sources[0])
-    assert code == 0 and out == outputs[0] + "\n"
-    alone = [json.loads(run_cli("evaluate", path, "--json")[1]) for path in (text_run, other_run.path)]
-    assert scores["perplexity"] not in [one["perplexity"] for one in alone]
 
 
 def test_n_best_hypotheses_come_with_scores(run_cli, text_run, monkeypatch):

@@ -21,7 +21,7 @@ from minitransformer import InputError, Run
 from minitransformer.cli import main
 from minitransformer.data.parallel import read_pairs
 from minitransformer.files import MANIFEST, write_manifest
-from minitransformer.tasks import brackets, toy
+from minitransformer.tasks import toy
 from minitransformer.training.log import read_metrics
 
 pytestmark = pytest.mark.campaign
@@ -31,7 +31,7 @@ CASES = settings(max_examples=int(os.environ.get("MINITRANSFORMER_FUZZ", "8")), 
 
 SMALL = "--config toy --steps 2 --batch 90 --max-length 80 --validate-every 1 --vocab-size 80".split()
 LANGUAGE = "--config toy --steps 2 --batch 3 --window 10 --validate-every 1 --positions learned".split()
-RUNS = ["toy", "text", "characters", "subwords", "classes", "brackets"]
+RUNS = ["toy", "text", "characters", "subwords", "classes"]
 
 
 @pytest.fixture(scope="module")
@@ -49,14 +49,12 @@ def workshop(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.setattr(toy, "TEST", 5)    # of 1,000: an untrained model answers at length
-        patch.setattr(brackets, "TEST", 5)
         assert main(["train", "copy", "--steps", "2", "--batch", "4", "--run", "toy"]) == 0
         assert main(["train", "translate", "--train", "en", "de", "--valid", "en", "de", *SMALL, "--run", "text"]) == 0
         assert main(["train", "language", "--train", "en", "--valid", "en", *LANGUAGE, "--run", "characters"]) == 0
         assert main(["train", "language", "--train", "en", "--valid", "en", *LANGUAGE, "--vocabulary", "subwords", "--vocab-size",
                      "60", "--run", "subwords"]) == 0
         assert main(["train", "classify", "--train", "labels", "--valid", "labels", *SMALL, "--run", "classes"]) == 0
-        assert main(["train", "brackets", "--steps", "2", "--batch", "4", "--config", "toy", "--run", "brackets"]) == 0
         yield folder
 
 
@@ -99,15 +97,15 @@ WORDS = st.one_of(
 NUMBERS = st.sampled_from(["1", "2", "5", "0", "-1", "0.5", "1.5", "nan", "inf", "-inf", "1e999", "1e-999", "9" * 30, "x",
                            "", " 3 ", "0x10", "१", "1_0", "+4", "3-"])
 GOOD = {"pooling": "first", "vocabulary": "characters", "tokens": "9", "config": "toy", "backend": "numpy", "language": "korean",
-        "tokenize": "char", "train": "tsv", "valid": "tsv", "test": "tsv", "ensemble": "text",
+        "tokenize": "char", "train": "tsv", "valid": "tsv", "test": "tsv",
         "schedule": "constant", "preset": "multi30k", "resume": "text", "output": "x.png",
         "kind": "encoder", "layer": "0", "run": "new", "json": None, "pre-norm": None,
         "version": None, "help": None}    # any other takes a number
 TRAINING = ("config steps batch warmup schedule rate-factor peak-rate cooldown accumulate dropout embedding-dropout "
             "attention-dropout feed-forward-dropout smoothing clip validate-every patience average snapshot-every seed threads "
             "backend run pre-norm")
-SAMPLING = "temperature top-k top-p seed ensemble backend"
-SEARCH = "ensemble beam length-penalty min-length max-length backend"
+SAMPLING = "temperature top-k top-p seed backend"
+SEARCH = "beam length-penalty min-length max-length backend"
 COMMANDS = {
     "train copy --steps 1 --batch 3 --run new": TRAINING,
     "train numbers --steps 1 --batch 3 --run new": f"language {TRAINING}",
@@ -121,12 +119,11 @@ COMMANDS = {
         f"train valid vocabulary vocab-size window {TRAINING}",
     "train classify --train labels --valid labels --steps 1 --batch 90 --max-length 80 --config toy --run new":
         f"train valid pooling vocab-size max-length {TRAINING}",
-    "train brackets --steps 1 --batch 3 --config toy --run new": TRAINING,
     **{f"evaluate {name}": f"test tokenize json {SEARCH}" for name in RUNS[2:]},
     "generate characters the --tokens 9": f"tokens {SAMPLING}", "generate subwords the --tokens 9": f"tokens {SAMPLING}",
-    "classify classes the": "backend json", "classify brackets ()": "backend json", "classify classes": "backend json",
+    "classify classes the": "backend json", "classify classes": "backend json",
     "attention characters the --output x.png": "output kind layer", "attention classes the --output x.png": "output kind layer",
-    "compare characters classes brackets": "output", "plot classes": "output", "train --resume classes": "resume",
+    "compare characters classes": "output", "plot classes": "output", "train --resume classes": "resume",
     "attention toy a-b --output x.png": "output kind layer", "attention text a --output x.png": "output kind layer",
     "export toy --output x.safetensors": "output", "compare toy text": "output", "plot toy": "output",
     "plot architecture": "output", "plot architecture tiny": "output",

@@ -3,15 +3,14 @@
 import gzip
 import json
 import math
-import shutil
 
 import matplotlib.image
 import numpy as np
 import pytest
 
-from minitransformer import Ensemble, InputError, Run, Search
+from minitransformer import InputError, Run, Search
 from minitransformer.decoding import generate
-from tests.library.cli.conftest import QUICK, one_line
+from tests.library.cli.conftest import one_line
 
 pytestmark = pytest.mark.slow
 
@@ -73,21 +72,6 @@ def test_bits_of_a_character_where_a_token_is_several(run_cli, subword_run):
     assert scores["tokens"] == len(ids) - 1 < scores["characters"] == len(text) - len(first)
     bits = scores["tokens"] * nats_by_hand(run.model, ids, 12) / math.log(2)
     assert scores["bits_per_character"] == pytest.approx(bits / scores["characters"], rel=1e-5)
-
-
-def test_an_ensemble_is_measured_and_continues_a_text(run_cli, language_run, tmp_path):
-    other = Run.load(shutil.copytree(language_run, tmp_path / "other"))
-    for parameter in other.model.parameters().values():
-        parameter.data *= 0.8
-    other.save_weights()
-    scores = json.loads(run_cli("evaluate", language_run, "--ensemble", other.path, "--json")[1])
-    run = Run.load(language_run)
-    ids = run.vocabulary.encode((language_run.parent / "valid").read_text())
-    both = Ensemble([run.model, other.model])
-    assert scores["nats_per_token"] == pytest.approx(nats_by_hand(both, ids, WINDOW), rel=1e-5)
-    code, out, _ = run_cli("generate", language_run, "the", "--ensemble", other.path, "--tokens", 30)
-    expected = generate(both, run.vocabulary.encode("the"), 30, np.random.default_rng(0))
-    assert code == 0 and out == "the" + run.vocabulary.decode(list(expected)) + "\n"
 
 
 def test_generate_prints_the_prompt_and_its_continuation(run_cli, language_run):
@@ -170,16 +154,6 @@ def test_line_ends_and_accents_are_read_alike_everywhere(run_cli, language_run, 
     assert run_cli("train", "language", "--train", tmp_path / "accent", "--valid", tmp_path / "accent", "--steps", 1,
                    "--config", "toy", "--window", 8, "--batch", 2, "--run", run)[0] == 0
     assert run_cli("generate", run, "cafe\u0301", "--tokens", 1)[1].startswith("café")
-
-
-def test_an_ensemble_reads_windows_of_one_length(run_cli, language_run, tmp_path):
-    text, run = language_run.parent / "en", tmp_path / "run"
-    assert run_cli("train", "language", "--train", text, "--valid", text, *QUICK, "--steps", 1, "--window", 8, "--batch", 2,
-                   "--positions", "learned", "--run", run)[0] == 0
-    for command in (("evaluate", language_run), ("generate", language_run, "the")):
-        code, out, error = run_cli(*command, "--ensemble", run)
-        assert code == 2 and not out and one_line(error)
-        assert f"--ensemble {run} reads windows of 8 tokens and {language_run} of 16; give runs with the same --window" in error
 
 
 def test_a_language_model_is_not_searched(language_run, classify_run):

@@ -48,9 +48,6 @@ def test_all_commands_take_the_run(run_cli, runs):
         assert code == 0 and json.loads(out)["examples"] == 20
         code, out, _ = run_cli("translate", folder, "a b c", "--max-length", 5, "--beam", 2, "--n-best", 2)
         assert code == 0 and len(out.splitlines()) == 2
-        assert run_cli("translate", folder, "a b c", "--max-length", 5, "--ensemble", folder)[0] == 0
-    code, _, error = run_cli("evaluate", runs["lstm"], "--ensemble", runs["gru"])
-    assert code == 2 and "are a GRUModel and a LSTMModel, expected models of one kind" in error and one_line(error)
     code, _, error = run_cli("export", runs["lstm"], "--output", runs["lstm"] / "torch.safetensors")
     assert code == 2 and "LSTMModel cannot be exported" in error and one_line(error)
 
@@ -75,7 +72,6 @@ def test_attention_is_drawn_where_there_is_one(run_cli, runs, tmp_path, model, a
     (("copy", "--model", "rnn", "--config", "base"), "unknown configuration 'base' of a recurrent model; choose from toy, tiny"),
     (("copy", "--model", "lstm", "--d-model", "7"), "--d-model is 7, expected an even number"),
     (("copy", "--model", "lstm", "--num-layers", "0"), "--num-layers is 0, expected a whole number of at least 1"),
-    (("brackets", "--model", "lstm"), "unrecognized arguments: --model lstm"),
 ])
 def test_what_a_model_cannot_be(run_cli, tmp_path, arguments, words):
     code, _, error = run_cli("train", *arguments, "--run", tmp_path / "run")

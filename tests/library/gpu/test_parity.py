@@ -10,7 +10,7 @@ import pytest
 from safetensors.numpy import load_file
 
 from minitransformer import (
-    Adam, Ensemble, InputError, Run, TrainingConfig, Transformer, TransformerConfig, beam_search, greedy, make_batch, sample,
+    Adam, InputError, Run, TrainingConfig, Transformer, TransformerConfig, beam_search, greedy, make_batch, sample,
     train, training_step)
 from minitransformer.backend import get_module, to_device, to_host
 from minitransformer.checking.blocks import blocks
@@ -19,7 +19,7 @@ from minitransformer.decoding import generate
 from minitransformer.training.evaluation import mean_loss, pair_batches
 from minitransformer.layers import Embedding, Linear
 from minitransformer.tasks import TASKS
-from minitransformer.tasks.classification import predict
+from minitransformer.tasks.classify import predict
 from minitransformer.training.log import CLOCKS
 from minitransformer.training.run_report import write_report
 from tests.library.gpu import strict
@@ -258,19 +258,12 @@ def test_evaluation_and_decoding(device):
 @pytest.mark.parametrize("search", [
     lambda model, source: beam_search(model, source, 3, min_length=1, max_length=9),
     lambda model, source: sample(model, source, [np.random.default_rng(i) for i in range(len(source))], 2, 1.5, 5, 0.9)])
-@pytest.mark.parametrize("answering", [lambda model: model, lambda model: Ensemble([model, model])],
-                         ids=["model", "ensemble"])
-def test_search(device, search, answering):
+def test_search(device, search):
     batch = make_batch(PAIRS)
-    one, other = (search(answering(model(backend).astype(FLOAT64)), batch.source) for backend in ("cupy", "numpy"))
+    one, other = (search(model(backend).astype(FLOAT64), batch.source) for backend in ("cupy", "numpy"))
     assert [[h.ids for h in found] for found in one] == [[h.ids for h in found] for found in other]
     for found, expected in zip(one, other):
         np.testing.assert_allclose([h[1:] for h in found], [h[1:] for h in expected], rtol=1e-10)
-
-
-def test_models_on_different_backends_cannot_answer_together(device):
-    with pytest.raises(InputError, match="are on different backends"):
-        Ensemble([model("cupy"), model("numpy")])
 
 
 def test_a_run(device, tmp_path):
