@@ -256,7 +256,7 @@ def of_vocabulary(rng):
 def of_texts(rng):
     vocabulary, model = SymbolVocabulary("abc"), vocabulary_of(6)
     texts = ["".join("abc"[i] for i in rng.integers(3, size=rng.integers(4))) for _ in range(3)]
-    search = dict(beam=int(rng.integers(1, 4)), samples=int(rng.integers(2)), max_length=5)
+    search = dict(beam=int(rng.integers(1, 4)), max_length=5)
     arguments, what = perhaps_spoiled(dict(vocabulary=vocabulary, texts=texts, max_length=int(rng.integers(1, 5)), search=search,
                                            threads=1), rng)
 

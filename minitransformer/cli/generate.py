@@ -6,13 +6,18 @@ from itertools import takewhile
 import numpy as np
 
 from minitransformer.checks import check_integer
-from minitransformer.cli.shared_options import SAMPLING_OPTIONS, add_model, add_options, check_command, given_sampling
+from minitransformer.cli.shared_options import add_model, add_options, check_command
 from minitransformer.decoding import generate
 from minitransformer.errors import InputError
 from minitransformer.training.run import Run
 
 MAX_TOKENS = 1_000_000
 BYTES = 4    # of a character, at most
+SAMPLING_OPTIONS = {    # {option: (its type, what it means)}
+    "temperature": (float, "divides the logits; below 1, likely tokens become likelier (default: 1.0)"),
+    "top_k": (int, "draw from this many of the most likely tokens (default: 0, all of them)"),
+    "top_p": (float, "draw from the fewest tokens whose probability reaches this (default: 1.0)"),
+    "seed": (int, "seed of the draws (default: 0)")}
 
 
 def add_arguments(parser) -> None:
@@ -28,7 +33,9 @@ def add_arguments(parser) -> None:
 def execute(args) -> None:
     run = Run.load(args.run, args.backend)
     check_command(run, "generate")
-    options = given_sampling(args)
+    if args.seed is not None:
+        check_integer("seed", args.seed, 0)
+    options = {name: getattr(args, name) for name in SAMPLING_OPTIONS if getattr(args, name) is not None}
     check_integer("tokens", args.tokens, 1, MAX_TOKENS)
     if args.chat:
         if not hasattr(run.vocabulary, "encode_chat"):

@@ -1,8 +1,7 @@
-"""The arguments that several commands share: the model, the search, the draws, and the text."""
+"""The arguments that several commands share: the model, the search, and the text."""
 
 import sys
 from dataclasses import replace
-from typing import Any
 
 from minitransformer.backend import BACKENDS
 from minitransformer.checks import check_integer
@@ -18,11 +17,6 @@ SEARCH_OPTIONS = {    # {option: (its type, what it means)}
     "length_penalty": (float, "larger values favour longer outputs, 0 ignores the length (default: 0.6)"),
     "min_length": (int, "minimum length of an output, in tokens (default: 0)"),
     "max_length": (int, "maximum length of an output, in tokens; at most the source's length + 50 (the default)")}
-SAMPLING_OPTIONS = {
-    "temperature": (float, "divides the logits; below 1, likely tokens become likelier (default: 1.0)"),
-    "top_k": (int, "draw from this many of the most likely tokens (default: 0, all of them)"),
-    "top_p": (float, "draw from the fewest tokens whose probability reaches this (default: 1.0)"),
-    "seed": (int, "seed of the draws (default: 0)")}
 
 
 def add_model(parser) -> None:
@@ -36,13 +30,13 @@ def check_command(run, command) -> None:
         raise InputError(f"{run.path} was trained on the task {run.task.name}: use minitransformer {run.task.command} instead")
 
 
-def add_options(parser, options, of="") -> None:
-    """Add SEARCH_OPTIONS or SAMPLING_OPTIONS; `of` says when they apply."""
+def add_options(parser, options) -> None:
+    """Add the options of a table such as SEARCH_OPTIONS."""
     for name, (kind, text) in options.items():
-        parser.add_argument(f"--{name.replace('_', '-')}", type=kind, metavar=kind.__name__.upper(), help=of + text)
+        parser.add_argument(f"--{name.replace('_', '-')}", type=kind, metavar=kind.__name__.upper(), help=text)
 
 
-def make_search(args, run, **changes) -> Search:
+def make_search(args, run) -> Search:
     """The Search that the options describe; defaults come from `run`."""
     for name, least, most in ("beam", 1, MAX_BEAM), ("min_length", 0, MAX_LENGTH), ("max_length", args.min_length or 1, MAX_LENGTH):
         if getattr(args, name) is not None:
@@ -50,15 +44,8 @@ def make_search(args, run, **changes) -> Search:
     if args.length_penalty is not None and not 0 <= args.length_penalty <= MAX_PENALTY:
         raise InputError(f"length_penalty is {args.length_penalty}, expected a number from 0 to {MAX_PENALTY}")
     given = {"beam": args.beam, "alpha": args.length_penalty, "min_length": args.min_length,
-             "max_length": args.max_length, **changes}
+             "max_length": args.max_length}
     return replace(run.task.search, **{name: value for name, value in given.items() if value is not None})
-
-
-def given_sampling(args) -> dict[str, Any]:
-    """{option: value} of the options that were given. Raises InputError for a negative seed."""
-    if args.seed is not None:
-        check_integer("seed", args.seed, 0)
-    return {name: getattr(args, name) for name in SAMPLING_OPTIONS if getattr(args, name) is not None}
 
 
 def read_texts(args, empty=None) -> list[str]:

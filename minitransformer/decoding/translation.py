@@ -12,7 +12,6 @@ from minitransformer.data.batches import pad
 from minitransformer.data.unknown import warn_of_unknown
 from minitransformer.decoding.beam import beam_search
 from minitransformer.decoding.hypothesis import Hypothesis
-from minitransformer.decoding.sampling import sample
 from minitransformer.errors import InputError, one_line
 from minitransformer.workers.host import available_cores
 from minitransformer.workers.threads import MAX_THREADS, in_threads
@@ -24,33 +23,22 @@ ROWS = 960    # hypotheses decoded together; with fewer, the products are slower
 
 @dataclass(frozen=True)
 class Search(ShownAsTable):
-    """How outputs are found: by beam search, or by drawing `samples` at random."""
+    """How beam search finds outputs."""
 
     beam: int = 1                   # 1: greedy
     alpha: float = 0.6              # exponent of the length penalty; 0: none
     min_length: int = 0             # tokens
     max_length: int | None = None   # tokens, at most the source's length + 50
-    extra_length: int | None = None    # in beam search, replaces that 50
-    samples: int = 0                # number of outputs to draw; 0: beam search
-    temperature: float = 1.0
-    top_k: int = 0                  # 0: all tokens
-    top_p: float = 1.0
-    seed: int = 0
+    extra_length: int | None = None    # replaces that 50
 
     def __post_init__(self) -> None:
-        for name in ("beam", "samples", "min_length", "top_k", "seed"):    # how large they may be, the search itself says
+        for name in ("beam", "min_length"):    # how large they may be, the search itself says
             if not is_integer(getattr(self, name), -math.inf):
                 raise InputError(f"{name} is {getattr(self, name)!r}, expected a whole number")
 
-    def __call__(self, model, source, places) -> list[list[Hypothesis]]:
-        """Lists of Hypotheses for source (B, T_k) ids; `places`: the sentences' positions in the text, which seed the draws."""
-        if not self.samples:
-            return beam_search(model, source, self.beam, self.alpha, self.min_length, self.max_length,
-                               self.extra_length)
-        check_integer("seed", self.seed, 0)
-        rngs = [np.random.default_rng([self.seed, place]) for place in places]
-        return sample(model, source, rngs, self.samples, self.temperature, self.top_k, self.top_p, self.min_length,
-                      self.max_length)
+    def __call__(self, model, source) -> list[list[Hypothesis]]:
+        """Lists of Hypotheses for source (B, T_k) ids."""
+        return beam_search(model, source, self.beam, self.alpha, self.min_length, self.max_length, self.extra_length)
 
 
 GREEDY = Search()
@@ -67,11 +55,11 @@ def decode_all(model, sources, search=GREEDY, threads=None) -> list[list[Hypothe
     if threads is not None:
         check_integer("threads", threads, 1, MAX_THREADS)
     found = [[Hypothesis([], 0.0, 0.0)] for _ in sources]
-    size = max(1, ROWS // max(search.beam, search.samples, 1))
+    size = max(1, ROWS // max(search.beam, 1))
     threads = (threads or available_cores()) if model.xp is np else 1
 
     batches = list(longest_first(sources, size))
-    decoded = in_threads(lambda places, source: search(model, source, places), batches, threads)
+    decoded = in_threads(lambda places, source: search(model, source), batches, threads)
     for (places, _), outputs in zip(batches, decoded):
         for i, hypotheses in zip(places, outputs):
             found[i] = hypotheses

@@ -98,7 +98,6 @@ CALLS = {
     "too many threads": (lambda: translate(MODEL, VOCABULARY, ["a"], 5, threads=2000), "threads is 2000, expected a whole number"),
     "too many threads to train": (lambda: Threads(MODEL, 5000), "Threads: count is 5000, expected a whole number"),
     "no threads to measure": (lambda: mean_loss(MODEL, [BATCH], threads=-1), "threads is -1"),
-    "a seed below 0": (lambda: translate(MODEL, VOCABULARY, ["a"], 5, Search(samples=1, seed=-1)), "seed is -1, expected"),
     "a maximum in text": (lambda: beam_search(MODEL, SOURCE, 1, max_length="3"), "max_length is '3', expected a whole number"),
     "alpha in text": (lambda: beam_search(MODEL, SOURCE, 2, "a"), "alpha is 'a', expected a finite number"),
     "alpha nan": (lambda: beam_search(MODEL, SOURCE, 2, np.nan), "alpha is nan"),

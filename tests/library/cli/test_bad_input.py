@@ -159,10 +159,6 @@ def test_a_line_that_is_too_long_is_named_and_the_others_are_translated(run_cli,
     (("--beam", 2, "--n-best", 3), "--n-best is 3, expected 1 to the --beam of 2"),
     (("--min-length", 3, "--max-length", 2), "--max-length is 2, expected a whole number from 3"),
     (("--length-penalty", "nan"), "--length-penalty is nan"),
-    (("--sample", 2, "--beam", 2), "leave --beam out"), (("--sample", 0), "--sample is 0"),
-    (("--sample", 2, "--length-penalty", 1), "leave --length-penalty out"), (("--top-k", 5), "--top-k works only with --sample N"),
-    (("--sample", 1, "--temperature", 0), "--temperature is 0"), (("--sample", 1, "--top-k", -1), "--top-k is -1"),
-    (("--sample", 1, "--top-p", 0), "--top-p is 0"), (("--sample", 1, "--seed", -1), "--seed is -1"),
 ])
 def test_wrong_search_options(run_cli, trained, arguments, words):
     code, out, error = run_cli("translate", trained, "a b", *arguments)

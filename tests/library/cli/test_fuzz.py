@@ -113,7 +113,7 @@ COMMANDS = {
         f"train valid preset vocab-size max-length {TRAINING}",
     "evaluate toy": f"test tokenize json {SEARCH}", "evaluate text": f"test tokenize json {SEARCH}",
     "translate toy": f"n-best {SEARCH}", "translate text": f"n-best {SEARCH}",
-    "translate text --sample 2": f"sample temperature top-k top-p seed {SEARCH}", "train --resume toy": "resume",
+    "train --resume toy": "resume",
     "gradcheck linear": "seed json",
     "train language --train en --valid en --steps 1 --batch 3 --window 8 --config toy --run new":
         f"train valid vocabulary vocab-size window {TRAINING}",

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from minitransformer import (
-    Adam, InputError, Search, Transformer, TransformerConfig, beam_search, greedy, make_batch, sample, training_step,
+    Adam, InputError, Search, Transformer, TransformerConfig, beam_search, greedy, make_batch, training_step,
     translate)
 from minitransformer.data.batches import pad
 from minitransformer.data.vocabularies.symbols import SymbolVocabulary
@@ -69,8 +69,8 @@ def test_an_output_may_be_longer_than_usual(extra):
     assert [len(best.ids) - len(ids) for (best, *_), ids in zip(found, source) if ids] == [extra] * 4
 
 
-@pytest.mark.parametrize("search", [Search(beam=3), Search(samples=2, seed=4)])
-def test_the_batches_and_threads_change_nothing(model, search, monkeypatch):
+def test_the_batches_and_threads_change_nothing(model, monkeypatch):
+    search = Search(beam=3)
     usual = decode_all(model, SOURCES * 5, search)
     monkeypatch.setattr("minitransformer.decoding.translation.ROWS", 7)
     assert [[h.ids for h in found] for found in decode_all(model, SOURCES * 5, search, threads=3)] == [
@@ -79,11 +79,8 @@ def test_the_batches_and_threads_change_nothing(model, search, monkeypatch):
 
 def test_a_search_is_its_settings(model):
     source = pad([[*SOURCES[0], EOS], [*SOURCES[2], EOS]])
-    assert (Search(beam=3, alpha=2.0, min_length=2, max_length=4)(model, source, [0, 1])
+    assert (Search(beam=3, alpha=2.0, min_length=2, max_length=4)(model, source)
             == beam_search(model, source, 3, 2.0, 2, 4))
-    rngs = [np.random.default_rng([7, number]) for number in (0, 1)]
-    assert (Search(samples=2, temperature=0.5, top_k=3, top_p=0.9, min_length=1, max_length=4, seed=7)(model, source, [0, 1])
-            == sample(model, source, rngs, 2, 0.5, 3, 0.9, 1, 4))
 
 
 def test_a_failure_in_a_thread_is_heard_of(model):
