@@ -18,17 +18,12 @@ class AttentionMap(NamedTuple):
     layer: int
 
 
-def has_attention(model) -> bool:
-    """Whether `model` has attention to show."""
-    return hasattr(model, "attention_weights")
-
-
 def attention_map(run, text, kind=None, layer=None) -> AttentionMap:
     """The AttentionMap of one layer (default: the last) of run.model; `kind`: one of the kinds that the model has.
 
     Raises InputError for an empty text, a kind or a layer that does not exist, and a model without attention.
     """
-    found = run.task.attention(run, text) if has_attention(run.model) else {}
+    found = run.task.attention(run, text) if hasattr(run.model, "attention_weights") else {}
     if not found:
         raise InputError(f"{run.path}: this model has no attention to show")
     kind = kind or next(iter(found))

@@ -6,12 +6,9 @@ from html import escape
 from minitransformer.errors import one_line
 from minitransformer.files import write_durably
 from minitransformer.pictures import plots
-from minitransformer.pictures.attention_map import attention_map, has_attention
-from minitransformer.pictures.attention_page import STYLE, attention_html
 from minitransformer.tables import settings_tables, table
 from minitransformer.training.log import CLOCKS, as_text, read_metrics
 
-MAPS = 3         # sentences whose attention is drawn
 PAGE = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title><style>
@@ -23,7 +20,6 @@ table {{ border-collapse: collapse; width: 100% }}
 td, th {{ border-top: 1px solid light-dark(#ccc, #555); padding: .3em .6em; text-align: left; vertical-align: top;
          white-space: pre-wrap; overflow-wrap: anywhere }}
 @media (min-width: 40em) {{ td:first-child {{ min-width: 11em }} }}
-{style}
 </style></head><body>
 <h1>{title}</h1>
 <p>{summary}</p>
@@ -34,7 +30,6 @@ td, th {{ border-top: 1px solid light-dark(#ccc, #555); padding: .3em .6em; text
 <figure>{curves}</figure>
 <h2>Outputs on validation data</h2>
 {outputs}
-{maps}
 <h2>Settings</h2>
 {settings}
 </body></html>
@@ -50,7 +45,6 @@ def write_report(run, examples) -> None:
     training = run.settings.training
     last = {name: value for record in log for name, value in record.items() if name not in NOT_RESULTS}
     outputs = run.answer([text for text, _ in examples])
-    maps = _maps(run, [text for text, _ in examples[:MAPS]]) if has_attention(run.model) else ""
     curves = plots.curves({run.path.name: log}).as_html("loss, learning rate and quality over the steps")
     write_durably(run.path / "report.html", PAGE.format(
         title=escape(one_line(run.path.name)),
@@ -60,7 +54,6 @@ def write_report(run, examples) -> None:
         curves=curves,
         outputs=table(((text, output, expected) for (text, expected), output in zip(examples, outputs)),
                       ("text", "output", "expected")),
-        maps=maps, style=STYLE,
         settings=settings_tables(run.settings.as_dict())).encode(errors="backslashreplace"))
 
 
@@ -73,11 +66,3 @@ def _summary(run, log) -> str:
         text += (f" in {timedelta(seconds=round(log[-1]['seconds']))} (hours:minutes:seconds, pauses excluded) and ended at "
                  f"{datetime.fromtimestamp(log[-1]['time']).astimezone().strftime('%Y-%m-%d %H:%M:%S %Z')}")
     return text + "."
-
-
-def _maps(run, texts) -> str:
-    """The attention of the last layer while the model reads each of `texts`."""
-    found = [attention_map(run, text) for text in texts]
-    pictures = [attention_html(one.weights, one.queries, one.keys, text, one.predicted) for text, one in zip(texts, found)]
-    return (f"<h2>Which token (row) attends to which (column): {found[0].kind} attention, last layer</h2>\n"
-            + "".join(f"<figure>{one}</figure>\n" for one in pictures))

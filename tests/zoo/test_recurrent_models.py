@@ -8,7 +8,6 @@ from minitransformer import InputError, beam_search, functional as F, greedy, pl
 from minitransformer.decoding.state import EXTRA_LENGTH
 from minitransformer.functional.special import BOS, EOS, PAD
 from minitransformer.models import MODELS, Transformer, TransformerConfig
-from minitransformer.pictures.attention_map import has_attention
 from minitransformer.zoo import baselines as R
 from minitransformer.zoo.baselines import LSTMModel, RecurrentConfig
 from tests.library.decoding import reference
@@ -133,10 +132,6 @@ def test_the_weights_of_attention_are_shown(kind):
     (weights,) = model.attention_weights(np.array([[3, 4, EOS, PAD]]), np.array([[BOS, 5]]))["cross"]
     assert weights.shape == (1, 1, 2, 4) and not weights[..., 3].any()
     np.testing.assert_allclose(weights.sum(axis=-1), 1)
-
-
-def test_who_has_attention():
-    assert [kind for kind in RECURRENT if has_attention(make_model(kind))] == list(WITH_ATTENTION)
 
 
 def test_a_step_of_your_own_runs_in_training_and_in_decoding():

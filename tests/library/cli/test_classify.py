@@ -133,10 +133,7 @@ def test_attention_and_the_report(run_cli, classify_run, tmp_path):
     assert code == 0 and not error and matplotlib.image.imread(tmp_path / "a.png").std() > 0.01
     code, _, error = run_cli("attention", run, text, "--kind", "cross", "--output", tmp_path / "b.png")
     assert code == 2 and "--kind is cross, but this model's attention is encoder" in error and one_line(error)
-    page = (run / "report.html").read_text(encoding="utf-8")
-    maps = 3 * Run.load(run).model.config.num_heads
-    assert page.count('<img width="') == page.count('src="data:image/png;base64,') == 1 + maps and "encoder attention" in page
-    assert "valid accuracy" in page
+    assert "valid accuracy" in (run / "report.html").read_text(encoding="utf-8")
     weights, queries, keys, predicted = Run.load(run).task.attention(Run.load(run), text)["encoder"]
     assert predicted is None and queries == keys and weights[0].shape[2:] == (len(queries), len(keys))
     assert np.allclose(weights[-1].sum(axis=-1), 1, atol=1e-5)
