@@ -15,7 +15,6 @@ from minitransformer import functional as F
 from minitransformer import layers as L
 from minitransformer import models as M
 from minitransformer.backend import Array
-from minitransformer.checking.training_loss import TrainingLoss
 from minitransformer.data.batches import Batch
 from minitransformer.data.labelled import LabelledBatch
 from minitransformer.data.windows import WindowBatch
@@ -25,6 +24,20 @@ from minitransformer.lookup import find_all
 
 
 CLASSES = 3
+
+
+class TrainingLoss(Layer):
+    """The summed loss of a `model` (...) as training runs it: batch -> a number, with dropout, label smoothing and padding."""
+
+    def __init__(self, model):
+        self.model = model
+
+    def forward(self, batch, smoothing=0.0, rng=None) -> tuple[Array, Any]:
+        sums, cache = self.model.loss_forward(batch, rng, smoothing)
+        return sums.loss, cache
+
+    def backward(self, dloss, cache) -> None:
+        self.model.loss_backward(dloss, cache)
 
 
 class Sizes(NamedTuple):

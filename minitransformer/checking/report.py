@@ -1,20 +1,19 @@
 """The results of a gradient check: one Result per array and method, and their table."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from inspect import signature
 from typing import Any
 
 from minitransformer.checking.compare import SAME
-from minitransformer.checking.notebook import COLUMNS, as_html
 from minitransformer.kernels import KINDS
-from minitransformer.layers.layer import Layer
 
 # How far analytic and numeric gradient may be apart. Central differences lose digits to
 # cancellation; the complex step subtracts nothing and keeps nearly all of float64's 16.
 BOUNDS = {"central": 1e-7, "complex": SAME, "central projection": 1e-6, "complex projection": SAME}
 # How far a kernel may be from its textbook.
 BOUNDS |= {f"{kind} {dtype}": bound for kind in KINDS for dtype, bound in (("float32", 2e-5), ("float64", SAME))}
+COLUMNS = "block", "with respect to", "method", "error", "at", "analytic", "numeric", ""
 LONG = 40    # letters; a longer name moves its row to the right
 
 
@@ -51,7 +50,7 @@ class Result:
 
 @dataclass(frozen=True, repr=False)
 class Report:
-    """The results of a check; `print(report)` shows them as a table, and a notebook shows it in colour.
+    """The results of a check; `print(report)` shows them as a table.
 
     findings: {block: what is wrong} for each block that failed.
     """
@@ -98,10 +97,6 @@ class Report:
 
     __repr__ = __str__    # a REPL shows it
 
-    def summary(self) -> str:
-        """The table with one row per block and method: its worst array."""
-        return self._table(self.worst_rows)
-
     @property
     def worst_rows(self) -> list[Result]:
         """The worst array of each block, by each method and each kind of kernels."""
@@ -111,11 +106,8 @@ class Report:
         return [max(group, key=lambda r: (not r.passed, r.max_relative_error)) for group in groups.values()]
 
     def _table(self, rows) -> str:
-        cells = [result.cells for result in rows]
-        if not cells:
-            return "\n".join(self.conclusions)
-        widths = [max(map(len, column)) for column in zip(COLUMNS, *cells)]
-        return "\n".join([*(_line(row, widths) for row in (COLUMNS, *cells)), *self.conclusions])
+        as_row = columns([result.block for result in rows], [result.wrt for result in rows])
+        return "\n".join([*map(as_row, [None, *rows] if rows else []), *self.conclusions])
 
     @property
     def counts(self) -> dict[str, tuple[int, int]]:
@@ -140,21 +132,17 @@ class Report:
             lines.append(f"{block}: {finding}")
         return lines
 
-    def _repr_html_(self) -> str:
-        return as_html(self)
 
+def columns(blocks, arrays) -> Callable[[Result | None], str]:
+    """A function that returns the table's line for a Result of these blocks and arrays, and the heads for None."""
+    widths = [max(map(len, [*blocks, COLUMNS[0]])), min(max(map(len, [*arrays, COLUMNS[1]])), LONG), max(map(len, BOUNDS)),
+              7, 14, 13, 13, 0]
 
-def columns(blocks) -> Any:
-    """A function that returns the table's line for one Result of these blocks, and the heads for None, before any is known."""
-    names = {name for block, inputs in blocks.values() for name in (
-        *(inputs if isinstance(inputs, dict) else signature(block[0] if isinstance(block, tuple) else block.forward).parameters),
-        *(block.parameters() if isinstance(block, Layer) else ()))}
-    widths = [max(map(len, blocks)), min(max(map(len, [*names, COLUMNS[1]])), LONG), max(map(len, BOUNDS)), 7, 14, 13, 13, 0]
-    return lambda result: _line(COLUMNS if result is None else result.cells, widths)
+    def line(result) -> str:
+        cells = COLUMNS if result is None else result.cells
+        return "  ".join(cell.ljust(width) for cell, width in zip(cells, widths)).rstrip()
 
-
-def _line(cells, widths) -> str:
-    return "  ".join(cell.ljust(width) for cell, width in zip(cells, widths)).rstrip()
+    return line
 
 
 def _largest(errors) -> float:

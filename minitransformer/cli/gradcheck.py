@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache
+from inspect import signature
 
 from tqdm import tqdm
 
@@ -19,6 +20,7 @@ from minitransformer.checking.report import columns
 from minitransformer.checks import check_integer
 from minitransformer.cli.colour import coloured
 from minitransformer.errors import InputError, choices
+from minitransformer.layers.layer import Layer
 from minitransformer.workers.host import available_cores
 
 ALONE = 8    # with more blocks, starting processes takes less time than they save
@@ -40,7 +42,7 @@ def execute(args) -> int:
         if name not in known:
             raise InputError(f"unknown block {name!r}; {choices(name, known)}")
     names = args.names or list(known)
-    report, as_row = Report([]), columns({name: known[name] for name in names})
+    report, as_row = Report([]), columns(names, {array for name in names for array in _arrays(*known[name])})
     with tqdm(total=len(names), unit="block", leave=False, disable=True if args.json else None) as bar:
         for one in _reports(names, args.seed):
             if not args.json:
@@ -50,6 +52,13 @@ def execute(args) -> int:
             bar.update()
     print(json.dumps(report.as_dict()) if args.json else coloured("\n".join(report.conclusions), sys.stdout))
     return 0 if report.passed else 1
+
+
+def _arrays(block, inputs) -> list[str]:
+    """The names of what a block is checked with respect to, before it is."""
+    forward = block[0] if isinstance(block, tuple) else block.forward
+    arguments = inputs if isinstance(inputs, dict) else signature(forward).parameters
+    return [*arguments, *(block.parameters() if isinstance(block, Layer) else ())]
 
 
 @cache

@@ -16,13 +16,12 @@ from minitransformer.errors import InputError, one_line
 from minitransformer.workers.host import available_cores
 from minitransformer.workers.threads import MAX_THREADS, in_threads
 from minitransformer.functional.special import EOS
-from minitransformer.tables import ShownAsTable
 
 ROWS = 960    # hypotheses decoded together; with fewer, the products are slower; more are no faster
 
 
 @dataclass(frozen=True)
-class Search(ShownAsTable):
+class Search:
     """How beam search finds outputs."""
 
     beam: int = 1                   # 1: greedy

@@ -10,7 +10,7 @@ from minitransformer.layers.feed_forward import FEED_FORWARDS
 from minitransformer.layers.layer_norm import NORMS
 from minitransformer.layers.positions import POSITIONS
 from minitransformer.lookup import find, names
-from minitransformer.tables import ShownAsTable, check_choices, setting
+from minitransformer.tables import check_choices, setting
 
 NAMED = {
     # From the paper, table 3.
@@ -26,7 +26,7 @@ Config = TypeVar("Config", bound="ModelConfig")    # a model's configuration cla
 
 
 @dataclass(frozen=True, kw_only=True)
-class ModelConfig(ShownAsTable):
+class ModelConfig:
     """The sizes and choices of a model, checked: every whole number is at least 1, and every dropout rate below 1."""
 
     kind: ClassVar[str] = ""                                     # what the models are called in messages

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, NamedTuple
 from minitransformer.checks import check_integer
 from minitransformer.decoding import GREEDY
 from minitransformer.errors import InputError
-from minitransformer.tables import ShownAsTable, check_choices, setting
+from minitransformer.tables import check_choices, setting
 
 EXAMPLES = 8    # texts in a run's report
 LARGEST = {"batch": 1_000_000, "max_length": 10 ** 9, "vocab_size": 1_000_000, "window": 100_000}    # {a setting: its limit}
@@ -31,7 +31,7 @@ class Attended(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Task(ShownAsTable):
+class Task:
     """A task. Its fields are its settings: checked in __post_init__ and stored in the run folder; each `setting` is an option."""
 
     name: ClassVar[str]                     # in TASKS

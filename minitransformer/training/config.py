@@ -10,7 +10,7 @@ from minitransformer.workers.host import available_cores
 from minitransformer.workers.launcher import launched
 from minitransformer.workers.threads import MAX_THREADS
 from minitransformer.training.optim import constant, cooldown, inverse_sqrt, schedule
-from minitransformer.tables import ShownAsTable, check_choices, setting
+from minitransformer.tables import check_choices, setting
 
 MAX_STEPS = 10 ** 9
 MAX_FACTOR = 10 ** 6
@@ -25,7 +25,7 @@ def default_threads() -> int:
 
 
 @dataclass(frozen=True)
-class TrainingConfig(ShownAsTable):
+class TrainingConfig:
     """The settings of a training run. Raises InputError for a meaningless one."""
 
     steps: int = setting("updates")

@@ -6,7 +6,6 @@ import shutil
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,6 @@ from minitransformer.files import (
 from minitransformer.interchange.weights import WeightsFile, as_safetensors, set_weights
 from minitransformer.layers.initial import undrawn
 from minitransformer.lookup import find
-from minitransformer.tables import settings_tables
 from minitransformer.training import checkpoint
 from minitransformer.training.lock import in_training, only_trainer
 from minitransformer.training.settings import UNREADABLE, RunSettings
@@ -59,9 +57,6 @@ class Run:
             state = "its folder cannot be read"
         return (f"Run({str(self.path)!r}): {self.task.name}, {type(self.model).__name__} with "
                 f"{self.model.num_parameters():,} parameters, {state}")
-
-    def _repr_html_(self) -> str:
-        return f"<p>{escape(repr(self))}</p>{settings_tables(self.settings.as_dict())}"
 
     @property
     def task(self) -> Any:    # a Task; its other methods depend on its kind

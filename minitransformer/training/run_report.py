@@ -6,7 +6,6 @@ from html import escape
 from minitransformer.errors import one_line
 from minitransformer.files import write_durably
 from minitransformer.pictures import plots
-from minitransformer.tables import settings_tables, table
 from minitransformer.training.log import CLOCKS, as_text, read_metrics
 
 PAGE = """<!DOCTYPE html>
@@ -49,12 +48,12 @@ def write_report(run, examples) -> None:
     write_durably(run.path / "report.html", PAGE.format(
         title=escape(one_line(run.path.name)),
         summary=escape(_summary(run, log)),
-        results=table((name.replace("_", " "), as_text(name, value)) for name, value in last.items()),
+        results=_table((name.replace("_", " "), as_text(name, value)) for name, value in last.items()),
         explained=EXPLAINED + (SMOOTHING.format(smoothing=training.smoothing) if training and training.smoothing else ""),
         curves=curves,
-        outputs=table(((text, output, expected) for (text, expected), output in zip(examples, outputs)),
+        outputs=_table(((text, output, expected) for (text, expected), output in zip(examples, outputs)),
                       ("text", "output", "expected")),
-        settings=settings_tables(run.settings.as_dict())).encode(errors="backslashreplace"))
+        settings=_settings_tables(run.settings.as_dict())).encode(errors="backslashreplace"))
 
 
 def _summary(run, log) -> str:
@@ -66,3 +65,25 @@ def _summary(run, log) -> str:
         text += (f" in {timedelta(seconds=round(log[-1]['seconds']))} (hours:minutes:seconds, pauses excluded) and ended at "
                  f"{datetime.fromtimestamp(log[-1]['time']).astimezone().strftime('%Y-%m-%d %H:%M:%S %Z')}")
     return text + "."
+
+
+def _table(rows, header=()) -> str:
+    """Rows of cells, each shown as text, below the column names in `header`, if given."""
+    lines = ["".join(f"<th>{escape(str(name))}</th>" for name in header)] if header else []
+    lines += ["".join(f"<td>{escape(_cell(cell))}</td>" for cell in row) for row in rows]
+    return "<table>" + "".join(f"<tr>{line}</tr>\n" for line in lines) + "</table>"
+
+
+def _settings_tables(settings) -> str:
+    """A table for each part of RunSettings.as_dict(): the task, the model, training, and then all other settings."""
+    parts = {name: part for name, part in settings.items() if isinstance(part, dict)}
+    parts["other"] = {name: part for name, part in settings.items() if not isinstance(part, dict)}
+    return "\n".join(f"<h3>{escape(name)}</h3>\n" + _table((key.replace("_", " "), value) for key, value in part.items())
+                     for name, part in parts.items())
+
+
+def _cell(cell) -> str:
+    """The text of a cell; a list, such as one of files, has one item per line."""
+    if isinstance(cell, dict):
+        return "\n".join(f"{name}: {value}" for name, value in cell.items())
+    return "\n".join(map(str, cell)) if isinstance(cell, list) else str(cell)

@@ -12,7 +12,6 @@ from minitransformer.layers.layer import Layer
 from minitransformer.lookup import find, name_of
 from minitransformer.memory import TO_USE, check_fits
 from minitransformer.models import MODELS
-from minitransformer.tables import settings_tables
 from minitransformer.tasks import TASKS
 from minitransformer.training.config import TrainingConfig
 
@@ -51,9 +50,6 @@ class RunSettings:
 
     def __repr__(self) -> str:
         return f"RunSettings {self.to_json().strip()}"
-
-    def _repr_html_(self) -> str:
-        return settings_tables(self.as_dict())
 
     def as_dict(self) -> dict[str, Any]:
         """{name: a value that JSON can represent}."""

@@ -235,11 +235,9 @@ def test_the_report():
     assert "with this undone the error falls from 5e-01 to" in str(report)
     plain = json.loads(json.dumps(report.as_dict()))
     assert plain["findings"]["mine"]["kind"] == NAMED and plain["diagnoses"] == report.diagnoses
-    html = report._repr_html_()
-    assert html.startswith("<table>") and "FAILED" in html and "twice" in html
     passed = gradcheck(L.Linear(5, 4, np.random.default_rng(0)), [X])
     passed.raise_if_failed()
-    assert "findings" not in passed.as_dict() and "ok" in passed._repr_html_()
+    assert "findings" not in passed.as_dict()
     assert (report + passed).findings == report.findings and not (report + passed).passed
 
 

@@ -38,7 +38,7 @@ import numpy as np
 from minitransformer.checking.blocks import blocks
 from minitransformer.checking.checked_block import CheckedBlock, flat
 from minitransformer.checking.finding import OBSERVED, Finding
-from minitransformer.checking.training_loss import TrainingLoss
+from minitransformer.checking.blocks import TrainingLoss
 from minitransformer.cli import gradcheck, main as cli
 from minitransformer.replaceable import kernels_run
 from minitransformer_course.doctor import doctor

@@ -17,7 +17,7 @@ from minitransformer import layers as L
 from minitransformer import models as M
 from minitransformer.checking import BOUNDS, Report, Result
 from minitransformer.checking.blocks import blocks
-from minitransformer.checking.training_loss import TrainingLoss
+from minitransformer.checking.blocks import TrainingLoss
 from minitransformer.replaceable import plugged
 from minitransformer_course.doctor.operations import OPERATIONS
 
@@ -269,8 +269,7 @@ def test_the_layer_is_left_alone():
     assert not layer.weight.grad.any()
 
 
-def test_the_summary_keeps_the_worst_row():
+def test_the_worst_row_of_a_block():
     rows = [Result("a", "x", "complex", 1e-15, None, 1, 1), Result("a", "y", "complex", 1e-3, None, 1, 2)]
-    lines = Report(rows).summary().splitlines()
-    assert len(lines) == 3 and " y " in lines[1] and "FAILED" in lines[1]
-    assert lines[2].startswith("1 of 2 checks FAILED")
+    (row,) = Report(rows).worst_rows
+    assert row.wrt == "y" and not row.passed and Report(rows).conclusions[0].startswith("1 of 2 checks FAILED")

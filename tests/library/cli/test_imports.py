@@ -47,7 +47,7 @@ def test_matplotlib_is_imported_when_a_picture_is_drawn(tmp_path):
     code = """
 import minitransformer
 minitransformer.Run, minitransformer.train
-repr(minitransformer.TrainingConfig(steps=1, warmup=1)._repr_html_())
+repr(minitransformer.TrainingConfig(steps=1, warmup=1))
 """
     assert "matplotlib" not in imported(code)
     assert "matplotlib" in imported(code + "from minitransformer.pictures import plots")

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from minitransformer.checking.blocks import SIZES, Sizes, blocks
-from minitransformer.checking.training_loss import TrainingLoss
+from minitransformer.checking.blocks import TrainingLoss
 from minitransformer.layers import Layer
 
 
