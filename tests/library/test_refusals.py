@@ -242,7 +242,7 @@ def test_a_seed_is_no_generator(call):
 
 
 ARGUMENTS = dict(d_in=4, d_out=4, d_model=4, num_heads=2, vocab_size=4, max_length=4, d_ff=4, d_memory=4, d_attention=4,
-                 hidden_size=4, radius=1, attention=R.DotProductAttention(), config=StackConfig.named("toy"))
+                 hidden_size=4, radius=1, attention=R.AdditiveAttention(4, 4, 4, RNG), config=StackConfig.named("toy"))
 
 
 TAKE_RNG = [layer for layer in {**vars(L), **vars(R)}.values()

@@ -14,10 +14,10 @@ from tests.library.decoding import reference
 from tests.library.kernels.calls import counting
 from tests.library.models.makers import RECURRENT, V, make_batch_for, make_model, random_ids
 
-WITH_ATTENTION = ("lstm-attention", "lstm-dot-attention")
+WITH_ATTENTION = ("lstm-attention",)
 
 
-@pytest.mark.parametrize("kind, calls", [("lstm", 6), ("lstm-attention", 6 + 1), ("lstm-dot-attention", 6 + 1)])
+@pytest.mark.parametrize("kind, calls", [("lstm", 6), ("lstm-attention", 6 + 1)])
 def test_dropout_is_where_it_belongs(kind, calls):
     """On what each layer reads and each stack returns, in encoder and decoder, and on what attention makes of a state."""
     mine = counting(F.dropout_mask)

@@ -7,7 +7,7 @@ import numpy as np
 
 from minitransformer.backend import Array, module_of, to_device
 from minitransformer.checks import check_config, check_shape
-from minitransformer.decoding.state import EXTRA_LENGTH
+from minitransformer.decoding.state import EXTRA_LENGTH, DecodingState, first_and_limit
 from minitransformer.errors import InputError
 from minitransformer.functional.special import PAD
 from minitransformer.layers import Embedding, LinearCrossEntropy, OutputProjection
@@ -16,7 +16,6 @@ from minitransformer.models.next_token import NextTokenModel
 from minitransformer.models import MODELS
 from minitransformer.models.transformer import EncoderDecoderConfig
 from minitransformer.zoo.attention.additive import AdditiveAttention
-from minitransformer.zoo.attention.unscaled import DotProductAttention
 from minitransformer.zoo.recurrent.attentional_state import AttentionalState, AttentionalStateCache
 from minitransformer.zoo.recurrent.bidirectional import Bidirectional
 from minitransformer.zoo.recurrent.gru import GRU
@@ -24,7 +23,6 @@ from minitransformer.zoo.recurrent.layer import RecurrentCache
 from minitransformer.zoo.recurrent.lstm import LSTM
 from minitransformer.zoo.recurrent.rnn import RNN
 from minitransformer.zoo.recurrent.stack import RecurrentStack
-from minitransformer.zoo.recurrent.state import RecurrentState
 
 NAMED: dict[str, dict[str, Any]] = {
     "toy": dict(num_layers=1, d_model=64, dropout=0.0),
@@ -132,7 +130,7 @@ class RecurrentModel(NextTokenModel):
         """(B, 1, T_k) bool: every position of the target may attend to the real tokens of its source."""
         return to_device((source != PAD)[:, None, :], module_of(memory))
 
-    def start(self, source, extra_length=EXTRA_LENGTH) -> RecurrentState:
+    def start(self, source, extra_length=EXTRA_LENGTH) -> "RecurrentState":
         """`extra_length`: how many tokens more than its source (B, T_k) an output may have."""
         check_shape("source", source, "B", "T_k")
         return RecurrentState(self, source, extra_length)
@@ -166,10 +164,8 @@ class LSTMAttentionModel(LSTMModel):
     def __init__(self, config, seed=0):
         super().__init__(config, seed)
         rng = np.random.default_rng([seed, 1])
-        self.readout = AttentionalState(self._attention(rng), config.d_model, config.d_model, rng, config.dropout)
-
-    def _attention(self, rng) -> AdditiveAttention | DotProductAttention:
-        return AdditiveAttention(self.config.d_model, self.config.d_model, self.config.d_model, rng)
+        attention = AdditiveAttention(config.d_model, config.d_model, config.d_model, rng)
+        self.readout = AttentionalState(attention, config.d_model, config.d_model, rng, config.dropout)
 
     def attention_weights(self, source, target) -> dict[str, list[Array]]:
         """The attention weights: {"cross": [(B, 1, T_q, T_k)]}, one layer with one head."""
@@ -177,12 +173,29 @@ class LSTMAttentionModel(LSTMModel):
         return {"cross": [readout.attention.attention.softmax.p[:, None]]}
 
 
-class LSTMDotAttentionModel(LSTMAttentionModel):
-    """The same with dot products, not divided by sqrt(d_model), as scores (Luong et al. 2015, https://arxiv.org/abs/1508.04025)."""
+class RecurrentState(DecodingState):
+    """A recurrent decoder that runs one position at a time: its state for each hypothesis, and the memory for each source."""
 
-    def _attention(self, rng) -> DotProductAttention:
-        return DotProductAttention()
+    def __init__(self, model, source, extra_length):
+        self.output = model.output
+        self.first, self.limit = first_and_limit(source, extra_length)
+        self._model = model
+        self._memory, context, _ = model.encode(source)
+        self._mask = model.memory_mask(source, self._memory)
+        self._states = context[:, None]     # (B, width, S)
+
+    def advance(self, ids, parents=None) -> Array:
+        model, (batch, width), xp = self._model, ids.shape, module_of(self._states)
+        if parents is not None:
+            self._states = self._states[xp.arange(batch)[:, None], to_device(parents, xp)]
+        x, _ = model.target_embedding.forward(ids.reshape(-1, 1))
+        (y, states), _ = model.decoder.forward(x, self._states.reshape(batch * width, -1))
+        self._states, y = states.reshape(batch, width, -1), y.reshape(batch, width, -1)
+        return model.readout.forward(y, self._memory, self._mask)[0] if model.readout else y
+
+    def keep(self, rows) -> None:
+        rows = to_device(rows, module_of(self._states))
+        self._states, self._memory, self._mask = self._states[rows], self._memory[rows], self._mask[rows]
 
 
-MODELS.update({"rnn": RNNModel, "gru": GRUModel, "lstm": LSTMModel, "lstm-attention": LSTMAttentionModel,
-               "lstm-dot-attention": LSTMDotAttentionModel})
+MODELS.update({"rnn": RNNModel, "gru": GRUModel, "lstm": LSTMModel, "lstm-attention": LSTMAttentionModel})

@@ -1,4 +1,4 @@
-"""Attention beside the paper's: additive scores, dot products without a scale, and the state that attends."""
+"""Attention beside the paper's: additive scores, and the state that attends."""
 
 from minitransformer_course.doctor.mistakes import teach
 
@@ -8,8 +8,6 @@ teach("additive_attention", {
     "the weight w is missing from the gradients of query and key": ("(1 - tanh * tanh) * weight *", "(1 - tanh * tanh) *"),
     "the softmax is skipped in backward: dscores = dp":
         ("softmax_backward(dp, softmax)", "dp")})
-teach("DotProductAttention", {
-    "the scores are divided by sqrt(d_k) in backward (a scale), but these dot products have none": (" * math.sqrt(dy.shape[2])", "")})
 teach("AttentionalState", {
     "the direct path of x is missing: only the path through the attention is returned": ("dh[..., d_memory:] + dx", "dx"),
     "the derivative of tanh is skipped in backward": (" * (1 - cache.tanh * cache.tanh)", ""),

@@ -32,7 +32,7 @@ def test_all_layers_with_masks_are_here():
 def test_other_axes_are_refused(name, layer, inputs, i):
     """Though NumPy would broadcast each of them."""
     *_, T_q, T_k = inputs[i].shape
-    alone = name in ("additive-attention", "dot-product-attention", "attentional-state")    # without heads, three axes are clear
+    alone = name in ("additive-attention", "attentional-state")    # without heads, three axes are clear
     for shape in ((T_k,), (1, T_k), (B, T_k), (T_q, 1), *([] if alone else [(B, T_q, T_k), (1, T_q, T_k)]), (1, 1, B, T_q, T_k)):
         if shape != (T_q, T_k):
             with pytest.raises(InputError, match="mask has shape .*, expected") as error:

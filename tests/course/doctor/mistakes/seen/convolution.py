@@ -30,8 +30,6 @@ MISTAKES = [
            ("softmax",), MISSING, **ATTENDING),
     edited("additive-weight-forgotten", "additive_attention_backward", "* weight *", "*", "additive-attention", ("weight", "w"),
            MISSING, **ATTENDING),
-    edited("dot-product-scaled", "minitransformer.zoo.attention.unscaled:DotProductAttention.backward", " * math.sqrt(dy.shape[2])", "",
-           "dot-product-attention", ("sqrt", "square root"), in_model="lstm-dot-attention-model"),
     edited("attentional-state-direct-path", STATE, "dh[..., d_memory:] + dx", "dx", "attentional-state", ("direct", "path"),
            MISSING, **ATTENDING),
     edited("attentional-state-dropout", STATE, "dropout_backward(dy, cache.dropout)", "dy", "attentional-state", ("dropout",),
