@@ -5,7 +5,6 @@ import sys
 import warnings
 from contextlib import nullcontext
 
-from minitransformer.cli.colour import coloured
 from minitransformer.errors import InputError, one_line
 from minitransformer.replaceable import kernels_run
 from minitransformer.workers.launcher import launched
@@ -72,7 +71,7 @@ def _as_typed(message, options) -> str:
 
 def _complain(error) -> int:
     """Print one line, whatever the input contained; returns exit code 2."""
-    print(coloured("minitransformer: " + one_line(error), sys.stderr), file=sys.stderr)
+    print("minitransformer: " + one_line(error), file=sys.stderr)
     return 2
 
 

@@ -1,10 +1,8 @@
 """Draw every head of one layer as the model reads TEXT and answers: the self-attention of the encoder or the decoder, or
-the decoder's cross-attention to the source, if the model has it. For a language model, --kind gradient draws
-how much the probability of the next token depends on each token of TEXT.
+the decoder's cross-attention to the source, if the model has it.
 """
 
 from minitransformer.cli.output import picture_path, write_picture
-from minitransformer.errors import InputError
 from minitransformer.pictures.attention_map import KINDS, attention_map
 from minitransformer.training.run import Run
 
@@ -14,7 +12,7 @@ def add_arguments(parser) -> None:
     parser.add_argument("text", metavar="TEXT", help="the source text")
     parser.add_argument("--output", metavar="FILE.png",
                         help="image file to write; it must not exist yet (default: attention.png, or attention-2.png and so on)")
-    parser.add_argument("--kind", choices=(*KINDS, "gradient"), help="which attention to draw (default: cross if the model has it)")
+    parser.add_argument("--kind", choices=KINDS, help="which attention to draw (default: cross if the model has it)")
     parser.add_argument("--layer", type=int, metavar="N", help="layer, from 0 (default: the last)")
 
 
@@ -23,11 +21,6 @@ def execute(args) -> None:
 
     path = picture_path(args.output, "attention.png")
     run = Run.load(args.run)
-    if args.kind == "gradient":
-        if not hasattr(run.task, "dependence"):
-            raise InputError(f"--kind gradient is for a language model, and {run.path} was trained on the task {run.task.name}")
-        write_picture(plots.dependence(*run.task.dependence(run, args.text)), path)
-        return
     found = attention_map(run, args.text, args.kind, args.layer)
     title = f"{found.kind} attention, layer {found.layer}"
     write_picture(plots.attention(found.weights, found.queries, found.keys, title, found.predicted), path)

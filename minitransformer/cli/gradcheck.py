@@ -18,7 +18,6 @@ from minitransformer.checking.blocks import blocks
 from minitransformer.checking.kernels import check_kernels, kinds_to_check
 from minitransformer.checking.report import columns
 from minitransformer.checks import check_integer
-from minitransformer.cli.colour import coloured
 from minitransformer.errors import InputError, choices
 from minitransformer.layers.layer import Layer
 from minitransformer.workers.host import available_cores
@@ -47,10 +46,10 @@ def execute(args) -> int:
         for one in _reports(names, args.seed):
             if not args.json:
                 rows = one.results if args.names else one.worst_rows
-                bar.write(coloured("\n".join(map(as_row, [None, *rows] if not report.results else rows)), sys.stdout), sys.stdout)
+                bar.write("\n".join(map(as_row, [None, *rows] if not report.results else rows)), sys.stdout)
             report += one
             bar.update()
-    print(json.dumps(report.as_dict()) if args.json else coloured("\n".join(report.conclusions), sys.stdout))
+    print(json.dumps(report.as_dict()) if args.json else "\n".join(report.conclusions))
     return 0 if report.passed else 1
 
 

@@ -9,7 +9,6 @@ from types import ModuleType
 from typing import Any
 
 from minitransformer import __version__
-from minitransformer.cli.colour import coloured
 from minitransformer.errors import InputError, choices, nearest_of, one_line
 from minitransformer.lookup import ELSEWHERE, names
 
@@ -21,7 +20,6 @@ COMMANDS = {    # each is a module, imported only when it is requested: its docs
     "generate": "continue a text with a trained language model",
     "classify": "predict the class of a text with a trained classifier",
     "parse": "draw the tree of a sentence with a trained parser",
-    "compare": "put runs side by side: the settings that differ, the results, the curves",
     "import": "make a run of a pretrained GPT-2 or Llama",
     "export": "write the weights of a run for PyTorch's layers",
     "learn": "work through the chapters: exercises, and a judge that says what is wrong and why",
@@ -61,7 +59,7 @@ class Parser(argparse.ArgumentParser):
         super().__init__(**settings, formatter_class=HelpFormatter)
 
     def error(self, message) -> None:
-        self.exit(2, coloured(one_line(f"{self.prog}: {message} (see {self.prog} --help)"), sys.stderr) + "\n")
+        self.exit(2, one_line(f"{self.prog}: {message} (see {self.prog} --help)") + "\n")
 
     def parse_known_args(self, args=None, namespace=None) -> tuple[argparse.Namespace, list[str]]:
         args = sys.argv[1:] if args is None else args

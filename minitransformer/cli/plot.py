@@ -34,7 +34,7 @@ def execute(args) -> None:
     if not Path(args.what).exists():
         raise InputError(f"{args.what}: neither a run nor the name of a picture; {choices(args.what, [ARCHITECTURE])}")
     path = picture_path(args.output, Path(args.what, "curves.png"))
-    write_picture(plots.curves({args.what: read_metrics(args.what)}), path)
+    write_picture(plots.curves(read_metrics(args.what)), path)
 
 
 def _config(of) -> ModelConfig:

@@ -6,7 +6,6 @@ import argparse
 import sys
 from itertools import islice
 
-from minitransformer.cli.colour import coloured
 from minitransformer.cli.train_options import HELP, add_task, new_run
 from minitransformer.errors import InputError, quote
 from minitransformer.kernels import in_one_line
@@ -77,5 +76,5 @@ def _report(run, steps, examples) -> int:
     commands = [f"minitransformer evaluate {folder}"]
     lines = (line for text, _ in examples for line in text.splitlines() if line.strip())
     commands += [f"minitransformer {run.task.command} {folder} {quote(line)}" for line in islice(lines, 1)]
-    print(coloured("next: " + "\n      ".join(commands), sys.stdout))
+    print("next: " + "\n      ".join(commands))
     return 0

@@ -5,8 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minitransformer.backend import Array, module_of, to_device, to_host
-from minitransformer.functional import softmax_forward
+from minitransformer.backend import Array, module_of, to_device
 from minitransformer.checks import check_config, check_shape
 from minitransformer.layers.attention_kinds import ATTENTIONS
 from minitransformer.layers.config import StackConfig
@@ -77,21 +76,3 @@ class LanguageModel(NextTokenModel):
         _, cache = self.hidden(ids)
         return {"decoder": [layer.self_attention.attended(one.self_attention)
                             for layer, one in zip(self.stack.layers, cache.stack.layers)]}
-
-    def dependence(self, ids) -> tuple[np.ndarray, Array]:
-        """(the likeliest token after ids (B, T), how much the logarithm of its probability depends on each input), (B,) and (B, T).
-
-        Each input counts by the norm of its gradient, dx of the stack; those of a text sum to 1. Adds to the parameters'
-        gradients, like every backward.
-        """
-        y, cache = self.hidden(ids)
-        logits, output = self.output.forward(y[:, -1])                           # (B, V)
-        p, _ = softmax_forward(logits)
-        answer = to_host(logits.argmax(axis=1))
-        dlogits = -p                                                             # d log p_a / dlogits_v = (v = a) - p_v
-        dlogits[np.arange(len(ids)), answer] += 1
-        dy = self.xp.zeros_like(y)
-        dy[:, -1] = self.output.backward(dlogits, output)
-        dx = self.stack.backward(dy, cache.stack)                                # (B, T, d_model)
-        norms = self.xp.sqrt((dx * dx).sum(axis=-1))
-        return answer, norms / norms.sum(axis=1, keepdims=True)

@@ -6,47 +6,41 @@ only when they draw.
 
 from matplotlib.ticker import LogLocator, NullLocator
 
-from minitransformer.errors import one_line
 from minitransformer.pictures.figure import Figure, fonts_for
 
 QUALITIES = (("valid_bleu", "BLEU of greedy outputs", 1), ("valid_exact_match", "exact match (%)", 100),
              ("valid_accuracy", "accuracy (%)", 100))
 
 
-def curves(runs) -> Figure:
-    """The curves of one or more runs, {name: records of metrics.jsonl}, over the steps.
+def curves(records) -> Figure:
+    """The curves of a run, the records of its metrics.jsonl, over the steps.
 
     The panels show the negative log-likelihood, whose exponential is the perplexity, the learning rate and, if it was measured,
     the quality of the outputs: BLEU, or the percentage of exact matches or correct classes.
     """
-    found = set().union(*(record for records in runs.values() for record in records))
+    found = set().union(*records)
     panels = [("mean negative\nlog-likelihood (nats)", {"nll": "training", "valid_nll": "validation"}, 1),
               ("learning rate", {"learning_rate": ""}, 1),
               *((label, {key: ""}, scale) for key, label, scale in QUALITIES if key in found)]
     figure = Figure(7, 1 + 2.3 * len(panels))
-    with fonts_for(runs):
-        rows = figure.subplots(len(panels), sharex=True)
-        for axes, (title, lines, scale) in zip(rows, panels):
-            for i, (name, records) in enumerate(runs.items()):
-                for key, part in lines.items():
-                    points = [(record["step"], scale * record[key]) for record in records if key in record]
-                    if points:
-                        axes.plot(*zip(*points), label=one_line(f"{name} {part}") if len(runs) > 1 else part,
-                                  color=f"C{i if len(runs) > 1 else int(part == 'validation')}",
-                                  alpha=0.4 if part == "training" else 1, marker="o" if len(points) < 4 else None)
-            axes.set_ylabel(title)
-            axes.grid(alpha=0.3)
-        if rows[0].lines:
-            lines = rows[0].lines
-            for text in rows[0].legend(lines, [line.get_label() for line in lines]).texts:    # even of a run called _a
-                text.set_parse_math(False)    # a $ is a $
-        rows[0].set_yscale("log")
-        rows[0].yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        rows[0].yaxis.set_major_formatter("{x:g}")
-        rows[0].yaxis.set_minor_locator(NullLocator())
-        for axes in [axes for axes, (*_, scale) in zip(rows, panels) if scale == 100]:
+    rows = figure.subplots(len(panels), sharex=True)
+    for axes, (title, lines, scale) in zip(rows, panels):
+        for key, part in lines.items():
+            points = [(record["step"], scale * record[key]) for record in records if key in record]
+            if points:
+                axes.plot(*zip(*points), label=part, color=f"C{int(part == 'validation')}",
+                          alpha=0.4 if part == "training" else 1, marker="o" if len(points) < 4 else None)
+        axes.set_ylabel(title)
+        axes.grid(alpha=0.3)
+        if scale == 100:
             axes.set_ylim(-4, 104)    # percent
-        rows[-1].set_xlabel("step")
+    if rows[0].lines:
+        rows[0].legend()
+    rows[0].set_yscale("log")
+    rows[0].yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    rows[0].yaxis.set_major_formatter("{x:g}")
+    rows[0].yaxis.set_minor_locator(NullLocator())
+    rows[-1].set_xlabel("step")
     return figure
 
 
@@ -84,21 +78,6 @@ def attention(weights, queries, keys, title, predicted=None) -> Figure:
         figure.suptitle(title, fontsize=11, parse_math=False)
         figure.supxlabel("key: the token that is looked at", fontsize=10)
         figure.supylabel(side, fontsize=10)
-    return figure
-
-
-def dependence(tokens, shares, answer) -> Figure:
-    """On which of the tokens the probability of the next one, the `answer`, depends: their shares (LanguageModel.dependence)."""
-    tokens, answer = [visible(token) for token in tokens], visible(answer)
-    figure = Figure(0.08 * max(map(len, tokens)) + 4, 0.9 + 0.25 * len(tokens))
-    with fonts_for([answer, *tokens]):
-        axes = figure.subplots()
-        axes.barh(range(len(tokens)), shares, color="tab:purple")
-        axes.set_yticks(range(len(tokens)), tokens, fontsize=9, parse_math=False)
-        axes.invert_yaxis()    # the text from top to bottom
-        axes.set_title(f"on which token the probability of {answer} depends", fontsize=11, parse_math=False)
-        axes.set_xlabel("share of the gradients' norms", fontsize=10)
-        axes.set_ylabel("token read", fontsize=10)
     return figure
 
 

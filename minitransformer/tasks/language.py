@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from minitransformer.backend import to_host
 from minitransformer.data.text_files import read_text
 from minitransformer.data.unknown import count_unknown, warn_of_unknown
 from minitransformer.data.vocabularies.characters import CharacterVocabulary
@@ -126,14 +125,6 @@ class Language(FromFiles):
         tokens = run.vocabulary.tokens(ids)
         weights = run.model.attention_weights(np.array([ids]))["decoder"]
         return {"decoder": Attended(weights, tokens, tokens, [*tokens[1:], "…"])}    # what follows the text is unknown
-
-    def dependence(self, run, text) -> tuple[list[str], list[float], str]:
-        """(the tokens of a text, the shares of LanguageModel.dependence, the likeliest next token)."""
-        ids = self.encode_text(run.vocabulary, text)
-        if not ids:
-            raise InputError("the text is empty, expected a text to read")
-        answer, shares = run.model.dependence(np.array([ids]))
-        return run.vocabulary.tokens(ids), to_host(shares[0]).tolist(), run.vocabulary.tokens(answer)[0]
 
 
 def _normalised(text) -> str:

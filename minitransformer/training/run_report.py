@@ -44,7 +44,7 @@ def write_report(run, examples) -> None:
     training = run.settings.training
     last = {name: value for record in log for name, value in record.items() if name not in NOT_RESULTS}
     outputs = run.answer([text for text, _ in examples])
-    curves = plots.curves({run.path.name: log}).as_html("loss, learning rate and quality over the steps")
+    curves = plots.curves(log).as_html("loss, learning rate and quality over the steps")
     write_durably(run.path / "report.html", PAGE.format(
         title=escape(one_line(run.path.name)),
         summary=escape(_summary(run, log)),

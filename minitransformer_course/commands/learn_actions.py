@@ -6,7 +6,6 @@ import sys
 import time
 from pathlib import Path
 
-from minitransformer.cli.colour import coloured
 from minitransformer.cli.output import write_new
 from minitransformer.errors import InputError
 from minitransformer.files import free_name
@@ -205,7 +204,7 @@ def _print_answers(answers, printed) -> None:
         shown = [f"{line[:WIDEST]}..." if len(line) > WIDEST else line for line in lines[:MOST_LINES]]
         print("\n".join(f"  | {line}" for line in shown + (["..."] if len(lines) > MOST_LINES else [])))
     for answer in answers:
-        print(coloured(str(answer), sys.stdout))
+        print(answer)
 
 
 def _write(path, chapter) -> None:

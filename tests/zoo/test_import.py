@@ -66,10 +66,9 @@ def test_the_run_is_used_like_one_that_was_trained(run_cli, imported, tmp_path):
     assert code == 0 and scores["characters"] == len(text.read_text()) - len("the") and scores["perplexity"] > 1, error
     code, out, _ = run_cli("generate", imported, "the cat", "--tokens", 5)
     assert code == 0 and out.startswith("the cat")
-    for kind in ("decoder", "gradient"):
-        path = tmp_path / f"{kind}.png"
-        code, _, error = run_cli("attention", imported, "the cat", "--kind", kind, "--output", path)
-        assert code == 0 and matplotlib.image.imread(path).shape[0] > 100, error
+    path = tmp_path / "decoder.png"
+    code, _, error = run_cli("attention", imported, "the cat", "--kind", "decoder", "--output", path)
+    assert code == 0 and matplotlib.image.imread(path).shape[0] > 100, error
     code, _, error = run_cli("generate", imported, "a" * 17)
     assert code == 2 and "the prompt has 17 tokens, but the model has 16 positions" in error and one_line(error)
     code, _, error = run_cli("evaluate", imported)
@@ -87,11 +86,6 @@ def test_a_pipe_is_not_waited_for(run_cli, there, tmp_path, name):
     code, out, error = run_cli("import", path, "--run", tmp_path / "run")
     assert code == 2 and f"{path / name}: neither a file nor a folder, expected a Hugging Face folder or a GGUF file" in error
     assert one_line(error) and not out and not (tmp_path / "run").exists()
-
-
-def test_the_gradient_is_of_language_models(run_cli, trained, tmp_path):
-    code, _, error = run_cli("attention", trained, "a b", "--kind", "gradient", "--output", tmp_path / "a.png")
-    assert code == 2 and "--kind gradient is for a language model" in error and one_line(error)
 
 
 def test_a_chat_ends_when_the_model_ends_it(run_cli, imported, language_run, monkeypatch):

@@ -397,27 +397,3 @@ def test_every_gradient_of_an_imported_model_is_checked(tmp_path):
     run = Run.load(tmp_path / "run")
     ids = np.array([run.vocabulary.encode("".join(LETTERS[:7]))])
     assert gradcheck(run.model.astype(np.float64), [ids], projection=True).passed
-
-
-def test_on_which_token_the_next_one_depends(tmp_path):
-    """Central differences of the logarithm of its probability, as the embedding of each position moves alone."""
-    import_model(make_folder("gpt2", tmp_path / "there"), tmp_path / "run")
-    run = Run.load(tmp_path / "run")
-    model, ids = run.model.astype(np.float64), np.array([run.vocabulary.encode("abcd")])
-    answer, shares = model.dependence(ids)
-    gradient, table = np.zeros((4, 8)), model.input.positions.weight.data
-
-    def log_p():
-        logits = model.forward(ids)[0][0, -1]
-        return logits[answer[0]] - np.log(np.exp(logits).sum())
-
-    for place in np.ndindex(4, 8):    # a position's row enters where its token's does
-        values = []
-        for step in (1e-6, -2e-6):
-            table[place] += step
-            values.append(log_p())
-        table[place] += 1e-6
-        gradient[place] = (values[0] - values[1]) / 2e-6
-    norms = np.sqrt((gradient ** 2).sum(axis=1))
-    assert answer[0] == model.forward(ids)[0][0, -1].argmax()
-    np.testing.assert_allclose(shares[0], norms / norms.sum(), rtol=1e-6)

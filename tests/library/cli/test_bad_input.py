@@ -236,7 +236,7 @@ def test_a_run_folder_of_the_old_format(run_cli, trained, tmp_path):
     (run / "manifest.json").write_text(json.dumps({"sha256": files._seal(1, known), "format": 1, "files": known}))
     before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
     for arguments in (("translate", run, "a"), ("generate", run, "a"), ("classify", run, "a"), ("evaluate", run),
-                      ("attention", run, "a", "--output", tmp_path / "a.png"), ("compare", run, trained),
+                      ("attention", run, "a", "--output", tmp_path / "a.png"),
                       ("export", run, "--output", tmp_path / "a"), ("train", "--resume", run)):
         code, out, error = run_cli(*arguments)
         assert code == 2 and not out and one_line(error)

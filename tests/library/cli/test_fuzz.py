@@ -123,9 +123,9 @@ COMMANDS = {
     "generate characters the --tokens 9": f"tokens {SAMPLING}", "generate subwords the --tokens 9": f"tokens {SAMPLING}",
     "classify classes the": "backend json", "classify classes": "backend json",
     "attention characters the --output x.png": "output kind layer", "attention classes the --output x.png": "output kind layer",
-    "compare characters classes": "output", "plot classes": "output", "train --resume classes": "resume",
+    "plot classes": "output", "train --resume classes": "resume",
     "attention toy a-b --output x.png": "output kind layer", "attention text a --output x.png": "output kind layer",
-    "export toy --output x.safetensors": "output", "compare toy text": "output", "plot toy": "output",
+    "export toy --output x.safetensors": "output", "plot toy": "output",
     "plot architecture": "output", "plot architecture tiny": "output",
     "info": "json", "sing": "json", "": "version help", "train": "help"}
 

@@ -1,4 +1,4 @@
-"""attention, plot, compare and info: pictures and facts."""
+"""attention, plot and info: pictures and facts."""
 
 import io
 import json
@@ -108,7 +108,7 @@ def test_hangul_gets_a_font_or_a_word(monkeypatch, capsys):
 
 
 def test_a_figure_shows_itself_in_a_notebook():
-    for figure in (plots.curves({"a": LOG}), plots.attention(np.eye(2)[None], "ab", "ab", "a")):
+    for figure in (plots.curves(LOG), plots.attention(np.eye(2)[None], "ab", "ab", "a")):
         assert figure._repr_png_().startswith(b"\x89PNG")
 
 
@@ -118,7 +118,7 @@ LOG = [{"step": 1, "nll": 1.0, "perplexity": 2.7, "learning_rate": 0.1}]
 def test_a_validated_run_has_a_curve_of_its_quality():
     for name, label, value in (("valid_accuracy", "accuracy (%)", 75), ("valid_exact_match", "exact match (%)", 75),
                                ("valid_bleu", "BLEU of greedy outputs", 0.75)):
-        last = plots.curves({"a": [*LOG, {"step": 2, name: 0.75}]}).axes[-1]
+        last = plots.curves([*LOG, {"step": 2, name: 0.75}]).axes[-1]
         (line,) = last.lines
         assert last.get_ylabel() == label and list(line.get_xdata()) == [2] and list(line.get_ydata()) == [value]
 
@@ -174,12 +174,11 @@ def test_a_run_that_cannot_be_drawn(run_cli, tmp_path, content, words):
     assert code == 2 and words in error and error.count("\n") == 1
 
 
-def test_no_file_is_overwritten(run_cli, numbers_run, text_run, tmp_path, monkeypatch):
+def test_no_file_is_overwritten(run_cli, numbers_run, tmp_path, monkeypatch):
     """A name given by the user is refused before any work; a name that the command chooses gets the next number."""
     monkeypatch.chdir(tmp_path)
     Path("mine.png").write_text("mine")
-    commands = (("plot", "architecture"), ("plot", numbers_run), ("attention", numbers_run, "two"),
-                ("compare", numbers_run, text_run))
+    commands = (("plot", "architecture"), ("plot", numbers_run), ("attention", numbers_run, "two"))
     for command in commands:
         code, out, error = run_cli(*command, "--output", "mine" if "plot" in command else "mine.png")
         assert code == 2 and not out and one_line(error)
@@ -212,15 +211,6 @@ def test_maps_of_long_sentences_stay_pictures(tmp_path):
     assert 1000 < max(size_of(tmp_path / "a.png")) < 1500
 
 
-def test_curves_of_runs_with_odd_names(tmp_path, recwarn):
-    """Matplotlib would read TeX between two $, omit names that begin with _, and warn about each letter without a font."""
-    figure = plots.curves({"_hidden": LOG, r"$\bad{$": LOG, "한국": LOG})
-    figure.savefig(tmp_path / "a.png")
-    shown = [text.get_text() for text in figure.axes[0].get_legend().texts]
-    assert shown == ["_hidden training", r"$\bad{$ training", "한국 training"] and not recwarn.list
-    size_of(tmp_path / "a.png")
-
-
 def test_info(run_cli, monkeypatch):
     code, out, _ = run_cli("info", "--json")
     facts = json.loads(out)
@@ -231,31 +221,9 @@ def test_info(run_cli, monkeypatch):
     assert json.loads(run_cli("info", "--json")[1])["blas_kernels"] is None
 
 
-def test_compare(run_cli, numbers_run, text_run, tmp_path):
-    code, out, _ = run_cli("compare", numbers_run, text_run, "--output", tmp_path / "both")
-    rows = {line[:28].strip(): line[28:].split() for line in out.splitlines()}
-    assert code == 0 and min(size_of(tmp_path / "both.png")) > 300
-    assert rows["task.name"] == ["numbers", "translate"] and rows["training.average"] == ["1", "2"]
-    assert "training.clip" not in rows    # the same in both
-    assert rows["corpus"][0] == "-" and len(rows["corpus"][1]) == 8
-    assert f"drawn: {tmp_path / 'both.png'}" in out
-    for run, found in zip((numbers_run, text_run), rows["best valid perplexity"]):
-        records = map(json.loads, (run / "metrics.jsonl").read_text().splitlines())
-        assert float(found) == pytest.approx(min(r["valid_perplexity"] for r in records if "valid_perplexity" in r), rel=1e-4)
-    assert rows["last step"] == ["3", "12"] and rows["valid bleu"][0] == "-" and float(rows["valid perplexity"][1]) > 1
-
-
-@pytest.mark.parametrize("arguments, words", [((), "expected two or more"), (("none",), "none: no run here")])
-def test_what_cannot_be_compared(run_cli, numbers_run, arguments, words):
-    code, out, error = run_cli("compare", numbers_run, *arguments)
-    assert code == 2 and not out and words in error and error.count("\n") == 1
-
-
-def test_a_folder_name_that_is_not_utf_8(run_cli, numbers_run, tmp_path):
-    """It is escaped in pictures and in the report, which is complete or left as it was."""
+def test_a_folder_name_that_is_not_utf_8(numbers_run, tmp_path):
+    """It is escaped in the report."""
     odd = shutil.copytree(numbers_run, tmp_path / os.fsdecode(b"r\xff"))
-    code, out, error = run_cli("compare", numbers_run, odd, "--output", tmp_path / "curves.png")
-    assert code == 0 and not error and (tmp_path / "curves.png").stat().st_size
     (odd / "report.html").unlink()
     write_report(Run.load(odd), [("twenty", "20")])
     assert "<h1>r\\udcff</h1>" in (odd / "report.html").read_text(encoding="utf-8")
