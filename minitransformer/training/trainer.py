@@ -5,6 +5,7 @@ import time
 from contextlib import nullcontext
 from dataclasses import asdict
 from itertools import islice
+from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -156,15 +157,23 @@ class _Loop:
         return InputError(f"step {step}: NaN or infinity in {block}, {direction}; {kept}. Try a smaller learning rate")
 
     def _validate(self) -> None:
-        with self.workers.sharing():
-            nll = mean_loss(self.model, self.valid, self.config.threads)
-            measured = {name: float(value) for name, value in self.measure(self.model).items()}
-        self._record(valid_nll=nll, valid_perplexity=perplexity(nll), **measured)
+        def measured() -> tuple[float, dict[str, float]]:
+            return self._valid_nll(), {name: float(value) for name, value in self.measure(self.model).items()}
+
+        nll, others = self._in_main(measured)
+        self._record(valid_nll=nll, valid_perplexity=perplexity(nll), **others)
         self.progress.write(f"step {self.step}: " + _as_text(self.log[-1]))
         if self.best_nll is None or nll < self.best_nll:
             self.best_step, self.best_nll, self.worse = self.step, nll, 0
         else:
             self.worse += 1
+
+    def _valid_nll(self) -> float:
+        return mean_loss(self.model, self.valid, self.config.threads)
+
+    def _in_main(self, work) -> Any:
+        """What work() returns in the main process: others might round it otherwise, and part from it."""
+        return self.workers.gather(work() if self.workers.is_main else None)[0]
 
     def _check_alike(self) -> None:
         """Raise InputError if the processes hold different weights, since each moves its own."""
@@ -235,8 +244,7 @@ class _Loop:
         """Set the run's weights: the mean of the last checkpoints, or those of the best one if `patience` was set."""
         if self.config.average > 1:
             count = self._take_weights(lambda: checkpoint.averaged_weights(self.run.path, self.config))
-            with self.workers.sharing():
-                nll = mean_loss(self.model, self.valid, self.config.threads)
+            nll = self._in_main(self._valid_nll)
             self._record(averaged=count, averaged_nll=nll, averaged_perplexity=perplexity(nll))
             self.progress.write(f"{count} checkpoints averaged: {_as_text(self.log[-1])}")
         elif self.config.patience:

@@ -1,10 +1,8 @@
 """What shares the work of a training step: threads (NumPy releases the GIL while it computes), and processes (processes.py)."""
 
 import os
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
-from contextvars import ContextVar, copy_context
+from contextvars import copy_context
 from typing import Any
 
 from minitransformer.backend import Array
@@ -56,15 +54,6 @@ class Threads(OneWorker):
     def __exit__(self, *_) -> None:
         self.close()
 
-    @contextmanager
-    def sharing(self) -> Iterator[None]:
-        """Inside the block, the processes share the work of `in_threads`, which all must call with the same items."""
-        token = _sharing.set(self)
-        try:
-            yield
-        finally:
-            _sharing.reset(token)
-
     def run(self, work, shares) -> list:
         """A thread for each share."""
         if self._closed:
@@ -101,19 +90,8 @@ class Threads(OneWorker):
         return self._pool.submit(copy_context().run, work, *arguments)
 
 
-_sharing: ContextVar[Threads | None] = ContextVar("sharing", default=None)    # whose processes share the work of in_threads
-
-
 def in_threads(work, items, count) -> list:
     """[work(*item) for item in items], shared by `count` threads with one BLAS thread each."""
-    if workers := _sharing.get():
-        items, number = list(items), workers.processes
-        token = _sharing.set(None)
-        try:
-            parts = workers.gather(in_threads(work, items[workers.rank::number], count))
-        finally:
-            _sharing.reset(token)
-        return [parts[i % number][i // number] for i in range(len(items))]
     with one_blas_thread, ThreadPoolExecutor(count) as pool:
         jobs = [pool.submit(copy_context().run, work, *item) for item in items]
         try:

@@ -5,7 +5,6 @@ import subprocess
 import sys
 import threading
 from contextlib import nullcontext
-from itertools import chain
 
 import numpy as np
 import pytest
@@ -13,10 +12,7 @@ import pytest
 from minitransformer import InputError, Run, TrainingConfig, train
 from minitransformer.cli import several_processes
 from minitransformer.data.drawn import DrawnBatches
-from minitransformer.training.evaluation import mean_loss
 from minitransformer.workers.launcher import Place, completes, launched
-from minitransformer.layers import Linear
-from minitransformer.workers.threads import in_threads
 from minitransformer.workers.processes import Job
 from minitransformer.tasks import TASKS
 from minitransformer.training import checkpoint
@@ -89,39 +85,6 @@ def errors_of(count, work):
             return str(error)
 
     return in_processes(count, member)
-
-
-@pytest.mark.parametrize("count", [2, 3])
-def test_processes_share_what_in_threads_computes(count):
-    """Each item is one process's, and all have all results, in order; within an item nothing is shared."""
-    done = [[] for _ in range(count)]
-
-    def member(meeting, rank):
-        def work(item):
-            done[rank].append(item)
-            return item * sum(in_threads(lambda x: x, [(1,), (2,)], 1))
-
-        with Process(Linear(2, 2, np.random.default_rng(0)), 1, meeting, rank).sharing():
-            shared = in_threads(work, [(i,) for i in range(7)], 2)
-        assert in_threads(lambda x: x, [(rank,)], 1) == [rank]    # after it, each computes alone
-        return shared
-
-    assert in_processes(count, member) == [[0, 3, 6, 9, 12, 15, 18]] * count
-    assert sorted(chain(*done)) == list(range(7)) and all(done)
-
-
-def test_a_shared_validation_has_the_bits_of_one_process(tmp_path):
-    """More batches than processes, of different lengths."""
-    run, batches, valid = start(tmp_path / "run")
-    valid = [*valid, *(next(batches) for _ in range(4))]
-    expected = mean_loss(run.model, valid, 1)
-
-    def member(meeting, rank):
-        workers = Process(Run.open(tmp_path / "run").model, 1, meeting, rank)
-        with workers.sharing():
-            return mean_loss(workers.models[0], valid, 1)
-
-    assert in_processes(3, member) == [expected] * 3
 
 
 def test_what_fails_in_one_process_fails_in_all():
