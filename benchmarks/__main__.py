@@ -9,7 +9,6 @@ from importlib import import_module
 
 from minitransformer.cli.parser import Parser
 from minitransformer.errors import InputError, one_line
-from minitransformer.workers.host import choose_blas_kernels
 
 BENCHMARKS = {    # each is a module, imported only when it is requested: its docstring heads its help
     "step": "a training step, alone or against PyTorch and JAX",
@@ -30,7 +29,6 @@ BENCHMARKS = {    # each is a module, imported only when it is requested: its do
 def main(argv=None) -> int:
     """Run one benchmark, or list them; returns the exit code: 2 for bad input, 130 after Ctrl-C."""
     argv = sys.argv[1:] if argv is None else argv
-    choose_blas_kernels()
     parser = make_parser(argv)
     if not argv:
         parser.print_help()

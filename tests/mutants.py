@@ -55,7 +55,7 @@ NEAREST = {
     "minitransformer/zoo/pretrained": [
         "tests/zoo/test_pretrained.py", "tests/zoo/test_import.py", "tests/zoo/test_import_files.py", *CALLS],
     "minitransformer/workers": [
-        "tests/library/training/test_step.py", *CALLS, "tests/library/test_host.py", "tests/library/cli/test_blas_kernels.py",
+        "tests/library/training/test_step.py", *CALLS, "tests/library/test_host.py",
         "tests/library/test_optim.py", "tests/library/training/test_parallel.py", "tests/library/training/test_local.py",
         "tests/library/training/test_processes.py", "tests/library/cli/test_mpiexec.py"],
     "minitransformer/decoding": [

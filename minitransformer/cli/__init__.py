@@ -30,9 +30,8 @@ def _main(argv) -> int:
             encoding=None if sys.stdout.isatty() else "utf-8",    # files are UTF-8, like those we read
             errors="backslashreplace")    # a character the terminal lacks never crashes
         try:
-            from minitransformer.workers.host import choose_blas_kernels, keep_freed_memory    # slow: Ctrl-C may come here
-            choose_blas_kernels()
-            from minitransformer.cli.parser import make_parser
+            from minitransformer.cli.parser import make_parser    # slow: Ctrl-C may come here
+            from minitransformer.workers.host import keep_freed_memory
             args = make_parser(argv).parse_args(argv)
             options = args.options
             from minitransformer import kernels

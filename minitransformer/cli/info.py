@@ -54,7 +54,6 @@ def collect() -> dict[str, Any]:
         "cores_available": available_cores(),
         "blas": f"{blas['name']} {blas['version']}",
         "blas_kernels": pools[0].get("architecture") if pools else None,
-        "blas_kernels_asked_for": os.environ.get("OPENBLAS_CORETYPE"),
         "blas_threads": pools[0]["num_threads"] if pools else None,
         "compiled_kernels": f"no: {kernels.state.problem}" if kernels.state.problem else "yes",
         "kernels": running,

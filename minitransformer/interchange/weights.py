@@ -15,9 +15,6 @@ from minitransformer.errors import InputError
 CODES = {"F16": np.float16, "F32": np.float32, "F64": np.float64, "BF16": np.uint16}    # the format's names of the dtypes read here
 
 
-LARGEST_HEADER = 100_000_000    # bytes; the format allows no more
-
-
 class WeightsFile(Mapping):
     """The arrays of a safetensors file: each is read when it is asked for, so that a large file needs little memory.
 
@@ -40,8 +37,7 @@ class WeightsFile(Mapping):
         except OSError as error:
             raise InputError(f"{path}: {error.strerror or error}") from None
         except (SafetensorError, ValueError) as error:
-            why = "it is cut off; get it again" if _is_cut(self.path) else error
-            raise InputError(f"{path}: not a safetensors file ({why})") from None
+            raise InputError(f"{path}: not a safetensors file ({error})") from None
         self._entries.pop("__metadata__", None)
         self._start = 8 + size
 
@@ -67,20 +63,6 @@ class WeightsFile(Mapping):
 
     def __len__(self) -> int:
         return len(self._entries)
-
-
-def _is_cut(path) -> bool:
-    """Whether a safetensors file is shorter than its header says."""
-    with path.open("rb") as file:
-        length, size = path.stat().st_size, int.from_bytes(file.read(8), "little")
-        header = file.read(min(size, LARGEST_HEADER))
-    if length < 8 + size:
-        return length > 0 and header[:1] in (b"", b"{") and size < LARGEST_HEADER
-    try:
-        ends = [entry["data_offsets"][1] for name, entry in json.loads(header).items() if name != "__metadata__"]
-        return length < 8 + size + max(ends)
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        return False
 
 
 def as_safetensors(shapes, arrays, metadata) -> Iterator[Any]:

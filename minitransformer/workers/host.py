@@ -3,7 +3,6 @@
 import ctypes
 import math
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,22 +16,6 @@ KEEP = {M_MMAP_MAX: 0, M_TRIM_THRESHOLD: 2 ** 31 - 1}
 # glibc's defaults, except for the thresholds: glibc adapts them, and these are their final values in a process that
 # frees large arrays.
 USUAL = {M_MMAP_MAX: 65_536, M_MMAP_THRESHOLD: 2 ** 25, M_TRIM_THRESHOLD: 2 ** 26}
-AVX512 = {"avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl"}    # what the SkylakeX kernels use
-
-
-def choose_blas_kernels(environment=os.environ, cpuinfo=Path("/proc/cpuinfo")) -> None:
-    """Request the AVX-512 kernels on AMD processors that have the instructions, before NumPy is loaded.
-
-    Some versions of OpenBLAS choose the AVX2 kernels there: 220 instead of 430 GFLOP/s were measured, although
-    a Zen 4, which does AVX-512 in two halves, gains nothing. A value that the user set, even an empty one, is
-    left alone.
-    """
-    if "numpy" in sys.modules or "OPENBLAS_CORETYPE" in environment or not cpuinfo.is_file():
-        return
-    lines = (line.partition(":") for line in cpuinfo.read_text(encoding="utf-8").splitlines())
-    facts = {name.strip(): value for name, _, value in lines}
-    if "AuthenticAMD" in facts.get("vendor_id", "") and set(facts.get("flags", "").split()) >= AVX512:
-        environment["OPENBLAS_CORETYPE"] = "SkylakeX"
 
 
 def available_cores() -> int:

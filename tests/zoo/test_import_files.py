@@ -132,7 +132,7 @@ FOLDERS = {    # {name: (which model, what is done to its folder, None or the wo
     "elsewhere": ("llama_tied", moved, "it lists the file '../x.safetensors', expected the name of a file in the same folder"),
     "twice": ("llama_tied", double, "the array model.norm.weight is in another file, too"),
     "cut config": ("llama_tied", cut("config.json"), "config.json: cut off ("),
-    "cut weights": ("llama_tied", cut("model.safetensors"), "not a safetensors file (it is cut off; get it again)"),
+    "cut weights": ("llama_tied", cut("model.safetensors"), "not a safetensors file ("),
     "a tokenizer in Latin-1": ("llama_tied", written(**{"tokenizer.json": b'{"\xe9": 1}'}), "tokenizer.json: not JSON"),
     "pipe": ("llama_tied", waiting("config.json"), "config.json: neither a file nor a folder"),
     "weights from a pipe": ("llama_tied", waiting("model.safetensors"), "model.safetensors: neither a file nor a folder"),
