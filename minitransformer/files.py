@@ -11,7 +11,6 @@ from typing import BinaryIO
 from minitransformer.errors import InputError
 
 MANIFEST = "manifest.json"
-NEXT = ".next"    # suffix of the file that will replace a listed one
 PIECE = 2 ** 20  # bytes of a file that are in memory at a time
 FORMAT = 2        # format version of run folders
 NO_SYNC = {errno.EINVAL, errno.EBADF, errno.ENOSYS, errno.ENOTSUP}    # of a file system that cannot flush a folder
@@ -64,20 +63,9 @@ def free_name(path) -> Path:
 
 def write_manifest(folder, names) -> None:
     """The manifest.json of `folder`: the sha256 of each of its files `names`, and of itself."""
-    write_durably(folder / MANIFEST, _manifest({name: digest(folder / name) for name in names}))
-
-
-def replace_listed(folder, name, data, unchecked=()) -> None:
-    """Write `data` to the file `name` that manifest.json lists: whenever the process stops, the old or the new file is there.
-
-    `unchecked`: see check_manifest.
-    """
-    new = folder / (name + NEXT)
-    write_durably(new, data)
-    files = {**check_manifest(folder, unchecked), name: digest(new)}
-    write_durably(folder / MANIFEST, _manifest(files))    # from here on the new file is the listed one
-    os.replace(new, folder / name)
-    sync_folder(folder)
+    files = {name: digest(folder / name) for name in names}
+    manifest = {"sha256": _seal(FORMAT, files), "format": FORMAT, "files": files}
+    write_durably(folder / MANIFEST, json.dumps(manifest, indent=1).encode())
 
 
 def check_manifest(folder, unchecked=()) -> dict[str, str]:
@@ -102,9 +90,6 @@ def check_manifest(folder, unchecked=()) -> dict[str, str]:
     for name, expected in files.items():
         if name in unchecked:
             continue
-        new = folder / (name + NEXT)
-        if new.exists() and digest(new) == expected:    # stopped in the middle of `replace_listed`
-            os.replace(new, folder / name)
         if digest(folder / name) != expected:
             raise InputError(f"{folder / name}: damaged, its sha256 does not match {MANIFEST}")
     return files
@@ -137,10 +122,6 @@ def check_regular(path, expected="a file that minitransformer train wrote") -> N
     """Raise InputError if something other than a file or a folder is at `path`."""
     if path.exists() and not (path.is_file() or path.is_dir()):
         raise InputError(f"{path}: neither a file nor a folder, expected {expected}")
-
-
-def _manifest(files) -> bytes:
-    return json.dumps({"sha256": _seal(FORMAT, files), "format": FORMAT, "files": files}, indent=1).encode()
 
 
 def _seal(version, files) -> str:

@@ -20,8 +20,6 @@ from minitransformer.workers.processes import Job
 
 def add_arguments(parser) -> None:
     parser.add_argument("--resume", metavar="RUN", help="resume the run in this folder")
-    parser.add_argument("--steps", type=int, metavar="INT", default=argparse.SUPPRESS,
-                        help="with --resume: train to this many updates instead of the planned number; also extends a finished run")
     add_workers(parser)
     tasks = parser.add_subparsers(dest="task", metavar="TASK")
     for name in names(TASKS, "task"):
@@ -50,7 +48,7 @@ def execute(args) -> int:
     if args.resume is None:
         run, data = begin(job, **new_run(args))
     else:
-        run, data = resume(job, args.resume, getattr(args, "steps", None))
+        run, data = resume(job, args.resume)
     if job.is_main and run.settings.backend == "numpy":
         print(in_one_line(), file=sys.stderr)
     steps = train(run, run.settings.training, data.batches, data.valid, data.measure, args.resume is not None, job.workers)

@@ -5,7 +5,6 @@ import os
 import shutil
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +15,12 @@ from minitransformer.data.vocabularies import VOCABULARIES
 from minitransformer.decoding.translation import check_texts
 from minitransformer.errors import FolderTaken, InputError, counted, quote
 from minitransformer.files import (
-    MANIFEST, as_json, check_manifest, make_folder, replace_listed, sync_folder, write_durably, write_manifest)
+    MANIFEST, as_json, check_manifest, make_folder, sync_folder, write_durably, write_manifest)
 from minitransformer.interchange.weights import WeightsFile, as_safetensors, set_weights
 from minitransformer.layers.initial import undrawn
 from minitransformer.lookup import find
 from minitransformer.training import checkpoint
-from minitransformer.training.lock import in_training, only_trainer
+from minitransformer.training.lock import in_training
 from minitransformer.training.settings import UNREADABLE, RunSettings
 
 WEIGHTS = "weights.safetensors"
@@ -169,30 +168,6 @@ class Run:
         """How to resume it: by a command if a command started it, otherwise by a Python call."""
         return (f"minitransformer train --resume {quote(str(self.path))}" if self.settings.training
                 else "train(..., resume=True)")
-
-    def lengthen(self, steps) -> None:
-        """Plan more updates, `steps` in all. Training can then resume, with the cooldown of the new plan.
-
-        Raises InputError, and changes nothing, if they are not more, if another process trains the run, if training ended
-        early because `patience` ran out, or if it has ended and no intact checkpoint that fits the model is left.
-        """
-        planned = self.settings.training
-        if planned is None:
-            raise InputError(f"{self.path}: config.json does not record how it was trained; give train() a longer TrainingConfig")
-        if steps <= planned.steps:
-            raise InputError(f"steps is {steps}, expected more than the {planned.steps:,} planned for this run")
-        settings = replace(self.settings, training=replace(planned, steps=steps))
-        with only_trainer(self.path):
-            saved = checkpoint.steps(self.path)
-            if self.finished and saved and planned.patience and saved[0] < planned.steps:
-                raise InputError(f"{self.path}: training ended because `patience` ran out before the planned steps; more "
-                                 "steps would not continue it")
-            if last := checkpoint.newest(self.path):
-                self.set_weights(last.weights)
-            elif self.finished:
-                raise InputError(f"{self.path}: training has ended, and no checkpoint is left to resume from")
-            replace_listed(self.path, "config.json", settings.to_json().encode(), unchecked=[WEIGHTS])    # not needed to resume
-        self.settings = settings
 
     def save_weights(self, provenance=None) -> None:
         """Save the model's weights as the trained ones: write weights.safetensors, and list it in manifest.json.

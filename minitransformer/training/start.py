@@ -56,12 +56,9 @@ def begin(job, task, model, config, changes, training, backend="numpy", folder=N
     return _opened(job, create_or_say_how_to_resume)
 
 
-def resume(job, folder, steps=None) -> tuple[Run, Data]:
-    """The run in `folder` and its data, in the processes of a Job; `steps`: for how many it trains, if not those that are planned.
-
-    Raises InputError if either cannot be used, or if the steps are not more than those planned.
-    """
-    return _opened(job, lambda: _open(job, folder, steps))
+def resume(job, folder) -> tuple[Run, Data]:
+    """The run in `folder` and its data, in the processes of a Job. Raises InputError if either cannot be used."""
+    return _opened(job, lambda: _open(job, folder))
 
 
 def _create(folder, task, *settings) -> Run:
@@ -72,7 +69,7 @@ def _create(folder, task, *settings) -> Run:
     return Run.create(folder, task, *settings)
 
 
-def _open(job, folder, steps=None) -> tuple[Run, Data]:
+def _open(job, folder) -> tuple[Run, Data]:
     run = Run.open(folder)
     planned = run.settings.training
     if planned is None:
@@ -81,12 +78,6 @@ def _open(job, folder, steps=None) -> tuple[Run, Data]:
     job.check_sentences(data.batches)
     job.choose_gpu(get_module(run.settings.backend))
     run.model = run.model.to(run.settings.backend)
-    if steps is not None:
-        run.lengthen(steps)
-        print(f"{steps:,} steps are now planned instead of {planned.steps:,}: the learning rate follows the new plan",
-              file=sys.stderr)
-    elif job.is_main and run.finished:
-        print(f"to train longer: {run.resume_command} --steps N", file=sys.stderr)
     return run, data
 
 

@@ -109,7 +109,7 @@ WITHOUT = """
 from minitransformer.cli import main
 from minitransformer.tasks import toy
 toy.VALID = toy.TEST = 20
-for words in "gradcheck linear; train copy --steps 1 --run run; train --resume run --steps 2; translate run a".split("; "):
+for words in "gradcheck linear; train copy --steps 2 --run run; train --resume run; translate run a".split("; "):
     assert main(words.split()) == 0
 """
 

@@ -1,5 +1,6 @@
 """Shared by the tests of the command: trained runs, which no test changes, a small corpus, and the form of an error."""
 
+import json
 import shutil
 from contextlib import contextmanager
 
@@ -119,6 +120,12 @@ def runs(trained, text_run, language_run, subword_run, classify_run):
     """{name: run folder}: one of each kind."""
     return {"copy": trained, "translate": text_run, "language": language_run, "subwords": subword_run,
             "classify": classify_run}
+
+
+def rewrite(run, settings):
+    """Give a run other settings, with the checksums of what it then holds."""
+    (run / "config.json").write_text(json.dumps(settings))
+    write_manifest(run, json.loads((run / "manifest.json").read_text())["files"])
 
 
 def write_corpus(folder):

@@ -16,7 +16,7 @@ from minitransformer import files, memory
 from minitransformer.cli import gradcheck as gradcheck_command
 from minitransformer.training.lock import only_trainer
 from tests import campaign_but
-from tests.library.cli.conftest import one_line
+from tests.library.cli.conftest import one_line, rewrite
 
 pytestmark = pytest.mark.slow
 
@@ -333,7 +333,7 @@ def test_a_received_run_that_cannot_fit_into_memory_is_refused(run_cli, trained,
     run = shutil.copytree(trained, tmp_path / "run")
     settings = json.loads((run / "config.json").read_text())
     settings["model"]["num_layers"] = 1_000_000
-    files.replace_listed(run, "config.json", json.dumps(settings).encode())
+    rewrite(run, settings)
     code, out, error = run_cli("evaluate", run)
     assert code == 2 and not out and "num_layers is 1,000,000" in error and one_line(error)
 

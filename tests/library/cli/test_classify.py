@@ -13,8 +13,7 @@ import pytest
 
 from minitransformer import Run
 from minitransformer.data.labelled import read_labelled
-from minitransformer.files import replace_listed
-from tests.library.cli.conftest import SENTIMENTS, one_line
+from tests.library.cli.conftest import SENTIMENTS, one_line, rewrite
 
 pytestmark = pytest.mark.slow
 
@@ -120,7 +119,7 @@ def test_what_was_not_given_is_not_named(run_cli, classify_run, tmp_path):
     folder = shutil.copytree(classify_run.parent, tmp_path / "copy")
     settings = json.loads((folder / "run" / "config.json").read_text())
     settings["task"]["valid"] = [str(folder / "valid.tsv")]
-    replace_listed(folder / "run", "config.json", json.dumps(settings).encode())
+    rewrite(folder / "run", settings)
     (folder / "valid.tsv").write_text("sentence\tlabel\n")
     code, _, error = run_cli("evaluate", folder / "run")
     assert code == 2 and f"validation file {folder / 'valid.tsv'}: no sentence" in error and "--test" not in error

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from minitransformer import Run
-from minitransformer.files import replace_listed
 from minitransformer.training import checkpoint
+from tests.library.cli.conftest import rewrite
 from tests.mpi import ROOT, TIMEOUT, environment, mpiexec, with_mpi
 
 pytestmark = pytest.mark.campaign
@@ -104,7 +104,7 @@ def test_all_stop_after_the_same_step(tmp_path, one):
     for steps, number in (step + 5, 3), (step + 10, 1):    # a run that ends soon
         settings = json.loads(config.read_text())
         settings["training"]["steps"] = steps
-        replace_listed(tmp_path / "run", "config.json", json.dumps(settings).encode())
+        rewrite(tmp_path / "run", settings)
         done = mpiexec(number, *COMMAND, "--resume", tmp_path / "run")
         assert done.returncode == 0, done.stderr
         assert done.stderr.count("resuming after step") == 1 and max(checkpoint.steps(tmp_path / "run")) == steps

@@ -2,6 +2,7 @@
 
 import copy
 import errno
+import json
 import os
 import pickle
 import re
@@ -27,6 +28,7 @@ from minitransformer.workers.local import LocalProcesses, local_workers
 from minitransformer.workers.processes import Job
 from minitransformer.workers.threads import Threads
 from tests import ROOT
+from tests.library.cli.conftest import rewrite
 from tests.library.models.makers import KINDS, make_model
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="this system has only the threads")
@@ -346,9 +348,13 @@ SETTINGS = ["copy", "--batch", 8, "--threads", 2, "--dropout", 0.1, "--d-model",
 def test_a_run_goes_on_with_other_workers(tmp_path, run_cli, replies, monkeypatch):
     """The command uses processes unless told otherwise, and any workers resume a run, with the same bits."""
     monkeypatch.setattr("minitransformer.cli.train._report", lambda *_: 0)
+    run = tmp_path / "three"
     for steps, workers in ((10, []), (20, ["--workers", "threads"]), (30, ["--workers", "processes"])):
-        start = ["--resume", tmp_path / "three", "--steps", steps] if steps > 10 else [
-            *SETTINGS, "--steps", 10, "--run", tmp_path / "three"]
+        if steps > 10:
+            settings = json.loads((run / "config.json").read_text())
+            settings["training"]["steps"] = steps
+            rewrite(run, settings)
+        start = ["--resume", run] if steps > 10 else [*SETTINGS, "--steps", 10, "--run", run]
         code, _, said = run_cli("train", *start, *workers)
         assert code == 0 and "threads" not in said
     assert replies == [11, 11]    # two times a greeting, a trial and the steps after the first one

@@ -6,7 +6,6 @@ import os
 import shutil
 import stat
 import threading
-from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha256
 
@@ -352,31 +351,6 @@ def test_created_twice_it_says_what_a_notebook_can_do(tmp_path):
                                  f"or resume this run: {way}")
     again = Run.open(str(tmp_path / "run"))
     assert train(again, replace(config, steps=6), batches, valid, resume=True) == 6
-
-
-@pytest.mark.parametrize("function", ["replace", "fsync"])
-@pytest.mark.parametrize("call", range(1, 8))
-def test_stopped_while_it_is_lengthened_a_run_is_the_old_one_or_the_new_one(tmp_path, monkeypatch, function, call):
-    """At any of the moments at which something reaches the disk."""
-    run = Run.create(tmp_path / "run", **parts(), training=TrainingConfig(steps=4, warmup=2))
-    usual, calls = getattr(files.os, function), []
-
-    def stop(*given):
-        calls.append(given)
-        if len(calls) == call:
-            raise KeyboardInterrupt
-        return usual(*given)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(files.os, function, stop)
-        with suppress(KeyboardInterrupt):
-            run.lengthen(9)
-    steps = Run.open(run.path).settings.training.steps
-    assert steps in ((4, 9) if len(calls) >= call else (9,))
-    run = Run.open(run.path)
-    if steps == 4:
-        run.lengthen(9)
-    assert Run.open(run.path).settings.training.steps == 9
 
 
 def test_a_file_of_several_pieces_is_checked_to_its_end(tmp_path):
