@@ -34,9 +34,6 @@ def add_arguments(parser) -> None:
     option("--all", action="store_true", help=_("every exercise of every chapter that you started"))
     option("--json", action="store_true", help=_("print one JSON object"))
 
-    option = add("watch", actions.watch, _("check the file that you saved last, at each save"))
-    option("chapter", nargs="?", metavar="CHAPTER", help=_("only this one"))
-
     option = add("hint", actions.show_hint, _("the next of four hints"))
     option("name", nargs="?", metavar="NAME", help=_("(default: the first that is not right yet)"))
 

@@ -1,16 +1,14 @@
 """What each action of `minitransformer learn` does; some return an exit code."""
 
-import contextlib
 import json
 import sys
-import time
 from pathlib import Path
 
 from minitransformer.cli.output import write_new
 from minitransformer.errors import InputError
 from minitransformer.files import free_name
 from minitransformer_course.commands.learn_targets import (
-    NOT_DONE, chapters_file, file_to_check, first_to_solve, next_exercise, none_started, targets)
+    NOT_DONE, chapters_file, file_to_check, first_to_solve, next_exercise, targets)
 from minitransformer_course.judge import my_transformer
 from minitransformer_course.judge.course import chapters, exercises, find_chapter, find_exercise, folder_of_chapters
 from minitransformer_course.judge.hints import STEPS, hint, next_hint
@@ -19,7 +17,6 @@ from minitransformer_course.judge.learner_progress import NOT_STARTED, PASSED, P
 from minitransformer_course.judge.messages import _
 
 MOST_LINES, WIDEST = 20, 100    # lines and columns shown of what the learner's code prints
-POLL = 0.4    # seconds between two looks at the files
 
 
 def status(args) -> None:
@@ -111,50 +108,6 @@ def _note(progress, checked) -> None:
             my_transformer.add(".", checked.sources, passed)
     except InputError as error:
         print(error, file=sys.stderr)
-
-
-def watch(args) -> None:
-    from minitransformer_course.judge.judge_file import check_file
-
-    chosen = [find_chapter(args.chapter)] if args.chapter else chapters()
-
-    def newest() -> Path | None:
-        paths = [path for path in (learner_file(".", chapter) for chapter in chosen) if path]
-        return max(paths, key=lambda path: path.stat().st_mtime_ns, default=None)
-
-    def check_one(path) -> None:
-        progress = Progress(".")
-        try:
-            checked = check_file(path)
-        except InputError as error:
-            print(f"\n{error}", flush=True)
-            return
-        _note(progress, checked)
-        wrong = [answer for answer in checked.answers if not answer.passed]
-        print()
-        _print_answers(wrong[:1], checked.printed)
-        n = len(checked.answers)
-        print(_("{path}: {done} of {n} pass. Waiting for you to save; Ctrl-C ends this").format(
-            path=path, done=n - len(wrong), n=n), flush=True)
-        progress.save()
-
-    if newest() is None:
-        raise InputError(none_started(chosen[0].number))
-    at_each_save(newest, check_one)
-
-
-def at_each_save(find, check, sleep=time.sleep) -> None:
-    """Call check(path) at once, and whenever the newest file that find() returns is saved, until Ctrl-C."""
-    seen = None
-    with contextlib.suppress(KeyboardInterrupt):
-        while True:
-            with contextlib.suppress(FileNotFoundError):    # an editor may remove the file while it saves
-                path = find()
-                stamp = path and (path, path.stat().st_mtime_ns, path.stat().st_size)
-                if stamp and stamp != seen:
-                    seen = stamp
-                    check(path)
-            sleep(POLL)
 
 
 def show_hint(args) -> None:

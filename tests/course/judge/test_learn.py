@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 from minitransformer_course.commands import learn as cli_learn
-from minitransformer_course.commands.learn_actions import at_each_save
 from minitransformer_course.judge import check, judge_file
 from minitransformer_course.judge.course import chapters, exercises, find_chapter, find_exercise
 from minitransformer_course.judge.exercise import blanks
@@ -100,10 +99,9 @@ def test_what_was_reset_is_to_be_solved_again(learn, tmp_path):
 
 
 def test_a_command_without_a_name_says_what_to_do_first(learn, tmp_path):
-    for action in ("check", "hint", "watch"):
+    for action in ("check", "hint"):
         code, _, error = learn(action)
         assert code == 2 and "no chapter was started in this folder: minitransformer learn start 1" in error
-    assert "learn start 4" in learn("watch", "4")[2]
     learn("start", "4")
     for name in [one.name for one in find_chapter("4").exercises]:
         solve(tmp_path / "04_softmax.py", name)
@@ -204,34 +202,6 @@ def test_a_line_of_a_notebook_is_counted_within_its_cell(learn, tmp_path, monkey
         path.write_text(json.dumps(broken), encoding="utf-8")
         _code, out, error = learn("check", "softmax")
         assert place in out + error
-
-
-def test_watch_checks_at_each_save(tmp_path):
-    path, seen = tmp_path / "x.py", []
-    path.write_text("1")
-
-    def sleep(_seconds):
-        if len(path.read_text()) == 3:
-            raise KeyboardInterrupt
-        path.write_text(path.read_text() + "1")
-
-    at_each_save(lambda: path, lambda path: seen.append(path.read_text()), sleep)
-    assert seen == ["1", "11", "111"][:len(seen)] and len(seen) >= 2
-
-
-def test_watch_outlives_an_editor_that_deletes_and_writes_anew_and_ends_quietly(tmp_path):
-    path, turns, seen = tmp_path / "x.py", iter(range(9)), []
-
-    def sleep(_seconds):
-        path.unlink() if next(turns) % 2 else path.write_text("1")
-
-    def check_and_stop(path):
-        seen.append(path)
-        if len(seen) == 2:
-            raise KeyboardInterrupt
-
-    at_each_save(lambda: path, check_and_stop, sleep)
-    assert seen == [path, path]
 
 
 @pytest.mark.campaign
