@@ -19,10 +19,11 @@ def test_a_room_within_a_room_has_its_own_tests():
     assert mutants.nearest("minitransformer/zoo/pretrained/importing.py") == mutants.NEAREST["minitransformer/zoo/pretrained"]
 
 
-@pytest.mark.parametrize("line, fails", [("assert True", False), ("assert False", True)])
-def test_campaigns_catch_mutants_too(line, fails, tmp_path):
+@pytest.mark.parametrize("mark, line, fails", [
+    ("slow", "assert True", False), ("slow", "assert False", True), ("campaign", "assert False", False)])
+def test_only_readmes_command_catches_mutants(mark, line, fails, tmp_path):
     shutil.copy(mutants.ROOT / "setup.cfg", tmp_path)
-    (tmp_path / "test_one.py").write_text(f"import pytest\n\n@pytest.mark.campaign\ndef test_one():\n    {line}\n")
+    (tmp_path / "test_one.py").write_text(f"import pytest\n\n@pytest.mark.{mark}\ndef test_one():\n    {line}\n")
     assert mutants._fails(tmp_path, ["test_one.py"]) is fails
 
 

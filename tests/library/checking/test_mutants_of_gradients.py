@@ -19,6 +19,6 @@ def run(*options):
 
 
 @pytest.mark.campaign
-@pytest.mark.parametrize("group, count", [("backwards", 60), ("forwards", 12), ("numpy", 15), ("compiled", 12)])
+@pytest.mark.parametrize("group, count", [("backwards", 30), ("forwards", 6), ("numpy", 8), ("compiled", 6)])
 def test_campaign(group, count):
     assert run("--group", group, "--count", count, "--jobs", 2).count("differs, noticed by") == count

@@ -5,8 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minitransformer.checking.blocks import SIZES, Sizes, blocks
-from minitransformer.checking.blocks import TrainingLoss
+from minitransformer.checking.blocks import SIZES, Sizes, TrainingLoss, blocks
 from minitransformer.layers import Layer
 
 
