@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from minitransformer.cli.info import collect
+from benchmarks.info import collect
 from minitransformer.functional import adam_update
 from minitransformer.kernels.numpy.adam import adam_update_blocked
 from minitransformer.workers.host import keep_freed_memory

@@ -13,7 +13,7 @@ from benchmarks.cases import CASES
 from benchmarks.report import add_rounds
 from minitransformer import Transformer, beam_search
 from minitransformer import functional as F
-from minitransformer.cli.info import collect
+from benchmarks.info import collect
 from minitransformer.decoding.continuations import OutputWeight, continuations
 from minitransformer.functional.special import EOS
 from minitransformer.replaceable import TABLE, running

@@ -4,7 +4,7 @@ Batch 1, float32, greedy, in turns: TOKENS tokens after a prompt, without the pr
 once, so no program can write faster than bandwidth / size; the bandwidth is that of finding the largest number of an array of that
 size (NumPy's sum is slower than the memory), measured in the same turns. Prints medians. The last lines are of processes of their
 own: the seconds and the peak memory of writing, and of importing the --gguf file, above a process that loads the package and all
-kernels, but no model (`minitransformer info`). If one of them fails, its message ends the script.
+kernels, but no model (`minitransformer gradcheck linear`). If one of them fails, its message ends the script.
 """
 
 import os
@@ -107,7 +107,7 @@ def execute(args) -> None:
           f"bandwidth       {speeds[2] / size:6.1f} tokens/s ({speeds[2] / 1e9:.1f} GB/s)\n"
           f"of the bandwidth's bound {bound:.2f}; of transformers' speed {ratio:.2f}")
     del run, model, array
-    _, empty = process("info")
+    _, empty = process("gradcheck", "linear")
     with tempfile.TemporaryDirectory() as new:
         commands = {"write": ["generate", args.run, PROMPT, "--tokens", TOKENS]}
         if args.gguf:

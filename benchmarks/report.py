@@ -61,7 +61,7 @@ def chosen_peers(against, packages) -> tuple[list[str], list[str]]:
 
 def report(args, results, print_table, threads, packages=()) -> None:
     """Print the results as a table, each as soon as it is measured, or as one JSON object; and what a speed depends on."""
-    from minitransformer.cli.info import collect    # imports NumPy: some set the number of its threads first
+    from benchmarks.info import collect    # imports NumPy: some set the number of its threads first
 
     facts = collect()
     compilers = ["numba"] if facts["numba"] else []

@@ -27,7 +27,6 @@ COMMANDS = {    # each is a module, imported only when it is requested: its docs
     "attention": "draw the attention maps of a trained model",
     "explore": "write a page that shows every number and gradient of a trained model, live",
     "plot": "draw the curves of a run, or figure 1",
-    "info": "print the versions, backends, BLAS, threads and kernels of this installation",
 }
 OF_THE_COURSE = {"learn", "explore"}    # found by their entry points; the others are modules of this package
 FIRST = "minitransformer train copy"

@@ -188,3 +188,13 @@ def test_scaling(run_benchmark, measured):
     code, out, _ = run_benchmark("scaling", "--threads", 1, "--json")
     assert json.loads(out)["results"][0] == {
         "axis": "length", "value": 16, "step_seconds": 0.1, "peak_memory_bytes": 2e6}
+
+
+def test_info(run_benchmark, monkeypatch):
+    code, out, _ = run_benchmark("info", "--json")
+    facts = json.loads(out)
+    assert code == 0 and facts["python"] == sys.version.split()[0] and facts["cores"] >= 1
+    code, out, _ = run_benchmark("info")
+    assert code == 0 and len(out.splitlines()) == len(facts) + len(facts["kernels"]) and facts["numpy"] in out
+    monkeypatch.setattr("benchmarks.info.threadpool_info", list)
+    assert json.loads(run_benchmark("info", "--json")[1])["blas_kernels"] is None

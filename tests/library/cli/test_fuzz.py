@@ -127,7 +127,7 @@ COMMANDS = {
     "attention toy a-b --output x.png": "output kind layer", "attention text a --output x.png": "output kind layer",
     "export toy --output x.safetensors": "output", "plot toy": "output",
     "plot architecture": "output", "plot architecture tiny": "output",
-    "info": "json", "sing": "json", "": "version help", "train": "help"}
+    "sing": "json", "": "version help", "train": "help"}
 
 
 @st.composite

@@ -1,10 +1,8 @@
-"""attention, plot and info: pictures and facts."""
+"""attention and plot: pictures."""
 
 import io
-import json
 import os
 import shutil
-import sys
 from pathlib import Path
 
 import matplotlib.image
@@ -209,16 +207,6 @@ def test_maps_of_long_sentences_stay_pictures(tmp_path):
     tokens = [f"t{i}" for i in range(300)]
     plots.attention(np.eye(300)[None], tokens, tokens[:200], "long").savefig(tmp_path / "a.png")
     assert 1000 < max(size_of(tmp_path / "a.png")) < 1500
-
-
-def test_info(run_cli, monkeypatch):
-    code, out, _ = run_cli("info", "--json")
-    facts = json.loads(out)
-    assert code == 0 and facts["python"] == sys.version.split()[0] and facts["cores"] >= 1
-    code, out, _ = run_cli("info")
-    assert code == 0 and len(out.splitlines()) == len(facts) + len(facts["kernels"]) and facts["numpy"] in out
-    monkeypatch.setattr("minitransformer.cli.info.threadpool_info", list)
-    assert json.loads(run_cli("info", "--json")[1])["blas_kernels"] is None
 
 
 def test_a_folder_name_that_is_not_utf_8(numbers_run, tmp_path):

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 kernels.load_all()
 needs_numba = pytest.mark.skipif(bool(kernels.state.problem), reason=f"no compiled kernels: {kernels.state.problem}")
 
-INFO = "from minitransformer.cli import main; main(['info'])"
+INFO = "from benchmarks.__main__ import main; main(['info'])"
 HIDDEN = "import sys; sys.modules['numba'] = None; "
 BROKEN = "import sys, types; sys.modules['numba'] = types.ModuleType('numba'); "
 FAILING = """

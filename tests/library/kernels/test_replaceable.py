@@ -88,7 +88,7 @@ print(found, kernel_runs(loss_cache()))
 @pytest.mark.parametrize("value, runs", [("0", False), pytest.param("1", True, marks=pytest.mark.campaign)])
 def test_the_environment_turns_kernels_off(value, runs):
     code = ("import numpy as np; from minitransformer import fast, functional as F\n"
-            "from minitransformer.cli.info import collect\n"
+            "from benchmarks.info import collect\n"
             "with fast(): y, cache = F.linear_cross_entropy_forward(np.ones((2, 3)), np.ones((4, 3)), np.array([1, 2]), "
             "padding=None)\n"
             "print(hasattr(cache, 'dx'), 'adam_update' in collect()['kernels'])")

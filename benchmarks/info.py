@@ -1,4 +1,4 @@
-"""Print the facts to include when you report a problem or a speed."""
+"""Print the facts that a speed depends on; include them when you report one, or a problem."""
 
 import json
 import os
