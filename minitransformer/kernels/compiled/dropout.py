@@ -54,7 +54,7 @@ def flags_of(dropout, *shape) -> tuple[Array, float]:
 @replaces(dropout_forward, "numpy", "float32 float64")
 def dropout_forward_compiled(x, dropout_rate, rng=None) -> tuple[Array, DropoutCache | KeptCache]:
     cache = draw(x, dropout_rate, rng)
-    return dropout_backward_compiled(x, cache), cache    # y = x mask, as dx = dy mask
+    return dropout_backward_compiled(x, cache) if isinstance(cache, KeptCache) else x, cache    # y = x mask, as dx = dy mask
 
 
 @replaces(dropout_backward, "numpy", "float32 float64", "b")
@@ -69,7 +69,9 @@ def dropout_backward_compiled(dy, cache) -> Array:
 @replaces(dropout_sum_forward, "numpy", "float32 float64")
 def dropout_sum_forward_compiled(x, h, dropout_rate, rng=None) -> tuple[Array, DropoutCache | KeptCache]:
     cache = draw(h, dropout_rate, rng)
-    if not isinstance(cache, KeptCache) or (x.shape, x.dtype) != (h.shape, h.dtype):
+    if not isinstance(cache, KeptCache):    # at every position that is written
+        return x + h, cache
+    if (x.shape, x.dtype) != (h.shape, h.dtype):
         return x + dropout_backward_compiled(h, cache), cache
     y = np.empty(x.shape, x.dtype)
     drop_and_add(packed(x, y.size), packed(h, y.size), cache.keep.reshape(-1), cache.scale, y.reshape(-1))
