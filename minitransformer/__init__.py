@@ -31,7 +31,7 @@ if TYPE_CHECKING:    # what editors and type checkers see: the same names as bel
     from minitransformer.training.trainer import train
     from minitransformer.workers.host import fast
     from minitransformer.workers.threads import Threads
-    from minitransformer.zoo.recurrent.model import LSTMAttentionModel, LSTMModel, RecurrentConfig, RNNModel
+    from minitransformer.zoo.recurrent.model import GRUModel, LSTMAttentionModel, LSTMModel, RecurrentConfig, RNNModel
 
 __version__ = "0.1.0"
 _NAMES = {    # {module: the public names that it has}

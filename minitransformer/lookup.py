@@ -18,13 +18,13 @@ ELSEWHERE: dict[str, dict[str, str]] = {    # {kind: {name: the module that adds
     "embedding": {"unscaled": _MODERN},
     "norm": {"rms": _MODERN},
     "positions": {"rotary": _MODERN},
-    "model": dict.fromkeys(("rnn", "lstm", "lstm-attention"), _RECURRENT),
+    "model": dict.fromkeys(("rnn", "gru", "lstm", "lstm-attention"), _RECURRENT),
     "task": {"parse": f"{_PARSING}.task"},
     "vocabulary": {"pretrained": "minitransformer.zoo.pretrained.vocabulary", "treebank": f"{_PARSING}.vocabulary"},
     "blocks": {"zoo": "minitransformer.zoo.checked_blocks"},
     "pretrained model": {"smollm2": "minitransformer.zoo.pretrained.smollm2"},
     "command": {"import": "minitransformer.zoo.pretrained.command", "parse": f"{_PARSING}.command"},
-    "public name": dict.fromkeys(("LSTMAttentionModel", "LSTMModel", "RNNModel", "RecurrentConfig"), _RECURRENT),
+    "public name": dict.fromkeys(("GRUModel", "LSTMAttentionModel", "LSTMModel", "RNNModel", "RecurrentConfig"), _RECURRENT),
     "decoding state": dict.fromkeys(("transformer", "language-model"), "minitransformer.decoding.start"),
 }
 

@@ -15,7 +15,7 @@ from minitransformer.tasks.task import Attended, Task
 class TextToText(Task):
     """An encoder-decoder reads a source and writes a target; both share one vocabulary."""
 
-    models: ClassVar[tuple] = ("transformer", "rnn", "lstm", "lstm-attention")
+    models: ClassVar[tuple] = ("transformer", "rnn", "gru", "lstm", "lstm-attention")
     evaluate_options: ClassVar[tuple] = ("beam", "length_penalty", "min_length", "max_length")
 
     max_length: int = 256    # the longest source, in tokens

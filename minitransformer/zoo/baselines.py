@@ -15,8 +15,9 @@ from minitransformer.zoo.convolutional.separable import (
 from minitransformer.zoo.convolutional.windows import windows_backward, windows_forward
 from minitransformer.zoo.recurrent.attentional_state import AttentionalState
 from minitransformer.zoo.recurrent.bidirectional import Bidirectional
+from minitransformer.zoo.recurrent.gru import GRU, gru_step_backward, gru_step_forward
 from minitransformer.zoo.recurrent.lstm import LSTM, lstm_step_backward, lstm_step_forward
-from minitransformer.zoo.recurrent.model import LSTMAttentionModel, LSTMModel, RNNModel, RecurrentConfig
+from minitransformer.zoo.recurrent.model import GRUModel, LSTMAttentionModel, LSTMModel, RNNModel, RecurrentConfig
 from minitransformer.zoo.recurrent.recurrence import through_time_backward, through_time_forward
 from minitransformer.zoo.recurrent.rnn import RNN, rnn_step_backward, rnn_step_forward
 from minitransformer.zoo.recurrent.stack import RecurrentStack

@@ -33,9 +33,10 @@ def blocks_of_the_zoo(maker) -> dict[str, tuple]:
 
     return {
         "rnn": recurrent(R.RNN(D, D_FF, rng, dropout)),
+        "gru": recurrent(R.GRU(D, D_FF, rng, dropout)),
         "lstm": recurrent(R.LSTM(D, D_FF, rng, dropout)),
         "bidirectional": recurrent(R.Bidirectional(R.LSTM(D, D_K, rng), R.LSTM(D, D_K, rng))),
-        "recurrent-stack": recurrent(R.RecurrentStack([R.LSTM(D, D_FF, rng), R.RNN(D_FF, D_K, rng)], dropout=dropout)),
+        "recurrent-stack": recurrent(R.RecurrentStack([R.LSTM(D, D_FF, rng), R.GRU(D_FF, D_K, rng)], dropout=dropout)),
         "additive-attention": (layer(R.AdditiveAttention(D, D_V, D_FF, rng)), (x, maker.array(B, T_K, D_V), some)),
         "attentional-state": (layer(R.AttentionalState(R.AdditiveAttention(D, D_V, D_FF, rng), D, D_V, rng, dropout)),
                               (x, maker.array(B, T_K, D_V), some)),
@@ -64,6 +65,7 @@ def blocks_of_the_zoo(maker) -> dict[str, tuple]:
         "grouped-query-attention": (layer(S.GroupedQueryAttention(D, H, rng, groups, D_V, dropout, 50.0)), (x, causal)),
         "language-model-modern": (layer(M.LanguageModel(modern, seed)), (source,)),
         "rnn-model": (layer(R.RNNModel(one_direction, seed)), (source, target)),
+        "gru-model": (layer(R.GRUModel(recurrent_config, seed)), (source, target)),
         "lstm-model": (layer(R.LSTMModel(recurrent_config, seed)), (source, target)),
         "lstm-attention-model": (layer(R.LSTMAttentionModel(recurrent_config, seed)), (source, target)),
         "transformer-restricted": (layer(M.Transformer(restricted, seed)), (source, target)),

@@ -5,7 +5,7 @@ import pytest
 
 from benchmarks import layers as M
 from minitransformer.layers import Linear, SelfAttention
-from minitransformer.zoo.baselines import LSTM, Convolution, RestrictedSelfAttention
+from minitransformer.zoo.baselines import GRU, LSTM, Convolution, RestrictedSelfAttention
 from minitransformer_course.lab.table_1 import KERNEL, KINDS, RADIUS, Counted, at_steps
 
 pytestmark = pytest.mark.slow
@@ -70,8 +70,9 @@ def test_a_product_too_many_is_seen():
 
 
 def test_gated_recurrence_by_the_same_count():
-    """8 n d^2 for the LSTM, in steps that wait for each other."""
-    assert M.count(LSTM(8, 8, RNG), 16, 8) == (8 * 16 * 64, 16)
+    """8 n d^2 for the LSTM and 6 n d^2 for the GRU, in steps that wait for each other."""
+    for kind, products in ((LSTM, 8), (GRU, 6)):
+        assert M.count(kind(8, 8, RNG), 16, 8) == (products * 16 * 64, 16)
 
 
 def test_the_steps_that_wait():

@@ -16,7 +16,7 @@ from minitransformer.training.step import add_gradients
 from minitransformer.workers.threads import Threads
 from minitransformer.zoo import baselines as R, modern as S
 from minitransformer.zoo.baselines import (
-    LSTM, RNN, AttentionalState, Convolution, RecurrentConfig, RecurrentStack, RestrictedSelfAttention,
+    GRU, LSTM, RNN, AttentionalState, Convolution, RecurrentConfig, RecurrentStack, RestrictedSelfAttention,
     SeparableConvolution)
 from minitransformer.zoo.recurrent.model import NAMED as RECURRENT
 
@@ -40,7 +40,7 @@ DEFAULTS = [
     (FeedForward, dict(activation="relu", dropout=0.0)),
     *[(kind, dict(kernel_size=3, dilation=1, causal=False)) for kind in (Convolution, SeparableConvolution)],
     (RestrictedSelfAttention, dict(causal=False, d_k=None, d_v=None, dropout=0.0)),
-    *[(kind, dict(dropout=0.0)) for kind in (AttentionalState, RecurrentStack, RNN, LSTM)],
+    *[(kind, dict(dropout=0.0)) for kind in (AttentionalState, RecurrentStack, RNN, LSTM, GRU)],
     *[(kind, dict(causal=False)) for kind in (Encoder, EncoderLayer)],
     (Residual, dict(dropout=0.0, pre_norm=False)),
     (StackConfig, dict(num_layers=6, d_model=512, num_heads=8, d_ff=2048, d_k=None, d_v=None, dropout=0.1,

@@ -8,7 +8,7 @@ import pytest
 from minitransformer import Adam, functional as F, training_step
 from minitransformer.decoding import beam_search, sample
 from minitransformer.replaceable import kernels_run
-from minitransformer.zoo.baselines import LSTM, AdditiveAttention
+from minitransformer.zoo.baselines import GRU, LSTM, AdditiveAttention
 from tests.library.models.makers import KINDS, make_batch_for, make_model
 
 RNG = np.random.default_rng(0)
@@ -30,7 +30,7 @@ CALLS = {"softmax": lambda: F.softmax_forward(FAR)[0], "attention": lambda: F.at
     FAR, FAR, FAR / 1e3, dropout_rate=0.1, rng=np.random.default_rng(0))[0],
          "cross-entropy": lambda: F.cross_entropy_forward(FAR, np.ones(FAR.shape[:-1], int), padding=None)[0],
          "linear-cross-entropy": lambda: F.linear_cross_entropy_forward(FAR[0], FAR[1, 0], np.ones((3, 8), int), padding=None)[0],
-         "lstm": lambda: recurrent(LSTM),
+         "lstm": lambda: recurrent(LSTM), "gru": lambda: recurrent(GRU),
          "additive": additive}
 
 

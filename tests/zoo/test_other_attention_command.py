@@ -42,7 +42,7 @@ def test_other_commands_take_the_run(run_cli, runs, tmp_path):
 
 
 @pytest.mark.parametrize("arguments, words", [
-    (("--model", "rnn", "--attention", "additive"), "--attention is of no use to the model rnn; leave it out"),
+    (("--model", "gru", "--attention", "additive"), "--attention is of no use to the model gru; leave it out"),
     (("--model", "lstm", "--radius", "3"), "--radius is of no use to the model lstm; leave it out"),
     (("--attention", "restricted"), "--radius is None, expected a whole number of at least 0"),
     (("--attention", "restricted", "--radius", "-1"), "--radius is -1, expected a whole number of at least 0"),
@@ -52,7 +52,7 @@ def test_other_commands_take_the_run(run_cli, runs, tmp_path):
     (("--positions", "rotary", "--attention", "scaled"), "--attention is scaled, but rotary positions need grouped attention"),
     (("--norm", "rsm"), "invalid choice: 'rsm'; choose from layer, rms"),
     (("--attention", "restrictd"), "invalid choice: 'restrictd'; did you mean restricted?"),
-    (("--model", "rnn", "--config", "base"), "unknown configuration 'base' of a recurrent model; choose from toy, tiny"),
+    (("--model", "gru", "--config", "base"), "unknown configuration 'base' of a recurrent model; choose from toy, tiny"),
 ])
 def test_what_a_model_cannot_be(run_cli, tmp_path, arguments, words):
     code, _, error = run_cli("train", "copy", *arguments, "--run", tmp_path / "run")

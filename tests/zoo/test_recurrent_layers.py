@@ -7,11 +7,11 @@ from hypothesis import given, settings, strategies as st
 from minitransformer import InputError, gradcheck
 from minitransformer.layers import Linear
 from minitransformer.zoo import baselines as R
-from minitransformer.zoo.baselines import LSTM, RNN, Bidirectional, RecurrentStack
+from minitransformer.zoo.baselines import GRU, LSTM, RNN, Bidirectional, RecurrentStack
 from minitransformer.zoo.initial import orthogonal
 from tests.randomised import randomised
 
-KINDS = (RNN, LSTM)
+KINDS = (RNN, GRU, LSTM)
 D, H, B, T = 3, 4, 2, 6
 
 
@@ -29,7 +29,8 @@ def make_any(kind, sides=1):
 def test_pytorch_has_the_same_numbers(kind, lengths, sides):
     """States, final state and every gradient in float64; sentences of two lengths are a packed sequence there.
 
-    PyTorch's gates lie in the same order: i, f, g, o of the LSTM. It has two biases where one would do.
+    PyTorch's gates lie in the same order: i, f, g, o of the LSTM; r, z, n of the GRU, whose reset gate multiplies the
+    product. It has two biases where one would do; only the GRU's candidate needs both.
     """
     torch = pytest.importorskip("torch")
     ours = make_any(kind, sides)
@@ -38,6 +39,8 @@ def test_pytorch_has_the_same_numbers(kind, lengths, sides):
     for layer, end in zip(halves, ("", "_reverse")):
         values = {f"weight_ih_l0{end}": layer.input.weight.data.T, f"weight_hh_l0{end}": layer.weight.data.T,
                   f"bias_ih_l0{end}": layer.input.bias.data, f"bias_hh_l0{end}": np.zeros(layer.gates * H)}
+        if kind is GRU:
+            values[f"bias_hh_l0{end}"][2 * H:] = layer.candidate_bias.data
         theirs.load_state_dict({name: torch.from_numpy(np.ascontiguousarray(value)) for name, value in values.items()},
                                strict=False)
     rng = np.random.default_rng(2)
@@ -73,15 +76,18 @@ def test_pytorch_has_the_same_numbers(kind, lengths, sides):
         np.testing.assert_allclose(layer.input.weight.grad.T, theirs_named[f"weight_ih_l0{end}"], **near)
         np.testing.assert_allclose(layer.weight.grad.T, theirs_named[f"weight_hh_l0{end}"], **near)
         np.testing.assert_allclose(layer.input.bias.grad, theirs_named[f"bias_ih_l0{end}"], **near)
+        if kind is GRU:
+            np.testing.assert_allclose(layer.candidate_bias.grad, theirs_named[f"bias_hh_l0{end}"][2 * H:], **near)
 
 
-@pytest.mark.parametrize("name", ["rnn", "lstm"])
+@pytest.mark.parametrize("name", ["rnn", "gru", "lstm"])
 @pytest.mark.parametrize("scale", [1, 30])
 def test_the_gradient_of_one_step(name, scale):
     """Saturated gates too: at 30 most of them are 0 or 1 to the last digit."""
     rng = np.random.default_rng(0)
-    gates, parts = {"rnn": (1, 1), "lstm": (4, 2)}[name]
-    inputs = [scale * rng.standard_normal((B, gates * H)), rng.standard_normal((B, parts * H)), rng.standard_normal((H, gates * H))]
+    gates, parts = {"rnn": (1, 1), "gru": (3, 1), "lstm": (4, 2)}[name]
+    inputs = [scale * rng.standard_normal((B, gates * H)), rng.standard_normal((B, parts * H)), rng.standard_normal((H, gates * H)),
+              *([rng.standard_normal(H)] if name == "gru" else [])]
     report = gradcheck((getattr(R, f"{name}_step_forward"), getattr(R, f"{name}_step_backward")), inputs)
     assert report.passed, f"\n{report}"
 
@@ -169,7 +175,7 @@ def test_the_two_directions_are_side_by_side():
 
 
 def test_the_states_of_a_stack_are_side_by_side():
-    stack = RecurrentStack([make(LSTM), make(RNN, 1, H, 5)])
+    stack = RecurrentStack([make(LSTM), make(GRU, 1, H, 5)])
     rng = np.random.default_rng(0)
     x, state = rng.standard_normal((B, T, D)), rng.standard_normal((B, stack.state_size))
     (y, final), _ = stack.forward(x, state)
@@ -223,13 +229,14 @@ def back(layer, dy):
     (lambda: make(LSTM).forward(np.ones((B, T, D + 1))), r"LSTM: x has shape \(2, 6, 4\), expected \(B, T, 3\)"),
     (lambda: make(LSTM).forward(np.ones((B, 0, D))), "LSTM: x has no positions, expected at least one"),
     (lambda: make(LSTM).forward(np.ones((B, T, D)), np.ones((B, H))), r"LSTM: state has shape \(2, 4\), expected \(2, 8\)"),
+    (lambda: make(GRU).forward(np.ones((B, T, D)), np.ones((1, H))), r"GRU: state has shape \(1, 4\), expected \(2, 4\)"),
     (lambda: make(RNN).forward(np.ones((B, T, D)), (np.ones((B, H)),)), "RNN: state is a tuple, expected an array"),
     (lambda: make(RNN).forward(np.ones((B, T, D)), None, np.ones((B, T))), r"RNN: mask has dtype float64, expected bool \(True ="),
     (lambda: make(RNN).forward(np.ones((B, T, D)), None, np.ones((B, T + 1), bool)), r"mask has shape \(2, 7\), expected \(2, 6\)"),
     (lambda: make_any(RNN, 2).forward(np.ones((B, T, D)), np.ones((B, H))), r"Bidirectional: state has shape \(2, 4\), expected"),
     (lambda: make_any(RNN, 2).forward(np.ones((B, T, D)), None, np.ones(T, bool)), r"Bidirectional: mask has shape \(6,\), exp"),
     (lambda: RecurrentStack([make(RNN)]).forward(np.ones((B, T, D)), np.ones((B, 9))), r"RecurrentStack: state has shape \(2, 9\)"),
-    (lambda: Bidirectional(make(RNN), make(LSTM)), "expected two recurrent layers of one kind and of the same sizes"),
+    (lambda: Bidirectional(make(RNN), make(GRU)), "expected two recurrent layers of one kind and of the same sizes"),
     (lambda: Bidirectional(make(RNN), make(RNN, 0, D, 9)), "expected two recurrent layers of one kind and of the same sizes"),
     (lambda: Bidirectional(*[Linear(3, 3, np.random.default_rng(0))] * 2), "expected two recurrent layers"),
     (lambda: RNN(D, 0, np.random.default_rng(0)), "hidden_size is 0, expected a whole number of at least 1"),
@@ -240,8 +247,8 @@ def back(layer, dy):
     (lambda: back(make(RNN), np.ones((B, T, H))), r"RNN.backward: dy is a ndarray, expected the pair \(dy, dfinal\)"),
     (lambda: back(make(RNN), (np.ones((B, T, H + 1)), np.ones((B, H)))), r"RNN: dy has shape \(2, 6, 5\), expected \(2, 6, 4\)"),
     (lambda: back(make(LSTM), (np.ones((B, T, H)), np.ones((B, H)))), r"LSTM: dfinal has shape \(2, 4\), expected \(2, 8\)"),
-    (lambda: back(make_any(RNN, 2), (np.ones((B, T, H)), np.ones((B, 2 * H)))), r"Bidirectional: dy has shape \(2, 6, 4\)"),
-    (lambda: back(RecurrentStack([make(RNN)]), np.ones((B, T, H))), r"RecurrentStack.backward: dy is a ndarray, expected the pair"),
+    (lambda: back(make_any(GRU, 2), (np.ones((B, T, H)), np.ones((B, 2 * H)))), r"Bidirectional: dy has shape \(2, 6, 4\)"),
+    (lambda: back(RecurrentStack([make(GRU)]), np.ones((B, T, H))), r"RecurrentStack.backward: dy is a ndarray, expected the pair"),
     (lambda: make(RNN).backward((np.ones((B, T, H)), np.ones((B, H))), ()), "RNN.backward: the cache is a tuple, expected the Re"),
 ])
 def test_what_does_not_fit_is_explained(call, words):

@@ -184,7 +184,7 @@ def test_wrong_settings_are_explained(changes, words):
     (lambda: RecurrentConfig.named("base", V), "unknown configuration 'base' of a recurrent model; choose from toy, tiny"),
     (lambda: LSTMModel(TransformerConfig.named("toy", V)), "config is a TransformerConfig, expected a RecurrentConfig"),
     (lambda: make_model("lstm").forward(np.ones(3, int), np.ones((1, 2), int)), r"LSTMModel: source has shape \(3,\), expected"),
-    (lambda: make_model("rnn").forward(np.ones((2, 3), int), np.ones((1, 2), int)), r"RNNModel: target has shape \(1, 2\), exp"),
+    (lambda: make_model("gru").forward(np.ones((2, 3), int), np.ones((1, 2), int)), r"GRUModel: target has shape \(1, 2\), exp"),
     (lambda: make_model("rnn").forward(np.full((1, 3), V), np.ones((1, 2), int)), f"token id {V}, expected 0 to {V - 1}"),
     (lambda: make_model("rnn").backward(np.ones((1, 2, V)), ()), "the cache is a tuple, expected the LogitsCache"),
 ])

@@ -9,6 +9,7 @@ from minitransformer.errors import InputError
 from minitransformer.functional.dropout import DropoutCache, dropout_backward, dropout_forward
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.linear import Linear, LinearCache
+from minitransformer.layers.parameter import Parameter
 from minitransformer.zoo import initial
 
 
@@ -102,7 +103,8 @@ class OneDirection(Recurrent):
         forward, _ = self.through_time
         x, dropout = dropout_forward(x, self.dropout, rng)
         z, input = self.input.forward(module_of(x).ascontiguousarray(x.swapaxes(0, 1)))     # (T, B, gates H)
-        states, steps = forward(z, state, self.weight.data, mask=None if mask is None else mask.T)
+        weights = [weight.data for weight in self._weights()]
+        states, steps = forward(z, state, *weights, mask=None if mask is None else mask.T)
         y = states[:, :, :self.hidden_size].swapaxes(0, 1)
         return (y, states[-1]), OneDirectionCache(dropout, input, steps)
 
@@ -112,10 +114,15 @@ class OneDirection(Recurrent):
         dstates = module_of(dy).zeros((dy.shape[1], *dfinal.shape), dfinal.dtype)           # (T, B, S)
         dstates[:, :, :self.hidden_size] = dy.swapaxes(0, 1)
         dstates[-1] += dfinal
-        dz, dstate, dweight = backward(dstates, cache.steps)
-        self.weight.grad += dweight
+        dz, dstate, *dweights = backward(dstates, cache.steps)
+        for weight, dweight in zip(self._weights(), dweights):
+            weight.grad += dweight
         dx = self.input.backward(dz, cache.input).swapaxes(0, 1)
         return dropout_backward(dx, cache.dropout), dstate
+
+    def _weights(self) -> tuple[Parameter, ...]:
+        """What the function through time takes after the state."""
+        return (self.weight,)
 
 
 def check_real(name, mask, batch, length) -> None:

@@ -18,6 +18,7 @@ from minitransformer.models.transformer import EncoderDecoderConfig
 from minitransformer.zoo.attention.additive import AdditiveAttention
 from minitransformer.zoo.recurrent.attentional_state import AttentionalState, AttentionalStateCache
 from minitransformer.zoo.recurrent.bidirectional import Bidirectional
+from minitransformer.zoo.recurrent.gru import GRU
 from minitransformer.zoo.recurrent.layer import RecurrentCache
 from minitransformer.zoo.recurrent.lstm import LSTM
 from minitransformer.zoo.recurrent.rnn import RNN
@@ -69,7 +70,7 @@ class RecurrentModel(NextTokenModel):
 
     Config = RecurrentConfig
     batch_fields = ("source", "target", "next_target")
-    _cell: ClassVar[type[RNN] | type[LSTM]]
+    _cell: ClassVar[type[RNN] | type[GRU] | type[LSTM]]
     readout: AttentionalState | None = None
 
     def __init__(self, config, seed=0):
@@ -86,7 +87,7 @@ class RecurrentModel(NextTokenModel):
                                        weight=self.target_embedding.weight if config.share_output else None)
         self.loss = LinearCrossEntropy(self.output.weight)
 
-    def _encoder_layer(self, rng) -> RNN | LSTM | Bidirectional:
+    def _encoder_layer(self, rng) -> RNN | GRU | LSTM | Bidirectional:
         width, dropout = self.config.d_model, self.config.dropout
         if not self.config.bidirectional:
             return self._cell(width, width, rng, dropout)
@@ -141,6 +142,12 @@ class RNNModel(RecurrentModel):
     _cell = RNN
 
 
+class GRUModel(RecurrentModel):
+    """Gated recurrent units with a context vector (Cho et al. 2014, https://arxiv.org/abs/1406.1078)."""
+
+    _cell = GRU
+
+
 class LSTMModel(RecurrentModel):
     """LSTMs with a context vector."""
 
@@ -191,4 +198,4 @@ class RecurrentState(DecodingState):
         self._states, self._memory, self._mask = self._states[rows], self._memory[rows], self._mask[rows]
 
 
-MODELS.update({"rnn": RNNModel, "lstm": LSTMModel, "lstm-attention": LSTMAttentionModel})
+MODELS.update({"rnn": RNNModel, "gru": GRUModel, "lstm": LSTMModel, "lstm-attention": LSTMAttentionModel})

@@ -7,8 +7,9 @@ teach("rnn_step", {
     "the derivative of tanh is 1 - h'^2, not 1 - h': the square is missing": ("after * after)", "after)"),
     "the weight's gradient comes from the state after the step, not from the one before it": ("h.T @ dz", "after.T @ dz")})
 
-for gate, name, times in (("i", "input", "dc * g"), ("f", "forget", "dc * c"), ("o", "output", "dh * tanh")):
-    teach("lstm_step", {
+for gate, name, times in (("r", "reset", "dz_n * p"), ("u", "update", "dafter * (h - n)"),
+                          ("i", "input", "dc * g"), ("f", "forget", "dc * c"), ("o", "output", "dh * tanh")):
+    teach("gru_step" if gate in "ru" else "lstm_step", {
         f"{what} ({name} gate {gate})": (f"{times} * {gate} * (1 - {gate})", wrong) for what, wrong in (
             ("the derivative of the gate's sigmoid, s (1 - s), is missing", times),
             ("the derivative of the gate is that of tanh, 1 - s^2, but a gate is a sigmoid, s (1 - s)",
@@ -17,6 +18,14 @@ for gate, name, times in (("i", "input", "dc * g"), ("f", "forget", "dc * c"), (
             ("the derivative of the gate's sigmoid lacks the factor 1 - s: it is s, not s (1 - s)", f"{times} * {gate}"),
             ("the gate gets no gradient: it is zero", f"0 * {times}"),
             ("the gate's gradient has the wrong sign", f"-{times} * {gate} * (1 - {gate})"))})
+
+teach("gru_step", {
+    "the derivative of the candidate's tanh, 1 - n^2, is missing": (" * (1 - n * n)", ""),
+    "the candidate gets u in place of 1 - u": ("dafter * (1 - u) * (1 - n", "dafter * u * (1 - n"),
+    "the reset gate is ignored on the way to the product h U_n: dp = dz_n lacks the factor r": ("dp = dz_n * r", "dp = dz_n"),
+    "the direct path of the state is missing: dh lacks dh' u": ("dafter * u + ", ""),
+    "the state's path through the gates and the candidate is missing: dh = dh' u alone": (" + dproduct @ weight.T", ""),
+    "the candidate's bias gets dz_n, without the reset gate r that multiplies it": ("dp.sum(axis=0)", "dz_n.sum(axis=0)")})
 
 teach("lstm_step", {
     "the candidate's derivative is a sigmoid's, g (1 - g), not that of tanh, 1 - g^2": ("(1 - g * g)", "g * (1 - g)"),

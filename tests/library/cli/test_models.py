@@ -18,7 +18,7 @@ QUICK = ("--batch", "8", "--steps", "6", "--validate-every", "3", "--d-model", "
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     """{model: run folder} of a few steps on the copy task."""
-    folder, models = tmp_path_factory.mktemp("models"), ("rnn", "lstm", "lstm-attention")
+    folder, models = tmp_path_factory.mktemp("models"), ("gru", "lstm", "lstm-attention")
     for model in models:
         train("copy", "--model", model, *QUICK, "--run", folder / model)
     return {model: folder / model for model in models}
@@ -37,7 +37,7 @@ def test_the_run_keeps_its_model(runs):
         assert (folder / "report.html").exists() and repr(run).endswith("parameters, trained")
 
 
-@pytest.mark.parametrize("name", ["rnn", "lstm-attention"])
+@pytest.mark.parametrize("name", ["gru", "lstm-attention"])
 def test_a_run_resumes_to_the_bit(run_cli, runs, tmp_path, name):
     assert resumes_to_the_bit(run_cli, runs[name], tmp_path / name)
 
@@ -68,7 +68,7 @@ def test_attention_is_drawn_where_there_is_one(run_cli, runs, tmp_path, model, a
 @pytest.mark.parametrize("arguments, words", [
     (("copy", "--model", "lstmm"), "invalid choice: 'lstmm'; did you mean lstm?"),
     (("copy", "--model", "lstm", "--num-heads", "2"), "--num-heads is of no use to the model lstm; leave it out"),
-    (("numbers", "--model", "rnn", "--pre-norm"), "--pre-norm is of no use to the model rnn"),
+    (("numbers", "--model", "gru", "--pre-norm"), "--pre-norm is of no use to the model gru"),
     (("copy", "--model", "rnn", "--config", "base"), "unknown configuration 'base' of a recurrent model; choose from toy, tiny"),
     (("copy", "--model", "lstm", "--d-model", "7"), "--d-model is 7, expected an even number"),
     (("copy", "--model", "lstm", "--num-layers", "0"), "--num-layers is 0, expected a whole number of at least 1"),

@@ -110,7 +110,7 @@ def test_an_empty_batch(name):
     assert not flat_gradient(layer).any()
 
 
-MIXES = ("Attention", "Encoder", "Decoder", "Convolution", "Model", "Transformer", "Classifier", "Token", "RNN",
+MIXES = ("Attention", "Encoder", "Decoder", "Convolution", "Model", "Transformer", "Classifier", "Token", "RNN", "GRU",
          "LSTM", "Bidirectional", "Stack", "State")
 
 

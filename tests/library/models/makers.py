@@ -12,7 +12,7 @@ from tests.randomised import randomised
 
 V, CLASSES = 13, 3
 SIZES = dict(num_layers=2, d_model=12, num_heads=3, d_ff=10, dropout=0.0)
-RECURRENT = ("rnn", "lstm", "lstm-attention")
+RECURRENT = ("rnn", "gru", "lstm", "lstm-attention")
 KINDS = ("transformer", "language-model", "classifier", *RECURRENT)
 OF_TRANSFORMERS = ("num_heads", "d_ff", "attention_dropout", "feed_forward_dropout", "activation", "pre_norm", "positions",
                    "max_length")    # what other models have no use for

@@ -10,6 +10,10 @@ def rnn(name, replaces, right, wrong, *says):
     return edited("rnn-" + name, replaces, right, wrong, "rnn", *says, in_model="" if "dropout" in name else "rnn-model")
 
 
+def gru(name, right, wrong, *says):
+    return edited("gru-" + name, "gru_step_backward", right, wrong, "gru", *says, in_model="gru-model")
+
+
 def lstm(name, right, wrong, *says):
     return edited("lstm-" + name, "lstm_step_backward", right, wrong, "lstm", *says, in_model="lstm-model")
 
@@ -42,6 +46,15 @@ MISTAKES = [
     rnn("final-doubled", LAYER, "+= dfinal", "+= dfinal + dfinal", ("final",), TWICE),
     rnn("final-at-the-start", LAYER, "dstates[-1] += dfinal", "dstates[0] += dfinal", ("final",), ("first",)),
     rnn("dropout-forgotten", LAYER, "dropout_backward(dx, cache.dropout)", "dx", ("dropout",), MISSING),
+    gru("reset-derivative", "* r * (1 - r)", "", ("reset",), ("sigmoid", "derivative")),
+    gru("update-derivative", "* u * (1 - u)", "* (1 - u)", ("update",), ("sigmoid", "derivative")),
+    gru("candidate-derivative", " * (1 - n * n)", "", ("candidate", "tanh"), MISSING),
+    gru("roles-swapped", "dafter * (1 - u) *", "dafter * u *", ("u",), ("1 - u", *SWAPPED)),
+    gru("direct-path", "dafter * u + ", "", ("direct", "path"), MISSING),
+    gru("gates-path", " + dproduct @ weight.T", "", ("path", "gates"), MISSING),
+    gru("reset-ignored", "dz_n * r", "dz_n", ("reset",), MISSING),
+    gru("gates-exchanged", "[dz_r, dz_u, dz_n]", "[dz_u, dz_r, dz_n]", ()),
+    gru("bias", "dp.sum(axis=0)", "dz_n.sum(axis=0)", ("bias",), ("r", "reset")),
     lstm("input-derivative", "dc * g * i * (1 - i)", "dc * g", ("input gate",), ("sigmoid",)),
     lstm("forget-derivative", "dc * c * f * (1 - f)", "dc * c * (1 - f * f)", ("forget gate",), ("sigmoid", "tanh")),
     lstm("output-derivative", "dh * tanh * o * (1 - o)", "dh * tanh * o", ("output gate",), ("sigmoid",)),
