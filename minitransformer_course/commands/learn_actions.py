@@ -11,7 +11,7 @@ from minitransformer_course.commands.learn_targets import (
     NOT_DONE, chapters_file, file_to_check, first_to_solve, next_exercise, targets)
 from minitransformer_course.judge import my_transformer
 from minitransformer_course.judge.course import chapters, exercises, find_chapter, find_exercise, folder_of_chapters
-from minitransformer_course.judge.hints import STEPS, hint, next_hint
+from minitransformer_course.judge.hints import STEPS, hint
 from minitransformer_course.judge.learner_file import notebook_page, percent_page
 from minitransformer_course.judge.learner_progress import NOT_STARTED, PASSED, Progress, learner_file, started
 from minitransformer_course.judge.messages import _
@@ -113,15 +113,13 @@ def _note(progress, checked) -> None:
 def show_hint(args) -> None:
     progress = Progress(".")
     exercise = find_exercise(args.name) if args.name else first_to_solve(progress)
-    known = progress.of(exercise.name)
-    step = next_hint(known["hints"], known["hint"])
-    if step is None:
+    given = progress.of(exercise.name)["hint"]
+    if given == STEPS:
         print(_("{name}: those were all the hints. Here they are again:").format(name=exercise.name))
-    for number, one in [(len(known["hints"]) + 1, step)] if step else [(one, one) for one in range(1, STEPS + 1)]:
-        print(_("{name}, hint {step} of {n}:").format(name=exercise.name, step=number, n=STEPS), hint(exercise, one))
-    if step:
-        progress.update(exercise.name, hints=[*known["hints"], step])
-        progress.save()
+    for step in range(1, STEPS + 1) if given == STEPS else [given + 1]:
+        print(_("{name}, hint {step} of {n}:").format(name=exercise.name, step=step, n=STEPS), hint(exercise, step))
+    progress.update(exercise.name, hint=min(given + 1, STEPS))
+    progress.save()
 
 
 def solution(args) -> int:

@@ -89,7 +89,7 @@ def _call(function, arguments, watched, limit) -> Outcome:
     if forbidden:
         return Outcome(forbidden=forbidden[0])
     changed = next((i for i, (now, before) in enumerate(zip(given, arguments)) if not _is_same(now, before)), -1)
-    values = returned if isinstance(returned, tuple) else (returned,)
+    values = returned if isinstance(returned, (tuple, list)) else (returned,)
     for one in values:
         if not isinstance(one, (np.ndarray, np.generic, int, float, complex)):
             return Outcome(returned="None" if one is None else ", ".join(type(value).__name__ for value in values[:6]))
@@ -179,16 +179,17 @@ def _unlike_shapes(line, names) -> str:
             (a, b) for a, b in zip(one[::-1], other[::-1]) if 1 not in (a, b)]
         differing = next((pair for pair in pairs if pair[0] != pair[1]), None)
         if differing:
+            loses = [side for side in sides if "axis=" in ast.unparse(side) and "keepdims" not in ast.unparse(side)]
             return _("{left} {one} {operator} {right} {other}: {a} and {b} differ").format(
                 left=ast.unparse(sides[0]), one=one, operator=operator, right=ast.unparse(sides[1]), other=other,
-                a=differing[0], b=differing[1])
+                a=differing[0], b=differing[1]) + (_(": is keepdims=True missing?") if loses and len(one) != len(other) else "")
     return ""
 
 
 def remember(sources) -> None:
     """Let tracebacks and messages show the lines of {name: source}, which are not files."""
     for name, source in sources.items():
-        linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
+        linecache.cache[name] = (len(source), None, [f"{line}\n" for line in cells.lines(source)], name)
 
 
 def place_of(name, number) -> str:

@@ -14,18 +14,23 @@ class Cell(NamedTuple):
     name: str = ""    # an exercise's name; for a derivation, "code" if it is not text
 
 
+def lines(source) -> list[str]:
+    """The lines of a source as Python counts them: a form feed or U+2028 ends one of `str.splitlines`, but none of these."""
+    return source.split("\n")
+
+
 def parse(text) -> list[Cell]:
     """The cells of a page; what comes before the first one, jupytext's header, is left out."""
-    found, lines = [], None
-    for line in text.splitlines():
+    found, inside = [], None
+    for line in lines(text):
         head = HEAD.fullmatch(line)
         if head:
-            lines = []
-            found.append((head["kind"] or "code", head["rest"] or "", lines))
-        elif lines is not None:
-            lines.append(line)
-    return [Cell(kind, "\n".join(_uncommented(lines) if is_text(kind, name) else lines).strip("\n"), name)
-            for kind, name, lines in found]
+            inside = []
+            found.append((head["kind"] or "code", head["rest"] or "", inside))
+        elif inside is not None:
+            inside.append(line)
+    return [Cell(kind, "\n".join(_uncommented(inside) if is_text(kind, name) else inside).strip("\n"), name)
+            for kind, name, inside in found]
 
 
 def is_text(kind, name="") -> bool:

@@ -17,6 +17,7 @@ from minitransformer_course.judge.search import Changed
 from minitransformer_course.judge.syntax_tree import NAME, RARE, USUAL, WHOLE
 
 NUMBERS = {"-1": -1, "2": 2, "1/2": 0.5, "0": 0}
+TRUE, FALSE = _("{name} is True everywhere"), _("{name} is False everywhere")
 Named = Iterator[tuple[str, Callable]]    # a sentence with {name}, and a function of an array
 
 
@@ -83,6 +84,11 @@ def other_inputs(exercise, cases) -> Iterator[Changed]:
                 one[kept] if np.ndim(one) and len(one) == len(given[i]) else one for one in given], name=name)
 
 
+def same_everywhere(name) -> list[str]:
+    """The sentences about an output that is one number everywhere."""
+    return [scaled(name, "0"), scaled(_("every output"), "0"), TRUE.format(name=name), FALSE.format(name=name)]
+
+
 def everywhere(exercise) -> Iterator[Changed]:
     """The reference with all of its sums, means and maxima changed in the same way."""
     for right, wrong, sentence in (
@@ -123,8 +129,8 @@ def _rearranged(ndim, dtype, along_an_axis) -> Named:
 
     if dtype.kind == "b":
         yield _("{name} is the wrong way round: True and False are swapped"), np.logical_not
-        yield _("{name} is True everywhere"), np.ones_like
-        yield _("{name} is False everywhere"), np.zeros_like
+        yield TRUE, np.ones_like
+        yield FALSE, np.zeros_like
     if dtype.kind == "f":
         yield _("{name} is cut to whole numbers: is it written into an array of integers?"), np.trunc
     for a, b in combinations(range(ndim), 2):

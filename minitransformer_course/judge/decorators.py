@@ -14,7 +14,6 @@ class Invariant(NamedTuple):
 class Mistake(NamedTuple):
     sentence: str    # its diagnosis
     wrong: Any       # a function with the reference's arguments
-    hint: int        # which hint to begin with: a question, or the missing term; the others would say too much
 
 
 class Edge(NamedTuple):
@@ -43,9 +42,9 @@ def invariant(sentence) -> Callable[[Function], Function]:
     return lambda function: _with_role(function, Invariant(sentence, function))
 
 
-def mistake(sentence, hint=1) -> Callable[[Function], Function]:
-    """A wrong solution that people write, the sentence that names it, and the hint to begin with, 1 or 2."""
-    return lambda function: _with_role(function, Mistake(sentence, function, hint))
+def mistake(sentence) -> Callable[[Function], Function]:
+    """A wrong solution that people write, and the sentence that names it."""
+    return lambda function: _with_role(function, Mistake(sentence, function))
 
 
 def edge(name) -> Callable[[Function], Function]:

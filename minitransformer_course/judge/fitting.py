@@ -8,7 +8,7 @@ import numpy as np
 from minitransformer.backend import Array
 from minitransformer.checking.compare import SAME, relative_error
 from minitransformer_course.doctor.fitting import are_one, fitting, tuple_of
-from minitransformer_course.judge.changes_of_arrays import everywhere, factors, other_inputs, other_outputs
+from minitransformer_course.judge.changes_of_arrays import everywhere, factors, other_inputs, other_outputs, same_everywhere
 from minitransformer_course.judge.messages import _
 from minitransformer_course.judge.search import programs
 
@@ -16,14 +16,15 @@ LISTED, ONE_CHANGE, TWO_CHANGES = range(3)    # kinds of mistakes; the last two 
 FURTHER = (1001, 1002)    # seeds of cases that tell apart the mistakes that fit equally well
 
 
-def fitting_mistakes(exercise, cases, given, source="") -> list[list]:
+def fitting_mistakes(exercise, cases, given, source="", only_listed=False) -> list[list]:
     """What explains the arrays `given`, a tuple for each case: one list if it is one mistake, or a list for each wrong output.
 
-    Each is a Mistake of the exercise (decorators.py) or a Changed (search.py): a sentence, `wrong` and a hint. If a list has
+    Each is a Mistake of the exercise (decorators.py) or a Changed (search.py): a sentence and `wrong`. If a list has
     several, the numbers cannot tell which it is. What is listed comes before one change of the reference, one change before
     two, and one mistake before one in each output. source: the learner's code, if that is known.
     """
-    return _Search(exercise, cases, given, source).mistakes()
+    only_listed = only_listed or bool(exercise.versions)    # a verdict is only a bit
+    return _Search(exercise, cases, given, source).mistakes(1 if only_listed else 3)
 
 
 class _Search:
@@ -34,6 +35,7 @@ class _Search:
         self.expected = [tuple_of(exercise.reference(*arguments)) for _case, arguments in cases]
         self.outputs = range(len(exercise.returns))
         self.wrong = [k for k in self.outputs if any(_error(mine, right, [k]) > SAME for mine, right in zip(given, self.expected))]
+        self.constant = {k for k in self.outputs if len({*np.concatenate([arrays[k].ravel() for arrays in given]).tolist()}) == 1}
         self.factors = factors(exercise, cases)
         told = " ".join([*exercise.parameters, *exercise.returns, exercise.task, *exercise.module.hints[:2], source])
         self.unknown = {node.id for node in ast.walk(ast.parse(exercise.source)) if isinstance(node, ast.Name)} - {
@@ -41,11 +43,11 @@ class _Search:
         self.further = [arguments for seed in FURTHER for _case, arguments in exercise.cases(seed)]
         self.tried = {}    # programs, by how many changes they have and which case they ran on
 
-    def mistakes(self) -> list[list]:
-        """Like `fitting_mistakes`: the first kind of mistake that explains everything."""
+    def mistakes(self, kinds) -> list[list]:
+        """Like `fitting_mistakes`: the first of this many kinds of mistakes that explains everything."""
         by_output = {k: [] for k in self.wrong}
         changes = {}    # {sentence: how many changes it names}
-        for kind in (LISTED,) if self.exercise.versions else (LISTED, ONE_CHANGE, TWO_CHANGES):    # a verdict is only a bit
+        for kind in range(kinds):
             whole = self._of_kind(kind, self.outputs)
             if whole:
                 return [whole]
@@ -77,6 +79,9 @@ class _Search:
         if kind == ONE_CHANGE:
             made = [*other_outputs(self.exercise, self.cases, self.factors, ks), *made,
                     *(everywhere(self.exercise) if ks == self.outputs else ()), *other_inputs(self.exercise, self.cases)]
+        if self.constant.issuperset({*ks} & {*self.wrong}):    # many a change makes that, and proves nothing
+            told = {one for k in ks for one in same_everywhere(self.exercise.returns[k])}
+            made = [one for one in made if one.sentence in told]
         made.sort(key=lambda one: (self._names_the_unknown(one.sentence), one.rank, one.lines))
         candidates = self._fitting(made, self.given, ks)
         are_alike = are_one(candidates, lambda one, arguments: _made(one, arguments, ks), self.further)

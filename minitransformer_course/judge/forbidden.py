@@ -4,14 +4,16 @@ A refused import fails as if the library were not installed, and a refused file 
 """
 
 import os
+import signal
 import sys
 from os import stat    # by name: the learner's file may replace that of os
 from pathlib import Path
 
 from minitransformer_course.judge.messages import _
 
-LIBRARIES = {"minitransformer", "minitransformer_course", "tutorials", "torch", "jax", "tensorflow", "scipy"}
-PROGRAMS = ("subprocess.", "os.system", "os.exec", "os.spawn", "os.posix_spawn", "os.fork", "ctypes.", "socket.connect")    # events
+LIBRARIES = {"minitransformer", "minitransformer_course", "tutorials", "torch", "jax", "tensorflow", "scipy", "sacrebleu", "nltk"}
+PROGRAMS = ("subprocess.", "os.system", "os.exec", "os.spawn", "os.posix_spawn", "os.fork", "ctypes.", "socket.connect",
+            "os.kill", "fcntl.", "resource.prlimit")    # events; the last three reach the process that judges
 
 
 class Forbidden(Exception):
@@ -48,6 +50,8 @@ def refuse(folders) -> None:
 
     for name in [name for name in sys.modules if name.partition(".")[0] in LIBRARIES]:
         del sys.modules[name]    # importing it again is an event
+    for module in (signal, sys.modules["_signal"]):
+        vars(module).pop("pidfd_send_signal", None)    # which is none
     sys.addaudithook(hook)
 
 

@@ -1,4 +1,4 @@
-"""Four hints: a question about an invariant, the missing term, the solution in the wrong order, the line with one hole."""
+"""Four hints that say more and more: a question about an invariant, the missing term, a line with a hole, the shuffled solution."""
 
 import random
 import re
@@ -14,12 +14,6 @@ PIECE = re.compile(r"""[\w.]*\.\w+\((?:\w+=[^(),]+|-?\d+|,\s*)*\)    # x.sum(axi
                     |[^\w\s()\[\],]+                                  # an operator""", re.VERBOSE)
 
 
-def next_hint(given, first) -> int | None:
-    """Which hint comes next, 1 to 4: the one that the diagnosis asks for, those that say more, the rest; None after the last."""
-    order = [(first - 1 + i) % STEPS + 1 for i in range(STEPS)]
-    return next((step for step in order if step not in given), None)
-
-
 def hint(exercise, step) -> str:
     """The text of a hint."""
     question, term, hole = exercise.module.hints
@@ -28,11 +22,11 @@ def hint(exercise, step) -> str:
     if step == 2:
         return _(term)
     if step == 3:
-        short = len(solution(exercise)) <= SHORT
-        said = (_("The pieces of each line, in the wrong order, without commas and most brackets:") if short
-                else _("These lines, in the wrong order:"))
-        return said + "".join(f"\n    {line}" for line in shuffled(exercise))
-    return _("The line with one hole, ___:") + f"\n    {hole}"
+        return _("The line with one hole, ___:") + f"\n    {hole}"
+    short = len(solution(exercise)) <= SHORT
+    said = (_("The pieces of each line, in the wrong order, without commas and most brackets:") if short
+            else _("These lines, in the wrong order:"))
+    return said + "".join(f"\n    {line}" for line in shuffled(exercise))
 
 
 def solution(exercise) -> list[str]:

@@ -30,13 +30,17 @@ def check_file(path, names=None, seed=0, limit=LIMIT, graded=False) -> Checked:
     names = names or names_in(sources)
     if not names:
         defined = re.findall(r"^def +(\w+)", source, re.MULTILINE)
-        nearest = next(filter(None, (nearest_of(name, exercises()) for name in defined)), None)
-        raise InputError((_("{path} has none of the exercises' functions; did you mean {nearest}?") if nearest else _(
+        mine, nearest = next(((name, near) for name in defined if (near := nearest_of(name, exercises()))), ("", ""))
+        raise InputError((_("{path} has none of the exercises' functions; is {mine} your {nearest}?") if nearest else _(
             "{path} has none of the exercises' functions, such as {name}")).format(
-                path=path.name, nearest=nearest, name=next(iter(exercises()))))
+                path=path.name, mine=mine, nearest=nearest, name=next(iter(exercises()))))
     cases = {name: cases_of(find_exercise(name), seed) for name in names}
     outcomes, printed = run_file(path, sources, cases, limit, graded)
-    answers = [check_outcomes(find_exercise(name), cases[name], outcomes[name], _of(name, source)) for name in names]
+    try:
+        answers = [check_outcomes(find_exercise(name), cases[name], outcomes[name], _of(name, source)) for name in names]
+    except Exception as error:    # no submission ends `grade`
+        raise InputError(_("{path}: the judge itself failed ({error})").format(
+            path=path.name, error=f"{type(error).__name__}: {error}")) from error
     return Checked(answers, printed, sources)
 
 

@@ -25,7 +25,6 @@ class Answer:
     why: str = ""         # what is violated, with the number
     likely: str = ""      # the diagnosis, or why there is none
     diagnosis: str = ""   # the mistake, if it alone explains the difference
-    hint: int = 1         # which hint to begin with
     next: str = ""
     printed: str = ""     # what the learner's code printed
 
@@ -99,15 +98,18 @@ def _diagnose(judged, answer, unexplained) -> None:
         outcomes = judged.outcomes[:-1]
         if not any(map(judged.is_wrong, range(len(outcomes)))):
             return
-    answer.likely = unexplained
-    if any(outcome.returned or len(outcome.arrays) != len(exercise.returns) for outcome in outcomes):
-        return
     given = [tuple(outcome.arrays) for outcome in outcomes]
-    explanations = fitting_mistakes(exercise, judged.cases[:len(given)], given, judged.source)
+    answer.likely = unexplained
+    if any(len(arrays) != len(exercise.returns) for arrays in given):    # none, if it returned something else
+        return
+    finite = answer.stage != "finite"
+    explanations = fitting_mistakes(exercise, judged.cases[:len(given)], given, judged.source, only_listed=not finite)
     if explanations and all(len({candidate.sentence for candidate in candidates}) == 1 for candidates in explanations):
-        candidates = {candidates[0].sentence: candidates[0] for candidates in explanations}.values()
-        answer.likely = answer.diagnosis = "; ".join(_(candidate.sentence) for candidate in candidates)
-        answer.hint = next(iter(candidates)).hint
+        answer.diagnosis = "; ".join(dict.fromkeys(_(candidates[0].sentence) for candidates in explanations))
+        if finite:
+            answer.likely = answer.diagnosis
+        else:    # one of the usual causes, in the words of the exercise
+            answer.why += f"\n{answer.diagnosis}"
     elif len(explanations) == 1:
         answer.likely = _("one of {n} known mistakes: all of them give these numbers").format(
             n=len({candidate.sentence for candidate in explanations[0]}))

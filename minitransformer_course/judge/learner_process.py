@@ -5,7 +5,6 @@ import json
 import os
 import pickle
 import runpy
-import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -71,7 +70,6 @@ def capstone(folder, namespace, job, late) -> None:
         _stop_after(TRAINING_LIMIT, late)
         print(text, file=sys.__stderr__, flush=True)
 
-    signal.signal(signal.SIGINT, signal.SIG_DFL)    # Ctrl-C reaches both processes: this one goes silently
     with _reported(folder, "capstone"), limited_output():
         own = {name: namespace[name] for name in my_transformer.FUNCTIONS if callable(namespace.get(name))}
         try:

@@ -15,7 +15,7 @@ NOT_STARTED, NOT_YET, PASSED = "not started", "not yet", "passed"
 
 
 class Progress:
-    """{name of an exercise: what is known}: state, the hints given, the hint to begin with, whether it was given up."""
+    """{name of an exercise: what is known}: state, the last hint given, whether it was given up."""
 
     def __init__(self, folder):
         self.path = Path(folder) / FILE
@@ -34,7 +34,7 @@ class Progress:
 
     def of(self, name) -> dict[str, Any]:
         entry = self.exercises.get(name)
-        return {"state": NOT_STARTED, "hints": [], "hint": 1, "gave_up": False, **(entry if isinstance(entry, dict) else {})}
+        return {"state": NOT_STARTED, "hint": 0, "gave_up": False, **(entry if isinstance(entry, dict) else {})}
 
     def state(self, exercise) -> str:
         """Its state: in a chapter that was started, each exercise that does not pass is "not yet"."""
@@ -46,7 +46,7 @@ class Progress:
 
     def take(self, answer) -> None:
         """Note the answer to a check."""
-        self.update(answer.exercise, state=PASSED if answer.passed else NOT_YET, hint=answer.hint)
+        self.update(answer.exercise, state=PASSED if answer.passed else NOT_YET)
 
     def save(self) -> None:
         new = self.path.with_name(FILE + ".new")

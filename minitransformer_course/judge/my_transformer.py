@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 from minitransformer.errors import InputError
+from minitransformer_course.judge.cells import lines
 from minitransformer_course.judge.course import exercises
 from minitransformer_course.judge.messages import _
 from minitransformer_course.judge.own_code import needed, numbers_of, statements
@@ -89,5 +90,5 @@ def _is_of_this_file(node) -> bool:
 
 
 def _text(source, node) -> str:
-    lines = [source.splitlines()[number - 1] for number in numbers_of(node)]
-    return "\n".join(line for line in lines if not line.strip().startswith(("# your code:", "# end of your code")))
+    kept = [lines(source)[number - 1] for number in numbers_of(node)]
+    return "\n".join(line for line in kept if not line.strip().startswith(("# your code:", "# end of your code")))

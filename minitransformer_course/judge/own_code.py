@@ -4,6 +4,8 @@ import ast
 import symtable
 from typing import NamedTuple
 
+from minitransformer_course.judge.cells import lines
+
 ANYTHING = "*"
 
 
@@ -78,4 +80,4 @@ def numbers_of(node) -> range:
 
 def _only(source, nodes) -> str:
     kept = {number for node in nodes for number in numbers_of(node)}
-    return "\n".join(line if number in kept else "" for number, line in enumerate(source.splitlines(), 1)) + "\n"
+    return "\n".join(line if number in kept else "" for number, line in enumerate(lines(source), 1)) + "\n"

@@ -114,7 +114,8 @@ def _start(folder, path, seconds, graded, stderr) -> None:
     command = [sys.executable, "-c", code]
     with contextlib.suppress(subprocess.TimeoutExpired):    # where the process's own clock did not stop it
         subprocess.run(wrapped(command, folder) if graded else command, cwd=path.resolve().parent, env=environment,
-                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stderr, timeout=seconds + 20)
+                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stderr, timeout=seconds + 20,
+                       start_new_session=True)    # a signal to its group, or Ctrl-C, reaches one of the two
 
 
 def _file_ran(path, folder) -> str:
@@ -138,7 +139,7 @@ def _judge_ran(path, sources, folder, name) -> None:
     if "missing" in result:
         missing = result["missing"]
         nearest = nearest_of(missing, {word for one in statements(sources) for word in one.defined})
-        raise InputError((_("{path} has no function {name}; did you mean {name} where it says {nearest}?") if nearest else _(
+        raise InputError((_("{path} has no function {name}: did you rename it to {nearest}?") if nearest else _(
             "{path} has no function {name}; `minitransformer learn reset` writes the chapter again")).format(
                 path=path.name, name=missing, nearest=nearest))
     if "failed" in result:
@@ -152,8 +153,11 @@ def _stopped(folder, limit) -> Outcome:
 
 
 def _explained(error) -> str:
-    """The error, with the reason why a name is missing that the page defines."""
+    """The error, with what to type for a name that is missing."""
     name = re.fullmatch(r"NameError: name '(\w+)' is not defined", error)
+    if name and (name[1] == "np" or name[1] in sys.stdlib_module_names):
+        module = "numpy as np" if name[1] == "np" else name[1]
+        return error + _(": write `import {module}` above your function").format(module=module)
     if not name or not is_of_the_page(name[1]):
         return error
     said = error + _("; the judge runs your own code without the page's cells: define {name} yourself").format(name=name[1])

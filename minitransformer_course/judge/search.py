@@ -24,7 +24,6 @@ class Changed(NamedTuple):
     rank: int    # as in syntax_tree.py
     outputs: frozenset[int] = frozenset()    # the learner's outputs that it gives, on the arguments that it was tried on
     lines: int = 1    # in how many it is; a change of all lines of one form counts as one
-    hint: int = 2    # the one to begin with, as of a listed mistake
 
 
 def programs(exercise, arguments, given, wrong, factors, number, source) -> list[Changed]:

@@ -41,10 +41,15 @@ class Judged:
         return relative_error(self.outcomes[i].arrays, self.expected[i]) > EXACT
 
     def called_with(self, i) -> str:
-        """The call, in words: the shapes and the numbers; a function among the arguments is left out."""
+        """The call, in words: the shapes and the numbers, and its case; a function among the arguments is left out."""
+        named = [(name, value) for name, value in zip(self.exercise.parameters, self.cases[i][1]) if not callable(value)]
         return _("it was called with {given}").format(given=", ".join(
-            f"{name} {value.shape}" if isinstance(value, np.ndarray) else f"{name} = {value}"
-            for name, value in zip(self.exercise.parameters, self.cases[i][1]) if not callable(value)))
+            f"{name} {value.shape}" if isinstance(value, np.ndarray) else f"{name} = {value}" if isinstance(value, int)
+            else f"{name} = {value:.4g}" for name, value in named)) + self.case(i)
+
+    def case(self, i) -> str:
+        """" (a gradient of 0)", the name of the i-th case if it has one."""
+        return f" ({self.cases[i][0]})" if self.cases[i][0] else ""
 
 
 Failure = tuple[str, str]    # where, and why
@@ -65,6 +70,7 @@ def stages() -> list[Stage]:
             Stage("own", _borrows, _("NumPy alone"), _("borrowed")),
             Stage("shape", _other_shape, _("right shapes"), _("wrong shape or type"), ""),
             Stage("inputs", _changes_inputs, _("inputs unchanged"), _("changes its inputs"), ""),
+            Stage("finite", _not_finite, _("no NaN, no infinity"), _("NaN or infinity"), ""),
             Stage("repeats", _depends_on_calls, _("same inputs, same answer"), _("same inputs, another answer")),
             Stage("invariants", _breaks_a_rule, _("rules kept"), _("breaks a rule"), unknown),
             Stage("values", _wrong_numbers, _("right numbers"), _("wrong numbers"), unknown),
@@ -112,10 +118,10 @@ def _other_shape(judged, cases=slice(1 - EXTRA)) -> Failure | None:
             shapes = ", ".join(f"{name} {right.shape}" for name, right in zip(names, expected))
             return where, _("expected NumPy arrays: {names}").format(names=shapes)
         for name, array, right in zip(names, outcome.arrays, expected):
-            if array.shape != right.shape:
+            if array.shape != right.shape and (name not in judged.exercise.varies or array.ndim != right.ndim):
                 where = _("{name} has the shape {got}, expected {right}").format(name=name, got=array.shape, right=right.shape)
                 return where, _not_summed(array, right) or judged.called_with(i)
-            if array.dtype != right.dtype:
+            if array.dtype != right.dtype and not (array.ndim == 0 and array.dtype.kind == right.dtype.kind):    # a measure may
                 where = _("{name} has the dtype {got}, expected {right}").format(name=name, got=array.dtype, right=right.dtype)
                 return where, _dtype_rule(array.dtype, right.dtype)
     return None
@@ -145,6 +151,21 @@ def _changes_inputs(judged) -> Failure | None:
     return None
 
 
+def _not_finite(judged) -> Failure | None:
+    """The first place where NaN or infinity is, and a number belongs."""
+    for i, outcome in enumerate(judged.outcomes[:1 - EXTRA]):
+        for name, array, right in zip(judged.exercise.returns, outcome.arrays, judged.expected[i]):
+            bad = np.argwhere(~np.isfinite(array) & (np.isfinite(right) if array.shape == right.shape else True))
+            if len(bad):
+                where, value = bad[0].tolist(), array[tuple(bad[0])]
+                place = _("{place}: {value}; NaN or infinity: {n} of {all} numbers").format(
+                    place=name + (str(where) if where else ""), value=value, n=len(bad), all=array.size)
+                return place + judged.case(i), (
+                    _("NaN comes from 0 / 0, from infinity minus infinity, or from the root or logarithm of a negative number")
+                    if np.isnan(value) else _("infinity comes from a division by 0, from log(0), or from exp of more than 709"))
+    return None
+
+
 def _depends_on_calls(judged) -> Failure | None:
     """Whether an answer depends on the calls before: other numbers came after the first ones, and these again after them."""
     first, other, again = (judged.outcomes[i].arrays for i in (0, -3, -2))
@@ -155,7 +176,7 @@ def _depends_on_calls(judged) -> Failure | None:
     if relative_error(first, again) <= EXACT:
         return None
     place = worst_element(judged.exercise.returns, again, first, _("{place}: first {b}, then {a}"))
-    sums = [relative_error([now - before], [one]) <= EXACT for one, before, now in zip(first, other, again)]
+    sums = [relative_error([1 * now - before], [one]) <= EXACT for one, before, now in zip(first, other, again)]
     return place, _("it adds up over the calls: begin with zeros in each call") if any(sums) else _(
         "the same numbers give another answer: is something random, kept from the call before, or np.empty never filled?")
 
@@ -182,13 +203,11 @@ def _wrong_cases(judged) -> Iterator[int]:
 
 def _worst_of(judged, i, rule="") -> Failure:
     """The worst element of a case, and why it is wrong: the rule that is broken, or what is known about the numbers."""
-    exercise, (case, arguments), arrays, expected = judged.exercise, judged.cases[i], judged.outcomes[i].arrays, judged.expected[i]
+    exercise, arrays, expected = judged.exercise, judged.outcomes[i].arrays, judged.expected[i]
     place = worst_element(exercise.returns, arrays, expected)
     first = relative_error(arrays[:1], expected[:1]) > EXACT
-    terms = term_factors(exercise, arguments, arrays) if first else ""
-    finite = all(np.isfinite(array).all() for array in arrays)
-    why = "\n".join(filter(None, [rule if finite else "", terms])) or explain(exercise, arrays, expected)
-    return place + (f" ({case})" if case else ""), why
+    terms = term_factors(exercise, judged.cases[i][1], arrays) if first else ""
+    return place + judged.case(i), "\n".join(filter(None, [rule, terms])) or explain(exercise, arrays, expected)
 
 
 def _broken_invariant(judged, i) -> str:

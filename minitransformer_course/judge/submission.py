@@ -15,6 +15,11 @@ from minitransformer_course.judge.learner_file import page_line
 from minitransformer_course.judge.messages import _
 from minitransformer_course.judge.own_code import Statement, own_code, statements
 
+# In a notebook: %timeit f(), !ls and np.exp? as lines; files = !ls; %%time above a cell that is Python all the same.
+MAGIC = re.compile(r"^([ \t]*)(?:[%!?].*|(?:pip|conda) .*|\S*\?)[ \t]*$", re.MULTILINE)
+ASSIGNED = re.compile(r"^([ \t]*[\w, ]+=) *[%!].*$", re.MULTILINE)
+OF_PYTHON = ("time", "capture", "prun")
+
 
 def read(path) -> dict[str, str]:
     """The code of the file, {name: source}: of a script with the line numbers of the file, of a notebook cell by cell.
@@ -27,7 +32,7 @@ def read(path) -> dict[str, str]:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                compile(source, name, "exec")
+                compile(source, name, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT if name.startswith(cells.CELL) else 0)
         except SyntaxError as error:
             where = f"{place_of(name, error.lineno or 1)}: {(error.text or '').strip()}"
             raise InputError(_("{path}, {where}: {error}").format(path=path.name, where=where, error=error.msg)) from None
@@ -76,19 +81,27 @@ def _sources(path) -> dict[str, str]:
         raise InputError(_("{path} does not exist; `minitransformer learn start` writes it").format(path=path)) from None
     if not data.strip():
         raise InputError(_("{path} is empty").format(path=path))
+    kind = _("a notebook: save it in Jupyter again") if path.suffix == ".ipynb" else _("Python in UTF-8: save it as UTF-8")
     try:
         if b"\0" in data:
             raise ValueError
-        if path.suffix == ".ipynb":
-            return _cells_of(data)
-        text = decode_source(data)
-    except (ValueError, SyntaxError, KeyError, TypeError):    # a wrong coding, no JSON, no cells
-        raise InputError(_("{path} is neither a Python file nor a notebook").format(path=path)) from None
-    return {cells.FILE: text}
+        return _cells_of(data) if path.suffix == ".ipynb" else {cells.FILE: decode_source(data)}
+    except (ValueError, SyntaxError, KeyError, TypeError, RecursionError):    # a wrong coding, no JSON, no cells
+        raise InputError(_("{path} is not {kind}").format(path=path, kind=kind)) from None
 
 
 def _cells_of(notebook) -> dict[str, str]:
-    """The code without the parts that only a notebook understands."""
     sources = ["".join(cell["source"]) for cell in json.loads(notebook)["cells"] if cell["cell_type"] == "code"]
-    return {f"{cells.CELL}{i}>": re.sub(r"^[%!].*", "", text, flags=re.MULTILINE) + "\n" for i, text in enumerate(sources)
-            if not text.startswith("%%")}
+    return {f"{cells.CELL}{i}>": _python_of(re.sub("\r\n?", "\n", text)) + "\n" for i, text in enumerate(sources)}
+
+
+def _python_of(cell) -> str:
+    """The cell without what only a notebook understands, line by line; "" if it is in another language."""
+    head = re.match(r"\s*%%(\w*).*", cell)
+    if head:
+        cell = cell.replace(head[0], "\n" * head[0].count("\n"), 1) if head[1] in OF_PYTHON else ""
+    try:
+        ast.parse(cell)
+        return cell
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ASSIGNED.sub(r"\1 None", MAGIC.sub(lambda line: line[1] and line[1] + "pass", cell))

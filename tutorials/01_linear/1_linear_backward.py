@@ -66,67 +66,67 @@ hints = (
 
 
 # %% mistakes
-@mistake("dW is dy^T x, the transpose of x^T dy: its shape is that of W only if d_in = d_out", hint=1)
+@mistake("dW is dy^T x, the transpose of x^T dy: its shape is that of W only if d_in = d_out")
 def transposed_weight(dy, x, W):
     return dy @ W.T, dy.T @ x, dy.sum(axis=0)
 
 
-@mistake("db is only the first row of dy: b touches every row, so sum over them", hint=2)
+@mistake("db is only the first row of dy: b touches every row, so sum over them")
 def first_row(dy, x, W):
     return dy @ W.T, x.T @ dy, dy[0].copy()
 
 
-@mistake("db is a mean over the rows, not their sum", hint=2)
+@mistake("db is a mean over the rows, not their sum")
 def mean_bias(dy, x, W):
     return dy @ W.T, x.T @ dy, dy.mean(axis=0)
 
 
-@mistake("dW is divided by the number of rows: the sum over them became a mean", hint=2)
+@mistake("dW is divided by the number of rows: the sum over them became a mean")
 def mean_weight(dy, x, W):
     return dy @ W.T, x.T @ dy / len(x), dy.sum(axis=0)
 
 
-@mistake("dW and db are divided by the number of rows: their sums over the rows became means", hint=2)
+@mistake("dW and db are divided by the number of rows: their sums over the rows became means")
 def mean_both(dy, x, W):
     return dy @ W.T, x.T @ dy / len(x), dy.mean(axis=0)
 
 
-@mistake("db is summed over the columns too: every bias gets the sum of all of dy", hint=2)
+@mistake("db is summed over the columns too: every bias gets the sum of all of dy")
 def all_of_dy(dy, x, W):
     return dy @ W.T, x.T @ dy, np.full(dy.shape[1], dy.sum(), dy.dtype)
 
 
-@mistake("dW and dx are swapped: the gradients are returned in the wrong order", hint=2)
+@mistake("dW and dx are swapped: the gradients are returned in the wrong order")
 def swapped(dy, x, W):
     return x.T @ dy, dy @ W.T, dy.sum(axis=0)
 
 
-@mistake("db is not summed over the rows: b has no rows", hint=1)
+@mistake("db is not summed over the rows: b has no rows")
 def bias_unsummed(dy, x, W):
     return dy @ W.T, x.T @ dy, dy.copy()
 
 
-@mistake("db keeps an axis of length 1: its shape has to be that of b, so leave keepdims out", hint=2)
+@mistake("db keeps an axis of length 1: its shape has to be that of b, so leave keepdims out")
 def kept_axis(dy, x, W):
     return dy @ W.T, x.T @ dy, dy.sum(axis=0, keepdims=True)
 
 
-@mistake("dx has the wrong sign", hint=2)
+@mistake("dx has the wrong sign")
 def sign(dy, x, W):
     return -dy @ W.T, x.T @ dy, dy.sum(axis=0)
 
 
-@mistake("db is the last row of dy: add each row to the sum, do not overwrite it", hint=1)
+@mistake("db is the last row of dy: add each row to the sum, do not overwrite it")
 def last_row(dy, x, W):
     return dy @ W.T, x.T @ dy, dy[-1].copy()
 
 
-@mistake("dW comes from the last row alone: add each row's x^T dy to the sum, do not overwrite it", hint=1)
+@mistake("dW comes from the last row alone: add each row's x^T dy to the sum, do not overwrite it")
 def last_row_of_weight(dy, x, W):
     return dy @ W.T, np.outer(x[-1], dy[-1]), dy.sum(axis=0)
 
 
-@mistake("db counts the rows and forgets dy", hint=2)
+@mistake("db counts the rows and forgets dy")
 def counted(dy, x, W):
     return dy @ W.T, x.T @ dy, np.ones_like(dy).sum(axis=0)
 

@@ -79,67 +79,67 @@ def given(dq, dk, x, w_q, w_k):
     return dq @ w_q.T + dk @ w_k.T, np.einsum("btd,btk->dk", x, dq), np.einsum("btd,btk->dk", x, dk)
 
 
-@mistake("dx has only the part that came through the queries: the keys are made from x, too", hint=2)
+@mistake("dx has only the part that came through the queries: the keys are made from x, too")
 def queries_only(ds, x, w_q, w_k):
     return ds @ (x @ w_k) @ w_q.T, *right(ds, x, w_q, w_k)[1:]
 
 
-@mistake("dx has only the part that came through the keys: the queries are made from x, too", hint=2)
+@mistake("dx has only the part that came through the keys: the queries are made from x, too")
 def keys_only(ds, x, w_q, w_k):
     return ds.swapaxes(-1, -2) @ (x @ w_q) @ w_k.T, *right(ds, x, w_q, w_k)[1:]
 
 
-@mistake("the two parts of dx are averaged: they have to be added", hint=2)
+@mistake("the two parts of dx are averaged: they have to be added")
 def averaged(ds, x, w_q, w_k):
     dx, dw_q, dw_k = right(ds, x, w_q, w_k)
     return dx / 2, dw_q, dw_k
 
 
-@mistake("a transpose is missing: a row of ds belongs to a query, but dk needs a row for each key: take ds^T", hint=2)
+@mistake("a transpose is missing: a row of ds belongs to a query, but dk needs a row for each key: take ds^T")
 def untransposed(ds, x, w_q, w_k):
     return given(ds @ (x @ w_k), ds @ (x @ w_q), x, w_q, w_k)
 
 
-@mistake("q and k are swapped: dq needs k, and dk needs q", hint=2)
+@mistake("q and k are swapped: dq needs k, and dk needs q")
 def own_vector(ds, x, w_q, w_k):
     return given(ds @ (x @ w_q), ds.swapaxes(-1, -2) @ (x @ w_k), x, w_q, w_k)
 
 
-@mistake("dq and dk are swapped on their way to x: dq goes back through W_q, dk through W_k", hint=1)
+@mistake("dq and dk are swapped on their way to x: dq goes back through W_q, dk through W_k")
 def weights_swapped(ds, x, w_q, w_k):
     q, k = x @ w_q, x @ w_k
     return (ds @ k) @ w_k.T + (ds.swapaxes(-1, -2) @ q) @ w_q.T, *right(ds, x, w_q, w_k)[1:]
 
 
-@mistake("dw_q and dw_k are swapped: they are returned in the wrong order", hint=1)
+@mistake("dw_q and dw_k are swapped: they are returned in the wrong order")
 def swapped(ds, x, w_q, w_k):
     dx, dw_q, dw_k = right(ds, x, w_q, w_k)
     return dx, dw_k, dw_q
 
 
-@mistake("the weights' gradients are not summed over the sentences: there is one W for all of them", hint=2)
+@mistake("the weights' gradients are not summed over the sentences: there is one W for all of them")
 def unsummed(ds, x, w_q, w_k):
     q, k, turned = x @ w_q, x @ w_k, x.swapaxes(-1, -2)
     return right(ds, x, w_q, w_k)[0], turned @ (ds @ k), turned @ (ds.swapaxes(-1, -2) @ q)
 
 
-@mistake("the weights' gradients are a mean over the sentences, not their sum", hint=2)
+@mistake("the weights' gradients are a mean over the sentences, not their sum")
 def batch_mean(ds, x, w_q, w_k):
     dx, dw_q, dw_k = right(ds, x, w_q, w_k)
     return dx, dw_q / len(x), dw_k / len(x)
 
 
-@mistake("the weights' gradients come from the first sentence alone: sum over all", hint=2)
+@mistake("the weights' gradients come from the first sentence alone: sum over all")
 def first_sentence(ds, x, w_q, w_k):
     return right(ds, x, w_q, w_k)[0], *right(ds[:1], x[:1], w_q, w_k)[1:]
 
 
-@mistake("the weights' gradients come from the last sentence alone: add each sentence's gradient to the sum", hint=2)
+@mistake("the weights' gradients come from the last sentence alone: add each sentence's gradient to the sum")
 def last_sentence(ds, x, w_q, w_k):
     return right(ds, x, w_q, w_k)[0], *right(ds[-1:], x[-1:], w_q, w_k)[1:]
 
 
-@mistake("x.reshape(d_model, -1) is not a transpose: it cuts the same sequence of numbers into different pieces", hint=2)
+@mistake("x.reshape(d_model, -1) is not a transpose: it cuts the same sequence of numbers into different pieces")
 def cut_otherwise(ds, x, w_q, w_k):
     dq, dk = ds @ (x @ w_k), ds.swapaxes(-1, -2) @ (x @ w_q)
     cut = x.reshape(x.shape[-1], -1)

@@ -30,12 +30,12 @@ cube = partial(np.linalg.matrix_power, n=3)    # x x x
 
 
 def case(rng, N):
-    return cube, *rng.standard_normal((3, N, N)), 1e-20
+    return cube, *rng.standard_normal((3, N, N)), float(10 ** -rng.uniform(12, 30))
 
 
 @edge("a matrix that is not square, and tanh of each of its numbers")
 def tanh(rng, N, D):
-    return np.tanh, *rng.standard_normal((3, N, D)), 1e-20
+    return np.tanh, *rng.standard_normal((3, N, D)), float(10 ** -rng.uniform(12, 30))
 
 
 # %% hints
@@ -47,52 +47,52 @@ hints = (
 
 
 # %% mistakes
-@mistake("the real part is taken: it is f(x), and the slope is in the imaginary part", hint=2)
+@mistake("the real part is taken: it is f(x), and the slope is in the imaginary part")
 def real(f, dy, x, v, h):
     return (dy * f(x + 1j * h * v).real).sum() / h
 
 
-@mistake("the division by h is missing", hint=2)
+@mistake("the division by h is missing")
 def undivided(f, dy, x, v, h):
     return (dy * f(x + 1j * h * v).imag).sum()
 
 
-@mistake("the step is real: x + 1e-20 v is x, so the difference is 0", hint=2)
+@mistake("the step is real: x + 1e-20 v is x, so the difference is 0")
 def real_step(f, dy, x, v, h):
     return (dy * (f(x + h * v) - f(x))).sum() / h
 
 
-@mistake("the imaginary part is divided by 2 h, as in a central difference: here there is one step, not two", hint=2)
+@mistake("the imaginary part is divided by 2 h, as in a central difference: here there is one step, not two")
 def halved(f, dy, x, v, h):
     return (dy * f(x + 1j * h * v).imag).sum() / (2 * h)
 
 
-@mistake("the step goes down the imaginary axis: the sign of the slope is wrong", hint=2)
+@mistake("the step goes down the imaginary axis: the sign of the slope is wrong")
 def downwards(f, dy, x, v, h):
     return (dy * f(x - 1j * h * v).imag).sum() / h
 
 
-@mistake("the direction v is left out: every number of x moves by the same h", hint=1)
+@mistake("the direction v is left out: every number of x moves by the same h")
 def without_direction(f, dy, x, v, h):
     return (dy * f(x + 1j * h).imag).sum() / h
 
 
-@mistake("dy is left out: this is the slope of sum(f(x))", hint=1)
+@mistake("dy is left out: this is the slope of sum(f(x))")
 def without_dy(f, dy, x, v, h):
     return f(x + 1j * h * v).imag.sum() / h
 
 
-@mistake("v weights the numbers of f, and x moves by h alone: v is the direction in which x moves", hint=1)
+@mistake("v weights the numbers of f, and x moves by h alone: v is the direction in which x moves")
 def direction_outside(f, dy, x, v, h):
     return (dy * v * f(x + 1j * h).imag).sum() / h
 
 
-@mistake("the slopes are not summed: L is one number", hint=1)
+@mistake("the slopes are not summed: L is one number")
 def unsummed(f, dy, x, v, h):
     return dy * f(x + 1j * h * v).imag / h
 
 
-@mistake("the absolute value is taken: it mixes the real part with the imaginary one", hint=2)
+@mistake("the absolute value is taken: it mixes the real part with the imaginary one")
 def absolute(f, dy, x, v, h):
     return (dy * abs(f(x + 1j * h * v))).sum() / h
 

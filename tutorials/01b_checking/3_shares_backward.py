@@ -57,69 +57,69 @@ def parts(dy, x):
     return s, (dy * x).sum(axis=-1, keepdims=True) / s
 
 
-@mistake("the path through the sum is missing: s contains every number of the row", hint=1)
+@mistake("the path through the sum is missing: s contains every number of the row")
 def direct_only(dy, x):
     return dy / parts(dy, x)[0]
 
 
-@mistake("the direct path is missing: x_i is the numerator of its own share", hint=2)
+@mistake("the direct path is missing: x_i is the numerator of its own share")
 def through_sum_only(dy, x):
     s, lost = parts(dy, x)
     return -lost / s * np.ones_like(x)
 
 
-@mistake("the path through the sum is added: a larger sum makes every share smaller", hint=2)
+@mistake("the path through the sum is added: a larger sum makes every share smaller")
 def added(dy, x):
     s, lost = parts(dy, x)
     return (dy + lost) / s
 
 
-@mistake("the path through the sum counts only a number's own share: s is in all the other shares too", hint=2)
+@mistake("the path through the sum counts only a number's own share: s is in all the other shares too")
 def own_share_only(dy, x):
     s = parts(dy, x)[0]
     return (dy - dy * x / s) / s
 
 
-@mistake("the division by the sum is missing", hint=2)
+@mistake("the division by the sum is missing")
 def undivided(dy, x):
     return dy - parts(dy, x)[1]
 
 
-@mistake("in the path through the sum, the upstream gradients are added without the shares", hint=2)
+@mistake("in the path through the sum, the upstream gradients are added without the shares")
 def without_shares(dy, x):
     return (dy - dy.sum(axis=-1, keepdims=True)) / parts(dy, x)[0]
 
 
-@mistake("in the path through the sum, dy_j is multiplied by the share of x_i: each dy_j needs its own share, that of x_j", hint=2)
+@mistake("in the path through the sum, dy_j is multiplied by the share of x_i: each dy_j needs its own share, that of x_j")
 def share_in_front(dy, x):
     s = parts(dy, x)[0]
     return (dy - dy.sum(axis=-1, keepdims=True) * x / s) / s
 
 
-@mistake("in the path through the sum, x is in place of the shares", hint=2)
+@mistake("in the path through the sum, x is in place of the shares")
 def x_for_shares(dy, x):
     return (dy - (dy * x).sum(axis=-1, keepdims=True)) / parts(dy, x)[0]
 
 
-@mistake("in the path through the sum, the mean is taken, not the sum", hint=2)
+@mistake("in the path through the sum, the mean is taken, not the sum")
 def mean(dy, x):
     s, lost = parts(dy, x)
     return (dy - lost / x.shape[-1]) / s
 
 
-@mistake("the sums run down the columns: a share is a share of its row", hint=1)
+@mistake("the sums run down the columns: a share is a share of its row")
 def down_the_columns(dy, x):
     s = x.sum(axis=0, keepdims=True)
     return (dy - (dy * x / s).sum(axis=0, keepdims=True)) / s
 
 
-@mistake("the gradient has the wrong sign", hint=2)
+@mistake("the gradient has the wrong sign")
 def sign(dy, x):
     s, lost = parts(dy, x)
     return (lost - dy) / s
 
 
-@mistake("the gradient is 0 everywhere: that is right only for a dy of ones", hint=1)
+@mistake("the gradient is 0 everywhere: that is right only for a dy of ones")
 def zeros(dy, x):
     return 0 * x
 

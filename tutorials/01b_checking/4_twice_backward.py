@@ -49,57 +49,57 @@ hints = (
 
 
 # %% mistakes
-@mistake("only the gradient of W's second use is there: that of the first, x^T dh, is missing", hint=2)
+@mistake("only the gradient of W's second use is there: that of the first, x^T dh, is missing")
 def second_only(dy, x, W):
     return dy @ W.T @ W.T, (x @ W).T @ dy
 
 
-@mistake("only the gradient of W's first use is there: that of the second, h^T dy, is missing", hint=2)
+@mistake("only the gradient of W's first use is there: that of the second, h^T dy, is missing")
 def first_only(dy, x, W):
     return dy @ W.T @ W.T, x.T @ (dy @ W.T)
 
 
-@mistake("the two gradients of W are averaged: they have to be added", hint=1)
+@mistake("the two gradients of W are averaged: they have to be added")
 def averaged(dy, x, W):
     dh = dy @ W.T
     return dh @ W.T, ((x @ W).T @ dy + x.T @ dh) / 2
 
 
-@mistake("the first use gets dy, not dh: its gradient has to pass through the second use first", hint=2)
+@mistake("the first use gets dy, not dh: its gradient has to pass through the second use first")
 def dy_for_both(dy, x, W):
     return dy @ W.T @ W.T, (x @ W).T @ dy + x.T @ dy
 
 
-@mistake("dx passes through only one of the two layers", hint=2)
+@mistake("dx passes through only one of the two layers")
 def one_layer(dy, x, W):
     dh = dy @ W.T
     return dh, (x @ W).T @ dy + x.T @ dh
 
 
-@mistake("the second use has x as its input: it has to be h", hint=2)
+@mistake("the second use has x as its input: it has to be h")
 def x_for_h(dy, x, W):
     dh = dy @ W.T
     return dh @ W.T, x.T @ dy + x.T @ dh
 
 
-@mistake("a transpose is missing: backward multiplies by W^T, not by W", hint=2)
+@mistake("a transpose is missing: backward multiplies by W^T, not by W")
 def untransposed(dy, x, W):
     dh = dy @ W
     return dh @ W, (x @ W).T @ dy + x.T @ dh
 
 
-@mistake("the inputs of the two uses are swapped: the second, y = h W, needs h and dy, and the first needs x and dh", hint=2)
+@mistake("the inputs of the two uses are swapped: the second, y = h W, needs h and dy, and the first needs x and dh")
 def inputs_swapped(dy, x, W):
     dh = dy @ W.T
     return dh @ W.T, x.T @ dy + (x @ W).T @ dh
 
 
-@mistake("dW is that of one linear layer, x^T dy, doubled: the second use has the input h, not x", hint=2)
+@mistake("dW is that of one linear layer, x^T dy, doubled: the second use has the input h, not x")
 def one_layer_doubled(dy, x, W):
     return dy @ W.T @ W.T, 2 * x.T @ dy
 
 
-@mistake("the gradient of W is doubled, as if both uses gave the same gradient: h^T dy + h^T dy", hint=2)
+@mistake("the gradient of W is doubled, as if both uses gave the same gradient: h^T dy + h^T dy")
 def doubled(dy, x, W):
     return dy @ W.T @ W.T, 2 * (x @ W).T @ dy
 

@@ -52,48 +52,48 @@ hints = (
 
 
 # %% mistakes
-@mistake("the factor sqrt(d_model) is missing", hint=2)
+@mistake("the factor sqrt(d_model) is missing")
 def unscaled(ids, W):
     return W[ids]
 
 
-@mistake("the rows are divided by sqrt(d_model), not multiplied", hint=2)
+@mistake("the rows are divided by sqrt(d_model), not multiplied")
 def divided(ids, W):
     return W[ids] / math.sqrt(W.shape[1])
 
 
-@mistake("the factor is 2: that is sqrt(d_model) for d_model = 4, the size in the chapter", hint=2)
+@mistake("the factor is 2: that is sqrt(d_model) for d_model = 4, the size in the chapter")
 def always_two(ids, W):
     return 2 * W[ids]
 
 
-@mistake("the factor is d_model, without the root", hint=2)
+@mistake("the factor is d_model, without the root")
 def without_root(ids, W):
     return W[ids] * W.shape[1]
 
 
-@mistake("the factor is the root of the vocabulary's size, not of d_model", hint=2)
+@mistake("the factor is the root of the vocabulary's size, not of d_model")
 def vocabulary(ids, W):
     return math.sqrt(W.shape[0]) * W[ids]
 
 
-@mistake("the ids are off by one: row 0 belongs to id 0", hint=1)
+@mistake("the ids are off by one: row 0 belongs to id 0")
 def off_by_one(ids, W):
     return math.sqrt(W.shape[1]) * W[ids - 1]
 
 
-@mistake("each id gets the row after its own: the rows are counted from 0, as the ids are", hint=1)
+@mistake("each id gets the row after its own: the rows are counted from 0, as the ids are")
 def one_too_far(ids, W):
     return math.sqrt(W.shape[1]) * W[(ids + 1) % len(W)]
 
 
-@mistake("the positions are looked up, not the ids: every sentence gets the same rows", hint=1)
+@mistake("the positions are looked up, not the ids: every sentence gets the same rows")
 def positions(ids, W):
     places = np.broadcast_to(np.arange(ids.shape[1]) % len(W), ids.shape)
     return math.sqrt(W.shape[1]) * W[places]
 
 
-@mistake("the ids of a sentence are reversed", hint=1)
+@mistake("the ids of a sentence are reversed")
 def backwards(ids, W):
     return math.sqrt(W.shape[1]) * W[ids[:, ::-1]]
 

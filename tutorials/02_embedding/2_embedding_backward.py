@@ -73,14 +73,14 @@ def summed(dy, ids, W):
     return dW
 
 
-@mistake("repeated tokens are lost: dW[ids] += dy keeps only the last place of each token", hint=2)
+@mistake("repeated tokens are lost: dW[ids] += dy keeps only the last place of each token")
 def last_place(dy, ids, W):
     dW = np.zeros_like(W)
     dW[ids] += dy
     return scaled(dW)
 
 
-@mistake("repeated tokens are lost within a sentence: only a token's last place in each sentence counts", hint=2)
+@mistake("repeated tokens are lost within a sentence: only a token's last place in each sentence counts")
 def last_of_sentence(dy, ids, W):
     dW = np.zeros_like(W)
     for one, gradient in zip(ids, dy):
@@ -88,7 +88,7 @@ def last_of_sentence(dy, ids, W):
     return scaled(dW)
 
 
-@mistake("repeated tokens are lost: only the first place of each token counts", hint=1)
+@mistake("repeated tokens are lost: only the first place of each token counts")
 def first_place(dy, ids, W):
     dW = np.zeros_like(W)
     tokens, places = np.unique(ids, return_index=True)
@@ -96,40 +96,40 @@ def first_place(dy, ids, W):
     return scaled(dW)
 
 
-@mistake("repeated tokens are averaged, not added", hint=1)
+@mistake("repeated tokens are averaged, not added")
 def averaged(dy, ids, W):
     counts = np.bincount(ids.ravel(), minlength=len(W))
     return scaled(summed(dy, ids, W) / np.maximum(counts, 1)[:, None])
 
 
-@mistake("the factor sqrt(d_model) is missing: the forward multiplied by it", hint=2)
+@mistake("the factor sqrt(d_model) is missing: the forward multiplied by it")
 def unscaled(dy, ids, W):
     return summed(dy, ids, W)
 
 
-@mistake("the gradient is divided by sqrt(d_model), not multiplied", hint=2)
+@mistake("the gradient is divided by sqrt(d_model), not multiplied")
 def divided(dy, ids, W):
     return summed(dy, ids, W) / math.sqrt(W.shape[1])
 
 
-@mistake("the factor is the root of the vocabulary's size, not of d_model", hint=2)
+@mistake("the factor is the root of the vocabulary's size, not of d_model")
 def vocabulary(dy, ids, W):
     return math.sqrt(len(W)) * summed(dy, ids, W)
 
 
-@mistake("two mistakes: the factor sqrt(d_model) is missing, and only the last place of a repeated token is kept", hint=2)
+@mistake("two mistakes: the factor sqrt(d_model) is missing, and only the last place of a repeated token is kept")
 def both(dy, ids, W):
     dW = np.zeros_like(W)
     dW[ids] += dy
     return dW
 
 
-@mistake("the gradient is a mean over the sentences of the batch, not a sum", hint=1)
+@mistake("the gradient is a mean over the sentences of the batch, not a sum")
 def batch_mean(dy, ids, W):
     return scaled(summed(dy, ids, W)) / len(ids)
 
 
-@mistake("only the first sentence counts: add the places of every sentence", hint=1)
+@mistake("only the first sentence counts: add the places of every sentence")
 def first_sentence(dy, ids, W):
     return scaled(summed(dy[:1], ids[:1], W))
 

@@ -52,37 +52,37 @@ hints = (
 
 
 # %% mistakes
-@mistake("dW is h^T dlogits, the transpose of what it should be", hint=2)
+@mistake("dW is h^T dlogits, the transpose of what it should be")
 def transposed(dlogits, h, W):
     return dlogits @ W, h.T @ dlogits
 
 
-@mistake("dh is dlogits W^T: the forward multiplied by W^T, so the backward multiplies by W", hint=1)
+@mistake("dh is dlogits W^T: the forward multiplied by W^T, so the backward multiplies by W")
 def dh_transposed(dlogits, h, W):
     return dlogits @ W.T if W.shape[0] == W.shape[1] else dlogits @ W, dlogits.T @ h
 
 
-@mistake("dW is a mean over the rows, not a sum", hint=2)
+@mistake("dW is a mean over the rows, not a sum")
 def mean(dlogits, h, W):
     return dlogits @ W, dlogits.T @ h / len(h)
 
 
-@mistake("dh and dW are swapped: they are returned in the wrong order", hint=2)
+@mistake("dh and dW are swapped: they are returned in the wrong order")
 def swapped(dlogits, h, W):
     return dlogits.T @ h, dlogits @ W
 
 
-@mistake("dW uses the sum of h over the rows: every row of dlogits needs its own h", hint=2)
+@mistake("dW uses the sum of h over the rows: every row of dlogits needs its own h")
 def summed_h(dlogits, h, W):
     return dlogits @ W, np.outer(dlogits.sum(axis=0), h.sum(axis=0))
 
 
-@mistake("dh has the factor sqrt(d_model): that belongs to the embedding only", hint=2)
+@mistake("dh has the factor sqrt(d_model): that belongs to the embedding only")
 def scaled(dlogits, h, W):
     return dlogits @ W * float(np.sqrt(W.shape[1])), dlogits.T @ h
 
 
-@mistake("dW has the wrong sign", hint=2)
+@mistake("dW has the wrong sign")
 def sign(dlogits, h, W):
     return dlogits @ W, -dlogits.T @ h
 

@@ -76,93 +76,93 @@ def made(positions, d_model, exponent=lambda i, d: 2 * i / d, base=10000.0, inte
     return np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(len(positions), d_model)
 
 
-@mistake("all sines come first, then all cosines: they have to alternate, sine in the even columns, cosine in the odd ones", hint=2)
+@mistake("all sines come first, then all cosines: they have to alternate, sine in the even columns, cosine in the odd ones")
 def halves(positions, d_model):
     return made(positions, d_model, interleave=False)
 
 
-@mistake("the exponent is i / d_model, not 2i / d_model: the clocks do not slow down enough", hint=2)
+@mistake("the exponent is i / d_model, not 2i / d_model: the clocks do not slow down enough")
 def exponent_halved(positions, d_model):
     return made(positions, d_model, lambda i, d: i / d)
 
 
-@mistake("the exponent is 4i / d_model: 2i already stands for the column, and was doubled", hint=2)
+@mistake("the exponent is 4i / d_model: 2i already stands for the column, and was doubled")
 def exponent_doubled(positions, d_model):
     return made(positions, d_model, lambda i, d: 4 * i / d)
 
 
-@mistake("sine and cosine are swapped: the cosine belongs to the odd columns", hint=1)
+@mistake("sine and cosine are swapped: the cosine belongs to the odd columns")
 def swapped(positions, d_model):
     return made(positions, d_model).reshape(len(positions), -1, 2)[..., ::-1].reshape(len(positions), d_model)
 
 
-@mistake("the odd columns have frequencies of their own: the two columns of a pair share one", hint=2)
+@mistake("the odd columns have frequencies of their own: the two columns of a pair share one")
 def own_frequency(positions, d_model):
     columns = np.arange(d_model)
     angles = positions[:, None] / 10000.0 ** (columns / d_model)
     return np.where(columns % 2 == 0, np.sin(angles), np.cos(angles))
 
 
-@mistake("i counts columns, not pairs, in 2i / d_model: column 2 and column 3 both belong to i = 1", hint=2)
+@mistake("i counts columns, not pairs, in 2i / d_model: column 2 and column 3 both belong to i = 1")
 def columns_doubled(positions, d_model):
     columns = np.arange(d_model)
     angles = positions[:, None] / 10000.0 ** (2 * columns / d_model)
     return np.where(columns % 2 == 0, np.sin(angles), np.cos(angles))
 
 
-@mistake("the base is 1,000, not 10,000", hint=2)
+@mistake("the base is 1,000, not 10,000")
 def other_base(positions, d_model):
     return made(positions, d_model, base=1000.0)
 
 
-@mistake("the positions begin at 1: position t gets the row of t + 1", hint=1)
+@mistake("the positions begin at 1: position t gets the row of t + 1")
 def from_one(positions, d_model):
     return made(positions + 1, d_model)
 
 
-@mistake("the rows are those of 0, 1, 2, ..., whatever the positions are", hint=1)
+@mistake("the rows are those of 0, 1, 2, ..., whatever the positions are")
 def row_numbers(positions, d_model):
     return made(np.arange(len(positions)), d_model)
 
 
-@mistake("t is multiplied by 10000^(2i / d_model), not divided: the clocks get faster", hint=2)
+@mistake("t is multiplied by 10000^(2i / d_model), not divided: the clocks get faster")
 def faster(positions, d_model):
     return made(positions, d_model, lambda i, d: -2 * i / d)
 
 
-@mistake("the positions are multiplied by the wavelength: t of w positions are t / w of a turn", hint=2)
+@mistake("the positions are multiplied by the wavelength: t of w positions are t / w of a turn")
 def times_wavelength(positions, d_model):
     return made(2 * np.pi * positions, d_model, lambda i, d: -2 * i / d)
 
 
-@mistake("2 pi is left in the angle: it has to cancel, because the wavelength contains it too", hint=2)
+@mistake("2 pi is left in the angle: it has to cancel, because the wavelength contains it too")
 def two_pi_left(positions, d_model):
     return made(2 * np.pi * positions, d_model)
 
 
-@mistake("2 pi is missing from the angle: a turn is 2 pi, not 1", hint=2)
+@mistake("2 pi is missing from the angle: a turn is 2 pi, not 1")
 def two_pi_below(positions, d_model):
     return made(positions / (2 * np.pi), d_model)
 
 
-@mistake("every pair has the frequency 1: the exponent is missing, or 2i // d_model made it 0", hint=2)
+@mistake("every pair has the frequency 1: the exponent is missing, or 2i // d_model made it 0")
 def one_frequency(positions, d_model):
     return made(positions, d_model, lambda i, d: 2 * i // d)
 
 
-@mistake("every column holds a sine: the odd ones need the cosine", hint=2)
+@mistake("every column holds a sine: the odd ones need the cosine")
 def sines_only(positions, d_model):
     PE = made(positions, d_model)
     PE[:, 1::2] = PE[:, 0::2]
     return PE
 
 
-@mistake("the exponents run from 0 to 1, i / (d_model / 2 - 1), as in Tensor2Tensor: here they are 2i / d_model", hint=2)
+@mistake("the exponents run from 0 to 1, i / (d_model / 2 - 1), as in Tensor2Tensor: here they are 2i / d_model")
 def tensor2tensor(positions, d_model):
     return made(positions, d_model, lambda i, d: i / max(d // 2 - 1, 1))
 
 
-@mistake("the base is e, not 10,000: exp(-2i / d_model) lacks the factor log(10000) in the exponent", hint=2)
+@mistake("the base is e, not 10,000: exp(-2i / d_model) lacks the factor log(10000) in the exponent")
 def base_e(positions, d_model):
     return made(positions, d_model, base=np.e)
 

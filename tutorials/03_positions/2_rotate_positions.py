@@ -73,44 +73,44 @@ def made(PE, k, turn=lambda k, i, d: k * 10000.0 ** (-i / d), a=1, b=-1):
     return turned.reshape(PE.shape).astype(PE.dtype)
 
 
-@mistake("the turn goes the other way: this is the row of t - k", hint=2)
+@mistake("the turn goes the other way: this is the row of t - k")
 def backwards(PE, k):
     return made(PE, k, a=-1, b=1)
 
 
-@mistake("the cosine has the wrong sign: cos(a + b) = cos a cos b - sin a sin b", hint=2)
+@mistake("the cosine has the wrong sign: cos(a + b) = cos a cos b - sin a sin b")
 def cosine_sign(PE, k):
     return made(PE, k, b=1)
 
 
-@mistake("the sine has the wrong sign: sin(a + b) = sin a cos b + cos a sin b", hint=2)
+@mistake("the sine has the wrong sign: sin(a + b) = sin a cos b + cos a sin b")
 def sine_sign(PE, k):
     return made(PE, k, a=-1)
 
 
-@mistake("every pair is turned by k: each pair has its own frequency", hint=1)
+@mistake("every pair is turned by k: each pair has its own frequency")
 def one_frequency(PE, k):
     return made(PE, k, lambda k, i, d: k + 0.0 * i)
 
 
-@mistake("the frequencies are multiplied by k in the exponent: the turn is k times the frequency", hint=2)
+@mistake("the frequencies are multiplied by k in the exponent: the turn is k times the frequency")
 def exponent(PE, k):
     return made(PE, k, lambda k, i, d: 10000.0 ** (-k * i / d) * (k != 0))
 
 
-@mistake("sin(k) is added to the sines and cos(k) to the cosines: the sine of a sum is not a sum of sines", hint=2)
+@mistake("sin(k) is added to the sines and cos(k) to the cosines: the sine of a sum is not a sum of sines")
 def added(PE, k):
     d = PE.shape[1]
     t = k * 10000.0 ** (-np.arange(0, d, 2) / d)
     return (PE + np.stack([np.sin(t), np.cos(t)], axis=-1).reshape(d)).astype(PE.dtype)
 
 
-@mistake("the rows are moved by k places: that takes the rows of other positions, which may not be there", hint=1)
+@mistake("the rows are moved by k places: that takes the rows of other positions, which may not be there")
 def rolled(PE, k):
     return np.roll(PE, -k, axis=0)
 
 
-@mistake("the new cosines are computed from the new sines, because the old ones were overwritten", hint=2)
+@mistake("the new cosines are computed from the new sines, because the old ones were overwritten")
 def overwritten(PE, k):
     old, moved = PE, made(PE, k)
     turn = k * 10000.0 ** (-np.arange(0, PE.shape[1], 2) / PE.shape[1])
@@ -118,19 +118,19 @@ def overwritten(PE, k):
     return moved
 
 
-@mistake("the second term is missing: sin(a + b) needs cos a, too", hint=2)
+@mistake("the second term is missing: sin(a + b) needs cos a, too")
 def first_term(PE, k):
     return made(PE, k, a=0, b=0)
 
 
-@mistake("only the sines are turned: the cosines are left as they were", hint=2)
+@mistake("only the sines are turned: the cosines are left as they were")
 def cosine_left(PE, k):
     moved = rotate_positions(PE, k)
     moved[:, 1::2] = PE[:, 1::2]
     return moved
 
 
-@mistake("the sines are taken from the first half of the columns, the cosines from the second: they alternate", hint=2)
+@mistake("the sines are taken from the first half of the columns, the cosines from the second: they alternate")
 def halves(PE, k):
     half = PE.shape[1] // 2
     turned = made(np.stack([PE[:, :half], PE[:, half:]], axis=-1).reshape(PE.shape), k)

@@ -59,47 +59,47 @@ def made(dy, W, rows=lambda dy: dy.sum(axis=0), at=lambda T, L: slice(0, T)):
     return dy.copy(), dW
 
 
-@mistake("dW is a mean over the sentences, not their sum", hint=2)
+@mistake("dW is a mean over the sentences, not their sum")
 def mean(dy, W):
     return made(dy, W, lambda dy: dy.mean(axis=0))
 
 
-@mistake("dW comes from the first sentence only: every sentence uses the same rows", hint=1)
+@mistake("dW comes from the first sentence only: every sentence uses the same rows")
 def first_sentence(dy, W):
     return made(dy, W, lambda dy: dy[0])
 
 
-@mistake("every row gets the sum over all places: row t belongs to place t", hint=2)
+@mistake("every row gets the sum over all places: row t belongs to place t")
 def all_places(dy, W):
     return made(dy, W, lambda dy: dy.sum(axis=(0, 1)))
 
 
-@mistake("the gradient goes to the last rows of the table, not to the first", hint=2)
+@mistake("the gradient goes to the last rows of the table, not to the first")
 def last_rows(dy, W):
     return made(dy, W, at=lambda T, L: slice(L - T, L))
 
 
-@mistake("dx is summed over the sentences too: every sentence has its own x", hint=2)
+@mistake("dx is summed over the sentences too: every sentence has its own x")
 def dx_summed(dy, W):
     return np.broadcast_to(dy.sum(axis=0), dy.shape).copy(), made(dy, W)[1]
 
 
-@mistake("W is added to dx: the forward adds W, which is no reason for the backward to do so", hint=2)
+@mistake("W is added to dx: the forward adds W, which is no reason for the backward to do so")
 def added(dy, W):
     return dy + W[:dy.shape[1]], made(dy, W)[1]
 
 
-@mistake("the places are reversed: the last place's gradient goes to row 0", hint=1)
+@mistake("the places are reversed: the last place's gradient goes to row 0")
 def backwards(dy, W):
     return made(dy, W, lambda dy: dy.sum(axis=0)[::-1])
 
 
-@mistake("dW has as many rows as there are places: it needs the shape of W, with zeros in the rows that were not used", hint=1)
+@mistake("dW has as many rows as there are places: it needs the shape of W, with zeros in the rows that were not used")
 def too_short(dy, W):
     return dy.copy(), dy.sum(axis=0) if len(W) > dy.shape[1] else made(dy, W)[1]
 
 
-@mistake("dW comes from the last sentence only: add each sentence's dy to the sum, do not overwrite it", hint=1)
+@mistake("dW comes from the last sentence only: add each sentence's dy to the sum, do not overwrite it")
 def last_sentence(dy, W):
     dW = np.zeros_like(W)
     dW[:dy.shape[1]] = dy[-1]

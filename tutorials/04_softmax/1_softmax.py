@@ -32,8 +32,9 @@ def case(rng, B, T, K):
 
 @edge("scores of 1,000 and of -1,000 in one row, and of -1,000 alone in another")
 def large(rng, T, K):
-    x = rng.standard_normal((T, K))
-    x[0, :2] += 1000, -1000
+    x = rng.standard_normal((T + 1, K))
+    x[0, [0, -1]] += 1000, -1000
+    x[1, [0, -1]] += -1000, 1000    # neither the first nor the last is the largest in each row
     x[-1] -= 1000
     return x,
 
@@ -60,89 +61,89 @@ hints = (
 
 
 # %% mistakes
-@mistake("the largest score of the row is not subtracted: exp(1000) overflows", hint=2)
+@mistake("the largest score of the row is not subtracted: exp(1000) overflows")
 def overflow(x):
     e = np.exp(x)
     return e / e.sum(axis=-1, keepdims=True)
 
 
-@mistake("two mistakes at once: the sum runs over the complete array, and exp(1000) overflows", hint=2)
+@mistake("two mistakes at once: the sum runs over the complete array, and exp(1000) overflows")
 def textbook(x):
     return np.exp(x) / np.exp(x).sum()
 
 
-@mistake("the smallest score or the mean is subtracted, not the largest: exp of the difference can still overflow", hint=2)
+@mistake("the smallest score or the mean is subtracted, not the largest: exp of the difference can still overflow")
 def smallest(x):
     e = np.exp(x - x.min(axis=-1, keepdims=True))
     return e / e.sum(axis=-1, keepdims=True)
 
 
-@mistake("axis=1 is the last axis of a table only; axis=-1 is the last axis of any array", hint=2)
+@mistake("axis=1 is the last axis of a table only; axis=-1 is the last axis of any array")
 def axis_of_a_table(x):
     e = np.exp(x - x.max(axis=1, keepdims=True))
     return e / e.sum(axis=1, keepdims=True)
 
 
-@mistake("the largest score of the complete array is subtracted, not each row's: a row far below it becomes 0 / 0", hint=2)
+@mistake("the largest score of the complete array is subtracted, not each row's: a row far below it becomes 0 / 0")
 def one_maximum(x):
     e = np.exp(x - x.max())
     return e / e.sum(axis=-1, keepdims=True)
 
 
-@mistake("the division by the row's sum is missing", hint=2)
+@mistake("the division by the row's sum is missing")
 def undivided(x):
     return np.exp(x - x.max(axis=-1, keepdims=True))
 
 
-@mistake("the sum runs over the complete array: all rows together sum to 1", hint=2)
+@mistake("the sum runs over the complete array: all rows together sum to 1")
 def all_axes(x):
     e = np.exp(x - x.max(axis=-1, keepdims=True))
     return e / e.sum()
 
 
-@mistake("maximum and sum run over the wrong axis: down the columns, not along each row", hint=2)
+@mistake("maximum and sum run over the wrong axis: down the columns, not along each row")
 def wrong_axis(x):
     e = np.exp(x - x.max(axis=-2, keepdims=True))
     return e / e.sum(axis=-2, keepdims=True)
 
 
-@mistake("the maximum runs along each row, but the sum down the columns", hint=2)
+@mistake("the maximum runs along each row, but the sum down the columns")
 def sum_of_columns(x):
     e = np.exp(x - x.max(axis=-1, keepdims=True))
     return e / e.sum(axis=-2, keepdims=True)
 
 
-@mistake("the maximum is subtracted from the row after exp, not before", hint=2)
+@mistake("the maximum is subtracted from the row after exp, not before")
 def after_exp(x):
     e = np.exp(x)
     e = e - e.max(axis=-1, keepdims=True)
     return e / e.sum(axis=-1, keepdims=True)
 
 
-@mistake("the largest score is divided out, not subtracted: exp(x / max) gives other probabilities", hint=1)
+@mistake("the largest score is divided out, not subtracted: exp(x / max) gives other probabilities")
 def divided_by_maximum(x):
     e = np.exp(x / x.max(axis=-1, keepdims=True))
     return e / e.sum(axis=-1, keepdims=True)
 
 
-@mistake("exp is missing: scores can be negative, probabilities cannot", hint=2)
+@mistake("exp is missing: scores can be negative, probabilities cannot")
 def without_exp(x):
     return x / x.sum(axis=-1, keepdims=True)
 
 
-@mistake("this is the logarithm of the softmax", hint=2)
+@mistake("this is the logarithm of the softmax")
 def logarithm(x):
     shifted = x - x.max(axis=-1, keepdims=True)
     return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
 
 
-@mistake("the row's mean is subtracted, not its largest score: a score far above the mean still overflows", hint=2)
+@mistake("the row's mean is subtracted, not its largest score: a score far above the mean still overflows")
 def mean_subtracted(x):
     e = np.exp(x - x.mean(axis=-1, keepdims=True))
     return e / e.sum(axis=-1, keepdims=True)
 
 
-@mistake("this is the sigmoid of each score by itself: the probabilities of a row have to share one sum", hint=1)
+@mistake("this is the sigmoid of each score by itself: the probabilities of a row have to share one sum")
 def sigmoid(x):
     return 1 / (1 + np.exp(-x))
 

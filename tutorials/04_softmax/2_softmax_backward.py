@@ -29,10 +29,10 @@ def case(rng, B, T, K):
     return rng.standard_normal((B, T, K)), softmax(rng.standard_normal((B, T, K)))
 
 
-@edge("a row whose first entries are masked out: p is 0 there")
+@edge("an entry of each row is masked out: p is 0 there")
 def masked(rng, T, K):
     x = rng.standard_normal((T, K))
-    x[:, 0] = -np.inf
+    x[np.arange(T), rng.integers(0, K, T)] = -np.inf
     return rng.standard_normal((T, K)), softmax(x)
 
 
@@ -69,87 +69,87 @@ hints = (
 
 
 # %% mistakes
-@mistake("the sum over the row is missing: dx = p dp", hint=2)
+@mistake("the sum over the row is missing: dx = p dp")
 def sum_missing(dp, p):
     return p * dp
 
 
-@mistake("only the diagonal of the Jacobian is used: dx = p (1 - p) dp; a score moves every probability of its row", hint=1)
+@mistake("only the diagonal of the Jacobian is used: dx = p (1 - p) dp; a score moves every probability of its row")
 def diagonal(dp, p):
     return p * (1 - p) * dp
 
 
-@mistake("the diagonal of the Jacobian is missing: a score moves its own probability, too", hint=2)
+@mistake("the diagonal of the Jacobian is missing: a score moves its own probability, too")
 def without_diagonal(dp, p):
     return p * (p * dp - (dp * p).sum(axis=-1, keepdims=True))
 
 
-@mistake("the first term lacks p: the Jacobian is diag(p) - p p^T, not I - p p^T", hint=2)
+@mistake("the first term lacks p: the Jacobian is diag(p) - p p^T, not I - p p^T")
 def identity(dp, p):
     return dp - p * (dp * p).sum(axis=-1, keepdims=True)
 
 
-@mistake("the second term has the factor p once too often: dx = p (dp - p sum(dp p))", hint=2)
+@mistake("the second term has the factor p once too often: dx = p (dp - p sum(dp p))")
 def p_twice(dp, p):
     return p * (dp - p * (dp * p).sum(axis=-1, keepdims=True))
 
 
-@mistake("dp is outside the sum: the sum over the row is that of the products dp p", hint=2)
+@mistake("dp is outside the sum: the sum over the row is that of the products dp p")
 def sum_of_p(dp, p):
     return p * (dp - dp * p.sum(axis=-1, keepdims=True))
 
 
-@mistake("the sum over the row is added, not subtracted", hint=2)
+@mistake("the sum over the row is added, not subtracted")
 def sum_added(dp, p):
     return p * (dp + (dp * p).sum(axis=-1, keepdims=True))
 
 
-@mistake("the sum is that of dp alone, without p: sum(dp) in place of sum(dp p)", hint=2)
+@mistake("the sum is that of dp alone, without p: sum(dp) in place of sum(dp p)")
 def sum_unweighted(dp, p):
     return p * (dp - dp.sum(axis=-1, keepdims=True))
 
 
-@mistake("both factors p are in front of the sum: one of them belongs inside, with its dp", hint=2)
+@mistake("both factors p are in front of the sum: one of them belongs inside, with its dp")
 def p_in_front(dp, p):
     return p * (dp - p * dp.sum(axis=-1, keepdims=True))
 
 
-@mistake("the sum runs over the wrong axis: over the rows, not along each row", hint=2)
+@mistake("the sum runs over the wrong axis: over the rows, not along each row")
 def wrong_axis(dp, p):
     return p * (dp - (dp * p).sum(axis=-2, keepdims=True))
 
 
-@mistake("the sum runs over the complete array, not along each row", hint=2)
+@mistake("the sum runs over the complete array, not along each row")
 def all_axes(dp, p):
     return p * (dp - (dp * p).sum())
 
 
-@mistake("the sum became a mean: it is divided by the length of the row", hint=2)
+@mistake("the sum became a mean: it is divided by the length of the row")
 def mean_for_sum(dp, p):
     return p * (dp - (dp * p).mean(axis=-1, keepdims=True))
 
 
-@mistake("the factor p in front is missing: dx = dp - sum(dp p)", hint=2)
+@mistake("the factor p in front is missing: dx = dp - sum(dp p)")
 def without_p(dp, p):
     return dp - (dp * p).sum(axis=-1, keepdims=True)
 
 
-@mistake("the sum is not multiplied by p: dx = p dp - sum(dp p)", hint=2)
+@mistake("the sum is not multiplied by p: dx = p dp - sum(dp p)")
 def sum_without_p(dp, p):
     return p * dp - (dp * p).sum(axis=-1, keepdims=True)
 
 
-@mistake("this is p - dp, the gradient of a loss that contains the softmax: here dp is any gradient", hint=2)
+@mistake("this is p - dp, the gradient of a loss that contains the softmax: here dp is any gradient")
 def cross_entropy(dp, p):
     return p - dp
 
 
-@mistake("this is p (1 - p), the diagonal of the Jacobian by itself: dp is missing, and so are all other scores", hint=2)
+@mistake("this is p (1 - p), the diagonal of the Jacobian by itself: dp is missing, and so are all other scores")
 def without_dp(dp, p):
     return p * (1 - p)
 
 
-@mistake("this is the gradient of the logarithm of the softmax: dx = dp - p sum(dp)", hint=2)
+@mistake("this is the gradient of the logarithm of the softmax: dx = dp - p sum(dp)")
 def of_the_logarithm(dp, p):
     return dp - p * dp.sum(axis=-1, keepdims=True)
 

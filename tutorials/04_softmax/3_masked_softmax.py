@@ -41,16 +41,20 @@ def allowed(rng, T, K):
     return rng.standard_normal((T, K)), np.ones((T, K), bool)
 
 
-@edge("scores of 1,000")
-def large(rng, T, K):
-    return 1000 + rng.standard_normal((T, K)), np.arange(K) > 0
+@edge("scores of 1,000 and of -1,000")
+def large(rng, B, T, K):
+    return 1000 * rng.standard_normal((B, T, K)), rng.random((B, T, K)) < 0.7
 
 
 @edge("a masked score of 1,000, far above the allowed ones")
 def masked_peak(rng, T, K):
-    x = rng.standard_normal((T, K))
-    x[:, 0] = 1000
-    return x, np.arange(K) > 0
+    x, peak = rng.standard_normal((T, K)), rng.integers(0, K, (T, 1))
+    return x + 1000 * (np.arange(K) == peak), np.arange(K) != peak
+
+
+@edge("allowed scores near -1,000")
+def low(rng, T, K):
+    return rng.standard_normal((T, K)) - 1000, np.arange(K) != rng.integers(0, K, (T, 1))
 
 
 @invariant("each row must sum to 1, or to 0 if nothing in it is allowed")
@@ -85,56 +89,56 @@ def softmax(x):
     return e / e.sum(axis=-1, keepdims=True)
 
 
-@mistake("a row with nothing to attend to is NaN: 0 / 0", hint=2)
+@mistake("a row with nothing to attend to is NaN: 0 / 0")
 def empty_row(x, mask):
     return softmax(np.where(mask, x, -np.inf))
 
 
-@mistake("the largest score is taken over the masked entries too: if it is one of them, exp of all others can be 0", hint=2)
+@mistake("the largest score is taken over the masked entries too: if it is one of them, exp of all others can be 0")
 def peak_of_all(x, mask):
     e = np.where(mask, np.exp(x - x.max(axis=-1, keepdims=True)), 0).astype(x.dtype)
     total = e.sum(axis=-1, keepdims=True)
     return e / np.where(total == 0, 1, total)
 
 
-@mistake("a row with nothing to attend to attends to everything, equally: that is what a large negative score does there", hint=1)
+@mistake("a row with nothing to attend to attends to everything, equally: that is what a large negative score does there")
 def large_negative(x, mask):
     return softmax(np.where(mask, x, -1e9))
 
 
-@mistake("a row with nothing to attend to is 1 throughout: it has to be 0", hint=1)
+@mistake("a row with nothing to attend to is 1 throughout: it has to be 0")
 def empty_row_is_1(x, mask):
     return np.where(mask.any(axis=-1, keepdims=True), masked_softmax(x, mask), 1)
 
 
-@mistake("the mask is ignored", hint=2)
+@mistake("the mask is ignored")
 def ignored(x, mask):
     return softmax(x)
 
 
-@mistake("the mask is the wrong way round: here True means that an entry takes part", hint=2)
+@mistake("the mask is the wrong way round: here True means that an entry takes part")
 def inverted(x, mask):
     return masked_softmax(x, ~mask)
 
 
-@mistake("masked probabilities become 0 after the division: the rest of the row no longer sums to 1", hint=2)
+@mistake("masked probabilities become 0 after the division: the rest of the row no longer sums to 1")
 def too_late(x, mask):
     return softmax(x) * mask
 
 
-@mistake("masked scores are set to 0, but exp(0) is 1: they still take part", hint=2)
+@mistake("masked scores are set to 0, but exp(0) is 1: they still take part")
 def zero_scores(x, mask):
     return softmax(x * mask)
 
 
-@mistake("the division is missing", hint=2)
+@mistake("the division is missing")
 def undivided(x, mask):
     allowed = np.where(mask, x, -np.inf)
     largest = allowed.max(axis=-1, keepdims=True)
     return np.exp(allowed - np.where(np.isfinite(largest), largest, 0))
 
 
-@mistake("the largest score of the row is not subtracted: exp(1000) overflows", hint=2)
+@mistake("the largest score of the row is not subtracted: exp(1000) overflows")
 def overflowing(x, mask):
     e = np.where(mask, np.exp(x), 0).astype(x.dtype)
     total = e.sum(axis=-1, keepdims=True)

@@ -48,62 +48,62 @@ hints = (
 
 
 # %% mistakes
-@mistake("dt is a mean over the elements: t touches every one of them, so dt is their sum", hint=2)
+@mistake("dt is a mean over the elements: t touches every one of them, so dt is their sum")
 def mean(ds, x, t):
     return ds / t, -(ds * x).mean() / t ** 2
 
 
-@mistake("dt has a number for each row: t is one number for all rows, so sum over them too", hint=2)
+@mistake("dt has a number for each row: t is one number for all rows, so sum over them too")
 def each_row(ds, x, t):
     return ds / t, -(ds * x).sum(axis=-1) / t ** 2
 
 
-@mistake("dt is not summed: t touches every element, so dt is the sum over all of them", hint=2)
+@mistake("dt is not summed: t touches every element, so dt is the sum over all of them")
 def unsummed(ds, x, t):
     return ds / t, -ds * x / t ** 2
 
 
-@mistake("dx and dt are swapped: they are returned in the wrong order", hint=2)
+@mistake("dx and dt are swapped: they are returned in the wrong order")
 def swapped(ds, x, t):
     return -(ds * x).sum() / t ** 2, ds / t
 
 
-@mistake("dt is divided by t three times: dx already holds 1/t", hint=2)
+@mistake("dt is divided by t three times: dx already holds 1/t")
 def from_dx(ds, x, t):
     return ds / t, -(ds / t * x).sum() / t ** 2
 
 
-@mistake("dt has the wrong sign: a larger temperature makes x / t smaller", hint=2)
+@mistake("dt has the wrong sign: a larger temperature makes x / t smaller")
 def sign(ds, x, t):
     return ds / t, (ds * x).sum() / t ** 2
 
 
-@mistake("dt is divided by t once, not twice: the derivative of 1/t is -1/t^2", hint=2)
+@mistake("dt is divided by t once, not twice: the derivative of 1/t is -1/t^2")
 def once(ds, x, t):
     return ds / t, -(ds * x).sum() / t
 
 
-@mistake("dx is multiplied by t, not divided", hint=1)
+@mistake("dx is multiplied by t, not divided")
 def multiplied(ds, x, t):
     return ds * t, -(ds * x).sum() / t ** 2
 
 
-@mistake("dx lacks the factor 1/t", hint=2)
+@mistake("dx lacks the factor 1/t")
 def unscaled(ds, x, t):
     return ds.copy(), -(ds * x).sum() / t ** 2
 
 
-@mistake("dt uses ds without x: the derivative of x / t with respect to t is -x / t^2", hint=2)
+@mistake("dt uses ds without x: the derivative of x / t with respect to t is -x / t^2")
 def without_x(ds, x, t):
     return ds / t, -ds.sum() / t ** 2
 
 
-@mistake("dx is divided by t twice: only dt has t squared", hint=2)
+@mistake("dx is divided by t twice: only dt has t squared")
 def twice(ds, x, t):
     return ds / t ** 2, -(ds * x).sum() / t ** 2
 
 
-@mistake("dt is 0: the temperature is treated as a constant", hint=1)
+@mistake("dt is 0: the temperature is treated as a constant")
 def constant(ds, x, t):
     return ds / t, np.zeros_like(t)
 

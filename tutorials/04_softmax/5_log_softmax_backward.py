@@ -56,54 +56,54 @@ hints = (
 
 
 # %% mistakes
-@mistake("this is the gradient of the softmax, not of its logarithm: dx = p (dy - sum(dy p))", hint=1)
+@mistake("this is the gradient of the softmax, not of its logarithm: dx = p (dy - sum(dy p))")
 def softmax(dy, y):
     p = np.exp(y)
     return p * (dy - (dy * p).sum(axis=-1, keepdims=True))
 
 
-@mistake("only the diagonal is used: dx = (1 - p) dy; a score moves every log p of its row", hint=2)
+@mistake("only the diagonal is used: dx = (1 - p) dy; a score moves every log p of its row")
 def diagonal(dy, y):
     return dy * (1 - np.exp(y))
 
 
-@mistake("the second term is missing: the sum inside the logarithm depends on every score", hint=2)
+@mistake("the second term is missing: the sum inside the logarithm depends on every score")
 def sum_missing(dy, y):
     return dy.copy()
 
 
-@mistake("y is used as p: take exp(y) first", hint=2)
+@mistake("y is used as p: take exp(y) first")
 def y_for_p(dy, y):
     return dy - y * dy.sum(axis=-1, keepdims=True)
 
 
-@mistake("the sum is weighted with p: here it is the sum of dy alone", hint=2)
+@mistake("the sum is weighted with p: here it is the sum of dy alone")
 def weighted(dy, y):
     p = np.exp(y)
     return dy - p * (dy * p).sum(axis=-1, keepdims=True)
 
 
-@mistake("the sum is not multiplied by p", hint=2)
+@mistake("the sum is not multiplied by p")
 def without_p(dy, y):
     return dy - dy.sum(axis=-1, keepdims=True)
 
 
-@mistake("the second term is added, not subtracted", hint=2)
+@mistake("the second term is added, not subtracted")
 def added(dy, y):
     return dy + np.exp(y) * dy.sum(axis=-1, keepdims=True)
 
 
-@mistake("the sum over the row became a mean", hint=2)
+@mistake("the sum over the row became a mean")
 def mean(dy, y):
     return dy - np.exp(y) * dy.mean(axis=-1, keepdims=True)
 
 
-@mistake("the sum runs over the wrong axis: down the columns, not along each row", hint=2)
+@mistake("the sum runs over the wrong axis: down the columns, not along each row")
 def wrong_axis(dy, y):
     return dy - np.exp(y) * dy.sum(axis=-2, keepdims=True)
 
 
-@mistake("this is p - dy, the gradient of one loss with one-hot targets: here dy is any gradient", hint=2)
+@mistake("this is p - dy, the gradient of one loss with one-hot targets: here dy is any gradient")
 def one_hot(dy, y):
     return np.exp(y) - dy
 

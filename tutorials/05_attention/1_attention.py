@@ -36,7 +36,7 @@ stars, minutes = 2, 15
 
 def case(rng, B, T_q, T_k, d_k, d_v):
     mask = rng.random((B, T_q, T_k)) < 0.7
-    mask[..., 0] = True
+    mask |= np.arange(T_k) == rng.integers(0, T_k, (B, T_q, 1))
     return (2 * rng.standard_normal((B, T_q, d_k)), rng.standard_normal((B, T_k, d_k)), rng.standard_normal((B, T_k, d_v)), mask)
 
 
@@ -48,6 +48,13 @@ def causal(rng, T, d):
 @edge("scores of 1,000")
 def large(rng, T_q, T_k, d):
     return (1000 * rng.standard_normal((T_q, d)), *(rng.standard_normal((T_k, d)) for _ in range(2)), np.ones((T_q, T_k), bool))
+
+
+@edge("allowed scores near -1,000")
+def low(rng, B, T_q, T_k, d):
+    along = np.full(d, d ** -0.25)    # a query times a key is sqrt(d) times these
+    query, key = 10 * along + rng.standard_normal((B, T_q, d)) / 9, -100 * along + rng.standard_normal((B, T_k, d))
+    return query, key, rng.standard_normal((B, T_k, d)), np.arange(T_k) != rng.integers(0, T_k, (B, T_q, 1))
 
 
 @invariant("the weights of each query must sum to 1")
@@ -94,77 +101,77 @@ def made(query, key, value, mask, scale=None, weights=softmax):
     return p @ value, p
 
 
-@mistake("the scale 1/sqrt(d_k) is missing", hint=2)
+@mistake("the scale 1/sqrt(d_k) is missing")
 def unscaled(query, key, value, mask):
     return made(query, key, value, mask, 1)
 
 
-@mistake("the scores are divided by d_k, not by its square root", hint=2)
+@mistake("the scores are divided by d_k, not by its square root")
 def by_d_k(query, key, value, mask):
     return made(query, key, value, mask, 1 / query.shape[-1])
 
 
-@mistake("the scale is the root of d_v, the length of a value, not of d_k", hint=2)
+@mistake("the scale is the root of d_v, the length of a value, not of d_k")
 def by_d_v(query, key, value, mask):
     return made(query, key, value, mask, 1 / math.sqrt(value.shape[-1]))
 
 
-@mistake("the mask is ignored", hint=2)
+@mistake("the mask is ignored")
 def mask_ignored(query, key, value, mask):
     return made(query, key, value, np.ones_like(mask))
 
 
-@mistake("the mask is the wrong way round: here True means \"may attend\"", hint=2)
+@mistake("the mask is the wrong way round: here True means \"may attend\"")
 def mask_inverted(query, key, value, mask):
     return made(query, key, value, ~mask)
 
 
-@mistake("the mask is the wrong way round: the large negative number goes where True says \"may attend\"", hint=2)
+@mistake("the mask is the wrong way round: the large negative number goes where True says \"may attend\"")
 def large_negative_inverted(query, key, value, mask):
     s = np.where(mask, -1e9, query @ key.swapaxes(-1, -2) / math.sqrt(query.shape[-1])).astype(query.dtype)
     return softmax(s) @ value, softmax(s)
 
 
-@mistake("axis=1 holds the keys only if there is a single table; in any array they are the last axis, axis=-1", hint=1)
+@mistake("axis=1 holds the keys only if there is a single table; in any array they are the last axis, axis=-1")
 def axis_of_a_table(query, key, value, mask):
     return made(query, key, value, mask, weights=lambda s: softmax(np.where(np.isinf(s), -1e9, s).astype(s.dtype), axis=1))
 
 
-@mistake("masked scores are set to 0, but exp(0) is 1: those keys are still attended to", hint=2)
+@mistake("masked scores are set to 0, but exp(0) is 1: those keys are still attended to")
 def zero_scores(query, key, value, mask):
     s = np.where(mask, query @ key.swapaxes(-1, -2) / math.sqrt(query.shape[-1]), 0)
     return softmax(s) @ value, softmax(s)
 
 
-@mistake("the mask is added to the scores as 1 and 0: what is masked out has to get minus infinity", hint=2)
+@mistake("the mask is added to the scores as 1 and 0: what is masked out has to get minus infinity")
 def mask_added(query, key, value, mask):
     s = query @ key.swapaxes(-1, -2) / math.sqrt(query.shape[-1]) + mask
     return softmax(s) @ value, softmax(s)
 
 
-@mistake("the mask is applied after the softmax: the weights that are left no longer sum to 1", hint=2)
+@mistake("the mask is applied after the softmax: the weights that are left no longer sum to 1")
 def mask_too_late(query, key, value, mask):
     p = made(query, key, value, np.ones_like(mask))[1] * mask
     return p @ value, p
 
 
-@mistake("the softmax runs over the queries, not over the keys", hint=1)
+@mistake("the softmax runs over the queries, not over the keys")
 def over_queries(query, key, value, mask):
     return made(query, key, value, mask, weights=lambda s: softmax(np.where(np.isinf(s), -1e30, s), axis=-2))
 
 
-@mistake("the largest score of a query is not subtracted: exp(1000) overflows, as in chapter 4", hint=2)
+@mistake("the largest score of a query is not subtracted: exp(1000) overflows, as in chapter 4")
 def overflowing(query, key, value, mask):
     return made(query, key, value, mask, weights=lambda s: np.exp(s) / np.exp(s).sum(axis=-1, keepdims=True))
 
 
-@mistake("the scale comes after the softmax, not before it", hint=2)
+@mistake("the scale comes after the softmax, not before it")
 def scale_after(query, key, value, mask):
     y, p = made(query, key, value, mask, 1)
     return y / math.sqrt(query.shape[-1]), p / math.sqrt(query.shape[-1])
 
 
-@mistake("the softmax is missing: the scores themselves weight the values", hint=2)
+@mistake("the softmax is missing: the scores themselves weight the values")
 def no_softmax(query, key, value, mask):
     s = np.where(mask, query @ key.swapaxes(-1, -2) / math.sqrt(query.shape[-1]), 0)
     return s @ value, s

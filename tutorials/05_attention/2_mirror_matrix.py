@@ -80,57 +80,57 @@ def made(frequencies, n, signs=((-1, 1), (1, 1)), last=-1):
     return W
 
 
-@mistake("the mirror is one position too far: this W turns t into n - t, but the last of n letters is n - 1", hint=1)
+@mistake("the mirror is one position too far: this W turns t into n - t, but the last of n letters is n - 1")
 def one_too_far(frequencies, n):
     return made(frequencies, n, last=0)
 
 
-@mistake("this W walks n - 1 positions on: it turns t into t + n - 1, the same way for all t, and mirrors nothing", hint=1)
+@mistake("this W walks n - 1 positions on: it turns t into t + n - 1, the same way for all t, and mirrors nothing")
 def walked_on(frequencies, n):
     return made(frequencies, n, ((1, -1), (1, 1)))
 
 
-@mistake("the sine has the wrong sign: sin(b - a) = sin b cos a - cos b sin a. This W walks n - 1 positions back", hint=2)
+@mistake("the sine has the wrong sign: sin(b - a) = sin b cos a - cos b sin a. This W walks n - 1 positions back")
 def walked_back(frequencies, n):
     return made(frequencies, n, ((1, 1), (-1, 1)))
 
 
-@mistake("the sine is that of a sum: sin(b - a) has a minus before cos b sin a", hint=2)
+@mistake("the sine is that of a sum: sin(b - a) has a minus before cos b sin a")
 def sine_of_a_sum(frequencies, n):
     return made(frequencies, n, ((1, 1), (1, 1)))
 
 
-@mistake("the cosine is that of a sum: cos(b - a) = cos b cos a + sin b sin a", hint=2)
+@mistake("the cosine is that of a sum: cos(b - a) = cos b cos a + sin b sin a")
 def cosine_of_a_sum(frequencies, n):
     return made(frequencies, n, ((-1, -1), (1, 1)))
 
 
-@mistake("the cosine has the wrong sign: cos(b - a) = cos b cos a + sin b sin a", hint=2)
+@mistake("the cosine has the wrong sign: cos(b - a) = cos b cos a + sin b sin a")
 def cosine_negated(frequencies, n):
     return made(frequencies, n, ((-1, -1), (1, -1)))
 
 
-@mistake("the clocks are mirrored at position 0: this W turns t into -t, whatever n is", hint=2)
+@mistake("the clocks are mirrored at position 0: this W turns t into -t, whatever n is")
 def at_zero(frequencies, n):
     return made(frequencies, 1)
 
 
-@mistake("b is half of what it should be: this W turns t into (n - 1) / 2 - t", hint=2)
+@mistake("b is half of what it should be: this W turns t into (n - 1) / 2 - t")
 def half_the_angle(frequencies, n):
     return made(frequencies, (n - 1) / 2 + 1)
 
 
-@mistake("every clock is turned by the first one's frequency: each has its own", hint=2)
+@mistake("every clock is turned by the first one's frequency: each has its own")
 def one_frequency(frequencies, n):
     return made(np.full_like(frequencies, frequencies[0]), n)
 
 
-@mistake("the columns are reversed, not the positions", hint=1)
+@mistake("the columns are reversed, not the positions")
 def columns_reversed(frequencies, n):
     return np.eye(2 * len(frequencies), dtype=frequencies.dtype)[::-1].copy()
 
 
-@mistake("the sines are taken from the first half of the columns, the cosines from the second: they alternate", hint=2)
+@mistake("the sines are taken from the first half of the columns, the cosines from the second: they alternate")
 def halves(frequencies, n):
     order = np.arange(2 * len(frequencies)).reshape(-1, 2).T.ravel()
     return made(frequencies, n)[order][:, order]

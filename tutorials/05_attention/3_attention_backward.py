@@ -97,64 +97,64 @@ def made(dy, query, key, value, p, softmax=None, scale=None, dvalue=None):
     return ds @ key, turned(ds) @ query, turned(p) @ dy if dvalue is None else dvalue(ds)
 
 
-@mistake("the factor 1/sqrt(d_k) is missing: the forward divided the scores by it", hint=2)
+@mistake("the factor 1/sqrt(d_k) is missing: the forward divided the scores by it")
 def unscaled(dy, query, key, value, p):
     return made(dy, query, key, value, p, scale=1)
 
 
-@mistake("the factor is 1/d_k, not 1/sqrt(d_k): it is applied twice", hint=2)
+@mistake("the factor is 1/d_k, not 1/sqrt(d_k): it is applied twice")
 def scaled_twice(dy, query, key, value, p):
     return made(dy, query, key, value, p, scale=1 / query.shape[-1])
 
 
-@mistake("the softmax is skipped: its input gets dp itself", hint=2)
+@mistake("the softmax is skipped: its input gets dp itself")
 def softmax_skipped(dy, query, key, value, p):
     return made(dy, query, key, value, p, softmax=lambda dp, p: dp)
 
 
-@mistake("in the softmax's backward the sum over the keys is missing: dS = p dp", hint=2)
+@mistake("in the softmax's backward the sum over the keys is missing: dS = p dp")
 def sum_missing(dy, query, key, value, p):
     return made(dy, query, key, value, p, softmax=lambda dp, p: p * dp)
 
 
-@mistake("in the softmax's backward only the diagonal is used: dS = p (1 - p) dp", hint=2)
+@mistake("in the softmax's backward only the diagonal is used: dS = p (1 - p) dp")
 def diagonal(dy, query, key, value, p):
     return made(dy, query, key, value, p, softmax=lambda dp, p: p * (1 - p) * dp)
 
 
-@mistake("in the softmax's backward the sum runs over the queries, not over the keys", hint=2)
+@mistake("in the softmax's backward the sum runs over the queries, not over the keys")
 def wrong_axis(dy, query, key, value, p):
     return made(dy, query, key, value, p, softmax=lambda dp, p: p * (dp - (dp * p).sum(axis=-2, keepdims=True)))
 
 
-@mistake("in the softmax's backward the sum lacks the factor p: sum(dp) in place of sum(dp p)", hint=2)
+@mistake("in the softmax's backward the sum lacks the factor p: sum(dp) in place of sum(dp p)")
 def unweighted(dy, query, key, value, p):
     return made(dy, query, key, value, p, softmax=lambda dp, p: p * (dp - dp.sum(axis=-1, keepdims=True)))
 
 
-@mistake("the softmax's backward is that of its logarithm: dS = dp - p sum(dp)", hint=2)
+@mistake("the softmax's backward is that of its logarithm: dS = dp - p sum(dp)")
 def of_the_logarithm(dy, query, key, value, p):
     return made(dy, query, key, value, p, softmax=lambda dp, p: dp - p * dp.sum(axis=-1, keepdims=True))
 
 
-@mistake("dvalue uses the gradient of the scores in place of the weights", hint=2)
+@mistake("dvalue uses the gradient of the scores in place of the weights")
 def value_of_scores(dy, query, key, value, p):
     return made(dy, query, key, value, p, dvalue=lambda ds: turned(ds) @ dy)
 
 
-@mistake("the key's gradient lacks the factor 1/sqrt(d_k): it belongs to dS, from which both gradients are made", hint=2)
+@mistake("the key's gradient lacks the factor 1/sqrt(d_k): it belongs to dS, from which both gradients are made")
 def key_unscaled(dy, query, key, value, p):
     dquery, dkey, dvalue = made(dy, query, key, value, p)
     return dquery, dkey * math.sqrt(query.shape[-1]), dvalue
 
 
-@mistake("dquery and dkey are swapped: they are returned in the wrong order", hint=2)
+@mistake("dquery and dkey are swapped: they are returned in the wrong order")
 def swapped(dy, query, key, value, p):
     dquery, dkey, dvalue = made(dy, query, key, value, p)
     return dkey, dquery, dvalue
 
 
-@mistake("dvalue is divided by sqrt(d_k): the scale belongs to the scores only", hint=2)
+@mistake("dvalue is divided by sqrt(d_k): the scale belongs to the scores only")
 def value_scaled(dy, query, key, value, p):
     return made(dy, query, key, value, p, dvalue=lambda ds: turned(p) @ dy / math.sqrt(query.shape[-1]))
 

@@ -35,16 +35,19 @@ stars, minutes = 2, 15
 
 
 def case(rng, B, T):
-    target = rng.integers(3, 20, (B, T))
-    target[0, T - 1] = 0
-    for row, length in zip(target[1:], rng.integers(1, T + 1, B - 1)):
-        row[length:] = 0
-    return (target,)
+    lengths = rng.integers(1, T + 1, B)
+    lengths[rng.integers(B)] = T - 1    # at least one row is padded
+    return (rng.integers(3, 40, (B, T)) * (np.arange(T) < lengths[:, None]),)
+
+
+@edge("padding in every row")
+def padded(rng, B, T):
+    return (rng.integers(3, 40, (B, T + 1)) * (np.arange(T + 1) < rng.integers(1, T + 1, (B, 1))),)
 
 
 @edge("no padding at all")
 def full(rng, B, T):
-    return (rng.integers(3, 20, (B, T)),)
+    return (rng.integers(3, 40, (B, T)),)
 
 
 @invariant("each position reads what the one before it has to predict: the number of exceptions before EOS must be 0")
@@ -70,39 +73,38 @@ def right(target):
     return decoder_input, next_target
 
 
-@mistake("the decoder's input is not shifted: position t already holds the token that it has to predict", hint=1)
+@mistake("the decoder's input is not shifted: position t already holds the token that it has to predict")
 def not_shifted(target):
     _, next_target = right(target)
     return next_target.copy(), next_target
 
 
-@mistake("it has to predict what it reads: next_target begins with BOS, as the input does", hint=1)
+@mistake("it has to predict what it reads: next_target begins with BOS, as the input does")
 def predicts_its_input(target):
     decoder_input, _ = right(target)
     return decoder_input, decoder_input.copy()
 
 
-@mistake("EOS is in the last column, after the padding, not after the last token", hint=2)
+@mistake("EOS is in the last column, after the padding, not after the last token")
 def eos_behind_padding(target):
     decoder_input, _ = right(target)
     return decoder_input, np.concatenate([target, np.full_like(target[:, :1], 2)], axis=1)
 
 
-@mistake("EOS is written into these columns of every row: np.arange(B) as the first index pairs each row with its own column",
-         hint=2)
+@mistake("EOS is written into these columns of every row: np.arange(B) as the first index pairs each row with its own column")
 def eos_in_all_rows(target):
     decoder_input, next_target = right(target)
     next_target[:, (target != 0).sum(axis=1)] = 2
     return decoder_input, next_target
 
 
-@mistake("EOS is missing: the model never learns to stop", hint=2)
+@mistake("EOS is missing: the model never learns to stop")
 def without_eos(target):
     decoder_input, _ = right(target)
     return decoder_input, np.concatenate([target, np.zeros_like(target[:, :1])], axis=1)
 
 
-@mistake("EOS overwrites the last token: it belongs after it", hint=2)
+@mistake("EOS overwrites the last token: it belongs after it")
 def eos_too_early(target):
     decoder_input, next_target = right(target)
     length = (target != 0).sum(axis=1)
@@ -111,7 +113,7 @@ def eos_too_early(target):
     return decoder_input, next_target
 
 
-@mistake("EOS replaces the first padding, but a sentence without padding has none: there it overwrites the first token", hint=2)
+@mistake("EOS replaces the first padding, but a sentence without padding has none: there it overwrites the first token")
 def eos_at_first_padding(target):
     decoder_input, next_target = right(target)
     full = (target != 0).all(axis=1)
@@ -119,25 +121,25 @@ def eos_at_first_padding(target):
     return decoder_input, next_target
 
 
-@mistake("BOS is missing: the first position of the input is padding", hint=2)
+@mistake("BOS is missing: the first position of the input is padding")
 def without_bos(target):
     decoder_input, next_target = right(target)
     decoder_input[:, 0] = 0
     return decoder_input, next_target
 
 
-@mistake("decoder_input and next_target are swapped: they are returned in the wrong order", hint=2)
+@mistake("decoder_input and next_target are swapped: they are returned in the wrong order")
 def swapped(target):
     return right(target)[::-1]
 
 
-@mistake("both have T columns: with BOS or EOS there is one token more", hint=2)
+@mistake("both have T columns: with BOS or EOS there is one token more")
 def cut(target):
     decoder_input, next_target = right(target)
     return decoder_input[:, :-1], next_target[:, :-1]
 
 
-@mistake("the input holds EOS as well: nothing is predicted after it", hint=2)
+@mistake("the input holds EOS as well: nothing is predicted after it")
 def eos_in_the_input(target):
     decoder_input, next_target = right(target)
     length = (target != 0).sum(axis=1)
@@ -145,7 +147,7 @@ def eos_in_the_input(target):
     return decoder_input, next_target
 
 
-@mistake("BOS and EOS are swapped: BOS is 1, EOS is 2", hint=2)
+@mistake("BOS and EOS are swapped: BOS is 1, EOS is 2")
 def exchanged(target):
     decoder_input, next_target = right(target)
     decoder_input[:, 0] = 2
@@ -153,30 +155,30 @@ def exchanged(target):
     return decoder_input, next_target
 
 
-@mistake("the target is cut as if it began with BOS and ended with EOS: here it has neither, so both have to be added", hint=2)
+@mistake("the target is cut as if it began with BOS and ended with EOS: here it has neither, so both have to be added")
 def cut_as_if_complete(target):
     return target[:, :-1].copy(), target[:, 1:].copy()
 
 
-@mistake("it is shifted by two: the input has BOS twice, and lacks the last token", hint=2)
+@mistake("it is shifted by two: the input has BOS twice, and lacks the last token")
 def twice_shifted(target):
     decoder_input, next_target = right(target)
     return np.concatenate([decoder_input[:, :1], decoder_input[:, :-1]], axis=1), next_target
 
 
-@mistake("BOS is missing: the decoder reads the very token that it has to predict", hint=1)
+@mistake("BOS is missing: the decoder reads the very token that it has to predict")
 def unshifted_input(target):
     decoder_input, next_target = shifted(target)
     return np.concatenate([target, 0 * target[:, :1]], axis=1), next_target
 
 
-@mistake("EOS fills all of the padding: it belongs in one place, after the last token", hint=2)
+@mistake("EOS fills all of the padding: it belongs in one place, after the last token")
 def eos_for_padding(target):
     decoder_input, next_target = right(target)
     return decoder_input, np.where(next_target == 0, 2, next_target).astype(target.dtype)
 
 
-@mistake("next_target begins with BOS: it is what has to be predicted, and BOS is given", hint=1)
+@mistake("next_target begins with BOS: it is what has to be predicted, and BOS is given")
 def bos_in_next_target(target):
     decoder_input, next_target = right(target)
     return decoder_input, np.concatenate([decoder_input[:, :1], next_target[:, :-1]], axis=1)

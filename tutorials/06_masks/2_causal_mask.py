@@ -57,62 +57,62 @@ def positions(ids):
     return np.arange(ids.shape[1])
 
 
-@mistake("a position may not attend to itself: the first one has nothing left to attend to", hint=1)
+@mistake("a position may not attend to itself: the first one has nothing left to attend to")
 def without_itself(ids):
     return positions(ids)[:, None] > positions(ids)
 
 
-@mistake("one column too many: each position sees the next one, which holds the very token that it has to predict", hint=1)
+@mistake("one column too many: each position sees the next one, which holds the very token that it has to predict")
 def one_ahead(ids):
     return positions(ids)[:, None] + 1 >= positions(ids)
 
 
-@mistake("rows and columns are swapped: each position sees itself and what comes after it, and nothing before", hint=2)
+@mistake("rows and columns are swapped: each position sees itself and what comes after it, and nothing before")
 def transposed(ids):
     return positions(ids)[:, None] <= positions(ids)
 
 
-@mistake("the mask is the wrong way round: True marks the future, but here True means \"may attend\"", hint=2)
+@mistake("the mask is the wrong way round: True marks the future, but here True means \"may attend\"")
 def inverted(ids):
     return positions(ids)[:, None] < positions(ids)
 
 
-@mistake("nothing is forbidden: every position sees the complete target", hint=2)
+@mistake("nothing is forbidden: every position sees the complete target")
 def everything(ids):
     return np.ones((ids.shape[1], ids.shape[1]), bool)
 
 
-@mistake("each position sees only itself: it may attend to all positions before it as well", hint=2)
+@mistake("each position sees only itself: it may attend to all positions before it as well")
 def only_itself(ids):
     return np.eye(ids.shape[1], dtype=bool)
 
 
-@mistake("the size is that of the batch: T is the second axis of ids", hint=2)
+@mistake("the size is that of the batch: T is the second axis of ids")
 def of_the_batch(ids):
     return np.tri(len(ids), dtype=bool)
 
 
-@mistake("these are numbers to add to the scores, 0 and minus infinity; here a mask is True or False", hint=2)
+@mistake("these are numbers to add to the scores, 0 and minus infinity; here a mask is True or False")
 def to_add(ids):
     return np.where(positions(ids)[:, None] >= positions(ids), 0.0, -np.inf)
 
 
-@mistake("the triangle is mirrored: it runs from the lower left to the upper right", hint=1)
+@mistake("the triangle is mirrored: it runs from the lower left to the upper right")
 def mirrored(ids):
     return np.tri(ids.shape[1], dtype=bool)[:, ::-1].copy()
 
 
-@mistake("a position sees only itself and the one before it: it may attend to all positions before it", hint=2)
+@mistake("a position sees only itself and the one before it: it may attend to all positions before it")
 def window(ids):
     return (positions(ids)[:, None] >= positions(ids)) & (positions(ids)[:, None] <= positions(ids) + 1)
 
 
-@mistake("a position sees only itself and its two neighbours: it may attend to all before it, and not to the next one", hint=2)
+@mistake("a position sees only itself and its two neighbours: it may attend to all before it, and not to the next one")
 def neighbours(ids):
     return abs(positions(ids)[:, None] - positions(ids)) <= 1
 
 
-@mistake("every sentence has a mask of its own, but all of them are the same: leave the axis of the batch out", hint=1)
+@mistake("every sentence has a mask of its own, but all of them are the same: leave the axis of the batch out")
 def for_each_sentence(ids):
     return np.repeat(np.tri(ids.shape[1], dtype=bool)[None], len(ids), axis=0)
 

@@ -32,11 +32,9 @@ stars, minutes = 2, 20
 
 
 def padded(rng, B, T):
-    ids = rng.integers(3, 20, (B, T))
-    ids[0, T - 1:] = 0
-    for row, length in zip(ids[1:], rng.integers(1, T + 1, B - 1)):
-        row[length:] = 0
-    return ids
+    lengths = rng.integers(1, T + 1, B)
+    lengths[rng.integers(B)] = T - 1    # at least one row is padded
+    return rng.integers(3, 40, (B, T)) * (np.arange(T) < lengths[:, None])
 
 
 def case(rng, B, T_k, T_q):
@@ -83,88 +81,88 @@ def tri(ids):
     return np.tri(ids.shape[1], dtype=bool)
 
 
-@mistake("the cross-attention hides the target's padding: its keys are the source, so it needs the source's padding mask", hint=1)
+@mistake("the cross-attention hides the target's padding: its keys are the source, so it needs the source's padding mask")
 def cross_of_target(source, target):
     return keys(source), tri(target) & keys(target), keys(target)
 
 
-@mistake("the decoder's mask is not causal: it sees the complete target", hint=2)
+@mistake("the decoder's mask is not causal: it sees the complete target")
 def not_causal(source, target):
     return keys(source), keys(target) & np.ones_like(tri(target)), keys(source)
 
 
-@mistake("the decoder's mask is the padding mask alone: the causal mask is missing, and with it the axis of the queries", hint=2)
+@mistake("the decoder's mask is the padding mask alone: the causal mask is missing, and with it the axis of the queries")
 def only_padding(source, target):
     return keys(source), keys(target), keys(source)
 
 
-@mistake("the decoder's mask is the causal mask alone: the target's padding is missing, and with it the axis of the batch", hint=2)
+@mistake("the decoder's mask is the causal mask alone: the target's padding is missing, and with it the axis of the batch")
 def only_causal(source, target):
     return keys(source), tri(target), keys(source)
 
 
-@mistake("the decoder's mask ignores the target's padding", hint=2)
+@mistake("the decoder's mask ignores the target's padding")
 def target_padding_ignored(source, target):
     return keys(source), tri(target) & np.ones_like(keys(target)), keys(source)
 
 
-@mistake("one of the two masks is enough to allow a pair: | in place of &", hint=2)
+@mistake("one of the two masks is enough to allow a pair: | in place of &")
 def either(source, target):
     return keys(source), tri(target) | keys(target), keys(source)
 
 
-@mistake("the encoder's mask is causal too: a source is known in full, and is read in both directions", hint=1)
+@mistake("the encoder's mask is causal too: a source is known in full, and is read in both directions")
 def causal_encoder(source, target):
     return tri(source) & keys(source), tri(target) & keys(target), keys(source)
 
 
-@mistake("the cross-attention's mask is causal too: every target position may read all of the source", hint=1)
+@mistake("the cross-attention's mask is causal too: every target position may read all of the source")
 def causal_cross(source, target):
     return keys(source), tri(target) & keys(target), np.tri(target.shape[1], source.shape[1], dtype=bool) & keys(source)
 
 
-@mistake("the cross-attention's mask hides queries that are padding; only keys are hidden, and its keys are the source", hint=1)
+@mistake("the cross-attention's mask hides queries that are padding; only keys are hidden, and its keys are the source")
 def cross_queries_hidden(source, target):
     return keys(source), tri(target) & keys(target), keys(target).swapaxes(-1, -2) & keys(source)
 
 
-@mistake("one column too many: each position of the decoder sees the next one", hint=2)
+@mistake("one column too many: each position of the decoder sees the next one")
 def one_ahead(source, target):
     return keys(source), np.tri(target.shape[1], k=1, dtype=bool) & keys(target), keys(source)
 
 
-@mistake("the causal mask is transposed: the decoder sees the future, and not the past", hint=2)
+@mistake("the causal mask is transposed: the decoder sees the future, and not the past")
 def transposed(source, target):
     return keys(source), tri(target).T & keys(target), keys(source)
 
 
-@mistake("each mask is the wrong way round: here True means \"may attend\"", hint=2)
+@mistake("each mask is the wrong way round: here True means \"may attend\"")
 def inverted(source, target):
     return ~keys(source), ~(tri(target) & keys(target)), ~keys(source)
 
 
-@mistake("the padding is the wrong way round: only padding may be attended to", hint=2)
+@mistake("the padding is the wrong way round: only padding may be attended to")
 def padding_inverted(source, target):
     return ~keys(source), tri(target) & ~keys(target), ~keys(source)
 
 
-@mistake("the decoder's mask hides queries that are padding; only keys are hidden", hint=2)
+@mistake("the decoder's mask hides queries that are padding; only keys are hidden")
 def queries_hidden(source, target):
     return keys(source), tri(target) & keys(target).swapaxes(-1, -2), keys(source)
 
 
-@mistake("the causal mask leaves out the position itself: the first one has nothing left to attend to", hint=2)
+@mistake("the causal mask leaves out the position itself: the first one has nothing left to attend to")
 def without_itself(source, target):
     return keys(source), tri(target) & ~np.eye(target.shape[1], dtype=bool) & keys(target), keys(source)
 
 
-@mistake("the encoder's mask allows padding: everything is True", hint=2)
+@mistake("the encoder's mask allows padding: everything is True")
 def encoder_open(source, target):
     encoder, decoder, cross = three_masks(source, target)
     return np.ones_like(encoder), decoder, cross
 
 
-@mistake("the cross-attention's mask allows padding: everything is True", hint=2)
+@mistake("the cross-attention's mask allows padding: everything is True")
 def cross_open(source, target):
     encoder, decoder, cross = three_masks(source, target)
     return encoder, decoder, np.ones_like(cross)

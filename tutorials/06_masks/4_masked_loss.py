@@ -25,21 +25,25 @@ stars, minutes = 1, 8
 
 
 def case(rng, B, T):
-    ids = rng.integers(1, 9, (B, T))
-    ids[0, 1:] = 0
-    ids[1, -1:] = 0
-    return rng.random((B, T)), ids
+    lengths = rng.integers(1, T + 1, B)
+    lengths[rng.integers(B)] = T - 1    # at least one row is padded
+    return rng.random((B, T)), rng.integers(1, 30, (B, T)) * (np.arange(T) < lengths[:, None])
+
+
+@edge("padding in every row")
+def padded(rng, B, T):
+    return rng.random((B, T + 1)), rng.integers(1, 30, (B, T + 1)) * (np.arange(T + 1) < rng.integers(1, T + 1, (B, 1)))
 
 
 @edge("no padding at all")
 def full(rng, B, T):
-    return rng.random((B, T)), rng.integers(1, 9, (B, T))
+    return rng.random((B, T)), rng.integers(1, 30, (B, T))
 
 
 @edge("a token predicted with certainty: its loss is 0")
 def certain(rng, B, T):
     losses, ids = full(rng, B, T)
-    losses[0, 0] = 0
+    losses[rng.integers(B), rng.integers(T)] = 0
     return losses, ids
 
 
@@ -57,54 +61,54 @@ hints = (
 
 
 # %% mistakes
-@mistake("padding is counted: the number of places, not of tokens", hint=1)
+@mistake("padding is counted: the number of places, not of tokens")
 def all_places(losses, ids):
     return (losses * (ids != 0)).sum(), np.array(ids.size)
 
 
-@mistake("padding is in the sum", hint=2)
+@mistake("padding is in the sum")
 def padding_in_sum(losses, ids):
     return losses.sum(), (ids != 0).sum()
 
 
-@mistake("padding is in the sum and in the count", hint=2)
+@mistake("padding is in the sum and in the count")
 def padding_in_both(losses, ids):
     return losses.sum(), np.array(ids.size)
 
 
-@mistake("the total is already divided by the count: it has to be a sum, so that batches can be added", hint=2)
+@mistake("the total is already divided by the count: it has to be a sum, so that batches can be added")
 def mean(losses, ids):
     real = ids != 0
     return (losses * real).sum() / losses.dtype.type(real.sum()), real.sum()
 
 
-@mistake("the count is the number of losses that are not 0: a token predicted with certainty counts as well", hint=2)
+@mistake("the count is the number of losses that are not 0: a token predicted with certainty counts as well")
 def losses_not_0(losses, ids):
     real = ids != 0
     return (losses * real).sum(), np.array(np.count_nonzero(losses * real))
 
 
-@mistake("token id 1 is left out as well: leave out only padding, id 0", hint=2)
+@mistake("token id 1 is left out as well: leave out only padding, id 0")
 def id_1_left_out(losses, ids):
     return (losses * (ids > 1)).sum(), (ids > 1).sum()
 
 
-@mistake("the count is the number of sentences", hint=1)
+@mistake("the count is the number of sentences")
 def sentences(losses, ids):
     return (losses * (ids != 0)).sum(), np.array(len(ids))
 
 
-@mistake("each loss is multiplied by its token id", hint=2)
+@mistake("each loss is multiplied by its token id")
 def times_id(losses, ids):
     return (losses * ids.astype(losses.dtype)).sum(), (ids != 0).sum()
 
 
-@mistake("only padding is summed: the condition is the wrong way round", hint=2)
+@mistake("only padding is summed: the condition is the wrong way round")
 def padding_only(losses, ids):
     return (losses * (ids == 0)).sum(), (ids == 0).sum()
 
 
-@mistake("the total is the sum of the sentences' means, in which a token of a long sentence counts less", hint=1)
+@mistake("the total is the sum of the sentences' means, in which a token of a long sentence counts less")
 def mean_of_means(losses, ids):
     real = ids != 0
     return ((losses * real).sum(axis=1) / real.sum(axis=1).astype(losses.dtype)).sum(), real.sum()

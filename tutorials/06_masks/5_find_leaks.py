@@ -102,7 +102,7 @@ def far(model, ids):
     return (np.abs(differences(model, ids)) > 1e-3).any(axis=-1)
 
 
-@mistake("a token that was replaced stays replaced in the runs after it: begin each run with a new copy of ids", hint=2)
+@mistake("a token that was replaced stays replaced in the runs after it: begin each run with a new copy of ids")
 def kept(model, ids):
     y, given, moved = model(ids), ids.copy(), []
     for u, letter in enumerate(next_letters(ids)):
@@ -111,90 +111,90 @@ def kept(model, ids):
     return made(np.array(moved))
 
 
-@mistake("each run is compared with the run before it, not with the model on ids: the previous token's effect counts again", hint=2)
+@mistake("each run is compared with the run before it, not with the model on ids: the previous token's effect counts again")
 def compared_with_the_run_before(model, ids):
     y, changed = runs(model, ids)
     return made((np.abs(np.diff(changed, axis=0, prepend=y[None])) > 1e-3).any(axis=-1))
 
 
-@mistake("every token is replaced by the same letter, and where ids already has that letter, nothing is replaced", hint=2)
+@mistake("every token is replaced by the same letter, and where ids already has that letter, nothing is replaced")
 def by_one_letter(model, ids):
     y, changed = runs(model, ids, np.full_like(ids, 3))
     return made((np.abs(changed - y) > 1e-3).any(axis=-1))
 
 
-@mistake("the last letter of the vocabulary is replaced with itself: choose another one", hint=2)
+@mistake("the last letter of the vocabulary is replaced with itself: choose another one")
 def clipped(model, ids):
     y, changed = runs(model, ids, np.minimum(ids + 1, 28))
     return made((np.abs(changed - y) > 1e-3).any(axis=-1))
 
 
-@mistake("the matrix is transposed: its rows have to be the outputs, and its columns the tokens that were replaced", hint=2)
+@mistake("the matrix is transposed: its rows have to be the outputs, and its columns the tokens that were replaced")
 def transposed(model, ids):
     return find_leaks(model, ids).T.copy()
 
 
-@mistake("moved is not transposed: its first axis is the run, and so the replaced token", hint=2)
+@mistake("moved is not transposed: its first axis is the run, and so the replaced token")
 def moved_untransposed(model, ids):
     return made(far(model, ids).T)
 
 
-@mistake("the diagonal counts as well: an output may depend on its own token", hint=1)
+@mistake("the diagonal counts as well: an output may depend on its own token")
 def with_diagonal(model, ids):
     return made(far(model, ids), np.tri(len(ids), dtype=bool).T)
 
 
-@mistake("it is the wrong triangle: earlier tokens may be attended to, later ones may not", hint=1)
+@mistake("it is the wrong triangle: earlier tokens may be attended to, later ones may not")
 def earlier(model, ids):
     return made(far(model, ids), np.tri(len(ids), k=-1, dtype=bool))
 
 
-@mistake("everything that moved counts, earlier tokens as well: only later ones are a leak", hint=1)
+@mistake("everything that moved counts, earlier tokens as well: only later ones are a leak")
 def all_that_moved(model, ids):
     return far(model, ids).T.copy()
 
 
-@mistake("this asks for all d numbers to move: a single one is a leak", hint=2)
+@mistake("this asks for all d numbers to move: a single one is a leak")
 def all_numbers(model, ids):
     return made((np.abs(differences(model, ids)) > 1e-3).all(axis=-1))
 
 
-@mistake("the absolute value is missing: a number that gets smaller moved as well", hint=2)
+@mistake("the absolute value is missing: a number that gets smaller moved as well")
 def without_abs(model, ids):
     return made((differences(model, ids) > 1e-3).any(axis=-1))
 
 
-@mistake("the numbers of an output are added up first: upward and downward moves cancel", hint=2)
+@mistake("the numbers of an output are added up first: upward and downward moves cancel")
 def summed(model, ids):
     return made(np.abs(differences(model, ids).sum(axis=-1)) > 1e-3)
 
 
-@mistake("the mean of the d moves is compared: one number that moves alone disappears in it", hint=2)
+@mistake("the mean of the d moves is compared: one number that moves alone disappears in it")
 def mean_move(model, ids):
     return made(np.abs(differences(model, ids)).mean(axis=-1) > 1e-3)
 
 
-@mistake("the moves of the d numbers are added up: many small ones are then taken for a large one", hint=2)
+@mistake("the moves of the d numbers are added up: many small ones are then taken for a large one")
 def added_up(model, ids):
     return made(np.abs(differences(model, ids)).sum(axis=-1) > 1e-3)
 
 
-@mistake("the threshold is larger than 1e-3: an output that moved a little is missed", hint=2)
+@mistake("the threshold is larger than 1e-3: an output that moved a little is missed")
 def large_threshold(model, ids):
     return made((np.abs(differences(model, ids)) > 1e-2).any(axis=-1))
 
 
-@mistake("any difference counts, even rounding: it has to be more than 1e-3", hint=2)
+@mistake("any difference counts, even rounding: it has to be more than 1e-3")
 def any_difference(model, ids):
     return made((differences(model, ids) != 0).any(axis=-1))
 
 
-@mistake("only the first of the d numbers is compared: any of them may move", hint=2)
+@mistake("only the first of the d numbers is compared: any of them may move")
 def first_number(model, ids):
     return made(np.abs(differences(model, ids))[..., 0] > 1e-3)
 
 
-@mistake("the move is compared relative to y: an output counts by how far it moved, however large it is", hint=2)
+@mistake("the move is compared relative to y: an output counts by how far it moved, however large it is")
 def relative(model, ids):
     y, changed = runs(model, ids)
     return made((np.abs(changed - y) > 1e-3 * np.abs(y)).any(axis=-1))

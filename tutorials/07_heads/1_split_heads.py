@@ -57,62 +57,62 @@ def sizes(x, num_heads):
     return x.shape[0], x.shape[1], num_heads, x.shape[2] // num_heads
 
 
-@mistake("the transpose is missing: a reshape straight to (B, H, T, d) gives a head numbers of other positions", hint=1)
+@mistake("the transpose is missing: a reshape straight to (B, H, T, d) gives a head numbers of other positions")
 def reshaped(x, num_heads):
     B, T, H, d = sizes(x, num_heads)
     return x.reshape(B, H, T, d)
 
 
-@mistake("the transpose is missing after the reshape: the axes are (B, T, H, d), not (B, H, T, d)", hint=2)
+@mistake("the transpose is missing after the reshape: the axes are (B, T, H, d), not (B, H, T, d)")
 def not_swapped(x, num_heads):
     return x.reshape(sizes(x, num_heads)).copy()
 
 
-@mistake("the heads are interleaved: the last axis is cut into (d, H), but each head's numbers lie side by side, (H, d)", hint=2)
+@mistake("the heads are interleaved: the last axis is cut into (d, H), but each head's numbers lie side by side, (H, d)")
 def interleaved(x, num_heads):
     B, T, H, d = sizes(x, num_heads)
     return x.reshape(B, T, d, H).transpose(0, 3, 1, 2).copy()
 
 
-@mistake("the number of heads and the size of a head are swapped", hint=2)
+@mistake("the number of heads and the size of a head are swapped")
 def exchanged(x, num_heads):
     B, T, H, d = sizes(x, num_heads)
     return x.reshape(B, T, d, H).swapaxes(1, 2).copy()
 
 
-@mistake("the columns of head h begin at h, not at h d: the heads overlap", hint=2)
+@mistake("the columns of head h begin at h, not at h d: the heads overlap")
 def overlapping(x, num_heads):
     B, T, H, d = sizes(x, num_heads)
     return np.stack([x[:, :, h:h + d] for h in range(H)], axis=1)
 
 
-@mistake("positions and columns are swapped before the reshape: cut each row into its heads first", hint=2)
+@mistake("positions and columns are swapped before the reshape: cut each row into its heads first")
 def swapped_first(x, num_heads):
     B, T, H, d = sizes(x, num_heads)
     return x.swapaxes(1, 2).reshape(B, H, T, d)
 
 
-@mistake("positions and sizes are swapped: the axes are (B, H, d, T)", hint=2)
+@mistake("positions and sizes are swapped: the axes are (B, H, d, T)")
 def sizes_before_positions(x, num_heads):
     return x.reshape(sizes(x, num_heads)).transpose(0, 2, 3, 1).copy()
 
 
-@mistake("the axis of the heads comes before that of the batch: the axes are (H, B, T, d)", hint=2)
+@mistake("the axis of the heads comes before that of the batch: the axes are (H, B, T, d)")
 def heads_first(x, num_heads):
     return x.reshape(sizes(x, num_heads)).transpose(2, 0, 1, 3).copy()
 
 
-@mistake("`.T` reverses all axes, the batch too: swap only those of positions and heads", hint=2)
+@mistake("`.T` reverses all axes, the batch too: swap only those of positions and heads")
 def all_axes_reversed(x, num_heads):
     return x.reshape(sizes(x, num_heads)).T.copy()
 
 
-@mistake("the heads are in reverse order", hint=2)
+@mistake("the heads are in reverse order")
 def reversed_heads(x, num_heads):
     return split_heads(x, num_heads)[:, ::-1].copy()
 
 
-@mistake("every head gets the numbers of the first one", hint=2)
+@mistake("every head gets the numbers of the first one")
 def first_for_all(x, num_heads):
     heads = split_heads(x, num_heads)
     return np.broadcast_to(heads[:, :1], heads.shape).copy()

@@ -53,36 +53,35 @@ hints = (
 
 
 # %% mistakes
-@mistake("the transpose is missing: a reshape straight to (B, T, H d) gives a position numbers of other positions", hint=1)
+@mistake("the transpose is missing: a reshape straight to (B, T, H d) gives a position numbers of other positions")
 def reshaped(heads):
     B, H, T, d = heads.shape
     return heads.reshape(B, T, H * d)
 
 
-@mistake("the heads are interleaved: first number 0 of all heads, then number 1; each head's numbers have to lie side by side",
-         hint=2)
+@mistake("the heads are interleaved: first number 0 of all heads, then number 1; each head's numbers have to lie side by side")
 def interleaved(heads):
     B, H, T, d = heads.shape
     return heads.transpose(0, 2, 3, 1).reshape(B, T, H * d)
 
 
-@mistake("the heads are added up: they have to be laid side by side", hint=2)
+@mistake("the heads are added up: they have to be laid side by side")
 def added(heads):
     return heads.sum(axis=1)
 
 
-@mistake("the heads are averaged: they have to be laid side by side", hint=2)
+@mistake("the heads are averaged: they have to be laid side by side")
 def averaged(heads):
     return heads.mean(axis=1)
 
 
-@mistake("the heads are laid one behind the other in time, (B, H T, d), not side by side", hint=2)
+@mistake("the heads are laid one behind the other in time, (B, H T, d), not side by side")
 def in_time(heads):
     B, H, T, d = heads.shape
     return heads.reshape(B, H * T, d)
 
 
-@mistake("head h is written from column h on, not from column h d: the heads overwrite each other", hint=2)
+@mistake("head h is written from column h on, not from column h d: the heads overwrite each other")
 def overlapping(heads):
     B, H, T, d = heads.shape
     y = np.zeros((B, T, H * d), heads.dtype)
@@ -91,40 +90,40 @@ def overlapping(heads):
     return y
 
 
-@mistake("the wrong axes are swapped: heads with sizes, not heads with positions", hint=2)
+@mistake("the wrong axes are swapped: heads with sizes, not heads with positions")
 def wrong_axes(heads):
     B, H, T, d = heads.shape
     return heads.swapaxes(1, 3).reshape(B, T, H * d)
 
 
-@mistake("positions and sizes are swapped before the reshape: heads have to change places with positions", hint=2)
+@mistake("positions and sizes are swapped before the reshape: heads have to change places with positions")
 def sizes_first(heads):
     B, H, T, d = heads.shape
     return heads.swapaxes(2, 3).reshape(B, T, H * d)
 
 
-@mistake("the positions come before the batch when the array is reshaped: swap only the axes of heads and positions", hint=2)
+@mistake("the positions come before the batch when the array is reshaped: swap only the axes of heads and positions")
 def positions_first(heads):
     B, H, T, d = heads.shape
     return heads.transpose(2, 0, 1, 3).reshape(B, T, H * d)
 
 
-@mistake("the heads are in reverse order", hint=2)
+@mistake("the heads are in reverse order")
 def reversed_heads(heads):
     return merge_heads(heads[:, ::-1])
 
 
-@mistake("every place gets the numbers of the first head", hint=2)
+@mistake("every place gets the numbers of the first head")
 def first_for_all(heads):
     return merge_heads(np.broadcast_to(heads[:, :1], heads.shape))
 
 
-@mistake("the batch was taken for the heads: concatenate over the list of sentences joins sentences, not heads", hint=2)
+@mistake("the batch was taken for the heads: concatenate over the list of sentences joins sentences, not heads")
 def sentences_joined(heads):
     return np.concatenate(list(heads), axis=-1)
 
 
-@mistake("the reshape is missing: the heads are moved behind the positions, but not joined", hint=2)
+@mistake("the reshape is missing: the heads are moved behind the positions, but not joined")
 def not_joined(heads):
     return heads.swapaxes(1, 2)
 

@@ -76,52 +76,52 @@ def made(attend, x, w_q, w_k, w_v, w_o, H, split=split, merge=merge):
     return merge(attend(*(split(x @ w, H) for w in (w_q, w_k, w_v)))) @ w_o
 
 
-@mistake("the heads are merged without the transpose: a position gets numbers of other positions", hint=2)
+@mistake("the heads are merged without the transpose: a position gets numbers of other positions")
 def merged_straight(*all):
     return made(*all, merge=merge_straight)
 
 
-@mistake("the heads are split without the transpose: a head gets numbers of other positions", hint=2)
+@mistake("the heads are split without the transpose: a head gets numbers of other positions")
 def split_without(*all):
     return made(*all, split=split_straight)
 
 
-@mistake("split and merge both lack the transpose: each head sees only some of the positions", hint=2)
+@mistake("split and merge both lack the transpose: each head sees only some of the positions")
 def both_straight(*all):
     return made(*all, split=split_straight, merge=merge_straight)
 
 
-@mistake("the heads are split interleaved: each head's columns lie side by side, (H, d), not (d, H)", hint=2)
+@mistake("the heads are split interleaved: each head's columns lie side by side, (H, d), not (d, H)")
 def interleaved(*all):
     return made(*all, split=split_interleaved)
 
 
-@mistake("the heads are never split: there is only one large head", hint=1)
+@mistake("the heads are never split: there is only one large head")
 def one_large_head(attend, x, w_q, w_k, w_v, w_o, num_heads):
     return made(attend, x, w_q, w_k, w_v, w_o, 1)
 
 
-@mistake("the keys are made with the queries' weights, W_Q in place of W_K", hint=2)
+@mistake("the keys are made with the queries' weights, W_Q in place of W_K")
 def keys_from_queries(attend, x, w_q, w_k, w_v, w_o, num_heads):
     return made(attend, x, w_q, w_q, w_v, w_o, num_heads)
 
 
-@mistake("queries and keys are swapped: the keys ask", hint=2)
+@mistake("queries and keys are swapped: the keys ask")
 def keys_ask(attend, x, w_q, w_k, w_v, w_o, num_heads):
     return made(attend, x, w_k, w_q, w_v, w_o, num_heads)
 
 
-@mistake("the last projection, W_O, is missing", hint=2)
+@mistake("the last projection, W_O, is missing")
 def without_w_o(attend, x, w_q, w_k, w_v, w_o, num_heads):
     return made(attend, x, w_q, w_k, w_v, np.eye(len(w_o), dtype=x.dtype), num_heads)
 
 
-@mistake("x is added to the result: the residual connection is around this layer, not in it", hint=2)
+@mistake("x is added to the result: the residual connection is around this layer, not in it")
 def with_residual(attend, x, w_q, w_k, w_v, w_o, num_heads):
     return x + multi_head_attention(attend, x, w_q, w_k, w_v, w_o, num_heads)
 
 
-@mistake("every head uses the first head's queries", hint=2)
+@mistake("every head uses the first head's queries")
 def first_queries(attend, x, w_q, w_k, w_v, w_o, num_heads):
     return made(lambda q, k, v: attend(np.repeat(q[:, :1], num_heads, axis=1), k, v), x, w_q, w_k, w_v, w_o, num_heads)
 

@@ -52,55 +52,55 @@ def blocks(heads, w_o):
     return w_o.reshape(heads.shape[1], heads.shape[3], -1)
 
 
-@mistake("the rows of W_O are interleaved: each head's rows lie one below the other, (H, d_v), not (d_v, H)", hint=2)
+@mistake("the rows of W_O are interleaved: each head's rows lie one below the other, (H, d_v), not (d_v, H)")
 def interleaved(heads, w_o):
     return heads @ w_o.reshape(heads.shape[3], heads.shape[1], -1).swapaxes(0, 1)
 
 
-@mistake("every head uses the first head's rows of W_O", hint=1)
+@mistake("every head uses the first head's rows of W_O")
 def first_rows(heads, w_o):
     return heads @ blocks(heads, w_o)[:1]
 
 
-@mistake("the contributions are already added up: the axis of the heads is gone", hint=2)
+@mistake("the contributions are already added up: the axis of the heads is gone")
 def summed(heads, w_o):
     return (heads @ blocks(heads, w_o)).sum(axis=1)
 
 
-@mistake("the contributions are divided by the number of heads: they have to add up to the output", hint=2)
+@mistake("the contributions are divided by the number of heads: they have to add up to the output")
 def averaged(heads, w_o):
     return heads @ blocks(heads, w_o) / heads.shape[1]
 
 
-@mistake("head h's rows begin at row h: they have to begin at row h d_v, after those of all heads before it", hint=1)
+@mistake("head h's rows begin at row h: they have to begin at row h d_v, after those of all heads before it")
 def overlapping_rows(heads, w_o):
     d_v = heads.shape[3]
     return np.stack([heads[:, h] @ w_o[h:h + d_v] for h in range(heads.shape[1])], axis=1)
 
 
-@mistake("the axis of the heads comes before that of the batch: the axes are (H, B, T, d_model), not (B, H, T, d_model)", hint=2)
+@mistake("the axis of the heads comes before that of the batch: the axes are (H, B, T, d_model), not (B, H, T, d_model)")
 def heads_first(heads, w_o):
     return (heads @ blocks(heads, w_o)).swapaxes(0, 1).copy()
 
 
-@mistake("the rows of W_O are given to the heads in reverse order", hint=1)
+@mistake("the rows of W_O are given to the heads in reverse order")
 def reversed_rows(heads, w_o):
     return heads @ blocks(heads, w_o)[::-1]
 
 
-@mistake("every head gets the complete output, the sum of all contributions", hint=2)
+@mistake("every head gets the complete output, the sum of all contributions")
 def everything(heads, w_o):
     c = heads @ blocks(heads, w_o)
     return np.broadcast_to(c.sum(axis=1, keepdims=True), c.shape).copy()
 
 
-@mistake("the output is shared out equally: each head gets the same part of the sum", hint=1)
+@mistake("the output is shared out equally: each head gets the same part of the sum")
 def shared_out(heads, w_o):
     c = heads @ blocks(heads, w_o)
     return np.broadcast_to(c.mean(axis=1, keepdims=True), c.shape).copy()
 
 
-@mistake("only the first head contributes, and the others are 0", hint=2)
+@mistake("only the first head contributes, and the others are 0")
 def first_only(heads, w_o):
     c = heads @ blocks(heads, w_o)
     c[:, 1:] = 0

@@ -85,71 +85,71 @@ def made(dq, dk, dv, x, w_q, w_k, w_v, paths=(1, 1, 1), merge=merge, rows=slice(
     return dx, *(np.einsum("btm,btd->md", x[rows], g[rows]) for g in merged)
 
 
-@mistake("the gradients are merged without the transpose: a position gets gradients of other positions", hint=2)
+@mistake("the gradients are merged without the transpose: a position gets gradients of other positions")
 def merged_straight(*all):
     return made(*all, merge=merge_straight)
 
 
-@mistake("the heads are merged interleaved: each head's numbers have to lie side by side", hint=2)
+@mistake("the heads are merged interleaved: each head's numbers have to lie side by side")
 def interleaved(*all):
     return made(*all, merge=merge_interleaved)
 
 
-@mistake("dx has only the path through the queries: the keys and the values are made from x, too", hint=1)
+@mistake("dx has only the path through the queries: the keys and the values are made from x, too")
 def queries_only(*all):
     return made(*all, paths=(1, 0, 0))
 
 
-@mistake("dx lacks the path through the keys", hint=2)
+@mistake("dx lacks the path through the keys")
 def without_keys(*all):
     return made(*all, paths=(1, 0, 1))
 
 
-@mistake("dx lacks the path through the values", hint=2)
+@mistake("dx lacks the path through the values")
 def without_values(*all):
     return made(*all, paths=(1, 1, 0))
 
 
-@mistake("dx lacks the path through the queries", hint=2)
+@mistake("dx lacks the path through the queries")
 def without_queries(*all):
     return made(*all, paths=(0, 1, 1))
 
 
-@mistake("the three paths to x are averaged: they have to be added", hint=1)
+@mistake("the three paths to x are averaged: they have to be added")
 def averaged(*all):
     return made(*all, paths=(1 / 3, 1 / 3, 1 / 3))
 
 
-@mistake("the gradients of the weights are averaged over the batch: every sentence adds its part", hint=2)
+@mistake("the gradients of the weights are averaged over the batch: every sentence adds its part")
 def batch_mean(*all):
     dx, *dw = made(*all)
     return dx, *(g / len(all[3]) for g in dw)
 
 
-@mistake("the gradients of the weights are not summed over the batch: every sentence used the same weights", hint=2)
+@mistake("the gradients of the weights are not summed over the batch: every sentence used the same weights")
 def not_summed(dq, dk, dv, x, w_q, w_k, w_v):
     dx = made(dq, dk, dv, x, w_q, w_k, w_v)[0]
     return dx, *(x.swapaxes(1, 2) @ merge(g) for g in (dq, dk, dv))
 
 
-@mistake("the gradients of the weights come from the first sentence only", hint=2)
+@mistake("the gradients of the weights come from the first sentence only")
 def first_sentence(*all):
     return made(*all, rows=slice(1))
 
 
-@mistake("dw_q and dw_k are swapped: they are returned in the wrong order", hint=2)
+@mistake("dw_q and dw_k are swapped: they are returned in the wrong order")
 def swapped(*all):
     dx, dw_q, dw_k, dw_v = made(*all)
     return dx, dw_k, dw_q, dw_v
 
 
-@mistake("W_Q and W_K are swapped in dx: the keys' gradient goes through W_Q, and the queries' through W_K", hint=2)
+@mistake("W_Q and W_K are swapped in dx: the keys' gradient goes through W_Q, and the queries' through W_K")
 def crossed(dq, dk, dv, x, w_q, w_k, w_v):
     dx = merge(dq) @ w_k.T + merge(dk) @ w_q.T + merge(dv) @ w_v.T
     return dx, *made(dq, dk, dv, x, w_q, w_k, w_v)[1:]
 
 
-@mistake("dq and dk are divided by sqrt(d_k) again: attention's backward has already done that", hint=2)
+@mistake("dq and dk are divided by sqrt(d_k) again: attention's backward has already done that")
 def scaled_again(dq, dk, *others):
     root = dq.shape[-1] ** 0.5
     return made(dq / root, dk / root, *others)

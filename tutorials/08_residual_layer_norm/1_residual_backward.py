@@ -50,47 +50,47 @@ hints = (
 
 
 # %% mistakes
-@mistake("the path around is missing: dx is the layer's gradient alone", hint=2)
+@mistake("the path around is missing: dx is the layer's gradient alone")
 def shortcut_missing(dy, x, W):
     return dy @ W.T, x.T @ dy
 
 
-@mistake("the layer's gradient is missing: dx is dy alone", hint=2)
+@mistake("the layer's gradient is missing: dx is dy alone")
 def layer_missing(dy, x, W):
     return dy.copy(), x.T @ dy
 
 
-@mistake("the path around is counted twice", hint=2)
+@mistake("the path around is counted twice")
 def shortcut_twice(dy, x, W):
     return 2 * dy + dy @ W.T, x.T @ dy
 
 
-@mistake("the two paths are averaged: they have to be added", hint=2)
+@mistake("the two paths are averaged: they have to be added")
 def averaged(dy, x, W):
     return (dy + dy @ W.T) / 2, x.T @ dy
 
 
-@mistake("W is not transposed", hint=2)
+@mistake("W is not transposed")
 def untransposed(dy, x, W):
     return dy + dy @ W, x.T @ dy
 
 
-@mistake("the path around has the wrong sign", hint=2)
+@mistake("the path around has the wrong sign")
 def sign(dy, x, W):
     return dy @ W.T - dy, x.T @ dy
 
 
-@mistake("dW counts the path around: only the layer has a weight", hint=2)
+@mistake("dW counts the path around: only the layer has a weight")
 def weight_of_both(dy, x, W):
     return dy + dy @ W.T, x.T @ dy + dy.T @ dy
 
 
-@mistake("dW is transposed: a square W keeps the shape", hint=2)
+@mistake("dW is transposed: a square W keeps the shape")
 def weight_transposed(dy, x, W):
     return dy + dy @ W.T, dy.T @ x
 
 
-@mistake("dW uses y, the output: W was multiplied by x", hint=2)
+@mistake("dW uses y, the output: W was multiplied by x")
 def weight_of_y(dy, x, W):
     return dy + dy @ W.T, (x + x @ W).T @ dy
 

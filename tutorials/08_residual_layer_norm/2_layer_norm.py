@@ -41,7 +41,7 @@ def constant(rng, T, D):
 
 
 def made(rng, x):
-    return x, 1 + rng.standard_normal(x.shape[-1]) / 4, rng.standard_normal(x.shape[-1]), 1e-5
+    return x, 1 + rng.standard_normal(x.shape[-1]) / 4, rng.standard_normal(x.shape[-1]), float(10 ** -rng.uniform(2, 5))
 
 
 @invariant("each row of n must have mean 0")
@@ -84,98 +84,98 @@ def norm(x, gamma, beta, epsilon, axis=-1, count=None, s=None):
     return gamma * (centred * factor) + beta, centred * factor, factor
 
 
-@mistake("epsilon is missing: a row of equal numbers has variance 0, and 0 / 0 is NaN", hint=2)
+@mistake("epsilon is missing: a row of equal numbers has variance 0, and 0 / 0 is NaN")
 def epsilon_missing(x, gamma, beta, epsilon):
     return norm(x, gamma, beta, 0)
 
 
-@mistake("epsilon is outside the square root: add it to the variance", hint=2)
+@mistake("epsilon is outside the square root: add it to the variance")
 def epsilon_outside(x, gamma, beta, epsilon):
     return norm(x, gamma, beta, epsilon, s=lambda variance, epsilon: 1 / (np.sqrt(variance) + epsilon))
 
 
-@mistake("the square root is missing: divide by the standard deviation, not by the variance", hint=2)
+@mistake("the square root is missing: divide by the standard deviation, not by the variance")
 def by_variance(x, gamma, beta, epsilon):
     return norm(x, gamma, beta, epsilon, s=lambda variance, epsilon: 1 / (variance + epsilon))
 
 
-@mistake("the variance is divided by D - 1: LayerNorm takes the mean over all D", hint=2)
+@mistake("the variance is divided by D - 1: LayerNorm takes the mean over all D")
 def unbiased(x, gamma, beta, epsilon):
     return norm(x, gamma, beta, epsilon, count=x.shape[-1] - 1)
 
 
-@mistake("the variance is a sum: the division by D is missing", hint=2)
+@mistake("the variance is a sum: the division by D is missing")
 def summed(x, gamma, beta, epsilon):
     return norm(x, gamma, beta, epsilon, count=1)
 
 
-@mistake("mean and variance are taken over the wrong axis: over the tokens, not over each token's features", hint=1)
+@mistake("mean and variance are taken over the wrong axis: over the tokens, not over each token's features")
 def over_tokens(x, gamma, beta, epsilon):
     return norm(x, gamma, beta, epsilon, axis=-2)
 
 
-@mistake("mean and variance are taken over the batch (axis 0), not over each token's features", hint=1)
+@mistake("mean and variance are taken over the batch (axis 0), not over each token's features")
 def over_batch(x, gamma, beta, epsilon):
     return norm(x, gamma, beta, epsilon, axis=0)
 
 
-@mistake("mean and variance are taken over the complete array, not for each row", hint=1)
+@mistake("mean and variance are taken over the complete array, not for each row")
 def over_all(x, gamma, beta, epsilon):
     return norm(x, gamma, beta, epsilon, axis=tuple(range(x.ndim)))
 
 
-@mistake("the mean is not subtracted: that is RMSNorm", hint=2)
+@mistake("the mean is not subtracted: that is RMSNorm")
 def root_mean_square(x, gamma, beta, epsilon):
     s = 1 / np.sqrt((x * x).mean(axis=-1, keepdims=True) + epsilon)
     return gamma * (x * s) + beta, x * s, s
 
 
-@mistake("gamma and beta are swapped: y = beta n + gamma", hint=2)
+@mistake("gamma and beta are swapped: y = beta n + gamma")
 def swapped(x, gamma, beta, epsilon):
     return norm(x, beta, gamma, epsilon)
 
 
-@mistake("beta is missing", hint=2)
+@mistake("beta is missing")
 def beta_missing(x, gamma, beta, epsilon):
     return norm(x, gamma, 0 * beta, epsilon)
 
 
-@mistake("s is the standard deviation: return 1 divided by it", hint=2)
+@mistake("s is the standard deviation: return 1 divided by it")
 def inverted(x, gamma, beta, epsilon):
     y, n, s = norm(x, gamma, beta, epsilon)
     return y, n, 1 / s
 
 
-@mistake("beta is multiplied by gamma: it has to be added last", hint=2)
+@mistake("beta is multiplied by gamma: it has to be added last")
 def beta_inside(x, gamma, beta, epsilon):
     _, n, s = norm(x, gamma, beta, epsilon)
     return gamma * (n + beta), n, s
 
 
-@mistake("n is not divided by the standard deviation: the factor s is missing", hint=2)
+@mistake("n is not divided by the standard deviation: the factor s is missing")
 def undivided(x, gamma, beta, epsilon):
     s = norm(x, gamma, beta, epsilon)[2]
     n = x - x.mean(axis=-1, keepdims=True)
     return gamma * n + beta, n, s
 
 
-@mistake("gamma is missing", hint=2)
+@mistake("gamma is missing")
 def gamma_missing(x, gamma, beta, epsilon):
     return norm(x, np.ones_like(gamma), beta, epsilon)
 
 
-@mistake("the variance is the mean of x squared: subtract the mean first", hint=2)
+@mistake("the variance is the mean of x squared: subtract the mean first")
 def uncentred_variance(x, gamma, beta, epsilon):
     return norm(x, gamma, beta, epsilon, s=lambda variance, epsilon: 1 / np.sqrt((x * x).mean(axis=-1, keepdims=True) + epsilon))
 
 
-@mistake("the array returned as n is x - mean: it has to be multiplied by s", hint=2)
+@mistake("the array returned as n is x - mean: it has to be multiplied by s")
 def centred_for_n(x, gamma, beta, epsilon):
     y, _, s = norm(x, gamma, beta, epsilon)
     return y, x - x.mean(axis=-1, keepdims=True), s
 
 
-@mistake("n and s are returned in the wrong order", hint=2)
+@mistake("n and s are returned in the wrong order")
 def wrong_order(x, gamma, beta, epsilon):
     y, n, s = norm(x, gamma, beta, epsilon)
     return y, s, n

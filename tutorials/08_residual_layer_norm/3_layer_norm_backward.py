@@ -94,188 +94,188 @@ def with_dx(dx, dy, n):
     return dx, (dy * n).sum(axis=tuple(range(dy.ndim - 1))), dy.sum(axis=tuple(range(dy.ndim - 1)))
 
 
-@mistake("the variance term, n mean(dn n), is missing", hint=2)
+@mistake("the variance term, n mean(dn n), is missing")
 def variance_constant(dy, n, s, gamma):
     dn = dy * gamma
     return with_dx(s * (dn - mean(dn)), dy, n)
 
 
-@mistake("the mean term, mean(dn), is missing", hint=2)
+@mistake("the mean term, mean(dn), is missing")
 def mean_constant(dy, n, s, gamma):
     dn = dy * gamma
     return with_dx(s * (dn - n * mean(dn * n)), dy, n)
 
 
-@mistake("mean and variance are treated as constants: two of the three terms are missing", hint=1)
+@mistake("mean and variance are treated as constants: two of the three terms are missing")
 def both_constant(dy, n, s, gamma):
     return with_dx(s * (dy * gamma), dy, n)
 
 
-@mistake("gamma is multiplied outside the two means: it belongs inside them, because they average dn = dy gamma", hint=2)
+@mistake("gamma is multiplied outside the two means: it belongs inside them, because they average dn = dy gamma")
 def gamma_outside(dy, n, s, gamma):
     return with_dx(gamma * s * (dy - mean(dy) - n * mean(dy * n)), dy, n)
 
 
-@mistake("gamma is missing from dx: n was multiplied by it", hint=2)
+@mistake("gamma is missing from dx: n was multiplied by it")
 def gamma_missing(dy, n, s, gamma):
     return with_dx(s * (dy - mean(dy) - n * mean(dy * n)), dy, n)
 
 
-@mistake("the factor s, 1 / standard deviation, is missing from dx", hint=2)
+@mistake("the factor s, 1 / standard deviation, is missing from dx")
 def s_missing(dy, n, s, gamma):
     dn = dy * gamma
     return with_dx(dn - mean(dn) - n * mean(dn * n), dy, n)
 
 
-@mistake("the two means are added, not subtracted", hint=2)
+@mistake("the two means are added, not subtracted")
 def added(dy, n, s, gamma):
     dn = dy * gamma
     return with_dx(s * (dn + mean(dn) + n * mean(dn * n)), dy, n)
 
 
-@mistake("the variance term lacks the factor n: mean(dn n) is subtracted from every number alike", hint=2)
+@mistake("the variance term lacks the factor n: mean(dn n) is subtracted from every number alike")
 def n_missing(dy, n, s, gamma):
     dn = dy * gamma
     return with_dx(s * (dn - mean(dn) - mean(dn * n)), dy, n)
 
 
-@mistake("the two means are sums: they are not divided by D", hint=2)
+@mistake("the two means are sums: they are not divided by D")
 def sums(dy, n, s, gamma):
     dn = dy * gamma
     return with_dx(s * (dn - n.shape[-1] * (mean(dn) + n * mean(dn * n))), dy, n)
 
 
-@mistake("the two means run over the rows (axis -2), not along each row", hint=2)
+@mistake("the two means run over the rows (axis -2), not along each row")
 def wrong_axis(dy, n, s, gamma):
     dn = dy * gamma
     return with_dx(s * (dn - mean(dn, -2) - n * mean(dn * n, -2)), dy, n)
 
 
-@mistake("this is BatchNorm's backward: the two means run over all rows, for each column, not along each row", hint=2)
+@mistake("this is BatchNorm's backward: the two means run over all rows, for each column, not along each row")
 def batch_norm(dy, n, s, gamma):
     dn, rows = dy * gamma, tuple(range(dy.ndim - 1))
     return with_dx(s * (dn - mean(dn, rows) - n * mean(dn * n, rows)), dy, n)
 
 
-@mistake("dgamma and dbeta are swapped: they are returned in the wrong order", hint=2)
+@mistake("dgamma and dbeta are swapped: they are returned in the wrong order")
 def swapped(dy, n, s, gamma):
     dx, dgamma, dbeta = layer_norm_backward(dy, n, s, gamma)
     return dx, dbeta, dgamma
 
 
-@mistake("dgamma lacks the factor n, by which gamma was multiplied", hint=2)
+@mistake("dgamma lacks the factor n, by which gamma was multiplied")
 def dgamma_without_n(dy, n, s, gamma):
     dx, dgamma, dbeta = layer_norm_backward(dy, n, s, gamma)
     return dx, dbeta, dbeta.copy()
 
 
-@mistake("dgamma and dbeta are sums of dn: take dy, the gradient after gamma and beta", hint=2)
+@mistake("dgamma and dbeta are sums of dn: take dy, the gradient after gamma and beta")
 def parameters_of_dn(dy, n, s, gamma):
     dx, dgamma, dbeta = layer_norm_backward(dy, n, s, gamma)
     return dx, dgamma * gamma, dbeta * gamma
 
 
-@mistake("dgamma is multiplied by gamma: it has to be the sum of dy n, not of dn n", hint=2)
+@mistake("dgamma is multiplied by gamma: it has to be the sum of dy n, not of dn n")
 def dgamma_of_dn(dy, n, s, gamma):
     dx, dgamma, dbeta = layer_norm_backward(dy, n, s, gamma)
     return dx, dgamma * gamma, dbeta
 
 
-@mistake("dgamma and dbeta are means over the rows, not sums", hint=2)
+@mistake("dgamma and dbeta are means over the rows, not sums")
 def averaged(dy, n, s, gamma):
     dx, dgamma, dbeta = layer_norm_backward(dy, n, s, gamma)
     count = dy.size // dy.shape[-1]
     return dx, dgamma / count, dbeta / count
 
 
-@mistake("the variance term is counted twice: the 2 of the square and the 1/2 of the root cancel", hint=2)
+@mistake("the variance term is counted twice: the 2 of the square and the 1/2 of the root cancel")
 def variance_doubled(dy, n, s, gamma):
     dn = dy * gamma
     return with_dx(s * (dn - mean(dn) - 2 * n * mean(dn * n)), dy, n)
 
 
-@mistake("gamma is missing inside the two means: they average dn, not dy", hint=2)
+@mistake("gamma is missing inside the two means: they average dn, not dy")
 def gamma_not_in_means(dy, n, s, gamma):
     return with_dx(s * (dy * gamma - mean(dy) - n * mean(dy * n)), dy, n)
 
 
-@mistake("dx is divided by s: s is 1 / standard deviation already", hint=2)
+@mistake("dx is divided by s: s is 1 / standard deviation already")
 def divided_by_s(dy, n, s, gamma):
     dn = dy * gamma
     return with_dx((dn - mean(dn) - n * mean(dn * n)) / s, dy, n)
 
 
-@mistake("dgamma and dbeta are summed over the first axis only: every row, of every sentence, used them", hint=2)
+@mistake("dgamma and dbeta are summed over the first axis only: every row, of every sentence, used them")
 def first_axis_only(dy, n, s, gamma):
     return layer_norm_backward(dy, n, s, gamma)[0], (dy * n).sum(axis=0), dy.sum(axis=0)
 
 
-@mistake("dgamma and dbeta are summed over the first two axes: right for (B, T, D), but x may have any number of axes", hint=2)
+@mistake("dgamma and dbeta are summed over the first two axes: right for (B, T, D), but x may have any number of axes")
 def two_axes_only(dy, n, s, gamma):
     return layer_norm_backward(dy, n, s, gamma)[0], (dy * n).sum(axis=(0, 1)), dy.sum(axis=(0, 1))
 
 
-@mistake("the mean term, mean(dn), is added, not subtracted", hint=2)
+@mistake("the mean term, mean(dn), is added, not subtracted")
 def mean_added(dy, n, s, gamma):
     dn = dy * gamma
     return with_dx(s * (dn + mean(dn) - n * mean(dn * n)), dy, n)
 
 
-@mistake("the variance term, n mean(dn n), is added, not subtracted", hint=2)
+@mistake("the variance term, n mean(dn n), is added, not subtracted")
 def variance_added(dy, n, s, gamma):
     dn = dy * gamma
     return with_dx(s * (dn - mean(dn) + n * mean(dn * n)), dy, n)
 
 
-@mistake("the first mean, that of dn, is a sum: it is not divided by D", hint=2)
+@mistake("the first mean, that of dn, is a sum: it is not divided by D")
 def first_sum(dy, n, s, gamma):
     dn = dy * gamma
     return with_dx(s * (dn - n.shape[-1] * mean(dn) - n * mean(dn * n)), dy, n)
 
 
-@mistake("the second mean, that of dn n, is a sum: it is not divided by D", hint=2)
+@mistake("the second mean, that of dn n, is a sum: it is not divided by D")
 def second_sum(dy, n, s, gamma):
     dn = dy * gamma
     return with_dx(s * (dn - mean(dn) - n.shape[-1] * n * mean(dn * n)), dy, n)
 
 
-@mistake("s multiplies dn only: it belongs to all three terms", hint=2)
+@mistake("s multiplies dn only: it belongs to all three terms")
 def s_for_the_first_term(dy, n, s, gamma):
     dn = dy * gamma
     return with_dx(s * dn - mean(dn) - n * mean(dn * n), dy, n)
 
 
-@mistake("s, 1 / standard deviation, is applied twice in dx", hint=2)
+@mistake("s, 1 / standard deviation, is applied twice in dx")
 def s_twice(dy, n, s, gamma):
     dn = dy * gamma
     return with_dx(s * s * (dn - mean(dn) - n * mean(dn * n)), dy, n)
 
 
-@mistake("gamma is applied twice in dx", hint=2)
+@mistake("gamma is applied twice in dx")
 def gamma_twice(dy, n, s, gamma):
     dn = dy * gamma * gamma
     return with_dx(s * (dn - mean(dn) - n * mean(dn * n)), dy, n)
 
 
-@mistake("the variance term averages dy n: gamma is missing from it", hint=2)
+@mistake("the variance term averages dy n: gamma is missing from it")
 def gamma_not_in_variance(dy, n, s, gamma):
     dn = dy * gamma
     return with_dx(s * (dn - mean(dn) - n * mean(dy * n)), dy, n)
 
 
-@mistake("the mean term averages dy: gamma is missing from it", hint=2)
+@mistake("the mean term averages dy: gamma is missing from it")
 def gamma_not_in_mean(dy, n, s, gamma):
     dn = dy * gamma
     return with_dx(s * (dn - mean(dy) - n * mean(dn * n)), dy, n)
 
 
-@mistake("the two means are swapped: n belongs to the mean of dn n", hint=2)
+@mistake("the two means are swapped: n belongs to the mean of dn n")
 def means_swapped(dy, n, s, gamma):
     dn = dy * gamma
     return with_dx(s * (dn - mean(dn * n) - n * mean(dn)), dy, n)
 
 
-@mistake("dx is D times too large: a 1/D that was moved out of the means got lost", hint=2)
+@mistake("dx is D times too large: a 1/D that was moved out of the means got lost")
 def d_times(dy, n, s, gamma):
     dn = dy * gamma
     return with_dx(s * (n.shape[-1] * dn - n.shape[-1] * mean(dn) - n.shape[-1] * n * mean(dn * n)), dy, n)

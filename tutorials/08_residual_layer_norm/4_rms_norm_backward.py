@@ -78,103 +78,103 @@ def with_dx(dx, dy, n):
     return dx, (dy * n).sum(axis=tuple(range(dy.ndim - 1)))
 
 
-@mistake("that is LayerNorm's dx: here no mean was subtracted, so no path leads through it", hint=1)
+@mistake("that is LayerNorm's dx: here no mean was subtracted, so no path leads through it")
 def layer_norm(dy, n, s, gamma):
     dn = dy * gamma
     return with_dx(s * (dn - mean(dn) - n * mean(dn * n)), dy, n)
 
 
-@mistake("s is treated as a constant: the path through it is missing", hint=1)
+@mistake("s is treated as a constant: the path through it is missing")
 def constant(dy, n, s, gamma):
     return with_dx(s * (dy * gamma), dy, n)
 
 
-@mistake("mean(dn) is subtracted, but the path through s is missing: RMSNorm subtracts no mean, but s depends on x", hint=1)
+@mistake("mean(dn) is subtracted, but the path through s is missing: RMSNorm subtracts no mean, but s depends on x")
 def mean_for_s(dy, n, s, gamma):
     dn = dy * gamma
     return with_dx(s * (dn - mean(dn)), dy, n)
 
 
-@mistake("gamma is multiplied outside the mean: it belongs inside the mean, which averages dn n with dn = dy gamma", hint=2)
+@mistake("gamma is multiplied outside the mean: it belongs inside the mean, which averages dn n with dn = dy gamma")
 def gamma_outside(dy, n, s, gamma):
     return with_dx(gamma * s * (dy - n * mean(dy * n)), dy, n)
 
 
-@mistake("gamma is missing from dx: n was multiplied by it", hint=2)
+@mistake("gamma is missing from dx: n was multiplied by it")
 def gamma_missing(dy, n, s, gamma):
     return with_dx(s * (dy - n * mean(dy * n)), dy, n)
 
 
-@mistake("gamma is missing inside the mean: it averages dn n, not dy n", hint=2)
+@mistake("gamma is missing inside the mean: it averages dn n, not dy n")
 def gamma_not_in_mean(dy, n, s, gamma):
     return with_dx(s * (dy * gamma - n * mean(dy * n)), dy, n)
 
 
-@mistake("the factor s is missing from dx", hint=2)
+@mistake("the factor s is missing from dx")
 def s_missing(dy, n, s, gamma):
     dn = dy * gamma
     return with_dx(dn - n * mean(dn * n), dy, n)
 
 
-@mistake("dx is divided by s: s is 1 / root of the mean square already", hint=2)
+@mistake("dx is divided by s: s is 1 / root of the mean square already")
 def divided_by_s(dy, n, s, gamma):
     dn = dy * gamma
     return with_dx((dn - n * mean(dn * n)) / s, dy, n)
 
 
-@mistake("s multiplies dn only: it belongs to both terms", hint=2)
+@mistake("s multiplies dn only: it belongs to both terms")
 def s_for_the_first_term(dy, n, s, gamma):
     dn = dy * gamma
     return with_dx(s * dn - n * mean(dn * n), dy, n)
 
 
-@mistake("the path through s is added, not subtracted: s falls as x grows", hint=2)
+@mistake("the path through s is added, not subtracted: s falls as x grows")
 def added(dy, n, s, gamma):
     dn = dy * gamma
     return with_dx(s * (dn + n * mean(dn * n)), dy, n)
 
 
-@mistake("the mean is a sum: it is not divided by D", hint=2)
+@mistake("the mean is a sum: it is not divided by D")
 def summed(dy, n, s, gamma):
     dn = dy * gamma
     return with_dx(s * (dn - n.shape[-1] * n * mean(dn * n)), dy, n)
 
 
-@mistake("the path through s is counted twice: the 2 of the square and the 1/2 of the root cancel", hint=2)
+@mistake("the path through s is counted twice: the 2 of the square and the 1/2 of the root cancel")
 def doubled(dy, n, s, gamma):
     dn = dy * gamma
     return with_dx(s * (dn - 2 * n * mean(dn * n)), dy, n)
 
 
-@mistake("the path through s lacks the factor n", hint=2)
+@mistake("the path through s lacks the factor n")
 def n_missing(dy, n, s, gamma):
     dn = dy * gamma
     return with_dx(s * (dn - mean(dn * n)), dy, n)
 
 
-@mistake("dgamma is the sum of dn n: take dy, the gradient after gamma", hint=2)
+@mistake("dgamma is the sum of dn n: take dy, the gradient after gamma")
 def dgamma_of_dn(dy, n, s, gamma):
     dx, dgamma = rms_norm_backward(dy, n, s, gamma)
     return dx, dgamma * gamma
 
 
-@mistake("dgamma lacks the factor n, by which gamma was multiplied", hint=2)
+@mistake("dgamma lacks the factor n, by which gamma was multiplied")
 def dgamma_without_n(dy, n, s, gamma):
     return rms_norm_backward(dy, n, s, gamma)[0], dy.sum(axis=tuple(range(dy.ndim - 1)))
 
 
-@mistake("dgamma is a mean over the rows, not a sum", hint=2)
+@mistake("dgamma is a mean over the rows, not a sum")
 def averaged(dy, n, s, gamma):
     dx, dgamma = rms_norm_backward(dy, n, s, gamma)
     return dx, dgamma / (dy.size // dy.shape[-1])
 
 
-@mistake("dgamma is summed over the first axis only: every row, of every sentence, used gamma", hint=2)
+@mistake("dgamma is summed over the first axis only: every row, of every sentence, used gamma")
 def first_axis_only(dy, n, s, gamma):
     return rms_norm_backward(dy, n, s, gamma)[0], (dy * n).sum(axis=0)
 
 
-@mistake("dgamma is summed over the first two axes: right for (B, T, D), but x may have any number of axes", hint=2)
+@mistake("dgamma is summed over the first two axes: right for (B, T, D), but x may have any number of axes")
 def two_axes_only(dy, n, s, gamma):
     return rms_norm_backward(dy, n, s, gamma)[0], (dy * n).sum(axis=(0, 1))
 

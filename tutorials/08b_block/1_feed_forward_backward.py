@@ -72,87 +72,87 @@ def made(dy, x, W1, b1, W2, da=None, h=None):
     return da @ W1.T, x.T @ da, da.sum(axis=0), hidden.T @ dy, dy.sum(axis=0)
 
 
-@mistake("the ReLU is skipped in backward: da = dh, even where a is negative", hint=1)
+@mistake("the ReLU is skipped in backward: da = dh, even where a is negative")
 def relu_skipped(dy, x, W1, b1, W2):
     return made(dy, x, W1, b1, W2, da=lambda dh, a: dh)
 
 
-@mistake("the ReLU's mask is taken from dh, not from a: what counts is which numbers the forward let through", hint=2)
+@mistake("the ReLU's mask is taken from dh, not from a: what counts is which numbers the forward let through")
 def mask_of_gradient(dy, x, W1, b1, W2):
     return made(dy, x, W1, b1, W2, da=lambda dh, a: dh * (dh > 0))
 
 
-@mistake("dh is multiplied by h: the ReLU's slope is 1 where a > 0, not a", hint=2)
+@mistake("dh is multiplied by h: the ReLU's slope is 1 where a > 0, not a")
 def times_h(dy, x, W1, b1, W2):
     return made(dy, x, W1, b1, W2, da=lambda dh, a: dh * np.maximum(a, 0))
 
 
-@mistake("the ReLU's mask is inverted", hint=2)
+@mistake("the ReLU's mask is inverted")
 def inverted(dy, x, W1, b1, W2):
     return made(dy, x, W1, b1, W2, da=lambda dh, a: dh * (a < 0))
 
 
-@mistake("the ReLU's mask is taken from a without its bias b1", hint=2)
+@mistake("the ReLU's mask is taken from a without its bias b1")
 def mask_without_bias(dy, x, W1, b1, W2):
     return made(dy, x, W1, b1, W2, da=lambda dh, a: dh * (a - b1 > 0))
 
 
-@mistake("dW2 uses a, not h: W2 was multiplied by what the ReLU let through", hint=2)
+@mistake("dW2 uses a, not h: W2 was multiplied by what the ReLU let through")
 def a_for_h(dy, x, W1, b1, W2):
     return made(dy, x, W1, b1, W2, h=lambda a: a)
 
 
-@mistake("db1 is summed before the ReLU's backward: from dh, not from da", hint=2)
+@mistake("db1 is summed before the ReLU's backward: from dh, not from da")
 def db1_of_dh(dy, x, W1, b1, W2):
     dx, dW1, db1, dW2, db2 = made(dy, x, W1, b1, W2)
     return dx, dW1, (dy @ W2.T).sum(axis=0), dW2, db2
 
 
-@mistake("dW1 and db1 use dh, from before the ReLU's backward; only dx uses da", hint=2)
+@mistake("dW1 and db1 use dh, from before the ReLU's backward; only dx uses da")
 def first_layer_of_dh(dy, x, W1, b1, W2):
     dx, dW1, db1, dW2, db2 = made(dy, x, W1, b1, W2)
     return dx, x.T @ (dy @ W2.T), (dy @ W2.T).sum(axis=0), dW2, db2
 
 
-@mistake("only the biases' gradients are means over the positions, not sums", hint=2)
+@mistake("only the biases' gradients are means over the positions, not sums")
 def averaged(dy, x, W1, b1, W2):
     dx, dW1, db1, dW2, db2 = made(dy, x, W1, b1, W2)
     return dx, dW1, db1 / len(x), dW2, db2 / len(x)
 
 
-@mistake("dy is added to dx: the residual connection is around this network, not in it", hint=2)
+@mistake("dy is added to dx: the residual connection is around this network, not in it")
 def with_residual(dy, x, W1, b1, W2):
     dx, dW1, db1, dW2, db2 = made(dy, x, W1, b1, W2)
     return dx + dy, dW1, db1, dW2, db2
 
 
-@mistake("dx uses dh, from before the ReLU's backward: it needs da", hint=2)
+@mistake("dx uses dh, from before the ReLU's backward: it needs da")
 def dx_of_dh(dy, x, W1, b1, W2):
     return (dy @ W2.T @ W1.T, *made(dy, x, W1, b1, W2)[1:])
 
 
-@mistake("dW1 uses dh, from before the ReLU's backward: it needs da", hint=2)
+@mistake("dW1 uses dh, from before the ReLU's backward: it needs da")
 def dW1_of_dh(dy, x, W1, b1, W2):
     dx, _, *rest = made(dy, x, W1, b1, W2)
     return dx, x.T @ (dy @ W2.T), *rest
 
 
-@mistake("where a is negative, dh changes its sign: it has to become 0 there", hint=2)
+@mistake("where a is negative, dh changes its sign: it has to become 0 there")
 def sign_of_a(dy, x, W1, b1, W2):
     return made(dy, x, W1, b1, W2, da=lambda dh, a: dh * np.sign(a))
 
 
-@mistake("the slope where a is negative is 0.01, that of a leaky ReLU: the ReLU's is 0", hint=2)
+@mistake("the slope where a is negative is 0.01, that of a leaky ReLU: the ReLU's is 0")
 def leaky(dy, x, W1, b1, W2):
     return made(dy, x, W1, b1, W2, da=lambda dh, a: dh * np.where(a > 0, 1, 0.01).astype(dh.dtype))
 
 
-@mistake("dW2 uses the mask a > 0, not h: W2 was multiplied by h", hint=2)
+@mistake("dW2 uses the mask a > 0, not h: W2 was multiplied by h")
 def mask_for_h(dy, x, W1, b1, W2):
     return made(dy, x, W1, b1, W2, h=lambda a: (a > 0).astype(a.dtype))
 
 
-@mistake("the gradients of all parameters are means over the positions, not sums", hint=2)
+@mistake("the gradients of all parameters are means over the positions, not sums")
 def all_averaged(dy, x, W1, b1, W2):
     dx, *parameters = made(dy, x, W1, b1, W2)
     return dx, *(gradient / len(x) for gradient in parameters)

@@ -40,10 +40,11 @@ def rows(rng, N, D):
 
 
 def made(rng, shape):
-    keep1, keep2 = rng.random((2, *shape)) < 0.7
+    rate = float(rng.uniform(0.1, 0.6))
+    keep1, keep2 = rng.random((2, *shape)) >= rate
     keep1.flat[:2], keep2.flat[:2] = (True, False), (False, True)    # never equal
     dy, x = rng.standard_normal((2, *shape))
-    return dy, x, rng.standard_normal((shape[-1], shape[-1])), keep1, keep2, 0.3
+    return dy, x, rng.standard_normal((shape[-1], shape[-1])), keep1, keep2, rate
 
 
 def loss(dy, x, W, keep1, keep2, rate):
@@ -70,115 +71,115 @@ def backward(dy, x, W, first, second, first_forward):
     return (dz @ W.T) * first, h.reshape(-1, len(W)).T @ dz.reshape(-1, len(W))
 
 
-@mistake("dx is multiplied by the second dropout's mask: each dropout needs its own", hint=1)
+@mistake("dx is multiplied by the second dropout's mask: each dropout needs its own")
 def last_mask(dy, x, W, keep1, keep2, rate):
     first, second = keep1 / (1 - rate), keep2 / (1 - rate)
     return backward(dy, x, W, second, second, first)
 
 
-@mistake("the two masks are swapped: the second dropout comes first in backward", hint=2)
+@mistake("the two masks are swapped: the second dropout comes first in backward")
 def exchanged(dy, x, W, keep1, keep2, rate):
     first, second = keep1 / (1 - rate), keep2 / (1 - rate)
     return backward(dy, x, W, second, first, first)
 
 
-@mistake("backward only rescales by 1 / (1 - rate): the masks are never applied", hint=1)
+@mistake("backward only rescales by 1 / (1 - rate): the masks are never applied")
 def rescaled(dy, x, W, keep1, keep2, rate):
     scale = np.full(dy.shape, 1 / (1 - rate))
     return backward(dy, x, W, scale, scale, keep1 * scale)
 
 
-@mistake("the masks are applied without their scale 1 / (1 - rate)", hint=2)
+@mistake("the masks are applied without their scale 1 / (1 - rate)")
 def unscaled(dy, x, W, keep1, keep2, rate):
     return backward(dy, x, W, keep1, keep2, keep1)
 
 
-@mistake("the scale 1 / (1 - rate) is missing from the gradients dz and dh, though h has it", hint=2)
+@mistake("the scale 1 / (1 - rate) is missing from the gradients dz and dh, though h has it")
 def unscaled_gradients(dy, x, W, keep1, keep2, rate):
     return backward(dy, x, W, keep1, keep2, keep1 / (1 - rate))
 
 
-@mistake("the scale is upside down: 1 - rate, not 1 / (1 - rate)", hint=2)
+@mistake("the scale is upside down: 1 - rate, not 1 / (1 - rate)")
 def wrong_scale(dy, x, W, keep1, keep2, rate):
     return backward(dy, x, W, keep1 * (1 - rate), keep2 * (1 - rate), keep1 * (1 - rate))
 
 
-@mistake("the scale is 1 / rate: what is kept, 1 - rate of all, is divided by 1 - rate", hint=2)
+@mistake("the scale is 1 / rate: what is kept, 1 - rate of all, is divided by 1 - rate")
 def by_rate(dy, x, W, keep1, keep2, rate):
     return backward(dy, x, W, keep1 / rate, keep2 / rate, keep1 / rate)
 
 
-@mistake("dW uses x, not h: the product received what was left after the first dropout", hint=2)
+@mistake("dW uses x, not h: the product received what was left after the first dropout")
 def x_for_h(dy, x, W, keep1, keep2, rate):
     first, second = keep1 / (1 - rate), keep2 / (1 - rate)
     return backward(dy, x, W, first, second, np.ones_like(x))
 
 
-@mistake("the second dropout is skipped: dy goes to the product unchanged", hint=2)
+@mistake("the second dropout is skipped: dy goes to the product unchanged")
 def second_skipped(dy, x, W, keep1, keep2, rate):
     first = keep1 / (1 - rate)
     return backward(dy, x, W, first, np.ones_like(dy), first)
 
 
-@mistake("the first dropout is skipped: dx is what comes out of the product", hint=1)
+@mistake("the first dropout is skipped: dx is what comes out of the product")
 def first_skipped(dy, x, W, keep1, keep2, rate):
     return backward(dy, x, W, np.ones_like(dy), keep2 / (1 - rate), keep1 / (1 - rate))
 
 
-@mistake("W is not transposed in dx: a square W keeps the shape", hint=2)
+@mistake("W is not transposed in dx: a square W keeps the shape")
 def untransposed(dy, x, W, keep1, keep2, rate):
     dx, _ = dropouts_backward(dy, x, W.T, keep1, keep2, rate)
     return dx, dropouts_backward(dy, x, W, keep1, keep2, rate)[1]
 
 
-@mistake("dW uses dy, not dz: the second dropout comes after the product", hint=2)
+@mistake("dW uses dy, not dz: the second dropout comes after the product")
 def weight_of_dy(dy, x, W, keep1, keep2, rate):
     h = x * keep1 / (1 - rate)
     return dropouts_backward(dy, x, W, keep1, keep2, rate)[0], h.reshape(-1, len(W)).T @ dy.reshape(-1, len(W))
 
 
-@mistake("dW is transposed: a square W keeps the shape", hint=2)
+@mistake("dW is transposed: a square W keeps the shape")
 def weight_transposed(dy, x, W, keep1, keep2, rate):
     dx, dW = dropouts_backward(dy, x, W, keep1, keep2, rate)
     return dx, dW.T.copy()
 
 
-@mistake("dx lacks the scale 1 / (1 - rate) of the first dropout", hint=2)
+@mistake("dx lacks the scale 1 / (1 - rate) of the first dropout")
 def dx_unscaled(dy, x, W, keep1, keep2, rate):
     first, second = keep1 / (1 - rate), keep2 / (1 - rate)
     return backward(dy, x, W, keep1, second, first)
 
 
-@mistake("dW is made from an h without the scale 1 / (1 - rate)", hint=2)
+@mistake("dW is made from an h without the scale 1 / (1 - rate)")
 def h_unscaled(dy, x, W, keep1, keep2, rate):
     first, second = keep1 / (1 - rate), keep2 / (1 - rate)
     return backward(dy, x, W, first, second, keep1)
 
 
-@mistake("dz lacks the scale 1 / (1 - rate) of the second dropout", hint=2)
+@mistake("dz lacks the scale 1 / (1 - rate) of the second dropout")
 def dz_unscaled(dy, x, W, keep1, keep2, rate):
     first = keep1 / (1 - rate)
     return backward(dy, x, W, first, keep2, first)
 
 
-@mistake("the first dropout only rescales dx: its mask is not applied", hint=1)
+@mistake("the first dropout only rescales dx: its mask is not applied")
 def first_rescaled(dy, x, W, keep1, keep2, rate):
     first, second = keep1 / (1 - rate), keep2 / (1 - rate)
     return backward(dy, x, W, np.full(x.shape, 1 / (1 - rate)), second, first)
 
 
-@mistake("dx is multiplied by both masks: the second one was already applied to dy", hint=2)
+@mistake("dx is multiplied by both masks: the second one was already applied to dy")
 def both_masks(dy, x, W, keep1, keep2, rate):
     first, second = keep1 / (1 - rate), keep2 / (1 - rate)
     return backward(dy, x, W, first * second, second, first)
 
 
-@mistake("the masks are the wrong way round: True means kept", hint=1)
+@mistake("the masks are the wrong way round: True means kept")
 def inverted(dy, x, W, keep1, keep2, rate):
     return dropouts_backward(dy, x, W, ~keep1, ~keep2, rate)
 
 
-@mistake("h is made with the second dropout's mask: the first one came before the product", hint=2)
+@mistake("h is made with the second dropout's mask: the first one came before the product")
 def h_of_second(dy, x, W, keep1, keep2, rate):
     first, second = keep1 / (1 - rate), keep2 / (1 - rate)
     return backward(dy, x, W, first, second, second)

@@ -78,154 +78,154 @@ def of_weight(x, dz):
     return x.reshape(-1, x.shape[-1]).T @ dz.reshape(-1, x.shape[-1])
 
 
-@mistake("the residual path is missing: dx lacks dz itself", hint=1)
+@mistake("the residual path is missing: dx lacks dz itself")
 def shortcut_missing(dy, x, W, n, s):
     dz = through(dy, n, s)
     return dz @ W.T, of_weight(x, dz)
 
 
-@mistake("the sub-layer's path is missing: dx is dz alone", hint=1)
+@mistake("the sub-layer's path is missing: dx is dz alone")
 def branch_missing(dy, x, W, n, s):
     dz = through(dy, n, s)
     return dz.copy(), of_weight(x, dz)
 
 
-@mistake("the residual path takes dy around the LayerNorm: in post-norm the norm comes after the sum, so it needs dz", hint=1)
+@mistake("the residual path takes dy around the LayerNorm: in post-norm the norm comes after the sum, so it needs dz")
 def around_the_norm(dy, x, W, n, s):
     dz = through(dy, n, s)
     return dy + dz @ W.T, of_weight(x, dz)
 
 
-@mistake("the LayerNorm is skipped: dz = dy", hint=2)
+@mistake("the LayerNorm is skipped: dz = dy")
 def norm_skipped(dy, x, W, n, s):
     return dy + dy @ W.T, of_weight(x, dy)
 
 
-@mistake("dW uses dy, which comes from above the LayerNorm: it needs dz", hint=2)
+@mistake("dW uses dy, which comes from above the LayerNorm: it needs dz")
 def weight_of_dy(dy, x, W, n, s):
     dz = through(dy, n, s)
     return dz + dz @ W.T, of_weight(x, dy)
 
 
-@mistake("that is pre-norm's order: the LayerNorm's backward is applied after the sub-layer's, on its path only", hint=1)
+@mistake("that is pre-norm's order: the LayerNorm's backward is applied after the sub-layer's, on its path only")
 def pre_norm(dy, x, W, n, s):
     return dy + through(dy @ W.T, n, s), of_weight(x, dy)
 
 
-@mistake("W is not transposed in dx: a square W keeps the shape", hint=2)
+@mistake("W is not transposed in dx: a square W keeps the shape")
 def untransposed(dy, x, W, n, s):
     dz = through(dy, n, s)
     return dz + dz @ W, of_weight(x, dz)
 
 
-@mistake("the LayerNorm's mean and variance are treated as constants: dz = s dy", hint=2)
+@mistake("the LayerNorm's mean and variance are treated as constants: dz = s dy")
 def constants(dy, x, W, n, s):
     return s * dy + (s * dy) @ W.T, of_weight(x, s * dy)
 
 
-@mistake("the two paths are averaged, not added", hint=2)
+@mistake("the two paths are averaged, not added")
 def halved(dy, x, W, n, s):
     dz = through(dy, n, s)
     return (dz + dz @ W.T) / 2, of_weight(x, dz)
 
 
-@mistake("the residual path is counted twice", hint=2)
+@mistake("the residual path is counted twice")
 def twice(dy, x, W, n, s):
     dz = through(dy, n, s)
     return dz + dz + dz @ W.T, of_weight(x, dz)
 
 
-@mistake("dW uses n, the output of the LayerNorm: the sub-layer received x", hint=2)
+@mistake("dW uses n, the output of the LayerNorm: the sub-layer received x")
 def weight_of_n(dy, x, W, n, s):
     dz = through(dy, n, s)
     return dz + dz @ W.T, of_weight(n, dz)
 
 
-@mistake("the sub-layer's path takes dy, which comes from above the LayerNorm: it needs dz, as the residual path does", hint=1)
+@mistake("the sub-layer's path takes dy, which comes from above the LayerNorm: it needs dz, as the residual path does")
 def branch_around_the_norm(dy, x, W, n, s):
     dz = through(dy, n, s)
     return dz + dy @ W.T, of_weight(x, dz)
 
 
-@mistake("LayerNorm's mean term, mean(dy), is missing from dz", hint=2)
+@mistake("LayerNorm's mean term, mean(dy), is missing from dz")
 def mean_constant(dy, x, W, n, s):
     dz = s * (dy - n * mean(dy * n))
     return dz + dz @ W.T, of_weight(x, dz)
 
 
-@mistake("LayerNorm's variance term, n mean(dy n), is missing from dz", hint=2)
+@mistake("LayerNorm's variance term, n mean(dy n), is missing from dz")
 def variance_constant(dy, x, W, n, s):
     dz = s * (dy - mean(dy))
     return dz + dz @ W.T, of_weight(x, dz)
 
 
-@mistake("dW is transposed: a square W keeps the shape", hint=2)
+@mistake("dW is transposed: a square W keeps the shape")
 def weight_transposed(dy, x, W, n, s):
     dz = through(dy, n, s)
     return dz + dz @ W.T, of_weight(dz, x)
 
 
-@mistake("LayerNorm's means are sums: they are not divided by D", hint=2)
+@mistake("LayerNorm's means are sums: they are not divided by D")
 def sums(dy, x, W, n, s):
     dz = s * (dy - dy.shape[-1] * (mean(dy) + n * mean(dy * n)))
     return dz + dz @ W.T, of_weight(x, dz)
 
 
-@mistake("LayerNorm's second mean, that of dy n, is a sum: it is not divided by D", hint=2)
+@mistake("LayerNorm's second mean, that of dy n, is a sum: it is not divided by D")
 def sum_along(dy, x, W, n, s):
     dz = s * (dy - mean(dy) - dy.shape[-1] * n * mean(dy * n))
     return dz + dz @ W.T, of_weight(x, dz)
 
 
-@mistake("the factor s is missing from dz", hint=2)
+@mistake("the factor s is missing from dz")
 def s_missing(dy, x, W, n, s):
     dz = through(dy, n, s) / s
     return dz + dz @ W.T, of_weight(x, dz)
 
 
-@mistake("dz is divided by s: s is 1 / standard deviation already", hint=2)
+@mistake("dz is divided by s: s is 1 / standard deviation already")
 def divided_by_s(dy, x, W, n, s):
     dz = through(dy, n, s) / (s * s)
     return dz + dz @ W.T, of_weight(x, dz)
 
 
-@mistake("LayerNorm's two means are added, not subtracted", hint=2)
+@mistake("LayerNorm's two means are added, not subtracted")
 def means_added(dy, x, W, n, s):
     dz = s * (dy + mean(dy) + n * mean(dy * n))
     return dz + dz @ W.T, of_weight(x, dz)
 
 
-@mistake("LayerNorm's variance term lacks the factor n", hint=2)
+@mistake("LayerNorm's variance term lacks the factor n")
 def n_missing(dy, x, W, n, s):
     dz = s * (dy - mean(dy) - mean(dy * n))
     return dz + dz @ W.T, of_weight(x, dz)
 
 
-@mistake("the sub-layer's path is subtracted, not added", hint=2)
+@mistake("the sub-layer's path is subtracted, not added")
 def subtracted(dy, x, W, n, s):
     dz = through(dy, n, s)
     return dz - dz @ W.T, of_weight(x, dz)
 
 
-@mistake("dy is added to dx: there is no path around the LayerNorm", hint=1)
+@mistake("dy is added to dx: there is no path around the LayerNorm")
 def with_dy(dy, x, W, n, s):
     dz = through(dy, n, s)
     return dy + dz + dz @ W.T, of_weight(x, dz)
 
 
-@mistake("dW is a mean over the rows, not a sum", hint=2)
+@mistake("dW is a mean over the rows, not a sum")
 def averaged(dy, x, W, n, s):
     dz = through(dy, n, s)
     return dz + dz @ W.T, of_weight(x, dz) / (x.size // x.shape[-1])
 
 
-@mistake("LayerNorm's two means are swapped: n belongs to the mean of dy n", hint=2)
+@mistake("LayerNorm's two means are swapped: n belongs to the mean of dy n")
 def means_swapped(dy, x, W, n, s):
     dz = s * (dy - mean(dy * n) - n * mean(dy))
     return dz + dz @ W.T, of_weight(x, dz)
 
 
-@mistake("dW uses z, the sum: the sub-layer received x", hint=2)
+@mistake("dW uses z, the sum: the sub-layer received x")
 def weight_of_z(dy, x, W, n, s):
     dz = through(dy, n, s)
     return dz + dz @ W.T, of_weight(x + x @ W, dz)

@@ -66,94 +66,94 @@ def made(V, d, f, N, attention=None, feed_forward=None, norm=None, tables=1, att
             N * (attentions * attention + feed_forward + norms[1] * norm))
 
 
-@mistake("the biases of the attention are missing: each of its four linear layers has one, of d_model numbers", hint=2)
+@mistake("the biases of the attention are missing: each of its four linear layers has one, of d_model numbers")
 def attention_without_biases(V, d, f, N):
     return made(V, d, f, N, attention=4 * d * d)
 
 
-@mistake("the biases of the feed-forward network are missing: one of d_ff numbers, one of d_model", hint=2)
+@mistake("the biases of the feed-forward network are missing: one of d_ff numbers, one of d_model")
 def feed_forward_without_biases(V, d, f, N):
     return made(V, d, f, N, feed_forward=2 * d * f)
 
 
-@mistake("no bias is counted: each linear layer has one", hint=2)
+@mistake("no bias is counted: each linear layer has one")
 def without_biases(V, d, f, N):
     return made(V, d, f, N, attention=4 * d * d, feed_forward=2 * d * f)
 
 
-@mistake("both biases of the feed-forward network are counted as d_ff numbers: the second one has d_model", hint=2)
+@mistake("both biases of the feed-forward network are counted as d_ff numbers: the second one has d_model")
 def wide_biases(V, d, f, N):
     return made(V, d, f, N, feed_forward=2 * d * f + 2 * f)
 
 
-@mistake("the norms are missing: every sub-layer has a gamma and a beta of d_model numbers each", hint=2)
+@mistake("the norms are missing: every sub-layer has a gamma and a beta of d_model numbers each")
 def without_norms(V, d, f, N):
     return made(V, d, f, N, norm=0)
 
 
-@mistake("a norm is counted as one vector: it has two, gamma and beta", hint=2)
+@mistake("a norm is counted as one vector: it has two, gamma and beta")
 def gamma_only(V, d, f, N):
     return made(V, d, f, N, norm=d)
 
 
-@mistake("the cross-attention is missing: a decoder layer has two attentions and three norms", hint=1)
+@mistake("the cross-attention is missing: a decoder layer has two attentions and three norms")
 def without_cross(V, d, f, N):
     return made(V, d, f, N, attentions=1, norms=(2, 2))
 
 
-@mistake("the cross-attention has no norm: a decoder layer has three", hint=1)
+@mistake("the cross-attention has no norm: a decoder layer has three")
 def without_its_norm(V, d, f, N):
     return made(V, d, f, N, norms=(2, 2))
 
 
-@mistake("a decoder layer has 4 d_model too few: the biases of its second attention are missing, or two of its three norms", hint=2)
+@mistake("a decoder layer has 4 d_model too few: the biases of its second attention are missing, or two of its three norms")
 def cross_without_biases(V, d, f, N):
     return made(V, d, f, N, norms=(2, 1))
 
 
-@mistake("the norm after the feed-forward network is missing: each sub-layer has its own", hint=2)
+@mistake("the norm after the feed-forward network is missing: each sub-layer has its own")
 def norms_of_attention_alone(V, d, f, N):
     return made(V, d, f, N, norms=(1, 2))
 
 
-@mistake("each layer is counted with a single norm: each sub-layer has its own", hint=2)
+@mistake("each layer is counted with a single norm: each sub-layer has its own")
 def one_norm(V, d, f, N):
     return made(V, d, f, N, norms=(1, 1))
 
 
-@mistake("a decoder layer is counted as two encoder layers: it has only one feed-forward network", hint=1)
+@mistake("a decoder layer is counted as two encoder layers: it has only one feed-forward network")
 def twice_the_encoder(V, d, f, N):
     embedding, encoder, _ = made(V, d, f, N)
     return embedding, encoder, 2 * encoder
 
 
-@mistake("the output projection of the attention is missing: query, key, value and output are four matrices", hint=2)
+@mistake("the output projection of the attention is missing: query, key, value and output are four matrices")
 def three_matrices(V, d, f, N):
     return made(V, d, f, N, attention=3 * d * d + 3 * d)
 
 
-@mistake("the embedding is counted three times: source, target and output share one matrix", hint=1)
+@mistake("the embedding is counted three times: source, target and output share one matrix")
 def three_tables(V, d, f, N):
     return made(V, d, f, N, tables=3)
 
 
-@mistake("the embedding is counted twice: source, target and output share one matrix", hint=1)
+@mistake("the embedding is counted twice: source, target and output share one matrix")
 def two_tables(V, d, f, N):
     return made(V, d, f, N, tables=2)
 
 
-@mistake("the logits are counted with a bias of V numbers: the shared matrix has none", hint=1)
+@mistake("the logits are counted with a bias of V numbers: the shared matrix has none")
 def output_bias(V, d, f, N):
     embedding, encoder, decoder = made(V, d, f, N)
     return embedding + V, encoder, decoder
 
 
-@mistake("the encoder and the decoder are counted with one layer: each has N", hint=2)
+@mistake("the encoder and the decoder are counted with one layer: each has N")
 def one_layer(V, d, f, N):
     return made(V, d, f, 1)
 
 
-@mistake("the feed-forward network is counted with one matrix: it has two, from d_model to d_ff and back", hint=2)
+@mistake("the feed-forward network is counted with one matrix: it has two, from d_model to d_ff and back")
 def one_way(V, d, f, N):
     return made(V, d, f, N, feed_forward=d * f + f)
 

@@ -44,7 +44,7 @@ stars, minutes = 3, 25
 
 def case(rng, B, T, D, F):
     T += 1
-    memory_mask = np.arange(T) < np.append(T, rng.integers(1, T, B - 1))[:, None]
+    memory_mask = np.arange(T) < rng.permutation(np.append(T, rng.integers(1, T, B - 1)))[:, None]
     x, memory = rng.standard_normal((2, B, T, D))
     return (x, 1.5 * memory, np.tri(T, dtype=bool), memory_mask[:, None],
             rng.standard_normal((D, F)), rng.standard_normal((F, D)) / math.sqrt(F))
@@ -54,6 +54,16 @@ def case(rng, B, T, D, F):
 def one_token(rng, B, D, F):
     x, memory = rng.standard_normal((2, B, 1, D))
     return (x, memory, np.ones((1, 1), bool), np.ones((B, 1, 1), bool), rng.standard_normal((D, F)), rng.standard_normal((F, D)))
+
+
+@edge("allowed scores near -200")    # exp of which is not 0 yet
+def low(rng, B, D, F):
+    """Two equal tokens, and so one x1, ask two of the memory, of which one may be looked at."""
+    x, allowed = rng.standard_normal((B, 1, D)), np.arange(2) == rng.integers(0, 2, (B, 1))
+    x1 = (x - x.mean(axis=-1, keepdims=True)) / x.std(axis=-1, keepdims=True)
+    memory = np.where(allowed, -200, 10)[..., None] / D ** 0.5 * x1 + rng.standard_normal((B, 2, D)) / 9
+    return (np.repeat(x, 2, axis=1), memory, np.tri(2, dtype=bool), allowed[:, None],
+            rng.standard_normal((D, F)), rng.standard_normal((F, D)))
 
 
 @invariant("LayerNorm comes last: the mean of each vector must be 0")
@@ -86,7 +96,7 @@ def feed_forward(x, W1, W2):
     return np.maximum(x @ W1, 0) @ W2
 
 
-@mistake("the memory is asked with the raw output of the self-attention: the residual and the LayerNorm come first", hint=1)
+@mistake("the memory is asked with the raw output of the self-attention: the residual and the LayerNorm come first")
 def raw_query(x, memory, causal, memory_mask, W1, W2):
     h = attend(x, x, causal)
     x = norm(x + h)
@@ -94,43 +104,43 @@ def raw_query(x, memory, causal, memory_mask, W1, W2):
     return norm(x + feed_forward(x, W1, W2))
 
 
-@mistake("the causal mask is used for the memory: all of the source may be looked at, except its padding", hint=2)
+@mistake("the causal mask is used for the memory: all of the source may be looked at, except its padding")
 def causal_for_memory(x, memory, causal, memory_mask, W1, W2):
     x = norm(x + attend(x, x, causal))
     x = norm(x + attend(x, memory, causal))
     return norm(x + feed_forward(x, W1, W2))
 
 
-@mistake("the self-attention has no mask: it sees the tokens that are written later", hint=2)
+@mistake("the self-attention has no mask: it sees the tokens that are written later")
 def without_causal(x, memory, causal, memory_mask, W1, W2):
     return decoder_layer(x, memory, causal | True, memory_mask, W1, W2)
 
 
-@mistake("the attention to the memory has no mask: it looks at padding", hint=2)
+@mistake("the attention to the memory has no mask: it looks at padding")
 def without_padding(x, memory, causal, memory_mask, W1, W2):
     return decoder_layer(x, memory, causal, memory_mask | True, W1, W2)
 
 
-@mistake("neither attention has its mask", hint=2)
+@mistake("neither attention has its mask")
 def without_masks(x, memory, causal, memory_mask, W1, W2):
     return decoder_layer(x, memory, causal | True, memory_mask | True, W1, W2)
 
 
-@mistake("the memory asks and the target answers: the queries come from x, keys and values from the memory", hint=1)
+@mistake("the memory asks and the target answers: the queries come from x, keys and values from the memory")
 def memory_asks(x, memory, causal, memory_mask, W1, W2):
     x = norm(x + attend(x, x, causal))
     x = norm(x + attend(memory, x, memory_mask))
     return norm(x + feed_forward(x, W1, W2))
 
 
-@mistake("the attention to the memory comes first: the order is self-attention, memory, feed-forward", hint=2)
+@mistake("the attention to the memory comes first: the order is self-attention, memory, feed-forward")
 def memory_first(x, memory, causal, memory_mask, W1, W2):
     x = norm(x + attend(x, memory, memory_mask))
     x = norm(x + attend(x, x, causal))
     return norm(x + feed_forward(x, W1, W2))
 
 
-@mistake("the memory is not used: both attentions look at x", hint=1)
+@mistake("the memory is not used: both attentions look at x")
 def without_memory(x, memory, causal, memory_mask, W1, W2):
     return decoder_layer_of(x, lambda x: attend(x, x, causal), W1, W2)
 
@@ -141,14 +151,14 @@ def decoder_layer_of(x, cross, W1, W2):
     return norm(x + feed_forward(x, W1, W2))
 
 
-@mistake("the residual around the attention to the memory is missing", hint=2)
+@mistake("the residual around the attention to the memory is missing")
 def without_second_residual(x, memory, causal, memory_mask, W1, W2):
     x = norm(x + attend(x, x, causal))
     x = norm(attend(x, memory, memory_mask))
     return norm(x + feed_forward(x, W1, W2))
 
 
-@mistake("this is pre-norm: here LayerNorm comes after each sum", hint=2)
+@mistake("this is pre-norm: here LayerNorm comes after each sum")
 def pre_norm(x, memory, causal, memory_mask, W1, W2):
     h = norm(x)
     x = x + attend(h, h, causal)
@@ -156,28 +166,28 @@ def pre_norm(x, memory, causal, memory_mask, W1, W2):
     return x + feed_forward(norm(x), W1, W2)
 
 
-@mistake("there is only one LayerNorm, at the end: each of the three sub-layers has its own", hint=2)
+@mistake("there is only one LayerNorm, at the end: each of the three sub-layers has its own")
 def one_norm(x, memory, causal, memory_mask, W1, W2):
     x = x + attend(x, x, causal)
     x = x + attend(x, memory, memory_mask)
     return norm(x + feed_forward(x, W1, W2))
 
 
-@mistake("the ReLU is missing: without it the feed-forward network is a single linear map", hint=2)
+@mistake("the ReLU is missing: without it the feed-forward network is a single linear map")
 def without_relu(x, memory, causal, memory_mask, W1, W2):
     x = norm(x + attend(x, x, causal))
     x = norm(x + attend(x, memory, memory_mask))
     return norm(x + x @ W1 @ W2)
 
 
-@mistake("the scores are not divided by sqrt(D)", hint=2)
+@mistake("the scores are not divided by sqrt(D)")
 def unscaled(x, memory, causal, memory_mask, W1, W2):
     x = norm(x + attend(x, x, causal, scale=False))
     x = norm(x + attend(x, memory, memory_mask, scale=False))
     return norm(x + feed_forward(x, W1, W2))
 
 
-@mistake("the sub-layers work in parallel, on the same x: each should work on the output of the one before", hint=2)
+@mistake("the sub-layers work in parallel, on the same x: each should work on the output of the one before")
 def side_by_side(x, memory, causal, memory_mask, W1, W2):
     return norm(x + attend(x, x, causal) + attend(x, memory, memory_mask) + feed_forward(x, W1, W2))
 

@@ -89,46 +89,46 @@ def texts():
     return np.random.default_rng(0).standard_normal((5, 4)), np.array([7, 3, 5, 0, 0])
 
 
-@mistake("your test passes every version: it has to fail for a wrong one. Is there any padding in it?", hint=1)
+@mistake("your test passes every version: it has to fail for a wrong one. Is there any padding in it?")
 def always_true(attended):
     return True
 
 
-@mistake("your test fails for every version: a correct one has to pass", hint=1)
+@mistake("your test fails for every version: a correct one has to pass")
 def always_false(attended):
     return False
 
 
-@mistake("your test takes the wrong side: it passes the change, and fails what was right before", hint=1)
+@mistake("your test takes the wrong side: it passes the change, and fails what was right before")
 def wrong_side(attended):
     return np.allclose(attended(*texts()), rows(*texts()))
 
 
-@mistake("a correct version fails your test because of its rows at padding: they are never read, so compare the others", hint=2)
+@mistake("a correct version fails your test because of its rows at padding: they are never read, so compare the others")
 def all_rows(attended):
     return np.allclose(attended(*texts()), columns(*texts()))
 
 
-@mistake("a correct version fails your test because it rounds differently: compare with np.allclose", hint=2)
+@mistake("a correct version fails your test because it rounds differently: compare with np.allclose")
 def exactly(attended):
     x, ids = texts()
     x[3:] *= 3
     return (attended(x, ids)[:3] == attended(x[:3], ids[:3])).all()
 
 
-@mistake("a version in which padding takes a share passes your test: change its length, not only what it holds", hint=2)
+@mistake("a version in which padding takes a share passes your test: change its length, not only what it holds")
 def other_content(attended):
     x, ids = texts()
     other = np.where(ids[:, None] == 0, x + 1, x)
     return np.allclose(attended(x, ids)[:3], attended(other, ids)[:3])
 
 
-@mistake("only a version with 0 at padding passes your test: what is there is never read", hint=2)
+@mistake("only a version with 0 at padding passes your test: what is there is never read")
 def zero_at_padding(attended):
     return np.allclose(attended(*texts())[3:], 0)
 
 
-@mistake("your test is the wrong way round: it passes every wrong version, and fails every correct one", hint=1)
+@mistake("your test is the wrong way round: it passes every wrong version, and fails every correct one")
 def changes_something(attended):
     x, ids = texts()
     return not np.allclose(attended(x, ids)[:3], attended(x[:3], ids[:3]))

@@ -78,61 +78,61 @@ def walk(dy, p, V, U, order=None, step=None, transposed=True, through=True):
     return dx, parts
 
 
-@mistake("only the last layer's part reaches the memory: every layer has read it", hint=1)
+@mistake("only the last layer's part reaches the memory: every layer has read it")
 def last_only(dy, p, V, U):
     dx, parts = walk(dy, p, V, U)
     return dx, parts[0]
 
 
-@mistake("each layer overwrites dmemory, so only the first layer's part is left: add the parts up", hint=1)
+@mistake("each layer overwrites dmemory, so only the first layer's part is left: add the parts up")
 def overwritten(dy, p, V, U):
     dx, parts = walk(dy, p, V, U)
     return dx, parts[-1]
 
 
-@mistake("the parts of the layers are averaged: the memory's gradient is their sum", hint=1)
+@mistake("the parts of the layers are averaged: the memory's gradient is their sum")
 def averaged(dy, p, V, U):
     dx, parts = walk(dy, p, V, U)
     return dx, sum(parts) / len(parts)
 
 
-@mistake("the layers are walked from the first to the last: backward begins with the last one", hint=2)
+@mistake("the layers are walked from the first to the last: backward begins with the last one")
 def forwards(dy, p, V, U):
     dx, parts = walk(dy, p, V, U, order=range(len(p)))
     return dx, sum(parts)
 
 
-@mistake("every layer gets dy: on the way down, each layer changes it", hint=2)
+@mistake("every layer gets dy: on the way down, each layer changes it")
 def dy_everywhere(dy, p, V, U):
     _, parts = walk(dy, p, V, U, step=lambda before, dx: dy)
     return walk(dy, p, V, U)[0], sum(parts)
 
 
-@mistake("within a layer, the memory's part is taken before dx goes through U: what came last in forward comes first", hint=2)
+@mistake("within a layer, the memory's part is taken before dx goes through U: what came last in forward comes first")
 def too_early(dy, p, V, U):
     dx, parts = walk(dy, p, V, U, step=lambda before, dx: before)
     return dx, sum(parts)
 
 
-@mistake("U is not transposed", hint=2)
+@mistake("U is not transposed")
 def u_untransposed(dy, p, V, U):
     dx, parts = walk(dy, p, V, U, transposed=False)
     return dx, sum(parts)
 
 
-@mistake("V is not transposed", hint=2)
+@mistake("V is not transposed")
 def v_untransposed(dy, p, V, U):
     dx, parts = walk(dy, p, V.swapaxes(-1, -2), U)
     return dx, sum(parts)
 
 
-@mistake("U is skipped: dx goes both through it and around it", hint=2)
+@mistake("U is skipped: dx goes both through it and around it")
 def around_only(dy, p, V, U):
     dx, parts = walk(dy, p, V, U, through=False)
     return dx, sum(parts)
 
 
-@mistake("the residual is skipped: dx goes both through U and around it", hint=2)
+@mistake("the residual is skipped: dx goes both through U and around it")
 def through_only(dy, p, V, U):
     dx, dmemory = dy, 0
     for n in reversed(range(len(p))):
@@ -141,13 +141,13 @@ def through_only(dy, p, V, U):
     return dx, dmemory
 
 
-@mistake("V is missing from the memory's gradient", hint=2)
+@mistake("V is missing from the memory's gradient")
 def without_v(dy, p, V, U):
     dx, parts = walk(dy, p, np.broadcast_to(np.eye(V.shape[1], dtype=V.dtype), V.shape), U)
     return dx, sum(parts)
 
 
-@mistake("dx and dmemory are swapped: they are returned in the wrong order", hint=2)
+@mistake("dx and dmemory are swapped: they are returned in the wrong order")
 def swapped(dy, p, V, U):
     dx, parts = walk(dy, p, V, U)
     return sum(parts), dx

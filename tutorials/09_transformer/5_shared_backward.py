@@ -82,44 +82,44 @@ def of_embedding(dx, ids, E, scale=True):
     return dE
 
 
-@mistake("only the logits' gradient is in dE: the embeddings of source and target use E too", hint=1)
+@mistake("only the logits' gradient is in dE: the embeddings of source and target use E too")
 def logits_only(dsource, dtarget, dlogits, h, source, target, E):
     return dlogits @ E, of_logits(dlogits, h)
 
 
-@mistake("the source is missing from dE: its embedding uses E as well", hint=1)
+@mistake("the source is missing from dE: its embedding uses E as well")
 def without_source(dsource, dtarget, dlogits, h, source, target, E):
     return dlogits @ E, of_logits(dlogits, h) + of_embedding(dtarget, target, E)
 
 
-@mistake("the target is missing from dE: its embedding uses E as well", hint=1)
+@mistake("the target is missing from dE: its embedding uses E as well")
 def without_target(dsource, dtarget, dlogits, h, source, target, E):
     return dlogits @ E, of_logits(dlogits, h) + of_embedding(dsource, source, E)
 
 
-@mistake("the logits are missing from dE: only the two embeddings are there", hint=1)
+@mistake("the logits are missing from dE: only the two embeddings are there")
 def without_logits(dsource, dtarget, dlogits, h, source, target, E):
     return dlogits @ E, of_embedding(dsource, source, E) + of_embedding(dtarget, target, E)
 
 
-@mistake("the gradients of the three uses are averaged: they add up", hint=1)
+@mistake("the gradients of the three uses are averaged: they add up")
 def averaged(dsource, dtarget, dlogits, h, source, target, E):
     dE = of_logits(dlogits, h) + of_embedding(dsource, source, E) + of_embedding(dtarget, target, E)
     return dlogits @ E, dE / 3
 
 
-@mistake("the factor sqrt(D) of the embeddings is missing", hint=2)
+@mistake("the factor sqrt(D) of the embeddings is missing")
 def unscaled(dsource, dtarget, dlogits, h, source, target, E):
     return dlogits @ E, of_logits(dlogits, h) + of_embedding(dsource, source, E, False) + of_embedding(dtarget, target, E, False)
 
 
-@mistake("the logits' part is multiplied by sqrt(D) as well: only the embeddings have the factor", hint=2)
+@mistake("the logits' part is multiplied by sqrt(D) as well: only the embeddings have the factor")
 def all_scaled(dsource, dtarget, dlogits, h, source, target, E):
     dE = math.sqrt(E.shape[1]) * of_logits(dlogits, h) + of_embedding(dsource, source, E) + of_embedding(dtarget, target, E)
     return dlogits @ E, dE
 
 
-@mistake("repeated tokens are lost: dE[ids] += writes each row once, np.add.at adds every time", hint=2)
+@mistake("repeated tokens are lost: dE[ids] += writes each row once, np.add.at adds every time")
 def repeats_lost(dsource, dtarget, dlogits, h, source, target, E):
     dE = of_logits(dlogits, h)
     dE[source] += math.sqrt(E.shape[1]) * dsource
@@ -127,19 +127,19 @@ def repeats_lost(dsource, dtarget, dlogits, h, source, target, E):
     return dlogits @ E, dE
 
 
-@mistake("dh is multiplied by sqrt(D): the logits have no such factor", hint=2)
+@mistake("dh is multiplied by sqrt(D): the logits have no such factor")
 def scaled_h(dsource, dtarget, dlogits, h, source, target, E):
     dh, dE = shared_backward(dsource, dtarget, dlogits, h, source, target, E)
     return dh * math.sqrt(E.shape[1]), dE
 
 
-@mistake("dh holds dtarget as well: h comes out of the decoder, and the target's embedding goes into it", hint=2)
+@mistake("dh holds dtarget as well: h comes out of the decoder, and the target's embedding goes into it")
 def both_ends(dsource, dtarget, dlogits, h, source, target, E):
     dh, dE = shared_backward(dsource, dtarget, dlogits, h, source, target, E)
     return dh + dtarget, dE
 
 
-@mistake("the logits' part of dE holds only the first sentence: sum over the whole batch", hint=2)
+@mistake("the logits' part of dE holds only the first sentence: sum over the whole batch")
 def first_sentence(dsource, dtarget, dlogits, h, source, target, E):
     return dlogits @ E, dlogits[0].T @ h[0] + of_embedding(dsource, source, E) + of_embedding(dtarget, target, E)
 

@@ -28,8 +28,9 @@ stars, minutes = 2, 20
 
 def case(rng, B, T, V):
     p = np.exp(rng.standard_normal((B, T, V + 3)))
-    ids = rng.integers(1, V + 3, (B, T))
-    ids[0, -1] = 0
+    ids, lengths = rng.integers(1, V + 3, (B, T)), rng.integers(1, T + 1, B)
+    lengths[rng.integers(B)] = T - 1    # at least one row is padded
+    ids *= np.arange(T) < lengths[:, None]
     return float(rng.uniform(0.3, 3)), p / p.sum(axis=-1, keepdims=True), ids
 
 
@@ -82,85 +83,85 @@ def parts(p, ids):
     return np.eye(p.shape[-1], dtype=p.dtype)[ids], (ids != 0)[..., None]
 
 
-@mistake("only the target's logit gets a gradient, p - 1: the other logits are in the softmax's sum too, and get p", hint=1)
+@mistake("only the target's logit gets a gradient, p - 1: the other logits are in the softmax's sum too, and get p")
 def target_only(dloss, p, ids):
     q, real = parts(p, ids)
     return q * (p - 1) * real * dloss
 
 
-@mistake("the sign is wrong: this step would make the loss larger", hint=2)
+@mistake("the sign is wrong: this step would make the loss larger")
 def sign(dloss, p, ids):
     q, real = parts(p, ids)
     return (q - p) * real * dloss
 
 
-@mistake("this is the gradient with respect to p, -1/p at the target: it still has to pass through the softmax", hint=2)
+@mistake("this is the gradient with respect to p, -1/p at the target: it still has to pass through the softmax")
 def of_the_probabilities(dloss, p, ids):
     q, real = parts(p, ids)
     return -q / p * real * dloss
 
 
-@mistake("the softmax's backward is applied to p - q: p - q has already passed through the softmax", hint=2)
+@mistake("the softmax's backward is applied to p - q: p - q has already passed through the softmax")
 def softmax_twice(dloss, p, ids):
     q, real = parts(p, ids)
     return p * ((p - q) - ((p - q) * p).sum(axis=-1, keepdims=True)) * real * dloss
 
 
-@mistake("padding gets a gradient: a row whose target is 0 has to be 0", hint=1)
+@mistake("padding gets a gradient: a row whose target is 0 has to be 0")
 def padding_learns(dloss, p, ids):
     q, _real = parts(p, ids)
     return (p - q) * dloss
 
 
-@mistake("at padding, the target's 1 is left out but p remains: the entire row has to be 0", hint=1)
+@mistake("at padding, the target's 1 is left out but p remains: the entire row has to be 0")
 def padding_keeps_p(dloss, p, ids):
     q, real = parts(p, ids)
     return (p - q * real) * dloss
 
 
-@mistake("dloss is missing", hint=2)
+@mistake("dloss is missing")
 def without_dloss(dloss, p, ids):
     q, real = parts(p, ids)
     return (p - q) * real
 
 
-@mistake("it is divided by the number of real tokens: the loss is a sum, and the division is part of dloss", hint=1)
+@mistake("it is divided by the number of real tokens: the loss is a sum, and the division is part of dloss")
 def mean(dloss, p, ids):
     q, real = parts(p, ids)
     return (p - q) * real * dloss / p.dtype.type(real.sum())
 
 
-@mistake("it is divided by the number of sentences: the loss is a sum, and the division is part of dloss", hint=1)
+@mistake("it is divided by the number of sentences: the loss is a sum, and the division is part of dloss")
 def by_sentences(dloss, p, ids):
     q, real = parts(p, ids)
     return (p - q) * real * dloss / len(p)
 
 
-@mistake("the 1 is in the wrong column, ids - 1: padding is a token id too, so token id 3 has column 3", hint=2)
+@mistake("the 1 is in the wrong column, ids - 1: padding is a token id too, so token id 3 has column 3")
 def from_one(dloss, p, ids):
     q, real = parts(p, ids)
     return (p - np.roll(q, -1, axis=-1)) * real * dloss
 
 
-@mistake("the target's 1 is missing: every logit gets p", hint=2)
+@mistake("the target's 1 is missing: every logit gets p")
 def without_target(dloss, p, ids):
     _q, real = parts(p, ids)
     return p * real * dloss
 
 
-@mistake("the term p is missing: it comes from the logarithm of the sum, which contains every logit", hint=2)
+@mistake("the term p is missing: it comes from the logarithm of the sum, which contains every logit")
 def without_p(dloss, p, ids):
     q, real = parts(p, ids)
     return -q * real * dloss
 
 
-@mistake("this is the gradient of a squared error, 2 (p - q): the loss is a logarithm", hint=2)
+@mistake("this is the gradient of a squared error, 2 (p - q): the loss is a logarithm")
 def squared(dloss, p, ids):
     q, real = parts(p, ids)
     return 2 * (p - q) * real * dloss
 
 
-@mistake("the target gets (1 - p) p, as after a sigmoid: the logarithm of a softmax leaves p - 1 there", hint=2)
+@mistake("the target gets (1 - p) p, as after a sigmoid: the logarithm of a softmax leaves p - 1 there")
 def sigmoid(dloss, p, ids):
     q, real = parts(p, ids)
     return (p - q) * p * (1 - p) * real * dloss

@@ -33,8 +33,9 @@ stars, minutes = 3, 20
 
 
 def case(rng, B, T, K):
-    ids = rng.integers(1, K + 3, (B, T))
-    ids[0, -1] = 0
+    ids, lengths = rng.integers(1, K + 3, (B, T)), rng.integers(1, T + 1, B)
+    lengths[rng.integers(B)] = T - 1    # at least one row is padded
+    ids *= np.arange(T) < lengths[:, None]
     return ids, K + 3, float(rng.uniform(0.05, 0.4))
 
 
@@ -70,91 +71,91 @@ def with_floor(ids, K, eps, floor):
     return made(ids, K, 1 - eps + eps / K, eps / K, floor)
 
 
-@mistake("the target gets 1 - eps and the others eps / K: the target's own part of eps is missing", hint=1)
+@mistake("the target gets 1 - eps and the others eps / K: the target's own part of eps is missing")
 def own_share_missing(ids, K, eps):
     return made(ids, K, 1 - eps, eps / K)
 
 
-@mistake("eps is spread over the K - 1 wrong ids, as in Tensor2Tensor: here all K get a part, including the target", hint=2)
+@mistake("eps is spread over the K - 1 wrong ids, as in Tensor2Tensor: here all K get a part, including the target")
 def over_the_others(ids, K, eps):
     return made(ids, K, 1 - eps, eps / (K - 1))
 
 
-@mistake("eps is not divided by K: every id gets all of it", hint=1)
+@mistake("eps is not divided by K: every id gets all of it")
 def undivided(ids, K, eps):
     return made(ids, K, 1, eps, entropy(1 - eps + eps / K, K - 1, eps / K))
 
 
-@mistake("padding has a target: its row has to be 0", hint=1)
+@mistake("padding has a target: its row has to be 0")
 def padding_too(ids, K, eps):
     target, other = 1 - eps + eps / K, eps / K
     return np.where(np.eye(K, dtype=bool)[ids], target, other), entropy(target, K - 1, other)
 
 
-@mistake("the column of padding gets no part: every id gets eps / K, and id 0 too", hint=2)
+@mistake("the column of padding gets no part: every id gets eps / K, and id 0 too")
 def not_to_padding(ids, K, eps):
     q, floor = smoothed_targets(ids, K, eps)
     q[..., 0] = 0
     return q, floor
 
 
-@mistake("the ids are not smoothed: 1 at the target, 0 elsewhere", hint=2)
+@mistake("the ids are not smoothed: 1 at the target, 0 elsewhere")
 def unsmoothed(ids, K, eps):
     return made(ids, K, 1.0, 0.0)
 
 
-@mistake("the floor is not 0: no p can make -sum(q log p) vanish if q has more than one nonzero entry", hint=1)
+@mistake("the floor is not 0: no p can make -sum(q log p) vanish if q has more than one nonzero entry")
 def no_floor(ids, K, eps):
     return with_floor(ids, K, eps, 0.0)
 
 
-@mistake("the floor has only the target's term: the K - 1 others add to it too", hint=2)
+@mistake("the floor has only the target's term: the K - 1 others add to it too")
 def target_alone(ids, K, eps):
     target = 1 - eps + eps / K
     return with_floor(ids, K, eps, -target * math.log(target))
 
 
-@mistake("the floor is -log of the target's share: that is the loss without smoothing at p = q", hint=2)
+@mistake("the floor is -log of the target's share: that is the loss without smoothing at p = q")
 def plain_loss(ids, K, eps):
     return with_floor(ids, K, eps, -math.log(1 - eps + eps / K))
 
 
-@mistake("the floor counts one wrong id, not K - 1 of them", hint=2)
+@mistake("the floor counts one wrong id, not K - 1 of them")
 def one_other(ids, K, eps):
     return with_floor(ids, K, eps, entropy(1 - eps + eps / K, 1, eps / K))
 
 
-@mistake("the floor counts K wrong ids: one of the K is the target", hint=2)
+@mistake("the floor counts K wrong ids: one of the K is the target")
 def all_others(ids, K, eps):
     return with_floor(ids, K, eps, entropy(1 - eps + eps / K, K, eps / K))
 
 
-@mistake("the floor has the wrong sign: the logarithm of a probability is negative", hint=2)
+@mistake("the floor has the wrong sign: the logarithm of a probability is negative")
 def sign(ids, K, eps):
     return with_floor(ids, K, eps, -entropy(1 - eps + eps / K, K - 1, eps / K))
 
 
-@mistake("the floor is the sum over the tokens: return their mean, which is the same for every real token", hint=1)
+@mistake("the floor is the sum over the tokens: return their mean, which is the same for every real token")
 def summed(ids, K, eps):
     return with_floor(ids, K, eps, entropy(1 - eps + eps / K, K - 1, eps / K) * float((ids != 0).sum()))
 
 
-@mistake("the floor is the mean over all positions: leave padding out", hint=1)
+@mistake("the floor is the mean over all positions: leave padding out")
 def with_padding(ids, K, eps):
     return with_floor(ids, K, eps, entropy(1 - eps + eps / K, K - 1, eps / K) * float((ids != 0).mean()))
 
 
-@mistake("for eps = 0 the floor is NaN: 0 log 0 counts as 0, but NumPy does not know that", hint=2)
+@mistake("for eps = 0 the floor is NaN: 0 log 0 counts as 0, but NumPy does not know that")
 def not_a_number(ids, K, eps):
     return with_floor(ids, K, eps, entropy(1 - eps + eps / K, K - 1, eps / K) if eps else math.nan)
 
 
-@mistake("the floor is NaN: rows of padding are 0, and 0 log 0 counts as 0, but NumPy does not know that", hint=2)
+@mistake("the floor is NaN: rows of padding are 0, and 0 log 0 counts as 0, but NumPy does not know that")
 def zeros_of_padding(ids, K, eps):
     return with_floor(ids, K, eps, math.nan)
 
 
-@mistake("the floor is in bits: the loss uses the natural logarithm", hint=2)
+@mistake("the floor is in bits: the loss uses the natural logarithm")
 def bits(ids, K, eps):
     return with_floor(ids, K, eps, entropy(1 - eps + eps / K, K - 1, eps / K) / math.log(2))
 

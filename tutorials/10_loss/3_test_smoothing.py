@@ -74,58 +74,58 @@ def made(smoothed, K=7):
     return ids, smoothed(ids, K, 0.3)
 
 
-@mistake("your test passes every version: it has to fail for a wrong one", hint=1)
+@mistake("your test passes every version: it has to fail for a wrong one")
 def always_true(smoothed):
     return True
 
 
-@mistake("your test fails for every version: a correct one has to pass. Does it use == on rounded numbers?", hint=1)
+@mistake("your test fails for every version: a correct one has to pass. Does it use == on rounded numbers?")
 def always_false(smoothed):
     return False
 
 
-@mistake("your test takes the wrong side: it passes the change, and fails what was right before", hint=1)
+@mistake("your test takes the wrong side: it passes the change, and fails what was right before")
 def wrong_side(smoothed):
     ids, q = made(smoothed)
     return np.allclose(q, after(ids, 7, 0.3))
 
 
-@mistake("only the old code's numbers pass your test: a version may share eps differently and be right as well", hint=1)
+@mistake("only the old code's numbers pass your test: a version may share eps differently and be right as well")
 def numbers_of_the_code(smoothed):
     ids, q = made(smoothed)
     return np.allclose(q, before(ids, 7, 0.3))
 
 
-@mistake("only the old code's exact numbers pass your test: others are right as well, and one differs only by rounding", hint=1)
+@mistake("only the old code's exact numbers pass your test: others are right as well, and one differs only by rounding")
 def exact_numbers(smoothed):
     ids, q = made(smoothed)
     return (q == before(ids, 7, 0.3)).all()
 
 
-@mistake("only 1 - eps at the target passes your test: the target may keep its own part of eps, too", hint=1)
+@mistake("only 1 - eps at the target passes your test: the target may keep its own part of eps, too")
 def target_of_the_others(smoothed):
     ids, q = made(smoothed)
     return np.allclose(q.sum(axis=-1), 1) and np.allclose(q.max(axis=-1), 0.7)
 
 
-@mistake("your test fails only sums above 1: a row that sums to less than 1 has lost something", hint=2)
+@mistake("your test fails only sums above 1: a row that sums to less than 1 has lost something")
 def at_most_one(smoothed):
     ids, q = made(smoothed)
     return (q.sum(axis=-1) < 1 + 1e-9).all() and (q < 0.99).all()
 
 
-@mistake("your test fails only sums below 1: if a row sums to more than 1, the others got more than the target lost", hint=2)
+@mistake("your test fails only sums below 1: if a row sums to more than 1, the others got more than the target lost")
 def at_least_one(smoothed):
     ids, q = made(smoothed)
     return (q.sum(axis=-1) > 1 - 1e-9).all() and (q < 0.99).all()
 
 
-@mistake("your test fails only wrong sums: a version that does not smooth passes it", hint=2)
+@mistake("your test fails only wrong sums: a version that does not smooth passes it")
 def sums_alone(smoothed):
     return np.allclose(made(smoothed)[1].sum(axis=-1), 1)
 
 
-@mistake("your test is the wrong way round: it passes what a correct version must not do, and fails what it must", hint=1)
+@mistake("your test is the wrong way round: it passes what a correct version must not do, and fails what it must")
 def loses_something(smoothed):
     return not np.allclose(made(smoothed)[1].sum(axis=-1), 1)
 

@@ -26,15 +26,21 @@ stars, minutes = 2, 10
 
 
 def case(rng, B, T):
-    ids = rng.integers(1, 9, (B, T + 1))
-    ids[0, 1:] = 0
-    ids[1, -1:] = 0
+    ids, lengths = rng.integers(1, 30, (B, T + 1)), rng.integers(1, T + 2, B)
+    lengths[rng.integers(B)] = T    # at least one row is padded
+    ids *= np.arange(T + 1) < lengths[:, None]
+    return rng.uniform(0.05, 0.95, ids.shape), ids
+
+
+@edge("padding in every row")
+def padded(rng, B, T):
+    ids = rng.integers(1, 30, (B, T + 1)) * (np.arange(T + 1) < rng.integers(1, T + 1, (B, 1)))
     return rng.uniform(0.05, 0.95, ids.shape), ids
 
 
 @edge("no padding at all")
 def full(rng, B, T):
-    return rng.uniform(0.05, 0.95, (B, T + 1)), rng.integers(1, 9, (B, T + 1))
+    return rng.uniform(0.05, 0.95, (B, T + 1)), rng.integers(1, 30, (B, T + 1))
 
 
 @edge("4,000 tokens")
@@ -56,79 +62,79 @@ hints = (
 
 
 # %% mistakes
-@mistake("padding is counted: the mean has to be over real tokens", hint=1)
+@mistake("padding is counted: the mean has to be over real tokens")
 def padding_counted(p, ids):
     return np.exp(-np.log(p).mean())
 
 
-@mistake("the sum is over the real tokens, but it is divided by the number of all positions", hint=2)
+@mistake("the sum is over the real tokens, but it is divided by the number of all positions")
 def all_places(p, ids):
     return np.exp(-np.log(p[ids != 0]).sum() / p.size)
 
 
-@mistake("the product underflows: 4,000 probabilities multiply to 0, and 1 / 0 is infinite; add their logarithms", hint=2)
+@mistake("the product underflows: 4,000 probabilities multiply to 0, and 1 / 0 is infinite; add their logarithms")
 def product(p, ids):
     real = p[ids != 0]
     return np.prod(real) ** (-1 / real.size)
 
 
-@mistake("the root is missing: the product of all 1 / p grows with the length of the text", hint=1)
+@mistake("the root is missing: the product of all 1 / p grows with the length of the text")
 def without_root(p, ids):
     return np.exp(-np.log(p[ids != 0]).sum())
 
 
-@mistake("the exponent of the root is the number of sentences: it has to be the number of tokens", hint=1)
+@mistake("the exponent of the root is the number of sentences: it has to be the number of tokens")
 def root_of_sentences(p, ids):
     return np.exp(-np.log(p[ids != 0]).sum() / len(p))
 
 
-@mistake("it is the mean of the sentences' perplexities: take one mean of the losses of all tokens, then the exponential", hint=2)
+@mistake("it is the mean of the sentences' perplexities: take one mean of the losses of all tokens, then the exponential")
 def mean_of_sentences(p, ids):
     return np.mean([np.exp(-np.log(one[real]).mean()) for one, real in zip(p, ids != 0)])
 
 
-@mistake("it is the mean of the sentences' mean losses, in which a token of a long sentence counts less", hint=2)
+@mistake("it is the mean of the sentences' mean losses, in which a token of a long sentence counts less")
 def mean_of_means(p, ids):
     return np.exp(np.mean([-np.log(one[real]).mean() for one, real in zip(p, ids != 0)]))
 
 
-@mistake("it is the mean of 1 / p: take the mean of the logarithms", hint=2)
+@mistake("it is the mean of 1 / p: take the mean of the logarithms")
 def mean_of_inverse(p, ids):
     return (1 / p[ids != 0]).mean()
 
 
-@mistake("it is 1 / the mean of p: take the mean of the logarithms", hint=2)
+@mistake("it is 1 / the mean of p: take the mean of the logarithms")
 def inverse_of_mean(p, ids):
     return 1 / p[ids != 0].mean()
 
 
-@mistake("the sign is missing: the logarithm of a probability is negative, and a perplexity is at least 1", hint=2)
+@mistake("the sign is missing: the logarithm of a probability is negative, and a perplexity is at least 1")
 def sign(p, ids):
     return np.exp(np.log(p[ids != 0]).mean())
 
 
-@mistake("this is the mean loss: its exponential is the perplexity", hint=2)
+@mistake("this is the mean loss: its exponential is the perplexity")
 def loss_itself(p, ids):
     return -np.log(p[ids != 0]).mean()
 
 
-@mistake("the bases differ: this is 2 to the power of a natural logarithm", hint=2)
+@mistake("the bases differ: this is 2 to the power of a natural logarithm")
 def bases(p, ids):
     return 2 ** -np.log(p[ids != 0]).mean()
 
 
-@mistake("the mean loss is in bits, but the exponential has base e", hint=2)
+@mistake("the mean loss is in bits, but the exponential has base e")
 def bits(p, ids):
     return np.exp(-np.log2(p[ids != 0]).mean())
 
 
-@mistake("the product is multiplied by -1/N: that has to be its exponent", hint=1)
+@mistake("the product is multiplied by -1/N: that has to be its exponent")
 def times(p, ids):
     real = p[ids != 0]
     return np.prod(real) * (-1 / real.size)
 
 
-@mistake("token id 1 is left out as well: leave out only padding, id 0", hint=2)
+@mistake("token id 1 is left out as well: leave out only padding, id 0")
 def id_1_left_out(p, ids):
     return np.exp(-np.log(p[ids > (ids.max() > 1)]).mean())
 

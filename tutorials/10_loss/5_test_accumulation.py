@@ -93,55 +93,55 @@ def is_mean(g):
     return np.allclose(g, TOKENS.mean(axis=0))
 
 
-@mistake("your test passes every version: it has to fail for a wrong one", hint=1)
+@mistake("your test passes every version: it has to fail for a wrong one")
 def always_true(accumulated):
     return True
 
 
-@mistake("your test fails for every version: a correct one has to pass", hint=1)
+@mistake("your test fails for every version: a correct one has to pass")
 def always_false(accumulated):
     return False
 
 
-@mistake("your test takes the wrong side: it passes only the trainer's code", hint=1)
+@mistake("your test takes the wrong side: it passes only the trainer's code")
 def wrong_side(accumulated):
     g = accumulated(TOKENS, np.arange(1.0, 7))
     return np.allclose(g, TOKENS.mean(axis=0))
 
 
-@mistake("your parts are equally large, so the mean of means is the mean over all tokens, and only larger errors show", hint=1)
+@mistake("your parts are equally large, so the mean of means is the mean over all tokens, and only larger errors show")
 def equal_parts(accumulated):
     return all(map(is_mean, answers(accumulated, [2, 4], [3])))
 
 
-@mistake("your test has at most two parts: a version that is right for two and wrong for three passes it", hint=1)
+@mistake("your test has at most two parts: a version that is right for two and wrong for three passes it")
 def two_parts(accumulated):
     return all(map(is_mean, answers(accumulated, [1], [2])))
 
 
-@mistake("a correct version fails your test because it rounds differently: compare with np.allclose", hint=2)
+@mistake("a correct version fails your test because it rounds differently: compare with np.allclose")
 def exactly(accumulated):
     gradients, counts = np.random.default_rng(0).standard_normal((3, 40)), np.array([1.0, 2, 7])
     return (accumulated(gradients, counts) == after(gradients, counts)).all()
 
 
-@mistake("each part in your test has one token, so every version divides by the same number", hint=1)
+@mistake("each part in your test has one token, so every version divides by the same number")
 def one_token_each(accumulated):
     return is_mean(answers(accumulated, [1, 2, 3, 4, 5])[0])
 
 
-@mistake("your test fails only the trainer's code: versions that divide by the wrong number pass it", hint=2)
+@mistake("your test fails only the trainer's code: versions that divide by the wrong number pass it")
 def not_the_plain_mean(accumulated):
     counts = np.array([1.0, 5, 3])
     return not np.allclose(accumulated(TOKENS[:3], counts), TOKENS[:3].mean(axis=0))
 
 
-@mistake("your test is the wrong way round: it passes the wrong versions, and fails the correct ones", hint=1)
+@mistake("your test is the wrong way round: it passes the wrong versions, and fails the correct ones")
 def not_the_mean(accumulated):
     return not all(map(is_mean, answers(accumulated, [1, 3])))
 
 
-@mistake("your parts are equally large, so the mean of means passes: cut the tokens into parts of different sizes", hint=1)
+@mistake("your parts are equally large, so the mean of means passes: cut the tokens into parts of different sizes")
 def equal_parts_alike(accumulated):
     return np.allclose(*answers(accumulated, [2, 4], [3]))
 

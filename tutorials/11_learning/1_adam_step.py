@@ -77,114 +77,114 @@ def made(w, g, m, v, t, rate, b1, b2, eps, ours=lambda t, b: 1 - b ** t, others=
     return w - rate * (mean / (np.sqrt(square) + eps) if step is None else step(mean, square, eps)), m, v
 
 
-@mistake("epsilon is inside the root: it has to be added to the root of the mean square", hint=2)
+@mistake("epsilon is inside the root: it has to be added to the root of the mean square")
 def epsilon_inside(w, g, m, v, t, *settings):
     return made(w, g, m, v, t, *settings, step=lambda mean, square, eps: mean / np.sqrt(square + eps))
 
 
-@mistake("epsilon is added before v is corrected, as in TensorFlow: here it is added to the corrected root", hint=2)
+@mistake("epsilon is added before v is corrected, as in TensorFlow: here it is added to the corrected root")
 def epsilon_before(w, g, m, v, t, rate, b1, b2, eps):
     return made(w, g, m, v, t, rate, b1, b2, eps / np.sqrt(1 - b2 ** t))
 
 
-@mistake("epsilon is missing: a weight whose gradient was always 0 would become NaN", hint=2)
+@mistake("epsilon is missing: a weight whose gradient was always 0 would become NaN")
 def no_epsilon(w, g, m, v, t, rate, b1, b2, eps):
     return made(w, g, m, v, t, rate, b1, b2, 0.0)
 
 
-@mistake("the brackets are missing: epsilon is added to the new weight, not to the root", hint=2)
+@mistake("the brackets are missing: epsilon is added to the new weight, not to the root")
 def brackets(w, g, m, v, t, rate, b1, b2, eps):
     w, m, v = made(w, g, m, v, t, rate, b1, b2, 0.0)
     return w + eps, m, v
 
 
-@mistake("nothing is corrected: m and v are too small, because they started at 0", hint=1)
+@mistake("nothing is corrected: m and v are too small, because they started at 0")
 def uncorrected(w, g, m, v, t, *settings):
     return made(w, g, m, v, t, *settings, ours=lambda t, b: 1)
 
 
-@mistake("the power t is forgotten: 1 - beta is right only at the first step", hint=1)
+@mistake("the power t is forgotten: 1 - beta is right only at the first step")
 def no_power(w, g, m, v, t, *settings):
     return made(w, g, m, v, t, *settings, ours=lambda t, b: 1 - b)
 
 
-@mistake("the power is in the wrong place: (1 - beta)^t, not 1 - beta^t", hint=2)
+@mistake("the power is in the wrong place: (1 - beta)^t, not 1 - beta^t")
 def power_outside(w, g, m, v, t, *settings):
     return made(w, g, m, v, t, *settings, ours=lambda t, b: (1 - b) ** t)
 
 
-@mistake("v is divided by 1 - beta2^2: the 2 is part of the name beta2, and the power is t", hint=2)
+@mistake("v is divided by 1 - beta2^2: the 2 is part of the name beta2, and the power is t")
 def squared_beta(w, g, m, v, t, *settings):
     return made(w, g, m, v, t, *settings, others=lambda t, b: 1 - b ** 2)
 
 
-@mistake("the steps count from 2: the power is t + 1 and has to be t", hint=2)
+@mistake("the steps count from 2: the power is t + 1 and has to be t")
 def one_late(w, g, m, v, t, *settings):
     return made(w, g, m, v, t, *settings, ours=lambda t, b: 1 - b ** (t + 1))
 
 
-@mistake("only v is corrected: m started at 0 too", hint=2)
+@mistake("only v is corrected: m started at 0 too")
 def only_v(w, g, m, v, t, *settings):
     return made(w, g, m, v, t, *settings, ours=lambda t, b: 1, others=lambda t, b: 1 - b ** t)
 
 
-@mistake("only m is corrected: v started at 0 too", hint=2)
+@mistake("only m is corrected: v started at 0 too")
 def only_m(w, g, m, v, t, *settings):
     return made(w, g, m, v, t, *settings, others=lambda t, b: 1)
 
 
-@mistake("the corrected m and v are returned: the next step would correct them again", hint=2)
+@mistake("the corrected m and v are returned: the next step would correct them again")
 def corrected_kept(w, g, m, v, t, rate, b1, b2, eps):
     w, m, v = made(w, g, m, v, t, rate, b1, b2, eps)
     return w, m / (1 - b1 ** t), v / (1 - b2 ** t)
 
 
-@mistake("the root is missing: the mean is divided by the mean square itself", hint=2)
+@mistake("the root is missing: the mean is divided by the mean square itself")
 def no_root(w, g, m, v, t, *settings):
     return made(w, g, m, v, t, *settings, step=lambda mean, square, eps: mean / (square + eps))
 
 
-@mistake("the step goes up: the weight has to move against the mean gradient", hint=2)
+@mistake("the step goes up: the weight has to move against the mean gradient")
 def upwards(w, g, m, v, t, rate, *settings):
     return made(w, g, m, v, t, -rate, *settings)
 
 
-@mistake("the step uses the gradient, not its running mean: that is RMSProp", hint=2)
+@mistake("the step uses the gradient, not its running mean: that is RMSProp")
 def rmsprop(w, g, m, v, t, *settings):
     return made(w, g, m, v, t, *settings, step=lambda mean, square, eps: g / (np.sqrt(square) + eps))
 
 
-@mistake("the betas are swapped: beta1 belongs to m, beta2 to v", hint=2)
+@mistake("the betas are swapped: beta1 belongs to m, beta2 to v")
 def swapped(w, g, m, v, t, rate, b1, b2, eps):
     return made(w, g, m, v, t, rate, b2, b1, eps)
 
 
-@mistake("v is a running mean of g, not of its square", hint=1)
+@mistake("v is a running mean of g, not of its square")
 def unsquared(w, g, m, v, t, rate, b1, b2, eps):
     m, v = b1 * m + (1 - b1) * g, b2 * v + (1 - b2) * g
     return w - rate * m / (1 - b1 ** t) / (np.sqrt(np.abs(v) / (1 - b2 ** t)) + eps), m, v
 
 
-@mistake("v is a running mean of m squared: it has to be that of g squared", hint=2)
+@mistake("v is a running mean of m squared: it has to be that of g squared")
 def of_the_mean(w, g, m, v, t, rate, b1, b2, eps):
     m = b1 * m + (1 - b1) * g
     v = b2 * v + (1 - b2) * m * m
     return w - rate * m / (1 - b1 ** t) / (np.sqrt(v / (1 - b2 ** t)) + eps), m, v
 
 
-@mistake("m adds all of g, not 1 - beta1 of it: that makes it a sum, as in SGD with momentum", hint=1)
+@mistake("m adds all of g, not 1 - beta1 of it: that makes it a sum, as in SGD with momentum")
 def momentum(w, g, m, v, t, rate, b1, b2, eps):
     m, v = b1 * m + g, b2 * v + (1 - b2) * g * g
     return w - rate * m / (1 - b1 ** t) / (np.sqrt(v / (1 - b2 ** t)) + eps), m, v
 
 
-@mistake("the weights of the mean are swapped: beta belongs to the old mean, 1 - beta to the new gradient", hint=1)
+@mistake("the weights of the mean are swapped: beta belongs to the old mean, 1 - beta to the new gradient")
 def weights_swapped(w, g, m, v, t, rate, b1, b2, eps):
     m, v = (1 - b1) * m + b1 * g, (1 - b2) * v + b2 * g * g
     return w - rate * m / (1 - b1 ** t) / (np.sqrt(v / (1 - b2 ** t)) + eps), m, v
 
 
-@mistake("the step uses the old m and v: update them first", hint=2)
+@mistake("the step uses the old m and v: update them first")
 def old_means(w, g, m, v, t, rate, b1, b2, eps):
     _w, new_m, new_v = made(w, g, m, v, t, rate, b1, b2, eps)
     return w - rate * m / (1 - b1 ** t) / (np.sqrt(v / (1 - b2 ** t)) + eps), new_m, new_v

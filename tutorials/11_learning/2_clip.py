@@ -26,28 +26,29 @@ stars, minutes = 2, 15
 
 
 def case(rng, K, D):
-    return *gradients(rng, K, D, 5), 1.5
+    return drawn(rng, K, D, (1, 2), rng.uniform(2, 4))
 
 
 @edge("shorter than the limit")
 def short(rng, K, D):
-    return *gradients(rng, K, D, 0.9), 1.5
+    return drawn(rng, K, D, (2, 8), rng.uniform(0.75, 0.95))
 
 
 @edge("each shorter than the limit, both together longer")
 def together(rng, K, D):
-    return *gradients(rng, K, D, 1.3, share=1 / 3), 1.0
+    return drawn(rng, K, D, (0.2, 0.5), 1.3)
 
 
 @edge("a gradient of 0")
 def zero(rng, K, D):
-    return np.zeros((K, D)), np.zeros(D), 1.5
+    return np.zeros((K, D)), np.zeros(D), float(rng.uniform(0.2, 8))
 
 
-def gradients(rng, K, D, norm, share=2 / 3):
-    """share: the part of the squared norm that is dW's."""
-    dW, db = rng.standard_normal((K, D)), rng.standard_normal(D)
-    return dW * norm * np.sqrt(share / (dW ** 2).sum()), db * norm * np.sqrt((1 - share) / (db ** 2).sum())
+def drawn(rng, K, D, limits, length):
+    """length: of both together, as a multiple of the limit."""
+    limit, share, dW, db = rng.uniform(*limits), rng.uniform(0.42, 0.58), rng.standard_normal((K, D)), rng.standard_normal(D)
+    squared = (limit * length) ** 2
+    return dW * np.sqrt(share * squared / (dW ** 2).sum()), db * np.sqrt((1 - share) * squared / (db ** 2).sum()), float(limit)
 
 
 @invariant("both must be multiplied by the same factor: anything else turns the vector")
@@ -78,86 +79,86 @@ def made(dW, db, limit, norm):
     return dW * factor, db * factor
 
 
-@mistake("each parameter is clipped by a norm of its own: that turns the vector; take one norm of all numbers", hint=1)
+@mistake("each parameter is clipped by a norm of its own: that turns the vector; take one norm of all numbers")
 def each_alone(dW, db, limit):
     return dW * (limit / max(norm_of(dW), limit)), db * (limit / max(norm_of(db), limit))
 
 
-@mistake("every number is clipped alone, to between -limit and limit: that turns the vector, and leaves it too long", hint=1)
+@mistake("every number is clipped alone, to between -limit and limit: that turns the vector, and leaves it too long")
 def elementwise(dW, db, limit):
     return np.clip(dW, -limit, limit), np.clip(db, -limit, limit)
 
 
-@mistake("it is always scaled to the limit: a gradient that is shorter has to stay as it is", hint=1)
+@mistake("it is always scaled to the limit: a gradient that is shorter has to stay as it is")
 def always(dW, db, limit):
     return dW * (limit / norm_of(dW, db)), db * (limit / norm_of(dW, db))
 
 
-@mistake("it is only ever lengthened: max and min are swapped", hint=2)
+@mistake("it is only ever lengthened: max and min are swapped")
 def lengthened(dW, db, limit):
     factor = limit / max(min(norm_of(dW, db), dW.dtype.type(limit)), dW.dtype.type(1e-30))
     return dW * factor, db * factor
 
 
-@mistake("the root is missing: the sum of squares is the square of the norm", hint=2)
+@mistake("the root is missing: the sum of squares is the square of the norm")
 def squared_norm(dW, db, limit):
     return made(dW, db, limit, norm_of(dW, db) ** 2)
 
 
-@mistake("the norm is the sum of two norms: add the squares, then take the root", hint=2)
+@mistake("the norm is the sum of two norms: add the squares, then take the root")
 def sum_of_norms(dW, db, limit):
     return made(dW, db, limit, norm_of(dW) + norm_of(db))
 
 
-@mistake("the norm is that of dW alone: db is part of the vector", hint=1)
+@mistake("the norm is that of dW alone: db is part of the vector")
 def without_bias(dW, db, limit):
     return made(dW, db, limit, norm_of(dW))
 
 
-@mistake("the norm is that of db alone: dW is part of the vector", hint=1)
+@mistake("the norm is that of db alone: dW is part of the vector")
 def without_weight(dW, db, limit):
     return made(dW, db, limit, norm_of(db))
 
 
-@mistake("the norm is the larger of the two: add the squares of both, then take the root", hint=2)
+@mistake("the norm is the larger of the two: add the squares of both, then take the root")
 def larger_norm(dW, db, limit):
     return made(dW, db, limit, max(norm_of(dW), norm_of(db)))
 
 
-@mistake("db is not clipped: both have to be multiplied by the factor", hint=1)
+@mistake("db is not clipped: both have to be multiplied by the factor")
 def bias_unclipped(dW, db, limit):
     return made(dW, db, limit, norm_of(dW, db))[0], db.copy()
 
 
-@mistake("the norm is the largest of all numbers: it has to be the root of the sum of squares", hint=2)
+@mistake("the norm is the largest of all numbers: it has to be the root of the sum of squares")
 def largest_number(dW, db, limit):
     return made(dW, db, limit, max(np.abs(dW).max(), np.abs(db).max()))
 
 
-@mistake("the norm is the sum of absolute values: it has to be the root of the sum of squares", hint=2)
+@mistake("the norm is the sum of absolute values: it has to be the root of the sum of squares")
 def absolute_values(dW, db, limit):
     return made(dW, db, limit, np.abs(dW).sum() + np.abs(db).sum())
 
 
-@mistake("the norm is the root of the mean of the squares: it has to be the root of their sum", hint=2)
+@mistake("the norm is the root of the mean of the squares: it has to be the root of their sum")
 def mean_square(dW, db, limit):
     return made(dW, db, limit, norm_of(dW, db) / dW.dtype.type(np.sqrt(dW.size + db.size)))
 
 
-@mistake("a vector that is too long is scaled to length 1, not to the limit", hint=2)
+@mistake("a vector that is too long is scaled to length 1, not to the limit")
 def unit(dW, db, limit):
     norm = norm_of(dW, db)
     factor = 1 / max(norm, 1) if norm > limit else 1
     return dW * factor, db * factor
 
 
-@mistake("a gradient that is too long is thrown away: it has to be shortened", hint=1)
+@mistake("a gradient that is too long is thrown away: it has to be shortened")
 def thrown_away(dW, db, limit):
     keep = float(norm_of(dW, db) <= limit)
     return dW * keep, db * keep
 
 
-@mistake("a small number is added to the norm, as in PyTorch, which adds 1e-6: here the factor has to be exact", hint=2)
+@mistake("a small number is added to the norm, as in PyTorch, which adds 1e-6: here the factor has to be exact")
 def as_in_pytorch(dW, db, limit):
     factor = min(1.0, float(limit / (norm_of(dW, db) + dW.dtype.type(1e-6))))
     return dW * factor, db * factor

@@ -61,93 +61,93 @@ def made(steps, d_model, warmup, rise=lambda s, w: s / w, fall=lambda s, w: np.s
     return (d_model * warmup) ** -0.5 * choose(rise(steps, warmup), fall(steps, warmup))
 
 
-@mistake("the larger of the two curves is taken: it starts at the top and ends up rising for ever", hint=1)
+@mistake("the larger of the two curves is taken: it starts at the top and ends up rising for ever")
 def larger(steps, d_model, warmup):
     return made(steps, d_model, warmup, choose=np.maximum)
 
 
-@mistake("there is no warm-up: on its own, the falling curve is largest at step 1", hint=1)
+@mistake("there is no warm-up: on its own, the falling curve is largest at step 1")
 def no_warmup(steps, d_model, warmup):
     return made(steps, d_model, warmup, rise=lambda s, w: np.inf)
 
 
-@mistake("there is no decay: after the warm-up it stays at the peak", hint=1)
+@mistake("there is no decay: after the warm-up it stays at the peak")
 def no_decay(steps, d_model, warmup):
     return made(steps, d_model, warmup, fall=lambda s, w: 1.0)
 
 
-@mistake("the steps count from 0: the first learning rate is 0, and the first update does nothing", hint=1)
+@mistake("the steps count from 0: the first learning rate is 0, and the first update does nothing")
 def from_zero(steps, d_model, warmup):
     return made(np.maximum(steps - 1, 1e-9) * (steps > 1), d_model, warmup,
                 fall=lambda s, w: np.sqrt(w / np.maximum(s, 1e-9)))
 
 
-@mistake("the steps count from 2: step t gets the learning rate of step t + 1", hint=1)
+@mistake("the steps count from 2: step t gets the learning rate of step t + 1")
 def one_early(steps, d_model, warmup):
     return made(steps + 1, d_model, warmup)
 
 
-@mistake("it falls as 1 over the step, not as 1 over the root of the step", hint=2)
+@mistake("it falls as 1 over the step, not as 1 over the root of the step")
 def falls_faster(steps, d_model, warmup):
     return made(steps, d_model, warmup, fall=lambda s, w: w / s)
 
 
-@mistake("it rises with the root of the step: the warm-up is a straight line", hint=2)
+@mistake("it rises with the root of the step: the warm-up is a straight line")
 def root_rise(steps, d_model, warmup):
     return made(steps, d_model, warmup, rise=lambda s, w: np.sqrt(s / w))
 
 
-@mistake("after the warm-up the falling curve starts again at step 1: it has to use the same step", hint=1)
+@mistake("after the warm-up the falling curve starts again at step 1: it has to use the same step")
 def begins_anew(steps, d_model, warmup):
     return made(steps, d_model, warmup, fall=lambda s, w: 1 / np.sqrt(np.maximum(s - w, 1)))
 
 
-@mistake("d_model is missing: a wider model gets a smaller learning rate", hint=2)
+@mistake("d_model is missing: a wider model gets a smaller learning rate")
 def no_width(steps, d_model, warmup):
     return made(steps, 1, warmup)
 
 
-@mistake("the learning rate is divided by d_model itself, not by its root", hint=2)
+@mistake("the learning rate is divided by d_model itself, not by its root")
 def width_itself(steps, d_model, warmup):
     return made(steps, d_model * d_model, warmup)
 
 
-@mistake("it is multiplied by the root of d_model, not divided by it: a wider model gets a smaller learning rate", hint=2)
+@mistake("it is multiplied by the root of d_model, not divided by it: a wider model gets a smaller learning rate")
 def width_upside_down(steps, d_model, warmup):
     return d_model * made(steps, d_model, warmup)
 
 
-@mistake("the peak is 1: the curves have the right shape, but 1 over the root of (d_model times warmup) is missing", hint=2)
+@mistake("the peak is 1: the curves have the right shape, but 1 over the root of (d_model times warmup) is missing")
 def no_peak(steps, d_model, warmup):
     return np.minimum(steps / warmup, np.sqrt(warmup / steps))
 
 
-@mistake("the peak lacks the warm-up: it is only 1 over the root of d_model", hint=2)
+@mistake("the peak lacks the warm-up: it is only 1 over the root of d_model")
 def peak_without_warmup(steps, d_model, warmup):
     return math.sqrt(warmup) * made(steps, d_model, warmup)
 
 
-@mistake("the exponent of warmup is -0.5, not -1.5: the warm-up ends far too early", hint=2)
+@mistake("the exponent of warmup is -0.5, not -1.5: the warm-up ends far too early")
 def exponent(steps, d_model, warmup):
     return d_model ** -0.5 * np.minimum(steps ** -0.5, steps * warmup ** -0.5)
 
 
-@mistake("it falls as the peak over the root of the step, far below the peak at step warmup: the two parts must meet there", hint=2)
+@mistake("it falls as the peak over the root of the step, far below the peak at step warmup: the two parts must meet there")
 def falls_from_the_peak(steps, d_model, warmup):
     return made(steps, d_model, warmup, fall=lambda s, w: 1 / np.sqrt(s))
 
 
-@mistake("it rises as steps / warmup over the root of d_model, and crosses the other part before step warmup", hint=2)
+@mistake("it rises as steps / warmup over the root of d_model, and crosses the other part before step warmup")
 def rises_past_the_peak(steps, d_model, warmup):
     return made(steps, d_model, warmup, rise=lambda s, w: s / np.sqrt(w))
 
 
-@mistake("this is integer division, //: the learning rate is 0 until the warm-up is over", hint=2)
+@mistake("this is integer division, //: the learning rate is 0 until the warm-up is over")
 def whole_numbers(steps, d_model, warmup):
     return made(steps, d_model, warmup, rise=lambda s, w: s // w)
 
 
-@mistake("it falls on a straight line to 0: it has to fall as 1 over the root of the step", hint=2)
+@mistake("it falls on a straight line to 0: it has to fall as 1 over the root of the step")
 def straight_fall(steps, d_model, warmup):
     return made(steps, d_model, warmup, fall=lambda s, w: np.maximum(0, 1 - (s - w) / (20.0 * w)))
 

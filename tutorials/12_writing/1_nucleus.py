@@ -33,19 +33,19 @@ stars, minutes = 2, 20
 
 
 def case(rng, B, V):
-    return 1.5 * rng.standard_normal((B, V + 6)), 0.8, 0.8
+    return 1.5 * rng.standard_normal((B, V + 6)), float(rng.uniform(0.6, 1.6)), float(rng.uniform(0.6, 0.9))
 
 
 @edge("one token reaches top_p by itself")
 def certain(rng, V):
     logits = rng.standard_normal(V + 3)
-    logits[1] += 20
-    return logits, 1.3, 0.6
+    logits[rng.integers(V)] += 20
+    return logits, float(rng.uniform(0.6, 1.6)), float(rng.uniform(0.6, 0.9))
 
 
-@edge("logits of 1,000")
+@edge("logits of 1,000 and of -1,000")
 def large(rng, B, T, V):
-    return 1000 + rng.standard_normal((B, T, V + 6)), 0.7, 0.7
+    return 1000 * rng.choice([-1, 1], (B, T, V + 6)) + rng.standard_normal((B, T, V + 6)), 0.7, float(rng.uniform(0.6, 0.9))
 
 
 @edge("top_p = 1")
@@ -93,23 +93,23 @@ def right(reached, falling, top_p):
     return reached - falling < top_p
 
 
-@mistake("the token that crosses top_p is dropped: a row whose first token crosses it keeps nothing and becomes NaN", hint=1)
+@mistake("the token that crosses top_p is dropped: a row whose first token crosses it keeps nothing and becomes NaN")
 def crossing_dropped(logits, temperature, top_p):
     return made(softmax(logits / temperature), top_p, lambda reached, falling, top_p: reached <= top_p + 1e-9 * (top_p == 1))
 
 
-@mistake("the token that crosses top_p is dropped: without it, the kept tokens do not reach top_p", hint=1)
+@mistake("the token that crosses top_p is dropped: without it, the kept tokens do not reach top_p")
 def crossing_dropped_but_one(logits, temperature, top_p):
     return made(softmax(logits / temperature), top_p, lambda reached, falling, top_p: (
         reached <= top_p + 1e-9 * (top_p == 1)) | (falling == falling[..., :1]))
 
 
-@mistake("no token is left out: those outside the nucleus must get 0", hint=2)
+@mistake("no token is left out: those outside the nucleus must get 0")
 def everything_kept(logits, temperature, top_p):
     return softmax(logits / temperature)
 
 
-@mistake("one token too many is kept: the one after the token that crosses top_p", hint=1)
+@mistake("one token too many is kept: the one after the token that crosses top_p")
 def one_more(logits, temperature, top_p):
     def keep(reached, falling, top_p):
         stays = right(reached, falling, top_p)
@@ -117,34 +117,34 @@ def one_more(logits, temperature, top_p):
     return made(softmax(logits / temperature), top_p, keep)
 
 
-@mistake("the logits are multiplied by the temperature: divide, so that a high one makes the row flatter", hint=2)
+@mistake("the logits are multiplied by the temperature: divide, so that a high one makes the row flatter")
 def multiplied(logits, temperature, top_p):
     return made(softmax(logits * temperature), top_p, right)
 
 
-@mistake("the temperature has no effect: divide the logits by it, since a factor of p cancels when the row is normalised", hint=2)
+@mistake("the temperature has no effect: divide the logits by it, since a factor of p cancels when the row is normalised")
 def cancels(logits, temperature, top_p):
     return made(softmax(logits), top_p, right)
 
 
-@mistake("the nucleus is chosen before the temperature is applied: first the temperature, then the nucleus", hint=2)
+@mistake("the nucleus is chosen before the temperature is applied: first the temperature, then the nucleus")
 def chosen_first(logits, temperature, top_p):
     return renormalised(softmax(logits / temperature) * (made(softmax(logits), top_p, right) > 0))
 
 
-@mistake("the kept probabilities are not rescaled to sum to 1", hint=2)
+@mistake("the kept probabilities are not rescaled to sum to 1")
 def not_renormalised(logits, temperature, top_p):
     p = softmax(logits / temperature)
     return p * (made(p, top_p, right) > 0)
 
 
-@mistake("the running sum follows the order of the vocabulary: sort first, with the most likely token in front", hint=2)
+@mistake("the running sum follows the order of the vocabulary: sort first, with the most likely token in front")
 def without_sorting(logits, temperature, top_p):
     p = softmax(logits / temperature)
     return renormalised(p * right(np.cumsum(p, axis=-1), p, top_p))
 
 
-@mistake("the sort is in ascending order: the least likely tokens are kept", hint=1)
+@mistake("the sort is in ascending order: the least likely tokens are kept")
 def rising(logits, temperature, top_p):
     p = softmax(logits / temperature)
     order = np.argsort(p, axis=-1)
@@ -152,31 +152,31 @@ def rising(logits, temperature, top_p):
     return renormalised(unsorted(order, upwards * right(np.cumsum(upwards, axis=-1), upwards, top_p)))
 
 
-@mistake("p is returned in sorted order: put each probability back in the place of its token", hint=2)
+@mistake("p is returned in sorted order: put each probability back in the place of its token")
 def left_sorted(logits, temperature, top_p):
     return -np.sort(-made(softmax(logits / temperature), top_p, right), axis=-1)
 
 
-@mistake("the mask is in sorted order but p is not: entry i of the mask belongs to token order[i]", hint=2)
+@mistake("the mask is in sorted order but p is not: entry i of the mask belongs to token order[i]")
 def mask_of_ranks(logits, temperature, top_p):
     p = softmax(logits / temperature)
     falling = -np.sort(-p, axis=-1)
     return renormalised(p * right(np.cumsum(falling, axis=-1), falling, top_p) + 1e-300)
 
 
-@mistake("each probability is compared with 1 - top_p: compare the sum of those before it with top_p", hint=2)
+@mistake("each probability is compared with 1 - top_p: compare the sum of those before it with top_p")
 def by_itself(logits, temperature, top_p):
     p = softmax(logits / temperature)
     return renormalised(p * (p > 1 - top_p))
 
 
-@mistake("the maximum is not subtracted in the softmax: the exponential of a large logit is infinite", hint=2)
+@mistake("the maximum is not subtracted in the softmax: the exponential of a large logit is infinite")
 def overflow(logits, temperature, top_p):
     e = np.exp(logits / temperature)
     return made(e / e.sum(axis=-1, keepdims=True), top_p, right)
 
 
-@mistake("every kept token gets the same probability: keep their proportions", hint=2)
+@mistake("every kept token gets the same probability: keep their proportions")
 def uniform(logits, temperature, top_p):
     return renormalised((made(softmax(logits / temperature), top_p, right) > 0).astype(logits.dtype))
 

@@ -87,18 +87,18 @@ def all_totals(sums, log_p):
     return sums[:, None] + log_p
 
 
-@mistake("the sums so far do not count: an unlikely hypothesis would keep its place whenever its next token is likely", hint=2)
+@mistake("the sums so far do not count: an unlikely hypothesis would keep its place whenever its next token is likely")
 def sums_ignored(sums, log_p, width):
     return made(log_p, width)
 
 
-@mistake("the sums so far are added only after the choice: the totals have to compete", hint=2)
+@mistake("the sums so far are added only after the choice: the totals have to compete")
 def added_afterwards(sums, log_p, width):
     _, parents, tokens = made(log_p, width)
     return sums[parents] + log_p[parents, tokens], parents, tokens
 
 
-@mistake("every hypothesis keeps its own best token: all continuations compete, and a bad hypothesis may lose its place", hint=1)
+@mistake("every hypothesis keeps its own best token: all continuations compete, and a bad hypothesis may lose its place")
 def one_each(sums, log_p, width):
     totals = all_totals(sums, log_p)
     tokens = totals.argmax(axis=1)
@@ -106,14 +106,14 @@ def one_each(sums, log_p, width):
     return totals[parents, tokens[parents]], parents, tokens[parents]
 
 
-@mistake("only the best hypothesis is continued: the others have continuations too", hint=1)
+@mistake("only the best hypothesis is continued: the others have continuations too")
 def of_the_best(sums, log_p, width):
     parent = sums.argmax()
     tokens = np.argsort(-log_p[parent])[:width]
     return sums[parent] + log_p[parent, tokens], np.full(len(tokens), parent), tokens
 
 
-@mistake("each token is chosen only once: two hypotheses may well add the same token", hint=1)
+@mistake("each token is chosen only once: two hypotheses may well add the same token")
 def each_token_once(sums, log_p, width):
     totals = all_totals(sums, log_p)
     tokens = np.argsort(-totals.max(axis=0))[:width]
@@ -121,48 +121,48 @@ def each_token_once(sums, log_p, width):
     return totals[parents, tokens], parents, tokens
 
 
-@mistake("parents and tokens are swapped: the row of the table is the hypothesis, the column is the token", hint=2)
+@mistake("parents and tokens are swapped: the row of the table is the hypothesis, the column is the token")
 def exchanged(sums, log_p, width):
     sums, parents, tokens = made(all_totals(sums, log_p), width)
     return sums, tokens, parents
 
 
-@mistake("row and column are computed with L: a row of the table has V numbers", hint=2)
+@mistake("row and column are computed with L: a row of the table has V numbers")
 def divided_by_l(sums, log_p, width):
     totals = all_totals(sums, log_p).ravel()
     best = np.argsort(-totals)[:width]
     return totals[best], best // len(sums), best % len(sums)
 
 
-@mistake("the order is ascending: these are the least likely continuations", hint=2)
+@mistake("the order is ascending: these are the least likely continuations")
 def worst(sums, log_p, width):
     totals = all_totals(sums, log_p)
     return made(totals, width, np.argsort(totals, axis=None)[:width])
 
 
-@mistake("they are the right continuations, but the worst comes first", hint=2)
+@mistake("they are the right continuations, but the worst comes first")
 def worst_first(sums, log_p, width):
     return tuple(one[::-1].copy() for one in made(all_totals(sums, log_p), width))
 
 
-@mistake("they are in the order of the table: the best has to come first", hint=2)
+@mistake("they are in the order of the table: the best has to come first")
 def in_order_of_the_table(sums, log_p, width):
     totals = all_totals(sums, log_p)
     return made(totals, width, np.sort(np.argsort(-totals, axis=None)[:width]))
 
 
-@mistake("the new sums hold only the last token's log-probability: the hypothesis's own sum is missing", hint=2)
+@mistake("the new sums hold only the last token's log-probability: the hypothesis's own sum is missing")
 def last_only(sums, log_p, width):
     _, parents, tokens = made(all_totals(sums, log_p), width)
     return log_p[parents, tokens], parents, tokens
 
 
-@mistake("the log-probabilities are multiplied: probabilities are multiplied, their logarithms are added", hint=2)
+@mistake("the log-probabilities are multiplied: probabilities are multiplied, their logarithms are added")
 def multiplied(sums, log_p, width):
     return made(sums[:, None] * log_p, width)
 
 
-@mistake("probabilities are added to log-probabilities: log_p already is a logarithm", hint=2)
+@mistake("probabilities are added to log-probabilities: log_p already is a logarithm")
 def mixed(sums, log_p, width):
     return made(sums[:, None] + np.exp(log_p), width)
 

@@ -74,65 +74,65 @@ def penalty(n, alpha):
     return ((5 + n) / 6) ** alpha
 
 
-@mistake("the end of the text is not counted: n is one more than the length without it", hint=1)
+@mistake("the end of the text is not counted: n is one more than the length without it")
 def off_by_one(sums, lengths, alpha):
     return made(sums, penalty(lengths, alpha))
 
 
-@mistake("the penalty multiplies: log-probabilities are negative, so long texts get even worse", hint=2)
+@mistake("the penalty multiplies: log-probabilities are negative, so long texts get even worse")
 def multiplied(sums, lengths, alpha):
     return made(sums, 1 / penalty(lengths + 1, alpha))
 
 
-@mistake("all have the same length, that of the longest: then the penalty never changes the order", hint=2)
+@mistake("all have the same length, that of the longest: then the penalty never changes the order")
 def one_length(sums, lengths, alpha):
     return made(sums, penalty(lengths.max() + 1, alpha))
 
 
-@mistake("only the numerator is raised to alpha: the penalty for n = 1 is then not 1", hint=2)
+@mistake("only the numerator is raised to alpha: the penalty for n = 1 is then not 1")
 def upper_part(sums, lengths, alpha):
     return made(sums, (6 + lengths) ** alpha / 6)
 
 
-@mistake("alpha is used as a factor: it has to be the exponent", hint=2)
+@mistake("alpha is used as a factor: it has to be the exponent")
 def factor(sums, lengths, alpha):
     return made(sums, 1 + alpha * lengths / 6)
 
 
-@mistake("the sum is divided by n^alpha: the penalty grows as (5 + n)^alpha, so that short texts differ less", hint=2)
+@mistake("the sum is divided by n^alpha: the penalty grows as (5 + n)^alpha, so that short texts differ less")
 def without_five(sums, lengths, alpha):
     return made(sums, (lengths + 1.0) ** alpha)
 
 
-@mistake("the penalty is (5 + n)^alpha without the division: it has to be 1 for n = 1", hint=2)
+@mistake("the penalty is (5 + n)^alpha without the division: it has to be 1 for n = 1")
 def undivided(sums, lengths, alpha):
     return made(sums, (6.0 + lengths) ** alpha)
 
 
-@mistake("the order is ascending: the worst hypothesis comes first", hint=2)
+@mistake("the order is ascending: the worst hypothesis comes first")
 def rising(sums, lengths, alpha):
     scores, order = made(sums, penalty(lengths + 1, alpha))
     return scores, order[::-1].copy()
 
 
-@mistake("the scores are sorted: they have to stay in the order of sums", hint=2)
+@mistake("the scores are sorted: they have to stay in the order of sums")
 def sorted_scores(sums, lengths, alpha):
     scores, order = made(sums, penalty(lengths + 1, alpha))
     return scores[order], order
 
 
-@mistake("the order is that of the log-probabilities: the scores have to decide", hint=2)
+@mistake("the order is that of the log-probabilities: the scores have to decide")
 def by_sums(sums, lengths, alpha):
     return sums / penalty(lengths + 1, alpha), np.argsort(-sums)
 
 
-@mistake("order holds the rank of each hypothesis: it has to list the hypotheses, best first", hint=2)
+@mistake("order holds the rank of each hypothesis: it has to list the hypotheses, best first")
 def ranks(sums, lengths, alpha):
     scores, order = made(sums, penalty(lengths + 1, alpha))
     return scores, np.argsort(order)
 
 
-@mistake("the penalty is subtracted: the log-probability has to be divided by it", hint=2)
+@mistake("the penalty is subtracted: the log-probability has to be divided by it")
 def subtracted(sums, lengths, alpha):
     scores = sums - penalty(lengths + 1, alpha)
     return scores, np.argsort(-scores)

@@ -94,75 +94,75 @@ def own(past, parents):
     return past[np.minimum(np.arange(len(parents)), len(past) - 1)]
 
 
-@mistake("the cache is not reordered: hypothesis i gets the past of row i, not that of its parent", hint=1)
+@mistake("the cache is not reordered: hypothesis i gets the past of row i, not that of its parent")
 def not_reordered(query, key, value, keys, values, parents):
     return made(query, appended(own(keys, parents), key), appended(own(values, parents), value))
 
 
-@mistake("only the keys are reordered: the values have to follow their hypotheses too", hint=1)
+@mistake("only the keys are reordered: the values have to follow their hypotheses too")
 def only_keys(query, key, value, keys, values, parents):
     return made(query, appended(keys[parents], key), appended(own(values, parents), value))
 
 
-@mistake("only the values are reordered: the keys have to follow their hypotheses too", hint=1)
+@mistake("only the values are reordered: the keys have to follow their hypotheses too")
 def only_values(query, key, value, keys, values, parents):
     return made(query, appended(own(keys, parents), key), appended(values[parents], value))
 
 
-@mistake("the newest key and value are reordered as well: they already belong to the new hypotheses", hint=2)
+@mistake("the newest key and value are reordered as well: they already belong to the new hypotheses")
 def reordered_after(query, key, value, keys, values, parents):
     return made(query, appended(own(keys, parents), key)[parents], appended(own(values, parents), value)[parents])
 
 
-@mistake("the query is reordered: it already belongs to the new hypothesis", hint=2)
+@mistake("the query is reordered: it already belongs to the new hypothesis")
 def query_reordered(query, key, value, keys, values, parents):
     return made(query[parents], appended(keys[parents], key), appended(values[parents], value))
 
 
-@mistake("the newest position does not look at itself: append its key and value before the attention, not after it", hint=2)
+@mistake("the newest position does not look at itself: append its key and value before the attention, not after it")
 def appended_after(query, key, value, keys, values, parents):
     past = made(query, keys[parents], values[parents])[0] if keys.shape[1] else np.zeros_like(value)
     return past, appended(keys[parents], key), appended(values[parents], value)
 
 
-@mistake("the newest key and value come first in the cache: append them at the end", hint=2)
+@mistake("the newest key and value come first in the cache: append them at the end")
 def in_front(query, key, value, keys, values, parents):
     return made(query, np.concatenate([key[:, None], keys[parents]], axis=1),
                 np.concatenate([value[:, None], values[parents]], axis=1))
 
 
-@mistake("the scores are not divided by sqrt(d_k)", hint=2)
+@mistake("the scores are not divided by sqrt(d_k)")
 def unscaled(query, key, value, keys, values, parents):
     return made(query, appended(keys[parents], key), appended(values[parents], value), d=1)
 
 
-@mistake("the scores are divided by d_k, not by its root", hint=2)
+@mistake("the scores are divided by d_k, not by its root")
 def scaled_without_root(query, key, value, keys, values, parents):
     return made(query, appended(keys[parents], key), appended(values[parents], value), d=query.shape[1] ** 2)
 
 
-@mistake("the scores are divided by the root of d_v: a dot product of query and key has d_k terms", hint=2)
+@mistake("the scores are divided by the root of d_v: a dot product of query and key has d_k terms")
 def scaled_by_values(query, key, value, keys, values, parents):
     return made(query, appended(keys[parents], key), appended(values[parents], value), d=value.shape[1])
 
 
-@mistake("the scores are divided by the root of T + 1, the number of positions: divide by the root of d_k", hint=2)
+@mistake("the scores are divided by the root of T + 1, the number of positions: divide by the root of d_k")
 def scaled_by_length(query, key, value, keys, values, parents):
     return made(query, appended(keys[parents], key), appended(values[parents], value), d=keys.shape[1] + 1)
 
 
-@mistake("the softmax runs over the hypotheses: each of them distributes its attention over the positions", hint=2)
+@mistake("the softmax runs over the hypotheses: each of them distributes its attention over the positions")
 def over_hypotheses(query, key, value, keys, values, parents):
     return made(query, appended(keys[parents], key), appended(values[parents], value), axis=0)
 
 
-@mistake("there is no softmax: the scores themselves weight the values", hint=2)
+@mistake("there is no softmax: the scores themselves weight the values")
 def without_softmax(query, key, value, keys, values, parents):
     keys, values = appended(keys[parents], key), appended(values[parents], value)
     return np.einsum("wd,wtd,wte->we", query, keys, values) / math.sqrt(query.shape[1]), keys, values
 
 
-@mistake("y is the mean of the values: the scores are not used", hint=2)
+@mistake("y is the mean of the values: the scores are not used")
 def mean_of_values(query, key, value, keys, values, parents):
     keys, values = appended(keys[parents], key), appended(values[parents], value)
     return values.mean(axis=1), keys, values

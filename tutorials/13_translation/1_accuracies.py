@@ -30,26 +30,27 @@ stars, minutes = 1, 10
 
 def case(rng, B, T):
     B, T = B + 3, T + 3
-    ids = rng.integers(1, 9, (B, T))
+    ids = rng.integers(1, 30, (B, T)) * (np.arange(T) < rng.integers(1, T + 1, (B, 1)))
     ids[0, 2:] = ids[1, -2:] = 0
-    predicted = np.where(rng.random((B, T)) < 0.6, ids, ids % 8 + 1)
+    predicted = np.where(rng.random((B, T)) < 0.6, ids, ids % 29 + 1)
     predicted[0, :3] = *ids[0, :2], 5    # right, whatever the model says about padding
     predicted[1, 0], predicted[1, -1] = 0, 0
     predicted[2] = ids[2]
-    return predicted, ids
+    order = rng.permutation(B)
+    return predicted[order], ids[order]
 
 
 @edge("no padding at all")
 def full(rng, B, T):
-    ids = rng.integers(1, 9, (B + 1, T))
-    predicted = np.where(rng.random(ids.shape) < 0.8, ids, ids % 8 + 1)
-    predicted[0] = ids[0]
+    ids, right = rng.integers(1, 30, (B + 1, T)), rng.integers(B + 1)
+    predicted = np.where(rng.random(ids.shape) < 0.8, ids, ids % 29 + 1)
+    predicted[right] = ids[right]
     return predicted, ids
 
 
 @edge("everything is right except the predictions at padding")
 def perfect(rng, B, T):
-    ids = rng.integers(1, 9, (B, T + 1))
+    ids = rng.integers(1, 30, (B, T + 1))
     ids[:, -1] = 0
     return np.where(ids == 0, 7, ids), ids
 
@@ -85,69 +86,69 @@ def with_texts(predicted, ids, texts):
     return right_tokens(predicted, ids).mean(), texts
 
 
-@mistake("padding is counted among the tokens: there is no right answer at padding", hint=1)
+@mistake("padding is counted among the tokens: there is no right answer at padding")
 def padding_counted(predicted, ids):
     return with_tokens(predicted, ids, (predicted == ids).mean())
 
 
-@mistake("padding counts as right: the share of tokens grows with the amount of padding", hint=1)
+@mistake("padding counts as right: the share of tokens grows with the amount of padding")
 def padding_right(predicted, ids):
     return with_tokens(predicted, ids, ((predicted == ids) | (ids == 0)).mean())
 
 
-@mistake("the right tokens are divided by the number of all positions, including padding", hint=1)
+@mistake("the right tokens are divided by the number of all positions, including padding")
 def all_places(predicted, ids):
     return with_tokens(predicted, ids, right_tokens(predicted, ids).sum() / ids.size)
 
 
-@mistake("padding is where the model predicts 0: the targets say where it is", hint=2)
+@mistake("padding is where the model predicts 0: the targets say where it is")
 def padding_of_predicted(predicted, ids):
     real = predicted != 0
     return (predicted == ids)[real].mean(), ((predicted == ids) | ~real).all(axis=1).mean()
 
 
-@mistake("tokens is the mean of the texts' own shares, in which a token of a short text counts more", hint=2)
+@mistake("tokens is the mean of the texts' own shares, in which a token of a short text counts more")
 def mean_of_means(predicted, ids):
     return with_tokens(predicted, ids, np.mean([right_tokens(*row).mean() for row in zip(predicted, ids)]))
 
 
-@mistake("a text counts as wrong if the prediction at padding is: only its own tokens decide", hint=2)
+@mistake("a text counts as wrong if the prediction at padding is: only its own tokens decide")
 def padding_in_texts(predicted, ids):
     return with_texts(predicted, ids, (predicted == ids).all(axis=1).mean())
 
 
-@mistake("a text counts as right if one of its tokens is: all of them have to be", hint=2)
+@mistake("a text counts as right if one of its tokens is: all of them have to be")
 def any_token(predicted, ids):
     return with_texts(predicted, ids, ((predicted == ids) & (ids != 0)).any(axis=1).mean())
 
 
-@mistake("a text counts as right if its first token is: all of them have to be", hint=2)
+@mistake("a text counts as right if its first token is: all of them have to be")
 def first_token(predicted, ids):
     return with_texts(predicted, ids, (predicted == ids)[:, 0].mean())
 
 
-@mistake("texts is a power of the share of tokens: mistakes cluster in the same texts, so count the texts", hint=2)
+@mistake("texts is a power of the share of tokens: mistakes cluster in the same texts, so count the texts")
 def as_a_power(predicted, ids):
     tokens = right_tokens(predicted, ids).mean()
     return tokens, tokens ** ids.shape[1]
 
 
-@mistake("this is the share of columns that are all right: a text is a row", hint=2)
+@mistake("this is the share of columns that are all right: a text is a row")
 def columns(predicted, ids):
     return with_texts(predicted, ids, ((predicted == ids) | (ids == 0)).all(axis=0).mean())
 
 
-@mistake("the two are swapped: tokens first, then texts", hint=2)
+@mistake("the two are swapped: tokens first, then texts")
 def swapped(predicted, ids):
     return with_texts(predicted, ids, right_texts(predicted, ids).mean())[::-1]
 
 
-@mistake("these are the shares of mistakes: subtract them from 1", hint=2)
+@mistake("these are the shares of mistakes: subtract them from 1")
 def errors(predicted, ids):
     return 1 - right_tokens(predicted, ids).mean(), 1 - right_texts(predicted, ids).mean()
 
 
-@mistake("these are the numbers of right tokens and texts: divide by how many there are", hint=2)
+@mistake("these are the numbers of right tokens and texts: divide by how many there are")
 def counts(predicted, ids):
     return right_tokens(predicted, ids).sum(), right_texts(predicted, ids).sum()
 

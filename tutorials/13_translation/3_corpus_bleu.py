@@ -95,98 +95,98 @@ def with_penalty(matches, totals, penalty):
     return penalty * root(precision(matches, totals))
 
 
-@mistake("it is the mean of the sentences' BLEU: add up the counts of the corpus, and take one BLEU", hint=1)
+@mistake("it is the mean of the sentences' BLEU: add up the counts of the corpus, and take one BLEU")
 def mean_of_sentences(matches, totals, lengths, references):
     return np.mean([root(m / np.maximum(t, 1)) * np.exp(min(0, 1 - r / c))
                     for m, t, c, r in zip(matches, totals, lengths, references)])
 
 
-@mistake("the precisions are means over the sentences, in which an n-gram of a short sentence counts more", hint=1)
+@mistake("the precisions are means over the sentences, in which an n-gram of a short sentence counts more")
 def mean_precisions(matches, totals, lengths, references):
     return brevity(lengths, references) * root((matches / np.maximum(totals, 1)).mean(axis=0))
 
 
-@mistake("the brevity penalty is missing: without it, a hypothesis of a single word can be perfect", hint=2)
+@mistake("the brevity penalty is missing: without it, a hypothesis of a single word can be perfect")
 def no_penalty(matches, totals, lengths, references):
     return with_penalty(matches, totals, 1.0)
 
 
-@mistake("the penalty is upside down: it punishes long texts instead of short ones", hint=2)
+@mistake("the penalty is upside down: it punishes long texts instead of short ones")
 def upside_down(matches, totals, lengths, references):
     return with_penalty(matches, totals, brevity(references, lengths))
 
 
-@mistake("the exponent may be positive: a long hypothesis is rewarded, and BLEU may exceed 1", hint=1)
+@mistake("the exponent may be positive: a long hypothesis is rewarded, and BLEU may exceed 1")
 def rewarded(matches, totals, lengths, references):
     return with_penalty(matches, totals, np.exp(1 - references.sum() / lengths.sum()))
 
 
-@mistake("the exponent has the wrong sign: short texts are rewarded", hint=1)
+@mistake("the exponent has the wrong sign: short texts are rewarded")
 def sign(matches, totals, lengths, references):
     return with_penalty(matches, totals, np.exp(max(0, references.sum() / lengths.sum() - 1)))
 
 
-@mistake("the penalty is c / r: it has to be exp(1 - r / c)", hint=2)
+@mistake("the penalty is c / r: it has to be exp(1 - r / c)")
 def ratio(matches, totals, lengths, references):
     return with_penalty(matches, totals, min(1, lengths.sum() / references.sum()))
 
 
-@mistake("the penalty's exponent is 1 - c / r: it has to be 1 - r / c", hint=2)
+@mistake("the penalty's exponent is 1 - c / r: it has to be 1 - r / c")
 def inverted_ratio(matches, totals, lengths, references):
     return with_penalty(matches, totals, np.exp(-max(0, 1 - lengths.sum() / references.sum())))
 
 
-@mistake("the exponent is c - r, the difference of the lengths: it has to be 1 - r / c", hint=2)
+@mistake("the exponent is c - r, the difference of the lengths: it has to be 1 - r / c")
 def difference(matches, totals, lengths, references):
     return with_penalty(matches, totals, np.exp(min(0.0, lengths.sum() - references.sum())))
 
 
-@mistake("each sentence has a penalty, and their mean is taken: the lengths of the corpus decide", hint=1)
+@mistake("each sentence has a penalty, and their mean is taken: the lengths of the corpus decide")
 def penalties(matches, totals, lengths, references):
     return with_penalty(matches, totals, np.exp(np.minimum(0, 1 - references / lengths)).mean())
 
 
-@mistake("the arithmetic mean of the precisions is taken: BLEU takes the N-th root of their product", hint=2)
+@mistake("the arithmetic mean of the precisions is taken: BLEU takes the N-th root of their product")
 def arithmetic(matches, totals, lengths, references):
     return brevity(lengths, references) * precision(matches, totals).mean()
 
 
-@mistake("the root is missing: this is the product of the precisions", hint=2)
+@mistake("the root is missing: this is the product of the precisions")
 def no_root(matches, totals, lengths, references):
     return brevity(lengths, references) * precision(matches, totals).prod()
 
 
-@mistake("the root is taken of the penalty as well: it belongs to the precisions alone", hint=2)
+@mistake("the root is taken of the penalty as well: it belongs to the precisions alone")
 def root_of_all(matches, totals, lengths, references):
     return brevity(lengths, references) ** (1 / matches.shape[1]) * root(precision(matches, totals))
 
 
-@mistake("the degree of the root is the number of sentences: it has to be the number of precisions", hint=2)
+@mistake("the degree of the root is the number of sentences: it has to be the number of precisions")
 def root_of_sentences(matches, totals, lengths, references):
     return brevity(lengths, references) * precision(matches, totals).prod() ** (1 / len(matches))
 
 
-@mistake("only the longest n-grams count: take the mean over all N precisions", hint=2)
+@mistake("only the longest n-grams count: take the mean over all N precisions")
 def longest(matches, totals, lengths, references):
     return brevity(lengths, references) * precision(matches, totals)[-1]
 
 
-@mistake("only single tokens count: take the mean over all N precisions", hint=2)
+@mistake("only single tokens count: take the mean over all N precisions")
 def single(matches, totals, lengths, references):
     return brevity(lengths, references) * precision(matches, totals)[0]
 
 
-@mistake("all n-grams are lumped together: each n has its own precision", hint=2)
+@mistake("all n-grams are lumped together: each n has its own precision")
 def together(matches, totals, lengths, references):
     return brevity(lengths, references) * matches.sum() / totals.sum()
 
 
-@mistake("the matches of all n are added up: each n has its own matches", hint=2)
+@mistake("the matches of all n are added up: each n has its own matches")
 def all_matches(matches, totals, lengths, references):
     return brevity(lengths, references) * root(matches.sum() / totals.sum(axis=0))
 
 
-@mistake("this is a percentage: return a number from 0 to 1", hint=2)
+@mistake("this is a percentage: return a number from 0 to 1")
 def percentage(matches, totals, lengths, references):
     return 100 * with_penalty(matches, totals, brevity(lengths, references))
 

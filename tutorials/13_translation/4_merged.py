@@ -24,6 +24,7 @@ def merged(ids, new):
 
 # %% what it is called with
 returns = "pair text"
+varies = "text"    # its length depends on the numbers
 float64_only = True
 section = "Pieces of words"
 stars, minutes = 2, 15
@@ -40,10 +41,10 @@ def clear(ids):
 
 
 def drawn(rng, T, chances):
-    ids = np.zeros(1, int)
+    ids, names = np.zeros(1, int), np.append(0, rng.permutation(np.arange(1, 40))[:len(chances) - 1])
     while not clear(ids):
-        ids = rng.choice(len(chances), T, p=chances)
-    return ids, 9
+        ids = names[rng.choice(len(chances), T, p=chances)]
+    return ids, int(rng.integers(40, 99))
 
 
 def case(rng, T):
@@ -99,82 +100,82 @@ def put(ids, pair, pieces, times=None):
     return np.array(pair), np.array(text)
 
 
-@mistake("pairs with a space count: a merge stays within a word", hint=1)
+@mistake("pairs with a space count: a merge stays within a word")
 def across_spaces(ids, new):
     return put(ids, most_frequent(neighbours(ids)), [new])
 
 
-@mistake("the spaces are thrown away: the words have to stay apart", hint=1)
+@mistake("the spaces are thrown away: the words have to stay apart")
 def no_spaces(ids, new):
     return put(ids[ids != 0], right_pair(ids), [new])
 
 
-@mistake("the spaces are thrown away before the pairs are counted: then two neighbours may belong to two words", hint=1)
+@mistake("the spaces are thrown away before the pairs are counted: then two neighbours may belong to two words")
 def no_spaces_at_all(ids, new):
     return put(ids[ids != 0], most_frequent(neighbours(ids[ids != 0])), [new])
 
 
-@mistake("only the first occurrence is merged: merge all of them", hint=2)
+@mistake("only the first occurrence is merged: merge all of them")
 def once(ids, new):
     return put(ids, right_pair(ids), [new], times=1)
 
 
-@mistake("the second id of the pair is still there: one id takes the place of both", hint=1)
+@mistake("the second id of the pair is still there: one id takes the place of both")
 def second_stays(ids, new):
     pair = right_pair(ids)
     return put(ids, pair, [new, pair[1]])
 
 
-@mistake("the first id of the pair is still there: one id takes the place of both", hint=1)
+@mistake("the first id of the pair is still there: one id takes the place of both")
 def first_stays(ids, new):
     pair = right_pair(ids)
     return put(ids, pair, [pair[0], new])
 
 
-@mistake("the second id of the pair takes the place of both: it has to be the new id", hint=1)
+@mistake("the second id of the pair takes the place of both: it has to be the new id")
 def second_alone(ids, new):
     pair = right_pair(ids)
     return put(ids, pair, [pair[1]])
 
 
-@mistake("both ids of the pair became the new id: one takes the place of both", hint=1)
+@mistake("both ids of the pair became the new id: one takes the place of both")
 def both(ids, new):
     return put(ids, right_pair(ids), [new, new])
 
 
-@mistake("the pair is gone: the new id has to take its place", hint=1)
+@mistake("the pair is gone: the new id has to take its place")
 def gone(ids, new):
     return put(ids, right_pair(ids), [])
 
 
-@mistake("the text is unchanged: the pair has to be merged in it", hint=2)
+@mistake("the text is unchanged: the pair has to be merged in it")
 def unchanged(ids, new):
     return np.array(right_pair(ids)), ids.copy()
 
 
-@mistake("the rarest pair is merged: the most frequent one has to be", hint=2)
+@mistake("the rarest pair is merged: the most frequent one has to be")
 def rarest(ids, new):
     return put(ids, most_frequent([pair for pair in neighbours(ids) if 0 not in pair], min), [new])
 
 
-@mistake("the order of the two is lost, and the pair's mirror image is counted with it: a pair has a first and a second id", hint=2)
+@mistake("the order of the two is lost, and the pair's mirror image is counted with it: a pair has a first and a second id")
 def unordered(ids, new):
     pairs = [tuple(sorted(pair)) for pair in neighbours(ids) if 0 not in pair]
     return put(ids, most_frequent(pairs), [new])
 
 
-@mistake("the mirror image is merged too: merge the pair in its own order only", hint=2)
+@mistake("the mirror image is merged too: merge the pair in its own order only")
 def mirrored(ids, new):
     pair = right_pair(ids)
     return np.array(pair), put(put(ids, pair, [new])[1], pair[::-1], [new])[1]
 
 
-@mistake("the first pair of the text is merged: count how often each occurs", hint=2)
+@mistake("the first pair of the text is merged: count how often each occurs")
 def first(ids, new):
     return put(ids, next(pair for pair in neighbours(ids) if 0 not in pair), [new])
 
 
-@mistake("each of the two ids is replaced everywhere: replace them only as neighbours in this order", hint=2)
+@mistake("each of the two ids is replaced everywhere: replace them only as neighbours in this order")
 def each(ids, new):
     pair = right_pair(ids)
     return np.array(pair), np.where(np.isin(ids, pair), new, ids)

@@ -122,43 +122,43 @@ def first_counts(encode):
     return not np.allclose(encode(some(), FOUR), encode(x, FOUR))
 
 
-@mistake("your test passes every version: it has to fail for a wrong one", hint=1)
+@mistake("your test passes every version: it has to fail for a wrong one")
 def always_true(encode):
     return True
 
 
-@mistake("your test fails every version: a correct one has to pass", hint=1)
+@mistake("your test fails every version: a correct one has to pass")
 def always_false(encode):
     return False
 
 
-@mistake("your test takes the wrong side: it has to fail the versions that read the padding", hint=1)
+@mistake("your test takes the wrong side: it has to fail the versions that read the padding")
 def wrong_side(encode):
     return np.allclose(encode(longer(some()), FOUR), before(longer(some()), FOUR))
 
 
-@mistake("only the numbers of the new code pass your test: other correct versions have other weights", hint=1)
+@mistake("only the numbers of the new code pass your test: other correct versions have other weights")
 def numbers(encode):
     return np.allclose(encode(longer(some()), FOUR), after(longer(some()), FOUR))
 
 
-@mistake("there is no padding in your test, so the old code passes it: compare with more zeros at the end", hint=2)
+@mistake("there is no padding in your test, so the old code passes it: compare with more zeros at the end")
 def no_padding(encode):
     return first_counts(encode)
 
 
 @mistake("your test checks only that padding changes nothing, so a version that knows only the last word passes: early "
-         "words have to count", hint=2)
+         "words have to count")
 def padding_alone(encode):
     return stays(encode)
 
 
-@mistake("your test is the wrong way round: it has to pass the versions that padding does not change", hint=1)
+@mistake("your test is the wrong way round: it has to pass the versions that padding does not change")
 def wrong_way_round(encode):
     return not stays(encode)
 
 
-@mistake("your test checks only that the context is not 0 after padding: it has to be the same as without", hint=2)
+@mistake("your test checks only that the context is not 0 after padding: it has to be the same as without")
 def not_zero(encode):
     return bool((encode(longer(some()), FOUR) != 0).any()) and first_counts(encode)
 

@@ -71,68 +71,68 @@ def made(dy, carried, dU, h, before, U, into=None, slope=None, back=None, total=
     return dz, dz @ U.T if back is None else back(dh, dz), dU + before.T @ dz if total is None else total(dh, dz)
 
 
-@mistake("what the next step sends back is missing: both its output and the next step use h, so add both gradients", hint=1)
+@mistake("what the next step sends back is missing: both its output and the next step use h, so add both gradients")
 def outside_alone(dy, carried, dU, h, before, U):
     return made(dy, carried, dU, h, before, U, into=dy)
 
 
-@mistake("dy is missing: both the next step and the output use h, so add both gradients", hint=1)
+@mistake("dy is missing: both the next step and the output use h, so add both gradients")
 def next_alone(dy, carried, dU, h, before, U):
     return made(dy, carried, dU, h, before, U, into=carried)
 
 
-@mistake("what the next step sends back is added after the tanh: both gradients belong to h, so add them before the slope", hint=1)
+@mistake("what the next step sends back is added after the tanh: both gradients belong to h, so add them before the slope")
 def added_late(dy, carried, dU, h, before, U):
     dz = dy * (1 - h * h) + carried
     return dz, dz @ U.T, dU + before.T @ dz
 
 
-@mistake("dU is that of this step alone: every step uses U, so add it to what the later steps gave", hint=1)
+@mistake("dU is that of this step alone: every step uses U, so add it to what the later steps gave")
 def one_step(dy, carried, dU, h, before, U):
     return made(dy, carried, dU, h, before, U, total=lambda dh, dz: before.T @ dz)
 
 
-@mistake("dU is averaged with that of the later steps: add the gradients of all uses", hint=1)
+@mistake("dU is averaged with that of the later steps: add the gradients of all uses")
 def averaged(dy, carried, dU, h, before, U):
     return made(dy, carried, dU, h, before, U, total=lambda dh, dz: (dU + before.T @ dz) / 2)
 
 
-@mistake("dU pairs dz with the state after the step: the step multiplied U by the state before it", hint=2)
+@mistake("dU pairs dz with the state after the step: the step multiplied U by the state before it")
 def state_after(dy, carried, dU, h, before, U):
     return made(dy, carried, dU, h, before, U, total=lambda dh, dz: dU + h.T @ dz)
 
 
-@mistake("this step's part of dU is transposed: it is before^T dz", hint=2)
+@mistake("this step's part of dU is transposed: it is before^T dz")
 def turned(dy, carried, dU, h, before, U):
     return made(dy, carried, dU, h, before, U, total=lambda dh, dz: dU + dz.T @ before)
 
 
-@mistake("the slope of tanh is missing: dz is the state's gradient times 1 - h^2", hint=2)
+@mistake("the slope of tanh is missing: dz is the state's gradient times 1 - h^2")
 def no_slope(dy, carried, dU, h, before, U):
     return made(dy, carried, dU, h, before, U, slope=1.0)
 
 
-@mistake("the slope of tanh is taken at h, 1 - tanh(h)^2: h is already the tanh, so it is 1 - h^2", hint=2)
+@mistake("the slope of tanh is taken at h, 1 - tanh(h)^2: h is already the tanh, so it is 1 - h^2")
 def slope_twice(dy, carried, dU, h, before, U):
     return made(dy, carried, dU, h, before, U, slope=1 - np.tanh(h) ** 2)
 
 
-@mistake("the slope of tanh is that of a sigmoid, h (1 - h): it is 1 - h^2", hint=2)
+@mistake("the slope of tanh is that of a sigmoid, h (1 - h): it is 1 - h^2")
 def of_a_sigmoid(dy, carried, dU, h, before, U):
     return made(dy, carried, dU, h, before, U, slope=h * (1 - h))
 
 
-@mistake("the gradient goes back through U: it has to go through the transpose, U^T", hint=2)
+@mistake("the gradient goes back through U: it has to go through the transpose, U^T")
 def not_transposed(dy, carried, dU, h, before, U):
     return made(dy, carried, dU, h, before, U, back=lambda dh, dz: dz @ U)
 
 
-@mistake("what goes back to the state before skips the tanh: multiply dz, not the gradient of h, by U^T", hint=2)
+@mistake("what goes back to the state before skips the tanh: multiply dz, not the gradient of h, by U^T")
 def past_tanh(dy, carried, dU, h, before, U):
     return made(dy, carried, dU, h, before, U, back=lambda dh, dz: dh @ U.T)
 
 
-@mistake("what the next step sends back is passed on past this step: it belongs to h, so add it to dy, before tanh and U", hint=1)
+@mistake("what the next step sends back is passed on past this step: it belongs to h, so add it to dy, before tanh and U")
 def passed_on(dy, carried, dU, h, before, U):
     return made(dy, carried, dU, h, before, U, into=dy, back=lambda dh, dz: dz @ U.T + carried)
 

@@ -87,73 +87,73 @@ def without(answer, place, array):
     return *answer[:place], array, *answer[place + 1:]
 
 
-@mistake("the cell gets only what the next step sends back: add what comes from h_new through o tanh(c_new)", hint=1)
+@mistake("the cell gets only what the next step sends back: add what comes from h_new through o tanh(c_new)")
 def next_step_alone(dh, dc, c, i, f, g, o):
     return made(dh, dc, c, i, f, g, o, dcell=lambda tanh: dc)
 
 
-@mistake("the cell gets only what comes through the hidden state: add dc, the gradient from the next step", hint=1)
+@mistake("the cell gets only what comes through the hidden state: add dc, the gradient from the next step")
 def hidden_alone(dh, dc, c, i, f, g, o):
     return made(dh, dc, c, i, f, g, o, dcell=lambda tanh: dh * o * (1 - tanh ** 2))
 
 
-@mistake("the output gate is missing on the way from the hidden state to the cell: multiply by o", hint=2)
+@mistake("the output gate is missing on the way from the hidden state to the cell: multiply by o")
 def no_output_gate(dh, dc, c, i, f, g, o):
     return made(dh, dc, c, i, f, g, o, dcell=lambda tanh: dc + dh * (1 - tanh ** 2))
 
 
-@mistake("the slope of tanh is missing on the way from the hidden state to the cell: multiply by 1 - t^2", hint=2)
+@mistake("the slope of tanh is missing on the way from the hidden state to the cell: multiply by 1 - t^2")
 def no_slope_of_cell(dh, dc, c, i, f, g, o):
     return made(dh, dc, c, i, f, g, o, dcell=lambda tanh: dc + dh * o)
 
 
-@mistake("tanh is taken of the old cell c: take it of the new one, f c + i g", hint=2)
+@mistake("tanh is taken of the old cell c: take it of the new one, f c + i g")
 def tanh_of_the_old(dh, dc, c, i, f, g, o):
     tanh = np.tanh(c)
     answer = made(dh, dc, c, i, f, g, o, dcell=lambda _tanh: dc + dh * o * (1 - tanh ** 2))
     return without(answer, 3, dh * tanh * o * (1 - o))
 
 
-@mistake("the slopes of the three sigmoids are missing: multiply by s (1 - s)", hint=2)
+@mistake("the slopes of the three sigmoids are missing: multiply by s (1 - s)")
 def no_slopes(dh, dc, c, i, f, g, o):
     return made(dh, dc, c, i, f, g, o, slopes=False)
 
 
-@mistake("the candidate has the slope of a sigmoid: g is a tanh, so its slope is 1 - g^2", hint=2)
+@mistake("the candidate has the slope of a sigmoid: g is a tanh, so its slope is 1 - g^2")
 def candidate_as_gate(dh, dc, c, i, f, g, o):
     return made(dh, dc, c, i, f, g, o, slope_g=g * (1 - g))
 
 
-@mistake("the gradient of the forget gate has the new cell as a factor: f multiplied the old one, c", hint=2)
+@mistake("the gradient of the forget gate has the new cell as a factor: f multiplied the old one, c")
 def new_cell(dh, dc, c, i, f, g, o):
     answer = made(dh, dc, c, i, f, g, o)
     return without(answer, 1, answer[4] / f * (f * c + i * g) * f * (1 - f))
 
 
-@mistake("the old cell gets all of the new cell's gradient: multiply it by the forget gate", hint=2)
+@mistake("the old cell gets all of the new cell's gradient: multiply it by the forget gate")
 def nothing_forgotten(dh, dc, c, i, f, g, o):
     answer = made(dh, dc, c, i, f, g, o)
     return without(answer, 4, answer[4] / f)
 
 
-@mistake("the gradients of input gate and forget gate are swapped: return da_i before da_f", hint=2)
+@mistake("the gradients of input gate and forget gate are swapped: return da_i before da_f")
 def swapped(dh, dc, c, i, f, g, o):
     da_i, da_f, *others = made(dh, dc, c, i, f, g, o)
     return da_f, da_i, *others
 
 
-@mistake("the output gate's gradient is computed from the cell's: o multiplies tanh(c_new) in h_new, so it gets dh", hint=2)
+@mistake("the output gate's gradient is computed from the cell's: o multiplies tanh(c_new) in h_new, so it gets dh")
 def output_from_cell(dh, dc, c, i, f, g, o):
     answer = made(dh, dc, c, i, f, g, o)
     return without(answer, 3, answer[4] / f * np.tanh(f * c + i * g) * o * (1 - o))
 
 
-@mistake("the gradients stop at i, f, g and o: multiply by their slopes to reach the inputs a_i, a_f, a_g and a_o", hint=2)
+@mistake("the gradients stop at i, f, g and o: multiply by their slopes to reach the inputs a_i, a_f, a_g and a_o")
 def no_slope_at_all(dh, dc, c, i, f, g, o):
     return made(dh, dc, c, i, f, g, o, slopes=False, slope_g=1.0)
 
 
-@mistake("dc goes straight to the old cell: it belongs to c_new, so add it there and send the sum on to all four", hint=1)
+@mistake("dc goes straight to the old cell: it belongs to c_new, so add it there and send the sum on to all four")
 def past_the_cell(dh, dc, c, i, f, g, o):
     answer = hidden_alone(dh, dc, c, i, f, g, o)
     return without(answer, 4, answer[4] + dc)

@@ -79,55 +79,55 @@ def made(scores, value, axis=-1):
 
 
 @mistake("tanh is missing, so a query adds the same number to all of its scores and the softmax ignores it: apply tanh to "
-         "the sum", hint=1)
+         "the sum")
 def linear(query, key, value, w):
     return made(pairs(query, key) @ w, value)
 
 
-@mistake("query and key are multiplied: add them", hint=1)
+@mistake("query and key are multiplied: add them")
 def multiplied(query, key, value, w):
     return made(np.tanh(query[:, :, None] * key[:, None]) @ w, value)
 
 
-@mistake("tanh is applied to query and key before they are added: apply it to their sum", hint=2)
+@mistake("tanh is applied to query and key before they are added: apply it to their sum")
 def tanh_before(query, key, value, w):
     return made((np.tanh(query)[:, :, None] + np.tanh(key)[:, None]) @ w, value)
 
 
-@mistake("w is inside the tanh: it has to multiply what comes out of it", hint=2)
+@mistake("w is inside the tanh: it has to multiply what comes out of it")
 def w_inside(query, key, value, w):
     return made(np.tanh(pairs(query, key) * w).sum(axis=-1), value)
 
 
-@mistake("tanh is applied to the scores: apply it before you multiply by w", hint=2)
+@mistake("tanh is applied to the scores: apply it before you multiply by w")
 def tanh_of_scores(query, key, value, w):
     return made(np.tanh(pairs(query, key) @ w), value)
 
 
-@mistake("the scores are divided by sqrt(A): only dot products, whose size grows with the width, need that", hint=2)
+@mistake("the scores are divided by sqrt(A): only dot products, whose size grows with the width, need that")
 def scaled(query, key, value, w):
     return made(np.tanh(pairs(query, key)) @ w / len(w) ** 0.5, value)
 
 
-@mistake("the softmax runs over the queries: each query has to distribute its weights over the keys", hint=2)
+@mistake("the softmax runs over the queries: each query has to distribute its weights over the keys")
 def over_queries(query, key, value, w):
     return made(np.tanh(pairs(query, key)) @ w, value, axis=1)
 
 
-@mistake("the exponential of a large score is infinite: subtract the maximum in the softmax", hint=2)
+@mistake("the exponential of a large score is infinite: subtract the maximum in the softmax")
 def overflow(query, key, value, w):
     e = np.exp(np.tanh(pairs(query, key)) @ w)
     p = e / e.sum(axis=-1, keepdims=True)
     return p @ value, p
 
 
-@mistake("the scores themselves weight the values: apply a softmax to them first", hint=2)
+@mistake("the scores themselves weight the values: apply a softmax to them first")
 def without_softmax(query, key, value, w):
     scores = np.tanh(pairs(query, key)) @ w
     return scores @ value, scores
 
 
-@mistake("w is not used, so all numbers of a pair count equally: multiply them by w", hint=2)
+@mistake("w is not used, so all numbers of a pair count equally: multiply them by w")
 def without_w(query, key, value, w):
     return made(np.tanh(pairs(query, key)).sum(axis=-1), value)
 

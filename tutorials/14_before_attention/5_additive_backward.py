@@ -81,55 +81,55 @@ def made(dy, query, key, value, w, p, softmax=None, slope=None, factor=None):
     return dpairs.sum(axis=2), dpairs.sum(axis=1), np.einsum("bqk,bqv->bkv", p, dy), np.einsum("bqk,bqka->a", ds, hidden)
 
 
-@mistake("the softmax is skipped, so the scores get dp itself: go back through the softmax first", hint=2)
+@mistake("the softmax is skipped, so the scores get dp itself: go back through the softmax first")
 def softmax_skipped(dy, query, key, value, w, p):
     return made(dy, query, key, value, w, p, softmax=lambda dp: dp)
 
 
-@mistake("the softmax's backward is only p dp: subtract from dp its sum over the keys, weighted with p", hint=2)
+@mistake("the softmax's backward is only p dp: subtract from dp its sum over the keys, weighted with p")
 def sum_missing(dy, query, key, value, w, p):
     return made(dy, query, key, value, w, p, softmax=lambda dp: p * dp)
 
 
-@mistake("the softmax's backward uses only the diagonal, p (1 - p) dp: each weight depends on all scores of its query", hint=2)
+@mistake("the softmax's backward uses only the diagonal, p (1 - p) dp: each weight depends on all scores of its query")
 def diagonal(dy, query, key, value, w, p):
     return made(dy, query, key, value, w, p, softmax=lambda dp: p * (1 - p) * dp)
 
 
-@mistake("the slope of tanh is missing: multiply by 1 - tanh^2", hint=2)
+@mistake("the slope of tanh is missing: multiply by 1 - tanh^2")
 def no_slope(dy, query, key, value, w, p):
     return made(dy, query, key, value, w, p, slope=lambda hidden: 1.0)
 
 
-@mistake("the slope is computed from the sum of query and key: compute it from the tanh of that sum", hint=2)
+@mistake("the slope is computed from the sum of query and key: compute it from the tanh of that sum")
 def slope_of_the_sum(dy, query, key, value, w, p):
     return made(dy, query, key, value, w, p, slope=lambda hidden: 1 - (query[:, :, None] + key[:, None]) ** 2)
 
 
-@mistake("w is missing on the way to query and key: each number of a pair was multiplied by its entry of w", hint=2)
+@mistake("w is missing on the way to query and key: each number of a pair was multiplied by its entry of w")
 def no_w(dy, query, key, value, w, p):
     return made(dy, query, key, value, w, p, factor=np.ones_like(w))
 
 
-@mistake("dquery and dkey are swapped: a query's gradient is the sum over the keys that it was added to", hint=1)
+@mistake("dquery and dkey are swapped: a query's gradient is the sum over the keys that it was added to")
 def swapped(dy, query, key, value, w, p):
     dquery, dkey, dvalue, dw = made(dy, query, key, value, w, p)
     return dkey, dquery, dvalue, dw
 
 
-@mistake("dquery and dkey are means over the pairs: add the gradients of all uses", hint=1)
+@mistake("dquery and dkey are means over the pairs: add the gradients of all uses")
 def means(dy, query, key, value, w, p):
     dquery, dkey, dvalue, dw = made(dy, query, key, value, w, p)
     return dquery / key.shape[1], dkey / query.shape[1], dvalue, dw
 
 
-@mistake("dw is the mean over the sentences: w is used in all of them, so its gradient is the sum", hint=1)
+@mistake("dw is the mean over the sentences: w is used in all of them, so its gradient is the sum")
 def mean_over_batch(dy, query, key, value, w, p):
     dquery, dkey, dvalue, dw = made(dy, query, key, value, w, p)
     return dquery, dkey, dvalue, dw / len(dy)
 
 
-@mistake("dw has the slope of tanh as a factor: w was multiplied by tanh itself", hint=2)
+@mistake("dw has the slope of tanh as a factor: w was multiplied by tanh itself")
 def slope_in_dw(dy, query, key, value, w, p):
     dquery, dkey, dvalue, _dw = made(dy, query, key, value, w, p)
     dp = np.einsum("bqv,bkv->bqk", dy, value)
@@ -137,7 +137,7 @@ def slope_in_dw(dy, query, key, value, w, p):
     return dquery, dkey, dvalue, np.einsum("bqk,bqka->a", ds, 1 - np.tanh(query[:, :, None] + key[:, None]) ** 2)
 
 
-@mistake("dw is computed from the weights p: use the gradient of the scores", hint=2)
+@mistake("dw is computed from the weights p: use the gradient of the scores")
 def dw_of_weights(dy, query, key, value, w, p):
     dquery, dkey, dvalue, _dw = made(dy, query, key, value, w, p)
     return dquery, dkey, dvalue, np.einsum("bqk,bqka->a", p, np.tanh(query[:, :, None] + key[:, None]))

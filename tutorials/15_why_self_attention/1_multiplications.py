@@ -73,103 +73,102 @@ def replaced(place, count):
 
 
 @mistake("self-attention is counted without its linear layers, as in the paper's table: add the four, which cost most "
-         "while n is below 2 d", hint=2)
+         "while n is below 2 d")
 def without_projections(n, d, k, r):
     return replaced(0, lambda n, d, k, r: 2 * n * n * d)(n, d, k, r)
 
 
-@mistake("self-attention is counted with three linear layers: the one for the output is missing", hint=2)
+@mistake("self-attention is counted with three linear layers: the one for the output is missing")
 def three_projections(n, d, k, r):
     return replaced(0, lambda n, d, k, r: 3 * n * d * d + 2 * n * n * d)(n, d, k, r)
 
 
-@mistake("the weighted sums of the values are missing: they take as many products as the scores", hint=1)
+@mistake("the weighted sums of the values are missing: they take as many products as the scores")
 def scores_alone(n, d, k, r):
     return replaced(0, lambda n, d, k, r: 4 * n * d * d + n * n * d)(n, d, k, r)
 
 
-@mistake("each score is counted as one product: a dot product of d numbers takes d of them", hint=1)
+@mistake("each score is counted as one product: a dot product of d numbers takes d of them")
 def one_product_per_score(n, d, k, r):
     return replaced(0, lambda n, d, k, r: 4 * n * d * d + 2 * n * n)(n, d, k, r)
 
 
-@mistake("the recurrent layer is counted with one linear layer: the input has one and the state has another", hint=2)
+@mistake("the recurrent layer is counted with one linear layer: the input has one and the state has another")
 def without_the_state(n, d, k, r):
     return replaced(1, lambda n, d, k, r: n * d * d)(n, d, k, r)
 
 
-@mistake("this is an LSTM, with four linear layers for the input and four for the state: the plain layer has one each", hint=2)
+@mistake("this is an LSTM, with four linear layers for the input and four for the state: the plain layer has one each")
 def lstm(n, d, k, r):
     return replaced(1, lambda n, d, k, r: 8 * n * d * d)(n, d, k, r)
 
 
-@mistake("the recurrent layer is counted for one position: each of n positions takes as many multiplications", hint=2)
+@mistake("the recurrent layer is counted for one position: each of n positions takes as many multiplications")
 def one_position(n, d, k, r):
     return replaced(1, lambda n, d, k, r: 2 * d * d)(n, d, k, r)
 
 
 @mistake("the convolution treats each dimension alone: in a full one, every output meets all d numbers at each of k "
-         "positions", hint=2)
+         "positions")
 def depthwise(n, d, k, r):
     return replaced(2, lambda n, d, k, r: k * n * d)(n, d, k, r)
 
 
-@mistake("the convolution's products with the zeros beyond the ends are left out: count them like all others", hint=2)
+@mistake("the convolution's products with the zeros beyond the ends are left out: count them like all others")
 def inside_alone(n, d, k, r):
     return replaced(2, lambda n, d, k, r: (k * n - k // 2 * (k // 2 + 1)) * d * d)(n, d, k, r)
 
 
-@mistake("the counts of the separable convolution's two halves are multiplied: one half follows the other, so add them", hint=2)
+@mistake("the counts of the separable convolution's two halves are multiplied: one half follows the other, so add them")
 def halves_multiplied(n, d, k, r):
     return replaced(3, lambda n, d, k, r: k * n * d * d * d)(n, d, k, r)
 
 
-@mistake("the separable convolution's linear layer is missing: add it, because it mixes the dimensions", hint=2)
+@mistake("the separable convolution's linear layer is missing: add it, because it mixes the dimensions")
 def without_pointwise(n, d, k, r):
     return replaced(3, lambda n, d, k, r: k * n * d)(n, d, k, r)
 
 
 @mistake("the separable convolution's first half is counted as a full one: it has one number per position and dimension, "
-         "not d", hint=2)
+         "not d")
 def not_separated(n, d, k, r):
     return replaced(3, lambda n, d, k, r: (k + 1) * n * d * d)(n, d, k, r)
 
 
-@mistake("the restricted layer is counted with r^2 pairs: each of n queries meets r keys, so there are n r", hint=1)
+@mistake("the restricted layer is counted with r^2 pairs: each of n queries meets r keys, so there are n r")
 def r_by_r(n, d, k, r):
     return replaced(4, lambda n, d, k, r: 4 * n * d * d + 2 * r * r * d)(n, d, k, r)
 
 
-@mistake("the restricted layer is counted without its linear layers: it has the same four as self-attention", hint=2)
+@mistake("the restricted layer is counted without its linear layers: it has the same four as self-attention")
 def restricted_without_projections(n, d, k, r):
     return replaced(4, lambda n, d, k, r: 2 * n * r * d)(n, d, k, r)
 
 
-@mistake("the restricted layer is counted with r keys on each side: r is the number of all keys that a query meets", hint=1)
+@mistake("the restricted layer is counted with r keys on each side: r is the number of all keys that a query meets")
 def on_each_side(n, d, k, r):
     return replaced(4, lambda n, d, k, r: 4 * n * d * d + 2 * n * (2 * r + 1) * d)(n, d, k, r)
 
 
-@mistake("both kinds of attention are counted with three linear layers: query, key, value and output make four", hint=2)
+@mistake("both kinds of attention are counted with three linear layers: query, key, value and output make four")
 def three_in_both(n, d, k, r):
     linear = n * d * d
     return 3 * linear + 2 * n * n * d, 2 * linear, k * linear, k * n * d + linear, 3 * linear + 2 * n * r * d
 
 
-@mistake("both kinds of attention are counted without their linear layers, as in the paper's table: add four to each", hint=2)
+@mistake("both kinds of attention are counted without their linear layers, as in the paper's table: add four to each")
 def projections_in_neither(n, d, k, r):
     linear = n * d * d
     return 2 * n * n * d, 2 * linear, k * linear, k * n * d + linear, 2 * n * r * d
 
 
-@mistake("both kinds of attention lack the weighted sums of the values: they take as many products as the scores", hint=1)
+@mistake("both kinds of attention lack the weighted sums of the values: they take as many products as the scores")
 def scores_alone_in_both(n, d, k, r):
     linear = n * d * d
     return 4 * linear + n * n * d, 2 * linear, k * linear, k * n * d + linear, 4 * linear + n * r * d
 
 
-@mistake("these are the terms of Table 1, which drops constant factors: count every linear layer, the scores and the weighted sums",
-         hint=2)
+@mistake("these are the terms of Table 1, which drops constant factors: count every linear layer, the scores and the weighted sums")
 def terms_of_the_table(n, d, k, r):
     return n * n * d, n * d * d, k * n * d * d, k * n * d + n * d * d, r * n * d
 

@@ -79,70 +79,70 @@ def right_dilated(T, k, dilation):
     return np.isin(before_of(T), dilation * np.arange(k))
 
 
-@mistake("restricted attention looks only back: it has to see radius positions to each side", hint=2)
+@mistake("restricted attention looks only back: it has to see radius positions to each side")
 def back_only(T, radius, k, dilation):
     before = before_of(T)
     return (before >= 0) & (before <= radius), right_dilated(T, k, dilation)
 
 
-@mistake("the restricted window is one position too narrow on each side: a distance of exactly radius is inside", hint=2)
+@mistake("the restricted window is one position too narrow on each side: a distance of exactly radius is inside")
 def strictly(T, radius, k, dilation):
     return np.abs(before_of(T)) < max(radius, 1), right_dilated(T, k, dilation)
 
 
-@mistake("the restricted window has radius positions in all: it needs radius on each side, plus its own", hint=2)
+@mistake("the restricted window has radius positions in all: it needs radius on each side, plus its own")
 def radius_in_all(T, radius, k, dilation):
     return np.abs(before_of(T)) <= radius // 2, right_dilated(T, k, dilation)
 
 
-@mistake("the restricted mask is the wrong way round: True marks where a position may look", hint=1)
+@mistake("the restricted mask is the wrong way round: True marks where a position may look")
 def inverted(T, radius, k, dilation):
     return ~right_restricted(T, radius), right_dilated(T, k, dilation)
 
 
-@mistake("the dilated window has no gaps: it has to skip dilation - 1 positions between each that it sees and the next", hint=1)
+@mistake("the dilated window has no gaps: it has to skip dilation - 1 positions between each that it sees and the next")
 def without_gaps(T, radius, k, dilation):
     before = before_of(T)
     return right_restricted(T, radius), (before >= 0) & (before <= (k - 1) * dilation)
 
 
-@mistake("the dilated convolution looks ahead: it is causal, so the distance is row minus column, not column minus row", hint=2)
+@mistake("the dilated convolution looks ahead: it is causal, so the distance is row minus column, not column minus row")
 def looks_ahead(T, radius, k, dilation):
     return right_restricted(T, radius), right_dilated(T, k, dilation).T
 
 
-@mistake("the dilated convolution sees k + 1 positions: it has to see k, and its own is one of them", hint=1)
+@mistake("the dilated convolution sees k + 1 positions: it has to see k, and its own is one of them")
 def one_too_many(T, radius, k, dilation):
     return right_restricted(T, radius), right_dilated(T, k + 1, dilation)
 
 
-@mistake("the dilated convolution does not see its own position: the last of its k positions is its own", hint=1)
+@mistake("the dilated convolution does not see its own position: the last of its k positions is its own")
 def not_itself(T, radius, k, dilation):
     return right_restricted(T, radius), np.isin(before_of(T), dilation * np.arange(1, k + 1))
 
 
-@mistake("the dilation is missing: the k positions have to lie dilation apart, not side by side", hint=2)
+@mistake("the dilation is missing: the k positions have to lie dilation apart, not side by side")
 def not_dilated(T, radius, k, dilation):
     return right_restricted(T, radius), right_dilated(T, k, 1)
 
 
 @mistake("dilation is taken as the number of positions left out: positions lie dilation apart, so dilation - 1 are left "
-         "out", hint=1)
+         "out")
 def gaps_of_dilation(T, radius, k, dilation):
     return right_restricted(T, radius), right_dilated(T, k, dilation + 1)
 
 
-@mistake("the dilated window is centred: it is causal, so it has to end at its own position", hint=2)
+@mistake("the dilated window is centred: it is causal, so it has to end at its own position")
 def centred(T, radius, k, dilation):
     return right_restricted(T, radius), np.isin(before_of(T), dilation * (np.arange(k) - k // 2))
 
 
-@mistake("the dilated convolution looks ahead as well as back: it is causal, so row minus column must be at least 0", hint=2)
+@mistake("the dilated convolution looks ahead as well as back: it is causal, so row minus column must be at least 0")
 def both_ways(T, radius, k, dilation):
     return right_restricted(T, radius), right_dilated(T, k, dilation) | right_dilated(T, k, dilation).T
 
 
-@mistake("the dilated convolution sees later positions: it is causal, so row minus column must not be negative", hint=2)
+@mistake("the dilated convolution sees later positions: it is causal, so row minus column must not be negative")
 def all_later(T, radius, k, dilation):
     before = before_of(T)
     return right_restricted(T, radius), (before % dilation == 0) & (before < k * dilation)

@@ -93,44 +93,44 @@ def dilated_of(n, k):
 
 
 @mistake("plain is n / k, as in the paper's O(n / k): a layer adds only k - 1 positions, because one of its k was already "
-         "seen", hint=1)
+         "seen")
 def n_over_k(n, k):
     return -(-n // k), dilated_of(n, k)
 
 
-@mistake("plain is rounded down: a fraction of a layer takes a whole one, so round up", hint=2)
+@mistake("plain is rounded down: a fraction of a layer takes a whole one, so round up")
 def rounded_down(n, k):
     return (n - 1) // (k - 1), dilated_of(n, k)
 
 
-@mistake("plain is n - 1, one position at a time as in a recurrent layer: a window of k positions adds k - 1", hint=1)
+@mistake("plain is n - 1, one position at a time as in a recurrent layer: a window of k positions adds k - 1")
 def one_at_a_time(n, k):
     return n - 1, dilated_of(n, k)
 
 
-@mistake("plain bridges n steps: n - 1 are enough, because the last position sees itself with no layer at all", hint=1)
+@mistake("plain bridges n steps: n - 1 are enough, because the last position sees itself with no layer at all")
 def all_positions(n, k):
     return -(-n // (k - 1)), dilated_of(n, k)
 
 
-@mistake("plain is counted for centred windows, which see half as far back: these are causal and end at their own position", hint=2)
+@mistake("plain is counted for centred windows, which see half as far back: these are causal and end at their own position")
 def centred(n, k):
     return -(-2 * (n - 1) // (k - 1)), dilated_of(n, k)
 
 
 @mistake("dilated rounds up a logarithm of floats: log(125) / log(5) is a little above 3, so multiply whole numbers "
-         "instead", hint=2)
+         "instead")
 def logarithm_of_floats(n, k):
     return plain_of(n, k), math.ceil(math.log(n) / math.log(k))
 
 
-@mistake("dilated is rounded down: k^L has to reach n, so round up", hint=2)
+@mistake("dilated is rounded down: k^L has to reach n, so round up")
 def logarithm_down(n, k):
     layers = dilated_of(n, k)
     return plain_of(n, k), layers if k ** layers == n else max(layers - 1, 0)
 
 
-@mistake("the distances double from layer to layer: here they grow by a factor of k", hint=2)
+@mistake("the distances double from layer to layer: here they grow by a factor of k")
 def doubles(n, k):
     layers, seen = 0, 1
     while seen < n:
@@ -139,7 +139,7 @@ def doubles(n, k):
     return plain_of(n, k), layers
 
 
-@mistake("the distances grow as 1, 2, 3, ...: they have to grow as 1, k, k^2, ...", hint=2)
+@mistake("the distances grow as 1, 2, 3, ...: they have to grow as 1, k, k^2, ...")
 def distances_add(n, k):
     layers, seen = 0, 1
     while seen < n:
@@ -149,33 +149,33 @@ def distances_add(n, k):
 
 
 @mistake("dilated is the number of positions seen, which grows exponentially: the number of layers grows like the "
-         "logarithm", hint=1)
+         "logarithm")
 def positions_seen(n, k):
     return plain_of(n, k), k ** dilated_of(n, k)
 
 
-@mistake("dilated is one layer too many: stop as soon as k^L reaches n", hint=2)
+@mistake("dilated is one layer too many: stop as soon as k^L reaches n")
 def one_too_many(n, k):
     return plain_of(n, k), dilated_of(n, k) + 1
 
 
 @mistake("dilated has as many layers as plain: each dilated layer multiplies the number of positions seen by k, so fewer "
-         "do", hint=1)
+         "do")
 def same_for_both(n, k):
     return plain_of(n, k), plain_of(n, k)
 
 
-@mistake("the count of plain begins at 1: with no layer at all, a position already sees itself", hint=1)
+@mistake("the count of plain begins at 1: with no layer at all, a position already sees itself")
 def one_plain_too_many(n, k):
     return plain_of(n, k) + 1, dilated_of(n, k)
 
 
-@mistake("plain is n / k, and both are rounded down: a layer adds k - 1 positions, and a part of a layer is a layer", hint=2)
+@mistake("plain is n / k, and both are rounded down: a layer adds k - 1 positions, and a part of a layer is a layer")
 def both_rounded_down(n, k):
     return n // k, int(math.log(n) / math.log(k))
 
 
-@mistake("the counts begin with one layer: begin with none, where the position sees itself", hint=1)
+@mistake("the counts begin with one layer: begin with none, where the position sees itself")
 def begun_with_a_layer(n, k):
     return max(plain_of(n, k), 1), max(dilated_of(n, k), 1)
 

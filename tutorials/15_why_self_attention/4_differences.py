@@ -63,20 +63,20 @@ def parts(base, rows):
 
 
 @mistake("the squares are divided by the number of scores, as np.std does: the means come from the same scores, so "
-         "subtract one for each row", hint=2)
+         "subtract one for each row")
 def number_of_scores(base, rows):
     difference, squares, _free, means = parts(base, rows)
     return difference, np.sqrt(squares / (base.size + rows.size) * means)
 
 
 @mistake("one is subtracted from the number of scores for all rows together: each row has its own mean, so subtract one "
-         "for each", hint=2)
+         "for each")
 def one_for_all(base, rows):
     difference, squares, _free, means = parts(base, rows)
     return difference, np.sqrt(squares / (base.size + rows.size - 1) * means)
 
 
-@mistake("the squares are around the mean of all variations, so real differences count as noise: use each row's own mean", hint=1)
+@mistake("the squares are around the mean of all variations, so real differences count as noise: use each row's own mean")
 def around_one_mean(base, rows):
     difference, _squares, free, means = parts(base, rows)
     squares = ((base - base.mean()) ** 2).sum() + ((rows - rows.mean()) ** 2).sum()
@@ -84,87 +84,87 @@ def around_one_mean(base, rows):
 
 
 @mistake("error is the standard deviation of one score: a mean scatters less, so divide the variance by its number of "
-         "scores", hint=2)
+         "scores")
 def of_one_score(base, rows):
     difference, squares, free, _means = parts(base, rows)
     return difference, np.sqrt(squares / free)
 
 
-@mistake("error is that of a variation's mean alone: the base's mean has one, too, and their variances add", hint=2)
+@mistake("error is that of a variation's mean alone: the base's mean has one, too, and their variances add")
 def of_one_mean(base, rows):
     difference, squares, free, _means = parts(base, rows)
     return difference, np.sqrt(squares / free / rows.shape[1])
 
 
-@mistake("error is that of the base's mean alone: a variation's mean has one, too, and their variances add", hint=2)
+@mistake("error is that of the base's mean alone: a variation's mean has one, too, and their variances add")
 def of_the_base(base, rows):
     difference, squares, free, _means = parts(base, rows)
     return difference, np.sqrt(squares / free / base.size)
 
 
-@mistake("the errors of the two means are added: add their variances and take the root afterwards", hint=2)
+@mistake("the errors of the two means are added: add their variances and take the root afterwards")
 def errors_added(base, rows):
     difference, squares, free, _means = parts(base, rows)
     return difference, np.sqrt(squares / free) * (base.size ** -0.5 + rows.shape[1] ** -0.5)
 
 
-@mistake("the variances of the two means are subtracted: each mean adds noise of its own, so add them", hint=2)
+@mistake("the variances of the two means are subtracted: each mean adds noise of its own, so add them")
 def variances_subtracted(base, rows):
     difference, squares, free, _means = parts(base, rows)
     return difference, np.sqrt(squares / free * abs(1 / base.size - 1 / rows.shape[1]))
 
 
-@mistake("error is the variance of a difference: take its square root", hint=2)
+@mistake("error is the variance of a difference: take its square root")
 def without_root(base, rows):
     difference, squares, free, means = parts(base, rows)
     return difference, squares / free * means
 
 
-@mistake("the spread comes from the base alone: take it from the scores of all rows", hint=2)
+@mistake("the spread comes from the base alone: take it from the scores of all rows")
 def base_alone(base, rows):
     difference, _squares, _free, means = parts(base, rows)
     return difference, np.sqrt(base.var(ddof=1) * means)
 
 
 @mistake("the rows' standard deviations are averaged: average their variances, each weighted by its number of scores less "
-         "one", hint=2)
+         "one")
 def mean_of_deviations(base, rows):
     difference, _squares, _free, means = parts(base, rows)
     return difference, np.mean([base.std(ddof=1), *rows.std(axis=1, ddof=1)]) * np.sqrt(means)
 
 
-@mistake("the variances of all rows count equally: weight each by its number of scores less one", hint=2)
+@mistake("the variances of all rows count equally: weight each by its number of scores less one")
 def mean_of_variances(base, rows):
     difference, _squares, _free, means = parts(base, rows)
     return difference, np.sqrt(np.mean([base.var(ddof=1), *rows.var(axis=1, ddof=1)]) * means)
 
 
 @mistake("np.var divides by the number of scores, and the variances of all rows count equally: divide the sum of all "
-         "squares by the number of scores less one per row", hint=2)
+         "squares by the number of scores less one per row")
 def mean_of_np_var(base, rows):
     difference, _squares, _free, means = parts(base, rows)
     return difference, np.sqrt(np.mean([base.var(), *rows.var(axis=1)]) * means)
 
 
-@mistake("the difference is the base minus the variation: a better variation has to get a positive one", hint=1)
+@mistake("the difference is the base minus the variation: a better variation has to get a positive one")
 def reversed_sign(base, rows):
     difference, squares, free, means = parts(base, rows)
     return -difference, np.sqrt(squares / free * means)
 
 
-@mistake("the best seed of each variation is compared with the base's mean: compare the variation's mean", hint=1)
+@mistake("the best seed of each variation is compared with the base's mean: compare the variation's mean")
 def best_seed(base, rows):
     _difference, squares, free, means = parts(base, rows)
     return rows.max(axis=1) - base.mean(), np.sqrt(squares / free * means)
 
 
-@mistake("all scores are taken around one mean, so differences between rows count as noise: use each row's own mean", hint=1)
+@mistake("all scores are taken around one mean, so differences between rows count as noise: use each row's own mean")
 def all_in_one(base, rows):
     difference, _squares, _free, means = parts(base, rows)
     return difference, np.sqrt(np.concatenate([base, rows.ravel()]).var(ddof=1) * means)
 
 
-@mistake("base and variations each have their own variance: seeds scatter equally in every row, so estimate one from all", hint=2)
+@mistake("base and variations each have their own variance: seeds scatter equally in every row, so estimate one from all")
 def two_variances(base, rows):
     difference, _squares, _free, _means = parts(base, rows)
     return difference, np.sqrt(base.var(ddof=1) / base.size + rows.var(axis=1, ddof=1).mean() / rows.shape[1])

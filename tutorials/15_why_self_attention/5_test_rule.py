@@ -92,50 +92,50 @@ def drawn(count=2000):
     return np.random.default_rng(1).standard_normal((2, count, 5))
 
 
-@mistake("your test passes every version: it has to fail for a wrong one", hint=1)
+@mistake("your test passes every version: it has to fail for a wrong one")
 def always_true(better):
     return True
 
 
-@mistake("your test fails every version: a right rule may raise a few false alarms and need not notice a small change", hint=1)
+@mistake("your test fails every version: a right rule may raise a few false alarms and need not notice a small change")
 def no_alarm_and_small_help(better):
     base, change = drawn()
     return not better(base, change).any() and better(base, change + 1).all()
 
 
 @mistake("your test looks only at changes that do nothing, and a rule that never says better passes it: add changes that "
-         "help", hint=1)
+         "help")
 def noise_alone(better):
     return better(*drawn()).mean() <= 0.1
 
 
 @mistake("a rule that calls noise better passes your test: add changes that do nothing, with scores drawn anew, not "
-         "copied from the base", hint=1)
+         "copied from the base")
 def help_alone(better):
     base, change = drawn()
     return better(base, change + 5).mean() >= 0.9
 
 
 @mistake("your test is the wrong way round: it has to fail the rules that call noise better or never say better, and pass "
-         "the others", hint=1)
+         "the others")
 def wrong_way_round(better):
     base, change = drawn()
     return not (better(base, change).mean() <= 0.1 and better(base, change + 5).mean() >= 0.9)
 
 
-@mistake("your test takes the wrong side: it has to fail the script as it was and pass the pull request", hint=1)
+@mistake("your test takes the wrong side: it has to fail the script as it was and pass the pull request")
 def wrong_side(better):
     return 0.4 < better(*drawn()).mean() < 0.6
 
 
 @mistake("your test demands the pull request's decisions: other right rules decide a few cases differently, so compare how "
-         "often", hint=1)
+         "often")
 def numbers_of_the_pull_request(better):
     base, change = drawn()
     return (better(base, change) == standard_errors(base, change)).all()
 
 
-@mistake("your test allows a false alarm in every third comparison: one in ten is the limit", hint=2)
+@mistake("your test allows a false alarm in every third comparison: one in ten is the limit")
 def third(better):
     base, change = drawn()
     return better(base, change).mean() <= 0.33 and better(base, change + 5).mean() >= 0.9

@@ -41,7 +41,7 @@ def small(rng, T, D):
 
 
 def made(rng, x):
-    return x, 1 + rng.standard_normal(x.shape[-1]) / 4, 1e-5
+    return x, 1 + rng.standard_normal(x.shape[-1]) / 4, float(10 ** -rng.uniform(2, 5))
 
 
 @invariant("n must be x times s")
@@ -79,75 +79,75 @@ def scaled(x, s, gamma):
     return gamma * (x * s), x * s, s
 
 
-@mistake("epsilon is outside the root: add it to the mean square before you take the root", hint=2)
+@mistake("epsilon is outside the root: add it to the mean square before you take the root")
 def epsilon_outside(x, gamma, epsilon):
     return scaled(x, 1 / (np.sqrt(mean_square_of(x)) + epsilon), gamma)
 
 
-@mistake("x is divided by the reciprocal of the root, so large rows become larger: multiply by it instead", hint=2)
+@mistake("x is divided by the reciprocal of the root, so large rows become larger: multiply by it instead")
 def divided_by_the_reciprocal(x, gamma, epsilon):
     return scaled(x, np.sqrt(mean_square_of(x) + epsilon), gamma)
 
 
-@mistake("x is divided by its mean square: divide by the root of it", hint=2)
+@mistake("x is divided by its mean square: divide by the root of it")
 def without_root(x, gamma, epsilon):
     return scaled(x, 1 / (mean_square_of(x) + epsilon), gamma)
 
 
-@mistake("the mean is subtracted, which makes it LayerNorm without beta: RMSNorm only divides", hint=1)
+@mistake("the mean is subtracted, which makes it LayerNorm without beta: RMSNorm only divides")
 def layer_norm(x, gamma, epsilon):
     centred = x - x.mean(axis=-1, keepdims=True)
     return scaled(centred, 1 / np.sqrt(mean_square_of(centred) + epsilon), gamma)
 
 
-@mistake("x is divided by its standard deviation: subtract no mean, not even inside the square", hint=1)
+@mistake("x is divided by its standard deviation: subtract no mean, not even inside the square")
 def standard_deviation(x, gamma, epsilon):
     return scaled(x, 1 / np.sqrt(x.var(axis=-1, keepdims=True) + epsilon), gamma)
 
 
-@mistake("the squares are summed, so the size of y depends on D: average them", hint=2)
+@mistake("the squares are summed, so the size of y depends on D: average them")
 def summed(x, gamma, epsilon):
     return scaled(x, 1 / np.sqrt((x * x).sum(axis=-1, keepdims=True) + epsilon), gamma)
 
 
-@mistake("the mean runs over the positions: take it over the numbers of each row", hint=1)
+@mistake("the mean runs over the positions: take it over the numbers of each row")
 def over_positions(x, gamma, epsilon):
     return scaled(x, 1 / np.sqrt((x * x).mean(axis=-2, keepdims=True) + epsilon), gamma)
 
 
-@mistake("all rows share one mean square: each row has its own", hint=1)
+@mistake("all rows share one mean square: each row has its own")
 def one_for_all(x, gamma, epsilon):
     return scaled(x, np.full_like(x[..., :1], 1 / np.sqrt((x * x).mean() + epsilon)), gamma)
 
 
-@mistake("x is divided by its mean absolute value: square, take the mean, then take the root", hint=2)
+@mistake("x is divided by its mean absolute value: square, take the mean, then take the root")
 def mean_absolute(x, gamma, epsilon):
     return scaled(x, 1 / (np.abs(x).mean(axis=-1, keepdims=True) + epsilon), gamma)
 
 
-@mistake("gamma is missing from y: multiply n by it", hint=2)
+@mistake("gamma is missing from y: multiply n by it")
 def without_gamma(x, gamma, epsilon):
     return scaled(x, 1 / np.sqrt(mean_square_of(x) + epsilon), np.ones_like(gamma))
 
 
-@mistake("y is (1 + gamma) n, as for models that store gamma - 1 in their files: here y is gamma n", hint=2)
+@mistake("y is (1 + gamma) n, as for models that store gamma - 1 in their files: here y is gamma n")
 def one_plus_gamma(x, gamma, epsilon):
     return scaled(x, 1 / np.sqrt(mean_square_of(x) + epsilon), 1 + gamma)
 
 
-@mistake("x is multiplied by gamma before it is normalised, so gamma changes the mean square: multiply n by gamma", hint=2)
+@mistake("x is multiplied by gamma before it is normalised, so gamma changes the mean square: multiply n by gamma")
 def gamma_first(x, gamma, epsilon):
     n = gamma * x
     s = 1 / np.sqrt(mean_square_of(n) + epsilon)
     return n * s, x * s, s
 
 
-@mistake("epsilon is not used, so a row of zeros is divided by 0: add it to the mean square", hint=1)
+@mistake("epsilon is not used, so a row of zeros is divided by 0: add it to the mean square")
 def without_epsilon(x, gamma, epsilon):
     return scaled(x, 1 / np.sqrt(mean_square_of(x)), gamma)
 
 
-@mistake("s is the root itself: s is what x is multiplied by, so return 1 / root", hint=2)
+@mistake("s is the root itself: s is what x is multiplied by, so return 1 / root")
 def s_is_the_root(x, gamma, epsilon):
     root = np.sqrt(mean_square_of(x) + epsilon)
     return gamma * (x / root), x / root, root

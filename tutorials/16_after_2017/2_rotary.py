@@ -86,48 +86,48 @@ def turned(x, angles, a=-1, b=1):
     return y
 
 
-@mistake("the pairs turn clockwise: swap the signs of the two sine terms", hint=1)
+@mistake("the pairs turn clockwise: swap the signs of the two sine terms")
 def clockwise(x, positions, base):
     return turned(x, positions[:, None] * frequencies(x, base), 1, -1)
 
 
-@mistake("the sine term is added to both numbers: subtract it in the first one", hint=1)
+@mistake("the sine term is added to both numbers: subtract it in the first one")
 def both_added(x, positions, base):
     return turned(x, positions[:, None] * frequencies(x, base), 1, 1)
 
 
-@mistake("numbers i and i + d/2 are turned as a pair: here the neighbours 2i and 2i + 1 are a pair", hint=1)
+@mistake("numbers i and i + d/2 are turned as a pair: here the neighbours 2i and 2i + 1 are a pair")
 def halves(x, positions, base):
     order = np.arange(x.shape[-1]).reshape(2, -1).T.ravel()
     return turned(x[..., order], positions[:, None] * frequencies(x, base))[..., np.argsort(order)]
 
 
-@mistake("the rows are taken to be at positions 0, 1, 2, ...: use the positions that are given", hint=1)
+@mistake("the rows are taken to be at positions 0, 1, 2, ...: use the positions that are given")
 def counted(x, positions, base):
     return turned(x, np.arange(len(positions))[:, None] * frequencies(x, base))
 
 
-@mistake("the positions are counted from 1: position 0 must not turn", hint=1)
+@mistake("the positions are counted from 1: position 0 must not turn")
 def from_one(x, positions, base):
     return turned(x, (positions + 1)[:, None] * frequencies(x, base))
 
 
-@mistake("all pairs turn at the same speed: pair i has to turn by t base^(-2i / d)", hint=2)
+@mistake("all pairs turn at the same speed: pair i has to turn by t base^(-2i / d)")
 def one_speed(x, positions, base):
     return turned(x, positions[:, None] * np.ones(x.shape[-1] // 2))
 
 
-@mistake("the exponent is -i / d for pair i: it has to be -2i / d", hint=2)
+@mistake("the exponent is -i / d for pair i: it has to be -2i / d")
 def half_the_exponent(x, positions, base):
     return turned(x, positions[:, None] * base ** (-np.arange(x.shape[-1] // 2) / x.shape[-1]))
 
 
-@mistake("the exponent has no minus sign: later pairs have to turn more slowly", hint=2)
+@mistake("the exponent has no minus sign: later pairs have to turn more slowly")
 def faster(x, positions, base):
     return turned(x, positions[:, None] / frequencies(x, base))
 
 
-@mistake("the second number is computed from the first one after its turn: it needs the value from before the turn", hint=2)
+@mistake("the second number is computed from the first one after its turn: it needs the value from before the turn")
 def overwritten(x, positions, base):
     angles = positions[:, None] * frequencies(x, base)
     y = turned(x, angles)
@@ -135,43 +135,42 @@ def overwritten(x, positions, base):
     return y
 
 
-@mistake("the sine terms are missing, so pairs shrink: a turn needs both sine and cosine", hint=2)
+@mistake("the sine terms are missing, so pairs shrink: a turn needs both sine and cosine")
 def only_cosine(x, positions, base):
     return turned(x, positions[:, None] * frequencies(x, base), 0, 0)
 
 
-@mistake("only the first number of each pair is replaced: the second one changes, too", hint=2)
+@mistake("only the first number of each pair is replaced: the second one changes, too")
 def only_first(x, positions, base):
     y = turned(x, positions[:, None] * frequencies(x, base))
     y[..., 1::2] = x[..., 1::2]
     return y
 
 
-@mistake("sines and cosines are added to x, as in chapter 3: turn the pairs instead", hint=1)
+@mistake("sines and cosines are added to x, as in chapter 3: turn the pairs instead")
 def added(x, positions, base):
     angles = positions[:, None] * frequencies(x, base)
     return x + np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(x.shape[-2:])
 
 
-@mistake("the signs pair neighbours, but the angles are laid out for halves: number k needs the angle of pair k // 2",
-         hint=2)
+@mistake("the signs pair neighbours, but the angles are laid out for halves: number k needs the angle of pair k // 2")
 def mixed(x, positions, base):
     angles = np.tile(positions[:, None] * frequencies(x, base), 2)
     swapped = np.stack([-x[..., 1::2], x[..., 0::2]], axis=-1).reshape(x.shape)
     return x * np.cos(angles) + swapped * np.sin(angles)
 
 
-@mistake("the exponent is -4i / d for pair i: it has to be -2i / d, and arange(0, d, 2) is 2i already", hint=2)
+@mistake("the exponent is -4i / d for pair i: it has to be -2i / d, and arange(0, d, 2) is 2i already")
 def twice_the_exponent(x, positions, base):
     return turned(x, positions[:, None] * frequencies(x, base) ** 2)
 
 
-@mistake("the angles are taken as degrees: they are in radians", hint=2)
+@mistake("the angles are taken as degrees: they are in radians")
 def degrees(x, positions, base):
     return turned(x, np.radians(positions[:, None] * frequencies(x, base)))
 
 
-@mistake("all first numbers come before all second ones: put each pair back at 2i and 2i + 1", hint=1)
+@mistake("all first numbers come before all second ones: put each pair back at 2i and 2i + 1")
 def laid_out_as_halves(x, positions, base):
     y = turned(x, positions[:, None] * frequencies(x, base))
     return np.concatenate([y[..., 0::2], y[..., 1::2]], axis=-1)

@@ -117,81 +117,81 @@ def product(turned, query, key, t, s):
     return (turned(query, np.array([t])) * turned(key, np.array([s]))).sum()
 
 
-@mistake("your test passes every version: it has to fail for a wrong one", hint=1)
+@mistake("your test passes every version: it has to fail for a wrong one")
 def always_true(turned):
     return True
 
 
-@mistake("your test fails every version: a correct one has to pass. Does it use == on rounded numbers?", hint=1)
+@mistake("your test fails every version: a correct one has to pass. Does it use == on rounded numbers?")
 def always_false(turned):
     return False
 
 
-@mistake("only the pull request's pairs pass your test: other pairs give other numbers and are right as well", hint=1)
+@mistake("only the pull request's pairs pass your test: other pairs give other numbers and are right as well")
 def numbers_of_the_request(turned):
     x = random()[0]
     return np.allclose(turned(x, np.array([3])), halves(x, np.array([3])))
 
 
-@mistake("only the old code's pairs pass your test: other pairs give other numbers and are right as well", hint=1)
+@mistake("only the old code's pairs pass your test: other pairs give other numbers and are right as well")
 def numbers_of_the_code(turned):
     x = random()[0]
     return np.allclose(turned(x, np.array([3])), neighbours(x, np.array([3])))
 
 
-@mistake("only the old code's exact numbers pass your test: others are right as well, and one differs only by rounding", hint=1)
+@mistake("only the old code's exact numbers pass your test: others are right as well, and one differs only by rounding")
 def exact_numbers(turned):
     x = np.random.default_rng(2).standard_normal((50, 8))
     return (turned(x, np.arange(50)) == neighbours(x, np.arange(50))).all()
 
 
 @mistake("your test checks only that lengths stay the same, as they do at any angle: compare the products of queries and "
-         "keys", hint=1)
+         "keys")
 def lengths(turned):
     x = random()[0]
     return np.allclose((turned(x, np.array([3])) ** 2).sum(), (x ** 2).sum())
 
 
-@mistake("your test compares only equal distances, and a version that never turns passes it: compare another distance, too", hint=2)
+@mistake("your test compares only equal distances, and a version that never turns passes it: compare another distance, too")
 def distance_alone(turned):
     query, key = random()
     return np.isclose(product(turned, query, key, 5, 2), product(turned, query, key, 9, 6))
 
 
-@mistake("your test checks only that the product changes with the distance: it must also depend on nothing else", hint=2)
+@mistake("your test checks only that the product changes with the distance: it must also depend on nothing else")
 def any_change(turned):
     query, key = random()
     return not np.isclose(product(turned, query, key, 5, 2), product(turned, query, key, 5, 4))
 
 
 @mistake("your test checks only that y differs from x, as in every version but one: compare the products of queries and "
-         "keys", hint=1)
+         "keys")
 def moves(turned):
     x = random()[0]
     return not np.allclose(turned(x, np.array([3])), x)
 
 
-@mistake("your test checks only position 0, where a wrong turn does not show: compare products at other positions", hint=1)
+@mistake("your test checks only position 0, where a wrong turn does not show: compare products at other positions")
 def position_0(turned):
     x = random()[0]
     return np.allclose(turned(x, np.array([0])), x)
 
 
-@mistake("your rows have two numbers and so only one pair: take d = 4 or more, where a wrong pair shows", hint=2)
+@mistake("your rows have two numbers and so only one pair: take d = 4 or more, where a wrong pair shows")
 def one_pair(turned):
     query, key = random(2)
     same = np.isclose(product(turned, query, key, 5, 2), product(turned, query, key, 9, 6))
     return same and not np.isclose(product(turned, query, key, 5, 2), product(turned, query, key, 5, 4))
 
 
-@mistake("your test demands one direction: clockwise is right as well if queries and keys turn alike", hint=1)
+@mistake("your test demands one direction: clockwise is right as well if queries and keys turn alike")
 def one_direction(turned):
     query, key = random()
     same = np.isclose(product(turned, query, key, 5, 2), product(turned, query, key, 9, 6))
     return same and turned(np.eye(1, 8), np.array([1])).sum() > 1.1
 
 
-@mistake("your test is the wrong way round: it has to pass the correct versions and fail the wrong ones", hint=1)
+@mistake("your test is the wrong way round: it has to pass the correct versions and fail the wrong ones")
 def wrong_way_round(turned):
     return not test_pairs(turned)
 

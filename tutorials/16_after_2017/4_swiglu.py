@@ -77,80 +77,80 @@ def slope(a):
     return s * (1 + a * (1 - s))
 
 
-@mistake("the branches are swapped: apply silu to a, and let u pass through the gate", hint=1)
+@mistake("the branches are swapped: apply silu to a, and let u pass through the gate")
 def swapped(a, u):
     return a * u * sigmoid_of(u), u * sigmoid_of(u), a * slope(u)
 
 
-@mistake("silu is applied to the product a u: apply it to a alone", hint=1)
+@mistake("silu is applied to the product a u: apply it to a alone")
 def of_the_product(a, u):
     return a * u * sigmoid_of(a * u), slope(a * u) * u, slope(a * u) * a
 
 
-@mistake("the gate is sigmoid(a), as in the first gated units: silu(a) is a sigmoid(a)", hint=2)
+@mistake("the gate is sigmoid(a), as in the first gated units: silu(a) is a sigmoid(a)")
 def sigmoid_gate(a, u):
     s = sigmoid_of(a)
     return s * u, s * (1 - s) * u, s
 
 
-@mistake("the gate is ReLU: silu(a) is a sigmoid(a)", hint=2)
+@mistake("the gate is ReLU: silu(a) is a sigmoid(a)")
 def relu_gate(a, u):
     return np.maximum(a, 0) * u, (a > 0) * u, np.maximum(a, 0)
 
 
-@mistake("slope_a is only a times the slope of the sigmoid: by the product rule, add the sigmoid itself", hint=2)
+@mistake("slope_a is only a times the slope of the sigmoid: by the product rule, add the sigmoid itself")
 def second_term_alone(a, u):
     s = sigmoid_of(a)
     return a * s * u, a * s * (1 - s) * u, a * s
 
 
-@mistake("slope_a lacks the term with the slope of the sigmoid: the sigmoid depends on a, too", hint=2)
+@mistake("slope_a lacks the term with the slope of the sigmoid: the sigmoid depends on a, too")
 def first_term_alone(a, u):
     s = sigmoid_of(a)
     return a * s * u, s * u, a * s
 
 
-@mistake("slope_a lacks the factor a in one term: the slope of the sigmoid has to be multiplied by a", hint=2)
+@mistake("slope_a lacks the factor a in one term: the slope of the sigmoid has to be multiplied by a")
 def without_a(a, u):
     s = sigmoid_of(a)
     return a * s * u, s * (2 - s) * u, a * s
 
 
-@mistake("the slope of the sigmoid is taken as s (1 + s): it is s (1 - s)", hint=2)
+@mistake("the slope of the sigmoid is taken as s (1 + s): it is s (1 - s)")
 def plus(a, u):
     s = sigmoid_of(a)
     return a * s * u, s * (1 + a * (1 + s)) * u, a * s
 
 
-@mistake("slope_a lacks the factor u: multiply the slope of silu by it", hint=1)
+@mistake("slope_a lacks the factor u: multiply the slope of silu by it")
 def without_u(a, u):
     return a * sigmoid_of(a) * u, slope(a), a * sigmoid_of(a)
 
 
-@mistake("slope_u is h: h is proportional to u, so its slope is the gate alone, without u", hint=1)
+@mistake("slope_u is h: h is proportional to u, so its slope is the gate alone, without u")
 def slope_u_is_h(a, u):
     h = a * sigmoid_of(a) * u
     return h, slope(a) * u, h
 
 
-@mistake("slope_u is sigmoid(a): u is multiplied by silu(a), which is a sigmoid(a)", hint=2)
+@mistake("slope_u is sigmoid(a): u is multiplied by silu(a), which is a sigmoid(a)")
 def slope_u_is_sigmoid(a, u):
     return a * sigmoid_of(a) * u, slope(a) * u, sigmoid_of(a)
 
 
-@mistake("the two slopes are swapped: return the slope in a first", hint=1)
+@mistake("the two slopes are swapped: return the slope in a first")
 def slopes_swapped(a, u):
     return a * sigmoid_of(a) * u, a * sigmoid_of(a), slope(a) * u
 
 
-@mistake("e^a / (1 + e^a) overflows to infinity / infinity at a = 1,000: use 1 / (1 + e^(-a)) or tanh", hint=2)
+@mistake("e^a / (1 + e^a) overflows to infinity / infinity at a = 1,000: use 1 / (1 + e^(-a)) or tanh")
 def overflows(a, u):
     with np.errstate(all="ignore"):
         s = np.exp(a) / (1 + np.exp(a))
     return a * s * u, s * (1 + a * (1 - s)) * u, a * s
 
 
-@mistake("slope_a is the slope of the sigmoid: silu(a) is the product a sigmoid(a), so use the product rule", hint=2)
+@mistake("slope_a is the slope of the sigmoid: silu(a) is the product a sigmoid(a), so use the product rule")
 def slope_of_the_sigmoid(a, u):
     s = sigmoid_of(a)
     return a * s * u, s * (1 - s) * u, a * s

@@ -41,7 +41,7 @@ stars, minutes = 2, 15
 
 def case(rng, B, G, R, T_q, T_k, d_k):
     mask = rng.random((B, T_q, T_k)) < 0.7
-    mask[..., 0] = True
+    mask |= np.arange(T_k) == rng.integers(0, T_k, (B, T_q, 1))
     return made(rng, B, G, R, T_q, T_k, d_k, d_k + 6, mask)
 
 
@@ -59,6 +59,13 @@ def one_group(rng, B, R, T, d):
 def large(rng, B, G, R, T_q, T_k, d):
     query, *others = made(rng, B, G, R, T_q, T_k, d, d, np.ones((B, T_q, T_k), bool))
     return 1000 * query, *others
+
+
+@edge("allowed scores near -1,000")
+def low(rng, B, G, T_q, T_k, d):
+    query, key, value, mask = made(rng, B, G, 2, T_q, T_k, d, d, np.arange(T_k) != rng.integers(0, T_k, (B, T_q, 1)))
+    along = np.full(d, d ** -0.25)    # a query times a key is sqrt(d) times these
+    return 10 * along + query / 9, key - 100 * along, value, mask
 
 
 def made(rng, B, G, R, T_q, T_k, d_k, d_v, mask):
@@ -114,27 +121,27 @@ def tiled(query, x):
     return np.tile(x, (1, query.shape[1] // x.shape[1], 1, 1))
 
 
-@mistake("head h reads group h % G, as np.tile lays them out: neighbouring heads share a group, so it is h // R", hint=1)
+@mistake("head h reads group h % G, as np.tile lays them out: neighbouring heads share a group, so it is h // R")
 def tile_for_repeat(query, key, value, mask):
     return attend(query, tiled(query, key), tiled(query, value), mask)
 
 
-@mistake("the keys are shared by the right heads, but head h takes its values from group h % G: take both from h // R", hint=1)
+@mistake("the keys are shared by the right heads, but head h takes its values from group h % G: take both from h // R")
 def values_tiled(query, key, value, mask):
     return attend(query, shared(query, key), tiled(query, value), mask)
 
 
-@mistake("the values are shared by the right heads, but head h takes its keys from group h % G: take both from h // R", hint=1)
+@mistake("the values are shared by the right heads, but head h takes its keys from group h % G: take both from h // R")
 def keys_tiled(query, key, value, mask):
     return attend(query, tiled(query, key), shared(query, value), mask)
 
 
-@mistake("every head reads the first group: head h has to read group h // R", hint=1)
+@mistake("every head reads the first group: head h has to read group h // R")
 def first_group(query, key, value, mask):
     return attend(query, shared(query, key[:, :1]), shared(query, value[:, :1]), mask)
 
 
-@mistake("the heads come out in the order of axes (R, G): merge the axes as (G, R)", hint=2)
+@mistake("the heads come out in the order of axes (R, G): merge the axes as (G, R)")
 def order_of_heads(query, key, value, mask):
     B, H, T, _ = query.shape
     y, p = attend(query, shared(query, key), shared(query, value), mask)
@@ -142,36 +149,36 @@ def order_of_heads(query, key, value, mask):
     return tuple(x.reshape(B, G, H // G, T, -1).swapaxes(1, 2).reshape(B, H, T, -1) for x in (y, p))
 
 
-@mistake("the queries of a group are averaged: the heads of a group share keys and values, not queries", hint=1)
+@mistake("the queries of a group are averaged: the heads of a group share keys and values, not queries")
 def queries_averaged(query, key, value, mask):
     B, H, T, d = query.shape
     mean = query.reshape(B, key.shape[1], -1, T, d).mean(axis=2)
     return tuple(shared(query, x) for x in attend(mean, key, value, mask))
 
 
-@mistake("the scores are not scaled: divide them by sqrt(d_k)", hint=2)
+@mistake("the scores are not scaled: divide them by sqrt(d_k)")
 def unscaled(query, key, value, mask):
     return attend(query, shared(query, key), shared(query, value), mask, 1)
 
 
-@mistake("the scores are divided by d_k: divide them by its square root", hint=2)
+@mistake("the scores are divided by d_k: divide them by its square root")
 def scaled_without_root(query, key, value, mask):
     return attend(query, shared(query, key), shared(query, value), mask, query.shape[-1])
 
 
-@mistake("the mask is not used: set the scores to -inf where it is False", hint=2)
+@mistake("the mask is not used: set the scores to -inf where it is False")
 def without_mask(query, key, value, mask):
     return attend(query, shared(query, key), shared(query, value), np.ones_like(mask))
 
 
-@mistake("the mask multiplies the weights after the softmax, so they no longer sum to 1: mask the scores instead", hint=2)
+@mistake("the mask multiplies the weights after the softmax, so they no longer sum to 1: mask the scores instead")
 def mask_after_softmax(query, key, value, mask):
     _y, p = attend(query, shared(query, key), shared(query, value), np.ones_like(mask))
     p = p * mask[:, None]
     return p @ shared(query, value), p
 
 
-@mistake("the scores are set to 0 where the mask is False: exp(0) is 1, so these keys still get weight and need -inf", hint=2)
+@mistake("the scores are set to 0 where the mask is False: exp(0) is 1, so these keys still get weight and need -inf")
 def zero_for_infinity(query, key, value, mask):
     scores = np.where(mask[:, None], query @ shared(query, key).swapaxes(-1, -2) / math.sqrt(query.shape[-1]), 0)
     e = np.exp(scores - scores.max(axis=-1, keepdims=True))
@@ -179,7 +186,7 @@ def zero_for_infinity(query, key, value, mask):
     return p @ shared(query, value), p
 
 
-@mistake("the softmax runs over the queries: each query has to distribute its weight over the keys", hint=2)
+@mistake("the softmax runs over the queries: each query has to distribute its weight over the keys")
 def over_queries(query, key, value, mask):
     scores = query @ shared(query, key).swapaxes(-1, -2) / math.sqrt(query.shape[-1])
     e = np.where(mask[:, None], np.exp(scores - scores.max(axis=-2, keepdims=True)), 0)
@@ -187,7 +194,7 @@ def over_queries(query, key, value, mask):
     return p @ shared(query, value), p
 
 
-@mistake("the maximum is not subtracted in the softmax, so the exponential of a large score is infinite: subtract it", hint=2)
+@mistake("the maximum is not subtracted in the softmax, so the exponential of a large score is infinite: subtract it")
 def overflows(query, key, value, mask):
     scores = query @ shared(query, key).swapaxes(-1, -2) / math.sqrt(query.shape[-1])
     with np.errstate(all="ignore"):

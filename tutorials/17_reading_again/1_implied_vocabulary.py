@@ -63,63 +63,63 @@ def between(printed, layers, d_model, half=0.5):
     return (1e6 * (printed - half) - layers) / d_model, (1e6 * (printed + half) - layers) / d_model
 
 
-@mistake("the values are given the width of the keys: they have H d_v columns, whatever d_k is", hint=2)
+@mistake("the values are given the width of the keys: they have H d_v columns, whatever d_k is")
 def values_as_keys(printed, N, d_model, d_ff, H, d_k, d_v):
     return between(printed, counted(N, d_model, d_ff, H, d_k, d_k), d_model)
 
 
-@mistake("the heads are taken to fill d_model: together they have the widths H d_k and H d_v, whatever d_model is", hint=2)
+@mistake("the heads are taken to fill d_model: together they have the widths H d_k and H d_v, whatever d_model is")
 def heads_fill_the_width(printed, N, d_model, d_ff, H, d_k, d_v):
     return between(printed, counted(N, d_model, d_ff, 1, d_model, d_model), d_model)
 
 
-@mistake("the biases are missing: every linear layer has one more number for each output", hint=2)
+@mistake("the biases are missing: every linear layer has one more number for each output")
 def no_biases(printed, N, d_model, d_ff, H, d_k, d_v):
     return between(printed, counted(N, d_model, d_ff, H, d_k, d_v, bias=0), d_model)
 
 
-@mistake("the decoder's layers are counted with one attention: they have two, one to themselves and one to the encoder", hint=2)
+@mistake("the decoder's layers are counted with one attention: they have two, one to themselves and one to the encoder")
 def no_cross_attention(printed, N, d_model, d_ff, H, d_k, d_v):
     return between(printed, counted(N, d_model, d_ff, H, d_k, d_v, attentions=2), d_model)
 
 
-@mistake("the LayerNorms are missing: add gamma and beta for each of the five sub-layers", hint=2)
+@mistake("the LayerNorms are missing: add gamma and beta for each of the five sub-layers")
 def no_norms(printed, N, d_model, d_ff, H, d_k, d_v):
     return between(printed, counted(N, d_model, d_ff, H, d_k, d_v, norms=0), d_model)
 
 
 @mistake("an encoder and a decoder layer are counted with four LayerNorms: there are five, three of them in the decoder "
-         "layer", hint=2)
+         "layer")
 def four_norms(printed, N, d_model, d_ff, H, d_k, d_v):
     return between(printed, counted(N, d_model, d_ff, H, d_k, d_v, norms=4), d_model)
 
 
-@mistake("only the encoder's layers are counted: add those of the decoder", hint=2)
+@mistake("only the encoder's layers are counted: add those of the decoder")
 def encoder_alone(printed, N, d_model, d_ff, H, d_k, d_v):
     return between(printed, counted(N, d_model, d_ff, H, d_k, d_v, attentions=1, norms=2, feed_forwards=1), d_model)
 
 
-@mistake("the layers' parameters are not subtracted: the table has only what is left after them", hint=1)
+@mistake("the layers' parameters are not subtracted: the table has only what is left after them")
 def nothing_subtracted(printed, N, d_model, d_ff, H, d_k, d_v):
     return between(printed, 0, d_model)
 
 
-@mistake("source and target are counted with a table each: there is one for both", hint=1)
+@mistake("source and target are counted with a table each: there is one for both")
 def two_tables(printed, N, d_model, d_ff, H, d_k, d_v):
     return between(printed, counted(N, d_model, d_ff, H, d_k, d_v), 2 * d_model)
 
 
-@mistake("the range is a million parameters to each side: a rounded number is off by at most half a million", hint=1)
+@mistake("the range is a million parameters to each side: a rounded number is off by at most half a million")
 def too_wide(printed, N, d_model, d_ff, H, d_k, d_v):
     return between(printed, counted(N, d_model, d_ff, H, d_k, d_v), d_model, 1)
 
 
-@mistake("low and high are swapped: return the smaller vocabulary first", hint=1)
+@mistake("low and high are swapped: return the smaller vocabulary first")
 def swapped(printed, N, d_model, d_ff, H, d_k, d_v):
     return between(printed, counted(N, d_model, d_ff, H, d_k, d_v), d_model)[::-1]
 
 
-@mistake("low and high are rounded to whole tokens: return the exact quotients", hint=2)
+@mistake("low and high are rounded to whole tokens: return the exact quotients")
 def whole_tokens(printed, N, d_model, d_ff, H, d_k, d_v):
     low, high = between(printed, counted(N, d_model, d_ff, H, d_k, d_v), d_model)
     return np.ceil(low), np.floor(high)

@@ -106,58 +106,58 @@ def agrees(loss, p, target, eps):
     return np.isclose(loss(p, target, eps), -(q * np.log(p)).sum())
 
 
-@mistake("your test passes every version: it has to fail for a wrong one", hint=1)
+@mistake("your test passes every version: it has to fail for a wrong one")
 def always_true(loss):
     return True
 
 
-@mistake("your test fails every version: a right one has to pass. Does it use == on rounded numbers?", hint=1)
+@mistake("your test fails every version: a right one has to pass. Does it use == on rounded numbers?")
 def always_false(loss):
     return False
 
 
-@mistake("your p is uniform, so H(u, p), H(p, u) and H(q, p) are all log K: take one whose entries differ", hint=2)
+@mistake("your p is uniform, so H(u, p), H(p, u) and H(q, p) are all log K: take one whose entries differ")
 def uniform(loss):
     return agrees(loss, np.full(5, 0.2), 1, 0.1)
 
 
-@mistake("your eps is 0, so what eps multiplies does not show: take one between 0 and 0.5", hint=2)
+@mistake("your eps is 0, so what eps multiplies does not show: take one between 0 and 0.5")
 def no_smoothing(loss):
     return agrees(loss, P, 1, 0.0)
 
 
-@mistake("your eps is 0.5, so swapping eps and 1 - eps does not show: take another one", hint=2)
+@mistake("your eps is 0.5, so swapping eps and 1 - eps does not show: take another one")
 def one_half(loss):
     return agrees(loss, P, 1, 0.5)
 
 
-@mistake("your p is the smoothed target itself, so swapping the arguments of H does not show: take another p", hint=2)
+@mistake("your p is the smoothed target itself, so swapping the arguments of H does not show: take another p")
 def at_the_floor(loss):
     p = np.full(5, 0.08)
     p[1] += 0.6
     return agrees(loss, p, 1, 0.4)
 
 
-@mistake("your test checks only that the loss is above 0, as most wrong ones are: compare it with the definition", hint=1)
+@mistake("your test checks only that the loss is above 0, as most wrong ones are: compare it with the definition")
 def positive(loss):
     return loss(P, 0, 0.3) > 0
 
 
-@mistake("your test compares differences of two losses, where a constant cancels: compare the losses themselves", hint=2)
+@mistake("your test compares differences of two losses, where a constant cancels: compare the losses themselves")
 def differences(loss):
     def expected(p):
         return -0.7 * np.log(p[0]) - 0.3 * np.log(p).mean()
     return np.isclose(loss(P, 0, 0.3) - loss(P[::-1], 0, 0.3), expected(P) - expected(P[::-1]))
 
 
-@mistake("your test expects the arguments of H in the wrong order: the logarithm is taken of p", hint=1)
+@mistake("your test expects the arguments of H in the wrong order: the logarithm is taken of p")
 def wrong_order(loss):
     q = np.full(5, 0.06)
     q[0] += 0.7
     return np.isclose(loss(P, 0, 0.3), -(P * np.log(q)).sum())
 
 
-@mistake("your test is the wrong way round: it has to pass right expansions and fail wrong ones", hint=1)
+@mistake("your test is the wrong way round: it has to pass right expansions and fail wrong ones")
 def wrong_way_round(loss):
     return not test_expansion(loss)
 

@@ -95,37 +95,37 @@ G = np.array([0.5, 1.0, -0.25])
 
 
 # %% mistakes
-@mistake("your test passes every version: it has to fail an epsilon of 0.9, which does not adapt", hint=1)
+@mistake("your test passes every version: it has to fail an epsilon of 0.9, which does not adapt")
 def always_true(steps):
     return True
 
 
-@mistake("your test fails every version: the paper's has to pass, whose steps stay the same up to what np.allclose allows", hint=1)
+@mistake("your test fails every version: the paper's has to pass, whose steps stay the same up to what np.allclose allows")
 def always_false(steps):
     return False
 
 
-@mistake("only the paper's own numbers pass your test: other betas adapt as well", hint=1)
+@mistake("only the paper's own numbers pass your test: other betas adapt as well")
 def the_papers_numbers(steps):
     return np.allclose(steps(G), papers(G))
 
 
-@mistake("your test compares only large gradients, where an epsilon of 0.9 no longer shows: compare small ones, too", hint=2)
+@mistake("your test compares only large gradients, where an epsilon of 0.9 no longer shows: compare small ones, too")
 def both_large(steps):
     return np.allclose(steps(1e9 * G), steps(1e12 * G))
 
 
-@mistake("your test demands that the steps grow with the gradients: they have to stay the same", hint=1)
+@mistake("your test demands that the steps grow with the gradients: they have to stay the same")
 def grows(steps):
     return np.allclose(1000 * steps(G), steps(1000 * G))
 
 
-@mistake("your test is the wrong way round: it has to pass the versions that adapt and fail the others", hint=1)
+@mistake("your test is the wrong way round: it has to pass the versions that adapt and fail the others")
 def wrong_way_round(steps):
     return not np.allclose(steps(G), steps(1000 * G))
 
 
-@mistake("your gradients are so small that even an epsilon of 1e-9 shows in a right version: take larger ones", hint=2)
+@mistake("your gradients are so small that even an epsilon of 1e-9 shows in a right version: take larger ones")
 def both_small(steps):
     return np.allclose(steps(G), steps(0.001 * G))
 

@@ -110,39 +110,39 @@ def loop(weights):
     return abs(log_p[0, 1] + log_p[1, 2] + log_p[2, 0] - log_p[1, 0] - log_p[2, 1] - log_p[0, 2])
 
 
-@mistake("your test passes every version: with two tokens, any weights have to pass, so use three", hint=1)
+@mistake("your test passes every version: with two tokens, any weights have to pass, so use three")
 def always_true(weights):
     return True
 
 
-@mistake("your test fails every version: weights from one vector have to pass", hint=1)
+@mistake("your test fails every version: weights from one vector have to pass")
 def always_false(weights):
     return False
 
 
-@mistake("your test fails for symmetric scores, too: each row of weights was divided by its own sum, which has to cancel", hint=1)
+@mistake("your test fails for symmetric scores, too: each row of weights was divided by its own sum, which has to cancel")
 def symmetric(weights):
     p = weights(tokens())
     return np.allclose(p, p.T)
 
 
-@mistake("only the weights of x itself pass your test: the one vector may also be a projection of x", hint=1)
+@mistake("only the weights of x itself pass your test: the one vector may also be a projection of x")
 def numbers_of_x(weights):
     return np.allclose(weights(tokens()), x_itself(tokens()))
 
 
-@mistake("your tolerance is too large: two projections that differ by a tenth have to fail", hint=2)
+@mistake("your tolerance is too large: two projections that differ by a tenth have to fail")
 def tolerant(weights):
     return loop(weights) < 0.1
 
 
-@mistake("your test demands that every token look most at itself: a short vector need not, although its query is its key", hint=1)
+@mistake("your test demands that every token look most at itself: a short vector need not, although its query is its key")
 def itself_most(weights):
     p = weights(tokens())
     return (p.argmax(axis=-1) == np.arange(3)).all()
 
 
-@mistake("your test is the wrong way round: it has to pass one vector and fail two projections", hint=1)
+@mistake("your test is the wrong way round: it has to pass one vector and fail two projections")
 def wrong_way_round(weights):
     return not test_one_vector(weights)
 

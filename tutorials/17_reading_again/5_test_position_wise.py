@@ -110,49 +110,49 @@ def changed(layer, change, compare):
     return np.allclose(layer(x)[compare], layer(other)[compare])
 
 
-@mistake("your test passes every version: it has to fail a layer in which another token counts", hint=1)
+@mistake("your test passes every version: it has to fail a layer in which another token counts")
 def always_true(layer):
     return True
 
 
-@mistake("your test fails every version: the paper's network has to pass. Which outputs may change, and which may not?", hint=1)
+@mistake("your test fails every version: the paper's network has to pass. Which outputs may change, and which may not?")
 def always_false(layer):
     return False
 
 
-@mistake("only the numbers of the paper's network pass your test: other layers work on each position alone as well", hint=1)
+@mistake("only the numbers of the paper's network pass your test: other layers work on each position alone as well")
 def numbers_of_the_network(layer):
     return np.allclose(layer(sentence()), feed_forward(sentence()))
 
 
-@mistake("your test shuffles the tokens and asks whether the outputs are shuffled alike: attention does that, too", hint=1)
+@mistake("your test shuffles the tokens and asks whether the outputs are shuffled alike: attention does that, too")
 def shuffled(layer):
     order = np.array([3, 0, 5, 1, 4, 2])
     return np.allclose(layer(sentence()[order]), layer(sentence())[order])
 
 
-@mistake("your test feeds each token by itself: a network that knows its position is right but answers differently at 0", hint=1)
+@mistake("your test feeds each token by itself: a network that knows its position is right but answers differently at 0")
 def by_itself(layer):
     y = layer(sentence())
     return all(np.allclose(layer(row[None])[0], out) for row, out in zip(sentence(), y))
 
 
-@mistake("your test looks only at tokens before the changed ones: a token may also count for those after it", hint=2)
+@mistake("your test looks only at tokens before the changed ones: a token may also count for those after it")
 def last_changes(layer):
     return changed(layer, np.s_[5:], np.s_[:5])
 
 
-@mistake("your test looks only at tokens after the changed ones: a token may also count for those before it", hint=2)
+@mistake("your test looks only at tokens after the changed ones: a token may also count for those before it")
 def first_changes(layer):
     return changed(layer, np.s_[:1], np.s_[1:])
 
 
-@mistake("your test changes one end and looks at the other: a convolution sees only its neighbours", hint=2)
+@mistake("your test changes one end and looks at the other: a convolution sees only its neighbours")
 def far_away(layer):
     return changed(layer, np.s_[5:], np.s_[:1])
 
 
-@mistake("your test changes one feature of a token: change all of them, because another one may count elsewhere", hint=2)
+@mistake("your test changes one feature of a token: change all of them, because another one may count elsewhere")
 def one_feature(layer):
     x = sentence()
     y = layer(x)
@@ -165,7 +165,7 @@ def one_feature(layer):
     return True
 
 
-@mistake("your test is the wrong way round: it has to pass the paper's network and fail layers in which other tokens count", hint=1)
+@mistake("your test is the wrong way round: it has to pass the paper's network and fail layers in which other tokens count")
 def wrong_way_round(layer):
     return not test_position_wise(layer)
 

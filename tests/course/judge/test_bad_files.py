@@ -1,5 +1,6 @@
 """Files that cannot be judged, and functions that misbehave: a helpful line, never a traceback, nothing of the reader's changed."""
 
+import json
 import os
 from pathlib import Path
 
@@ -18,8 +19,9 @@ FUNCTION = "def softmax_backward(dp, p):\n    "
 CANNOT = {    # what the file holds: words of the one line
     b"": "is empty",
     b" \n\n": "is empty",
-    b"\x00\x01\x02\xff": "neither a Python file nor",
-    b"\xff\xfe\xfa def": "neither a Python file nor",
+    b"\x00\x01\x02\xff": "save it as UTF-8",
+    b"\xff\xfe\xfa def": "save it as UTF-8",
+    "def softmax_backward(dp, p): return p    # \N{HANGUL SYLLABLE HAN}".encode("cp949"): "not Python in UTF-8: save it as UTF-8",
     b"x = 1\n": "none of the exercises' functions",
     b"def softmax_backward(dp, p:\n    pass": "line 1",
     b"import nothing_of_that_name\ndef softmax_backward(dp, p): nothing_of_that_name": "ModuleNotFoundError",
@@ -41,14 +43,16 @@ MISBEHAVES = {    # the body: the stage, words of the answer
     "return dp @ p": ("runs", "WHY     ValueError: dp (6, 4, 2) @ p (6, 4, 2): 2 and 4 differ"),
     "return np.dot(dp, p)": ("runs", "dp (6, 4, 2) @ p (6, 4, 2): 2 and 4 differ"),
     "return p + dp[..., :0]": ("runs", "p (6, 4, 2) + dp[..., :0] (6, 4, 0): 2 and 0 differ"),
-    "return [1, 2]": ("shape", "it returns list"),
+    "return [1, 2]": ("shape", "it returns 2 arrays"),
     "return p, [1, 2]": ("shape", "it returns ndarray, list, expected"),
+    "return p * math.pi": ("runs", "name 'math' is not defined: write `import math` above your function"),
+    "return dp * p.sum(axis=-1)": ("runs", "2 and 4 differ: is keepdims=True missing?"),
     "return p[0]": ("shape", "has the shape"),
     "return dp, p": ("shape", "2 arrays"),
     "return p * 1j": ("shape", "complex128"),
     "return p * (dp - (dp * p).sum(axis=-1, keepdims=True)) * np.float64(1)": ("float32", "float64, expected float32"),
     "return p.astype(object)": ("shape", "array of object"),
-    "return p * np.nan": ("invariants", "nan"),
+    "return p * np.nan": ("finite", "dx[0, 0, 0]: nan; NaN or infinity: 48 of 48 numbers"),
     "p *= dp; return p": ("inputs", "p is not what it was"),
     "raise ValueError('two\\nlines')": ("runs", "ValueError: two"),
     "class E(Exception):\n        def __str__(self): raise ValueError\n    raise E": ("runs", "WHY     E"),
@@ -82,6 +86,31 @@ def test_what_cannot_be_judged(tmp_path, data):
     assert path.read_bytes() == data and list(tmp_path.iterdir()) == [path]
 
 
+RIGHT = FUNCTION + "return p * (dp - (dp * p).sum(axis=-1, keepdims=True))\n"
+
+
+@pytest.mark.parametrize("end", ["\x0c", "\u2028", "\x85"], ids=ascii)
+def test_a_character_that_ends_no_line_in_python_hides_nothing(tmp_path, end):
+    (tmp_path / "mine.py").write_text(f"{HEAD}# one{end}two\n{RIGHT}", encoding="utf-8")
+    assert check_file(tmp_path / "mine.py").answers[0].passed
+
+
+@pytest.mark.parametrize("cell", ["np.exp?", "?np.exp", "if True:\n    %timeit np.exp(1)", "files = !ls", "await nothing()",
+                                  "%%bash\nls -l | cat", "pip install numpy", f"%%time\n{RIGHT}"])
+def test_what_only_a_notebook_understands_is_left_out(tmp_path, cell):
+    cells = [{"cell_type": "code", "source": source.splitlines(keepends=True)} for source in (HEAD, RIGHT, cell)]
+    if RIGHT in cell:
+        del cells[1]
+    (tmp_path / "mine.ipynb").write_text(json.dumps({"cells": cells}))
+    assert check_file(tmp_path / "mine.ipynb").answers[0].passed
+
+
+def test_an_exception_names_its_case(tmp_path):
+    (tmp_path / "mine.py").write_text("def clip(dW, db, limit):\n    return 1 / float(abs(dW).sum()), db\n")
+    answer = check_file(tmp_path / "mine.py").answers[0]
+    assert "ZeroDivisionError" in answer.why and "(a gradient of 0)" in answer.why
+
+
 @pytest.mark.parametrize("body", MISBEHAVES)
 def test_what_misbehaves(tmp_path, body):
     path = tmp_path / "mine.py"
@@ -110,8 +139,8 @@ def test_a_right_but_slow_solution_is_called_so(tmp_path):
 
 def test_a_name_that_is_nearly_the_exercises_is_asked_for(tmp_path):
     (tmp_path / "mine.py").write_text(HEAD + "def softmax_bakward(dp, p): return p\n")
-    for names, words in ((["softmax_backward"], "no function softmax_backward; did you mean softmax_backward where it says "
-                          "softmax_bakward?"), (None, "did you mean softmax_backward?")):
+    for names, words in ((["softmax_backward"], "no function softmax_backward: did you rename it to softmax_bakward?"),
+                         (None, "is softmax_bakward your softmax_backward?")):
         with pytest.raises(InputError, match=words.replace("?", "[?]")):
             check_file(tmp_path / "mine.py", names)
 

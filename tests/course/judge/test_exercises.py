@@ -75,7 +75,7 @@ def test_the_blank_does_not_pass(exercise):
 def test_a_mistake_fails_with_its_own_diagnosis(name, mark):
     answer = judged(EXERCISES[name], mark.wrong, seed=len(mark.sentence) % 2)
     assert not answer.passed and answer.diagnosis == mark.sentence, answer
-    assert len(str(answer).splitlines()) <= 8 and answer.hint == mark.hint
+    assert len(str(answer).splitlines()) <= 8
 
 
 def test_at_least_four_mistakes_and_another_style(exercise):
@@ -230,7 +230,6 @@ def test_the_terms_of_a_sum_are_told_with_their_factors():
         EXERCISES["shifted"].reference(target)[0], np.concatenate([target, np.full_like(target[:, :1], 2)], axis=1)),
      "right: decoder_input; next_target["),
     ("embedding", lambda ids, W: 3 * EXERCISES["embedding"].reference(ids, W), "y is 3 times what is expected, everywhere"),
-    ("embedding", lambda ids, W: EXERCISES["embedding"].reference(ids, W) ** 2, "y is not a multiple of what is expected"),
     ("softmax_backward", lambda dp, p: p * (dp - dp * p.sum(axis=-1, keepdims=True)), "dx is 0 everywhere"),
 ])
 def test_the_difference_is_told_in_the_words_of_its_kind(name, wrong, words):
@@ -238,14 +237,38 @@ def test_the_difference_is_told_in_the_words_of_its_kind(name, wrong, words):
     assert judged(EXERCISES[name], wrong).why.startswith(words)
 
 
-def test_where_and_why_speak_of_the_same_numbers():
-    """The rule that is broken is broken by the case whose element is shown: NaN in another case is another matter."""
-    def wrong(x):
-        e = np.exp(x - x.max(axis=0))
-        return e / e.sum(axis=-1, keepdims=True)
+@pytest.mark.parametrize("name, wrong, where, why", [
+    ("softmax", lambda x: np.exp(x) / np.exp(x).sum(axis=-1, keepdims=True), "p[0, 0]: nan; NaN or", "exp(1000) overflows"),
+    ("softmax_backward", lambda dp, p: dp / (p - p), "dx[0, 0, 0]: ", "a division by 0"),
+    ("clip", lambda dW, db, limit: (dW * (limit / np.sqrt((dW ** 2).sum() + (db ** 2).sum())), db), "dW[0, 0]: nan", "0 / 0"),
+])
+def test_nan_and_infinity_come_first_and_with_the_usual_causes(name, wrong, where, why):
+    """Many a change makes all numbers NaN, so none is likely; what the exercise itself lists is told as a cause."""
+    answer = judged(EXERCISES[name], lambda *given: wrong(*given))
+    assert answer.stage == "finite" and where in answer.where and why in answer.why and not answer.likely
 
-    answer = judged(EXERCISES["softmax"], wrong)
-    assert "yours nan" in answer.where and answer.why.startswith("NaN or infinity")
+
+@pytest.mark.parametrize("value", [1.0, 0.5, 7.0])
+def test_no_change_is_blamed_for_a_constant(exercise, value):
+    """An answer that is always the same is what many a change makes somewhere."""
+    def function(*arguments):
+        right = exercise.reference(*arguments)
+        made = [np.full_like(one, value) for one in arrays(right)]
+        return tuple(made) if isinstance(right, tuple) else made[0]
+
+    listed = {mark.sentence for mark in exercise.mistakes}
+    answer = judged(exercise, function)
+    assert not answer.diagnosis or {*answer.diagnosis.split("; ")} <= listed or "everywhere" in answer.diagnosis, answer
+
+
+@pytest.mark.parametrize("name, change", [("masked_loss", lambda total, count: [float(total), count]),
+                                          ("softmax_backward", lambda dx: dx), ("perplexity", np.float64)])
+def test_a_list_and_a_measure_in_float64_are_right(name, change):
+    def function(*arguments):
+        right = EXERCISES[name].reference(*arguments)
+        return change(*right) if isinstance(right, tuple) else change(right)
+
+    assert judged(EXERCISES[name], function).passed
 
 
 @pytest.mark.parametrize("name, wrong, stage, words", [
@@ -289,19 +312,6 @@ def test_what_is_wrong_with_an_output_is_named_though_nobody_listed_it(name, dia
 def test_two_wrong_outputs_are_not_named_if_one_of_them_is_unknown():
     answer = judged(EXERCISES["tied_backward"], lambda dlogits, h, W: (dlogits @ W, -dlogits.T @ h + 1e-3))
     assert not answer.diagnosis
-
-
-def test_advice_is_about_what_is_written():
-    def halved(losses, ids):
-        total, count = EXERCISES["masked_loss"].reference(losses, ids)
-        return total * (ids == 0).size / np.int64(ids.size), count
-
-    answer = judged(EXERCISES["masked_loss"], halved)
-    assert answer.stage == "float32" and "np.zeros" not in answer.why and "sqrt" not in answer.why
-
-
-def test_hints_never_begin_below_the_missing_term(exercise):
-    assert {mark.hint for mark in exercise.mistakes} <= {1, 2}
 
 
 def test_changes_of_the_reference_can_be_made_and_shown(exercise):

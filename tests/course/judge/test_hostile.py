@@ -36,6 +36,10 @@ HOSTILE = {    # what it does: (the file, the stage, words of the answer)
                               "own", "it imports minitransformer.functional"),
     "imports it by importlib": (FUNCTION + "import importlib; importlib.import_module('minitransformer.functional'); return p",
                                 "own", "it reads __init__"),
+    "ends the process that judges": (FUNCTION + "import os, signal; os.kill(os.getppid(), signal.SIGTERM); return p",
+                                     "own", "it calls os.kill"),
+    "does so in another way": (FUNCTION + "import os, signal; signal.pidfd_send_signal(os.pidfd_open(os.getppid()), 15); return p",
+                               "runs", "no attribute 'pidfd_send_signal'"),
     "has no other answer": (FUNCTION + "try:\n        import minitransformer\n    except ImportError:\n        return p",
                             "invariants", "must sum to 0"),
     "borrows from another library": ("from scipy.special import softmax\n" + FUNCTION + "return softmax(p)",
@@ -103,6 +107,22 @@ def test_a_wrong_sum_of_gradients_does_not_pass_in_this_process_either():
 
     answer = check_function(exercises()["linear_backward"], added, watched=False)
     assert answer.stage == "repeats" and "dW" in answer.where and "it adds up" in answer.why
+
+
+def test_one_submission_never_ends_the_table(tmp_path, monkeypatch):
+    """Answers that change from call to call, and a judge that fails."""
+    (tmp_path / "ann.py").write_text(HEAD + "n = 0\ndef causal_mask(ids):\n    global n\n    n += 1\n"
+                                     "    return np.tri(ids.shape[1], dtype=bool) ^ (n > 7)\n")
+    (tmp_path / "bob.py").write_text(HEAD + REFERENCE)
+    first, second = grade(tmp_path)
+    assert first["exercises"][0]["stage"] == "repeats" and second["exercises"][0]["passed"]
+    monkeypatch.setattr("minitransformer_course.judge.judge_file.check_outcomes", lambda *given: 1 / 0)
+    assert all("the judge itself failed (ZeroDivisionError" in student["errors"][0] for student in grade(tmp_path))
+
+
+def test_a_library_that_counts_bleu_is_refused_by_name(tmp_path):
+    (tmp_path / "mine.py").write_text("def corpus_bleu(matches, totals, lengths, references):\n    import sacrebleu\n")
+    assert "it imports sacrebleu" in check_file(tmp_path / "mine.py").answers[0].where
 
 
 def test_a_constant_is_wrong_and_not_kept():

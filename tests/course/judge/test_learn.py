@@ -17,7 +17,6 @@ from minitransformer_course.commands import learn as cli_learn
 from minitransformer_course.judge import check, judge_file
 from minitransformer_course.judge.course import chapters, exercises, find_chapter, find_exercise
 from minitransformer_course.judge.exercise import blanks
-from minitransformer_course.judge.hints import next_hint
 from minitransformer_course.judge.learner_progress import FILE
 from tests.course.judge.conftest import solve
 
@@ -120,20 +119,13 @@ def test_a_chapter_is_checked_by_its_number(learn):
         one.name for one in find_chapter("4").exercises}
 
 
-def test_hints_begin_with_the_one_that_the_diagnosis_asks_for(learn, tmp_path):
+def test_each_hint_says_more_than_the_one_before(learn, tmp_path):
+    """From a question to the formula, whatever the diagnosis: after the last one come all, in that order."""
     learn("start", "4")
-    assert "hint 1 of 4" in learn("hint", "softmax_backward")[1]
-    solve(tmp_path / "04_softmax.py", "softmax_backward",
-          "def softmax_backward(dp, p):\n    return p * (dp - (dp * p).sum())\n")
-    learn("check", "softmax_backward")    # the sum over the complete array
-    steps = [learn("hint", "softmax_backward")[1] for _ in range(4)]
-    assert "hint 2 of 4: Two terms" in steps[0] and "hint 3 of 4: The pieces" in steps[1]
-    assert "hint 4 of 4: The line with one hole" in steps[2] and "all the hints" in steps[3]
-
-
-def test_after_the_first_hint_come_those_that_say_more():
-    assert [next_hint(given, 2) for given in ([], [2], [2, 3], [2, 3, 4], [2, 3, 4, 1])] == [2, 3, 4, 1, None]
-    assert next_hint([2], 4) == 4 and next_hint([4], 4) == 1
+    said = [learn("hint", "softmax_backward")[1] for _ in range(5)]
+    for step, words in enumerate(("what happens to p?", "Two terms", "The line with one hole", "The pieces"), 1):
+        assert f"hint {step} of 4" in said[step - 1] and words in said[step - 1] and f"hint {step} of 4" in said[4]
+    assert "all the hints" in said[4]
 
 
 def test_the_solution_is_shown_after_passing_or_giving_up(learn, tmp_path):
