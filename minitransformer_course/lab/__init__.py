@@ -3,7 +3,7 @@
 Importing it lets a page that runs as a script show its figures when it ends.
 """
 
-from minitransformer_course.lab import costs, recurrent, script, training, translator
+from minitransformer_course.lab import claims, costs, pronouns, recurrent, script, training, translator
 from minitransformer_course.lab.cache import race, with_a_broken_cache
 from minitransformer_course.lab.example import CONFIG, LETTERS, accuracy, attention_of, drawkcab, steps_of, write
 from minitransformer_course.lab.inside import (

@@ -164,9 +164,9 @@ hard = gaps(lambda p: cross_entropy_backward(1.0, p, np.array([[5]])))
 print(*(f"step {step:,}: gap {hard[step - 1]:.2f}" for step in (10, 100, 1000, 10_000)), sep=", ")
 
 # %% [markdown]
-# It does not. It grows by $\ln 10 = 2.3$ each time the number of steps grows tenfold, and it will never stop, since $p = 1$
-# needs an infinite gap. It is no defect that the gradient approaches 0, because that is what convergence means. The defect
-# is that the logits have no place to rest, so the model becomes ever more certain of what it has seen.
+# The gap does not stop. It grows by $\ln 10 = 2.3$ each time the number of steps grows tenfold, and it will never stop, since
+# $p = 1$ needs an infinite gap. It is no defect that the gradient approaches 0, because that is what convergence means. The
+# defect is that the logits have no place to rest, so the model becomes ever more certain of what it has seen.
 #
 # *Label smoothing* gives them one. It takes $\epsilon$ away from each target's probability and spreads it evenly over all
 # $K$ tokens, and the loss becomes $-\sum_i q_i \ln p_i$ with this new $q$.
@@ -202,8 +202,12 @@ print(f"one row: gap {soft[-1]:.3f}, floor {floor:.4f}")
 print(f"the trained model: gap {lab.training.gap(model, unseen):.3f}, loss {float(sums.loss) / unseen.terms:.4f}")
 
 # %% [markdown]
-# The two gaps agree, and so do the two losses. The trained model rests where your formula says, and 0.6392 is very nearly
-# the floor, the loss of a model that makes no mistake. So never compare a loss with smoothing to one without.
+# The two gaps agree, and so do the two losses. The trained model rests where your formula says, and 0.6392 is nearly the
+# floor, the loss of a model that makes no mistake. So never compare a loss with smoothing to one without.
+#
+# With $H(a, b) = -\sum_i a_i \ln b_i$, a hard row $o$ and the uniform row $u$, the loss is $(1 - \epsilon) H(o, p) + \epsilon
+# H(u, p)$. One explanation prints it without the plus sign. For $p = (0.8, 0.2)$, the first token as target and $\epsilon = 0.5$,
+# that product is 0.05, and the loss is $0.5 \cdot 0.22 + 0.5 \cdot 0.92 = 0.57$.
 #
 # **Who is right?** Pull requests keep proposing another divisor for $\epsilon$. How would you decide if you did not have
 # your derivation? A good test asks for what every correct version must do. It does not ask for the numbers of one of them.
@@ -257,6 +261,9 @@ print(f"for each token {one:.3f}, for nine of them {one ** 9:.2f}")
 # The model and the text are the same, and yet one number is 1.1 and the other 2.5. Perplexities of models with different
 # vocabularies cannot be compared.
 #
+# Check printed numbers, too. For a loss of 0.868, one page gives 2.381, but $e^{0.868}$ is 2.382. Another prints 3.5257 for
+# probabilities whose perplexity is 3.5179.
+#
 # ## The mean of means
 #
 # A batch that does not fit into memory is cut into *micro-batches*, whose gradients are added up before one update. You
@@ -282,7 +289,7 @@ lab.verdicts(test_accumulation)
 
 # %% [markdown]
 # Here are four micro-batches of 8 words each, sorted by length, and one batch of the same 32 words. In the mean of means, a
-# token from a word of 2 letters counts for more than one from a word of 12. How many times more? Remember that the end of
+# token from a word of 2 letters counts for more than one from a word of 12. How many times more? The end of
 # a word is a token too.
 
 # %%
@@ -297,12 +304,11 @@ shares = {"mean of means": 25 / counts[:4], "mean over all tokens": 100 / np.rep
 lab.training.show_weights(axes, [f"{n} letters" for n in lengths], shares)
 
 # %% [markdown]
-# It counts $13 / 3 = 4.3$ times as much. The model is pulled towards short texts, and the more often you cut, the harder
-# the pull.
+# A token of the shortest word counts $13 / 3 = 4.3$ times as much, so the model is pulled towards short texts.
 #
 # ## Your Transformer
 #
-# The loss is where every gradient begins. If your `cross_entropy_backward` passes, the gradients below start with it.
+# If your `cross_entropy_backward` passes, the gradients below start with it.
 
 # %%
 lab.run_yours()

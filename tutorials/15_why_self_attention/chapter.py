@@ -13,8 +13,8 @@
 # %% [markdown]
 # # 15. Why self-attention
 #
-# *한국어: 자기 어텐션 (self-attention), 순환 신경망 (recurrent network), 합성곱 (convolution), 장기 의존성 (long-range dependency),
-# 표준 오차 (standard error).*
+# *한국어: 자기 어텐션 (self-attention), 합성곱 (convolution), 장기 의존성 (long-range dependency), 수용 영역 (receptive field),
+# 해석 가능성 (interpretability).*
 
 # %%
 from minitransformer_course import lab, yours
@@ -27,8 +27,9 @@ lab.you_are_here("attention", "heads", "masks")
 # 1,300, which is twenty times $d$, although it performs more multiplications at *every* length. Which one is wrong: the paper,
 # the clock or the count?
 #
-# The paper defends its design with two tables. Table 1 compares layers on paper, and Table 3 compares trained models. In this
-# chapter you check the first by counting, and you learn which claims the second can support.
+# The paper gives three reasons for self-attention, and Table 1 has a column for each: the cost of a layer, the steps that must
+# wait for each other, and the length of the path between two words. It adds that such models may be easier to interpret. In this
+# chapter you count the first three, and test the fourth.
 
 # %%
 import matplotlib.pyplot as plt
@@ -44,9 +45,9 @@ rng = np.random.default_rng(0)
 # %% [markdown]
 # ## Three positions by hand
 #
-# This is Table 1, plus the separable convolution from the text of section 4. A kernel covers $k$ positions, and each query of
-# restricted attention meets $r$ keys. Sequential steps have to wait for each other. The longest path is the number of layers or
-# steps between the two positions that are hardest to connect.
+# This is Table 1, plus the separable convolution of section 4. A kernel covers $k$ positions, and each query of restricted
+# attention meets $r$ keys. Sequential steps wait for each other. The longest path is the number of layers or steps between the
+# two positions that are hardest to connect.
 #
 # | layer | multiplications | sequential steps | longest path |
 # |---|---|---|---|
@@ -56,7 +57,7 @@ rng = np.random.default_rng(0)
 # | separable | $O(k n d + n d^2)$ | $O(1)$ | $O(\log_k n)$ |
 # | self-attention, restricted | $O(r n d)$ | $O(1)$ | $O(n / r)$ |
 #
-# Big-O notation hides constant factors and drops smaller terms, so it cannot say which layer is faster at a given size.
+# Big-O notation drops constant factors and smaller terms, so it cannot say which layer is faster at a given size.
 #
 # **By hand.** Take $n = 3$ vectors of width $d = 2$. A linear layer from 2 to 2 numbers computes 4 products for each vector, or
 # 12 in all. The score of one query and one key is a sum of 2 products, and there are 9 pairs, so the scores take 18 products
@@ -79,8 +80,7 @@ rng = np.random.default_rng(0)
 # The paper's table leaves out the four linear layers of self-attention and, in the recurrent layer, the product with the input.
 
 # %% [markdown]
-# A formula proves nothing about code, so the next cell runs the library's own layers on arrays that record every product they
-# take part in:
+# The next cell runs the library's own layers on arrays that record every product:
 
 # %%
 n, d = 96, 64
@@ -90,12 +90,11 @@ for (name, kind), own in zip(KINDS.items(), yours_counted):
     print(f"{name:15} counted {counted:9,}, yours {own[0]:9,}, ratio {counted / own[0]:.3f}, {steps} steps")
 
 # %% [markdown]
-# Four ratios are 1. The fifth is larger because the restricted layer cuts the sequence into blocks and multiplies a few pairs
-# that it then masks. The last column is the number of products that had to run one after another.
+# Four ratios are 1. The fifth is larger because the restricted layer multiplies a few pairs that it then masks. The last column
+# is the number of products that had to run one after another.
 #
 # One reading of the paper claims that many heads make self-attention cheaper, and another that they make it parallel.
-# **Predict:** with eight heads instead of one, are there more multiplications, fewer, or the same number? Are there more steps,
-# or fewer?
+# **Predict:** with eight heads instead of one, are there more multiplications or fewer? Are there more steps or fewer?
 
 # %%
 layers = {"one head": SelfAttention(64, 1, rng), "eight heads": SelfAttention(64, 8, rng), "recurrent": RNN(64, 64, rng)}
@@ -107,12 +106,19 @@ for name, layer in layers.items():
 # %% [markdown]
 # Neither number changes. Eight heads compute eight times as many scores, each from an eighth as many numbers. A processor can
 # work on all positions at once because no position waits for the one before it. The recurrent layer performs fewer
-# multiplications, but in 96 portions, one after another. The first one is large, because the inputs of all positions are
-# multiplied together. That answers the first question: these steps take time on the clock, and the count ignores them.
+# multiplications, but in 96 portions, one after another. That answers the first question: such steps take time, and the count
+# ignores them.
+#
+# Earlier cures were *factorisation tricks*, which replace a large matrix by the product of two smaller ones, and *conditional
+# computation*, which runs only some parts of the network for each token. Both remove multiplications, and neither removes a step.
+#
+# How much is that in *training time*? With 1.4 million parameters and 2,500 updates on Multi30K, a Transformer took 296 seconds
+# and an LSTM with attention 332 (medians of three seeds, `experiments/table_3.md`). Two cores and short sentences leave little
+# to gain. A GPU has thousands of cores to fill.
 #
 # ## Where n < d wins
 #
-# Which comparison did the paper make, then? Here are the counts at $d = 512$, the width of its base model:
+# Which comparison did the paper make? Here are the counts at $d = 512$, the width of its base model:
 
 # %%
 n = 2 ** np.arange(4, 15)
@@ -123,13 +129,14 @@ figure, axes = plt.subplots(figsize=(8, 3.6), layout="constrained")
 lab.costs.show_costs(axes, n, 512, counts)
 
 # %% [markdown]
-# It compared $n^2 d$ with $n d^2$, which cross at $n = d$. With all products counted, self-attention never costs less than the
-# plain recurrent layer. It costs less than an LSTM, which has four gates to compute, until $n = 2 d$, and up to that length
-# most of its cost is in the linear layers.
+# The paper compared $n^2 d$ with $n d^2$, which cross at $n = d$. With all products counted, self-attention never costs less than
+# the plain recurrent layer. Self-attention costs less than an LSTM, which computes three gates and a candidate, until $n = 2 d$,
+# and up to that length most of its cost is in the linear layers. A convolution is dearer than a recurrent layer, by a factor of
+# $k$ in the table.
 #
 # The paper adds that a separable convolution "even with $k = n$" costs as much as self-attention and a feed-forward layer
-# together. One reading concludes that the two are "similar in cost". **Predict:** for which $k$ does their ratio stay bounded
-# as $n$ grows: for $k = 3$, for $k = n$, or for both?
+# together. One reading concludes that the two are "similar in cost". **Predict:** does their ratio stay bounded as $n$ grows for
+# $k = 3$, for $k = n$, or for both?
 
 # %%
 for name, k in (("k = 3", 3 + 0 * n), ("k = n", n)):
@@ -137,12 +144,13 @@ for name, k in (("k = 3", 3 + 0 * n), ("k = n", n)):
     print(f"{name}: self-attention / separable =", *ratio[::2].round(1))
 
 # %% [markdown]
-# It stays bounded only for $k = n$, where it falls from 4 to 2 and no further. That is what "equal" means in big-O notation.
+# The ratio stays bounded only for $k = n$, where it falls from 4 to 2 and no further. That is what "equal" means in big-O
+# notation.
 #
 # ## Who sees whom
 #
-# The cheap layers pay in the last column of the table. If each layer sees only a window, it takes several layers before a word
-# hears about a distant one.
+# The cheap layers pay in the last column of the table: if each layer sees only a window, a word hears about a distant one only
+# after several layers. This is a *long-range dependency*, and what an output depends on is its *receptive field*.
 
 # %% [exercise] window_masks
 
@@ -154,8 +162,8 @@ for name, k in (("k = 3", 3 + 0 * n), ("k = n", n)):
 # $k\, \delta$.
 
 # %% [markdown]
-# **Prove it** with the gradients of the library's layers. The gradient of one output reaches an input if and only if the
-# output's position sees it. Blue marks what is seen:
+# **Prove it** with the library's layers. The gradient of an output reaches an input if and only if the output's position sees it
+# (blue):
 
 # %%
 restricted, dilated = window_masks(16, 3, 3, 4)
@@ -167,8 +175,8 @@ for axes, mask, (name, layer) in zip(panels, (restricted, dilated), layers.items
     print(f"{name}: {(lab.costs.sees(layer.astype(float), 16, 8) == mask).mean():.0%} of all pairs agree")
 
 # %% [markdown]
-# **Break it.** Give full self-attention the same weights and your mask, and then a mask that leaves out the farthest neighbour
-# on each side. Does the gradient check notice?
+# **Break it.** Full self-attention gets the same weights and your mask, and then one that leaves out the farthest neighbours. Does
+# the gradient check notice?
 
 # %%
 fast, full = (kind(8, 2, np.random.default_rng(1), **given).astype(float)
@@ -179,20 +187,18 @@ for mask in (restricted, window_masks(16, 2, 1, 1)[0]):
     print(f"gradient check passed: {report.passed}, difference from the restricted layer {np.abs(difference).max():.0e}")
 
 # %% [markdown]
-# It passes both times, because the wrong layer computes the right gradient of the wrong function. Only a comparison with
-# something you trust reveals the mistake.
+# The check passes both times, because the wrong layer computes the right gradient of the wrong function.
 #
 # ## How many layers
 #
-# **By hand.** A causal layer with $k = 2$ sees its own position and the one before. Put a second such layer on top, and the
-# last position sees 3 positions. If the second layer looks 2 back instead of 1, it sees 4. Add a third layer that looks 4 back,
-# and count again.
+# **By hand.** A causal layer with $k = 2$ sees its own position and the one before. With a second such layer on top, the last
+# position sees 3. If the second layer looks 2 back instead of 1, it sees 4. Add a third that looks 4 back, and count again.
 
 # %% [exercise] layers_needed
 
 # %% [derivation]
-# **The rule: the reaches of stacked layers add.** A layer of dilation $\delta$ reaches $(k - 1)\,\delta$ positions further back
-# than its inputs do. For $L$ plain layers,
+# **The rule: every layer adds to the receptive field.** A layer of dilation
+# $\delta$ looks $(k - 1)\,\delta$ positions further back than its inputs do. For $L$ plain layers,
 #
 # $$ 1 + L\,(k - 1) \geq n \quad\Longrightarrow\quad L = \left\lceil \frac{n - 1}{k - 1} \right\rceil $$
 #
@@ -213,110 +219,81 @@ for length in (27, 243, 10_000):
     print(f"n = {length:,}, k = 3: plain and dilated", layers_needed(length, 3))
 
 # %% [markdown]
-# Self-attention needs one layer at any length, and that is what it buys with its $n^2$.
+# Self-attention needs one layer at any length: that is what its $n^2$ buys.
 #
-# ## One change, two seeds
+# ## What heads look at
 #
-# In Table 3 the authors vary one choice at a time, and you can add a row of your own in ten minutes. The next cell trains the
-# running example and a variation of it for 120 steps, with two seeds each. Edit the value of `change` as you like, for example
-# to `{"d_model": 16}`, `{"d_ff": 32}` or `{"attention": "unscaled"}`.
+# Section 4 ends with a hope: "self-attention could yield more interpretable models". Figures 3 to 5 show heads of the paper's
+# encoder that seem to follow syntax and meaning, from a verb to what completes it, or from *its* to its owner. For *The animal did
+# not cross the street because it was too tired*, such pictures have a dark cell at *animal* in the row of *it*. **Predict:** does a
+# small model have such a cell?
+#
+# Ours has one layer in each stack and four heads, and translates sentences like this one into German, where *it* becomes *er*,
+# *sie* or *es*, depending on the noun: *das Tier* is *es*, *die Straße* is *sie*. In training, no "animal" met a "street".
 
 # %%
-change = {"num_heads": 2}    # half as many
-base, row = (np.array([lab.costs.loss(seed, **given) for seed in (0, 1)]) for given in ({}, change))
-for seed in (0, 1):
-    print(f"seed {seed}: base {base[seed]:.2f}, changed {row[seed]:.2f}")
+translator, unseen = lab.pronouns.tired_animal(), lab.pronouns.unseen()
+sentences = ["the animal did not cross the street because it was too " + adjective for adjective in ("tired", "wide")]
+figure, panels = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
+for axes, sentence in zip(panels, sentences):
+    lab.pronouns.show_rows(axes, *lab.pronouns.rows_of(translator, sentence))
+    print(lab.pronouns.translation(translator, sentence))
+print(f"pronouns right in 200 unseen sentences: {lab.pronouns.right_pronouns(translator, unseen):.0%}")
 
 # %% [markdown]
-# On our machine, seed 0 is worse with half the heads, and seed 1 is better, so with a single seed you could have published
-# either result. What you need is the standard error of the difference.
+# In the upper rows, the encoder reads *it*. These rows have no dark cell at *animal*, and hardly change with the adjective. In
+# the lower rows, the decoder writes the pronoun: head 0 looks at *street* in both sentences, head 2 at *animal* or *wide*.
+#
+# A map shows where a head looks, not whether the answer depends on it. To test that, take one word away from one row, so that
+# the others share its weight. **Predict** which words the pronoun depends on.
 
-# %% [exercise] differences
+# %%
+for sentence in sentences:
+    for where, row in (("encoder", "it"), ("cross", "the pronoun")):
+        found = [f"without {word}: {lab.pronouns.without(translator, sentence, where, word)}"
+                 for word in ("animal", "street", sentence.split()[-1])]
+        print(f"{sentence[-5:]}: row of {row:11}", "; ".join(found))
+
+# %% [markdown]
+# The row of *it* can lose any word. The pronoun *es* depends on *animal*, and *sie* depends on both *street* and *wide*. So the
+# answer comes from the decoder.
+#
+# The picture also shows attention's *effective resolution*, which the paper says averaging reduces: a head returns one mean, while
+# a convolution has a matrix for each distance. Several heads "counteract" this. Here heads 0 and 2 look at two words at once,
+# each with a weight of 1, and the two values arrive side by side.
+#
+# ## Do heads follow syntax?
+#
+# To claim that a head follows a relation, you need many sentences and something to compare with. In *cross the street*, the
+# object is always two places after the verb.
+
+# %% [exercise] follows
 
 # %% [derivation]
-# **First rule: a mean computed from the scores themselves hides part of their spread.** The sum of the squares around a row's
-# own mean has expectation $(S - 1)\,\sigma^2$, so each row counts as one score fewer. Divide the sum over all rows by
-# $(S_0 - 1) + R\,(S - 1)$. A real difference between rows does not count, because each row has its own mean:
-#
-# $$ s^2 = \frac{\sum_i (b_i - \bar b)^2 + \sum_{r, i} (x_{ri} - \bar x_r)^2}{(S_0 - 1) + R\,(S - 1)} $$
-#
-# **Second rule: variances of independent numbers add**, even when the numbers are subtracted. A mean of $S$ scores has variance
-# $\sigma^2 / S$:
-#
-# $$ \text{error} = s\, \sqrt{\frac{1}{S_0} + \frac{1}{S}} $$
-#
-# `np.std` divides by $S$ unless you write `ddof=1`. With two seeds that makes the spread too small by a factor of 1.4.
+# **The rule: a share means something only next to what a simpler explanation reaches.** `np.nonzero(partner >= 0)` lists the
+# queries that have a partner, $n$ of them, so `weights[b, :, t]` is $(n, H, T_k)$. Its argmax over the keys, $(n, H)$, is compared
+# with the partners, $(n, 1)$, and the mean over $n$ is $(H)$. The simpler explanation is a head that knows only distances. It is
+# right wherever $\text{partner} - t$ has the value that occurs most often.
 
 # %%
-difference, error = differences(base, row[None])
-print(f"changed - base = {difference[0]:+.2f}, error {error:.2f}")
+weights = translator.attention_weights(*unseen.inputs)
+for relation, (kind, partner) in lab.pronouns.partners(unseen).items():
+    share, fixed = follows(weights[kind][0], partner)
+    print(f"{relation:18} heads {share.round(2)}, fixed distance {fixed:.2f}")
 
 # %% [markdown]
-# A difference of two standard errors is often called significant. **Predict** how often pure noise produces one, for a single
-# variation and for 14 that share their spread: is it closer to 5 % or to 15 %?
-
-# %%
-for R in (1, 14):
-    drawn = [differences(rng.standard_normal(3), rng.standard_normal((R, 2))) for _ in range(2000)]
-    print(f"{R} variations: {np.mean([abs(difference[0]) > 2 * error for difference, error in drawn]):.0%} false alarms")
-
-# %% [markdown]
-# From three seeds and two, the error itself is a guess, and noise passes for a result one time in seven. With 14 rows to
-# estimate the spread from, that happens about one time in sixteen, so among 14 rows you should expect one false alarm.
-#
-# Here are 14 recorded rows, each from a Transformer trained for five minutes to translate (`experiments/table_3.md`). **Predict**
-# which hurts most: one head instead of four, one layer instead of two, or no division by $\sqrt{d_k}$?
-
-# %%
-scores = list(lab.costs.TABLE_3.values())
-difference, error = differences(np.array(scores[0]), np.array(scores[1:]))
-figure, axes = plt.subplots(figsize=(8, 5), layout="constrained")
-lab.costs.show_table_3(axes, difference, error)
-print(f"error {error:.2f} BLEU; {(abs(difference) > 2 * error).sum()} of {len(difference)} rows are two errors from the base")
-
-# %% [markdown]
-# Leaving out the division costs 9.5 points, and leaving out one layer 2.4, but one head cannot be told apart from four. Pre-norm
-# lies just outside the band, and by the count above one row may be there by chance, so this row needs more seeds.
-#
-# ## A rule for the word better
-#
-# A rule that respects the spread says "better" less often, which is unpopular. **Who is right?**
-
-# %% [exercise] test_rule
-
-# %% [derivation]
-# **A rule can be wrong in two ways, so a test needs two kinds of draws.** If nothing has changed, every "better" is a false
-# alarm. Comparing two means raises one in half of all draws, and so does comparing the best seeds. If the change is large, a
-# rule has to notice it, or the rule that never says "better" would win. With thousands of draws, $(N, 5)$, both shares are
-# known to about a percent. That two results vanish is no argument, because the old rule turned half of all useless changes into
-# results.
-
-# %%
-lab.verdicts(test_rule)
-
-# %% [markdown]
-# For a real row of your own, train the base and the change on sorting, with two seeds each. That makes four runs of about a
-# minute, such as this one:
-#
-# ```bash
-# minitransformer train sort --config tiny --num-layers 2 --d-ff 512 --steps 800 --num-heads 1 --seed 0
-# ```
+# Head 3 of the encoder finds the object of 83 % of the verbs, but a head that looks two places ahead would find all of them. From
+# the pronoun to its noun, a fixed distance explains 16 %, while head 0 of the decoder finds all places (54 %) and head 2 all
+# animals (46 %). Other seeds solve the task otherwise: in seed 25, the row of *it* has its largest weight on the adjective in 90 %
+# of the sentences. Others made such a table for [BERT](https://arxiv.org/abs/1906.04341), and showed how easily
+# [maps mislead](https://arxiv.org/abs/1902.10186). `minitransformer attention` draws the maps of your own runs, and of
+# [SmolLM2](../../docs/interchange.md).
 #
 # ## Your Transformer
-#
-# How far does the running example need to see? To write a word backwards, it has to know how far each letter is from the end,
-# and only the encoder's self-attention can tell. **Predict:** if the encoder sees only 4 positions to each side, how many
-# letters of *drawkcab* come out right?
 
 # %%
-radii = range(9)
-shares = lab.costs.letters_right(lambda T, radius: window_masks(T, radius, 1, 1)[0], radii)
-lab.costs.show_letters(shares, radii, "drawkcab")
 lab.run_yours()
 
 # %% [markdown]
-# The first four come out right, and hardly any others do, because only these letters are within four positions of `</s>`. A
-# model with two such layers could learn to reach twice as far. With full self-attention, one layer reaches everything.
-#
-# **Read next:** `restricted_attention_forward` in `minitransformer/zoo/attention/restricted.py`, then `count` in
-# `minitransformer_course/lab/table_1.py`.
+# **Read next:** `restricted_attention_forward` in `minitransformer/zoo/attention/restricted.py`, then
+# `minitransformer_course/lab/pronouns.py`.

@@ -1,4 +1,4 @@
-"""Chapter 15's numbers: what it shows as recorded was recorded, and what it says of its pictures is so."""
+"""The numbers of chapters 15 and 17: what it shows as recorded was recorded, and what it says of its pictures is so."""
 
 import json
 
@@ -24,13 +24,13 @@ def test_the_recorded_scores_are_those_of_the_experiment():
         task, _, row = key.rpartition(" / ")[0].partition(": ")
         if task == "translate":
             found.setdefault(row.lstrip("ABCDE") if row[1] == " " else row, []).append(round(result["bleu"], 1))
-    assert {row.strip(): tuple(scores) for row, scores in found.items() if len(scores) > 1} == lab.costs.TABLE_3
+    assert {row.strip(): tuple(scores) for row, scores in found.items() if len(scores) > 1} == lab.claims.TABLE_3
 
 
 def test_what_the_page_says_of_the_recorded_rows():
-    base, *rows = map(np.array, lab.costs.TABLE_3.values())
+    base, *rows = map(np.array, lab.claims.TABLE_3.values())
     difference, error = differences(base, np.array(rows))
-    found = dict(zip(list(lab.costs.TABLE_3)[1:], difference))
+    found = dict(zip(list(lab.claims.TABLE_3)[1:], difference))
     assert min(found, key=found.get) == "unscaled attention" and found["unscaled attention"] == pytest.approx(-9.5, abs=0.05)
     assert found["layers 1"] == pytest.approx(-2.4, abs=0.05) and abs(found["heads 1"]) < error
     assert -2.5 * error < found["pre-norm"] < -2 * error
@@ -46,8 +46,37 @@ def test_a_layer_sees_what_its_mask_says():
         assert np.array_equal(lab.costs.sees(layer.astype(float), 7, 4), expected)
 
 
-def test_the_letters_within_the_radius_come_out_right():
-    """A letter is written right if its place and the end of the word see each other."""
-    shares = lab.costs.letters_right(lambda T, radius: window_masks(T, radius, 1, 1)[0], range(9))
-    near = np.tri(9, 8, k=-1, dtype=bool)
-    assert shares[near].min() == 1 and shares[~near].max() < 0.6
+def test_what_the_page_says_of_the_heads():
+    """Which words the pronoun depends on, and which heads find its noun."""
+    model, unseen = lab.pronouns.tired_animal(), lab.pronouns.unseen()
+    assert lab.pronouns.right_pronouns(model, unseen) == 1
+    for adjective, pronoun, needed in (("tired", "es", {"animal"}), ("wide", "sie", {"street", "wide"})):
+        sentence = "the animal did not cross the street because it was too " + adjective
+        assert lab.pronouns.translation(model, sentence).split()[7] == pronoun
+        for where in ("encoder", "cross"):
+            found = {word for word in ("animal", "street", adjective)
+                     if lab.pronouns.without(model, sentence, where, word).split()[0] != pronoun}
+            assert found == (needed if where == "cross" else set())
+        rows, words = lab.pronouns.rows_of(model, sentence)
+        assert rows["it"].max() < 0.2 and rows[pronoun][0, words.index("street")] > 0.99
+        assert rows[pronoun][2, words.index("animal" if pronoun == "es" else "wide")] > 0.99
+    follows, weights, found = EXERCISES["follows"].reference, model.attention_weights(*unseen.inputs), {}
+    for relation, (kind, partner) in lab.pronouns.partners(unseen).items():
+        share, fixed = follows(weights[kind][0], partner)
+        found[relation] = (*share.round(2).tolist(), round(fixed, 2))
+    assert found["verb -> object"][3:] == (0.83, 1.0)
+    assert found["pronoun -> noun"] == (0.54, 0.01, 0.46, 0.0, 0.16)
+
+
+def test_no_sentence_of_training_has_an_animal_on_a_street():
+    task, rng = lab.pronouns.Pronouns(), np.random.default_rng(0)
+    drawn = [task.draw(rng)[0] for _ in range(2000)]
+    assert any({"animal", "street"} <= set(words) for words in drawn)
+    assert all(task.is_held_out(words) for words in drawn if {"animal", "street"} <= set(words))
+
+
+def test_the_training_times_are_recorded():
+    found = json.loads((ROOT / "experiments" / "transformer_and_lstm.json").read_text(encoding="utf-8"))
+    times = {name: np.median([found[f"{name} / {seed}"]["training_seconds"] for seed in range(3)])
+             for name in ("Transformer: 0.004", "LSTM with attention: 0.008")}
+    assert [round(time) for time in times.values()] == [296, 332]
