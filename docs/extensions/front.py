@@ -19,6 +19,7 @@ from minitransformer_course.judge.course import chapters
 
 DOCS = Path(__file__).parents[1]
 PARTS_OF_THE_BOOK = {"Part one: the blocks": 8, "Part two: the whole": 13, "Part three: around the paper": 17}    # last chapters
+READING = 10    # minutes of a page without exercises
 WRONG = "def softmax_backward(dp, p):\n    return p * (1 - p) * dp\n"
 PLAY = """
 (() => {
@@ -76,13 +77,13 @@ def figure_1() -> str:
 
 
 def book() -> str:
-    """A table of contents for each part, with the minutes that the exercises take."""
+    """A table of contents for each part, with the minutes that the exercises take, or a page without exercises."""
     parts: dict[str, list[str]] = {title: [] for title in PARTS_OF_THE_BOOK}
     for chapter in chapters():
         minutes = sum(exercise.minutes for exercise in chapter.exercises)
         number = int(re.match(r"\d+", chapter.name)[0])
         part = next(title for title, last in PARTS_OF_THE_BOOK.items() if number <= last)
-        parts[part].append(f"{chapter.title} ({minutes} min) <../tutorials/{chapter.name}/chapter>")
+        parts[part].append(f"{chapter.title} ({minutes or READING} min) <../tutorials/{chapter.name}/chapter>")
     return "\n\n".join("\n".join(["```{toctree}", f":caption: {title}", ":maxdepth: 1", "", *lines, "```"])
                        for title, lines in parts.items())
 

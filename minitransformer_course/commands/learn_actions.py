@@ -5,12 +5,12 @@ import sys
 from pathlib import Path
 
 from minitransformer.cli.output import write_new
-from minitransformer.errors import InputError
+from minitransformer.errors import InputError, counted
 from minitransformer.files import free_name
 from minitransformer_course.commands.learn_targets import (
     NOT_DONE, chapters_file, file_to_check, first_to_solve, next_exercise, targets)
 from minitransformer_course.judge import my_transformer
-from minitransformer_course.judge.course import chapters, exercises, find_chapter, find_exercise, folder_of_chapters
+from minitransformer_course.judge.course import SHORT, chapters, exercises, find_chapter, find_exercise, folder_of_chapters
 from minitransformer_course.judge.hints import STEPS, hint
 from minitransformer_course.judge.learner_file import notebook_page, percent_page
 from minitransformer_course.judge.learner_progress import NOT_STARTED, PASSED, Progress, learner_file, started
@@ -26,12 +26,13 @@ def status(args) -> None:
     print(_("{done} of {n} exercises pass.").format(done=done, n=len(known)))
     begun = started(".")
     if not begun:
-        first = chapters()[0]
-        print(_("Begin:  minitransformer learn start {number}\n"
+        before, first = chapters()[0], next(chapter for chapter in chapters() if chapter.exercises)
+        print(_("Begin:  minitransformer learn start {before}    ten minutes to read, and nothing to write; or at once\n"
+                "        minitransformer learn start {number}\n"
                 "It writes {name}.py: read it from the top in an editor, fill its blanks as you come to them, then\n"
                 "        minitransformer learn check\n"
                 "An unsolved exercise fails; that is where you begin. All commands:  minitransformer learn --help").format(
-                    number=first.number, name=first.name))
+                    before=before.number, number=first.number, name=first.name))
         return
     one = next_exercise(progress)
     if one:
@@ -39,7 +40,7 @@ def status(args) -> None:
             name=one.name, title=_(one.title),
                 file=file_to_check(one).name))
         return
-    rest = [chapter for chapter in chapters() if chapter not in [begun for begun, _path in begun]]
+    rest = [chapter for chapter in chapters() if chapter.exercises and chapter not in [begun for begun, _path in begun]]
     print(_("Next:   minitransformer learn start {number}").format(number=rest[0].number) if rest
           else _("That was the last chapter. Now write the whole model from a blank file:  minitransformer learn start my_model\n"
                  "Then read the whole paper in one file: {path}").format(path=folder_of_chapters() / "one_file.py"))
@@ -54,7 +55,12 @@ def show_list(args) -> None:
     for chapter in chapters():
         print(chapter.title)
         for one in chapter.exercises:
-            print(f"  {progress.state(one):11}  {one.effort:>16}  {one.name:26}  {_(one.title)}")
+            mark = ">" if one.name in SHORT else " "
+            print(f"{mark} {progress.state(one):11}  {one.effort:>16}  {one.name:26}  {_(one.title)}")
+    hours = sum(one.minutes for one in exercises().values()) / 60
+    print(_("\n> the path of three hours: these {n}, then minitransformer learn plug --all\n"
+            "All {all} exercises take about {hours:.0f} hours; with the reading, count on 35 to 45.").format(
+                n=len(SHORT), all=len(exercises()), hours=hours))
 
 
 def start(args) -> None:
@@ -72,8 +78,12 @@ def start(args) -> None:
                            "minitransformer learn reset {name}").format(path=existing, name=chapter.name))
     path = Path(chapter.name + (".ipynb" if args.notebook else ".py"))
     _write(path, chapter)
-    print(_("{path}: read it from the top, and fill its {n} blanks as you come to them.").format(
-        path=path, n=len(chapter.exercises)))
+    if not chapter.exercises:
+        print(_("{path}: read it from the top and run its cells. There is nothing to write yet. What comes next:\n"
+                "        minitransformer learn").format(path=path))
+        return
+    print(_("{path}: read it from the top. It has {n} to fill as you go.").format(
+        path=path, n=counted(len(chapter.exercises), _("blank"))))
     if args.notebook:
         print(_("Run its cells in order: the cell below each function asks the judge. Save, and a terminal can ask, too."))
     print(_("An unsolved exercise fails; that is where you begin:  minitransformer learn check {name}").format(

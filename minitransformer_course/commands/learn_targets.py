@@ -26,6 +26,8 @@ def targets(args, progress) -> list[tuple[Path, list[str] | None]]:
     if args.target and args.target not in exercises() and args.target[0].isdecimal():
         chapter = find_chapter(args.target)
         chapters_file(chapter)
+        if not chapter.exercises:
+            raise InputError(_("{name} has no exercises; what comes next: minitransformer learn").format(name=chapter.name))
         return _by_file(chapter.exercises)
     exercise = find_exercise(args.target) if args.target else first_to_solve(progress)
     return _by_file([exercise])

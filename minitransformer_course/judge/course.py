@@ -30,6 +30,10 @@ PARTS = {    # {part of the map: the exercises that make it the reader's own}
 }
 
 
+SHORT = ("linear_backward", "softmax", "softmax_backward", "attention", "attention_backward", "layer_norm_backward",
+         "shared_backward", "cross_entropy_backward", "adam_step")    # the path of three hours; then `plug --all`
+
+
 class Chapter:
     """A folder NUMBER_NAME, such as 08b_dropout: chapter.py, the page, and its exercises 1_NAME.py, 2_NAME.py, ..."""
 
@@ -40,8 +44,8 @@ class Chapter:
 
     @property
     def number(self) -> str:
-        """The number as a reader types it: 4, 8b."""
-        return self.name.partition("_")[0].lstrip("0")
+        """The number as a reader types it: 0, 4, 8b."""
+        return self.name.partition("_")[0].removeprefix("0")
 
     @property
     def text(self) -> str:

@@ -91,57 +91,57 @@ def parts(weights, partner):
     return share, np.unique(partner[b, t] - t, return_counts=True)[1].max() / len(t)
 
 
-@mistake("tokens without a partner are counted, too: divide by the number of those that have one", hint=1)
+@mistake("tokens without a partner are counted, too: divide by the number of those that have one")
 def all_tokens(weights, partner):
     share, fixed = parts(weights, partner)
     real = (partner >= 0).mean()
     return share * real, fixed * real
 
 
-@mistake("share is the mean weight on the partner: count how often it is the largest weight of its row", hint=1)
+@mistake("share is the mean weight on the partner: count how often it is the largest weight of its row")
 def mean_weight(weights, partner):
     b, t = np.nonzero(partner >= 0)
     return weights[b, :, t, partner[b, t]].mean(axis=0), parts(weights, partner)[1]
 
 
-@mistake("the largest weight is taken over the queries: each query's row is searched for its largest key", hint=2)
+@mistake("the largest weight is taken over the queries: each query's row is searched for its largest key")
 def over_queries(weights, partner):
     b, t = np.nonzero(partner >= 0)
     k = partner[b, t]
     return (weights[b, :, :, k].argmax(axis=-1) == t[:, None]).mean(axis=0), parts(weights, partner)[1]
 
 
-@mistake("share is the mean of the sentences' shares: count all tokens together, because sentences differ in their number", hint=2)
+@mistake("share is the mean of the sentences' shares: count all tokens together, because sentences differ in their number")
 def sentence_by_sentence(weights, partner):
     shares = [parts(one[None], other[None])[0] for one, other in zip(weights, partner) if (other >= 0).any()]
     return np.mean(shares, axis=0), parts(weights, partner)[1]
 
 
-@mistake("the shares of the heads are averaged: return one number for each head", hint=1)
+@mistake("the shares of the heads are averaged: return one number for each head")
 def one_for_all(weights, partner):
     share, fixed = parts(weights, partner)
     return np.full_like(share, share.mean()), fixed
 
 
-@mistake("fixed counts distances without their direction: two places before and two places after are not the same", hint=2)
+@mistake("fixed counts distances without their direction: two places before and two places after are not the same")
 def without_direction(weights, partner):
     b, t = np.nonzero(partner >= 0)
     return parts(weights, partner)[0], np.unique(abs(partner[b, t] - t), return_counts=True)[1].max() / len(t)
 
 
-@mistake("fixed counts the most frequent place of a partner: count its distance from the query", hint=2)
+@mistake("fixed counts the most frequent place of a partner: count its distance from the query")
 def fixed_place(weights, partner):
     b, t = np.nonzero(partner >= 0)
     return parts(weights, partner)[0], np.unique(partner[b, t], return_counts=True)[1].max() / len(t)
 
 
-@mistake("fixed includes tokens without a partner, whose -1 is no place: leave them out first", hint=2)
+@mistake("fixed includes tokens without a partner, whose -1 is no place: leave them out first")
 def with_missing(weights, partner):
     distance = partner - np.arange(partner.shape[1])
     return parts(weights, partner)[0], np.unique(distance, return_counts=True)[1].max() / distance.size
 
 
-@mistake("fixed is the mean over the distances that occur: take the share of the most frequent one", hint=1)
+@mistake("fixed is the mean over the distances that occur: take the share of the most frequent one")
 def mean_distance(weights, partner):
     b, t = np.nonzero(partner >= 0)
     return parts(weights, partner)[0], 1 / len(np.unique(partner[b, t] - t))

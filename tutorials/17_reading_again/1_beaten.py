@@ -71,64 +71,64 @@ def tables(bleu, cost):
     return ((bleu >= bleu[:, None]) & (cost <= cost[:, None])), ((bleu > bleu[:, None]) | (cost < cost[:, None]))
 
 
-@mistake("a model counts as beaten by itself or by an equal one: the other has to be strictly better in score or cost", hint=1)
+@mistake("a model counts as beaten by itself or by an equal one: the other has to be strictly better in score or cost")
 def by_itself(bleu, cost):
     return tables(bleu, cost)[0].any(axis=1)
 
 
-@mistake("another one has to be better in both: it is enough to be as good in both and better in one", hint=1)
+@mistake("another one has to be better in both: it is enough to be as good in both and better in one")
 def better_in_both(bleu, cost):
     return ((bleu > bleu[:, None]) & (cost < cost[:, None])).any(axis=1)
 
 
-@mistake("a model is beaten here if another is better in score or in cost: it also must not be worse in the other one", hint=1)
+@mistake("a model is beaten here if another is better in score or in cost: it also must not be worse in the other one")
 def better_in_one(bleu, cost):
     return tables(bleu, cost)[1].any(axis=1)
 
 
-@mistake("rows and columns are swapped, so this says which models beat another one: look for a better one in each row", hint=2)
+@mistake("rows and columns are swapped, so this says which models beat another one: look for a better one in each row")
 def beats(bleu, cost):
     as_good, better = tables(bleu, cost)
     return (as_good & better).any(axis=0)
 
 
-@mistake("a higher cost counts as better: a model with a higher cost has to have a higher score", hint=2)
+@mistake("a higher cost counts as better: a model with a higher cost has to have a higher score")
 def dearer(bleu, cost):
     as_good, better = tables(bleu, -cost)
     return (as_good & better).any(axis=1)
 
 
-@mistake("this says which models are not beaten", hint=1)
+@mistake("this says which models are not beaten")
 def unbeaten(bleu, cost):
     return ~beaten(bleu, cost)
 
 
-@mistake("only the score is compared: a model with a lower score may be cheaper", hint=1)
+@mistake("only the score is compared: a model with a lower score may be cheaper")
 def score_alone(bleu, cost):
     return (bleu > bleu[:, None]).any(axis=1)
 
 
-@mistake("only the cost is compared: a dearer model may have a higher score", hint=1)
+@mistake("only the cost is compared: a dearer model may have a higher score")
 def cost_alone(bleu, cost):
     return (cost < cost[:, None]).any(axis=1)
 
 
-@mistake("a missing number counts as 0: a model without a known cost is not free, so leave such models out", hint=2)
+@mistake("a missing number counts as 0: a model without a known cost is not free, so leave such models out")
 def missing_is_zero(bleu, cost):
     return beaten(np.nan_to_num(bleu), np.nan_to_num(cost))
 
 
-@mistake("models that lack a number count as beaten: nothing is known about them, so they are not", hint=2)
+@mistake("models that lack a number count as beaten: nothing is known about them, so they are not")
 def missing_is_beaten(bleu, cost):
     return beaten(bleu, cost) | np.isnan(bleu + cost)
 
 
-@mistake("of two models with the same score, the dearer one passes: at an equal score, the cheaper one beats it", hint=1)
+@mistake("of two models with the same score, the dearer one passes: at an equal score, the cheaper one beats it")
 def strictly_higher(bleu, cost):
     return ((bleu > bleu[:, None]) & (cost <= cost[:, None])).any(axis=1)
 
 
-@mistake("of two models with the same cost, the worse one passes: at an equal cost, the better one beats it", hint=1)
+@mistake("of two models with the same cost, the worse one passes: at an equal cost, the better one beats it")
 def strictly_cheaper(bleu, cost):
     return ((bleu >= bleu[:, None]) & (cost < cost[:, None])).any(axis=1)
 

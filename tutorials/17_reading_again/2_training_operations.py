@@ -56,79 +56,79 @@ def parts(hours, processors, rate, steps, tokens, encoder, decoder, table):
     return hours * 3600 * processors * rate * 1e12, tokens * steps, encoder + decoder + table
 
 
-@mistake("only the forward is counted: the backward needs two products for each of its products", hint=1)
+@mistake("only the forward is counted: the backward needs two products for each of its products")
 def forward_alone(*given):
     printed, seen, weights = parts(*given)
     return printed, 2 * seen * weights
 
 
-@mistake("the backward is counted as one product: dx and dW are two products of the forward's size", hint=1)
+@mistake("the backward is counted as one product: dx and dW are two products of the forward's size")
 def one_product_back(*given):
     printed, seen, weights = parts(*given)
     return printed, 4 * seen * weights
 
 
-@mistake("only multiplications are counted: each comes with an addition", hint=1)
+@mistake("only multiplications are counted: each comes with an addition")
 def multiplications_alone(*given):
     printed, seen, weights = parts(*given)
     return printed, 3 * seen * weights
 
 
-@mistake("each weight is counted once for a token, whatever is computed with it: forward and backward take 6 operations", hint=1)
+@mistake("each weight is counted once for a token, whatever is computed with it: forward and backward take 6 operations")
 def once(*given):
     printed, seen, weights = parts(*given)
     return printed, seen * weights
 
 
-@mistake("every weight is counted for source and target tokens: the encoder sees the source only, the decoder the target", hint=2)
+@mistake("every weight is counted for source and target tokens: the encoder sees the source only, the decoder the target")
 def both_sides(*given):
     printed, seen, weights = parts(*given)
     return printed, 12 * seen * weights
 
 
-@mistake("the hours are multiplied by 60, which makes minutes: the rate is for a second", hint=2)
+@mistake("the hours are multiplied by 60, which makes minutes: the rate is for a second")
 def minutes_of(*given):
     printed, seen, weights = parts(*given)
     return printed / 60, 6 * seen * weights
 
 
-@mistake("the hours are taken as seconds: multiply by 3,600", hint=2)
+@mistake("the hours are taken as seconds: multiply by 3,600")
 def hours_as_seconds(*given):
     printed, seen, weights = parts(*given)
     return printed / 3600, 6 * seen * weights
 
 
-@mistake("the estimate is that of one processor: multiply by their number", hint=2)
+@mistake("the estimate is that of one processor: multiply by their number")
 def one_processor(hours, processors, *given):
     printed, seen, weights = parts(hours, 1, *given)
     return printed, 6 * seen * weights
 
 
-@mistake("the rate's factor of 1e12 is missing: it is given in trillions a second", hint=2)
+@mistake("the rate's factor of 1e12 is missing: it is given in trillions a second")
 def without_trillions(*given):
     printed, seen, weights = parts(*given)
     return printed / 1e12, 6 * seen * weights
 
 
-@mistake("the table is left out: it makes the logits, a product with every one of its weights", hint=2)
+@mistake("the table is left out: it makes the logits, a product with every one of its weights")
 def without_the_table(*given):
     printed, seen, weights = parts(*given)
     return printed, 6 * seen * (weights - given[-1])
 
 
-@mistake("the table is counted three times: looking up an embedding copies a row and multiplies nothing", hint=2)
+@mistake("the table is counted three times: looking up an embedding copies a row and multiplies nothing")
 def three_tables(*given):
     printed, seen, weights = parts(*given)
     return printed, 6 * seen * (weights + 2 * given[-1])
 
 
-@mistake("one batch is counted: multiply by the number of steps", hint=2)
+@mistake("one batch is counted: multiply by the number of steps")
 def one_step(*given):
     printed, seen, weights = parts(*given)
     return printed, 6 * seen / given[3] * weights
 
 
-@mistake("the two are swapped: return the estimate first", hint=2)
+@mistake("the two are swapped: return the estimate first")
 def swapped(*given):
     printed, seen, weights = parts(*given)
     return 6 * seen * weights, printed

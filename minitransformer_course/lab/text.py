@@ -1,0 +1,63 @@
+"""What the chapter on text needs: Shakespeare as ids, batches of windows, and pictures of bits per character."""
+
+from collections.abc import Callable
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from minitransformer.data.vocabularies.characters import CharacterVocabulary
+from minitransformer.data.windows import WindowBatches
+from minitransformer.pictures import architecture
+from minitransformer_course.judge.course import folder_of_chapters
+
+TRAIN_SHARE = 0.9
+WINDOW = 64
+
+
+def shakespeare() -> tuple[CharacterVocabulary, np.ndarray, np.ndarray]:
+    """(vocabulary, train, held_out), the texts as ids (N,): the beginning of tiny Shakespeare, 200,000 characters."""
+    text = (folder_of_chapters() / "12b_text" / "shakespeare.txt").read_text(encoding="utf-8")
+    vocabulary = CharacterVocabulary.learn(text)
+    train, held_out = np.split(np.array(vocabulary.encode(text)), [int(TRAIN_SHARE * len(text))])
+    return vocabulary, train, held_out
+
+
+def windows(ids, count=80) -> np.ndarray:
+    """(count, WINDOW): a text from its beginning, one window after the other."""
+    return ids[:count * WINDOW].reshape(count, WINDOW)
+
+
+def random_windows(ids, size=12) -> WindowBatches:
+    """Batches of `size` windows from random places in a text, without end."""
+    return WindowBatches(ids, WINDOW, size, seed=0)
+
+
+def predictor(model) -> Callable:
+    """predict(ids) -> logits (T, V) of the language model, for ids (T,)."""
+    return lambda ids: model.forward(ids[None])[0][0]
+
+
+def show_model(config) -> None:
+    """Draw the map of a language model."""
+    figure = plt.figure()
+    axes = figure.add_axes((0, 0, 1, 1))
+    architecture.draw(axes, config)
+    figure.set_size_inches(architecture.WIDTH, axes.get_ylim()[1])
+
+
+def show_bits(axes, found, levels=()) -> None:
+    """Draw {step: bits of the training text and of the held-out text}, and dotted lines at `levels`, {what it is: bits}."""
+    for row, style, name in zip(zip(*found.values()), ("k-", "r--"), ("training text", "held-out text")):
+        axes.plot([*found], row, style, label=name)
+    for name, level in dict(levels).items():
+        axes.axhline(level, color="0.6", linestyle=":")
+        axes.text(max(found), level, name, ha="right", va="bottom", color="0.4", fontsize=9)
+    axes.set(xlabel="training step", ylabel="bits per character")
+    axes.legend()
+
+
+def show_costs(axes, characters, bits) -> None:
+    """Draw what each character of a text costs, the first one excepted."""
+    axes.bar(range(1, len(characters)), bits, color="tab:gray")
+    axes.set_xticks(range(len(characters)), ["¶" if one == "\n" else "␣" if one == " " else one for one in characters])
+    axes.set(xlabel="character of the text (␣ a space, ¶ the end of a line)", ylabel="bits")

@@ -1,0 +1,148 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 0. Ten minutes before the first derivative
+#
+# *한국어: 순환 신경망 (recurrent network), 문맥 벡터 (context vector), 인코더 (encoder), 디코더 (decoder).*
+#
+# There is nothing to write on this page. You see how translation worked before attention and what that way lost, and the model
+# that this book builds. The last section says what you will be able to do, and how long it takes.
+#
+# For a copy whose cells you can run, type `minitransformer learn start 0` in an empty folder. Where the page says *predict*,
+# make a guess before you look at the output.
+
+# %%
+import matplotlib.pyplot as plt
+
+from minitransformer_course import lab
+
+# %% [markdown]
+# ## A network that reads word by word
+#
+# Until 2014, a translating network was a *recurrent network*, an RNN, which reads as you do: one word after another. It has a
+# *hidden state* $h$, a vector of fixed size. Each word changes the state, and the new state depends on the word $x_t$ and on
+# the old state:
+#
+# $$ h_t = \tanh(x_t W + h_{t-1} U) $$
+#
+# After the last word, the first network, the *encoder*, hands its last state to a second one, the *decoder*, which writes the
+# translation. This one vector, the *context vector*, is all that the decoder ever hears of the sentence. The upper picture
+# shows it.
+
+# %%
+figure, both = plt.subplots(2, 1, figsize=(7, 4.6), layout="constrained")
+for axes, attention in zip(both, (False, True)):
+    lab.before.show_reading(axes, attention)
+
+# %% [markdown]
+# Three things are lost on this way.
+#
+# 1. **Time.** Step 7 needs the state of step 6. A processor that could compute a thousand steps at once has to wait for them
+#    one by one.
+# 2. **Room.** The context vector has the same size for 3 words as for 100.
+# 3. **Distance.** What the network knows of the first word has to survive every later step, and so does the gradient on its way
+#    back. Each step multiplies both by numbers that are often below 1. A product of many such factors is nearly 0, which is
+#    called the *vanishing gradient*.
+#
+# You can measure the third. The next cell takes an untrained RNN and exchanges the first word of a sentence for another one.
+# **Predict:** in a sentence of 3 words, the last state changes by about 50 %. By how much does it change in a sentence of 30?
+
+# %%
+lengths = (3, 10, 30, 100)
+left = lab.before.what_is_left(lengths)
+print(*(f"{length} words: {change:.0e}" for length, change in zip(lengths, left)), sep="\n")
+lab.before.show_left(lengths, left)
+
+# %% [markdown]
+# In a sentence of 30 words, the last state changes by a few millionths. Training can improve on this, and chapter 14 shows by
+# how much, but it has to work against that product.
+#
+# ## Look back instead
+#
+# The encoder had a state for each word and threw away all but the last. In 2014 Bahdanau, Cho and Bengio kept them all. For
+# each word that it writes, the decoder compares its own state with every state of the encoder, turns the comparisons into
+# weights that sum to 1, and takes the weighted sum of the states. This is *attention*, the lower picture above. A distant word
+# is now one step away.
+#
+# In 2017 the paper *Attention Is All You Need* asked the next question. If attention reaches every word in one step, what is
+# the recurrence still good for? It was left out, and with it went the waiting: all positions of a sentence can be computed at
+# once. Here is what that bought in our own measurement (chapter 14). The table shows the share of letters that each model
+# copies to the right place.
+#
+# | model | 10 letters | 100 letters |
+# |---|---|---|
+# | RNN | 10 % | 0 % |
+# | LSTM, a better recurrent network | 63 % | 8 % |
+# | LSTM with attention | 100 % | 91 % |
+# | Transformer | 100 % | 98 % |
+#
+# ## Figure 1
+#
+# The paper calls its model the *Transformer*. Its first figure shows all of it, and every chapter of this book begins with it:
+
+# %%
+lab.you_are_here()
+
+# %% [markdown]
+# The column on the left is the encoder, which reads the source. The column in the middle is the decoder, which writes. The
+# panel on the right shows what is inside each box of attention. You need not understand the boxes yet, since each has its
+# chapter. Boxes that you have written yourself turn yellow.
+#
+# ## From x to z to y
+#
+# The paper says it in one line: the encoder maps a sentence $x = (x_1, \dots, x_n)$ to $z = (z_1, \dots, z_n)$, and the decoder
+# generates $y = (y_1, \dots, y_m)$ from $z$, one word at a time. In this book and in most code, $z$ is called the *memory*. It
+# is not a context vector, because it has one vector for each word of the source.
+#
+# The decoder is *auto-regressive*: it reads what it has written so far. A common shorthand, $y_t = f(y_{t-1}, z)$, says too
+# little, because the next word depends on *all* words before it, $y_1$ to $y_{t-1}$, and not only on the last one.
+#
+# ## What you will be able to do
+#
+# - Derive the gradient of every part of this model by hand, and prove it right with a gradient check.
+# - Write a Transformer with NumPy alone, from a blank file, that trains and writes.
+# - Choose how it writes: greedy, sampled, with a beam, and fast, with a cache.
+# - Train it on text until it writes lines in the style of Shakespeare, and judge a translation with numbers that others can
+#   repeat.
+# - Read a claim about attention, and test whether it is true.
+#
+# You need Python with NumPy, matrix products, and the chain rule. You need no experience with deep learning.
+#
+# ## How long it takes
+#
+# **The path of three hours** leads through nine functions. They are the backward of the model's main parts, and the step that
+# trains it. In each chapter, read the section above the blank and write that function. This takes about 160 minutes for the
+# functions and 20 for the reading.
+#
+# | function | chapter | minutes |
+# |---|---|---|
+# | `linear_backward` | 1 | 15 |
+# | `softmax` | 4 | 10 |
+# | `softmax_backward` | 4 | 20 |
+# | `attention` | 5 | 15 |
+# | `attention_backward` | 5 | 20 |
+# | `layer_norm_backward` | 8 | 25 |
+# | `shared_backward` | 9 | 15 |
+# | `cross_entropy_backward` | 10 | 20 |
+# | `adam_step` | 11 | 20 |
+#
+# Then type `minitransformer learn plug --all`. Your functions run in a real model, their gradients are compared with those of
+# the paper in one file, and the model trains with them. In `minitransformer learn list`, these nine are marked with `>`.
+#
+# **The long path** is the whole book. Its exercises take about 20 hours by our estimates, and with the reading you should count
+# on 35 to 45. Part one, chapters 1 to 8b, is nearly half of it: the blocks. Part two, chapters 9 to 13b, makes them a model
+# that learns, writes and translates. Part three, from chapter 14 on, is optional. It looks around the paper: what came before,
+# what it costs, and what has changed since.
+#
+# **Read next:** `tutorials/one_file.py`, the whole paper in one file, to see how little code it is. Then
+# `minitransformer learn start 1`.

@@ -1,0 +1,254 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 12b. A text of its own: half of the model writes Shakespeare
+#
+# *한국어: 언어 모형 (language model), 자기회귀 (auto-regressive), 가능도 (likelihood), 과적합 (overfitting).*
+
+# %%
+from minitransformer_course import lab, yours
+
+lab.you_are_here("decoder", "decoding")
+
+# %% [markdown]
+# So far your model answers. It reads a word and writes it backwards, and without a word to read it has nothing to say. GPT-2
+# and every chat model of today write without a source. They are built from the parts that you have already written, and there
+# are fewer of them.
+#
+# In this chapter you take the Transformer apart, keep one half, and train it on 180,000 characters of Shakespeare, with your
+# own functions inside. The training run takes about 40 seconds of processor time, and at the end the model writes lines that
+# you can read.
+
+# %%
+import matplotlib.pyplot as plt
+import numpy as np
+
+from minitransformer import Adam, LanguageModel, LanguageModelConfig, gradcheck, training_step
+from minitransformer.workers.host import one_blas_thread
+
+vocabulary, train, held_out = lab.text.shakespeare()
+rng = np.random.default_rng(0)
+print(f"{len(train):,} characters to train on, {len(held_out):,} held out, {vocabulary.size} tokens\n")
+print(vocabulary.decode(train[:180]))
+
+# %% [markdown]
+# ## Half of the model is enough
+#
+# Take the map above and remove the encoder. There is no memory any more, so nothing is left that cross-attention could ask, and
+# it goes as well. What remains of a decoder layer is masked self-attention and a feed-forward network. You know this layer from
+# chapter 8b, because it is an encoder layer with a causal mask. A model made of such layers is called *decoder-only*.
+
+# %%
+config = LanguageModelConfig.named("toy", vocab_size=vocabulary.size, max_length=64, pre_norm=True)
+lab.text.show_model(config)
+
+# %% [markdown]
+# | | encoder-decoder | decoder-only |
+# |---|---|---|
+# | what it reads | a source, and the target so far | one text |
+# | attentions in a layer of the encoder, of the decoder | 1, 2 | none, 1 |
+# | masks | padding, causal, memory's padding | causal |
+# | memory | the encoder's output | none |
+# | the loss counts | the target | every character but the first |
+#
+# **By hand.** Leave out biases and norms. An attention has four matrices of $d^2$ weights, and the feed-forward network with
+# $d_{ff} = 4 d$ has two of $4 d^2$. So an encoder layer has $12\, d^2$ weights and a decoder layer with cross-attention has
+# $16\, d^2$. The pair has $28\, d^2$, and our one layer has 12, which is 43 %.
+#
+# ## A text is its own target
+#
+# A translation has a source and a target. Here there is only a text, and the target of each character is the next one. The
+# probability of a text is a product, in which each factor sees what was written before:
+#
+# $$ p(x_1, \dots, x_T) = \prod_t p(x_t \mid x_1, \dots, x_{t-1}) $$
+#
+# A model of this form is called *auto-regressive*, because each prediction depends on all earlier ones, not only on the last.
+# Considered as a function of the weights, the product is the *likelihood* of the text. Training makes it as large as possible,
+# which is the same as making $-\log p$ small. So the cross-entropy of chapter 10 is the *negative log-likelihood*, divided by
+# the number of tokens.
+#
+# Models of characters are compared in *bits per character*, which is the same loss with a logarithm to base 2. **By hand:** the
+# text is *too*. After *t* the model gives *o* the probability $1/4$, and after *to* it gives *o* the probability $1/2$. That is
+# $2 + 1 = 3$ bits for two characters, or 1.5 bits per character. The *t* was given.
+
+# %% [exercise] bits_per_character
+
+# %% [derivation]
+# **The rule: a row speaks of what comes after it.** Row $t$ of the logits was computed from characters 0 to $t$, so it predicts
+# character $t + 1$. The last row predicts a character that is not in the text, and no row predicts character 0. This leaves $T
+# - 1$ rows, `logits[:, :-1]`, of shape $(B, T - 1, V)$, and as many targets, `ids[:, 1:]`, of shape $(B, T - 1)$.
+#
+# The log-softmax is $\log p_v = x_v - m - \log \sum_w e^{x_w - m}$ with the maximum $m$ of the row. All $B (T - 1)$ targets
+# count alike, so it is one mean:
+#
+# $$ bits = - \frac{1}{B (T - 1)} \sum_{b,t} \frac{\log p_t(x_{b,t+1})}{\log 2} $$
+#
+# The division by $\log 2$ turns nats into bits, since $\log_2 p = \log p / \log 2$.
+
+# %% [markdown]
+# How good is good? Three models need no training run. The first finds all characters equally likely, the second counts how
+# often each one occurs, and the third is a table of pairs, which counts what comes after each character. **Predict:** with 65
+# tokens, the first one costs $\log_2 65 = 6.02$ bits. Does the table of pairs cost about 5.5, 4.5 or 3.5?
+
+# %%
+V = vocabulary.size
+singles, pairs = np.bincount(train, minlength=V) + 0.01, np.full((V, V), 0.01)
+np.add.at(pairs, (train[:-1], train[1:]), 1)
+unseen = lab.text.windows(held_out)    # (80, 64)
+tables = {"all alike": np.zeros((V, V)), "single characters": np.log(np.tile(singles, (V, 1))), "pairs": np.log(pairs)}
+levels = {name: bits_per_character(table[unseen], unseen) for name, table in tables.items()}
+print("bits per character:", *(f"{name} {bits:.2f}" for name, bits in levels.items()), sep="\n")
+
+# %% [markdown]
+# The table of pairs is a language model already. Let it write, with the nucleus that you wrote in chapter 12:
+
+# %%
+nucleus = lab.own("nucleus")
+
+
+def write(predict, prompt, count, temperature=1.0, top_p=1.0):
+    """`prompt` and what follows it: predict(ids) gives the logits (T, V), and each character is drawn from the nucleus"""
+    ids = vocabulary.encode(prompt)
+    for _ in range(count):
+        p = nucleus(predict(np.array(ids[-64:]))[-1].astype(float), temperature, top_p)
+        ids.append(int(rng.choice(V, p=p)))
+    return vocabulary.decode(ids)
+
+
+print(write(lambda ids: tables["pairs"][ids], "KING", 150))
+
+# %% [markdown]
+# A glance shows what it learned: vowels follow consonants, and a space follows a comma. It remembers one character, so it
+# cannot finish a word that it has begun.
+#
+# ## Train it with your functions
+#
+# **Prove it** first. The next cell puts everything of yours that passes into a small decoder-only model and checks the gradient
+# of every parameter. What is not yours yet is the library's.
+
+# %%
+small = LanguageModel(LanguageModelConfig.named("toy", vocab_size=9, max_length=6, d_model=8, d_ff=16, num_heads=2, pre_norm=True))
+with lab.own_functions() as names:
+    report = gradcheck(small, [np.array([[3, 5, 4, 8, 3]])], methods=["central"], name="decoder-only")
+print(str(report).splitlines()[-1])
+print("yours:", ", ".join(names) or "none yet")
+
+# %% [markdown]
+# Now the loop, which is the same as in chapter 11: a batch, a loss, gradients, a step of Adam. A batch is 12 windows of 64
+# characters from random places. **Predict:** before the first step, does a character cost 6.02 bits, fewer, or more?
+
+
+# %%
+def learn(model, text, steps, shown=()):
+    """{step: bits of the text and of the held-out text}; at the steps `shown`, the model writes"""
+    adam, batches, bits = Adam(model), lab.text.random_windows(text), {}
+    for step in range(steps + 1):
+        if step % 50 == 0:
+            bits[step] = [bits_per_character(model.forward(one)[0], one) for one in (lab.text.windows(text), unseen)]
+        if step in shown:
+            print(f"--- step {step}, {bits[step][1]:.2f} bits\n{write(lab.text.predictor(model), 'KING', 120)}")
+        training_step(model, adam, next(batches), 0.006 * min(1, (step + 1) / 50, 2 - 2 * step / (steps + 1)))
+    return bits
+
+
+# %%
+model = LanguageModel(config)
+with lab.own_functions(), one_blas_thread:
+    bits = learn(model, train, 1500, shown=(0, 100, 500, 1500))
+
+# %%
+figure, axes = plt.subplots(figsize=(7, 3.4), layout="constrained")
+lab.text.show_bits(axes, bits, levels)
+
+# %% [markdown]
+# The untrained model costs more than a guess, and its text stutters. The residual path carries each embedding straight to the
+# output, which multiplies it by the same matrix, so before any training the model bets on the character that it has just read.
+# After 150 steps the model is better than the table of pairs. Then come words, and the names of those who speak, each on a line
+# of its own. No rule of spelling was given to it.
+#
+# Bits per character are an average, so look at single characters. **Predict:** which letter of a word is the most expensive,
+# its first or its last?
+
+# %%
+line = "BRUTUS:\nWe will not speak of the people."
+ids = np.array([vocabulary.encode(line)])
+logits, _ = model.forward(ids)
+costs = [bits_per_character(logits[:, t:t + 2], ids[:, t:t + 2]) for t in range(len(line) - 1)]
+figure, axes = plt.subplots(figsize=(9, 2.6), layout="constrained")
+lab.text.show_costs(axes, line, costs)
+
+# %% [markdown]
+# The first letters are expensive, because a new word is open to many choices. The model read *BR*, and the rest of *BRUTUS*
+# costs nearly nothing.
+#
+# ## What it writes
+#
+# The samples above were drawn from all characters, at temperature 1. One unlikely letter is enough to spoil a word, and the
+# model has to continue from it. **Predict:** one of these three texts repeats itself, and one is hardly English. Which settings
+# made them?
+
+# %%
+predict = lab.text.predictor(model)
+for temperature, top_p in ((1.3, 1.0), (0.8, 0.9), (0.1, 1.0)):
+    print(f"--- temperature {temperature}, p = {top_p}\n{write(predict, 'MENENIUS:', 220, temperature, top_p)}\n")
+
+# %% [markdown]
+# At 0.1 the most likely character nearly always wins, and the text runs in circles. At 1.3 the tail is drawn too often. Between
+# them lies a text that sounds like a play, as long as you do not ask what it means.
+#
+# ## Too few words
+#
+# 180,000 characters are not many. What happens if there are 6,000? The model is the same, and so is the loop.
+
+# %%
+parrot = LanguageModel(config)
+with one_blas_thread:
+    few = learn(parrot, train[:6000], 400)
+figure, axes = plt.subplots(figsize=(7, 3.2), layout="constrained")
+lab.text.show_bits(axes, few)
+print(f"on the text that it has read: {few[400][0]:.2f} bits, on the held-out text: {few[400][1]:.2f}")
+
+# %% [markdown]
+# The training text keeps getting cheaper, while the held-out text gets more expensive from step 50 on. This is *overfitting*:
+# the model learns what is special about these lines instead of what they share with others. The likelihood of the training text
+# cannot show it, which is why a part of the text is held out. In the training run on all of the text, the curves have begun to
+# part, too. More text, dropout and an early end help.
+#
+# ## From here to GPT-2 and SmolLM2
+#
+# | | ours | GPT-2 (2019) | SmolLM2 (2024) |
+# |---|---|---|---|
+# | parameters | 104 thousand | 124 million | 135 million |
+# | layers, width, heads | 2, 64, 4 | 12, 768, 12 | 30, 576, 9 |
+# | tokens | 64 characters | 50,257 subwords | 49,152 subwords |
+# | window | 64 | 1,024 | 8,192 |
+# | norm | LayerNorm, pre-norm | LayerNorm, pre-norm | RMSNorm, pre-norm |
+# | positions | sinusoids | learned | rotary |
+# | feed-forward network | ReLU | GELU | SwiGLU |
+# | keys and values | one per head | one per head | one per three heads |
+#
+# The first four rows are sizes. In the last four, GPT-2 differs from your model twice and SmolLM2 four times, and these four
+# parts are what you write in chapter 16. The mask, the loss and the loop are the ones above.
+#
+# ## Your Transformer
+
+# %%
+lab.run_yours()
+with lab.own_functions() as names:
+    print(f"\na text, written with {len(names)} parts of yours:\n{write(predict, 'CORIOLANUS:', 300, 0.7, 0.9)}")
+
+# %% [markdown]
+# `minitransformer train language` trains a larger one on a text of your own, and `docs/language_model.md` shows the commands.
+#
+# **Read next:** `LanguageModel` in `minitransformer/models/language_model.py`, then `generate` in
+# `minitransformer/decoding/generation.py`, which keeps a key-value cache and reads half of the window again when it is full.
