@@ -72,11 +72,12 @@ def test_rotary_positions_multiply_pairs_by_complex_numbers_of_length_one(layout
     (dict(positions=np.array([5])), r"positions has shape \(1,\), expected \(3\)"),
     (dict(positions=[0, 1, 2]), r"positions is a list, expected an array of shape \(3\)"),
     (dict(base=0), "rotary_base is 0, expected a number above 1"), (dict(layout="x"), "unknown rotary_layout 'x'"),
+    (dict(x=np.ones((3, 4), int)), "rotary_forward: x has dtype int64, expected real numbers"),    # cos and sin would be integers
 ])
 def test_wrong_positions(given, words):
     """A table of angles would be read from its end, or one position would stand for all."""
     with pytest.raises(InputError, match=words):
-        rotary_forward(RNG.standard_normal((2, 3, 4)), **given)
+        rotary_forward(**{"x": RNG.standard_normal((2, 3, 4)), **given})
 
 
 @pytest.mark.parametrize("layout", ["interleaved", "half"])

@@ -239,6 +239,18 @@ def test_a_gguf_file_that_is_cut_or_lies_is_refused(tmp_path):
         refused(path, tmp_path, "not an intact GGUF file")
 
 
+def test_an_array_of_numbers_that_is_not_there_is_not_counted_through(tmp_path, monkeypatch):
+    gguf = pytest.importorskip("gguf", reason="gguf is not installed")
+    path, reads = write_gguf(gguf, "llama_tied", tmp_path / "model.gguf"), []
+    raw, usual = path.read_bytes(), gguf.GGUFReader._get
+    length = raw.index(key := b"tokenizer.ggml.token_type") + len(key) + 8    # after the type, and that of an item
+    monkeypatch.setattr(gguf.GGUFReader, "_get", lambda *a, **order: reads.append(1) or usual(*a, **order))
+    for more in range(4):    # bytes, so that the file ends with one of its numbers
+        path.write_bytes(raw[:length] + (10 ** 5).to_bytes(8, "little") + raw[length + 8:] + more * b"\0")
+        refused(path, tmp_path, "cut off: it says that it has more")
+    assert len(reads) < 4 * len(raw)
+
+
 def refused(path, tmp_path, words):
     before = sorted(tmp_path.iterdir())
     with pytest.raises(InputError) as caught:

@@ -30,6 +30,7 @@ def rotary_forward(x, positions=None, base=10000.0, layout="interleaved") -> tup
     (y_1, y_2) = (x_1 cos - x_2 sin, x_1 sin + x_2 cos). The product of a query at t and a key at s, both turned, depends on
     their distance alone: the angles' difference is (t - s) base^(-2i / d).
     """
+    check_floats("rotary_forward: x", x, ..., "T", "d")
     check_rotary(x.shape[-1], base, layout)
     positions = np.arange(x.shape[-2]) if positions is None else positions
     check_shape("rotary_forward: positions", positions, x.shape[-2])

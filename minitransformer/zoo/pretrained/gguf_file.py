@@ -42,7 +42,7 @@ def read(path) -> Checkpoint:
     if not path.is_file():    # a FIFO would keep its reader waiting
         raise InputError(f"{path}: neither a file nor a folder")
     try:
-        reader = require("gguf").GGUFReader(path)
+        reader = _reader(path)
         fields = {name: field.contents() for name, field in reader.fields.items() if not name.startswith("GGUF.")}
     except InputError:
         raise
@@ -67,6 +67,18 @@ def read(path) -> Checkpoint:
     licence = ", ".join(map(str, licence)) if isinstance(licence, list) else licence
     notes, vocabulary = _vocabulary(Options(tokens, f"{path}: tokenizer", "suppress"))
     return Checkpoint(model, Options(options, path), arrays, vocabulary, licence, licence_text(path.parent), notes)
+
+
+def _reader(path) -> Any:
+    """A GGUFReader that stops at the file's end: the library's own counts through an array of numbers that is not there."""
+    class Reader(require("gguf").GGUFReader):    # type: ignore[misc]    # imported when it is needed
+        def _get(self, offset, dtype, count=1, **order) -> np.ndarray:
+            found = super()._get(offset, dtype, count, **order)
+            if len(found) < count:
+                raise IndexError("beyond the end of the file")
+            return found
+
+    return Reader(path)
 
 
 class QuantisedArrays(Arrays):

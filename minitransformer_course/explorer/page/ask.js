@@ -26,12 +26,12 @@ function ask(event, writing = false) {
   compute();
 }
 
-// What the model writes, each time the likeliest token.
+// What the model writes, each time the likeliest token but padding and BOS: at most 50 tokens more than its source, as in the paper.
 function write(source, limit) {
   const ids = [];
-  while (ids.length < limit) {
+  while (ids.length < Math.min(limit, source.length - 1 + 50)) {
     const [y] = state.model.hidden({ source, target: [BOS, ...ids] });
-    const logits = rows(state.model.output.forward(y)[0]).at(-1), next = logits.indexOf(Math.max(...logits));
+    const logits = rows(state.model.output.forward(y)[0]).at(-1), next = logits.indexOf(Math.max(...logits.slice(EOS)), EOS);
     if (next === EOS) break;
     ids.push(next);
   }

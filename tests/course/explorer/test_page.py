@@ -70,6 +70,19 @@ def test_the_numbers_follow_the_text(opened):
     assert any(re.search(r"LayerNorm, decoder\.layers\.0\.\S+, shape \(4, 32\), norm \d", row) for row in rows)
 
 
+def test_the_model_writes_as_it_does_elsewhere(opened):
+    """Neither padding nor BOS, however likely they are, and 50 tokens more than its source if nothing ends it."""
+    vocabulary = SymbolVocabulary("ab")
+    model = Transformer(TransformerConfig(source_vocab=5, target_vocab=5, num_layers=1, d_model=4, num_heads=1, d_ff=4,
+                                          share_output=False))
+    norm = model.decoder.layers[0].feed_forward_residual.norm
+    norm.gamma.data[...], norm.beta.data[...], model.output.weight.data[...] = 0, 1, np.array([[5], [4], [1], [2], [3]])
+    weights = {name: parameter.data for name, parameter in model.parameters().items()}
+    browser = opened(make_page(model, vocabulary, batch_of(model, vocabulary, "ab", "a"), 0.0, "a run", {"trained": weights}))
+    browser.run("find('write').click()")
+    assert browser.run("state.batch.target") == batch_of(model, vocabulary, "ab").target[0].tolist() == [1, *52 * [4]]
+
+
 @pytest.mark.parametrize("text, said", [("a1b", "“a1b” is not a token"), ("", "too short"), ("x" * 61, "61 tokens are too many")])
 def test_a_text_that_cannot_be_read_is_named_and_the_numbers_stay(opened, text, said):
     browser = opened(of_word())
