@@ -15,5 +15,5 @@ def as_html(report) -> str:
         rows.append(f"<tr style='background:{colour};color:black'>{cells}</tr>")
     said = [f"<p><b>{escape(block)}</b>: {escape(str(finding))}"
             + (f"<br>{escape(finding.where)}" if finding.where else "") + "</p>"
-            for block, finding in report.findings.items()]
+            for block, finding in report.findings.items()] + [f"<p>{escape(remark)}</p>" for remark in report.remarks]
     return f"<table>{''.join(rows) if report.results else ''}</table>{''.join(said)}"
