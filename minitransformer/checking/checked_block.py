@@ -13,8 +13,16 @@ from minitransformer.errors import InputError
 from minitransformer.layers.layer import Layer
 
 
+PRIVATE = 0x6b0f5c1d93a84e27b1d2f64c7e3905aa    # begins every seed of the checker: who draws x from 0 must not get dy again
+
+
 class Breach(InputError):
     """The block does not keep the contract of a layer; the message says how."""
+
+
+def drawing(*seed) -> np.random.Generator:
+    """A generator for these whole numbers that a user's own seed never equals."""
+    return np.random.default_rng([PRIVATE, *seed])
 
 
 class CheckedBlock:

@@ -6,7 +6,7 @@ Each function raises a Breach whose sentence says what was observed. Nothing her
 import numpy as np
 
 from minitransformer.backend import Array
-from minitransformer.checking.checked_block import Breach, CheckedBlock, flat
+from minitransformer.checking.checked_block import Breach, CheckedBlock, drawing, flat
 from minitransformer.checking.compare import is_same
 
 
@@ -20,7 +20,7 @@ def run_by_contract(checked, dy=None, seed=0) -> tuple[Array, Array, dict[str, A
     if not np.array_equal(flat(y), flat(again)):
         raise Breach("forward draws its own random numbers, or keeps something between calls: called again with the same "
                      "inputs and an equal generator, it returns a different result; draw only from the argument `rng`")
-    dy = checked.upstream(y, np.random.default_rng([seed, 1])) if dy is None else dy
+    dy = checked.upstream(y, drawing(seed, 1)) if dy is None else dy
     kept = _arrays_in(cache)
     first = _copied(checked.gradients(dy, cache))
     _unchanged(checked, before, "backward")
@@ -70,13 +70,17 @@ def check_finite(gradients) -> None:
             raise Breach(f"the gradient of {name} is NaN or infinite, first at {name}{list(index)}")
 
 
+class AnotherDtype(Breach):
+    """float32, the dtype of training, becomes another dtype."""
+
+
 def check_single_precision(block, inputs, make_rng, dy=None) -> None:
-    """Raise Breach if forward or backward turns float32, the dtype of training, into another dtype."""
+    """Raise AnotherDtype if forward or backward turns float32 into another dtype."""
     checked = CheckedBlock(block, inputs, np.float32, make_rng)
     y, cache = checked.forward()
     outputs = y if isinstance(y, tuple) else (y,)
     _single("forward", {f"output {i}" if isinstance(y, tuple) else "output": one for i, one in enumerate(outputs)})
-    dy = checked.upstream(y, np.random.default_rng(0)) if dy is None else dy
+    dy = checked.upstream(y, drawing(3)) if dy is None else dy
     dy = tuple(one.astype(np.float32) for one in dy) if isinstance(dy, tuple) else np.asarray(dy, np.float32)
     _single("backward", {f"gradient of {name}": gradient for name, gradient in checked.gradients(dy, cache).items()})
 
@@ -85,8 +89,8 @@ def _single(direction, arrays) -> None:
     for name, array in arrays.items():
         dtype = np.asarray(array).dtype
         if dtype.kind in "fc" and dtype != np.float32:
-            raise Breach(f"the {name} that {direction} returns is {dtype} for inputs of float32: a layer does not change its "
-                         "input's dtype (counts and scales are Python numbers, since float32 times np.float64 is float64)")
+            raise AnotherDtype(f"the {name} that {direction} returns is {dtype} for inputs of float32: a layer does not change its "
+                               "input's dtype (counts and scales are Python numbers, since float32 times np.float64 is float64)")
 
 
 def _has_single_precision(numbers) -> bool:
@@ -108,7 +112,7 @@ def _close(one, other) -> bool:
 
 def _stateless(checked, dy, y, cache, first) -> None:
     """Another forward in between must not change the result of backward: everything it needs is in the cache."""
-    rng, given = np.random.default_rng(0), dict(checked.arguments)
+    rng, given = drawing(4), dict(checked.arguments)
     saved = {name: p.data.copy() for name, p in checked.parameters.items()} if not checked.inputs else {}
     try:
         for name in checked.inputs:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from minitransformer.backend import Array
-from minitransformer.checking.checked_block import Breach, CheckedBlock, flat
+from minitransformer.checking.checked_block import Breach, CheckedBlock, drawing, flat
 from minitransformer.checking.compare import relative_errors
 from minitransformer.checking.finding import OBSERVED, Finding
 from minitransformer.checking.report import Report, Result
@@ -48,7 +48,7 @@ def _computed(block, inputs, dtype, seed) -> dict[str, Array]:
     checked = CheckedBlock(block, inputs, np.dtype(dtype), partial(np.random.default_rng, seed))
     with np.errstate(all="ignore"):
         y, cache = checked.forward()
-        dy = _rounded(checked.upstream(y, np.random.default_rng([seed, 1])), dtype)
+        dy = _rounded(checked.upstream(y, drawing(seed, 1)), dtype)
         gradients = checked.gradients(dy, cache)
     return {"y": flat(y), **{wrt: np.array(gradient) for wrt, gradient in gradients.items()}}
 

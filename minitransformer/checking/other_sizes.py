@@ -14,13 +14,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minitransformer.backend import Array
-from minitransformer.checking.checked_block import Breach, CheckedBlock, flat, is_float
+from minitransformer.checking.checked_block import Breach, CheckedBlock, drawing, flat, is_float
 from minitransformer.checking.compare import SAME
 from minitransformer.checking.numeric import error_along
 from minitransformer.errors import InputError
 from minitransformer.layers.layer import Layer
 
 FEW = 2_000             # a block with more numbers is run at only one other size, to answer as fast as the check itself
+NUDGE = 1e-3
 AFFORDABLE = 20_000    # a block with more numbers is not run again: its parts are checked as small blocks
 
 
@@ -55,7 +56,7 @@ def wrong_elsewhere(block, checked, make_rng) -> Elsewhere | None:
                 continue
             breach, wrong = None, []
             try:
-                dy = resized.upstream(y, np.random.default_rng(0))
+                dy = resized.upstream(y, drawing(7))
                 gradients = resized.gradients(dy, cache)
                 moving = CheckedBlock(*other[:2], np.complex128, other[2])
                 if not error_along(moving, flat(dy), gradients, gradients) <= SAME:
@@ -72,8 +73,8 @@ def other_inputs(block, arguments, make_rng, seed=7) -> Iterator[tuple[Any, dict
     """Yield (block, arguments, make_rng) of other sizes: all grown, the batch alone, the length alone."""
     is_pair = not isinstance(block, Layer)
     for number, (grow_width, grow_batch, grow_length) in enumerate(((True, 1, 1), (False, 2, 0), (False, 0, 1))):
-        rng = np.random.default_rng([seed, number])
-        grown, widths = _widened(block, rng) if grow_width else (block, {})
+        rng = drawing(seed, number)
+        grown, widths = _widened(block, rng) if grow_width else (nudged(block, {})[0], {})
         if is_pair and grow_width:
             widths = _other_widths([value.shape for value in arguments.values() if is_float(value)], 1)
         others = {name: _resized(value, widths, grow_batch, grow_length, is_pair and grow_width, arguments, rng)
@@ -83,7 +84,7 @@ def other_inputs(block, arguments, make_rng, seed=7) -> Iterator[tuple[Any, dict
 
 
 def _generator(make_rng, seed) -> np.random.Generator | None:
-    return np.random.default_rng(seed) if make_rng() is not None else None    # None: nothing is drawn
+    return drawing(*seed) if make_rng() is not None else None    # None: nothing is drawn
 
 
 def _widened(block, rng) -> tuple[Any, dict[int, int]]:
@@ -157,10 +158,25 @@ def _resized(value, widths, grow_batch, grow_length, every_axis, arguments, rng)
 
 
 def filled(value, shape, rng) -> Array:
-    """An array of another shape: floats like the old ones; ids and masks repeat the old values from the start."""
+    """An array of another shape: floats like the old ones, but none is 0; ids and masks repeat the old values from the start."""
     if not is_float(value):
         return np.pad(value, [(0, max(new - old, 0)) for old, new in zip(value.shape, shape)], mode="wrap")
     some = rng.choice(value.ravel(), shape) * rng.uniform(0.8, 1.2, shape)
-    return some + 0.1 * np.abs(value).mean() * rng.standard_normal(shape) if (value < 0).any() else some
+    noise = 0.1 * (np.abs(value).mean() or 1.0) * rng.standard_normal(shape)
+    return some + noise if (value < 0).any() or not value.any() else np.where(some == 0, np.abs(noise), some)
+
+
+def nudged(block, arguments) -> tuple[Any, dict]:
+    """The block and its arguments with all float arrays moved a little, away from kinks, zeros and ties."""
+    rng = drawing(8)
+
+    def moved(array) -> Array:
+        return array + NUDGE * (np.abs(array).mean() or 1.0) * rng.standard_normal(array.shape)
+
+    if isinstance(block, Layer):
+        block = block.astype(np.float64)
+        for parameter in block.parameters().values():
+            parameter.data = moved(parameter.data)
+    return block, {name: moved(value.astype(np.float64)) if is_float(value) else value for name, value in arguments.items()}
 
 

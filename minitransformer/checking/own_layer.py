@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from minitransformer.checking.checked_block import Breach, CheckedBlock
+from minitransformer.checking.checked_block import Breach, CheckedBlock, drawing
 from minitransformer.checking.contract import check_single_precision, run_by_contract
 from minitransformer.errors import InputError
 from minitransformer.layers.layer import Layer
@@ -27,7 +27,7 @@ def check_contract(layer, inputs, seed=0) -> None:
         raise InputError(f"check_contract: a {type(layer).__name__} is not a Layer; derive it from minitransformer.Layer")
 
     def make_rng() -> np.random.Generator:
-        return np.random.default_rng(seed)
+        return drawing(seed)
 
     with np.errstate(all="ignore"):
         checked = CheckedBlock(layer, inputs, np.float64, make_rng)

@@ -29,6 +29,7 @@ class Result:
     analytic: float             # backward's value there
     numeric: float              # the numeric derivative there
     kinks: int = 0              # places left out: a kink, or too much curvature for the step
+    at_kink: str = ""           # the first of those that are exactly at a kink, and how many more there are
 
     @property
     def passed(self) -> bool:
@@ -52,11 +53,12 @@ class Result:
 class Report:
     """The results of a check; `print(report)` shows them as a table.
 
-    findings: {block: what is wrong} for each block that failed.
+    findings: {block: what is wrong} for each block that failed. remarks: sentences on what need not be wrong.
     """
 
     results: list
     findings: dict = field(default_factory=dict)
+    remarks: tuple = ()
 
     @property
     def passed(self) -> bool:
@@ -73,7 +75,7 @@ class Report:
         return _largest(result.max_relative_error for result in self.results)
 
     def __add__(self, other) -> "Report":
-        return Report(self.results + other.results, {**self.findings, **other.findings})
+        return Report(self.results + other.results, {**self.findings, **other.findings}, self.remarks + other.remarks)
 
     def raise_if_failed(self) -> None:
         """Raise AssertionError with the failed rows and the diagnosis; for use in tests."""
@@ -89,6 +91,7 @@ class Report:
                             for r in self.results],
                 "checks": {kind: {"passed": count - failed, "failed": failed} for kind, (count, failed) in self.counts.items()},
                 "worst": finite(self.worst), "passed": self.passed,
+                **({"remarks": list(self.remarks)} if self.remarks else {}),
                 **({"diagnoses": self.diagnoses,
                     "findings": {block: finding.as_dict() for block, finding in self.findings.items()}} if self.findings else {})}
 
@@ -130,7 +133,7 @@ class Report:
         for block, finding in self.findings.items():
             lines += [f"{block}: {finding.where}"] if finding.where else []
             lines.append(f"{block}: {finding}")
-        return lines
+        return lines + list(self.remarks)
 
 
 def columns(blocks, arrays) -> Callable[[Result | None], str]:

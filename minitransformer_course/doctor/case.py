@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from minitransformer.backend import Array
-from minitransformer.checking.checked_block import CheckedBlock, flat
+from minitransformer.checking.checked_block import CheckedBlock, drawing, flat
 from minitransformer.checking.compare import SAME, relative_error, relative_errors
 from minitransformer.checking.numeric import error_along, slopes
 from minitransformer.checking.other_sizes import other_inputs
@@ -28,7 +28,7 @@ class Case:
         self.arguments = self.checked.arguments
         self.inputs = self.checked.inputs
         self.y, cache = self.checked.forward()
-        self.dy = self.checked.upstream(self.y, np.random.default_rng(seed)) if dy is None else dy
+        self.dy = self.checked.upstream(self.y, drawing(seed)) if dy is None else dy
         self.observed = {name: np.array(g) for name, g in self.checked.gradients(self.dy, cache).items()}
         self.counterpart = None    # the library's block that computes the same, once it is known (counterpart.py)
 
@@ -75,7 +75,7 @@ class Case:
         array = self.checked.variables[name]
         saved, y = array.copy(), flat(self.y)    # copies: y may be a view of the array
         try:
-            array[...] = saved * np.random.default_rng(0).uniform(-2, 2, saved.shape) + 1
+            array[...] = saved * drawing(0).uniform(-2, 2, saved.shape) + 1
             return not np.array_equal(self.checked.evaluate(), y, equal_nan=True)
         except InputError:    # it does not run with other numbers: it depends on their values
             return True

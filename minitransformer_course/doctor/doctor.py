@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 
 from minitransformer.backend import Array
-from minitransformer.checking.checked_block import Breach, CheckedBlock, flat
+from minitransformer.checking.checked_block import Breach, CheckedBlock, drawing, flat
 from minitransformer.checking.contract import check_finite, run_by_contract
 from minitransformer.checking.finding import CONTRACT, EVIDENCE, NAMED, OBSERVED, Finding
 from minitransformer.errors import InputError
@@ -67,7 +67,7 @@ def find_breach(block, inputs, make_rng, breach, check=check_by_contract) -> Fin
         checked = CheckedBlock(block, inputs, np.float64, make_rng)
         with np.errstate(all="ignore"), recorder.recording(checked.layer):
             y, cache = checked.forward()
-            checked.gradients(checked.upstream(y, np.random.default_rng(0)), cache)
+            checked.gradients(checked.upstream(y, drawing(0)), cache)
     except Breach:
         pass    # what has been found by then is enough
     for call in _innermost_first(recorder.forward.parts) + _innermost_first(recorder.backward.parts):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from minitransformer.checking.checked_block import CheckedBlock, is_float
+from minitransformer.checking.checked_block import CheckedBlock, drawing, is_float
 from minitransformer.checking.compare import SAME
 from minitransformer.checking.other_sizes import filled
 from minitransformer.errors import InputError
@@ -179,7 +179,7 @@ def _apart(case, axes) -> tuple[bool, Case | None]:
 
 def _with_longer(case, arrays, axes) -> tuple[Any, dict]:
     """The case's block and arguments with these axes longer by the number of heads, since a width is a multiple of it."""
-    rng = np.random.default_rng(11)
+    rng = drawing(11)
     block = case.block.astype(np.float64) if isinstance(case.block, Layer) else case.block
     parameters = block.parameters() if isinstance(block, Layer) else {}
     growth = math.lcm(*(getattr(layer, "num_heads", 1) for layer in [block, *block.sublayers().values()])) if parameters else 1

@@ -73,7 +73,7 @@ def test_what_is_wrong_is_said_without_the_course(forward, backward, words, monk
     named = check()
     monkeypatch.setattr(sys.modules[gradcheck.__module__], "find_doctor", lambda: None)
     report = check()
-    assert report.passed == named.passed == ("passed" in words)
+    assert report.passed == named.passed == ("passed" in words or "float64" in words)
     assert words in str(report) and (report.passed or "sizes only" in words or "pip install -e ." in str(report))
 
 
