@@ -1,9 +1,10 @@
-"""Translations: `python translations/catalogue.py` takes the texts of today into translations/LANGUAGE/*.po and says what is missing.
+"""`python translations/catalogue.py` takes the texts of today into translations/LANGUAGE/*.po and says what is missing.
 
 A text that changed is marked fuzzy, and readers get the English one until somebody has translated it again. setup.py makes
 minitransformer_course/locale/LANGUAGE.mo of all files of a language; `--compile` does so in a clone.
 """
 
+import ast
 import sys
 from collections.abc import Iterator
 from datetime import datetime, timezone
@@ -17,6 +18,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent
 FIRST = datetime(2026, 11, 27, tzinfo=timezone.utc)    # in the headers: the history knows the rest
 PAGES = ["docs/index.md", "docs/learn.md"]
+PARTS_OF_THE_BOOK = ["Part one: the blocks", "Part two: the whole", "Part three: around the paper"]    # docs/extensions/front.py
 
 
 def compile_all(folder) -> list[Path]:
@@ -41,7 +43,7 @@ def texts() -> dict[str, list[str]]:
 
     found = {chapter.name: list(_of_chapter(chapter)) for chapter in chapters()}
     found["judge"] = list(_of_code(ROOT / "minitransformer_course")) + list(_of_code(ROOT / "docs" / "extensions"))
-    found["site"] = [text for page in PAGES for text in _of_page((ROOT / page).read_text(encoding="utf-8"))]
+    found["site"] = [*PARTS_OF_THE_BOOK, *(text for page in PAGES for text in _of_page((ROOT / page).read_text(encoding="utf-8")))]
     known: set[str] = set()    # a text that stands in several parts belongs to the first
     return {part: [text for text in dict.fromkeys(messages) if not (text in known or known.add(text))]
             for part, messages in found.items()}
@@ -78,11 +80,12 @@ def _of_page(page) -> list[str]:
 
 def _of_code(folder) -> Iterator[str]:
     """What stands in `_(...)`."""
-    from babel.messages.extract import extract_from_dir
-
-    for _file, _line, message, _comments, _context in extract_from_dir(
-            folder, method_map=[("**.py", "python")], keywords={"_": None}, directory_filter=lambda path: "__pycache__" not in path):
-        yield message
+    for path in sorted(folder.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "_":
+                for one in ast.walk(node.args[0]):
+                    if isinstance(one, ast.Constant) and isinstance(one.value, str):
+                        yield one.value
 
 
 def update(language) -> Iterator[str]:

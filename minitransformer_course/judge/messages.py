@@ -4,6 +4,7 @@ import gettext
 import json
 import locale
 import os
+import struct
 import sys
 from functools import cache
 from pathlib import Path
@@ -62,7 +63,7 @@ def _catalogue(name) -> gettext.NullTranslations:
     try:
         with (LOCALE / f"{name}.mo").open("rb") as file:
             return gettext.GNUTranslations(file)
-    except (OSError, ValueError, IndexError, UnicodeError) as error:
+    except (OSError, ValueError, IndexError, struct.error) as error:
         if name != "en":
             print(f"{LOCALE / name}.mo cannot be read ({error}): English is used", file=sys.stderr)
         return gettext.NullTranslations()

@@ -11,8 +11,8 @@ from minitransformer_course.judge.messages import _
 
 WIDTH = 72    # characters of a translated line
 VERBATIM = re.compile(r"\s*(```|:::|\$\$)")
-PREFIX = re.compile(r"#+ |\s*(?:[-*]|\d+\.) +|> ?|\s*")
-CELLS = re.compile(r"(?<!\\) \| ")
+PREFIX = re.compile(r"(#+ |\s*(?:[-*]|\d+\.) +|> ?|\s*)(.*)")
+CELL = re.compile(r"(?<=\| )[^|\s](?:[^|]|(?<=\\)\|)*(?= \|)")
 FORMULA = re.compile(r"`[^`]*`|\$[^$]*\$")
 UNBREAKABLE = re.compile(FORMULA.pattern + r"| (?=(?:[-+*#>]|\d+[.)]) )")    # nor may a line begin like an item or a heading
 BLANK, END = "# your code: ", "# end of your code"
@@ -26,8 +26,8 @@ def translated(page, look_up=_) -> str:
 
     def close() -> None:
         if paragraph:
-            prefix = PREFIX.match(paragraph[0])[0]
-            message = " ".join([paragraph[0][len(prefix):], *(line.lstrip("> ") for line in paragraph[1:])])
+            _before, prefix, first, _after = PREFIX.split(paragraph[0], maxsplit=1)
+            message = " ".join([first, *(line.lstrip("> ") for line in paragraph[1:])])
             lines.extend(_paragraph(paragraph, prefix, message, look_up))
             paragraph.clear()
 
@@ -42,9 +42,9 @@ def translated(page, look_up=_) -> str:
             closing = verbatim[1] if verbatim and (verbatim[1] != "$$" or line.count("$$") == 1) else ""
         elif line.startswith("| "):
             close()
-            lines.append(f"| {' | '.join(_looked_up(cell, look_up) for cell in CELLS.split(line[2:].removesuffix(' |')))} |")
+            lines.append(CELL.sub(lambda cell: _looked_up(cell[0], look_up), line))
         else:
-            if PREFIX.match(line)[0].strip() and not (line.startswith(">") and paragraph and paragraph[0].startswith(">")):
+            if PREFIX.sub(r"\1", line).strip() and not (line.startswith(">") and paragraph and paragraph[0].startswith(">")):
                 close()
             paragraph.append(line)
             if line.startswith("#"):
