@@ -115,7 +115,7 @@ def test_a_translation_has_the_numbers_formulas_and_code_of_its_text(path):
         if message.string:
             for kind in (r"`[^`]*`", r"\$[^$]*\$", r"\{\w*\}", r"\]\([^)]*\)"):
                 assert Counter(re.findall(kind, message.string)) == Counter(re.findall(kind, message.id)), message.id
-            english, other = (Counter(re.findall(r"\d[\d,.]*\d|\d", re.sub(r"\d+분의 \d+", "", text)))
+            english, other = (Counter(re.findall(r"\d[\d,.]*\d|\d", re.sub(r"[\d,]+분의 \d+", "", text)))
                               for text in (message.id, message.string))
             words = [word.rstrip("s") for word in re.findall(r"[a-z]+", message.id.lower())]
             in_words = {str(number) for number, word in enumerate(WORDS) if word in words}    # "two sentences" may be 문장 2개
