@@ -17,7 +17,8 @@ project = "minitransformer"
 release = minitransformer.__version__
 copyright = "the minitransformer authors, MIT licence"
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "sphinx_copybutton",
-              "api", "chapters", "explorer", "front", "mathml", "paper", "plain_docstrings", "search", "sources", "words"]
+              "api", "chapters", "explorer", "front", "languages", "mathml", "paper", "plain_docstrings", "search", "sources",
+              "words"]
 
 # Pages: Markdown, chapters, and the source files that a page links to.
 root_doc = "docs/index"
@@ -31,6 +32,7 @@ exclude_patterns = [".[!.]*", ".[!.]*/**", "build", "data", "docs/_build", "runs
 
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
+myst_heading_slug_func = "languages.english_slug"
 
 # Chapters are executed once for each state of the package: a result from older code would be shown as if it were today's.
 code = hashlib.sha256(b"".join(path.read_bytes() for package in ("minitransformer", "minitransformer_course")

@@ -8,7 +8,10 @@ from docutils.nodes import literal_block
 from minitransformer.pictures.architecture import PARTS
 from minitransformer_course.judge import cells
 from minitransformer_course.judge.course import chapters
-from minitransformer_course.judge.exercise import blanks, skeleton
+from minitransformer_course.judge.exercise import blanks
+from minitransformer_course.judge.learner_file import blank_of, task_of
+from minitransformer_course.judge.messages import _
+from minitransformer_course.judge.pages import translated
 
 WIDEST_TABLE = 110    # characters of a line
 MAP = "lab.you_are_here("
@@ -38,11 +41,11 @@ def _shown(page, exercises) -> Iterator[str]:
             yield _markdown(_task(open_fold))
             yield "# %% tags=[\"remove-cell\"]\nfrom minitransformer_course.judge.course import find_exercise\n"
             yield f"{cell.name} = find_exercise({cell.name!r}).reference\n"
-            yield _markdown("<details class=\"derivation\">\n<summary>Derive it first, then open</summary>")
+            yield _markdown(f'<details class="derivation">\n<summary>{_("Derive it first, then open")}</summary>')
         else:
-            yield _markdown(cell.source) if cells.is_text(cell.kind, cell.name) else f"# %%\n{cell.source}\n"
+            yield _markdown(translated(cell.source)) if cells.is_text(cell.kind, cell.name) else f"# %%\n{cell.source}\n"
             if links := [_link(part) for part in re.findall(r'"(\w+)"', cell.source) if part in EXPLORED and MAP in cell.source]:
-                yield _markdown("See it flow: " + ", ".join(links) + ", in the running example.")
+                yield _markdown(_("See it flow: {boxes}, in the running example.").format(boxes=", ".join(links)))
     if open_fold:
         yield _markdown(f"```python\n{_answer(open_fold)}\n```\n\n</details>")
 
@@ -53,10 +56,9 @@ def _link(part) -> str:
 
 
 def _task(exercise) -> str:
-    return (f"### Exercise: {exercise.title}\n\n{exercise.effort}\n\n{exercise.task}\n\n"
-            f"```python\n{skeleton(exercise.source, exercise.name)}```\n\n"
-            f"Write it in your copy of this page, which `minitransformer learn start {exercise.chapter.number}` makes,\n"
-            f"and ask the judge: `minitransformer learn check {exercise.name}`.")
+    ask = _("Write it in your copy of this page, which `minitransformer learn start {number}` makes, and ask the judge: "
+            "`minitransformer learn check {name}`.").format(number=exercise.chapter.number, name=exercise.name)
+    return f"{task_of(exercise)}\n\n```python\n{blank_of(exercise)}```\n\n{ask}"
 
 
 def _answer(exercise) -> str:

@@ -15,7 +15,9 @@ from pathlib import Path
 from minitransformer.models import TransformerConfig
 from minitransformer.pictures.architecture import PARTS
 from minitransformer.pictures.boxes import WIDTH, Map
+from minitransformer_course.judge import messages
 from minitransformer_course.judge.course import chapters
+from minitransformer_course.judge.messages import _
 
 DOCS = Path(__file__).parents[1]
 PARTS_OF_THE_BOOK = {"Part one: the blocks": 8, "Part two: the whole": 13, "Part three: around the paper": 17}    # last chapters
@@ -46,9 +48,11 @@ def terminal() -> str:
 def verdict() -> str:
     """A wrong function, and what the judge says of it today."""
     with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, messages.VARIABLE: messages.language(), "PYTHONPATH": str(DOCS.parent), "NO_COLOR": "1"}
+
         def learn(*arguments) -> str:
-            return subprocess.run([sys.executable, "-m", "minitransformer", "learn", *arguments], capture_output=True, text=True,
-                                  cwd=folder, env={**os.environ, "PYTHONPATH": str(DOCS.parent), "NO_COLOR": "1"}).stdout
+            return subprocess.run([sys.executable, "-m", "minitransformer", "learn", *arguments], capture_output=True,
+                                  cwd=folder, encoding="utf-8", env=environment).stdout
         learn("start", "4")
         page = next(Path(folder).glob("04*.py"))
         blank = re.compile(r"def softmax_backward\(.*?\n(?=\S)", re.DOTALL)
@@ -83,8 +87,8 @@ def book() -> str:
         minutes = sum(exercise.minutes for exercise in chapter.exercises)
         number = int(re.match(r"\d+", chapter.name)[0])
         part = next(title for title, last in PARTS_OF_THE_BOOK.items() if number <= last)
-        parts[part].append(f"{chapter.title} ({minutes or READING} min) <../tutorials/{chapter.name}/chapter>")
-    return "\n\n".join("\n".join(["```{toctree}", f":caption: {title}", ":maxdepth: 1", "", *lines, "```"])
+        parts[part].append(f"{chapter.title} ({minutes or READING} {_('min')}) <../tutorials/{chapter.name}/chapter>")
+    return "\n\n".join("\n".join(["```{toctree}", f":caption: {_(title)}", ":maxdepth: 1", "", *lines, "```"])
                        for title, lines in parts.items())
 
 

@@ -7,7 +7,7 @@ from minitransformer.errors import InputError
 from minitransformer_course.commands import learn_actions as actions
 from minitransformer_course.commands.learn_grade import grade
 from minitransformer_course.commands.learn_plug import plug
-from minitransformer_course.judge.messages import _
+from minitransformer_course.judge.messages import _, languages
 
 
 def add_arguments(parser) -> None:
@@ -27,6 +27,8 @@ def add_arguments(parser) -> None:
     option = add("start", actions.start, _("write a chapter's file, with blanks to fill"))
     option("chapter", metavar="CHAPTER", help=_("its number or name, or my_model"))
     option("--notebook", action="store_true", help=_("a notebook, not a script"))
+    option("--language", metavar="LANGUAGE", help=_("of the chapters and the judge in this folder: {names}").format(
+        names=", ".join(languages())))
 
     option = add("check", actions.check, _("say whether an exercise, a file, or all that you started is right"))
     option("target", nargs="?", metavar="NAME|FILE|CHAPTER",

@@ -14,7 +14,7 @@ from minitransformer_course.judge.course import SHORT, chapters, exercises, find
 from minitransformer_course.judge.hints import STEPS, hint
 from minitransformer_course.judge.learner_file import notebook_page, percent_page
 from minitransformer_course.judge.learner_progress import NOT_STARTED, PASSED, Progress, learner_file, started
-from minitransformer_course.judge.messages import _
+from minitransformer_course.judge.messages import _, choose, how_to_choose
 
 MOST_LINES, WIDEST = 20, 100    # lines and columns shown of what the learner's code prints
 
@@ -64,6 +64,11 @@ def show_list(args) -> None:
 
 
 def start(args) -> None:
+    if args.language:
+        choose(args.language)
+        Progress(".").save()
+    elif not started(".") and (line := how_to_choose()):
+        print(line)
     model = Path(my_transformer.MODEL_FILE)
     if args.chapter in (model.name, model.stem):
         if model.exists():

@@ -61,7 +61,7 @@ class Chapter:
 
     @property
     def title(self) -> str:
-        return next(line[4:] for line in self.text.splitlines() if line.startswith("# # "))
+        return _(next(line[4:] for line in self.text.splitlines() if line.startswith("# # ")))
 
 
 def folder_of_chapters() -> Path:

@@ -56,7 +56,7 @@ class Exercise:
         made = [("", self.module.case(rng, *sizes)) for sizes in (first, second)]
         for one in self.edges:
             sizes = rng.permutation(SIZES)[:len(inspect.signature(one.make).parameters) - 1]
-            made.append((one.name, one.make(rng, *map(int, sizes))))
+            made.append((_(one.name), one.make(rng, *map(int, sizes))))
         return made
 
     def other_numbers(self, seed=0) -> tuple:

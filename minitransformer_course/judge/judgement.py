@@ -122,7 +122,7 @@ def _next(exercise, stage) -> str:
     if stage == "float32":
         return f"minitransformer learn check {exercise.name}"
     return _('minitransformer learn hint {name}; read again: "{section}"').format(
-        name=exercise.name, section=exercise.module.section)
+        name=exercise.name, section=_(exercise.module.section))
 
 
 def _single(value) -> Any:

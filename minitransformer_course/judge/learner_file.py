@@ -5,6 +5,7 @@ import re
 from minitransformer_course.judge import cells
 from minitransformer_course.judge.exercise import skeleton
 from minitransformer_course.judge.messages import _
+from minitransformer_course.judge.pages import translated, translated_code
 
 
 def learner_cells(chapter) -> list[cells.Cell]:
@@ -13,12 +14,23 @@ def learner_cells(chapter) -> list[cells.Cell]:
     for cell in cells.parse(chapter.text):
         if cell.kind == "exercise":
             exercise = named[cell.name]
-            heading = f"### {_('Exercise')}: {_(exercise.title)}"
-            made.append(cells.Cell("markdown", f"{heading}\n\n{exercise.effort}\n\n{_(exercise.task)}"))
-            made.append(cells.Cell("code", skeleton(exercise.source, exercise.name) + page_line(exercise.name)))
-        elif cell.kind in ("markdown", "code"):
+            made.append(cells.Cell("markdown", task_of(exercise)))
+            made.append(cells.Cell("code", blank_of(exercise) + page_line(exercise.name)))
+        elif cell.kind == "markdown":
+            made.append(cell._replace(source=translated(cell.source)))
+        elif cell.kind == "code":
             made.append(cell)
     return made
+
+
+def task_of(exercise) -> str:
+    """The title, how hard and how long it is, and what to do, in Markdown."""
+    return f"### {_('Exercise')}: {_(exercise.title)}\n\n{exercise.effort}\n\n{translated(exercise.task)}"
+
+
+def blank_of(exercise) -> str:
+    """What the learner begins with."""
+    return translated_code(skeleton(exercise.source, exercise.name))
 
 
 def page_line(name) -> str:

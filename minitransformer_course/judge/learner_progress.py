@@ -8,9 +8,8 @@ from typing import Any
 from minitransformer.errors import InputError
 from minitransformer.files import free_name
 from minitransformer_course.judge.course import Chapter, chapters
-from minitransformer_course.judge.messages import _
+from minitransformer_course.judge.messages import FILE, _, language
 
-FILE = "minitransformer-learn.json"
 NOT_STARTED, NOT_YET, PASSED = "not started", "not yet", "passed"
 
 
@@ -50,7 +49,7 @@ class Progress:
 
     def save(self) -> None:
         new = self.path.with_name(FILE + ".new")
-        new.write_text(json.dumps({"exercises": self.exercises}, indent=1) + "\n", encoding="utf-8")
+        new.write_text(json.dumps({"language": language(), "exercises": self.exercises}, indent=1) + "\n", encoding="utf-8")
         new.replace(self.path)
 
 

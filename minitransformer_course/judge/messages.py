@@ -1,11 +1,69 @@
-"""The language of the judge: English in the source, others in locale/LANGUAGE/LC_MESSAGES/minitransformer.mo."""
+"""The language of the course: English in the source, others in locale/LANGUAGE.mo, made of translations/LANGUAGE/*.po."""
 
 import gettext
+import json
+import locale
+import os
+import struct
+import sys
+from functools import cache
 from pathlib import Path
 
-_CATALOGUE = gettext.translation("minitransformer", Path(__file__).parents[1] / "locale", fallback=True)
+from minitransformer.errors import InputError, choices
+
+LOCALE = Path(__file__).parents[1] / "locale"
+VARIABLE = "MINITRANSFORMER_LANGUAGE"
+FILE = "minitransformer-learn.json"    # in the reader's folder: learner_progress.py
+HOW_TO_CHOOSE = {"ko": "한국어로 공부하려면:  minitransformer learn start 1 --language ko"}
+_chosen: list[str] = []
 
 
 def _(text) -> str:
-    """`text` in the reader's language, as LANGUAGE or LANG names it."""
-    return _CATALOGUE.gettext(text) if text else ""    # gettext("") is the catalogue's header
+    """`text` in the reader's language; in English where no translation is known."""
+    return _catalogue(language()).gettext(text) if text else ""    # gettext("") is the catalogue's header
+
+
+def languages() -> list[str]:
+    return ["en", *sorted(path.stem for path in LOCALE.glob("*.mo"))]
+
+
+def choose(name) -> None:
+    """The language of this process from now on. Raises InputError if there is none of that name."""
+    if name not in languages():
+        raise InputError(f"there is no language {name!r}; {choices(name, languages())}")
+    _chosen[:] = [name]
+
+
+def language() -> str:
+    """The one that was chosen: in this process, by the variable MINITRANSFORMER_LANGUAGE, or in the reader's folder."""
+    return _chosen[0] if _chosen else _found(os.environ.get(VARIABLE, ""), os.getcwd())
+
+
+def how_to_choose() -> str:
+    """A line in the language of the system, if the course speaks it and no language was chosen yet; "" otherwise."""
+    variables = [os.environ.get(name) for name in ("LC_ALL", "LC_MESSAGES", "LANG")]
+    system = next(filter(None, [*variables, locale.getlocale()[0]]), "")[:2].lower()    # ko_KR.UTF-8, or Korean_Korea
+    return HOW_TO_CHOOSE.get(system, "") if language() == "en" and system in languages() else ""
+
+
+@cache
+def _found(wanted, folder) -> str:
+    if not wanted:
+        try:
+            wanted = json.loads(Path(folder, FILE).read_text(encoding="utf-8")).get("language", "")
+        except (OSError, ValueError, AttributeError, RecursionError):    # none, or a damaged one, which learner_progress.py reports
+            wanted = ""
+    if wanted and wanted not in languages():
+        print(f"there is no language {wanted!r}; {choices(wanted, languages())}", file=sys.stderr)
+    return wanted if wanted in languages() else "en"
+
+
+@cache
+def _catalogue(name) -> gettext.NullTranslations:
+    try:
+        with (LOCALE / f"{name}.mo").open("rb") as file:
+            return gettext.GNUTranslations(file)
+    except (OSError, ValueError, IndexError, struct.error) as error:
+        if name != "en":
+            print(f"{LOCALE / name}.mo cannot be read ({error}): English is used", file=sys.stderr)
+        return gettext.NullTranslations()

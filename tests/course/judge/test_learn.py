@@ -249,7 +249,7 @@ def test_the_messages_are_translated(learn, monkeypatch):
         def gettext(self, message):
             return message.replace("exercise", "EXERCISE").replace("The gradient of a softmax", "TITLE")
 
-    monkeypatch.setattr("minitransformer_course.judge.messages._CATALOGUE", Loud())
+    monkeypatch.setattr("minitransformer_course.judge.messages._catalogue", lambda language: Loud())
     assert "unsolved EXERCISE fails" in learn()[1] and "TITLE" in learn("list")[1]
     assert "all EXERCISEs" in learn("--help")[1] and "an EXERCISE, a file" in learn("check", "--help")[1]
 
@@ -259,7 +259,7 @@ def test_every_text_of_the_help_can_be_translated(learn, monkeypatch):
         def gettext(self, message):
             return f"<{message}>"
 
-    monkeypatch.setattr("minitransformer_course.judge.messages._CATALOGUE", Marked())
+    monkeypatch.setattr("minitransformer_course.judge.messages._catalogue", lambda language: Marked())
     parser = argparse.ArgumentParser()
     cli_learn.add_arguments(parser)
     (commands,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))

@@ -1,0 +1,89 @@
+"""A page in the reader's language: each paragraph, heading, item and cell of a table is looked up in the catalogue by itself."""
+
+import inspect
+import io
+import re
+import textwrap
+import tokenize
+from collections.abc import Callable
+
+from minitransformer_course.judge.messages import _
+
+WIDTH = 72    # characters of a translated line
+VERBATIM = re.compile(r"\s*(```|:::|\$\$)")
+PREFIX = re.compile(r"(#+ |\s*(?:[-*]|\d+\.) +|> ?|\s*)(.*)")
+CELL = re.compile(r"(?<=\| )[^|\s](?:[^|]|(?<=\\)\|)*(?= \|)")
+FORMULA = re.compile(r"`[^`]*`|\$[^$]*\$")
+UNBREAKABLE = re.compile(FORMULA.pattern + r"| (?=(?:[-+*#>]|\d+[.)]) )")    # nor may a line begin like an item or a heading
+BLANK, END = "# your code: ", "# end of your code"
+
+
+def translated(page, look_up=_) -> str:
+    """A page of Markdown, line by line as it was where `look_up(message)` gives the message back."""
+    lines: list[str] = []
+    paragraph: list[str] = []
+    closing = ""    # what ends a formula or code of several lines
+
+    def close() -> None:
+        if paragraph:
+            _before, prefix, first, _after = PREFIX.split(paragraph[0], maxsplit=1)
+            message = " ".join([first, *(line.lstrip("> ") for line in paragraph[1:])])
+            lines.extend(_paragraph(paragraph, prefix, message, look_up))
+            paragraph.clear()
+
+    for line in page.splitlines():
+        verbatim = VERBATIM.match(line)
+        if closing:
+            lines.append(line)
+            closing = "" if line.strip().endswith(closing) else closing
+        elif verbatim or line.startswith("<") or not line.strip():
+            close()
+            lines.append(line)
+            closing = verbatim[1] if verbatim and (verbatim[1] != "$$" or line.count("$$") == 1) else ""
+        elif line.startswith("| "):
+            close()
+            lines.append(CELL.sub(lambda cell: _looked_up(cell[0], look_up), line))
+        else:
+            if PREFIX.sub(r"\1", line).strip() and not (line.startswith(">") and paragraph and paragraph[0].startswith(">")):
+                close()
+            paragraph.append(line)
+            if line.startswith("#"):
+                close()
+    close()
+    return "\n".join(lines)
+
+
+def translated_code(code, look_up=_) -> str:
+    """Code with its docstrings and comments translated: the part of an exercise that is read, not run."""
+    lines = code.splitlines()
+    for token in reversed([*tokenize.generate_tokens(io.StringIO(code).readline)]):
+        text = token.string
+        if token.type == tokenize.COMMENT and text != END:
+            head = BLANK if text.startswith(BLANK) else "# "
+            new = text[:len(head)] + _looked_up(text[len(head):], look_up)
+        elif token.type == tokenize.STRING and text.startswith('"""'):
+            written = text[3:-3].rstrip()
+            page = textwrap.indent(translated(inspect.cleandoc(written), look_up), " " * token.start[1]).lstrip()
+            new = f'"""{page}{text[3 + len(written):]}'
+        else:
+            continue
+        (top, left), (bottom, right) = token.start, token.end
+        lines[top - 1:bottom] = (lines[top - 1][:left] + new + lines[bottom - 1][right:]).split("\n")
+    return "\n".join(lines) + "\n" * code.endswith("\n")
+
+
+def _paragraph(lines, prefix, message, look_up) -> list[str]:
+    new = _looked_up(message, look_up)
+    if new == message:
+        return lines
+    if prefix.startswith("#"):
+        return [prefix + new]
+    kept = UNBREAKABLE.sub(lambda found: found[0].replace(" ", "\0"), new)
+    after = prefix if prefix.startswith(">") else " " * len(prefix)
+    return [line.replace("\0", " ") for line in textwrap.wrap(
+        kept, WIDTH, initial_indent=prefix, subsequent_indent=after, break_long_words=False, break_on_hyphens=False)]
+
+
+def _looked_up(message, look_up: Callable[[str], str]) -> str:
+    """The translation, if the message has words outside its formulas and its code."""
+    return look_up(message) if re.search(r"[A-Za-z]{2}", FORMULA.sub("", message)) else message

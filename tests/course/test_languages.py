@@ -1,0 +1,158 @@
+"""The course in other languages: every text is looked up, what is missing or broken is shown in English, English stays as it is."""
+
+import io
+import json
+import re
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+from babel.messages.catalog import Catalog
+from babel.messages.mofile import write_mo
+from babel.messages.pofile import read_po
+
+from minitransformer_course.judge import cells, messages
+from minitransformer_course.judge.course import chapters
+from minitransformer_course.judge.exercise import skeleton
+from minitransformer_course.judge.learner_file import percent_page
+from minitransformer_course.judge.pages import translated, translated_code
+from tests import ROOT
+
+PAGE = """# A heading
+
+A sentence with $a + b$
+on two lines:
+
+$$
+x = y
+$$
+
+- first *item*
+  goes on
+- second item
+
+| a word | `code` | $x$ and y |
+|---|---|---|
+| 1 | not \\| split | |
+
+> quoted words
+> go on
+
+```python
+stays = "as it is"
+```
+"""
+MESSAGES = ["A heading", "A sentence with $a + b$ on two lines:", "first *item* goes on", "second item", "a word", "$x$ and y",
+            "not \\| split", "quoted words go on"]
+WORDS = "zero one two three four five six seven eight nine ten eleven twelve".split()
+CATALOGUES = sorted((ROOT / "translations").glob("*/*.po"))
+
+
+def entries(path):
+    """The messages of a .po file."""
+    return [message for message in read_po(io.BytesIO(path.read_bytes())) if message.id]
+
+
+@pytest.fixture
+def korean(tmp_path, monkeypatch):
+    """A catalogue in which each text is marked with 글."""
+    catalogue = Catalog("ko")
+    for path in CATALOGUES:
+        for message in entries(path):
+            catalogue.add(message.id, f"글 {message.id}")
+    with (tmp_path / "ko.mo").open("wb") as file:
+        write_mo(file, catalogue)
+    monkeypatch.setattr(messages, "LOCALE", tmp_path)
+    monkeypatch.setattr(messages, "_chosen", ["ko"])
+    messages._catalogue.cache_clear(), messages._found.cache_clear()
+    yield tmp_path / "ko.mo"
+    messages._catalogue.cache_clear(), messages._found.cache_clear()
+
+
+def test_a_page_is_looked_up_piece_by_piece():
+    found = []
+    assert translated(PAGE, lambda text: found.append(text) or text) == PAGE.rstrip("\n")
+    assert found == MESSAGES
+    shouted = translated(PAGE, str.upper)
+    assert "- FIRST *ITEM* GOES ON\n- SECOND" in shouted and 'stays = "as it is"' in shouted and "x = y" in shouted
+    assert "> QUOTED WORDS GO ON" in shouted and "| `code` |" in shouted
+
+
+def test_a_translated_line_never_begins_like_an_item_and_no_formula_is_cut():
+    for n in range(40, 80):
+        lines = translated("text", lambda text: f"{'x' * n} - y + z 1. w # v $a - b + c$ `d - e`").splitlines()
+        assert not any(re.match(r"[-+*#>] |\d+\. ", line) for line in lines)
+        assert all(line.count("$") % 2 == 0 and line.count("`") % 2 == 0 for line in lines)
+
+
+@pytest.mark.parametrize("chapter", chapters(), ids=lambda chapter: chapter.name)
+def test_without_a_translation_a_chapter_stays_as_it_is(chapter):
+    for cell in cells.parse(chapter.text):
+        if cell.kind != "exercise" and cells.is_text(cell.kind, cell.name):
+            assert translated(cell.source, str) == cell.source
+    for exercise in chapter.exercises:
+        blank = skeleton(exercise.source, exercise.name)
+        assert translated_code(blank, str) == blank
+
+
+def test_every_text_of_a_chapter_can_be_translated(korean):
+    chapter = next(chapter for chapter in chapters() if chapter.name == "04_softmax")
+    page = percent_page(chapter)
+    for cell in cells.parse(page):
+        if cell.kind == "markdown":
+            for message in re.split(r"\n\n|\n(?=- )", cell.source):
+                if not re.match(r"[$|★`]", message):
+                    assert message.lstrip("#- *").startswith("글"), message
+    assert '"""글' in page and "# your code: 글" in page and "# end of your code" in page
+    code = [cell.source for cell in cells.parse(chapter.text) if cell.kind == "code"]
+    assert all(one in page for one in code)    # what runs is the same in each language
+
+
+@pytest.mark.parametrize("path", CATALOGUES, ids=lambda path: path.stem)
+def test_a_translation_has_the_numbers_formulas_and_code_of_its_text(path):
+    for message in entries(path):
+        if message.string:
+            for kind in (r"`[^`]*`", r"\$[^$]*\$", r"\{\w*\}", r"\]\([^)]*\)"):
+                assert Counter(re.findall(kind, message.string)) == Counter(re.findall(kind, message.id)), message.id
+            english, other = (Counter(re.findall(r"\d[\d,.]*\d|\d", re.sub(r"[\d,]+분의 \d+", "", text)))
+                              for text in (message.id, message.string))
+            words = [word.rstrip("s") for word in re.findall(r"[a-z]+", message.id.lower())]
+            in_words = {str(number) for number, word in enumerate(WORDS) if word in words}    # "two sentences" may be 문장 2개
+            assert not english - other and set(other - english) <= in_words, message.id
+
+
+def learn(folder, *words, **environment):
+    done = subprocess.run([sys.executable, "-m", "minitransformer", "learn", *words], cwd=folder, capture_output=True, text=True,
+                          encoding="utf-8", env={**messages.os.environ, **environment})
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.slow
+def test_the_language_is_kept_in_the_folder(tmp_path):
+    if not (messages.LOCALE / "ko.mo").exists():
+        pytest.skip("no catalogue: pip install -e . makes it")
+    assert learn(tmp_path, "start", "4", "--language", "ko")[0] == 0
+    assert json.loads((tmp_path / messages.FILE).read_text())["language"] == "ko"
+    code, out, err = learn(tmp_path, "start", "5", "--language", "kr")
+    assert code == 2 and err == "minitransformer: there is no language 'kr'; choose from en, ko\n"
+    code, out, err = learn(tmp_path, MINITRANSFORMER_LANGUAGE="xx")
+    assert code == 0 and err == "there is no language 'xx'; choose from en, ko\n"
+    assert learn(tmp_path, "start", "6", "--language", "en")[0] == 0    # nothing is lost
+    assert json.loads((tmp_path / messages.FILE).read_text())["language"] == "en" and (tmp_path / "04_softmax.py").exists()
+
+
+def test_where_the_system_speaks_korean_learn_says_how_to_choose_it(korean, monkeypatch):
+    monkeypatch.setattr(messages, "_chosen", ["en"])
+    monkeypatch.setenv("LC_ALL", "ko_KR.UTF-8")
+    assert "--language ko" in messages.how_to_choose()
+    monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
+    assert messages.how_to_choose() == ""
+
+
+@pytest.mark.parametrize("content", [b"", b"not a catalogue", b"\xde\x12\x04\x95" + 40 * b"\xff"])
+def test_a_broken_catalogue_gives_english_and_one_line(korean, content, capsys):
+    korean.write_bytes(content)
+    messages._catalogue.cache_clear()
+    assert [messages._("minutes"), messages._("minutes")] == ["minutes", "minutes"]
+    assert capsys.readouterr().err.count("\n") == 1
