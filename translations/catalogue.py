@@ -98,14 +98,17 @@ def update(language) -> Iterator[str]:
             if message.id and message.string:
                 old.add(message.id, message.string, flags=message.flags)
         path.unlink()
-    for part, messages in texts().items():
+    parts = texts()
+    known = {text for messages in parts.values() for text in messages} | {""}
+    for part, messages in parts.items():
         template = Catalog(creation_date=FIRST)
         for message in messages:
             template.add(message)
         new = Catalog(language, project="minitransformer", fuzzy=False, header_comment=f"# {part}",
                       creation_date=FIRST, revision_date=FIRST)
-        for message in filter(lambda message: message.id, old):
-            new.add(message.id, message.string, flags=message.flags)
+        for message in old:    # what left is where a changed text may come from
+            if message.id in messages or message.id not in known:
+                new.add(message.id, message.string, flags=message.flags)
         new.update(template, update_header_comment=False)
         new.obsolete.clear()
         with (folder / f"{part}.po").open("wb") as file:
