@@ -1,4 +1,4 @@
-"""The packages of the wheel and its translations; setup.cfg has the rest, but cannot add a package whose folder has another name."""
+"""The packages of the wheel and its translations; setup.cfg has the rest. It cannot add a package whose folder is named otherwise."""
 
 import sys
 from pathlib import Path
