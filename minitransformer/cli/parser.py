@@ -26,7 +26,7 @@ COMMANDS = {    # each is a module, imported only when it is requested: its docs
     "gradcheck": "check every gradient of every block",
     "attention": "draw the attention maps of a trained model",
     "explore": "write a page that shows every number and gradient of a trained model, live",
-    "plot": "draw the curves of a run, or figure 1",
+    "plot": "draw figure 1 of the paper for a model",
 }
 OF_THE_COURSE = {"learn", "explore"}    # found by their entry points; the others are modules of this package
 FIRST = "minitransformer train copy"

@@ -1,4 +1,4 @@
-"""Draw the loss, perplexity and learning rate of a RUN; or `architecture`, figure 1 of the paper for a model's configuration."""
+"""Draw `architecture`, figure 1 of the paper for a model's configuration."""
 
 from pathlib import Path
 
@@ -7,34 +7,20 @@ from minitransformer.errors import InputError, choices
 from minitransformer.layers.config import NAMED, ModelConfig
 from minitransformer.models import TransformerConfig
 from minitransformer.pictures.architecture import PAPERS_VOCABULARY, architecture
-from minitransformer.training.log import read_metrics
 from minitransformer.training.run import Run
-
-ARCHITECTURE = "architecture"
 
 
 def add_arguments(parser) -> None:
-    parser.add_argument("what", metavar=f"RUN|{ARCHITECTURE}")
+    parser.add_argument("what", metavar="architecture", choices=["architecture"])
     parser.add_argument("of", nargs="?", metavar="NAME|RUN",
-                        help=f"architecture: of a model size ({', '.join(NAMED)}) or of a run (default: base)")
+                        help=f"of a model size ({', '.join(NAMED)}) or of a run (default: base)")
     parser.add_argument("--output", metavar="FILE.png",
-                        help="image file to write; it must not exist yet (default: RUN/curves.png or "
-                        "architecture.png, or curves-2.png and so on)")
+                        help="image file to write; it must not exist yet (default: architecture.png, or a number behind it)")
 
 
 def execute(args) -> None:
-    from minitransformer.pictures import plots    # imports matplotlib
-
-    if args.what == ARCHITECTURE:
-        path = picture_path(args.output, "architecture.png")
-        write_picture(architecture(_config(args.of or "base")), path)
-        return
-    if args.of:
-        raise InputError(f"{args.of}: of no use to {args.what}; leave it out")
-    if not Path(args.what).exists():
-        raise InputError(f"{args.what}: neither a run nor the name of a picture; {choices(args.what, [ARCHITECTURE])}")
-    path = picture_path(args.output, Path(args.what, "curves.png"))
-    write_picture(plots.curves(read_metrics(args.what)), path)
+    path = picture_path(args.output, "architecture.png")
+    write_picture(architecture(_config(args.of or "base")), path)
 
 
 def _config(of) -> ModelConfig:

@@ -56,8 +56,7 @@ DEFAULTS = [
     (add_gradients, dict(rng=None, smoothing=0.0)),
     (Threads, dict(count=1)),
     (beam_search, dict(alpha=0.6, min_length=0, max_length=None, extra_length=None)),    # section 6.1
-    (Search, dict(beam=1, alpha=0.6, min_length=0, max_length=None, samples=0, temperature=1.0, top_k=0, top_p=1.0, seed=0,
-                  extra_length=None)),
+    (Search, dict(beam=1, alpha=0.6, min_length=0, max_length=None, extra_length=None)),
     (sample, dict(count=1, temperature=1.0, top_k=0, top_p=1.0, min_length=0, max_length=None)),
     (generate, dict(temperature=1.0, top_k=0, top_p=1.0)),
     (bleu, dict(tokenize="13a")),

@@ -123,10 +123,10 @@ COMMANDS = {
     "generate characters the --tokens 9": f"tokens {SAMPLING}", "generate subwords the --tokens 9": f"tokens {SAMPLING}",
     "classify classes the": "backend json", "classify classes": "backend json",
     "attention characters the --output x.png": "output kind layer", "attention classes the --output x.png": "output kind layer",
-    "plot classes": "output", "train --resume classes": "resume",
+    "train --resume classes": "resume",
     "attention toy a-b --output x.png": "output kind layer", "attention text a --output x.png": "output kind layer",
-    "export toy --output x.safetensors": "output", "plot toy": "output",
-    "plot architecture": "output", "plot architecture tiny": "output",
+    "export toy --output x.safetensors": "output",
+    "plot architecture": "output", "plot architecture classes": "output",
     "sing": "json", "": "version help", "train": "help"}
 
 
@@ -242,7 +242,7 @@ def test_any_run_folder(workshop, data):
             victim.mkdir()
     code, _ = command(data.draw(st.sampled_from([
         ["translate", "broken", "a b"], ["generate", "broken", "the", "--tokens", "9"], ["classify", "broken", "the"],
-        ["evaluate", "broken", "--json"], ["plot", "broken"],
+        ["evaluate", "broken", "--json"], ["plot", "architecture", "broken"],
         ["attention", "broken", "a b", "--output", "x.png"], ["train", "--resume", "broken"]])), may_change="broken")
 
 
@@ -273,4 +273,4 @@ def test_any_settings(workshop, data):
             read()
         except InputError as error:
             assert str(error)
-    command(["plot", "broken"])
+    command(["plot", "architecture", "broken"])

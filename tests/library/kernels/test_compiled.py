@@ -9,13 +9,15 @@ from importlib.util import find_spec
 import pytest
 
 from minitransformer import kernels
+from tests import ROOT
 
 pytestmark = pytest.mark.slow
 
 kernels.load_all()
 needs_numba = pytest.mark.skipif(bool(kernels.state.problem), reason=f"no compiled kernels: {kernels.state.problem}")
 
-INFO = "from benchmarks.__main__ import main; main(['info'])"
+SAY = "import sys; from minitransformer import kernels; kernels.state.say = sys.stderr.write; "    # as the command does
+INFO = SAY + "from benchmarks.__main__ import main; main(['info'])"
 HIDDEN = "import sys; sys.modules['numba'] = None; "
 BROKEN = "import sys, types; sys.modules['numba'] = types.ModuleType('numba'); "
 FAILING = """
@@ -107,12 +109,10 @@ def test_the_first_run_says_that_it_compiles_and_the_second_does_not(tmp_path):
 
 
 def test_an_unknown_choice_of_kernels_is_named():
-    code = INFO.replace("main(", "sys.exit(main(").replace("'])", "']))")
-    done = subprocess.run([sys.executable, "-c", f"import sys; {code}"], env={**os.environ, "MINITRANSFORMER_FAST": "off"},
-                          capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-m", "benchmarks", "info"], env={**os.environ, "MINITRANSFORMER_FAST": "off"},
+                          capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 2
-    assert done.stderr == ("minitransformer: MINITRANSFORMER_FAST is 'off', expected 0 (no kernels), numpy (those for NumPy) "
-                           "or 1 (all)\n")
+    assert done.stderr == "benchmarks: MINITRANSFORMER_FAST is 'off', expected 0 (no kernels), numpy (those for NumPy) or 1 (all)\n"
 
 
 @needs_numba
