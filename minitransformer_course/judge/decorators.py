@@ -19,6 +19,7 @@ class Mistake(NamedTuple):
 class Edge(NamedTuple):
     name: str
     make: Any        # function(rng, sizes...) -> the arguments
+    part: str        # what is wrong if an answer is wrong in this case already
 
 
 class Version(NamedTuple):
@@ -47,9 +48,12 @@ def mistake(sentence) -> Callable[[Function], Function]:
     return lambda function: _with_role(function, Mistake(sentence, function))
 
 
-def edge(name) -> Callable[[Function], Function]:
-    """One more input, for a case that the usual ones leave out, such as scores of 1,000."""
-    return lambda function: _with_role(function, Edge(name, function))
+def edge(name, part="") -> Callable[[Function], Function]:
+    """One more input, for a case that the usual ones leave out, such as scores of 1,000.
+
+    part: what an answer uses in this case, if other parts of it do nothing here: "the masked self-attention".
+    """
+    return lambda function: _with_role(function, Edge(name, function, part))
 
 
 def version(sentence, right) -> Callable[[Function], Function]:

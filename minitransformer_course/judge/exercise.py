@@ -37,7 +37,7 @@ class Exercise:
         self.loss, self.terms = getattr(module, "loss", None), getattr(module, "terms", None)
         roles = [value.role for value in vars(module).values() if hasattr(value, "role")]
         self.versions = [role for role in roles if isinstance(role, Version)]    # what a test is called with
-        self.varies = getattr(module, "varies", "").split()
+        self.varies, self.rest = getattr(module, "varies", "").split(), getattr(module, "rest", "")
         self.float64_only = bool(self.versions) or getattr(module, "float64_only", False)
         self.edges = [role for role in roles if isinstance(role, Edge)]
         self.invariants = [role for role in roles if isinstance(role, Invariant)]

@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from minitransformer.checking.compare import relative_error
 from minitransformer_course.doctor.fitting import tuple_of
 from minitransformer_course.judge.call import call_on
+from minitransformer_course.judge.explanation import EXACT
 from minitransformer_course.judge.fitting import fitting_mistakes
 from minitransformer_course.judge.limits import LimitedOutput
 from minitransformer_course.judge.messages import _
@@ -103,7 +105,9 @@ def _diagnose(judged, answer, unexplained) -> None:
     if any(len(arrays) != len(exercise.returns) for arrays in given):    # none, if it returned something else
         return
     finite = answer.stage != "finite"
-    explanations = fitting_mistakes(exercise, judged.cases[:len(given)], given, judged.source, only_listed=not finite)
+    numbers = finite or any(np.isfinite(mine).all() and relative_error([mine], [right]) > EXACT
+                            for arrays, expected in zip(given, judged.expected) for mine, right in zip(arrays, expected))
+    explanations = fitting_mistakes(exercise, judged.cases[:len(given)], given, judged.source, only_listed=not numbers)
     if explanations and all(len({candidate.sentence for candidate in candidates}) == 1 for candidates in explanations):
         answer.diagnosis = "; ".join(dict.fromkeys(_(candidates[0].sentence) for candidates in explanations))
         if finite:
@@ -113,6 +117,17 @@ def _diagnose(judged, answer, unexplained) -> None:
     elif len(explanations) == 1:
         answer.likely = _("one of {n} known mistakes: all of them give these numbers").format(
             n=len({candidate.sentence for candidate in explanations[0]}))
+    elif exercise.rest:
+        answer.likely = _first_wrong_part(judged)
+
+
+def _first_wrong_part(judged) -> str:
+    """Which part of the function to look at: the first one whose own case is wrong, or the rest."""
+    parts, known = {one.name: one.part for one in judged.exercise.edges if one.part}, _("no known pattern; {what}: look at {part}")
+    for i, (case, _arguments) in enumerate(judged.cases[:len(judged.outcomes)]):
+        if case in parts and judged.is_wrong(i):
+            return known.format(what=_("wrong already with {case}").format(case=case), part=parts[case])
+    return known.format(what=_("right with {cases}").format(cases=_(" and with ").join(parts)), part=judged.exercise.rest)
 
 
 def _next(exercise, stage) -> str:

@@ -152,7 +152,7 @@ def _changes_inputs(judged) -> Failure | None:
 
 
 def _not_finite(judged) -> Failure | None:
-    """The first place where NaN or infinity is, and a number belongs."""
+    """The first place where NaN or infinity is, and a number belongs; None if a case before has wrong numbers, which tell more."""
     for i, outcome in enumerate(judged.outcomes[:1 - EXTRA]):
         for name, array, right in zip(judged.exercise.returns, outcome.arrays, judged.expected[i]):
             bad = np.argwhere(~np.isfinite(array) & (np.isfinite(right) if array.shape == right.shape else True))
@@ -163,6 +163,8 @@ def _not_finite(judged) -> Failure | None:
                 return place + judged.case(i), (
                     _("NaN comes from 0 / 0, from infinity minus infinity, or from the root or logarithm of a negative number")
                     if np.isnan(value) else _("infinity comes from a division by 0, from log(0), or from exp of more than 709"))
+        if judged.is_wrong(i):
+            return None
     return None
 
 
@@ -213,6 +215,8 @@ def _worst_of(judged, i, rule="") -> Failure:
 def _broken_invariant(judged, i) -> str:
     """The sentence of the first invariant that does not hold, with the number; "" if all hold."""
     arrays = judged.outcomes[i].arrays
+    if not all(np.isfinite(array).all() for array in arrays):    # a case before it is wrong
+        return ""
     answer = arrays[0] if len(arrays) == 1 else tuple(arrays)
     scale = max((np.max(np.abs(array), initial=0) for array in arrays), default=0)
     for invariant in judged.exercise.invariants:
