@@ -80,17 +80,18 @@ def cases_of(exercise, seed=0) -> list[tuple[str, tuple]]:
 def check_outcomes(exercise, cases, outcomes, source="") -> Answer:
     """The Answer for the outcomes of a solution, one for each of the cases. source: its code, if that is known."""
     judged, passed = Judged(exercise, cases, outcomes, source), []
-    printed = LimitedOutput("".join(one.printed for one in outcomes)).text()
+    printed = LimitedOutput()
+    printed.write("".join(one.printed for one in outcomes))
     with np.errstate(all="ignore"):
         for stage in stages_of(exercise):
             failure = stage.fails(judged)
             if failure:
-                answer = Answer(exercise.name, stage.name, passed, *failure, next=_next(exercise, stage.name), printed=printed)
+                answer = Answer(exercise.name, stage.name, passed, *failure, "", "", _next(exercise, stage.name), printed.text())
                 if stage.unexplained is not None:
                     _diagnose(judged, answer, stage.unexplained)
                 return answer
             passed.append(stage.passed)
-    return Answer(exercise.name, "passed", passed, next=_next(exercise, "passed"), printed=printed)
+    return Answer(exercise.name, "passed", passed, next=_next(exercise, "passed"), printed=printed.text())
 
 
 def _diagnose(judged, answer, unexplained) -> None:
@@ -123,11 +124,12 @@ def _diagnose(judged, answer, unexplained) -> None:
 
 def _first_wrong_part(judged) -> str:
     """Which part of the function to look at: the first one whose own case is wrong, or the rest."""
-    parts, known = {one.name: one.part for one in judged.exercise.edges if one.part}, _("no known pattern; {what}: look at {part}")
-    for i, (case, _arguments) in enumerate(judged.cases[:len(judged.outcomes)]):
-        if case in parts and judged.is_wrong(i):
-            return known.format(what=_("wrong already with {case}").format(case=case), part=parts[case])
-    return known.format(what=_("right with {cases}").format(cases=_(" and with ").join(parts)), part=judged.exercise.rest)
+    parts = {one.name: one.part for one in judged.exercise.edges if one.part}
+    called = enumerate(case for (case, _given), _outcome in zip(judged.cases, judged.outcomes))
+    wrong = next((case for i, case in called if case in parts and judged.is_wrong(i)), None)
+    return (_("no known pattern; wrong already with {case}: look at {part}") if wrong else _(
+        "no known pattern; right with {case}: look at {part}")).format(
+            case=wrong or _(" and with ").join(parts), part=parts.get(wrong, judged.exercise.rest))
 
 
 def _next(exercise, stage) -> str:

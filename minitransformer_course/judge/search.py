@@ -41,12 +41,18 @@ def programs(exercise, arguments, given, wrong, factors, number, source) -> list
         return {"np": np, "math": math, FACTOR: {text: factor(arguments) for text, factor in factors.items()},
                 **dict(zip(exercise.parameters, arguments))}
 
-    fitting, probed = [], [int(np.argmax(np.abs(one), axis=None)) if one.size else None for one in given]
+    def of_one_form() -> Iterator[tuple[dict[int, list[Change]], Any]]:
+        """Like `_runs`, for one change that is made in all lines of one form."""
+        for chosen in together(lines) if number == 1 else ():
+            with suppress(Exception):
+                yield {i: [change] for i, change in chosen.items()}, _returned(_run(lines, chosen, start(arguments)))
+
+    fitting = []
     runs = _runs(lines, 0, start(arguments), number, {}, _that_reach(lines, wrong))
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        for alike, returned in islice(chain(_of_one_form(lines, start(arguments), number), runs), MOST):
-            outputs = frozenset(k for k, one in enumerate(returned) if _near(one, given[k], probed[k]))
+        for alike, returned in islice(chain(of_one_form(), runs), MOST):
+            outputs = frozenset(k for k, one in enumerate(returned) if _near(one, given[k]))
             for made in product(*alike.values()) if outputs & wrong else ():
                 said = {one.sentence: one.rank for one in made}
                 function = _function(lines, dict(zip(alike, made)), start)
@@ -94,13 +100,6 @@ def _runs(lines, i, names, left, alike, reach) -> Iterator[tuple[dict[int, list[
             yield from _runs(lines, i + 1, made, still, {**alike, i: changes} if changes else alike, reach)
 
 
-def _of_one_form(lines, names, number) -> Iterator[tuple[dict[int, list[Change]], Any]]:
-    """Like `_runs`, for one change that is made in all lines of one form."""
-    for chosen in together(lines) if number == 1 else ():
-        with suppress(Exception):
-            yield {i: [change] for i, change in chosen.items()}, _returned(_run(lines, chosen, names))
-
-
 def _run(lines, chosen, names) -> dict[str, Any]:
     """The names after these lines, with the Changes that were chosen. It works on a copy: other programs begin with the same."""
     in_place = any(line.in_place for line in lines)
@@ -117,11 +116,8 @@ def _values(names, before) -> tuple:
                  for name, value in names.items() if before.get(name) is not value and name != "__builtins__")
 
 
-def _near(one, other, probed) -> bool:
-    """Whether the arrays are alike; most are not, which the number at `probed` says at once."""
+def _near(one, other) -> bool:
     if one.shape != other.shape:
-        return False
-    if probed is not None and abs(one.flat[probed] - 1 * other.flat[probed]) > NEAR * abs(other.flat[probed]):
         return False
     if one.dtype.kind not in "iufc" or other.dtype.kind not in "iufc":
         return bool((one == other).all())
