@@ -38,21 +38,22 @@ PANELS = ("encoder", "decoder", "multi_head", "attention")
 BARE = ("tokens", "probabilities", "label")    # text without a frame
 
 
-def architecture(config=None, here=(), own=(), wrong=()) -> "Figure":
+def architecture(config=None, here=(), own=(), wrong=(), frame="you are here") -> "Figure":
     """The map of a configuration as a figure; the arguments are those of `draw`."""
     from minitransformer.pictures.figure import Figure
 
     figure = Figure(WIDTH, 1, layout=None)
     axes = figure.add_axes((0, 0, 1, 1))
-    draw(axes, config, here, own, wrong)
+    draw(axes, config, here, own, wrong, frame)
     figure.set_size_inches(WIDTH, axes.get_ylim()[1])
     return figure
 
 
-def draw(axes, config=None, here=(), own=(), wrong=()) -> None:
+def draw(axes, config=None, here=(), own=(), wrong=(), frame="you are here") -> None:
     """The map of a configuration (default: the paper's base model) on axes that are 7 inches wide.
 
     here: names in PARTS, where the reader is; own: what the reader has written; wrong: what is written but not right yet.
+    frame: what the frame around `here` means.
     If any is given, all else is neutral. Raises InputError for a part that does not exist, for one in `here` that the model
     lacks, and for a model that is not a Transformer.
     """
@@ -83,7 +84,7 @@ def draw(axes, config=None, here=(), own=(), wrong=()) -> None:
     axes.text(left, y, type(config).__name__.removesuffix("Config"), fontsize=14, color=INK)
     for i, note in enumerate(notes, 1):
         axes.text(left, y - 0.06 - 0.2 * i, note, fontsize=9, color=INK)
-    meanings = [(PAPER, True, "you are here")] * bool(here) + [(OWN, False, "yours already")] * bool(own) + [
+    meanings = [(PAPER, True, frame)] * bool(here) + [(OWN, False, "yours already")] * bool(own) + [
         (WRONG, False, "yours, not right yet")] * bool(wrong)
     for i, (fill, marked, meaning) in enumerate(meanings, len(notes) + 1):
         rectangle(left, y - 0.16 - 0.2 * i, 0.28, 0.14, fill, marked)

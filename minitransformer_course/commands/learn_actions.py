@@ -8,7 +8,7 @@ from minitransformer.cli.output import write_new
 from minitransformer.errors import InputError, counted
 from minitransformer.files import free_name
 from minitransformer_course.commands.learn_targets import (
-    NOT_DONE, chapters_file, file_to_check, first_to_solve, next_exercise, targets)
+    NOT_DONE, chapters_file, first_to_solve, next_exercise, targets)
 from minitransformer_course.judge import my_transformer
 from minitransformer_course.judge.course import SHORT, chapters, exercises, find_chapter, find_exercise, folder_of_chapters
 from minitransformer_course.judge.hints import STEPS, hint
@@ -38,7 +38,7 @@ def status(args) -> None:
     if one:
         print(_("Next:   {name} ({title}), in {file}\n        minitransformer learn check {name}").format(
             name=one.name, title=_(one.title),
-                file=file_to_check(one).name))
+                file=chapters_file(one.chapter).name))
         return
     rest = [chapter for chapter in chapters() if chapter.exercises and chapter not in [begun for begun, _path in begun]]
     print(_("Next:   minitransformer learn start {number}").format(number=rest[0].number) if rest

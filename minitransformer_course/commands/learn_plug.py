@@ -4,7 +4,7 @@ from pathlib import Path
 
 from minitransformer.errors import InputError
 from minitransformer.files import free_name
-from minitransformer_course.commands.learn_targets import NOT_DONE, file_to_check, first_to_solve
+from minitransformer_course.commands.learn_targets import NOT_DONE, chapters_file, first_to_solve
 from minitransformer_course.judge import my_transformer
 from minitransformer_course.judge.course import exercises, find_exercise
 from minitransformer_course.judge.learner_progress import Progress
@@ -23,7 +23,7 @@ def plug(args) -> int:
     if not exercise.plug:
         raise InputError(_("{name} has no place of its own in the model; these have: {names}").format(
             name=exercise.name, names=", ".join(one.name for one in exercises().values() if one.plug)))
-    result = run_plug(file_to_check(exercise), [exercise.name], TRAINING_STEPS)
+    result = run_plug(chapters_file(exercise.chapter), [exercise.name], TRAINING_STEPS)
     print(report(result))
     if result.get("not_passed", True):
         print(_("Next:   minitransformer learn check {name}").format(name=exercise.name))

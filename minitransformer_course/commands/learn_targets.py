@@ -6,7 +6,7 @@ from minitransformer.errors import InputError
 from minitransformer_course.judge import my_transformer
 from minitransformer_course.judge.course import exercises, find_chapter, find_exercise
 from minitransformer_course.judge.exercise import Exercise
-from minitransformer_course.judge.learner_progress import PASSED, file_of, learner_file, started
+from minitransformer_course.judge.learner_progress import PASSED, learner_file, started
 from minitransformer_course.judge.messages import _
 
 NOT_DONE = 1    # the exit code if something does not pass; 2, cannot be judged, is InputError's
@@ -37,16 +37,12 @@ def _by_file(wanted) -> list[tuple[Path, list[str] | None]]:
     """[(file, names)] of these exercises."""
     found: dict[Path, list[str] | None] = {}
     for one in wanted:
-        found.setdefault(file_to_check(one), []).append(one.name)    # type: ignore[union-attr]
+        found.setdefault(chapters_file(one.chapter), []).append(one.name)    # type: ignore[union-attr]
     return list(found.items())
 
 
 def _is_file(target) -> bool:
     return target not in exercises() and (Path(target).suffix in (".py", ".ipynb") or Path(target).exists())
-
-
-def file_to_check(exercise) -> Path:
-    return file_of(".", exercise) or chapters_file(exercise.chapter)
 
 
 def chapters_file(chapter) -> Path:

@@ -9,20 +9,21 @@ from minitransformer_course.judge.course import PARTS
 from minitransformer_course.judge.messages import _
 from minitransformer_course.judge.my_transformer import FILE, FUNCTIONS, MODEL_FILE
 
-FORWARDS = r"logits|embedding|encoder|decoder"
-PROOFS = {    # {part of the map: which arrays prove it}; all the others are proven by those of the whole model
-    "linear": r".*\.(query|key|value|output|inner|outer)\.", "embedding": "embedding", "heads": r".*attention\.",
-    "layer_norm": r".*\.(gamma|beta)", "feed_forward": r".*feed_forward\.", "encoder": "encoder", "decoder": "decoder",
-    "loss": "loss|dlogits", "adam": "adam_step", "decoding": "greedy"}
+PROOFS = {    # {part of the map: which arrays prove it}, those with the fewest first
+    "loss": "loss|dlogits", "adam": "adam_step", "decoding": "greedy", "embedding": "embedding", "layer_norm": r".*\.(gamma|beta)",
+    "feed_forward": r".*feed_forward\.", "softmax": r"logits|.*attention\.(query|key)\.",
+    "masks": r"logits|.*attention\.(query|key)\.", "heads": r".*attention\.", "attention": r"logits|.*attention\.",
+    "linear": r".*\.(query|key|value|output|inner|outer)\.", "positions": "logits", "residual": "logits|encoder|decoder",
+    "encoder": "encoder", "decoder": "decoder"}
+WITHOUT_BOX = ("loss", "adam", "decoding")
+COLOURS = ("#ffdf80", "#f4a3a3", "#ffffff")    # of what is yours and right, yours and wrong, and of the rest
 MARK = '<meta name="generator" content="minitransformer learn plug">'
 STYLE = """
 :root { color-scheme: light dark; --back: #fff; --text: #1a1a1a; --quiet: #666; --box: #f4f4f4 }
 @media (prefers-color-scheme: dark) { :root { --back: #16181c; --text: #e6e6e6; --quiet: #a0a0a0; --box: #22252b } }
-body { font: 16px/1.5 system-ui, sans-serif; margin: 0 auto; padding: 1rem; max-width: 80rem }
-body { background: var(--back); color: var(--text) }
+body { font: 16px/1.5 system-ui, sans-serif; margin: 0 auto; max-width: 80rem; background: var(--back); color: var(--text) }
 h1 { font-size: 1.3rem; margin: 1rem 0 .5rem }
 dl { display: grid; grid-template-columns: auto 1fr; gap: .3rem 1rem; background: var(--box); padding: 1rem }
-dl { margin: 0 0 1rem; border-radius: .5rem }
 dt { font: .75rem/1.9 ui-monospace, monospace; color: var(--quiet) }
 dd { margin: 0; white-space: pre-line; overflow-wrap: anywhere }
 p { color: var(--quiet) }
@@ -88,19 +89,24 @@ def proof_page(result, names, places) -> str:
     functions = {"loss": {"loss"}, "adam": {"adam_step"}, "decoding": {"greedy"}}    # the others are in forward and backward
     own = [part for part, exercises in PARTS.items() if part != "dropout" and (    # which this model does without
         functions.get(part, {"forward", "backward"}) <= {*result["own"]} or {*exercises} <= {*names})]
-    errors = {part: _error_of(part, result["errors"]) for part in own}
+    errors = {part: max(error for name, error in result["errors"].items() if re.match(PROOFS[part], name)) for part in own}
     wrong = [part for part in own if {*PARTS[part]} & {*result["not_passed"]} or (result["own"] and errors[part] > BOUND)]
-    svg = architecture(config(), own=[part for part in own if part not in wrong], wrong=wrong).as_bytes("svg").decode()
+    first = [part for part in [_first_of(wrong, result)] if part and part not in WITHOUT_BOX]
+    svg = architecture(config(), own=[part for part in own if part not in wrong], wrong=wrong, here=first,
+                       frame=_("look here first")).as_bytes("svg").decode()
     rows = "".join(f"<dt>{escape(TITLES[part][0])}</dt><dd>{errors[part]:.0e}</dd>\n" for part in own)
-    colours = _("Yellow: yours, and the same as tutorials/one_file.py to {bound:.0e}. Red: yours, and wrong, "
-                "or behind something wrong. White: the library's, or not in this model. The numbers are the largest errors of the "
-                "arrays that prove a part.")
+    meanings = (_("yours, and the same as tutorials/one_file.py to {bound:.0e}").format(bound=BOUND),
+                _("yours, and wrong, or behind something wrong; a frame is where to look first"),
+                _("the library's, or not in this model"))
+    legend = "".join(f'<span style="background: {colour}; border: 1px solid #666">&emsp;</span> {escape(text)}<br>\n'
+                     for colour, text in zip(COLOURS, meanings))
+    numbers = _("The numbers are the largest errors of the arrays that prove a part.")
     said = escape(report(result, names, places)).replace("\n", "<br>\n")
     title = _("My Transformer")
     return (f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<meta name="viewport" '
             f'content="width=device-width, initial-scale=1">\n{MARK}\n<title>{escape(title)}</title>\n<style>{STYLE}</style>\n'
             f'</head>\n<body>\n<h1>{title}</h1>\n{svg[svg.index("<svg"):]}\n<p>{said}</p>\n'
-            f'<p>{escape(colours.format(bound=BOUND))}</p>\n<dl>\n{rows}</dl>\n</body>\n</html>\n')
+            f'<p>{legend}{escape(numbers)}</p>\n<dl>\n{rows}</dl>\n</body>\n</html>\n')
 
 
 def is_page(path) -> bool:
@@ -108,7 +114,8 @@ def is_page(path) -> bool:
     return Path(path).is_file() and MARK in Path(path).read_text(encoding="utf-8", errors="replace")
 
 
-def _error_of(part, errors) -> float:
-    """The largest error of the arrays that prove a part of the map."""
-    pattern = PROOFS.get(part, FORWARDS)
-    return max(error for name, error in errors.items() if re.match(pattern, name))
+def _first_of(wrong, result) -> str | None:
+    """The wrong part of the map that the first wrong array proves; if that is the logits, what `first_wrong` says."""
+    arrays = [name for name, error in result["errors"].items() if error > BOUND]
+    first = f"{result['first_wrong'] or 'embedding'}." if arrays[:1] == ["logits"] else "".join(arrays[:1])
+    return next((part for part, pattern in PROOFS.items() if part in wrong and re.match(pattern, first)), next(iter(wrong), None))

@@ -48,6 +48,8 @@ def _of_this(node, names) -> Found:
         for name in dict.fromkeys([ast.unparse(node.value).removesuffix(".shape"), *names]):
             for axis in (-1, -2, 0, 1, 2):
                 yield _("{wrong} is used where {all} belongs"), expression(f"{name}.shape[{axis}]"), NAME, {}
+        for size in (64, 512):    # as in the paper
+            yield _("{wrong} is used where {all} belongs"), expression(f"{size}"), RARE, {}
     elif isinstance(node, ast.Subscript):
         yield from _of_index(node)
     elif _is_number(node):

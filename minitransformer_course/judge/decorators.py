@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
+STYLE = "another right solution"
 Function = TypeVar("Function", bound=Callable)    # a marked function is the function itself
 
 
@@ -19,6 +20,7 @@ class Mistake(NamedTuple):
 class Edge(NamedTuple):
     name: str
     make: Any        # function(rng, sizes...) -> the arguments
+    part: str        # what is wrong if an answer is wrong in this case already
 
 
 class Version(NamedTuple):
@@ -32,11 +34,6 @@ class Plug(NamedTuple):
     adapt: Any       # function(the reader's function) -> one with the arguments of `replaced`
 
 
-class Style(NamedTuple):
-    name: str
-    function: Any    # another right solution
-
-
 def invariant(sentence) -> Callable[[Function], Function]:
     """What must hold for every correct answer: the function returns an array that must be 0."""
     return lambda function: _with_role(function, Invariant(sentence, function))
@@ -47,9 +44,12 @@ def mistake(sentence) -> Callable[[Function], Function]:
     return lambda function: _with_role(function, Mistake(sentence, function))
 
 
-def edge(name) -> Callable[[Function], Function]:
-    """One more input, for a case that the usual ones leave out, such as scores of 1,000."""
-    return lambda function: _with_role(function, Edge(name, function))
+def edge(name, part="") -> Callable[[Function], Function]:
+    """One more input, for a case that the usual ones leave out, such as scores of 1,000.
+
+    part: what an answer uses in this case, if other parts of it do nothing here: "the masked self-attention".
+    """
+    return lambda function: _with_role(function, Edge(name, function, part))
 
 
 def version(sentence, right) -> Callable[[Function], Function]:
@@ -64,7 +64,7 @@ def plugs(replaced) -> Callable[[Function], Function]:
 
 def also_right(function: Function) -> Function:
     """A right solution in another style: it has to pass."""
-    return _with_role(function, Style(function.__name__, function))
+    return _with_role(function, STYLE)
 
 
 def _with_role(function: Function, role) -> Function:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from minitransformer_course.judge.decorators import Edge, Invariant, Mistake, Plug, Style, Version
+from minitransformer_course.judge.decorators import STYLE, Edge, Invariant, Mistake, Plug, Version
 from minitransformer_course.judge.fixtures import VersionUnderTest
 from minitransformer_course.judge.messages import _
 
@@ -37,12 +37,12 @@ class Exercise:
         self.loss, self.terms = getattr(module, "loss", None), getattr(module, "terms", None)
         roles = [value.role for value in vars(module).values() if hasattr(value, "role")]
         self.versions = [role for role in roles if isinstance(role, Version)]    # what a test is called with
-        self.varies = getattr(module, "varies", "").split()
+        self.varies, self.rest = getattr(module, "varies", "").split(), getattr(module, "rest", "")
         self.float64_only = bool(self.versions) or getattr(module, "float64_only", False)
         self.edges = [role for role in roles if isinstance(role, Edge)]
         self.invariants = [role for role in roles if isinstance(role, Invariant)]
         self.mistakes = [role for role in roles if isinstance(role, Mistake)]
-        self.styles = [role for role in roles if isinstance(role, Style)]
+        self.styles = [value for value in vars(module).values() if getattr(value, "role", None) == STYLE]
         self.plug = next((role for role in roles if isinstance(role, Plug)), None)
 
     def cases(self, seed=0) -> list[tuple[str, tuple]]:

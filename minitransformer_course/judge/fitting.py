@@ -80,8 +80,7 @@ class _Search:
             made = [*other_outputs(self.exercise, self.cases, self.factors, ks), *made,
                     *(everywhere(self.exercise) if ks == self.outputs else ()), *other_inputs(self.exercise, self.cases)]
         if self.constant.issuperset({*ks} & {*self.wrong}):    # many a change makes that, and proves nothing
-            told = {one for k in ks for one in same_everywhere(self.exercise.returns[k])}
-            made = [one for one in made if one.sentence in told]
+            made = [one for one in made if one.sentence in {said for k in ks for said in same_everywhere(self.exercise.returns[k])}]
         made.sort(key=lambda one: (self._names_the_unknown(one.sentence), one.rank, one.lines))
         candidates = self._fitting(made, self.given, ks)
         are_alike = are_one(candidates, lambda one, arguments: _made(one, arguments, ks), self.further)

@@ -13,8 +13,6 @@ from minitransformer_course.judge.messages import _
 from minitransformer_course.judge.run_file import LIMIT
 from minitransformer_course.judge.stages import stages
 
-NONE = ""    # for an exercise that a student did not hand in
-
 
 def grade(folder, seed=1, limit=LIMIT) -> list[dict[str, Any]]:
     """[{"student", "exercises": [Answer.as_dict()], "errors": [sentences]}], a student for each file or folder in `folder`.
@@ -46,7 +44,7 @@ def table(students) -> list[list[str]]:
     for student in students:
         states = {one["exercise"]: _("passed") if one["passed"] else words[one["stage"]] for one in student["exercises"]}
         count = sum(one["passed"] for one in student["exercises"])
-        rows.append([student["student"], *(states.get(name, NONE) for name in names), str(count)])
+        rows.append([student["student"], *(states.get(name, "") for name in names), str(count)])
     return rows
 
 

@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from minitransformer.checking.compare import relative_error
 from minitransformer_course.doctor.fitting import tuple_of
 from minitransformer_course.judge.call import call_on
+from minitransformer_course.judge.explanation import EXACT
 from minitransformer_course.judge.fitting import fitting_mistakes
 from minitransformer_course.judge.limits import LimitedOutput
 from minitransformer_course.judge.messages import _
@@ -78,17 +80,18 @@ def cases_of(exercise, seed=0) -> list[tuple[str, tuple]]:
 def check_outcomes(exercise, cases, outcomes, source="") -> Answer:
     """The Answer for the outcomes of a solution, one for each of the cases. source: its code, if that is known."""
     judged, passed = Judged(exercise, cases, outcomes, source), []
-    printed = LimitedOutput("".join(one.printed for one in outcomes)).text()
+    printed = LimitedOutput()
+    printed.write("".join(one.printed for one in outcomes))
     with np.errstate(all="ignore"):
         for stage in stages_of(exercise):
             failure = stage.fails(judged)
             if failure:
-                answer = Answer(exercise.name, stage.name, passed, *failure, next=_next(exercise, stage.name), printed=printed)
+                answer = Answer(exercise.name, stage.name, passed, *failure, "", "", _next(exercise, stage.name), printed.text())
                 if stage.unexplained is not None:
                     _diagnose(judged, answer, stage.unexplained)
                 return answer
             passed.append(stage.passed)
-    return Answer(exercise.name, "passed", passed, next=_next(exercise, "passed"), printed=printed)
+    return Answer(exercise.name, "passed", passed, next=_next(exercise, "passed"), printed=printed.text())
 
 
 def _diagnose(judged, answer, unexplained) -> None:
@@ -103,7 +106,9 @@ def _diagnose(judged, answer, unexplained) -> None:
     if any(len(arrays) != len(exercise.returns) for arrays in given):    # none, if it returned something else
         return
     finite = answer.stage != "finite"
-    explanations = fitting_mistakes(exercise, judged.cases[:len(given)], given, judged.source, only_listed=not finite)
+    numbers = finite or any(np.isfinite(mine).all() and relative_error([mine], [right]) > EXACT
+                            for arrays, expected in zip(given, judged.expected) for mine, right in zip(arrays, expected))
+    explanations = fitting_mistakes(exercise, judged.cases[:len(given)], given, judged.source, only_listed=not numbers)
     if explanations and all(len({candidate.sentence for candidate in candidates}) == 1 for candidates in explanations):
         answer.diagnosis = "; ".join(dict.fromkeys(_(candidates[0].sentence) for candidates in explanations))
         if finite:
@@ -113,6 +118,18 @@ def _diagnose(judged, answer, unexplained) -> None:
     elif len(explanations) == 1:
         answer.likely = _("one of {n} known mistakes: all of them give these numbers").format(
             n=len({candidate.sentence for candidate in explanations[0]}))
+    elif exercise.rest:
+        answer.likely = _first_wrong_part(judged)
+
+
+def _first_wrong_part(judged) -> str:
+    """Which part of the function to look at: the first one whose own case is wrong, or the rest."""
+    parts = {one.name: one.part for one in judged.exercise.edges if one.part}
+    called = enumerate(case for (case, _given), _outcome in zip(judged.cases, judged.outcomes))
+    wrong = next((case for i, case in called if case in parts and judged.is_wrong(i)), None)
+    return (_("no known pattern; wrong already with {case}: look at {part}") if wrong else _(
+        "no known pattern; right with {case}: look at {part}")).format(
+            case=wrong or _(" and with ").join(parts), part=parts.get(wrong, judged.exercise.rest))
 
 
 def _next(exercise, stage) -> str:

@@ -6,7 +6,7 @@ import os
 import pickle
 import runpy
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
@@ -42,7 +42,7 @@ def main(folder) -> NoReturn:
 def check(folder, name, namespace, cases, job) -> None:
     """Call the function on the cases; each Outcome is there as soon as the call has returned."""
     with _reported(folder, name):
-        for i, outcome in enumerate(call_on(_function(name, namespace), cases, watched=job["graded"])):
+        for i, outcome in enumerate(call_on(namespace[name], cases, watched=job["graded"])):
             outcome.save(folder / f"{name}.{i}")
 
 
@@ -53,8 +53,8 @@ def plug(folder, namespace, job) -> None:
     from minitransformer_course.judge.plug import train_with
 
     with _reported(folder, "plug"), limited_output():
-        own = {name: _function(name, namespace) for name in job["work"]}
-        result = train_with(own, job["steps"], job["limit"])
+        own = {name: namespace[name] for name in job["work"]}
+        result = train_with(own, job["steps"])
         result["not_passed"] = [name for name in own if "yours" not in result
                                 or not check_function(find_exercise(name), own[name], watched=False).passed]
         _write(folder, "plug", result)
@@ -79,23 +79,11 @@ def capstone(folder, namespace, job, late) -> None:
         _write(folder, "capstone", run({name: parts[name] for name in job["work"]}, own, job["steps"], say))
 
 
-class _Missing(Exception):
-    """The file has no function of that name."""
-
-
-def _function(name, namespace) -> Callable:
-    if not callable(namespace.get(name)):
-        raise _Missing(name)
-    return namespace[name]
-
-
 @contextmanager
 def _reported(folder, name) -> Iterator[None]:
     """Write to the folder what the judge could not do."""
     try:
         yield
-    except _Missing as error:
-        _write(folder, name, {"missing": error.args[0]})
     except Exception as error:    # not the learner's: that one was caught where it was called
         _write(folder, name, {"failed": f"{type(error).__name__}: {error}"})
 
@@ -105,7 +93,7 @@ def _stop_after(seconds, file) -> None:
 
 
 def _load(folder, job) -> dict[str, Any]:
-    """The names that the learner's file defines; none if it does not run."""
+    """The names that the learner's file defines; none if it does not run, or lacks a function."""
     remember(job["sources"])
     namespace = {"__name__": "learner", "__file__": job["path"]}
     before = dict(vars(np))
@@ -121,8 +109,9 @@ def _load(folder, job) -> dict[str, Any]:
         _write(folder, "file", {"error": outcome.error, "line": outcome.line, "printed": "", "changed": []})
         return {}
     changed = [f"numpy.{name}" for name, value in before.items() if vars(np).get(name) is not value]
-    _write(folder, "file", {"error": "", "printed": printed.text(), "changed": changed})
-    return namespace
+    missing = [name for name in job["work"] if job["kind"] != "capstone" and not callable(namespace.get(name))]
+    _write(folder, "file", {"error": "", "printed": printed.text(), "changed": changed, "missing": missing})
+    return {} if missing else namespace
 
 
 def _write(folder, name, result) -> None:

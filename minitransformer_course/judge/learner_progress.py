@@ -59,14 +59,6 @@ def learner_file(folder, chapter) -> Path | None:
     return max(files, key=lambda path: path.stat().st_mtime) if files else None
 
 
-def file_of(folder, exercise) -> Path | None:
-    """The reader's file with an exercise: its chapter's, or another in which an earlier edition had it; None if there is none."""
-    own = learner_file(folder, exercise.chapter)
-    begun = [path for _chapter, path in started(folder) if path != own]
-    files = filter(None, [own, *begun])
-    return next((path for path in files if f"def {exercise.name}(" in path.read_text(encoding="utf-8", errors="replace")), own)
-
-
 def started(folder) -> list[tuple[Chapter, Path]]:
     """[(chapter, file)] of the chapters that the reader has begun, in order."""
     pairs = [(chapter, learner_file(folder, chapter)) for chapter in chapters()]

@@ -9,7 +9,6 @@ from minitransformer_course.judge.cells import lines
 from minitransformer_course.judge.course import exercises
 from minitransformer_course.judge.messages import _
 from minitransformer_course.judge.own_code import needed, numbers_of, statements
-from minitransformer_course.judge.submission import page_statements
 
 FILE = "my_transformer.py"
 MODEL_FILE, FUNCTIONS = "my_model.py", ("forward", "backward", "loss", "adam_step", "greedy")    # a model from a blank file
@@ -26,7 +25,7 @@ def add(folder, sources, names) -> None:
     path = Path(folder) / FILE
     imports, sections = _parts(path)
     for name in names:
-        mine = needed(sources, [name], page_statements())
+        mine = needed(sources, [name])
         imports += [text for one in mine if _is_import(one.node) and not _is_of_this_file(one.node)
                     and (text := ast.unparse(one.node)) not in imports]
         sections[name] = "\n\n\n".join(_text(sources[one.file], one.node) for one in mine if not _is_import(one.node))

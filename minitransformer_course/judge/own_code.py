@@ -2,9 +2,13 @@
 
 import ast
 import symtable
+from functools import cache
 from typing import NamedTuple
 
+from minitransformer_course.judge import cells
 from minitransformer_course.judge.cells import lines
+from minitransformer_course.judge.course import chapters, exercises
+from minitransformer_course.judge.learner_file import page_line
 
 ANYTHING = "*"
 
@@ -18,23 +22,32 @@ class Statement(NamedTuple):
     used: set[str]       # names that it needs from outside, at once or when a function of it is called
 
 
-def own_code(files, names, page) -> dict[str, str]:
+def own_code(files, names) -> dict[str, str]:
     """From {name: source} of `files`, the same with nothing but the functions `names` and what they need.
 
-    The lines keep their numbers: others become empty. page: dumps of the chapters' own statements, of which only imports are kept.
+    The lines keep their numbers: others become empty. Of the chapters' own statements only imports are kept.
     """
-    kept = needed(files, names, page)
+    kept = needed(files, names)
     return {file: _only(source, [one.node for one in kept if one.file == file]) for file, source in files.items()}
 
 
-def needed(files, names, page) -> list[Statement]:
+def needed(files, names) -> list[Statement]:
     """The statements that own_code keeps, in the order of the file."""
+    page = page_statements()
     own = [one for one in statements(files) if _is_plain_import(one.node) or ast.dump(one.node) not in page]
     wanted, kept = {ANYTHING, *names}, []
     while more := [one for one in own if one.defined & wanted and one not in kept]:
         kept += more
         wanted = wanted.union(*(one.used for one in more))
     return [one for one in own if one in kept]
+
+
+@cache
+def page_statements() -> dict[str, Statement]:
+    """{its dump: Statement} of every chapter, without the exercises."""
+    pages = [cell.source for chapter in chapters() for cell in cells.parse(chapter.text) if cell.kind == "code"]
+    made = statements({str(i): source for i, source in enumerate([*pages, *map(page_line, exercises())])})
+    return {ast.dump(one.node): one for one in made}
 
 
 def statements(files) -> list[Statement]:

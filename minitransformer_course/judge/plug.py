@@ -1,6 +1,5 @@
 """The reader's functions inside the real model: 200 steps of the copy task, beside the library's own."""
 
-import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any, NamedTuple
@@ -33,39 +32,23 @@ class Training(NamedTuple):
     model: Any
 
 
-class TooSlow(Exception):
-    """The reader's function takes too many seconds of each step."""
-
-
-def train_with(own, steps=STEPS, limit=float("inf")) -> dict[str, Any]:
+def train_with(own, steps=STEPS) -> dict[str, Any]:
     """{"library": losses, "yours": losses, "calls": {name: how often it ran}, "example": ...}, or {"error": ..., "calls"}.
 
-    own: {name of an exercise: the reader's function}. If these alone would take more than `limit` seconds, {"slow": seconds for
-    each step, "calls"}.
+    own: {name of an exercise: the reader's function}.
     """
-    calls, seconds = dict.fromkeys(own, 0), 0.0
+    calls = dict.fromkeys(own, 0)
 
     def counted(name) -> Callable:
         def run(*arguments) -> Any:
-            nonlocal seconds
             calls[name] += 1
-            started = time.monotonic()
-            try:
-                return own[name](*arguments)
-            finally:
-                seconds += time.monotonic() - started
+            return own[name](*arguments)
         return run
-
-    def pace(step) -> None:
-        if seconds / step * steps > limit:
-            raise TooSlow(seconds / step)
 
     sizes = {key: value for name in own for key, value in later(find_exercise(name)).items()}
     library = train(steps=steps, **sizes)
     try:
-        yours = train(*plugs(own, counted), steps=steps, after_each=pace, **sizes)
-    except TooSlow as error:
-        return {"slow": error.args[0], "calls": calls}
+        yours = train(*plugs(own, counted), steps=steps, **sizes)
     except Exception as error:    # the reader's function, or the model that got its answer
         return {"error": describe(error), "calls": calls}
     return {"library": library.losses, "yours": yours.losses, "calls": calls, "example": yours.example}
@@ -87,11 +70,11 @@ def plugs(own, wrapped=None) -> list:
     return [plugged(plug.replaced, plug.adapt(wrapped(name) if wrapped else own[name])) for name, plug in places.items() if plug]
 
 
-def train(*plugs, steps=STEPS, after_each=lambda step: None, task=COPY, seed=0, **sizes) -> Training:
+def train(*plugs, steps=STEPS, task=COPY, seed=0, **sizes) -> Training:
     """The Training of a small model on a toy task; `sizes` change its TransformerConfig.
 
     plugs: `plugged(...)` of functions of yours, each to run in place of one of the library's. seed: of the initial weights and
-    of the letters. after_each(step) is called after each step, counted from 1.
+    of the letters.
     """
     vocabulary = task.make_vocabulary()
     batches = DrawnBatches(task, 24, seed)
@@ -104,7 +87,6 @@ def train(*plugs, steps=STEPS, after_each=lambda step: None, task=COPY, seed=0, 
             batch = next(batches)
             sums = training_step(model, adam, batch, schedule(step, 64, warmup=50, factor=0.3))
             losses.append(float(sums.loss) / batch.terms)
-            after_each(step)
         source, _target = next(pair for pair in draw_held_out(task, 20) if 4 < len(pair[0]) < 9)
         answer = greedy(model, make_batch([(source, source)]).source)[0]
     return Training(losses, [" ".join(vocabulary.tokens(source)), vocabulary.decode(answer[:2 * len(source)])], model)
@@ -118,10 +100,6 @@ def report(result) -> str:
         said, line = result["error"]
         return _("with your {name} it stopped, after {calls:,} calls: {error}").format(
             name=names, calls=sum(calls.values()), error=f"{line}: {said}" if line else said)
-    if "slow" in result:
-        slow = _("your {name}: too slow for {n} steps of training: it takes {seconds:.2g} s of each. It need not be wrong;\n"
-                 "a loop over single numbers is slow, and a formula for the array is not.")
-        return slow.format(name=names, n=STEPS, seconds=result["slow"])
     largest = max(result["library"][0], 1e-9)
     lines = [_("the copy task, {n} steps: loss for each token").format(n=len(result["yours"])), "",
              f'{_("step"):>6}  {_("library"):>8}  {_("yours"):>8}']

@@ -35,6 +35,7 @@ def _operators() -> Iterator[Row]:
         ("a + b", "a", _("the term {b} is missing"), USUAL),
         ("a + b", "b", _("the term {a} is missing"), USUAL),
         ("a + b", "(a + b) / 2", _("{a} and {b} are averaged, not added"), RARE),
+        ("a * b + (1 - a) * c", "(1 - a) * b + a * c", _("{a} and 1 - {a} are swapped: {a} belongs to {b}"), USUAL),
         ("a + b", "a * b", _("{a} and {b} are multiplied, not added"), RARE),
         ("a + b", "np.where(b, b, a)", _("{b} takes the place of {a}: it has to be added to it"), RARE),
         ("a + b", "a + a", _("{a} is added to itself, and {b} is missing"), RARE),
@@ -42,6 +43,10 @@ def _operators() -> Iterator[Row]:
         ("a + b", "a + b + b", _("the term {b} is counted twice"), RARE),
         ("a + b", "a + b + a", _("the term {a} is counted twice"), RARE),
 
+        ("1 - a * a", "1 - a", _("{a} is not squared: the slope of tanh is 1 - {a}^2"), USUAL),
+        ("1 - a ** 2", "1 - a", _("{a} is not squared: the slope of tanh is 1 - {a}^2"), USUAL),
+        *(("np.sqrt(a + 1e-5)", f"np.sqrt(a + {tiny})",
+           _("LayerNorm adds {number}, not 1e-05").replace("{number}", f"{float(tiny):g}"), USUAL) for tiny in TINY[1:]),
         ("a - b", "a + b", _("{b} is added, not subtracted"), USUAL),
         ("a - b", "a", _("the term - {b} is missing"), USUAL),
         ("a - b", "-b", _("the term {a} is missing"), USUAL),
@@ -144,11 +149,12 @@ def _functions() -> Iterator[Row]:
           for name in ("minimum", "maximum") for wrong, what in (("(a + b) / 2", "mean"), ("a + b", "sum"), ("a * b", "product"))),
         ("np.maximum(a, b)", "np.minimum(a, b)", _("minimum is used where {all} belongs"), USUAL),
         ("np.maximum(a, b)", "np.abs(a)", _("the absolute value of {a} is used where {all} belongs"), RARE),
+        ("max(a, b)", "a if a * a > b else b", _("the square of {a} is compared with {b}"), RARE),
         ("np.where(a, b, c)", "np.where(a, c, b)", _("the condition {a} is the wrong way round"), USUAL),
         ("np.where(a, b, c)", "b", _("the condition {a} is missing"), USUAL),
         *(("np.where(a, b, c)", f"np.where(a, b, {value})",
            _("where {a} is False, {value} is used, and not {c}").replace("{value}", value), RARE)
-          for value in ("0", "1", "-1", "-10", "1e-09", "-1e+09")),
+          for value in ("0", "1", "-1", "-5", "-10", "-100", "-1000", "-10000", "1e-09", "-1e+09")),
         ("np.arange(a)", "np.arange(a) + 1", _("the numbers of {all} start at 1"), RARE),
         ("np.arange(a, b, c)", "np.arange(a, b, c) + c", _("the numbers of {all} start at {c}"), RARE),
         ("np.zeros_like(a)", "np.ones_like(a)", _("it begins with ones, not with zeros"), USUAL),
@@ -188,7 +194,7 @@ def _reductions() -> Iterator[Row]:
 
 def _of_reduction(called, name, others, axis, keeps) -> Iterator[tuple[str, str, int]]:
     """(wrong expression, sentence, rank). called(of, ...): the call on the array `of`, with another name, axis or keepdims."""
-    for other in ("0", "-1", "-2", "1", "None") if axis else ():
+    for other in ("0", "-1", "-2", "1", "(0, 1)", "None") if axis else ():
         yield called("a", axis=other), _("the {name} of {a} runs over the wrong axis"), USUAL
     for only in ("-1", "0") if not axis else ():
         yield called("a", axis=only), _("the {name} of {a} runs over one axis only"), USUAL

@@ -21,13 +21,13 @@ from minitransformer_course.judge.course import exercises, folder_of_chapters
 from minitransformer_course.judge.limits import still_running, wrapped
 from minitransformer_course.judge.messages import _
 from minitransformer_course.judge.my_transformer import FUNCTIONS, MODEL_FILE
-from minitransformer_course.judge.own_code import statements
-from minitransformer_course.judge.submission import is_of_the_page, read, solutions_in
+from minitransformer_course.judge.own_code import own_code, statements
+from minitransformer_course.judge.submission import is_of_the_page, read
 
 COURSE = Path(minitransformer_course.__file__).parent
 WITH_ANSWERS = [Path(minitransformer.__file__).parent, COURSE / "doctor", COURSE / "explorer"]    # tracebacks read the rest
 LIMIT = 10    # seconds, for the file and for each function
-PLUG_LIMIT = 120
+PLUG_LIMIT = 60
 PROOF_LIMIT, TRAINING_LIMIT = 60, 600    # of plug --all; capstone.py has a limit of processor time, a busy machine takes longer
 START = """import sys
 sys.path = [folder for folder in sys.path if folder] + [{package!r}]
@@ -44,13 +44,13 @@ def run_file(path, sources, cases, limit=LIMIT, graded=False) -> tuple[dict[str,
     runs, and each call is watched. Raises InputError if the file itself does not run, if it changes NumPy, or if it lacks one
     of the functions.
     """
-    own = solutions_in(sources, cases)
+    own = own_code(sources, cases)
     results, waiting, printed = {}, dict(cases), ""
     while waiting:    # again without a function that never came back
         with _process(path, own, "check", waiting, limit, graded) as folder:
-            printed = _file_ran(path, folder)
+            printed = _file_ran(path, sources, folder)
             for name, work in list(waiting.items()):
-                _judge_ran(path, sources, folder, name)
+                _judge_ran(folder, name)
                 results[name] = [Outcome.load(file) for i in range(len(work)) if (file := folder / f"{name}.{i}").exists()]
                 del waiting[name]
                 if len(results[name]) < len(work) and not (results[name] and results[name][-1].is_last):
@@ -64,11 +64,7 @@ def run_file(path, sources, cases, limit=LIMIT, graded=False) -> tuple[dict[str,
 def run_plug(path, names, steps) -> dict[str, Any]:
     """What plug.train_with returns for the functions `names` of a file. Raises InputError as run_file does."""
     sources = read(path)
-    with _process(path, solutions_in(sources, names), "plug", names, PLUG_LIMIT, steps=steps) as folder:
-        _file_ran(path, folder)
-        _judge_ran(path, sources, folder, "plug")
-        late = _stopped(folder, PLUG_LIMIT)
-        return _read(folder, "plug") or {"error": (late.error, late.line), "calls": dict.fromkeys(names, 0)}
+    return _trained(path, own_code(sources, names), "plug", names, PLUG_LIMIT, steps, {"calls": dict.fromkeys(names, 0)})
 
 
 def run_capstone(path, model, names, steps) -> dict[str, Any]:
@@ -76,13 +72,19 @@ def run_capstone(path, model, names, steps) -> dict[str, Any]:
 
     Progress goes to standard error. Raises InputError as run_file does.
     """
-    sources = {model.name: "\n".join(solutions_in(read(model), FUNCTIONS).values())} if model.exists() else {}
+    sources = {model.name: "\n".join(own_code(read(model), FUNCTIONS).values())} if model.exists() else {}
     remember(sources)
-    with _process(model if sources else path, sources, "capstone", names, PROOF_LIMIT, steps=steps) as folder:
-        _file_ran(model, folder)
-        _judge_ran(model, sources, folder, "capstone")
-        late = _stopped(folder, PROOF_LIMIT)
-        return _read(folder, "capstone") or {"own": [], "not_passed": [], "error": (late.error, late.line)}
+    return _trained(model if sources else path, sources, "capstone", names, PROOF_LIMIT, steps, {"own": [], "not_passed": []})
+
+
+def _trained(path, sources, kind, names, limit, steps, nothing) -> dict[str, Any]:
+    """What the process writes; if it was stopped, `nothing` and the error."""
+    with _process(path, sources, kind, names, limit, steps=steps) as folder:
+        _file_ran(path, sources, folder)
+        _judge_ran(folder, kind)
+        late = _stopped(folder, limit)
+        said = late.error + _(" It need not be wrong: a loop over single numbers is slow.") * late.late
+        return _read(folder, kind) or {**nothing, "error": (said, late.line)}
 
 
 @contextlib.contextmanager
@@ -118,7 +120,7 @@ def _start(folder, path, seconds, graded, stderr) -> None:
                        start_new_session=True)    # a signal to its group, or Ctrl-C, reaches one of the two
 
 
-def _file_ran(path, folder) -> str:
+def _file_ran(path, sources, folder) -> str:
     """What the file printed. Raises InputError with what keeps it from being judged."""
     file, late = _read(folder, "file"), _late(folder)
     if file is None:
@@ -130,18 +132,18 @@ def _file_ran(path, folder) -> str:
     if file["changed"]:
         raise InputError(_("{path} replaces {name}: remove that; the judge runs in another process and does not notice").format(
             path=path.name, name=file["changed"][0]))
-    return file["printed"]
-
-
-def _judge_ran(path, sources, folder, name) -> None:
-    """Raises InputError if there is no such function, or if the judge failed to call it."""
-    result = _read(folder, name) or {}
-    if "missing" in result:
-        missing = result["missing"]
+    if file["missing"]:
+        missing = file["missing"][0]
         nearest = nearest_of(missing, {word for one in statements(sources) for word in one.defined})
         raise InputError((_("{path} has no function {name}: did you rename it to {nearest}?") if nearest else _(
             "{path} has no function {name}; `minitransformer learn reset` writes the chapter again")).format(
                 path=path.name, name=missing, nearest=nearest))
+    return file["printed"]
+
+
+def _judge_ran(folder, name) -> None:
+    """Raises InputError if the judge failed to call the function."""
+    result = _read(folder, name) or {}
     if "failed" in result:
         raise InputError(_("the judge itself failed ({error}): is the installation complete?").format(error=result["failed"]))
 

@@ -1,10 +1,11 @@
 """Which change of the reference gives the learner's numbers? Its lines are run with one or two of them changed."""
 
+import ast
 import math
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from itertools import chain, product
+from itertools import chain, islice, product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from minitransformer.backend import Array
 from minitransformer_course.judge.lines import FACTOR, RETURNED, lines_of, together
 from minitransformer_course.judge.syntax_tree import RARE, Change
 
+MOST = 30_000    # programs that are tried: only a layer of the decoder has more, and those in its last lines come first
 NEAR = 1e-9    # relative error of arrays that are alike
 
 
@@ -39,10 +41,17 @@ def programs(exercise, arguments, given, wrong, factors, number, source) -> list
         return {"np": np, "math": math, FACTOR: {text: factor(arguments) for text, factor in factors.items()},
                 **dict(zip(exercise.parameters, arguments))}
 
+    def of_one_form() -> Iterator[tuple[dict[int, list[Change]], Any]]:
+        """Like `_runs`, for one change that is made in all lines of one form."""
+        for chosen in together(lines) if number == 1 else ():
+            with suppress(Exception):
+                yield {i: [change] for i, change in chosen.items()}, _returned(_run(lines, chosen, start(arguments)))
+
     fitting = []
+    runs = _runs(lines, 0, start(arguments), number, {}, _that_reach(lines, wrong))
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        for alike, returned in chain(_runs(lines, 0, start(arguments), number, {}), _of_one_form(lines, start(arguments), number)):
+        for alike, returned in islice(chain(of_one_form(), runs), MOST):
             outputs = frozenset(k for k, one in enumerate(returned) if _near(one, given[k]))
             for made in product(*alike.values()) if outputs & wrong else ():
                 said = {one.sentence: one.rank for one in made}
@@ -51,11 +60,23 @@ def programs(exercise, arguments, given, wrong, factors, number, source) -> list
     return fitting
 
 
-def _runs(lines, i, names, left, alike) -> Iterator[tuple[dict[int, list[Change]], Any]]:
+def _that_reach(lines, outputs) -> set[int]:
+    """The numbers of the lines on which one of these outputs depends: a change of another line cannot be what is wrong with it."""
+    reach: set[int] = set()
+    needed = {f"{RETURNED}{k}" for k in outputs}
+    for i in reversed(range(len(lines))):
+        names = [node for node in ast.walk(lines[i].tree) if isinstance(node, ast.Name)]
+        if needed & {node.id for node in names if lines[i].in_place or isinstance(node.ctx, ast.Store)}:
+            reach.add(i)
+            needed |= {node.id for node in names}
+    return reach
+
+
+def _runs(lines, i, names, left, alike, reach) -> Iterator[tuple[dict[int, list[Change]], Any]]:
     """({line's number: Changes}, what is returned) for each way to run the lines from the i-th on with `left` changes.
 
     Changes of a line after which all names have the same values are run on together: `alike` has them as one list. Of two changes,
-    each must leave what a line makes in its shape.
+    each must leave what a line makes in its shape. reach: the numbers of the lines that may be changed.
     """
     if not left:
         with suppress(Exception):    # a changed line need not fit the shapes of the others
@@ -68,7 +89,7 @@ def _runs(lines, i, names, left, alike) -> Iterator[tuple[dict[int, list[Change]
             return
         groups[left, ()] = right, []
         shapes = [one[:3] for one in _values(right, names)]
-        for change, still in (*((pair, 0) for pair in (line.pairs if left == 2 else ())),
+        for change, still in () if i not in reach else (*((pair, 0) for pair in (line.pairs if left == 2 else ())),
                               *((one, left - 1) for one in line.variants if one.rank < RARE or not two)):    # two are usual ones
             with suppress(Exception):
                 made = _run([line], {0: change}, names)
@@ -76,14 +97,7 @@ def _runs(lines, i, names, left, alike) -> Iterator[tuple[dict[int, list[Change]
                 if not two or line.is_returned or [one[:3] for one in values] == shapes:
                     groups.setdefault((still, values), (made, []))[1].append(change)
         for (still, _values_made), (made, changes) in groups.items():
-            yield from _runs(lines, i + 1, made, still, {**alike, i: changes} if changes else alike)
-
-
-def _of_one_form(lines, names, number) -> Iterator[tuple[dict[int, list[Change]], Any]]:
-    """Like `_runs`, for one change that is made in all lines of one form."""
-    for chosen in together(lines) if number == 1 else ():
-        with suppress(Exception):
-            yield {i: [change] for i, change in chosen.items()}, _returned(_run(lines, chosen, names))
+            yield from _runs(lines, i + 1, made, still, {**alike, i: changes} if changes else alike, reach)
 
 
 def _run(lines, chosen, names) -> dict[str, Any]:
@@ -97,7 +111,7 @@ def _run(lines, chosen, names) -> dict[str, Any]:
 
 def _values(names, before) -> tuple:
     """What is new in the names, to be compared: (name, shape, dtype, content)."""
-    return tuple((name, np.shape(value), str(getattr(value, "dtype", "")),
+    return tuple((name, np.shape(value), value.dtype.char if isinstance(value, np.ndarray) else "",
                   value.tobytes() if isinstance(value, np.ndarray) else repr(value))
                  for name, value in names.items() if before.get(name) is not value and name != "__builtins__")
 

@@ -4,16 +4,14 @@ import ast
 import json
 import re
 import warnings
-from functools import cache
 from importlib.util import decode_source
 
 from minitransformer.errors import InputError
 from minitransformer_course.judge import cells
 from minitransformer_course.judge.call import place_of, remember
-from minitransformer_course.judge.course import chapters, exercises
-from minitransformer_course.judge.learner_file import page_line
+from minitransformer_course.judge.course import exercises
 from minitransformer_course.judge.messages import _
-from minitransformer_course.judge.own_code import Statement, own_code, statements
+from minitransformer_course.judge.own_code import page_statements, statements
 
 # In a notebook: %timeit f(), !ls and np.exp? as lines; files = !ls; %%time above a cell that is Python all the same.
 MAGIC = re.compile(r"^([ \t]*)(?:[%!?].*|(?:pip|conda) .*|\S*\?)[ \t]*$", re.MULTILINE)
@@ -41,11 +39,6 @@ def read(path) -> dict[str, str]:
     return sources
 
 
-def solutions_in(sources, names) -> dict[str, str]:
-    """The part of what `read` returned that has the functions `names` and what they need of the reader's own."""
-    return own_code(sources, names, page_statements())
-
-
 def names_in(sources) -> list[str]:
     """The exercises whose functions the reader's own code defines, in the order of the chapters."""
     page = page_statements()
@@ -60,14 +53,6 @@ def is_of_the_page(name) -> bool:
 
 def _is_function(node) -> bool:
     return isinstance(node, ast.FunctionDef) or (isinstance(node, ast.Assign) and not isinstance(node.value, ast.Constant))
-
-
-@cache
-def page_statements() -> dict[str, Statement]:
-    """{its dump: Statement} of every chapter, without the exercises."""
-    pages = [cell.source for chapter in chapters() for cell in cells.parse(chapter.text) if cell.kind == "code"]
-    made = statements({str(i): source for i, source in enumerate([*pages, *map(page_line, exercises())])})
-    return {ast.dump(one.node): one for one in made}
 
 
 def _sources(path) -> dict[str, str]:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 # Ranks: if several changes give the same numbers, the one with the lowest rank is named. Two changes at once must be below RARE.
 WHOLE, USUAL, NAME, RARE = range(4)
-LIBRARIES = ("np", "math")
+LIBRARIES = {"np", "math"}
 
 
 class Change(NamedTuple):
@@ -31,8 +31,8 @@ def match(pattern, node) -> dict[str, ast.expr] | None:
     and `math` are alike.
     """
     if isinstance(pattern, ast.Name):
-        if pattern.id in LIBRARIES:
-            return {} if isinstance(node, ast.Name) and node.id in LIBRARIES else None
+        if len(pattern.id) > 1:
+            return {} if isinstance(node, ast.Name) and (node.id == pattern.id or {node.id, pattern.id} <= LIBRARIES) else None
         return None if pattern.id == "m" and (isinstance(node, ast.Constant) or _is_transposed(node)) else {pattern.id: node}
     if type(pattern) is not type(node) or not isinstance(pattern, (ast.AST, list)):
         return {} if pattern == node else None

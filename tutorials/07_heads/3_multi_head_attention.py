@@ -38,7 +38,10 @@ def case(rng, B, T, H, d_k, d_v):
     return chapter_5, 2 * rng.standard_normal((B, T, d_model)), *weights, rng.standard_normal((H * d_v, d_model)), H
 
 
-@edge("one head")
+rest = "how the heads are split and merged"
+
+
+@edge("one head", part="the projections, and what each of them goes into")
 def one_head(rng, B, T, d):
     return chapter_5, rng.standard_normal((B, T, d)), *(rng.standard_normal((d, d)) for _ in range(4)), 1
 

@@ -50,6 +50,21 @@ def case(rng, B, T, D, F):
             rng.standard_normal((D, F)), rng.standard_normal((F, D)) / math.sqrt(F))
 
 
+rest = "the feed-forward network, its residual and its LayerNorm"
+
+
+@edge("a memory and a W2 of 0", part="the masked self-attention, its residual and its LayerNorm")
+def self_attention_alone(rng, B, T, D, F):
+    x, memory, causal, memory_mask, W1, W2 = case(rng, B, T, D, F)
+    return x, 0 * memory, causal, memory_mask, W1, 0 * W2
+
+
+@edge("a W2 of 0", part="the attention to the memory, its residual and its LayerNorm")
+def both_attentions(rng, B, T, D, F):
+    *others, W2 = case(rng, B, T, D, F)
+    return *others, 0 * W2
+
+
 @edge("one token to read and one to write")
 def one_token(rng, B, D, F):
     x, memory = rng.standard_normal((2, B, 1, D))
@@ -156,6 +171,27 @@ def without_second_residual(x, memory, causal, memory_mask, W1, W2):
     x = norm(x + attend(x, x, causal))
     x = norm(attend(x, memory, memory_mask))
     return norm(x + feed_forward(x, W1, W2))
+
+
+@mistake("the residual around the attention to the memory adds the layer's input x: it has to add x1, what this sub-layer read")
+def residual_from_the_start(x, memory, causal, memory_mask, W1, W2):
+    x1 = norm(x + attend(x, x, causal))
+    x2 = norm(x + attend(x1, memory, memory_mask))
+    return norm(x2 + feed_forward(x2, W1, W2))
+
+
+@mistake("the residual around the feed-forward network is missing")
+def without_last_residual(x, memory, causal, memory_mask, W1, W2):
+    x = norm(x + attend(x, x, causal))
+    x = norm(x + attend(x, memory, memory_mask))
+    return norm(feed_forward(x, W1, W2))
+
+
+@mistake("the LayerNorm after the feed-forward network is missing")
+def without_last_norm(x, memory, causal, memory_mask, W1, W2):
+    x = norm(x + attend(x, x, causal))
+    x = norm(x + attend(x, memory, memory_mask))
+    return x + feed_forward(x, W1, W2)
 
 
 @mistake("this is pre-norm: here LayerNorm comes after each sum")

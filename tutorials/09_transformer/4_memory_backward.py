@@ -49,7 +49,7 @@ def loss(dy, p, V, U):
     return after, [0 * dy, np.zeros((dy.shape[0], p.shape[-1], D))]    # linear: its slope is the same everywhere
 
 
-@invariant("each row of p sums to 1, so dmemory, summed over the source, must not depend on p: the difference must be 0")
+@invariant("each row of p sums to 1, so dmemory, summed over the source, must not depend on p")
 def shares(answer, dy, p, V, U):
     total, dx = 0, dy
     for n in reversed(range(len(p))):

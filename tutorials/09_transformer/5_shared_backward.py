@@ -56,7 +56,7 @@ def loss(dsource, dtarget, dlogits, h, source, target, E):
                          + (dlogits * (h @ E.T)).sum()), [h, E]
 
 
-@invariant("summed over the vocabulary, dE must hold everything that arrives: the difference must be 0")
+@invariant("summed over the vocabulary, dE must hold everything that arrives")
 def all_of_it(answer, dsource, dtarget, dlogits, h, source, target, E):
     scale = math.sqrt(E.shape[1])
     arrived = scale * (dsource.sum(axis=(0, 1)) + dtarget.sum(axis=(0, 1))) + (dlogits.sum(axis=-1)[..., None] * h).sum(axis=(0, 1))

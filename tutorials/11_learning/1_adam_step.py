@@ -133,6 +133,11 @@ def only_m(w, g, m, v, t, *settings):
     return made(w, g, m, v, t, *settings, others=lambda t, b: 1)
 
 
+@mistake("m needs beta1, v beta2: the two corrections are swapped")
+def corrections_swapped(w, g, m, v, t, rate, b1, b2, eps):
+    return made(w, g, m, v, t, rate, b1, b2, eps, ours=lambda t, b: 1 - (b1 + b2 - b) ** t)
+
+
 @mistake("the corrected m and v are returned: the next step would correct them again")
 def corrected_kept(w, g, m, v, t, rate, b1, b2, eps):
     w, m, v = made(w, g, m, v, t, rate, b1, b2, eps)

@@ -39,14 +39,19 @@ def together(rng, K, D):
     return drawn(rng, K, D, (0.2, 0.5), 1.3)
 
 
+@edge("db is longer than the limit, dW is not")
+def bias_alone(rng, K, D):
+    return drawn(rng, K, D, (1, 2), 2, (0.05, 0.2))
+
+
 @edge("a gradient of 0")
 def zero(rng, K, D):
     return np.zeros((K, D)), np.zeros(D), float(rng.uniform(0.2, 8))
 
 
-def drawn(rng, K, D, limits, length):
-    """length: of both together, as a multiple of the limit."""
-    limit, share, dW, db = rng.uniform(*limits), rng.uniform(0.42, 0.58), rng.standard_normal((K, D)), rng.standard_normal(D)
+def drawn(rng, K, D, limits, length, shares=(0.42, 0.58)):
+    """length: of both together, as a multiple of the limit; shares: from which dW's part of the squared length is drawn."""
+    limit, share, dW, db = rng.uniform(*limits), rng.uniform(*shares), rng.standard_normal((K, D)), rng.standard_normal(D)
     squared = (limit * length) ** 2
     return dW * np.sqrt(share * squared / (dW ** 2).sum()), db * np.sqrt((1 - share) * squared / (db ** 2).sum()), float(limit)
 

@@ -57,12 +57,12 @@ def wide(rng, L):
     return -rng.exponential(1.0, L + 1), log_softmax(rng.standard_normal((L + 1, 1000))), 500
 
 
-@invariant("the best comes first: no sum may be larger than the one before it; the excess must be 0")
+@invariant("the best comes first: no sum may be larger than the one before it")
 def falling(answer, sums, log_p, width):
     return np.maximum(0, np.diff(answer[0]))
 
 
-@invariant("a new sum is the sum of its parent plus the log-probability of its token: the difference must be 0")
+@invariant("a new sum is the sum of its parent plus the log-probability of its token")
 def adds_up(answer, sums, log_p, width):
     new, parents, tokens = answer
     L, V = log_p.shape

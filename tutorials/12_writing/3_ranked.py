@@ -45,13 +45,13 @@ def empty(rng, N):
     return -rng.uniform(1, 9, N), np.arange(N), 1.0
 
 
-@invariant("in the order that is returned, no score may be larger than the one before it; the excess must be 0")
+@invariant("in the order that is returned, no score may be larger than the one before it")
 def falling(answer, sums, lengths, alpha):
     scores, order = answer
     return np.maximum(0, np.diff(scores[order % len(scores)]))
 
 
-@invariant("an empty text, whose only token is its end, keeps its log-probability: the difference must be 0")
+@invariant("an empty text, whose only token is its end, keeps its log-probability")
 def of_the_empty(answer, sums, lengths, alpha):
     return np.where(lengths == 0, answer[0] - sums, 0)
 

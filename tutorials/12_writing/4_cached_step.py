@@ -56,12 +56,12 @@ def split(rng, W, T, d_k, d_v):
             np.zeros(W, int))
 
 
-@invariant("the last key in the cache is the newest one: the difference must be 0")
+@invariant("the last key in the cache is the newest one")
 def newest(answer, query, key, value, keys, values, parents):
     return answer[1][:, -1] - key
 
 
-@invariant("each hypothesis has its parent's past, keys and values: the difference must be 0")
+@invariant("each hypothesis has its parent's past, keys and values")
 def past(answer, query, key, value, keys, values, parents):
     return np.concatenate([answer[1][:, :-1] - keys[parents], answer[2][:, :-1] - values[parents]], axis=-1)
 

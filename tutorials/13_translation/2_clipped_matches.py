@@ -61,7 +61,7 @@ def same(rng, T):
     return ids, ids.copy(), 2
 
 
-@invariant("no more n-grams can match than the hypothesis has, or than the reference has: the excess must be 0")
+@invariant("no more n-grams can match than the hypothesis has, or than the reference has")
 def bounded(answer, hypothesis, reference, n):
     matches, total = answer
     return np.maximum(0, matches - min(total, max(0, len(reference) - n + 1)))
@@ -86,6 +86,12 @@ def counted(ours, theirs, smaller=min):
 
 def made(ours, theirs):
     return counted(ours, theirs), len(ours)
+
+
+@mistake("the ids of an n-gram are joined without anything between them: 1 12 and 11 2 are both 112")
+def joined(hypothesis, reference, n):
+    ours, theirs = (["".join(map(str, gram)) for gram in grams(ids, n)] for ids in (hypothesis, reference))
+    return made(ours, theirs)
 
 
 @mistake("nothing is clipped: a word that is said seven times counts seven times")

@@ -65,7 +65,7 @@ def nothing(rng, S):
     return matches, *others
 
 
-@invariant("BLEU is at most the largest precision, and at least 0: the excess must be 0")
+@invariant("BLEU is at most the largest precision, and at least 0")
 def bounded(answer, matches, totals, lengths, references):
     return answer - np.clip(answer, 0, (matches.sum(axis=0) / totals.sum(axis=0)).max())
 

@@ -61,12 +61,12 @@ def longer(rng):
     return 3000, 3
 
 
-@invariant("n - 1 layers that each look one position back are enough, so plain is at most n - 1: the excess must be 0")
+@invariant("n - 1 layers that each look one position back are enough, so plain is at most n - 1")
 def at_most(answer, n, k):
     return max(0, float(answer[0]) - (n - 1))
 
 
-@invariant("k^(L - 1) has to be below n, or one dilated layer fewer would do: the excess must be 0")
+@invariant("k^(L - 1) has to be below n, or one dilated layer fewer would do")
 def no_fewer(answer, n, k):
     layers = min(float(answer[1]), 40)
     return max(0, min(k ** (layers - 1), 2 * n) - n + 1) * (layers > 0)

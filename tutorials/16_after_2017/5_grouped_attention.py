@@ -50,7 +50,10 @@ def one_query(rng, G, R, T_k, d):
     return made(rng, 1, G, R, 1, T_k, d, d, np.ones((1, 1, T_k), bool))
 
 
-@edge("one group for all heads")
+rest = "which heads share a key and a value"
+
+
+@edge("one group for all heads", part="the attention: scores, scale, mask, softmax, weighted sum")
 def one_group(rng, B, R, T, d):
     return made(rng, B, 1, R, T, T, d, d, np.broadcast_to(np.tri(T, dtype=bool), (B, T, T)).copy())
 

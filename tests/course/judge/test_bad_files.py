@@ -32,7 +32,6 @@ CANNOT = {    # what the file holds: words of the one line
     b"x = 1 / 0\ndef softmax_backward(dp, p): return x": "line 1: x = 1 / 0: ZeroDivisionError",
     b"import numpy\nnumpy.abs = None\ndef softmax_backward(dp, p): return numpy": "replaces numpy.abs",
     b"import json\njson.dumps = lambda *a: '{}'\ndef softmax_backward(dp, p): json": "does it replace functions of Python?",
-    b"import builtins\nbuiltins.len = 3\ndef softmax_backward(dp, p): builtins": "does it replace functions of Python?",
 }
 MISBEHAVES = {    # the body: the stage, words of the answer
     "while True: pass": ("runs", "an endless loop?"),

@@ -1,6 +1,7 @@
 """The capstone: a model of the reader's own functions, proven against tutorials/one_file.py, trained until it writes backwards."""
 
 import os
+import re
 import runpy
 import signal
 import subprocess
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from minitransformer_course.judge import capstone
-from minitransformer_course.judge.capstone_report import proof_page, report
+from minitransformer_course.judge.capstone_report import BOUND, COLOURS, PROOFS, proof_page, report
 from minitransformer_course.judge.course import exercises
 from minitransformer_course.judge.my_transformer import FUNCTIONS, SECTION
 
@@ -96,6 +97,17 @@ def test_a_part_that_does_not_pass_is_named(folder):
     assert "these do not pass their checks: attention_backward" in said
     page = proof_page(found, PLACES, PLACES)
     assert 1 < page.count("#f4a3a3") < page.count("#ffdf80")    # attention, and not what passes its check
+    assert "look here first" in page
+
+
+def test_a_gradient_that_is_lost_in_the_embedding_paints_nothing_else(folder):
+    edit(folder / "my_transformer.py", "np.add.at(dE, source, math.sqrt(D) * dsource)", "dE[source] += math.sqrt(D) * dsource")
+    found = result()
+    wrong = {part for part in ("embedding", "softmax", "masks", "positions", "attention", "residual")
+             if max(error for name, error in found["errors"].items() if re.match(PROOFS[part], name)) > BOUND}
+    assert wrong == {"embedding"}
+    page = proof_page(found, PLACES, PLACES)
+    assert "look here first" in page and all(colour in page for colour in COLOURS)
 
 
 def test_the_command_says_what_is_missing_and_writes_the_page(folder, run_cli, monkeypatch):
@@ -111,7 +123,8 @@ def test_the_command_says_what_is_missing_and_writes_the_page(folder, run_cli, m
     edit(folder / "my_model.py", "dx = dx - dasked", "dx = dx + dasked")
     code, out, _error = run_cli("learn", "plug", "--all")
     assert code == 1 and "words that it never saw are right" in out
-    assert "#f4a3a3" not in (folder / "my_transformer.html").read_text(encoding="utf-8")    # its own page is replaced
+    picture, _legend = (folder / "my_transformer.html").read_text(encoding="utf-8").split("</svg>")
+    assert "#f4a3a3" not in picture    # its own page is replaced
     edit(folder / "my_model.py", "def forward(", "def forward(:")
     code, _out, error = run_cli("learn", "plug", "--all")
     assert code == 2 and "my_model.py" in error and error.count("\n") == 1

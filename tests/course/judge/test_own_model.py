@@ -96,19 +96,19 @@ def test_a_page_goes_on_over_a_blank(capsys):
 
     used = yours(softmax)
     assert used is find_exercise("softmax").reference and "softmax: the reference, until yours passes" in capsys.readouterr().out
-    right = find_exercise("softmax").styles[0].function
+    right = find_exercise("softmax").styles[0]
     right.__name__ = "softmax"
     assert yours(right) is right and capsys.readouterr().out == "softmax: yours\n"
 
 
 @pytest.mark.campaign
-def test_a_function_that_is_too_slow_to_train_with_is_told_before(learn, tmp_path, monkeypatch):
-    monkeypatch.setattr("minitransformer_course.judge.run_file.PLUG_LIMIT", 50)
+def test_a_function_that_is_too_slow_to_train_with_is_told(learn, tmp_path, monkeypatch):
+    monkeypatch.setattr("minitransformer_course.judge.run_file.PLUG_LIMIT", 10)
     learn("start", "4")
     slow = find_exercise("softmax_backward").source.replace("    return", "    __import__('time').sleep(0.1)\n    return")
     solve(tmp_path / "04_softmax.py", "softmax_backward", slow)
     code, out, error = learn("plug", "softmax_backward")
-    assert code == 1 and "too slow for 200 steps of training: it takes 0.3" in out and "It need not be wrong" in out, out + error
+    assert code == 1 and "still running after 10 s" in out and "It need not be wrong" in out, out + error
 
 
 @pytest.mark.campaign
