@@ -224,6 +224,8 @@ NOTES = {    # {name: (what is done to the folder, what the command says of it)}
                 "note: its tokenizer's dropout of 0.5 is off, which transformers leaves on"),
     "a space before": (changed("tokenizer_config.json", {"add_prefix_space": True}),
                        "note: tokenizer_config.json asks for a space before each text; tokenizer.json does not, and is followed"),
+    "BOS": (changed("tokenizer_config.json", {"add_bos_token": True, "add_eos_token": False}),
+            "note: add_bos_token is True in tokenizer_config.json; tokenizer.json does otherwise, and is followed"),
     "letters": (changed("tokenizer.json", {"normalizer": {"type": "Replace", "pattern": {"String": "b"}, "content": "c"}}),
                 "note: its tokenizer rewrites letters by its own rules: 'b b' becomes 'c c'"),
     "spaces": (changed("tokenizer.json", {"normalizer": {"type": "Replace", "pattern": {"String": "x x"}, "content": "xx"}}),
