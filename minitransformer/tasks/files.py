@@ -6,6 +6,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
+from minitransformer.checks import check_kind
 from minitransformer.data.text_files import as_text, read_bytes
 from minitransformer.errors import InputError, counted
 from minitransformer.tasks.task import Task
@@ -36,6 +37,7 @@ class FromFiles(Task):
             files = getattr(self, name)
             if not (isinstance(files, list) and all(isinstance(file, str) for file in files)):
                 raise InputError(f"{name} is {files!r}, expected a list of file names")
+        check_kind(isinstance(self.sha256, dict), "sha256", self.sha256, "a dict of files and their checksums")
 
     @classmethod
     def add_arguments(cls, parser) -> None:

@@ -224,6 +224,8 @@ NOTES = {    # {name: (what is done to the folder, what the command says of it)}
                 "note: its tokenizer's dropout of 0.5 is off, which transformers leaves on"),
     "a space before": (changed("tokenizer_config.json", {"add_prefix_space": True}),
                        "note: tokenizer_config.json asks for a space before each text; tokenizer.json does not, and is followed"),
+    "BOS": (changed("tokenizer_config.json", {"add_bos_token": True, "add_eos_token": False}),
+            "note: add_bos_token is True in tokenizer_config.json; tokenizer.json does otherwise, and is followed"),
     "letters": (changed("tokenizer.json", {"normalizer": {"type": "Replace", "pattern": {"String": "b"}, "content": "c"}}),
                 "note: its tokenizer rewrites letters by its own rules: 'b b' becomes 'c c'"),
     "spaces": (changed("tokenizer.json", {"normalizer": {"type": "Replace", "pattern": {"String": "x x"}, "content": "xx"}}),
@@ -276,3 +278,13 @@ def test_a_letter_without_a_token_is_refused(run_cli, tmp_path):
     (tmp_path / "text").write_text("the cat\nand Tom. " * 40, encoding="utf-8")
     code, _, error = run_cli("evaluate", tmp_path / "run", "--test", tmp_path / "text")
     assert code == 2 and "text, the character 'T' has no token in the model's vocabulary" in error and one_line(error)
+
+
+@pytest.mark.parametrize("letter", [".", "\t"])
+def test_a_letter_is_never_read_as_padding(letter, run_cli, tmp_path):
+    """The unknown token is padding if nothing else is free: attention would not see it, and the loss would not count it."""
+    gguf = pytest.importorskip("gguf", reason="gguf is not installed")
+    path = write_gguf(gguf, "llama_untied", tmp_path / "model.gguf", words=sentence_piece)
+    assert run_cli("import", path, "--run", tmp_path / "run")[0] == 0 and Run.load(tmp_path / "run").vocabulary.unknown_id == 0
+    code, _, error = run_cli("generate", tmp_path / "run", f"the{letter}cat")
+    assert code == 2 and f"the character {letter!r} has no token in the model's vocabulary" in error

@@ -33,6 +33,11 @@ def read(folder) -> Checkpoint:
     notes = [f"its tokenizer's dropout of {dropout} is off, which transformers leaves on"] if dropout else []
     if about.get("add_prefix_space") and '"add_prefix_space": true' not in json.dumps(tokenizer):
         notes.append("tokenizer_config.json asks for a space before each text; tokenizer.json does not, and is followed")
+    for name in ("bos", "eos"):
+        asked = about.get(f"add_{name}_token")
+        does = f'"{ends[name]}"' in json.dumps(tokenizer.get("post_processor"), ensure_ascii=False)
+        if asked not in (None, does):
+            notes.append(f"add_{name}_token is {asked} in tokenizer_config.json; tokenizer.json does otherwise, and is followed")
     return Checkpoint(
         model, options, SafetensorsFiles(folder, model.PREFIX),
         dict(tokenizer=tokenizer, chat_template=_template(folder, about), stops=stops, **ends), *_licence(folder), notes)

@@ -154,7 +154,7 @@ class PretrainedVocabulary:
             ids = self._encode(letter, names_are_text=True)
             found = self.decode(ids)
             whole = found and ("\ufffd" not in found or letter == "\ufffd")    # a byte of it may have no token
-            if not (whole or letter.isspace() or self.unknown_id in ids):
+            if PAD in ids or not (whole or letter.isspace() or self.unknown_id in ids):    # padding may be the unknown token
                 raise InputError(f"the character {letter!r} has no token in the model's vocabulary")
             self._letters.add(letter)
 

@@ -26,7 +26,7 @@ function ask(event, writing = false) {
   compute();
 }
 
-// What the model writes, each time the likeliest token but padding and BOS: at most 50 tokens more than its source, as in the paper.
+// What the model writes, each time the likeliest token but padding and BOS; at most 50 tokens more than its source.
 function write(source, limit) {
   const ids = [];
   while (ids.length < Math.min(limit, source.length - 1 + 50)) {

@@ -32,7 +32,8 @@ function drawBox(box, left, top, wide, high) {
 // Where things are in a box: [x, y, width, height] of its picture, and the heights of the shape and of the norm.
 function layout(wide, high) {
   if (wide < 70) return { picture: [5, 39, wide - 10, 13], shape: 25, norm: 35 };
-  const picture = wide < 110 ? [wide - 35, 4, 31, 15] : wide < 150 ? [wide - 40, 19, 36, high - 23] : [wide - 40, 5, 35, high - 10];
+  const picture = wide < 110 ? [wide - 35, 4, 31, 15]
+    : wide < 150 && high > 25 ? [wide - 40, 19, 36, high - 23] : [wide - 40, 5, 35, high - 10];
   return { picture, shape: high - 6, norm: null };
 }
 

@@ -241,10 +241,11 @@ def test_a_token_that_would_end_a_script_is_a_token(opened):
 
 @pytest.mark.parametrize("pre_norm", [pytest.param(False, marks=pytest.mark.campaign), True])
 def test_a_language_model_has_a_page(opened, pre_norm):
-    page, model = language_model("abc", "abcab", pre_norm=pre_norm, positions="learned")
+    page, model = language_model("abc", "abcab", pre_norm=pre_norm, positions="learned", attention_dropout=0.1)
     browser = opened(page)
     expected = record(model, batch_of(model, CharacterVocabulary("abc"), "abcab"), 0.0)[0]
     assert shown(browser) == pytest.approx(expected, rel=1e-5) and not browser.run("find('target').checkVisibility()")
+    assert not browser.complaints
     nudged = browser.run("boxes().flatMap(box => { press(box, 'Enter'); return nudgeAll(); })")
     assert len(nudged) > 60 and not [text for text in nudged if "✗" in text]
     browser.run("type('source', 'a')")

@@ -29,3 +29,5 @@ def test_a_new_run_reads_each_file_once(tmp_path, monkeypatch, name):
     (tmp_path / "valid").write_text("", encoding="utf-8")    # that it has changed comes first
     with pytest.raises(InputError, match="valid has changed since training began"):
         replace(task).texts
+    with pytest.raises(InputError, match="sha256 is a NoneType, expected a dict of files"):    # of an edited config.json
+        replace(task, sha256=None)
