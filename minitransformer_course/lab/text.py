@@ -15,7 +15,7 @@ WINDOW = 64
 
 
 def shakespeare() -> tuple[CharacterVocabulary, np.ndarray, np.ndarray]:
-    """(vocabulary, train, held_out), the texts as ids (N,): the beginning of tiny Shakespeare, 200,000 characters."""
+    """(vocabulary, train, held_out), the texts as ids (N,): 200,000 characters of tiny Shakespeare (public domain)."""
     text = (folder_of_chapters() / "12b_text" / "shakespeare.txt").read_text(encoding="utf-8")
     vocabulary = CharacterVocabulary.learn(text)
     train, held_out = np.split(np.array(vocabulary.encode(text)), [int(TRAIN_SHARE * len(text))])
