@@ -1,4 +1,4 @@
-"""The packages of the wheel and its translations; setup.cfg has the rest. It cannot add a package whose folder is named otherwise."""
+"""The packages of the wheel and its translations. setup.cfg has the rest; it cannot add a package whose folder has another name."""
 
 import sys
 from pathlib import Path

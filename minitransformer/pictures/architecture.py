@@ -49,11 +49,11 @@ def architecture(config=None, here=(), own=(), wrong=(), frame="you are here") -
     return figure
 
 
-def draw(axes, config=None, here=(), own=(), wrong=(), frame="you are here") -> None:
+def draw(axes, config=None, here=(), own=(), wrong=(), frame="you are here", shape=lambda box: box.shape) -> None:
     """The map of a configuration (default: the paper's base model) on axes that are 7 inches wide.
 
     here: names in PARTS, where the reader is; own: what the reader has written; wrong: what is written but not right yet.
-    frame: what the frame around `here` means.
+    frame: what the frame around `here` means. shape(box): what is below a box's name.
     If any is given, all else is neutral. Raises InputError for a part that does not exist, for one in `here` that the model
     lacks, and for a model that is not a Transformer.
     """
@@ -75,7 +75,7 @@ def draw(axes, config=None, here=(), own=(), wrong=(), frame="you are here") -> 
         if box.kind not in BARE:
             rectangle(box.x - box.width / 2, box.bottom, box.width, box.height, fill, box.kind in outlined,
                       0.1 if panel or box.name == "+" else 0.04, 1 if panel else 3)
-        _write(axes, box)
+        _write(axes, box._replace(shape=shape(box)))
     for line in found.lines:
         axes.plot(*zip(*line.points), color=line.colour, linestyle=line.style, linewidth=1.2, zorder=2)
         axes.annotate("", line.points[-1], line.points[-2], zorder=2, arrowprops=dict(

@@ -60,26 +60,6 @@ def gradients_of_uses(model, vocabulary, word) -> tuple:
     return dsource, dtarget, dlogits, h, *batch.inputs, matrix
 
 
-def through_layers(variance, seed, layers=30, width=256) -> tuple[list[float], list[float]]:
-    """What a plain network of ReLU layers does to a signal, and to a gradient on the way back: their sizes after each layer.
-
-    variance: that of its weights. The gradient's list begins at the first layer, where it arrives last.
-    """
-    draw = np.random.default_rng(seed)
-    x, weights = draw.standard_normal((32, width)), variance ** 0.5 * draw.standard_normal((layers, width, width))
-    signals, passed = [], []
-    for weight in weights:
-        x = x @ weight
-        passed.append(x > 0)
-        x = x * passed[-1]
-        signals.append(float(np.sqrt((x ** 2).mean())))
-    dx, sizes = draw.standard_normal(x.shape), []
-    for weight, on in zip(weights[::-1], passed[::-1]):
-        dx = (dx * on) @ weight.T
-        sizes.append(float(np.sqrt((dx ** 2).mean())))
-    return signals, sizes[::-1]
-
-
 def cross_attention_inputs(model, vocabulary, word) -> tuple[np.ndarray, np.ndarray]:
     """The last cross-attention's inputs while the model writes `word` backwards: x (T_q, d_model) and the memory (T_k, d_model).
 

@@ -1,5 +1,6 @@
 """What a reader has written so far: on the map that opens every chapter, in the running example, and as tests."""
 
+import re
 import runpy
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -10,24 +11,40 @@ import numpy as np
 
 from minitransformer.checking.compare import relative_error
 from minitransformer.pictures import architecture
+from minitransformer.pictures.boxes import LEFT, Map
 from minitransformer_course.judge import my_transformer
 from minitransformer_course.judge.course import PARTS, find_exercise
 from minitransformer_course.judge.fixtures import VersionUnderTest, verdict
 from minitransformer_course.judge.learner_progress import PASSED, Progress
 from minitransformer_course.judge.messages import _
 from minitransformer_course.judge.plug import in_the_paper, plugs
-from minitransformer_course.lab.example import drawkcab, write
+from minitransformer_course.lab.example import CONFIG, drawkcab, write
 from minitransformer_course.lab.inside import add_gradients
 
 
-def you_are_here(*parts) -> None:
+def you_are_here(*parts, shapes=True) -> None:
     """Draw the map with this chapter's parts outlined, and those filled whose exercises pass in the current folder."""
     progress = Progress(".")
     own = [part for part, names in PARTS.items() if all(progress.of(name)["state"] == PASSED for name in names)]
     figure = plt.figure()
     axes = figure.add_axes((0, 0, 1, 1))
-    architecture.draw(axes, here=parts, own=own)
+    architecture.draw(axes, here=parts, own=own, shape=lambda box: box.shape if shapes else "")
     figure.set_size_inches(architecture.WIDTH, axes.get_ylim()[1])    # one unit is an inch
+
+
+def figure_1(filled=None) -> None:
+    """Draw figure 1 with a name in each place whose shape is asked for; filled: {name: shape}, to be written there."""
+    boxes = Map(CONFIG).boxes
+    asked = {"memory": [box for box in boxes if (box.kind, box.x) == ("layer_norm", LEFT)][-1],
+             **dict(zip(("query", "key"), [box for box in boxes if box.kind == "split"])),
+             **{name: next(box for box in boxes if box.kind == kind) for name, kind in
+                (("scores", "scores"), ("answers", "weighted_sum"), ("merged", "merge"), ("logits", "output"))}}
+    texts = {box: f"{name} = ?" if filled is None else f"({', '.join(map(str, filled[name]))})" for name, box in asked.items()}
+    texts |= {box: re.sub(r"^(\w+ =|.*?,.*?,) ", r"\1\n", text) for box, text in texts.items() if box.kind == "split"}    # narrow
+    figure = plt.figure()
+    axes = figure.add_axes((0, 0, 1, 1))
+    architecture.draw(axes, CONFIG, shape=lambda box: texts.get(box, ""))
+    figure.set_size_inches(architecture.WIDTH, axes.get_ylim()[1])
 
 
 def run_yours(word="backward") -> None:

@@ -41,9 +41,8 @@ sums, cache = model.loss_forward(unseen, smoothing=0.1)
 print(f"words written right: {exact_match(model, pairs):.0%}, loss for each token: {float(sums.loss) / unseen.terms:.4f}")
 
 # %% [markdown]
-# All words are right, and yet the loss is 0.6392. You could train this model for a month, and the number would not move. In
-# this chapter you find out where that number comes from. You also learn why a loss stuck at 3.26 tells you that a model
-# cannot read its source.
+# All words are right, and yet the loss is 0.6392, and more training would not change it. In this chapter you find out where
+# that number comes from, and why a loss stuck at 3.26 tells you that a model cannot read its source.
 #
 # ## What the number says
 #
@@ -61,10 +60,11 @@ for seed in range(3):
     print(f"seed {seed}: loss {loss:.2f}, variance of the logits {fresh.forward(*unseen.inputs)[0].var(axis=-1).mean():.2f}")
 
 # %% [markdown]
-# It starts above. Its logits are not equal but random, so it is wrong with some confidence. Logits with variance $s^2$ add
-# about $s^2 / 2$ to $\ln 29$ if none of them stands out. Here one does, and costs more: the logit of the letter that the decoder
-# has just read, because one matrix embeds the letters and makes the logits. If your own model starts far higher, look at its
-# initial weights before anything else.
+# The model starts above. Its logits are not equal but random, so it is wrong with some confidence. Logits with variance $s^2$
+# add about $s^2 / 2$ to $\ln 29$ if none of them stands out. Here one does, and costs more: the logit of the letter that the
+# decoder has just read, because one matrix embeds the letters and makes the logits. Far higher points to
+# the initial weights. Xavier's rule draws a matrix from $m$ to $n$ numbers with variance $2 / (m + n)$, Kaiming's with $2 / m$:
+# with 256 numbers and 65,001 tokens, $\ln V + s^2 / 2$ is 11.1 or 12.1.
 #
 # Now we train two models to reverse words of eight random letters. The second is *blind*, because in its source every
 # letter has been replaced by an *a*. **Predict** the lowest loss per letter that a blind model can reach.
@@ -77,11 +77,10 @@ lab.show_losses(axes, {"reads its source": reading, "blind": blind}, (math.log(2
 print(f"ln 26 = {math.log(26):.3f}; blind, last 100 steps: {np.mean(blind[-100:]):.3f}")
 
 # %% [markdown]
-# It reaches $\ln 26 = 3.26$ and stays on that shelf. Without the source, all letters are equally likely, and the best that
-# a model can do is to give each of them a probability of $1/26$. For seventy steps the two curves coincide, because both
-# models learn *that* a letter comes next, which needs no source. Then the attention of one of them begins to find out *which*
-# letter. A deeper model may stay on the shelf for a long time, and chapter 11 has one that does. If yours does, check what
-# its decoder sees of the source.
+# The blind model reaches $\ln 26 = 3.26$ and stays on that *plateau*. Without the source, all letters are equally likely, and
+# the best that a model can do is to give each of them a probability of $1/26$. For seventy steps the two curves coincide,
+# because both models learn *that* a letter comes next, which needs no source. Then the attention of one of them begins to find
+# out *which* letter. If your model stays on a plateau, check what its decoder sees of the source.
 #
 # ## One row by hand
 #
@@ -261,14 +260,14 @@ print(f"for each token {one:.3f}, for nine of them {one ** 9:.2f}")
 # The model and the text are the same, and yet one number is 1.1 and the other 2.5. Perplexities of models with different
 # vocabularies cannot be compared.
 #
-# Check printed numbers, too. For a loss of 0.868, one page gives 2.381, but $e^{0.868}$ is 2.382. Another prints 3.5257 for
+# Check printed numbers. For a loss of 0.868, one page gives 2.381, but $e^{0.868}$ is 2.382. Another prints 3.5257 for
 # probabilities whose perplexity is 3.5179.
 #
 # ## The mean of means
 #
 # A batch that does not fit into memory is cut into *micro-batches*, whose gradients are added up before one update. You
-# could compute the mean loss of each, and then take the mean of these means. Nothing crashes, the curves look plausible,
-# and widely used trainers did it this way until 2024 (pull request 34191 of Hugging Face's transformers). Were they wrong,
+# could compute the mean loss of each, and then the mean of these means. The curves look plausible, and widely used trainers
+# did it this way until 2024 (pull request 34191 of Hugging Face's transformers). Were they wrong,
 # or is the change that replaced it?
 
 # %% [exercise] test_accumulation
@@ -289,7 +288,7 @@ lab.verdicts(test_accumulation)
 
 # %% [markdown]
 # Here are four micro-batches of 8 words each, sorted by length, and one batch of the same 32 words. In the mean of means, a
-# token from a word of 2 letters counts for more than one from a word of 12. How many times more? The end of
+# token from a word of 2 letters counts for more than one of 12. How many times more? The end of
 # a word is a token too.
 
 # %%
@@ -315,5 +314,5 @@ lab.run_yours()
 
 # %% [markdown]
 # **Read next:** `cross_entropy_forward` and `cross_entropy_backward` in `minitransformer/functional/cross_entropy.py`,
-# which fit on one screen, and `training_step` in `minitransformer/training/step.py`, where the sum is divided by the number
+# and `training_step` in `minitransformer/training/step.py`, where the sum is divided by the number
 # of tokens in all micro-batches.
