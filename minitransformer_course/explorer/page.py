@@ -148,7 +148,8 @@ def make_page(model, vocabulary, batch, smoothing, title, weights) -> Page:
     else:
         data["recorded"] = _recorded(model.to("numpy").astype("float64"), batch, smoothing)
     read = batch.source[0, :-1] if both else [*batch.ids[0], batch.next_target[0, -1]]
-    text, target = (escape(joint.join(tokens[i] for i in ids)) for ids in (read, batch.target[0, 1:] if both else []))
+    text, target = (escape(joint.join(tokens[i] for i in ids)).replace("\n", "↵")
+                    for ids in (read, batch.target[0, 1:] if both else []))
     as_json = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")    # no text ends the script
     html = script("page/page.html", "").format(
         title=escape(one_line(title)), source="Source" if both else "Text", text=text, target=target,

@@ -13,6 +13,8 @@ from minitransformer.layers.config import NAMED
 from minitransformer.models import Classifier, LanguageModel, LanguageModelConfig, Transformer
 from minitransformer.training.evaluation import bleu
 from minitransformer.training.step import add_gradients
+from minitransformer.workers.local import LocalProcesses
+from minitransformer.workers.processes import Processes
 from minitransformer.workers.threads import Threads
 from minitransformer.zoo import baselines as R, modern as S
 from minitransformer.zoo.baselines import (
@@ -54,7 +56,7 @@ DEFAULTS = [
     (schedule, dict(factor=1.0)),
     (training_step, dict(smoothing=0.0, clip=1.0)),
     (add_gradients, dict(rng=None, smoothing=0.0)),
-    (Threads, dict(count=1)),
+    (Threads, dict(count=1)), (Processes, dict(count=1)), (LocalProcesses, dict(count=1)),
     (beam_search, dict(alpha=0.6, min_length=0, max_length=None, extra_length=None)),    # section 6.1
     (Search, dict(beam=1, alpha=0.6, min_length=0, max_length=None, extra_length=None)),
     (sample, dict(count=1, temperature=1.0, top_k=0, top_p=1.0, min_length=0, max_length=None)),

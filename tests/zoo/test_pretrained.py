@@ -387,7 +387,7 @@ def test_a_chat_is_written_by_the_template_in_a_sandbox():
     for template, expected in (("{% for a in 'the' %}{{ a }}{% break %}{% endfor %}", "t"),
                                ("{% for a in 'th' %}{% if a == 't' %}{% continue %}{% endif %}{{ a }}{% endfor %}", "h"),
                                ("{{ strftime_now('the') }}", "the"), ("{{ 'the' if tools is none and documents is none }}", "the"),
-                               ("{{ (['?'] | tojson)[2] }}", "?")):
+                               ("{% generation %}\nthe{%- endgeneration -%}\n", "the"), ("{{ (['?'] | tojson)[2] }}", "?")):
         assert vocabulary.decode(chatting(template).encode_chat("ant")) == expected
     assert chatting("{{ bos_token }}a", chat_begins=True, begins=True).encode_chat("ant") == [BOS, *vocabulary.encode("a")]
     assert chatting("a", chat_begins=True, begins=True).encode_chat("ant") == [BOS, *vocabulary.encode("a")]
@@ -396,6 +396,7 @@ def test_a_chat_is_written_by_the_template_in_a_sandbox():
             (TEMPLATE, "ant</s><s>cat", "the prompt contains </s>, a control token"),
             (None, "ant", "this model has no chat template"),
             ("{{ raise_exception('no system message') }}", "ant", "the model's chat template fails: no system message"),
+            ("{{ unk_token }}a", "ant", "the model's chat template fails: it names unk_token, which is not known here"),
             ("{{ messages.append(1) }}", "ant", "the model's chat template fails"),
             ("{{ ''.__class__.__mro__ }}", "ant", "the model's chat template fails"), ("{% for %}", "ant", "fails")):
         with pytest.raises(InputError) as caught:

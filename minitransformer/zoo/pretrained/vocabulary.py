@@ -1,6 +1,7 @@
 """The vocabulary of a pretrained model: its own tokenizer, and the template of its chats."""
 
 import json
+import re
 from datetime import datetime
 
 from minitransformer.data.vocabularies import VOCABULARIES
@@ -120,7 +121,7 @@ class PretrainedVocabulary:
         sandbox.globals.update(raise_exception=_refuse, strftime_now=lambda form: datetime.now().strftime(form))
         sandbox.filters["tojson"] = lambda value, **layout: json.dumps(value, ensure_ascii=False, **layout)    # Jinja's is for HTML
         try:
-            text = sandbox.from_string(self._template).render(
+            text = sandbox.from_string(_plain(self._template)).render(
                 messages=[{"role": "user", "content": prompt}], tools=None, documents=None, add_generation_prompt=True,
                 bos_token=self._stored["bos"], eos_token=self._stored["eos"])
         except Exception as error:    # a template is a program, and may fail as one
@@ -189,6 +190,13 @@ def _begins(loaded, ids, bos) -> bool:
         raise InputError(f"the tokenizer makes {loaded.encode(text).tokens} of the text {text!r}, which does not only begin with "
                          f"{bos}: that is not supported, and would change the results")
     return whole != inside
+
+
+def _plain(template) -> str:
+    """Without the tag `generation`, which marks what to train on. Raises InputError if it names a token that is not handed over."""
+    if named := re.search(r"\b(unk|pad|sep|cls|mask)_token\b", template):
+        raise InputError(f"it names {named[0]}, which is not known here")
+    return re.sub(r"({%[-+]?\s*)(end)?generation\b", lambda tag: tag[1] + ("endif" if tag[2] else "if true"), template)
 
 
 def _refuse(message) -> None:

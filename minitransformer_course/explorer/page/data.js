@@ -35,7 +35,7 @@ const idOf = new Map(DATA.vocabulary.tokens.map((token, id) => [token, id]).slic
 // The tokens of a text: characters, symbols that need no blanks between them if they are letters, or pieces with blanks between.
 function split(text) {
   const { kind } = DATA.vocabulary;
-  if (kind === "characters") return [...text];
+  if (kind === "characters") return [...text].map(one => one === "↵" && !idOf.has(one) ? "\n" : one);    // a field has one line
   const words = text.split(kind === "symbols" ? /[\s-]+/ : /\s+/).filter(word => word);
   const isWord = word => kind !== "symbols" || idOf.has(word) || ![...word].every(letter => idOf.has(letter));
   return words.flatMap(word => isWord(word) ? [word] : [...word]);
@@ -50,7 +50,8 @@ function encode(text, size, most) {
   return { ids: words.map(word => idOf.get(word)) };
 }
 
-const decode = ids => ids.filter(id => id > EOS).map(id => DATA.vocabulary.tokens[id]).join(DATA.vocabulary.joint);
+const decode = ids => ids.filter(id => id > EOS).map(id => DATA.vocabulary.tokens[id]).join(DATA.vocabulary.joint)
+  .replaceAll("\n", "↵");
 
 // A number as text: exact enough to compare, short enough to read.
 const short = a => a === 0 ? "0" : Math.abs(a) >= 0.001 && Math.abs(a) < 10000 ? String(+a.toPrecision(3)) : a.toExponential(1);

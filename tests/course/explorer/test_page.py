@@ -230,6 +230,15 @@ def test_text_is_text(opened):
     assert "한→◌\u0301" in browser.run("queries().join(' ')")
 
 
+def test_a_line_break_stays_in_the_text(opened):
+    """A field would lose it: with the next padding, the page would show the numbers of another text."""
+    page, _ = language_model("ab\n", "a\nba")
+    browser = opened(page)
+    before = browser.run("find('loss').textContent")
+    browser.run("find('padding').onchange()")
+    assert browser.run("[find('loss').textContent, find('source').value]") == [before, "a↵ba"]
+
+
 def test_a_token_that_would_end_a_script_is_a_token(opened):
     vocabulary = SymbolVocabulary(["</script>", "<!--", "<script>"])
     model = Transformer(TransformerConfig(source_vocab=6, target_vocab=6, num_layers=1, d_model=8, num_heads=2, d_ff=8))
