@@ -13,7 +13,7 @@ from minitransformer_course.judge.explanation import EXACT
 from minitransformer_course.judge.fitting import fitting_mistakes
 from minitransformer_course.judge.limits import LimitedOutput
 from minitransformer_course.judge.messages import _
-from minitransformer_course.judge.stages import EXTRA, Judged, stages_of
+from minitransformer_course.judge.stages import EXTRA, Judged, stages
 
 
 @dataclass
@@ -83,14 +83,14 @@ def check_outcomes(exercise, cases, outcomes, source="") -> Answer:
     printed = LimitedOutput()
     printed.write("".join(one.printed for one in outcomes))
     with np.errstate(all="ignore"):
-        for stage in stages_of(exercise):
+        for stage in stages(exercise):
             failure = stage.fails(judged)
             if failure:
                 answer = Answer(exercise.name, stage.name, passed, *failure, "", "", _next(exercise, stage.name), printed.text())
                 if stage.unexplained is not None:
                     _diagnose(judged, answer, stage.unexplained)
                 return answer
-            passed.append(stage.passed)
+            passed += [stage.passed] * bool(stage.passed)
     return Answer(exercise.name, "passed", passed, next=_next(exercise, "passed"), printed=printed.text())
 
 
