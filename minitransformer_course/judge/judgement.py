@@ -105,16 +105,15 @@ def _diagnose(judged, answer, unexplained) -> None:
     answer.likely = unexplained
     if any(len(arrays) != len(exercise.returns) for arrays in given):    # none, if it returned something else
         return
-    finite = answer.stage != "finite"
-    numbers = finite or any(np.isfinite(mine).all() and relative_error([mine], [right]) > EXACT
+    numbers = answer.stage != "finite" or any(np.isfinite(mine).all() and relative_error([mine], [right]) > EXACT
                             for arrays, expected in zip(given, judged.expected) for mine, right in zip(arrays, expected))
     explanations = fitting_mistakes(exercise, judged.cases[:len(given)], given, judged.source, only_listed=not numbers)
     if explanations and all(len({candidate.sentence for candidate in candidates}) == 1 for candidates in explanations):
         answer.diagnosis = "; ".join(dict.fromkeys(_(candidates[0].sentence) for candidates in explanations))
-        if finite:
-            answer.likely = answer.diagnosis
-        else:    # one of the usual causes, in the words of the exercise
+        if answer.stage == "finite":    # one of the usual causes, in the words of the exercise
             answer.why += f"\n{answer.diagnosis}"
+        else:
+            answer.likely = answer.diagnosis
     elif len(explanations) == 1:
         answer.likely = _("one of {n} known mistakes: all of them give these numbers").format(
             n=len({candidate.sentence for candidate in explanations[0]}))
