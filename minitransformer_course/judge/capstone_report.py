@@ -15,7 +15,6 @@ PROOFS = {    # {part of the map: which arrays prove it}, those with the fewest 
     "masks": r"logits|.*attention\.(query|key)\.", "heads": r".*attention\.", "attention": r"logits|.*attention\.",
     "linear": r".*\.(query|key|value|output|inner|outer)\.", "positions": "logits", "residual": "logits|encoder|decoder",
     "encoder": "encoder", "decoder": "decoder"}
-WITHOUT_BOX = ("loss", "adam", "decoding")
 COLOURS = ("#ffdf80", "#f4a3a3", "#ffffff")    # of what is yours and right, yours and wrong, and of the rest
 MARK = '<meta name="generator" content="minitransformer learn plug">'
 STYLE = """
@@ -91,22 +90,21 @@ def proof_page(result, names, places) -> str:
         functions.get(part, {"forward", "backward"}) <= {*result["own"]} or {*exercises} <= {*names})]
     errors = {part: max(error for name, error in result["errors"].items() if re.match(PROOFS[part], name)) for part in own}
     wrong = [part for part in own if {*PARTS[part]} & {*result["not_passed"]} or (result["own"] and errors[part] > BOUND)]
-    first = [part for part in [_first_of(wrong, result)] if part and part not in WITHOUT_BOX]
+    first = [part for part in [_first_of(wrong, result)] if part not in (None, "loss", "adam", "decoding")]    # those have no box
     svg = architecture(config(), own=[part for part in own if part not in wrong], wrong=wrong, here=first,
                        frame=_("look here first")).as_bytes("svg").decode()
     rows = "".join(f"<dt>{escape(TITLES[part][0])}</dt><dd>{errors[part]:.0e}</dd>\n" for part in own)
     meanings = (_("yours, and the same as tutorials/one_file.py to {bound:.0e}").format(bound=BOUND),
                 _("yours, and wrong, or behind something wrong; a frame is where to look first"),
-                _("the library's, or not in this model"))
+                _("the library's, or not in this model; the numbers are the largest errors of the arrays that prove a part"))
     legend = "".join(f'<span style="background: {colour}; border: 1px solid #666">&emsp;</span> {escape(text)}<br>\n'
                      for colour, text in zip(COLOURS, meanings))
-    numbers = _("The numbers are the largest errors of the arrays that prove a part.")
     said = escape(report(result, names, places)).replace("\n", "<br>\n")
     title = _("My Transformer")
     return (f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<meta name="viewport" '
             f'content="width=device-width, initial-scale=1">\n{MARK}\n<title>{escape(title)}</title>\n<style>{STYLE}</style>\n'
             f'</head>\n<body>\n<h1>{title}</h1>\n{svg[svg.index("<svg"):]}\n<p>{said}</p>\n'
-            f'<p>{legend}{escape(numbers)}</p>\n<dl>\n{rows}</dl>\n</body>\n</html>\n')
+            f'<p>{legend}</p>\n<dl>\n{rows}</dl>\n</body>\n</html>\n')
 
 
 def is_page(path) -> bool:

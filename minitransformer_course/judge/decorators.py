@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
-STYLE = "another right solution"
 Function = TypeVar("Function", bound=Callable)    # a marked function is the function itself
 
 
@@ -64,7 +63,7 @@ def plugs(replaced) -> Callable[[Function], Function]:
 
 def also_right(function: Function) -> Function:
     """A right solution in another style: it has to pass."""
-    return _with_role(function, STYLE)
+    return _with_role(function, also_right)
 
 
 def _with_role(function: Function, role) -> Function:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from minitransformer_course.judge.decorators import STYLE, Edge, Invariant, Mistake, Plug, Version
+from minitransformer_course.judge.decorators import Edge, Invariant, Mistake, Plug, Version, also_right
 from minitransformer_course.judge.fixtures import VersionUnderTest
 from minitransformer_course.judge.messages import _
 
@@ -42,7 +42,7 @@ class Exercise:
         self.edges = [role for role in roles if isinstance(role, Edge)]
         self.invariants = [role for role in roles if isinstance(role, Invariant)]
         self.mistakes = [role for role in roles if isinstance(role, Mistake)]
-        self.styles = [value for value in vars(module).values() if getattr(value, "role", None) == STYLE]
+        self.styles = [value for value in vars(module).values() if getattr(value, "role", None) is also_right]
         self.plug = next((role for role in roles if isinstance(role, Plug)), None)
 
     def cases(self, seed=0) -> list[tuple[str, tuple]]:

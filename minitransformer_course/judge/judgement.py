@@ -13,7 +13,7 @@ from minitransformer_course.judge.explanation import EXACT
 from minitransformer_course.judge.fitting import fitting_mistakes
 from minitransformer_course.judge.limits import LimitedOutput
 from minitransformer_course.judge.messages import _
-from minitransformer_course.judge.stages import EXTRA, Judged, stages_of
+from minitransformer_course.judge.stages import EXTRA, Judged, stages
 
 
 @dataclass
@@ -83,14 +83,14 @@ def check_outcomes(exercise, cases, outcomes, source="") -> Answer:
     printed = LimitedOutput()
     printed.write("".join(one.printed for one in outcomes))
     with np.errstate(all="ignore"):
-        for stage in stages_of(exercise):
+        for stage in stages(exercise):
             failure = stage.fails(judged)
             if failure:
                 answer = Answer(exercise.name, stage.name, passed, *failure, "", "", _next(exercise, stage.name), printed.text())
                 if stage.unexplained is not None:
                     _diagnose(judged, answer, stage.unexplained)
                 return answer
-            passed.append(stage.passed)
+            passed += [stage.passed] * bool(stage.passed)
     return Answer(exercise.name, "passed", passed, next=_next(exercise, "passed"), printed=printed.text())
 
 
@@ -105,16 +105,15 @@ def _diagnose(judged, answer, unexplained) -> None:
     answer.likely = unexplained
     if any(len(arrays) != len(exercise.returns) for arrays in given):    # none, if it returned something else
         return
-    finite = answer.stage != "finite"
-    numbers = finite or any(np.isfinite(mine).all() and relative_error([mine], [right]) > EXACT
+    numbers = answer.stage != "finite" or any(np.isfinite(mine).all() and relative_error([mine], [right]) > EXACT
                             for arrays, expected in zip(given, judged.expected) for mine, right in zip(arrays, expected))
     explanations = fitting_mistakes(exercise, judged.cases[:len(given)], given, judged.source, only_listed=not numbers)
     if explanations and all(len({candidate.sentence for candidate in candidates}) == 1 for candidates in explanations):
         answer.diagnosis = "; ".join(dict.fromkeys(_(candidates[0].sentence) for candidates in explanations))
-        if finite:
-            answer.likely = answer.diagnosis
-        else:    # one of the usual causes, in the words of the exercise
+        if answer.stage == "finite":    # one of the usual causes, in the words of the exercise
             answer.why += f"\n{answer.diagnosis}"
+        else:
+            answer.likely = answer.diagnosis
     elif len(explanations) == 1:
         answer.likely = _("one of {n} known mistakes: all of them give these numbers").format(
             n=len({candidate.sentence for candidate in explanations[0]}))

@@ -106,7 +106,7 @@ def _load(folder, job) -> dict[str, Any]:
         if outcome.forbidden:
             for name in job["work"]:
                 outcome.save(folder / f"{name}.0")
-        _write(folder, "file", {"error": outcome.error, "line": outcome.line, "printed": "", "changed": []})
+        _write(folder, "file", {"error": outcome.error, "line": outcome.line, "printed": "", "changed": [], "missing": []})
         return {}
     changed = [f"numpy.{name}" for name, value in before.items() if vars(np).get(name) is not value]
     missing = [name for name in job["work"] if job["kind"] != "capstone" and not callable(namespace.get(name))]

@@ -43,8 +43,8 @@ def _operators() -> Iterator[Row]:
         ("a + b", "a + b + b", _("the term {b} is counted twice"), RARE),
         ("a + b", "a + b + a", _("the term {a} is counted twice"), RARE),
 
-        ("1 - a * a", "1 - a", _("{a} is not squared: the slope of tanh is 1 - {a}^2"), USUAL),
-        ("1 - a ** 2", "1 - a", _("{a} is not squared: the slope of tanh is 1 - {a}^2"), USUAL),
+        ("1 - a * a", "1 - a", _("{a} is not squared: the slope of tanh is 1 - tanh^2"), USUAL),
+        ("1 - a ** 2", "1 - a", _("{a} is not squared: the slope of tanh is 1 - tanh^2"), USUAL),
         *(("np.sqrt(a + 1e-5)", f"np.sqrt(a + {tiny})",
            _("LayerNorm adds {number}, not 1e-05").replace("{number}", f"{float(tiny):g}"), USUAL) for tiny in TINY[1:]),
         ("a - b", "a + b", _("{b} is added, not subtracted"), USUAL),

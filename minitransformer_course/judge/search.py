@@ -51,7 +51,7 @@ def programs(exercise, arguments, given, wrong, factors, number, source) -> list
     runs = _runs(lines, 0, start(arguments), number, {}, _that_reach(lines, wrong))
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        for alike, returned in islice(chain(of_one_form(), runs), MOST):
+        for alike, returned in islice(chain(runs, of_one_form()), MOST):
             outputs = frozenset(k for k, one in enumerate(returned) if _near(one, given[k]))
             for made in product(*alike.values()) if outputs & wrong else ():
                 said = {one.sentence: one.rank for one in made}

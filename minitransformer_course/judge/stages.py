@@ -57,24 +57,20 @@ class Stage(NamedTuple):
     unexplained: str | None = None    # what is said if no mistake explains its failure; None if none is looked for
 
 
-def stages() -> list[Stage]:
-    """All stages, in the order of a check."""
+def stages(exercise=None) -> list[Stage]:
+    """All stages, or those that an exercise has, in the order of a check."""
     unknown = _("no known pattern: none of the usual mistakes gives this answer")
-    return [Stage("runs", _stops, _("it runs"), _("does not run"), ""),
+    made = [Stage("runs", _stops, _("it runs"), _("does not run"), ""),
             Stage("own", _borrows, _("NumPy alone"), _("borrowed")),
             Stage("shape", _other_shape, _("right shapes"), _("wrong shape or type"), ""),
             Stage("inputs", _changes_inputs, _("inputs unchanged"), _("changes its inputs"), ""),
-            Stage("finite", _not_finite, _("no NaN, no infinity"), _("NaN or infinity"), ""),
+            Stage("finite", _not_finite, "", _("NaN or infinity"), ""),
             Stage("repeats", _depends_on_calls, _("same inputs, same answer"), _("same inputs, another answer")),
             Stage("invariants", _breaks_a_rule, _("rules kept"), _("breaks a rule"), unknown),
             Stage("values", _wrong_numbers, _("right numbers"), _("wrong numbers"), unknown),
             Stage("float32", _not_single, _("float32 stays float32"), _("not in float32"))]
-
-
-def stages_of(exercise) -> list[Stage]:
-    """Those that an exercise has."""
-    left_out = {"" if exercise.invariants else "invariants", "float32" if exercise.float64_only else ""}
-    return [stage for stage in stages() if stage.name not in left_out]
+    has = {"invariants": not exercise or exercise.invariants, "float32": not exercise or not exercise.float64_only}
+    return [stage for stage in made if has.get(stage.name, True)]
 
 
 def _stops(judged) -> Failure | None:

@@ -34,6 +34,11 @@ def short(rng, K, D):
     return drawn(rng, K, D, (2, 8), rng.uniform(0.75, 0.95))
 
 
+@edge("far shorter than the limit")
+def far_shorter(rng, K, D):
+    return drawn(rng, K, D, (2, 8), rng.uniform(0.05, 0.3))
+
+
 @edge("each shorter than the limit, both together longer")
 def together(rng, K, D):
     return drawn(rng, K, D, (0.2, 0.5), 1.3)
@@ -97,6 +102,12 @@ def elementwise(dW, db, limit):
 @mistake("it is always scaled to the limit: a gradient that is shorter has to stay as it is")
 def always(dW, db, limit):
     return dW * (limit / norm_of(dW, db)), db * (limit / norm_of(dW, db))
+
+
+@mistake("a gradient that is shorter than the limit is lengthened to it: it has to stay as it is")
+def always_but_0(dW, db, limit):
+    factor = limit / (norm_of(dW, db) or limit)
+    return dW * factor, db * factor
 
 
 @mistake("it is only ever lengthened: max and min are swapped")

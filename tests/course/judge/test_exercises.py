@@ -246,7 +246,8 @@ def test_the_difference_is_told_in_the_words_of_its_kind(name, wrong, words):
 @pytest.mark.parametrize("name, wrong, where, why", [
     ("softmax", lambda x: np.exp(x) / np.exp(x).sum(axis=-1, keepdims=True), "p[0, 0]: nan; NaN or", "exp(1000) overflows"),
     ("softmax_backward", lambda dp, p: dp / (p - p), "dx[0, 0, 0]: ", "a division by 0"),
-    ("clip", lambda dW, db, limit: (dW * (limit / np.sqrt((dW ** 2).sum() + (db ** 2).sum())), db), "dW[0, 0]: nan", "0 / 0"),
+    ("clip", lambda dW, db, limit: tuple(one / (norm := np.sqrt((dW ** 2).sum() + (db ** 2).sum())) * min(norm, limit)
+                                         for one in (dW, db)), "dW[0, 0]: nan", "0 / 0"),
 ])
 def test_nan_and_infinity_come_first_and_with_the_usual_causes(name, wrong, where, why):
     """Many a change makes all numbers NaN, so none is likely; what the exercise itself lists is told as a cause."""

@@ -78,7 +78,24 @@ def shared(dsource, dtarget, dlogits, h, source, target, E, of_source, of_target
     return dlogits @ E, dE
 
 
+def other_epsilon(*given):
+    names = {"np": np, "math": math}
+    exec(EXERCISES["decoder_layer"].source.replace("1e-5", "1e-6"), names)
+    return names["decoder_layer"](*given)
+
+
+def clipped_by_the_square(dW, db, limit):
+    norm = np.sqrt((dW * dW).sum() + (db * db).sum())
+    return [one * (limit / norm if norm ** 2 > limit else 1) for one in (dW, db)]
+
+
 ONE = [
+    ("layer_norm", "epsilon is not read: it is 1e-05 all the time",
+     lambda x, gamma, beta, epsilon: EXERCISES["layer_norm"].reference(x, gamma, beta, 1e-5)),
+    ("clip", "in limit / max(norm, limit), the square of norm is compared with limit", clipped_by_the_square),
+    ("decoder_layer", "in x1, LayerNorm adds 1e-06, not 1e-05, and the same wherever this is computed", other_epsilon),
+    ("rnn_backward", "in dz, h is not squared: the slope of tanh is 1 - tanh^2", lambda dy, carried, dU, h, before, U: (
+        (dz := (dy + carried) * (1 - h)), dz @ U.T, dU + before.T @ dz)),
     ("linear_backward", "in dW, W is added", lambda dy, x, W: (dy @ W.T, x.T @ dy + W, dy.sum(axis=0))),
     ("linear_backward", "in db, the sum of dy became a max", lambda dy, x, W: (dy @ W.T, x.T @ dy, dy.max(axis=0))),
     ("linear_backward", "in db, the sum of dy runs over the wrong axis", lambda dy, x, W: (dy @ W.T, x.T @ dy, dy.sum(axis=1))),
@@ -177,6 +194,36 @@ def test_one_change_is_named(name, sentence, wrong):
 def test_two_changes_are_both_named(name, first, second, wrong):
     said = diagnosis(name, wrong)
     assert first in said and second in said
+
+
+@pytest.mark.parametrize("change, words", [
+    (lambda given: (given[0], 0.9 * given[1], *given[2:]), "wrong already with a W2 of 0: look at the attention to the memory"),
+    (lambda given: (*given[:5], 0.9 * given[5]), "and with a W2 of 0: look at the feed-forward network"),
+    (lambda given: (0.9 * given[0], *given[1:]), "wrong already with a memory and a W2 of 0: look at the masked self-attention"),
+])
+def test_of_a_function_made_of_parts_the_first_wrong_one_is_named(change, words):
+    reference = EXERCISES["decoder_layer"].reference
+    answer = check_function(EXERCISES["decoder_layer"], lambda *given: reference(*change(given)) + 0, watched=False)
+    assert not answer.diagnosis and words in answer.likely
+
+
+def test_a_length_that_depends_on_the_numbers_is_judged_as_a_number():
+    answer = check_function(EXERCISES["merged"], lambda ids, new: (ids[:2].copy(), ids[1:].copy()), watched=False)
+    assert answer.stage == "invariants" and answer.where == "the length of text: yours 31, expected 28"
+
+
+def test_a_wrong_shape_is_explained_too():
+    def two_axes(dy, n, s, gamma):
+        return EXERCISES["layer_norm_backward"].reference(dy, n, s, gamma)[0], (dy * n).sum((0, 1)), dy.sum((0, 1))
+
+    answer = check_function(EXERCISES["layer_norm_backward"], two_axes, watched=False)
+    assert answer.stage == "shape" and "summed over the first two axes" in answer.diagnosis
+
+
+def test_nothing_is_said_that_says_nothing():
+    exercise = EXERCISES["mirror_matrix"]
+    answer = check_function(exercise, lambda *given: exercise.reference(*given) ** 3, watched=False)
+    assert "multiple of" not in str(answer) and "check each line" not in str(answer)
 
 
 def test_whole_numbers_that_coincide_are_explained_together():
