@@ -238,7 +238,7 @@ def test_chapters_open_their_box_in_the_explorer(browser):
 
 @pytest.mark.parametrize("query, page", [
     ("label smoothing", "tutorials/10_loss"), ("beam search", "tutorials/12_writing"), ("layer norm", "tutorials/08_residual"),
-    ("positional encoding", "tutorials/03_positions"), ("adam", "tutorials/11_learning"), ("bleu", "tutorials/13_translation"),
+    ("positional encoding", "tutorials/03_positions"), ("adam", "tutorials/11_learning"), ("bleu", "tutorials/13_evaluation"),
     ("install", "README"), ("own text", "docs/train"), ("add a layer", "docs/add_a_layer"), ("pytorch", "docs/interchange"),
     ("gradient check", "tutorials/01b_checking"), ("어텐션", "tutorials/05_attention"), ("교차 엔트로피", "tutorials/10_loss")])
 def test_the_search_finds_the_right_page_first_without_a_network(browser, query, page):

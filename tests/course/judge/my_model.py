@@ -1,4 +1,4 @@
-"""What a reader may write from a blank file at the end of chapter 13, with functions of the exercises before it."""
+"""What a reader may write from a blank file at the end of chapter 13b, with functions of the exercises before it."""
 
 import numpy as np
 from my_transformer import (    # noqa: F401 - the judge looks for adam_step here

@@ -29,6 +29,7 @@ def test_a_wheel_teaches_in_a_bare_folder_without_a_clone(tmp_path):
     subprocess.run([sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index",
                     "--wheel-dir", built, clone], check=True, capture_output=True)
     (wheel,) = built.iterdir()
+    assert wheel.stat().st_size <= 3_000_000
     with zipfile.ZipFile(wheel) as archive:
         assert {name for name in archive.namelist() if ".dist-info/" not in name} == {
             re.sub("^tutorials/", "minitransformer_course/chapters/", name) for name in files if "/" in name}
@@ -39,9 +40,11 @@ def test_a_wheel_teaches_in_a_bare_folder_without_a_clone(tmp_path):
                               env=environment)
         assert done.returncode == code, done.stderr
     assert '"stage": "runs"' in done.stdout and (bare / "04_softmax.py").exists()
-    code = "from minitransformer_course import lab; print(lab.__file__, lab.write(*lab.drawkcab(), 'backward'))"
+    code = ("from minitransformer_course import lab; print(lab.__file__, lab.write(*lab.drawkcab(), 'backward'), "
+            "lab.write(*lab.load_korean_model(), '나는 집에 가고 싶어.'))")
     done = subprocess.run([sys.executable, "-c", code], cwd=bare, capture_output=True, text=True, env=environment)
-    assert done.stdout.split() == [str(site / "minitransformer_course" / "lab" / "__init__.py"), "drawkcab"], done.stderr
+    assert done.stdout.split() == [str(site / "minitransformer_course" / "lab" / "__init__.py"), "drawkcab",
+                                   "I", "want", "to", "go", "home."], done.stderr
 
 
 def test_without_an_installation_learn_says_how_to_install(tmp_path):

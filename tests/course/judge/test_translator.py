@@ -1,16 +1,21 @@
-"""learn.lab.translator: what chapter 13 counts, and that its BLEU is sacrebleu's."""
+"""lab.translator: what chapter 13 counts, and that its BLEU is sacrebleu's; lab.korean: what chapter 13b shows."""
 
 import re
+import runpy
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
 from minitransformer.data.drawn import DrawnBatches
+from minitransformer.data.text_files import read_text, split_lines
+from minitransformer.decoding import Search, translate
 from minitransformer.errors import InputError
 from minitransformer.functional.special import SPECIAL
-from minitransformer.training.evaluation import exact_match
+from minitransformer.pictures.attention_map import Attended
+from minitransformer.training.evaluation import bleu, chrf, exact_match
 from minitransformer_course.judge.course import exercises
+from minitransformer_course import lab
 from minitransformer_course.lab import translator
 from tests import ROOT
 
@@ -72,16 +77,26 @@ def test_the_pictures_show_what_they_are_given():
 
 
 def test_the_scores_of_multi30k_are_those_that_were_recorded():
-    page = (ROOT / "tutorials" / "13_translation" / "chapter.py").read_text(encoding="utf-8")
+    page = (ROOT / "tutorials" / "13_evaluation" / "chapter.py").read_text(encoding="utf-8")
     recorded = (ROOT / "experiments" / "multi30k.md").read_text(encoding="utf-8")
     table = page[page.index("# | | BLEU |"):page.index("# ## Your Transformer")]
-    scores = re.findall(r"\b\d\d\.\d\d\b", table)
-    assert len(scores) == 6 and not [score for score in scores[:5] if score not in recorded]    # the last one is of the paper
-    base, big, ensemble = (hours * 3600 * 8 * 9.5e12 for hours in (12, 3.5 * 24, 7.7e19 / 3600 / 8 / 9.5e12))
-    assert f"= {base / 1e18:.1f} \\cdot 10^{{18}} $$" in table and f"with {big / base:.0f} times as many" in table
-    assert f"needed {ensemble / base:.0f} times as many" in table
+    *seeds, mean, published = re.findall(r"\b\d\d\.\d\d\b", table)
+    assert len(seeds) == 3 and all(score in recorded for score in (*seeds, published))
+    scores = np.array(seeds, float)
+    spread = scores.std(ddof=1)
+    assert f"{scores.mean():.2f} ± {spread / 3 ** 0.5:.2f}" in table and f"$s = {spread:.2f}$" in table
+    assert f"the difference of {float(published) - float(mean):.2f}" in table and f"= {spread * (1 / 3 + 1) ** 0.5:.2f}$" in table
     signature = re.search(r"`(nrefs[^`]+)`", table)
     assert signature and signature[1] in recorded
+
+
+def test_the_costs_of_table_2_are_the_papers():
+    page = (ROOT / "tutorials" / "13b_translation" / "chapter.py").read_text(encoding="utf-8")
+    base, big = (hours * 3600 * 8 * 9.5e12 for hours in (12, 3.5 * 24))
+    text = " ".join(page[page.index("# ## Table 2"):].replace("\n# ", "\n").split())
+    assert f"= {base / 1e18:.1f} \\cdot 10^{{18}} $$" in text and f"Big costs {big / base:.0f} times as much" in text
+    assert f"needed {7.7e19 / base:.0f} times as many operations as base to reach 26.36" in text
+    assert 28.4 - 26.36 > 2 and big / 1.2e20 < 1 / 4
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -89,3 +104,74 @@ def test_the_text_of_each_case_has_one_most_frequent_pair(seed):
     exercise = exercises()["merged"]
     for name, (ids, _new) in exercise.cases(seed):
         assert exercise.module.clear(ids), name
+
+
+def test_the_korean_model_fits_in_the_wheel_and_its_files_in_the_repository():
+    sizes = [path.stat().st_size for path in (ROOT / "tutorials" / "korean_english").iterdir() if path.is_file()]
+    assert max(sizes) <= 300_000 and sum(sizes) <= 1_500_000
+
+
+def test_subwords_restore_a_text_and_are_merged_in_the_order_in_which_they_were_learned():
+    _model, subwords = lab.load_korean_model()
+    assert len(set(subwords.listed)) == subwords.size
+    for korean, english in lab.korean.held_out():
+        for text in (korean, english):
+            ids = subwords.encode(text)
+            if len(SPECIAL) not in ids:
+                assert subwords.decode(ids) == text
+    few = lab.korean.Subwords("▁abc", [("a", "b"), ("b", "c"), ("ab", "c")])
+    assert few.tokens(few.encode(" abc  bca?")) == ["▁", "abc", "▁", "bc", "a", "<unk>"]
+    assert few.decode([1, *few.encode("abc bca"), 2]) == "abc bca"
+
+
+def test_words_of_a_map_are_made_of_their_subwords():
+    weights = np.random.default_rng(0).dirichlet(np.ones(4), (3, 5))    # (H, T_q, T_k)
+    found = lab.korean.by_words(Attended(weights, None, ["▁나", "는", ".", "</s>"], ["▁I", "▁don", "'t", "?", "</s>"]))
+    assert (found.queries, found.keys) == (["I", "don't", "?", "</s>"], ["나는", ".", "</s>"])
+    mean = weights.mean(axis=0)
+    assert found.weights[1, 0] == pytest.approx(mean[1:3, :2].sum() / 2) and found.weights.sum(axis=1) == pytest.approx(np.ones(4))
+
+
+@pytest.mark.parametrize("fonts, word", [(["DejaVu Sans"], "hangukeo"), (["NanumGothic"], "한국어")])
+def test_without_a_font_for_hangul_it_is_spelled_in_latin_letters(monkeypatch, fonts, word):
+    monkeypatch.setattr(lab.korean.font_manager, "get_font_names", lambda: fonts)
+    _figure, axes = plt.subplots()
+    try:
+        lab.show_translation(axes, *lab.load_korean_model(), "한국어")
+        assert axes.get_xticklabels()[0].get_text() == word
+    finally:
+        plt.close("all")
+
+
+@pytest.mark.campaign
+def test_no_held_out_sentence_is_in_the_training_text(multi30k):
+    train = runpy.run_path(str(ROOT / "tutorials" / "korean_english" / "train.py"))
+    path = multi30k.with_name("ko-en-tatoeba") / "kor-eng.tsv.gz"
+    if not path.is_file():
+        pytest.skip(f"{path} does not exist: no real data here")
+    test, valid, rest = train["split"]([line.split("\t") for line in split_lines(read_text(path))])
+    assert [(korean, english) for english, korean, _attribution in test] == lab.korean.held_out()
+    assert (len(test), len(valid), len(rest)) == (200, 200, 5349)
+    trained, held = ({side.lower().strip("?!.") for line in part for side in line[:2]} for part in (rest, test + valid))
+    assert not trained & held
+
+
+@pytest.mark.campaign
+def test_what_the_page_says_of_the_korean_model_is_what_it_does():
+    text = (ROOT / "tutorials" / "13b_translation" / "chapter.py").read_text(encoding="utf-8")
+    page = " ".join(text.replace("\n# ", " ").split())
+    model, subwords = lab.load_korean_model()
+    sources, references = zip(*lab.korean.held_out())
+    outputs = [translate(model, subwords, sources, 256, Search(beam=beam), threads=1) for beam in (1, 5)]
+    scores = [f"{score:.1f}" for texts in outputs for score in (bleu(texts, references)[0], chrf(texts, references))]
+    assert "BLEU is {} and chrF, which counts characters instead of words, is {}.".format(*scores[:2]) in page
+    assert "they are {} and {}.".format(*scores[2:]) in page
+
+    def twice(texts, n):
+        grams = [list(zip(*(ids[i:] for i in range(n)))) for ids in map(subwords.encode, texts)]
+        return sum(len(set(one)) < len(one) for one in grams)
+
+    assert f"{twice(references, 1)} of the 200 references hold a token twice, and {twice(references, 2)} of them" in page
+    assert f"| the references | {twice(references, 3)} | {twice(references, 3)} |" in page
+    assert f"| at the end, after 1,600 | {twice(outputs[0], 3)} | {twice(outputs[1], 3)} |" in page
+    assert f"{len(subwords.merges):,} merges" in page and f"{model.flat.data.size / 1e6:.1f} million parameters" in page
