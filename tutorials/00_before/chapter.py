@@ -32,8 +32,8 @@ from minitransformer_course import lab
 # %% [markdown]
 # ## A network that reads word by word
 #
-# Until 2014, a translating network was a *recurrent network*, an RNN, which reads as you do: one word after another. It has a
-# *hidden state* $h$, a vector of fixed size. Each word changes the state, and the new state depends on the word $x_t$ and on
+# Until 2014, a network that translates was a *recurrent network*, an RNN, which reads as you do, one word after another. It has
+# a *hidden state* $h$, a vector of fixed size. Each word changes the state, and the new state depends on the word $x_t$ and on
 # the old state:
 #
 # $$ h_t = \tanh(x_t W + h_{t-1} U) $$
@@ -48,14 +48,14 @@ for axes, attention in zip(both, (False, True)):
     lab.before.show_reading(axes, attention)
 
 # %% [markdown]
-# Three things are lost on this way.
+# A network that works this way loses three things.
 #
 # 1. **Time.** Step 7 needs the state of step 6. A processor that could compute a thousand steps at once has to wait for them
 #    one by one.
 # 2. **Room.** The context vector has the same size for 3 words as for 100.
 # 3. **Distance.** What the network knows of the first word has to survive every later step, and so does the gradient on its way
-#    back. Each step multiplies both by numbers that are often below 1. A product of many such factors is nearly 0, which is
-#    called the *vanishing gradient*.
+#    back. Each step multiplies both by numbers that are often below 1. A product of many such factors is nearly 0. If it is the
+#    gradient that shrinks, one speaks of a *vanishing gradient*.
 #
 # You can measure the third. The next cell takes an untrained RNN and exchanges the first word of a sentence for another one.
 # **Predict:** in a sentence of 3 words, the last state changes by about 50 %. By how much does it change in a sentence of 30?
@@ -91,7 +91,8 @@ lab.before.show_left(lengths, left)
 #
 # ## Figure 1
 #
-# The paper calls its model the *Transformer*. Its first figure shows all of it, and every chapter of this book begins with it:
+# The paper calls its model the *Transformer*. Its first figure shows the whole model, and every chapter of this book shows it
+# again, with your place on it:
 
 # %%
 lab.you_are_here()
@@ -135,8 +136,8 @@ figure.colorbar(lab.show_translation(axes, model, subwords, sentence), label="at
 # %% [markdown]
 # Each row is a word being written, and the dark squares in it are the words of the source that the model looks at. For *study*
 # the third word is dark, and for *English* the second, so the two rows cross. No dictionary was given to the model, which found
-# out by following gradients which words belong together. Gradients are what this book is about. Short sentences like this one
-# often come out right. With longer ones the model is soon lost, and chapter 13b shows how and why.
+# out by following gradients which words belong together. Gradients are what this book is about. The model is small, so only
+# some short sentences come out right. With most others it is soon lost, and chapter 13b shows how and why.
 #
 # ## What you will be able to do
 #

@@ -128,7 +128,7 @@ print(write(lambda ids: tables["pairs"][ids], "KING", 150))
 
 # %% [markdown]
 # You can see what the table of pairs knows: vowels follow consonants, and a space follows a comma. But it remembers only one
-# character, so it cannot finish a word that it has begun. *makemore*, Karpathy's well-known course, begins with such a table.
+# character, so it cannot finish a word that it has begun. Karpathy's *makemore* begins with such a table, too.
 #
 # ## Train it with your functions
 #
