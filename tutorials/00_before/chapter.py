@@ -15,22 +15,25 @@
 #
 # *한국어: 순환 신경망 (recurrent network), 문맥 벡터 (context vector), 인코더 (encoder), 디코더 (decoder).*
 #
-# There is nothing to write on this page. You see how translation worked before attention and what that way lost, and the model
-# that this book builds. The last section says what you will be able to do, and how long it takes.
+# There is nothing to write on this page. You see how translation worked before attention and what that way lost, the model that
+# this book builds, and such a model at work on one Korean sentence. The last section says what you will be able to do, and how
+# long it takes.
 #
 # For a copy whose cells you can run, type `minitransformer learn start 0` in an empty folder. Where the page says *predict*,
 # make a guess before you look at the output.
 
 # %%
 import matplotlib.pyplot as plt
+import numpy as np
 
+from minitransformer.functional.special import EOS
 from minitransformer_course import lab
 
 # %% [markdown]
 # ## A network that reads word by word
 #
-# Until 2014, a translating network was a *recurrent network*, an RNN, which reads as you do: one word after another. It has a
-# *hidden state* $h$, a vector of fixed size. Each word changes the state, and the new state depends on the word $x_t$ and on
+# Until 2014, a network that translates was a *recurrent network*, an RNN, which reads as you do, one word after another. It has
+# a *hidden state* $h$, a vector of fixed size. Each word changes the state, and the new state depends on the word $x_t$ and on
 # the old state:
 #
 # $$ h_t = \tanh(x_t W + h_{t-1} U) $$
@@ -45,14 +48,14 @@ for axes, attention in zip(both, (False, True)):
     lab.before.show_reading(axes, attention)
 
 # %% [markdown]
-# Three things are lost on this way.
+# A network that works this way loses three things.
 #
 # 1. **Time.** Step 7 needs the state of step 6. A processor that could compute a thousand steps at once has to wait for them
 #    one by one.
 # 2. **Room.** The context vector has the same size for 3 words as for 100.
 # 3. **Distance.** What the network knows of the first word has to survive every later step, and so does the gradient on its way
-#    back. Each step multiplies both by numbers that are often below 1. A product of many such factors is nearly 0, which is
-#    called the *vanishing gradient*.
+#    back. Each step multiplies both by numbers that are often below 1. A product of many such factors is nearly 0. If it is the
+#    gradient that shrinks, one speaks of a *vanishing gradient*.
 #
 # You can measure the third. The next cell takes an untrained RNN and exchanges the first word of a sentence for another one.
 # **Predict:** in a sentence of 3 words, the last state changes by about 50 %. By how much does it change in a sentence of 30?
@@ -64,8 +67,8 @@ print(*(f"{length} words: {change:.0e}" for length, change in zip(lengths, left)
 lab.before.show_left(lengths, left)
 
 # %% [markdown]
-# In a sentence of 30 words, the last state changes by a few millionths. Training can improve on this, and chapter 14 shows by
-# how much, but it has to work against that product.
+# In a sentence of 30 words, the last state changes by two millionths. Training can improve on this, and chapter 14 shows by how
+# much, but it has to work against that product.
 #
 # ## Look back instead
 #
@@ -88,7 +91,8 @@ lab.before.show_left(lengths, left)
 #
 # ## Figure 1
 #
-# The paper calls its model the *Transformer*. Its first figure shows all of it, and every chapter of this book begins with it:
+# The paper calls its model the *Transformer*. Its first figure shows the whole model, and every chapter of this book shows it
+# again, with your place on it:
 
 # %%
 lab.you_are_here()
@@ -106,6 +110,34 @@ lab.you_are_here()
 #
 # The decoder is *auto-regressive*: it reads what it has written so far. A common shorthand, $y_t = f(y_{t-1}, z)$, says too
 # little, because the next word depends on *all* words before it, $y_1$ to $y_{t-1}$, and not only on the last one.
+#
+# ## One sentence, translated
+#
+# Here is a small Transformer at work. It learned from about 5,000 pairs of short Korean and English sentences, and this one was
+# not among them. Its weights come with the package. Its tokens are pieces of words, so one word may be several tokens.
+
+# %%
+model, subwords = lab.load_korean_model()
+sentence = "나는 영어를 공부한다."
+x = np.array([[*subwords.encode(sentence), EOS]])
+z, _cache = model.encode(x)
+print(f"x: {x.shape[1]} tokens, z: {z.shape[1]} vectors of {z.shape[2]} numbers")
+print(sentence, "->", lab.write(model, subwords, sentence))
+
+# %% [markdown]
+# Word by word, the Korean is *naneun* (I) *yeongeoreul* (English) *gongbuhanda* (study), with the verb at the end, and English
+# wants the verb in the middle. **Predict:** while the model writes the English verb, which word of the Korean sentence does it
+# look at, the second or the third?
+
+# %%
+figure, axes = plt.subplots(figsize=(5.5, 3.6), layout="constrained")
+figure.colorbar(lab.show_translation(axes, model, subwords, sentence), label="attention weight")
+
+# %% [markdown]
+# Each row is a word being written, and the dark squares in it are the words of the source that the model looks at. For *study*
+# the third word is dark, and for *English* the second, so the two rows cross. No dictionary was given to the model, which found
+# out by following gradients which words belong together. Gradients are what this book is about. The model is small, so only
+# some short sentences come out right. With most others it is soon lost, and chapter 13b shows how and why.
 #
 # ## What you will be able to do
 #

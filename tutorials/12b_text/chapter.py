@@ -22,8 +22,8 @@ lab.you_are_here("decoder", "decoding")
 
 # %% [markdown]
 # So far your model answers. It reads a word and writes it backwards, and without a word to read it has nothing to say. GPT-2
-# and every chat model of today write without a source. They are built from the parts that you have already written, and there
-# are fewer of them.
+# and every chat model of today write without a source. They are built from the parts that you have already written, and they
+# need fewer of them.
 #
 # In this chapter you take the Transformer apart, keep one half, and train it on 180,000 characters of Shakespeare, with your
 # own functions inside. The training run takes 30 to 40 seconds of processor time, and at the end the model writes lines that
@@ -128,7 +128,7 @@ print(write(lambda ids: tables["pairs"][ids], "KING", 150))
 
 # %% [markdown]
 # You can see what the table of pairs knows: vowels follow consonants, and a space follows a comma. But it remembers only one
-# character, so it cannot finish a word that it has begun. *makemore*, Karpathy's well-known course, begins with such a table.
+# character, so it cannot finish a word that it has begun. Karpathy's *makemore* begins with such a table, too.
 #
 # ## Train it with your functions
 #
@@ -171,10 +171,10 @@ figure, axes = plt.subplots(figsize=(7, 3.4), layout="constrained")
 lab.text.show_bits(axes, bits, levels)
 
 # %% [markdown]
-# The untrained model costs more than a guess, and its text stutters. The residual path carries each embedding straight to the
-# output, which multiplies it by the same matrix, so before any training the model bets on the character that it has just read.
-# After 150 steps the model is better than the table of pairs. Then come words, and the names of those who speak, each on a line
-# of its own. No rule of spelling was given to it.
+# With the untrained model a character costs more than with a plain guess, and the text stutters. The residual path carries each
+# embedding straight to the output, which multiplies it by the same matrix, so before any training the model bets on the
+# character that it has just read. After 200 steps the model is better than the table of pairs. Then come words, and the names
+# of those who speak, each on a line of its own. Nobody told the model a rule of spelling.
 #
 # Bits per character are an average, so look at single characters. **Predict:** which letter of a word is the most expensive,
 # its first or its last?
@@ -194,8 +194,8 @@ lab.text.show_costs(axes, line, costs)
 # ## What it writes
 #
 # The samples above were drawn at temperature 0.8, with $p = 0.9$. One unlikely letter is enough to spoil a word, and the model
-# has to continue from it. **Predict:** one of these three texts repeats itself, and one is hardly English. Which settings made
-# them?
+# has to continue from it. **Predict:** the next cell has three settings. Which of them makes a text that repeats itself, and
+# which one that is hardly English?
 
 # %%
 predict = lab.text.predictor(model)
@@ -231,7 +231,7 @@ print(f"on the text that it has read: {few[400][0]:.2f} bits, on the held-out te
 # |---|---|---|---|
 # | parameters | 104 thousand | 124 million | 135 million |
 # | layers, width, heads | 2, 64, 4 | 12, 768, 12 | 30, 576, 9 |
-# | tokens | 64 characters | 50,257 subwords | 49,152 subwords |
+# | tokens | 65 characters | 50,257 subwords | 49,152 subwords |
 # | window | 64 | 1,024 | 8,192 |
 # | norm | LayerNorm, pre-norm | LayerNorm, pre-norm | RMSNorm, pre-norm |
 # | positions | sinusoids | learned | rotary |
@@ -245,8 +245,8 @@ print(f"on the text that it has read: {few[400][0]:.2f} bits, on the held-out te
 
 # %%
 lab.run_yours()
-with lab.own_functions() as names, fast():
-    print(f"\na text, written with {len(names)} parts of yours:\n{write(predict, 'CORIOLANUS:', 300, 0.7, 0.9)}")
+with lab.own_functions(), fast():
+    print(f"\nand with the same parts, the model of this page writes:\n{write(predict, 'CORIOLANUS:', 300, 0.7, 0.9)}")
 
 # %% [markdown]
 # `minitransformer train language` trains a larger one on a text of your own, and `docs/language_model.md` shows the commands.
