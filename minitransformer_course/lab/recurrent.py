@@ -97,9 +97,10 @@ def show_unrolled() -> None:
 
 def show_distance(axes, curves, log=False) -> None:
     """Draw {what it is: the norm of a gradient for each distance, beginning with 1}."""
-    for (name, curve), style in zip(curves.items(), ("--", "-", "-.", ":")):
-        axes.plot(range(1, len(curve) + 1), curve, style, color="black" if name in ("RNN", "before training") else "tab:purple",
-                  label=name)
+    styles = iter(("-", "-.", ":"))
+    for name, curve in curves.items():
+        colour = {"RNN": "black", "before training": "black", "GRU": "tab:brown"}.get(name, "tab:purple")
+        axes.plot(range(1, len(curve) + 1), curve, next(styles) if colour == "tab:purple" else "--", color=colour, label=name)
     axes.set(xlabel="distance: letters from the end of the source", ylabel="norm of the gradient")
     axes.set_yscale("log" if log else "linear")
     axes.legend(fontsize=9)

@@ -114,21 +114,21 @@ axes.spines[:].set_visible(False)
 wavelengths = 2 * math.pi * 10000.0 ** (np.arange(0, 512, 2) / 512)
 print(f"the fastest clock {wavelengths[0]:.2f}, the slowest {wavelengths[-1]:,.0f}")
 figure, (table, waves) = plt.subplots(1, 2, figsize=(9, 3), layout="constrained")
-for pair, style in ((0, "-"), (64, "--"), (128, ":")):
-    sine = sinusoids(np.arange(100), 512)[:, 2 * pair]
-    table.plot(sine, style, color="black", label=f"pair {pair}: wavelength {wavelengths[pair]:,.0f}")
-table.set(xlabel="position", ylabel="sine", ylim=(-1.1, 2.2))
-table.legend(loc="upper right", fontsize=9)
+image = table.imshow(sinusoids(np.arange(100), 512), cmap="RdBu", vmin=-1, vmax=1, aspect="auto")
+table.set(xlabel="column of the table", ylabel="position")
+bar = figure.colorbar(image, ax=table, label="sine or cosine")
 waves.semilogy(wavelengths, color="black")
 waves.set(xlabel="pair of columns", ylabel="positions for one turn")
 waves.axhspan(1, 100, color="gold", alpha=0.4, label="a text of 100 words")
 shown = waves.legend(fontsize=9)
 
 # %% [markdown]
-# It needs fewer, namely 60,611, because the last exponent is 510/512. Some summaries of the paper speak of "one period from
-# $2 \pi$ to $10000 \cdot 2 \pi$", but each pair has a wavelength of its own. In a text of 100 words, only the clocks in the
-# yellow band make a full turn, and these tell neighbours apart. The slower ones tell the beginning of a long text from its
-# end.
+# The slowest clock needs fewer, namely 60,611, because the last exponent is 510/512. On the left is the table itself, as a
+# *heat map*. The fast clocks make stripes at its left edge, and from the middle on, a column hardly changes within 100
+# positions. Some summaries of the paper speak of "one period from $2 \pi$ to $10000 \cdot 2 \pi$", but each pair has a
+# wavelength of its own. Others define $c = 1 / 10000^{2i / d_{model}}$ and then divide the position by it. That is the inverse:
+# the angle is $t\, c$. In a text of 100 words, only the clocks in the yellow band make a full turn, and these tell neighbours
+# apart. The slower ones tell the beginning of a long text from its end.
 #
 # ## Walking is turning
 #

@@ -25,8 +25,8 @@ lab.you_are_here("attention")
 # largest score. But a score only says where to look, and nothing has been fetched from there yet. How can a layer made of
 # multiplications fetch something from a place that it has just chosen?
 #
-# Below are the weights that the trained model computes from its scores. It has four *heads* that work in parallel (chapter 7).
-# Two of them are shown, with a row for each letter that the model writes and a column for each letter that it may look at.
+# Below are the weights of two of the trained model's four *heads* (chapter 7), with a row for each letter that it writes and a
+# column for each letter that it may look at.
 # **Predict:** with chapter 4 in mind, what do the weights in each row sum to?
 
 # %%
@@ -49,8 +49,7 @@ bar = figure.colorbar(image, label="attention weight")
 
 # %% [markdown]
 # Each row sums to 1, so it defines a mean, and the letter below a dark cell makes up most of that mean. In this chapter you
-# build the layer behind this picture. You also write by hand the numbers that let it read a word backwards, without any
-# training.
+# build the layer behind this picture, and write by hand the numbers that let it read a word backwards.
 #
 # ## One vector, three jobs
 #
@@ -59,7 +58,7 @@ bar = figure.colorbar(image, label="attention weight")
 # the verb? Every word carries a label, and the label of *bit*, "verb, past tense", fits the question. What she
 # takes away, though, is neither the question nor the label, but the meaning of the word.
 #
-# Attention gives these three jobs to three vectors, two of which you know. The position being written asks its question with a
+# Attention gives these three jobs to three vectors. The position being written asks its question with a
 # *query*. Each position that can be read is labelled with a *key* and carries its meaning in a *value*. None of the three is
 # there from the start: a learned matrix computes each one, from a vector $y$ of the sentence being written or a vector $x$ of
 # the sentence being read.
@@ -67,17 +66,17 @@ bar = figure.colorbar(image, label="attention weight")
 # $$ q = y\, W_q, \qquad k = x\, W_k, \qquad v = x\, W_v $$
 #
 # In *cross-attention*, as in the translation, the queries come from one sentence and the keys and values from another. In
-# *self-attention* all three come from the same sentence. They still differ, because each is made by its own matrix, and each
-# matrix learns its own job.
+# *self-attention* all three come from the same sentence, by three *projections*, one matrix each. Take a model that judges
+# whether a review is friendly (*sentiment analysis*, `docs/classification.md`). In *not a good film*, the query of *good* can look
+# for a negation, and find the key of *not*. What it fetches turns the vector of *good* into the opposite.
 #
 # Why a query *and* a key? If one vector did both jobs, the score of A for B would always equal the score of B for A, since
-# $q \cdot k = k \cdot q$. A verb could not look for its subject without the subject looking for the verb just as much.
+# $q \cdot k = k \cdot q$. *good* could not look for *not* without *not* looking for *good* just as much.
 #
 # **By hand.** One query $q = (2, 0)$ meets two keys, $k_1 = (1, 0)$ and $k_2 = (0, 1)$, whose values are 10 and 20. The dot
 # product of a key with the query measures how well the key fits, here 2 and 0. We divide by $\sqrt 2$, because each vector
-# holds two numbers (the reason comes below), and get the *scores* 1.41 and 0. The softmax turns them into the weights
-# $e^{1.41} / (e^{1.41} + 1) = 0.80$ and $0.20$, and the answer is $0.80 \cdot 10 + 0.20 \cdot 20 = 12$ (11.96 without
-# rounding).
+# holds two numbers, and get the *scores* 1.41 and 0. The softmax turns them into the weights
+# $e^{1.41} / (e^{1.41} + 1) = 0.80$ and $0.20$, and the answer is $0.80 \cdot 10 + 0.20 \cdot 20 = 12$.
 #
 # **Predict:** what is the answer for the query $(0, 2)$? And for $(0, 0)$?
 
@@ -98,18 +97,17 @@ shown = one.legend(loc="upper right")
 
 # %% [markdown]
 # A query that fits all keys equally well gets the plain mean, 15, and the better it fits one key, the closer the answer is to
-# that key's value. A small change to the query changes the answer only a little, which is why a model can learn where to look.
+# that key's value. A small change to the query changes the answer a little, so a model can learn where to look.
 #
 # ## All queries at once
 #
 # Suppose that $T_q$ positions are being written and $T_k$ can be read. The queries are the rows of $Q$, of shape $(T_q, d_k)$,
 # the keys those of $K$, $(T_k, d_k)$, and the values those of $V$, $(T_k, d_v)$. A key must hold as many numbers as a query,
-# while a value may hold more or fewer. There may be more axes in front of these two, for the sentences of a batch and for
-# heads. `@` multiplies the last two axes and keeps those in front. `K.T`, however, reverses *all* axes, so write
-# `K.swapaxes(-1, -2)` to transpose only the last two.
+# while a value may hold more or fewer. There may be more axes in front of these two, for sentences and heads, which `@` keeps.
+# `K.T` reverses *all* axes, so write `K.swapaxes(-1, -2)` to transpose only the last two.
 #
-# In a mask of shape $(T_q, T_k)$, True marks the keys that a query may attend to, as in chapter 4. You know the scores of one
-# query, the softmax, and the weighted mean. Now write all three for all queries, without a loop. (The judge reads only your own
+# In a mask of shape $(T_q, T_k)$, True marks the keys that a query may attend to, as in chapter 4. Now write scores, softmax and
+# weighted mean for all queries, without a loop: the paper's *scaled dot-product attention*. (The judge reads only your own
 # code. To call your softmax from chapter 4, write `from my_transformer import masked_softmax` above the function.)
 
 # %% [exercise] attention
@@ -159,8 +157,8 @@ for d_k in (10, 100, 1000):
 # of the letter to read. In a word of $n$ letters that is letter $n - 1 - t$. But the position being written knows only its own
 # row, $PE_t$, so the query is $PE_t\, W_q$, with the same matrix for every $t$.
 #
-# In chapter 3 you turned the clocks forward by the same angle at every position. Here the clocks have to run backwards as $t$
-# grows. You can check your matrix with one rule: mirroring a position twice brings it back to where it was.
+# Here the clocks of chapter 3 have to run backwards as $t$ grows. You can check your matrix with one rule: mirroring a position
+# twice brings it back to where it was.
 
 # %% [exercise] mirror_matrix
 
@@ -197,14 +195,13 @@ axes.set_title(f"by hand: {word} -> {written}", fontsize=10)
 bar = figure.colorbar(image, label="attention weight")
 
 # %% [markdown]
-# It works, without any training. One matrix product decides where to look, and another fetches what is there. Your matrix works
-# only for words of eight letters, while the trained model handles every length up to twelve. It learned its matrices from
-# examples, and for that it needed gradients.
+# Attention reads the word backwards without any training. Your matrix is for words of eight letters, while the trained model
+# handles every length up to twelve. That model learned its matrices, and for that it needed gradients.
 #
 # ## Backward
 #
-# Backward gets $dY$, of shape $(T_q, d_v)$, and needs $dQ$, $dK$ and $dV$. You have already derived two of its parts, the
-# scores in chapter 1 and the softmax in chapter 4. The mean is new, and so is how all three fit together.
+# Backward gets $dY$, of shape $(T_q, d_v)$, and needs $dQ$, $dK$ and $dV$. You know two of its parts, the scores from chapter 1
+# and the softmax from chapter 4. The mean is new.
 #
 # **By hand**, for the query $(2, 0)$ above with $dy = 1$: the answer is $p_1 \cdot 10 + p_2 \cdot 20$, so
 # $dp = (10, 20)$. The backward of the softmax subtracts the weighted mean, $0.80 \cdot 10 + 0.20 \cdot 20 = 12$. That
@@ -257,8 +254,8 @@ assert report.passed
 # ## Break it
 #
 # The trained model has 4 heads of $d_k = 8$ numbers each, so its vectors have $d_{model} = 4 \cdot 8 = 32$ numbers. Dividing by
-# $\sqrt{d_{model}}$ in place of $\sqrt{d_k}$ is a famous slip. The code runs, it passes a gradient check if the forward and the
-# backward contain the same slip, and a model trained with it can compensate by learning larger queries. But these weights were
+# $\sqrt{d_{model}}$ in place of $\sqrt{d_k}$ is a famous slip. The code runs, and passes a gradient check if forward and backward
+# share the slip. But these weights were
 # trained with the right scale. **Predict:** halve all scores and let the model write. Does it still write *drawkcab*?
 
 
@@ -272,9 +269,8 @@ with plugged(functional.attention_forward, by_d_model):
     print([lab.write(model, vocabulary, word) for word in ("backward", "stressed", "attention")])
 
 # %% [markdown]
-# No, it stutters. Its attention is now flatter than in training, so it fetches a mixture of letters. A gradient check proves
-# that a backward matches its forward, but it cannot know which forward you wanted. For that you need the paper's formula or a
-# reference to compare with, such as the one that the judge of the exercises uses.
+# The model stutters. Its attention is flatter than in training, so it fetches a mixture of letters. A gradient check proves that
+# a backward matches its forward, but it cannot know which forward you wanted.
 #
 # ## Your Transformer
 

@@ -109,7 +109,10 @@ legend = axes.legend()
 # and flattens the others, and small steps cannot turn such a product into the goal. With the path around, a stack begins by
 # doing almost nothing, and each layer adds a small correction. More layers learn faster, because more of them move in each
 # step. Kaiming He and his colleagues saw the same in image models in 2015, where 56 plain layers had a higher *training* error
-# than 20. They called it degradation, and the residual connection was their answer.
+# than 20. They called it degradation, and answered with the residual connection.
+#
+# Multiplied out, 24 such layers are $2^{24}$ paths, most through about 12 layers. Veit and others found that they act
+# like an *ensemble*: little is lost if one layer is removed.
 #
 # The path around has a price. Suppose that each layer preserves the scale of its input, and that $x$ and $f(x)$ are
 # uncorrelated. Then their variances add in every layer. **Predict** the standard deviation of $x$ after 24 layers if it starts
@@ -122,7 +125,7 @@ for _layer in range(24):
 print(f"the standard deviation after 24 layers: {x.std():,.0f}")
 
 # %% [markdown]
-# It is about $2^{24/2} = 4{,}096$. Something has to bring the numbers back to one scale.
+# The standard deviation is about $2^{24/2} = 4{,}096$. Something has to bring the numbers back to one scale.
 #
 # ## LayerNorm: every row on the same scale
 #

@@ -136,7 +136,8 @@ bar = figure.colorbar(image, ax=both, label="share of the hidden numbers\nthat a
 #
 # In training, dropout sets each number to 0 with probability $p$, the *dropout rate*, and divides the others by $1 - p$. At
 # inference it does nothing. The paper applies it to the output of each sub-layer, and to the sum of embeddings and
-# positions.
+# positions. Dropout is a *regularisation*: it is meant to keep a model from *overfitting*, which is to get better on its training
+# set and worse on anything else.
 #
 # **By hand.** $x = (2, 4, 6, 8)$, $p = 0.5$, and suppose that the draw keeps the second and third numbers: $y = (0, 8, 12, 0)$.
 # **Predict** the mean of $y$ over many draws.
@@ -146,7 +147,7 @@ y, _ = functional.dropout_forward(np.tile([2.0, 4.0, 6.0, 8.0], (200_000, 1)), 0
 print("the mean over 200,000 draws:", y.mean(axis=0).round(1))
 
 # %% [markdown]
-# It is $x$, which is the purpose of the division: the next layer sees numbers of the same size in training and at inference.
+# The mean is $x$, which is the purpose of the division: the next layer sees numbers of the same size in training and at inference.
 #
 # Now apply dropout twice in one layer. A number that was dropped cannot have affected the loss. Which of the two masks knows
 # about $x$, and which about $y$?

@@ -63,7 +63,7 @@ for seed in range(3):
 # The model starts above. Its logits are not equal but random, so it is wrong with some confidence. Logits with variance $s^2$
 # add about $s^2 / 2$ to $\ln 29$ if none of them stands out. Here one does, and costs more: the logit of the letter that the
 # decoder has just read, because one matrix embeds the letters and makes the logits. Far higher points to
-# the initial weights. Xavier's rule draws a matrix from $m$ to $n$ numbers with variance $2 / (m + n)$, Kaiming's with $2 / m$:
+# the *initialisation*. Xavier's rule draws a matrix from $m$ to $n$ numbers with variance $2 / (m + n)$, Kaiming's with $2 / m$:
 # with 256 numbers and 65,001 tokens, $\ln V + s^2 / 2$ is 11.1 or 12.1.
 #
 # Now we train two models to reverse words of eight random letters. The second is *blind*, because in its source every

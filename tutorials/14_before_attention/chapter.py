@@ -14,7 +14,7 @@
 # # 14. Before attention: everything through one vector
 #
 # *한국어: 순환 신경망 (recurrent network), 은닉 상태 (hidden state), 문맥 벡터 (context vector), 기울기 소실 (vanishing
-# gradient), 가산 어텐션 (additive attention).*
+# gradient), 게이트 (gate), 가산 어텐션 (additive attention).*
 
 # %%
 from minitransformer_course import lab, yours
@@ -24,8 +24,7 @@ lab.you_are_here("attention")
 # %% [markdown]
 # Attention is three years older than this map. It was invented in 2014 to repair translation models made of
 # *recurrent networks*, which read a sentence word by word and had to remember all of it in one vector. In this chapter you
-# build the parts of these networks, measure what goes wrong over long distances, and then repair it as Bahdanau and his
-# colleagues did.
+# build the parts of these networks, measure what goes wrong over long distances, and repair it as Bahdanau and others did.
 
 # %%
 import matplotlib.pyplot as plt
@@ -45,8 +44,8 @@ rng = np.random.default_rng(0)
 #
 # $$ h_t = \tanh(z_t + h_{t-1} U) $$
 #
-# Every position uses the same $W$, $b$ and $U$. Step 7 has to wait for step 6, so the positions of a sentence cannot be
-# computed in parallel, however many processors you have. After the last word, all that the decoder gets is $h_T$, the *context
+# Every position uses the same $W$, $b$ and $U$. Step 7 has to wait for step 6, so no number of processors computes the
+# positions of a sentence in parallel. After the last word, all that the decoder gets is $h_T$, the *context
 # vector*. It has the same size for 3 words as for 100.
 #
 # **Predict:** the state is $h = 0.5$, $U = 1$, and the next token is padding, with $z = 0$. What is the state after it?
@@ -92,8 +91,7 @@ recurrent.show_unrolled()
 # The loss sees $h_1$ twice, once directly and once through $h_2$, where it was multiplied by 0.5, which makes 1.5 in all. And
 # $u$ was used in both steps, so its gradient is the sum of $1.5 \cdot 1$ from the first and $1 \cdot 2$ from the second.
 #
-# Now do it with vectors, matrices and the tanh. The name is grand, *backpropagation through time*, but all it takes is the
-# chain rule and these two sums.
+# With vectors, matrices and the tanh, this is called *backpropagation through time*: the chain rule and these two sums.
 
 # %% [exercise] rnn_backward
 
@@ -105,7 +103,7 @@ recurrent.show_unrolled()
 #
 # $$ dh_t = dy_t + dz_{t+1} U^\top, \qquad dz_t = dh_t\, (1 - h_t^2) \qquad (B, H) $$
 #
-# The second formula uses the slope of tanh. After the last position there is no step $t + 1$. Since $dh_t$ needs $dz_{t+1}$,
+# The second formula uses the derivative of tanh. After the last position there is no step $t + 1$. Since $dh_t$ needs $dz_{t+1}$,
 # the loop runs from the last position to the first. What it carries at the end is the gradient of $h_0$.
 #
 # **The matrix** $U$ is used in every step, with the state *before* it:
@@ -140,9 +138,10 @@ print(f"{0.64 ** 50:.0e}")
 # %% [markdown]
 # ## A cell that is carried along
 #
-# The LSTM (*long short-term memory*, 1997) carries a second vector from step to step, its *cell* $c$. Three *gates*, numbers
-# between 0 and 1, decide what happens to it. The input gate $i$ sets how much of a candidate $g$ enters, the forget gate $f$
-# sets how much of the old cell stays, and the output gate $o$ sets how much of the cell is shown:
+# The LSTM (*long short-term memory*) carries a second vector from step to step, its *cell* $c$. Three *gates*, numbers
+# between 0 and 1, decide what happens to it. The input gate $i$ sets how much of a *candidate* $g$ enters, the forget gate $f$
+# sets how much of the old cell stays, and the output gate $o$ sets how much of the cell is shown. (The LSTM of 1997 had two
+# gates and forgot nothing. The forget gate came in 2000.)
 #
 # $$ c' = f\, c + i\, g, \qquad h' = o \tanh(c') $$
 #
@@ -180,11 +179,17 @@ with plugged(lstm_step_backward, in_its_step):
 
 # %% [markdown]
 # **Break it.** A sigmoid of 0 is 0.5, so an LSTM whose biases all start at 0 forgets half of its cell at each step. The library
-# starts the forget gate's bias at 1, which makes $f = 0.73$. The next cell uses untrained models with three values of this
-# bias. How large is the gradient of the first written letter's loss at a letter that was read many steps earlier?
+# starts the forget gate's bias at 1, which makes $f = 0.73$.
+#
+# The GRU (*gated recurrent unit*, 2014) needs no cell. A reset gate $r$ decides how much of $h$ the candidate $n$ sees, and an
+# update gate $u$ mixes the two: $h' = (1 - u)\, n + u\, h$. What stays and what enters share one gate, so there are three
+# products in place of the LSTM's four. **By hand:** on the direct path from $h'$ to $h$ there is $u$, as $f$ is in the LSTM.
+# With $u = 0.5$, ten steps leave $0.5^{10}$, a thousandth.
+#
+# How large is the gradient of the first written letter's loss at a letter that was read many steps earlier, in untrained models?
 
 # %%
-curves = {"RNN": recurrent.gradient_by_distance(recurrent.copier("rnn", steps=0), 50)}
+curves = {name.upper(): recurrent.gradient_by_distance(recurrent.copier(name, steps=0), 50) for name in ("rnn", "gru")}
 for bias in (0, 1, 3):
     model = recurrent.copier("lstm", steps=0)
     model.encoder.layers[0].input.bias.data[recurrent.SIZE:2 * recurrent.SIZE] = bias
@@ -193,10 +198,9 @@ recurrent.show_distance(plt.subplots(figsize=(6.4, 3.2), layout="constrained")[1
 print(*(f"{name}: {curve[-1] / curve[0]:.0e}" for name, curve in curves.items()), sep="; ")
 
 # %% [markdown]
-# On a logarithmic axis, a constant factor is a straight line. With a bias of 0, the LSTM is hardly better than the RNN. With 1,
-# its gradient shrinks by a factor of hundreds, not billions. With 3 it even grows, because the paths through $h$ add to the one
-# through the cell. A vanishing gradient does not mean that a network *cannot* hold a distant word, only that training hardly
-# hears of it.
+# With gates at 0.5, GRU and LSTM are hardly better than the RNN. With a bias of 1, the LSTM's gradient shrinks by a factor of
+# hundreds, not billions. With 3 it even grows, because the paths through $h$ add to the one through the cell. A *vanishing
+# gradient* does not mean that a network cannot hold a distant word, only that training hardly hears of it.
 #
 # ## What distance costs
 #
@@ -218,12 +222,12 @@ print("three farthest by three nearest:", *(f"{name} {recurrent.far_by_near(one)
 
 # %% [markdown]
 # Before training, the sentence is true, because the far letters hardly affect the loss. After training, the opposite holds for
-# all three seeds. The letters read first have the larger gradient, because the letter to be written is among them and the
-# network has learned to keep it. It has not learned to keep everything, though. The left picture shows that the two models,
-# which have states of the same size, agree on 2 letters and drift apart as words get longer.
+# all three seeds: the letter to be written is among those read first, and the network has learned to keep it. The network has
+# not learned to keep everything, though. In the left picture, the two models agree on 2 letters and drift apart as words get
+# longer.
 #
-# Larger models only move the limit. We trained models of 64 units on up to 100 letters, once each, and the table shows the
-# share of letters in the right place at several lengths.
+# Larger models only move the limit. We trained models of 64 units on up to 100 letters, once each. The table shows the share of
+# letters in the right place at several lengths.
 #
 # | model | 10 | 20 | 50 | 100 |
 # |---|---|---|---|---|
@@ -235,9 +239,9 @@ print("three farthest by three nearest:", *(f"{name} {recurrent.far_by_near(one)
 # ## Let it look back
 #
 # The encoder had a state at each position, and all but the last were thrown away. Keep them all. The decoder's state is the
-# query, the encoder's states are the keys and values, and you know the rest from chapter 5, with one difference: the score is
-# not a product. Instead, a small network looks at each pair. It adds the query and the key, each after a linear layer, and a
-# vector $w$ turns the tanh of the sum into a number. Hence the name *additive attention*.
+# query, the encoder's states are the keys and values, and only the score differs from chapter 5. A small network with one hidden
+# layer adds the query and the key, each after a linear layer, and a vector $w$ turns the tanh of the sum into a number. Hence
+# the name *additive attention*. (The paper calls any such score a *compatibility function*.)
 #
 # **By hand.** With one number each, $q = 0$, keys $0$ and $10$, and $w = 1$, the scores are $\tanh 0 = 0$ and $\tanh 10 = 1$.
 # The weights are $1 / (1 + e) = 0.27$ and $0.73$. A key of 1,000 would get no larger weight.
@@ -283,33 +287,22 @@ with plugged(additive_attention_forward, forward):
     print("letters right:", recurrent.copied(models["lstm-attention"][0]), "with the library's:", library)
 
 # %% [markdown]
-# Here is what attention changed. The model copies a word and asks the encoder's states for each letter:
+# The model now copies a word and asks the encoder's states for each letter:
 
 # %%
 recurrent.show_attention(models["lstm-attention"][0], "beach")
 
 # %% [markdown]
 # The model finds the first letter and the end clearly. Between them, the weights follow the diagonal but are still blurred
-# after 200 updates, so the model confuses neighbours. Each query is one step away from each state, whatever the distance.
+# after 200 updates. Each query is one step away from each state, whatever the distance.
 #
-# It is also said that additive attention is *faster* than products without a scale. Count what it has to store: for 100
-# queries, 100 keys and $A = 64$, the tanh has 640,000 numbers, while a matrix product computes 10,000 scores and nothing else.
-# The paper says that products are "much faster", and that additive attention is *better* at large $d_k$ if they are not scaled.
-# **Predict** for each of the two, at $d_k = 1000$: is the largest of 8 weights closer to 1 or to 1/8?
-
-# %%
-for d in (10, 100, 1000):
-    q, k, w = rng.standard_normal((1, 200, d)), rng.standard_normal((1, 8, d)), rng.standard_normal(d) / d ** 0.5
-    product = np.exp(q @ k.swapaxes(1, 2) - (q @ k.swapaxes(1, 2)).max(axis=-1, keepdims=True))
-    weights = {"product": product / product.sum(axis=-1, keepdims=True), "additive": additive_attention(q, k, k, w)[1]}
-    print(f"d_k = {d}:", *(f"{name} {p.max(axis=-1).mean():.2f}" for name, p in weights.items()))
-
-# %% [markdown]
-# The product saturates, and the scale $1 / \sqrt{d_k}$ of chapter 5 is the paper's answer. The entries of a tanh stay below 1,
-# and the library draws a $w$ whose length is about 1 for any width, so additive scores do not grow with the width.
+# One reading says that additive attention is *faster* than products without a scale. Count what it stores: for 100 queries, 100
+# keys and $A = 64$, the tanh has 640,000 numbers, while a matrix product computes 10,000 scores. The paper says that products are
+# "much faster", and that additive attention is *better* at large $d_k$ if they are not scaled: the entries of a tanh stay below
+# 1, while products grow with the width and saturate the softmax (chapter 5).
 #
-# The networks still read one word after another, so step 7 waits for step 6. If attention reaches every state in one step
-# anyway, what is the recurrence good for? The paper's answer is its title.
+# The networks still read one word after another. If attention reaches every state in one step anyway, what is the recurrence
+# good for? The paper's answer is its title.
 #
 # ## Your Transformer
 
@@ -317,8 +310,7 @@ for d in (10, 100, 1000):
 lab.run_yours()
 
 # %% [markdown]
-# None of this chapter's functions are in it. That was the point of 2017.
+# None of this chapter's functions are in it.
 #
-# **Read next:** `through_time_backward` in `minitransformer/zoo/recurrent/recurrence.py`, then `AttentionalState` in
-# `minitransformer/zoo/recurrent/attentional_state.py`, where the decoder's state meets what attention has found.
-# `experiments/context_vector.md` has the measurements and the commands.
+# **Read next:** `through_time_backward` in `minitransformer/zoo/recurrent/recurrence.py`, and `gru_step_backward` in
+# `minitransformer/zoo/recurrent/gru.py`. `experiments/context_vector.md` has the measurements.

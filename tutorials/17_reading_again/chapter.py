@@ -204,7 +204,7 @@ print(f"{row}: {difference[list(lab.claims.TABLE_3).index(row) - 1]:+.2f} BLEU, 
 # A difference of more than two standard errors, outside the grey band, is often called significant. Two sentences hold here:
 # sixteen heads cost 1.0 points, and two more layers gain 1.6. Two cannot be decided: one head is as good as four, and smoothing
 # makes no difference to BLEU. Two come out the other way: without dropout the score is 0.8 points higher, because a run of
-# five minutes is too short to over-fit, and learned positions cost 1.4. The paper, whose models are larger, is not refuted, but
+# five minutes is too short to overfit, and learned positions cost 1.4. The paper, whose models are larger, is not refuted, but
 # such a sentence is about one setting, and the paper has one seed for each row. Of 14 rows, about one lies outside the band by
 # chance.
 #
