@@ -23,7 +23,7 @@ from minitransformer_course.doctor.factors import as_text, close, named_factors
 from minitransformer_course.judge.syntax_tree import expression, fill, match
 
 NEAR = 1e-10      # relative error of a derivative along a direction
-PATIENCE = 4_000  # changes that are tried at most
+PATIENCE = 3_000  # changes that are tried at most
 SIMPLE = {"1": "", "-1": "- ", "2": "2 * ", "-2": "- 2 * ", "0.5": "0.5 * ", "-0.5": "- 0.5 * "}    # factors of a missing term
 AXES = "0", "1", "2", "-1", "-2", "(0, 1)", "(1, 2)", "(0, 2)", "(-2, -1)"
 TWICE = 3         # directions for each array: one is used up by a factor that is solved for
@@ -161,6 +161,9 @@ def _put(place, node) -> None:
 
 
 Found = Iterator[tuple[str, Any]]    # what is wrong, and the expression that belongs there
+ROW = "(a * b).sum(axis=-1, keepdims=True)"
+DIAGONAL = "only the diagonal of the softmax's Jacobian is used: `{right}` belongs where `{wrong}` is"
+LACKS_ROW = "the sum over the row, which the Jacobian of a softmax subtracts, is missing: `{right}` belongs where `{wrong}` is"
 FORMS = [    # (the wrong form, the right one, what is wrong)
     ("1 - a", "1 - a * a", "`{a}` is not squared: `{right}` belongs where `{wrong}` is"),
     ("1 - a * a", "a * (1 - a)", "the slope of a sigmoid s is s (1 - s): `{right}` belongs where `{wrong}` is"),
@@ -173,6 +176,8 @@ FORMS = [    # (the wrong form, the right one, what is wrong)
     ("a ** b", "a", "`{a}` has a power that does not belong there"),
     ("np.cos(a)", "np.sin(a)", "the sine belongs where the cosine is"),
     ("np.sin(a)", "np.cos(a)", "the cosine belongs where the sine is"),
+    ("a * (1 - a) * b", f"a * (b - {ROW})", DIAGONAL), ("a * b", f"a * (b - {ROW})", LACKS_ROW),
+    ("a * b", f"b * (a - {ROW})", LACKS_ROW),
     ("np.sqrt(a)", "a", "the root of `{a}` does not belong there"),
     ("a / b", "a * b", "`{a}` is divided by `{b}`, but must be multiplied by it"),
     ("a * b", "a / b", "`{a}` is multiplied by `{b}`, but must be divided by it"),
@@ -379,19 +384,23 @@ class Pool:
         for name, value in vars(checked.layer).items() if checked.layer is not None else ():
             if type(value) in (float, np.float64):
                 texts[f"{own}.{name}"] = None
+        cache = list(inspect.signature(source.function).parameters)[-1]
+        kept = source.values.get(cache)
+        texts |= dict.fromkeys([f"{cache}[{key!r}]" for key in kept] if isinstance(kept, dict) else
+                               [f"{cache}.{name}" for name in getattr(kept, "_fields", ())])
         self.arrays: dict[str, Any] = {}    # {text: value}
         seen: list[Any] = []
         for text in [*names, *texts]:
             value = source.value(expression(text))
             of_floats = getattr(value, "dtype", np.dtype(type(value) if value is not None else bool)).kind == "f"
-            if of_floats and ".grad" not in text and not any(np.array_equal(value, one) for one in seen):
+            if of_floats and ".grad" not in text and (text in names or not any(np.array_equal(value, one) for one in seen)):
                 seen.append(value)
                 self.arrays[text] = value
 
     def alike(self, node) -> Iterator[str]:
-        """What has the shape of an expression."""
+        """What has the shape of an expression; everything, if that is a number."""
         shape, text = np.shape(self.source.value(node)), ast.unparse(node)
-        yield from (other for other, value in self.arrays.items() if np.shape(value) == shape and other != text)
+        yield from (other for other, value in self.arrays.items() if shape in ((), np.shape(value)) and other != text)
 
     def factors(self, node) -> Found:
         """The node times an array, or times the slope of an activation."""
@@ -490,7 +499,7 @@ class Search:
                       if of in statements or isinstance(of, ast.For)]
             numeric.sort(key=lambda place: -place[3].lineno)    # what is passed on from the last place is certainly wrong
             for kind in (self._statements(), self._forms(places, STRUCTURE), self._names(numeric), self._scaled(numeric),
-                         self._forms(places, FACTORS), self._everywhere(), self._more(numeric), self._added(numeric)):
+                         self._forms(places, FACTORS), self._more(numeric), self._everywhere(), self._added(numeric)):
                 for said in kind:
                     return [said]
         return []
@@ -571,7 +580,7 @@ class Search:
         largest = max(by, key=lambda key: abs(by[key]) / probe.scales[key])
         if not abs(by[largest]) > 1e-6 * probe.scales[largest]:
             return None
-        k = float(f"{least + (probe.slopes[largest] - one[largest]) / by[largest]:.11g}")
+        k = least + (probe.slopes[largest] - one[largest]) / by[largest]
         if not all(abs(one[key] + (k - least) * by[key] - probe.slopes[key]) <= 10 * NEAR * probe.scales[key] for key in one):
             return None
         function = self._changed([place], made(ast.Constant(k)))
@@ -579,8 +588,12 @@ class Search:
 
     def _names(self, places) -> Iterator[str]:
         for place in places:
-            for other in self.pool.alike(place[3]) if isinstance(place[3], (ast.Name, ast.Attribute, ast.Subscript)) else ():
-                for form in ("a", "1 - a", "a * a"):
+            number = np.ndim(self.source.value(place[3])) == 0
+            if not isinstance(place[3], (ast.Name, ast.Attribute, ast.Subscript)):
+                continue
+            own = ast.unparse(place[3])
+            for other in (own, *self.pool.alike(place[3])):
+                for form in ("a", "a[:, None]", "a[..., None]") if number else ("1 - a", "a * a", "a")[:2 if other == own else 3]:
                     made = _filled(form, a=expression(other))
                     said = f"`{ast.unparse(place[3])}` is used where `{ast.unparse(made)}` belongs"
                     yield from self._tried(place, [(said, made)])
@@ -588,7 +601,7 @@ class Search:
     def _more(self, places) -> Iterator[str]:
         for place in places:
             operand = isinstance(place[0], ast.BinOp) and isinstance(place[0].op, ast.MatMult)
-            if _is_top(place) or operand:
+            if _is_top(place) or operand or isinstance(place[0], ast.Attribute):
                 yield from self._tried(place, self.pool.factors(place[3]))
 
     def _added(self, places) -> Iterator[str]:
@@ -605,7 +618,8 @@ class Search:
                 if factor in SIMPLE and all(close(self._solved(probe, place, made, 0) or 0.0, float(factor))
                                             for probe in self.probes.values()):
                     missing = SIMPLE[factor] + ast.unparse(term)
-                    yield f"{self.source.said(place)}, the term `{missing}` is missing (a path of the gradient)"
+                    yield (f"{self.source.said(place)}, `{ast.unparse(node)}` lacks the term `{missing}`: a path of the gradient "
+                           "is missing")
 
     def _everywhere(self) -> Iterator[str]:
         """One change of all expressions that are alike, or of the axis of all sums and means."""
@@ -614,7 +628,8 @@ class Search:
         for place in self.source.places:
             of_axis = isinstance(place[0], ast.keyword) and place[0].arg == "axis"
             (axes if of_axis else alike).setdefault(ast.unparse(place[3]), []).append(place)
-        for several in [several for several in alike.values() if len(several) > 1]:
+        repeated = [several for several in alike.values() if len(several) > 1]
+        for several in [several for several in repeated if isinstance(several[0][3], (ast.BinOp, ast.Call))]:
             for said, node in (*_of_form(several[0][3], STRUCTURE), *_of_structure(several[0][3], self.source)):
                 if self._is_right(several, node):
                     yield f"in {len(several)} places of backward, {said}"
