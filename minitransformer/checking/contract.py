@@ -21,7 +21,7 @@ def run_by_contract(checked, dy=None, seed=0) -> tuple[Array, Array, dict[str, A
         raise Breach("forward draws its own random numbers, or keeps something between calls: called again with the same "
                      "inputs and an equal generator, it returns a different result; draw only from the argument `rng`")
     dy = checked.upstream(y, drawing(seed, 1)) if dy is None else dy
-    kept = _arrays_in(cache)
+    kept = arrays_in(cache)
     first = _copied(checked.gradients(dy, cache))
     _unchanged(checked, before, "backward")
     changed = [name for name, array, copy in kept if not is_same(array, copy)]
@@ -172,15 +172,15 @@ def _finite_and_float64(y) -> None:
             raise Breach(f"forward returns {value}, first at y{list(index)}: no gradient is defined there")
 
 
-def _arrays_in(cache, path="cache") -> list[tuple[str, Array, Array]]:
+def arrays_in(cache, path="cache") -> list[tuple[str, Array, Array]]:
     """[(name, array, a copy)] of the arrays in a cache, at any depth."""
     if isinstance(cache, np.ndarray):
         return [(path, cache, cache.copy())]
     if isinstance(cache, (tuple, list)):
         names = getattr(cache, "_fields", range(len(cache)))
-        return [array for name, value in zip(names, cache) for array in _arrays_in(value, f"{path}.{name}")]
+        return [array for name, value in zip(names, cache) for array in arrays_in(value, f"{path}.{name}")]
     if isinstance(cache, dict):
-        return [array for name, value in cache.items() for array in _arrays_in(value, f"{path}.{name}")]
+        return [array for name, value in cache.items() for array in arrays_in(value, f"{path}.{name}")]
     return []
 
 

@@ -28,7 +28,7 @@ class Finding:
 
     @property
     def proof(self) -> str:
-        if self.kind != NAMED or self.after is None:
+        if self.kind != NAMED or self.after is None or self.before is None:
             return ""
         return f"with this undone the error falls from {self.before:.0e} to {self.after:.0e}"
 

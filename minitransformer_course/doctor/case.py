@@ -1,16 +1,19 @@
 """A block run once, forward and backward: its inputs, its backward's gradients, and the right ones."""
 
 import copy
+import math
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from minitransformer.backend import Array
-from minitransformer.checking.checked_block import CheckedBlock, drawing, flat
+from minitransformer.checking.checked_block import CheckedBlock, drawing, flat, is_float
 from minitransformer.checking.compare import SAME, relative_error, relative_errors
 from minitransformer.checking.numeric import error_along, slopes
-from minitransformer.checking.other_sizes import other_inputs
+from minitransformer.checking.other_sizes import filled, other_inputs
 from minitransformer.errors import InputError
+from minitransformer.layers import Layer
 
 AFFORDABLE = 1_200   # at most this many numbers of wrong arrays are differentiated one by one, to answer in time,
 MEMORY = 10_000_000  # and only as many as have this many derivatives in all
@@ -49,6 +52,11 @@ class Case:
     def right(self) -> dict[str, Array]:
         """{name: the right gradient} of all arrays, or of those within the limits above."""
         return self.right_for(self.dy)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether all right gradients are."""
+        return set(self.wrong) <= self.right.keys()
 
     def right_for(self, dy) -> dict[str, Array]:
         """The right gradients for another upstream gradient: from the counterpart, or from the Jacobian."""
@@ -116,6 +124,48 @@ def case_or_none(block, arguments, make_rng, dy=None, seed=0) -> Case | None:
 
 def other_cases(case, seed=7) -> list[Case]:
     """Cases of the same block at other sizes, as many as it runs at; none if it runs only at the given sizes."""
-    inputs = other_inputs(case.block, case.arguments, case.make_rng, seed)
-    cases = [case_or_none(*one, seed=number) for number, one in enumerate(inputs, start=1)]    # each with another dy
+    return _running(other_inputs(case.block, case.arguments, case.make_rng, seed))
+
+
+def redrawn(case) -> list[Case]:
+    """Cases of the same sizes with other parameters and inputs."""
+    return _running((*_drawn(case, lambda size: size, drawing(13, k)), case.make_rng) for k in range(2))
+
+
+def affordable(case) -> Case:
+    """The case or, if its right gradients take too long, one of smaller sizes that is wrong, too."""
+    if case.is_known:
+        return case
+    sizes = {size for array in case.checked.variables.values() for size in array.shape}
+    block, small = case.block, {}
+    parts = [block, *block.sublayers().values()] if isinstance(block, Layer) else []
+    counts = {value for part in parts for value in vars(part).values() if type(value) is int and value > 1}
+    for size in sorted(sizes):
+        unit = math.lcm(*(count for count in counts if size % count == 0 and count < size))
+        part = next((one for one in small if size in (2 * one, 3 * one, 4 * one) and unit == 1), None) if size > 8 else None
+        new = size // part * small[part] if part else next(
+            n for n in range(2 * unit if unit > 1 else 3, size + 3 * unit, unit) if n not in small.values())
+        small[size] = size if size in counts else min(size, new)
+    fixed = {size for parameter in case.checked.parameters.values() for size in parameter.shape}
+    for names in (small, {size: small[size] for size in sizes - fixed}):
+        for one in _running([(*_drawn(case, lambda size, names=names: names.get(size, size), drawing(12)), case.make_rng)]):
+            if set(one.wrong) >= set(case.wrong) and one.is_known:
+                return one
+    return case
+
+
+def _drawn(case, resize, rng) -> tuple[Any, dict]:
+    """The block and its arguments, drawn again with `resize(size)` in place of each size."""
+    block = case.block.astype(np.float64) if isinstance(case.block, Layer) else case.block
+    for parameter in block.parameters().values() if isinstance(block, Layer) else ():
+        parameter.data = filled(parameter.data, [resize(size) for size in parameter.shape], rng)
+        parameter.grad = np.zeros(parameter.data.shape)
+    return block, {name: value if not isinstance(value, np.ndarray) else filled(value, [resize(size) for size in value.shape], rng)
+                   if is_float(value) else value[tuple(slice(resize(size)) for size in value.shape)]
+                   for name, value in case.arguments.items()}
+
+
+def _running(inputs) -> list[Case]:
+    cases = [case_or_none(block, arguments, make_rng, seed=number)    # each with another dy
+             for number, (block, arguments, make_rng) in enumerate(inputs, start=1)]
     return [one for one in cases if one is not None and all(np.isfinite(g).all() for g in one.observed.values())]

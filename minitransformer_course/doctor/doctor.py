@@ -20,8 +20,8 @@ from minitransformer.checking.contract import check_finite, run_by_contract
 from minitransformer.checking.finding import CONTRACT, EVIDENCE, NAMED, OBSERVED, Finding
 from minitransformer.errors import InputError
 from minitransformer_course.doctor import (
-    arrays, backward_calls, forwards, known_mistakes, terms)    # noqa: F401 - known_mistakes teaches the doctor
-from minitransformer_course.doctor.case import case_or_none, other_cases
+    arrays, backward_calls, forwards, known_mistakes, repairs, terms)    # noqa: F401 - known_mistakes teaches the doctor
+from minitransformer_course.doctor.case import affordable, case_or_none, other_cases, redrawn
 from minitransformer_course.doctor.counterpart import find_counterpart, name_of, put_in_place
 from minitransformer_course.doctor.evidence import observations
 from minitransformer_course.doctor.fitting import are_one, fitting
@@ -97,12 +97,16 @@ def _innermost_first(calls) -> list[Call]:
 def examine(case, parts=frozenset(), facts=()) -> tuple[str, float | None, str]:
     """(sentence, error once the mistake is undone, kind of Finding) for a wrong block whose `parts` are right."""
     others = other_cases(case)
+    same = [] if others else ["the block runs only at the given sizes, where other parameters and inputs were tried"]
+    others = others or redrawn(case)
     cases = [case, *others]
     for other in others:
         other.counterpart = find_counterpart(other)
     explanations = _explanations(cases, parts) or _of_each_array(cases, parts)
+    if len(explanations) != 1:
+        explanations = repairs.explanations(cases) or explanations
     if explanations:    # without one, the right gradients need not be known: they take time
-        before = max(one.error(one.right) for one in cases)
+        before = max(one.error(one.right) if one.is_known else np.inf for one in cases)
         explanations = [(sentence, error) for sentence, error in explanations if error < before]
     if not any(other.is_wrong for other in others):
         found_text = [f"a candidate, not proven at other sizes: {sentence}" for sentence, _ in explanations[:3]]
@@ -110,9 +114,9 @@ def examine(case, parts=frozenset(), facts=()) -> tuple[str, float | None, str]:
     calls = [fact for fact in facts if ".backward` " in fact]
     if len(explanations) == 1:
         (sentence, error), = explanations
-        return "; ".join([sentence, *calls]), error, NAMED
+        return "; ".join([sentence, *same, *calls]), error, NAMED
     several = [f"several mistakes explain it equally well: {' | '.join(sentence for sentence, _ in explanations[:4])}"]
-    said = [*facts, *(several if explanations else [])]
+    said = [*facts, *(several if explanations else []), *same]
     return ("; ".join(said), None, OBSERVED) if facts else ("; ".join([*said, *observations(case, parts)]), None, EVIDENCE)
 
 
@@ -182,17 +186,23 @@ def _formulas(cases, mistakes) -> list[tuple[str, float]]:
 
 
 def _finding(located, more) -> Finding:
-    case = located.case
+    case = affordable(located.case)
+    if case is not located.case:
+        case.counterpart = find_counterpart(case)
     sentence, error, kind = examine(case, located.parts, located.facts)
+    if case is not located.case:
+        tried = [f"{name} of shape {array.shape}" for name, array in case.arguments.items() if isinstance(array, np.ndarray)]
+        sentence += f" (seen at smaller sizes: {', '.join(tried)})"
     right = case.right
     where = {}
-    for name in sorted(set(case.wrong) & set(right), key=lambda n: -np.abs(case.observed[n] - right[n]).max(initial=0))[:1]:
+    known = set(case.wrong) & set(right) if case is located.case else set()
+    for name in sorted(known, key=lambda n: -np.abs(case.observed[n] - right[n]).max(initial=0))[:1]:
         difference = np.abs(case.observed[name] - right[name])
         index = np.unravel_index(difference.argmax(), difference.shape)
         where = dict(array=name, index=tuple(map(int, index)), analytic=float(case.observed[name][index]),
                      numeric=float(right[name][index]))
     place = _place(located.path, case.block) if located.path else ""
-    return Finding(kind, sentence + more, place, before=case.error(right), after=error, read=_read(case),
+    return Finding(kind, sentence + more, place, before=case.error(right) if case.is_known else None, after=error, read=_read(case),
                    also=_also(located), **where)
 
 

@@ -10,10 +10,12 @@ from minitransformer_course.doctor.factors import as_text, ratio
 def observations(case, parts=frozenset()) -> list[str]:
     """Sentences about a wrong Case whose `parts` are right, the most informative first."""
     sentences = [_which(case)]
-    r = ratio({n: case.observed[n] for n in case.wrong}, case.right) if set(case.wrong) <= set(case.right) else None
+    r = ratio({n: case.observed[n] for n in case.wrong}, case.right) if case.is_known else None
     if r is not None and sum(case.observed[name].size for name in case.wrong) > 1:
         sentences.append(f"the wrong numbers are {as_text(r) or f'{r:.6g}'} times the true ones")
-    if case.error(case.right) < 1e-8:
+    if not case.is_known:    # nothing is said of an error that was not computed
+        pass
+    elif case.error(case.right) < 1e-8:
         sentences.append("the error is smaller than float32 rounding: look for a constant with too few digits")
     elif case.error(case.right) < 1e-6:
         sentences.append("the error is as small as float32 rounding: look for a conversion to float32")

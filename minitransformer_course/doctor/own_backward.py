@@ -1,0 +1,242 @@
+"""A reader's own backward: its source as a syntax tree that can be changed and run, and the names that it could have used."""
+
+import ast
+import inspect
+import math
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from types import MethodType
+from typing import Any
+
+import numpy as np
+
+from minitransformer.checking.checked_block import CheckedBlock, drawing, flat
+from minitransformer.checking.contract import arrays_in
+from minitransformer.checking.numeric import COMPLEX_STEP
+from minitransformer.errors import InputError
+from minitransformer_course.doctor.wrong_forms import Found
+from minitransformer_course.judge.syntax_tree import expression, fill
+
+NEAR = 1e-10      # relative error of a derivative along a direction
+TWICE = 3         # directions for each array: one is used up by a factor that is solved for
+SLOPES = ("f", ""), ("1 - f * f", "tanh"), ("f * (1 - f)", "sigmoid"), ("1 - f", ""), ("1 / f", ""), ("np.exp(f)", "exp")
+NEVER = "func", "returns", "annotation", "targets", "target"    # parts of a tree that are not changed
+
+
+class Probe:
+    """One case, on which changed backwards are run; right(gradients) compares them with derivatives along random directions."""
+
+    def __init__(self, case):
+        self.checked, self.dy = CheckedBlock(case.block, case.given, np.float64, case.make_rng), case.dy
+        _, self.cache = self.checked.forward()
+        for array in (*self.checked.variables.values(), *(array for _name, array, _copy in arrays_in(self.cache))):
+            array.flags.writeable = False    # a change that writes into them fails
+        rng = drawing(21)
+        self.directions: dict[Any, Any] = {
+            (name, k): rng.standard_normal(g.shape) for name, g in case.observed.items() for k in range(TWICE)}
+        dy = flat(case.dy)
+        self.slopes = {key: float((dy * case._complex.moved({key[0]: v}, 1j * COMPLEX_STEP).imag).sum() / COMPLEX_STEP)
+                       for key, v in self.directions.items()}
+        sizes = {key: max(abs(slope), float(np.sqrt((case.observed[key[0]] ** 2).sum()))) for key, slope in self.slopes.items()}
+        self.scales = {name: max(size, max(sizes.values()) / 10) for name, size in sizes.items()}
+
+    def along(self, function) -> dict[tuple[str, int], float] | None:
+        """{name: the gradient's product with the direction} of a changed backward; None if it does not run."""
+        for parameter in self.checked.parameters.values():
+            parameter.grad[...] = 0
+        if self.checked.layer is None:
+            self.checked._pair = self.checked._pair[0], function
+        else:
+            vars(self.checked.layer)["backward"] = MethodType(function, self.checked.layer)
+        try:
+            gradients = self.checked.gradients(self.dy, self.cache)
+            return {key: float((gradients[key[0]] * v).sum()) for key, v in self.directions.items()}
+        except InputError:
+            return None
+        finally:
+            if self.checked.layer is not None:
+                del vars(self.checked.layer)["backward"]
+
+    def is_right(self, along) -> bool:
+        return along is not None and all(abs(along[key] - slope) <= NEAR * self.scales[key] for key, slope in self.slopes.items())
+
+
+class Source:
+    """The syntax tree of a reader's backward, which is changed in place, compiled and restored."""
+
+    def __init__(self, function):
+        self.function = inspect.unwrap(function)
+        module = ast.parse(textwrap.dedent(inspect.getsource(self.function)))
+        self.tree = module.body[0]
+        if not isinstance(self.tree, ast.FunctionDef):    # a lambda
+            raise ValueError("no function")
+        self.tree.decorator_list = []
+        known = inspect.getclosurevars(self.function)
+        self.names = {**self.function.__globals__, **known.nonlocals, "np": np, "math": math}
+        make = ast.parse("def make(__class__): return None").body[0]
+        make.body = [self.tree, ast.Return(ast.Name(self.tree.name, ast.Load()))]    # type: ignore[attr-defined]
+        self.module = ast.Module([make], [])
+        self.owner = known.nonlocals.get("__class__")
+        self.places = [(parent, field, i, node) for parent in ast.walk(self.tree) for field, value in ast.iter_fields(parent)
+                       for i, node in (enumerate(value) if isinstance(value, list) else [(None, value)])
+                       if isinstance(node, (ast.expr, ast.stmt)) and field not in NEVER]
+        self.statement = {}    # {id of a node: its statement}
+        for statement in [one for one in ast.walk(self.tree) if isinstance(one, ast.stmt)][::-1]:
+            header = [statement.iter] if isinstance(statement, ast.For) else [] if hasattr(statement, "body") else [statement]
+            self.statement |= {id(node): statement for part in header for node in ast.walk(part)}
+        self.values = dict(self.names)
+        self._known = {}
+
+    def compiled(self) -> Callable:
+        ast.fix_missing_locations(self.module)
+        namespace = dict(self.names)
+        exec(compile(self.module, "<changed>", "exec"), namespace)
+        return namespace["make"](self.owner)
+
+    def changed(self, places, node) -> Callable:
+        """The backward with `node` in these places."""
+        before = [_get(place) for place in places]
+        try:
+            for place in places:
+                _put(place, node)
+            return self.compiled()
+        finally:
+            for place, old in zip(places, before):
+                _put(place, old)
+
+    def run(self, probe) -> dict[tuple[str, int], float] | None:
+        """The unchanged backward; its local names are kept in `values`."""
+        function = self.compiled()
+
+        def look(frame, event, _argument) -> None:
+            if event == "return" and frame.f_code is function.__code__:
+                self.values.update(frame.f_locals)
+        before = sys.getprofile()
+        sys.setprofile(look)
+        try:
+            return probe.along(function)
+        finally:
+            sys.setprofile(before)
+
+    def value(self, node) -> Any:
+        """What an expression is at the end of backward; None if that is no number, and no array of numbers."""
+        text = ast.unparse(node)
+        if text not in self._known:
+            try:
+                found = eval(text, self.values)
+            except Exception:
+                found = None
+            numbers = isinstance(found, np.ndarray) and found.dtype.kind in "fiub"
+            self._known[text] = found if numbers or type(found) in (int, float, np.float64) else None
+        return self._known[text]
+
+    def said(self, place) -> str:
+        """The place in words: the statement it is in."""
+        statement = self.statement.get(id(place[3]), place[3])
+        text = ast.unparse(statement).split("\n")[0]
+        return f"in `{text if len(text) <= 90 else text[:87] + '...'}`"
+
+
+def _get(place) -> Any:
+    parent, field, i, _node = place
+    return getattr(parent, field) if i is None else getattr(parent, field)[i]
+
+
+def _put(place, node) -> None:
+    parent, field, i, _node = place
+    if i is None:
+        setattr(parent, field, node)
+    else:
+        getattr(parent, field)[i] = node
+
+
+class Pool:
+    """What the backward could have used: its names, what it reads of `self` and its cache, and parameters."""
+
+    def __init__(self, source, checked):
+        self.source, self.forward = source, inspect.getsource(checked._method(0))
+        texts = {ast.unparse(node): None for node in ast.walk(source.tree)
+                 if isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Load)}
+        names = dict.fromkeys(name for name in source.values if name not in source.names)
+        own = next(iter(inspect.signature(source.function).parameters), "self")
+        for name in checked.parameters if checked.layer is not None else ():
+            path = "".join(f"[{part}]" if part.isdigit() else f".{part}" for part in name.split("."))
+            texts[f"{own}{path}.data"] = None
+        for name, value in vars(checked.layer).items() if checked.layer is not None else ():
+            if type(value) in (float, np.float64):
+                texts[f"{own}.{name}"] = None
+        cache = list(inspect.signature(source.function).parameters)[-1]
+        kept = source.values.get(cache)
+        texts |= dict.fromkeys([f"{cache}[{key!r}]" for key in kept] if isinstance(kept, dict) else
+                               [f"{cache}.{name}" for name in getattr(kept, "_fields", ())])
+        self.arrays: dict[str, Any] = {}    # {text: value}
+        seen: list[Any] = []
+        for text in [*names, *texts]:
+            value = source.value(expression(text))
+            of_floats = getattr(value, "dtype", np.dtype(type(value) if value is not None else bool)).kind == "f"
+            if of_floats and ".grad" not in text and (text in names or not any(np.array_equal(value, one) for one in seen)):
+                seen.append(value)
+                self.arrays[text] = value
+
+    def alike(self, node) -> Iterator[str]:
+        """What has the shape of an expression; everything, if that is a number."""
+        shape, text = np.shape(self.source.value(node)), ast.unparse(node)
+        yield from (other for other, value in self.arrays.items() if shape in ((), np.shape(value)) and other != text)
+
+    def factors(self, node) -> Found:
+        """The node times an array, or times the slope of an activation."""
+        shape = np.shape(self.source.value(node))
+        for text, value in self.arrays.items():
+            for form in ("b", "b[..., None]", "b[:, None]") if np.ndim(value) == len(shape) - 1 else ("b",):
+                factor = fill(expression(form), {"b": expression(text)})
+                if not _fits(self.source.value(factor), shape):
+                    continue
+                for slope, said in SLOPES:
+                    missing = fill(expression(slope), {"f": factor})
+                    yield (f"`{ast.unparse(node)}` lacks the factor `{ast.unparse(missing)}`{self._slope(said)}",
+                           fill(expression("a * b"), {"a": node, "b": missing}))
+
+    def _slope(self, of) -> str:
+        """Whose slope that is, if the forward has such a function."""
+        return f" (the slope of {of})" if of and of in self.forward else ""
+
+    def terms(self, node) -> Iterator[Any]:
+        """Arrays that could be added to the node."""
+        shape = np.shape(self.source.value(node))
+        arrays = {text: value for text, value in self.arrays.items() if np.ndim(value)}
+        for text, value in self.arrays.items():
+            if np.shape(value) == shape or np.ndim(value) == 0:
+                yield expression(text)
+        full = [text for text, value in arrays.items() if np.shape(value) == shape and shape]
+        for axis in [*range(len(shape)), *((i, j) for i in range(len(shape)) for j in range(i + 1, len(shape)))]:
+            for one in full:
+                yield expression(f"{one}.mean(axis={axis}, keepdims=True)")
+                for other in full:
+                    if other < one:
+                        for form in ("({a} * {b}).sum(axis={c}, keepdims=True)", "{a} * ({a} * {b}).mean(axis={c}, keepdims=True)",
+                                     "{b} * ({a} * {b}).mean(axis={c}, keepdims=True)"):
+                            yield expression(form.format(a=one, b=other, c=axis))
+        for one, value in arrays.items():
+            for other, another in arrays.items():
+                if np.ndim(another) == 2 and np.ndim(value) >= 2 and one != other:
+                    for form, axis in (("{a} @ {b}.T", 1), ("{a} @ {b}", 0)):
+                        if value.shape[-1] == another.shape[axis] and (*value.shape[:-1], another.shape[1 - axis]) == shape:
+                            yield expression(form.format(a=one, b=other))
+                if one < other and shape and _broadcast(value, another) == shape:
+                    yield expression(f"{one} * {other}")
+                if np.ndim(value) == len(shape) - 1 >= 1 and np.ndim(another) in (1, len(shape) - 1):
+                    for form in ("{a}[..., None] * {b}[:, None]", "{a}[..., None] * {b}"):
+                        if np.shape(self.source.value(expression(form.format(a=one, b=other)))) == shape:
+                            yield expression(form.format(a=one, b=other))
+
+
+def _fits(value, shape) -> bool:
+    return value is not None and _broadcast(value, np.empty(shape)) == shape
+
+
+def _broadcast(one, other) -> tuple | None:
+    try:
+        return np.broadcast_shapes(np.shape(one), np.shape(other))
+    except ValueError:
+        return None

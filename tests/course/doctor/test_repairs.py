@@ -1,0 +1,181 @@
+"""A backward of the reader's own: the doctor finds the change of its source that makes all gradients right, at every size."""
+
+import numpy as np
+import pytest
+
+from minitransformer import Layer, Parameter, gradcheck
+from minitransformer.checking.finding import EVIDENCE, NAMED
+from tests.course.doctor.finding import finding
+
+rng = np.random.default_rng(4)
+X = rng.standard_normal((3, 5, 4))
+
+
+def softmax(x):
+    e = np.exp(x - x.real.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True)
+
+
+class Attention(Layer):
+    """One head, of the reader's own."""
+
+    def __init__(self, d=4, k=6):
+        self.wq, self.wk, self.wv = (Parameter(rng.standard_normal((d, k))) for _ in "qkv")
+
+    def forward(self, x):
+        q, k, v = x @ self.wq.data, x @ self.wk.data, x @ self.wv.data
+        p = softmax(q @ k.swapaxes(1, 2) / q.shape[-1] ** 0.5)
+        return np.tanh(p @ v), (x, q, k, v, p, np.tanh(p @ v))
+
+
+class Scale(Attention):
+    def backward(self, dy, cache):
+        x, q, k, v, p, h = cache
+        do = dy * (1 - h * h)
+        dp = do @ v.swapaxes(1, 2)
+        ds = p * (dp - (dp * p).sum(axis=-1, keepdims=True))
+        dq, dk, dv = ds @ k, ds.swapaxes(1, 2) @ q, p.swapaxes(1, 2) @ do
+        for w, d in ((self.wq, dq), (self.wk, dk), (self.wv, dv)):
+            w.grad += np.einsum("btd,btk->dk", x, d)
+        return dq @ self.wq.data.T + dk @ self.wk.data.T + dv @ self.wv.data.T
+
+
+class Jacobian(Attention):
+    def backward(self, dy, cache):
+        x, q, k, v, p, h = cache
+        do = dy * (1 - h * h)
+        ds = p * (do @ v.swapaxes(1, 2)) / q.shape[-1] ** 0.5
+        dq, dk, dv = ds @ k, ds.swapaxes(1, 2) @ q, p.swapaxes(1, 2) @ do
+        for w, d in ((self.wq, dq), (self.wk, dk), (self.wv, dv)):
+            w.grad += np.einsum("btd,btk->dk", x, d)
+        return dq @ self.wq.data.T + dk @ self.wk.data.T + dv @ self.wv.data.T
+
+
+class Path(Attention):
+    def backward(self, dy, cache):
+        x, q, k, v, p, h = cache
+        do = dy * (1 - h * h)
+        dp = do @ v.swapaxes(1, 2)
+        ds = p * (dp - (dp * p).sum(axis=-1, keepdims=True)) / q.shape[-1] ** 0.5
+        dq, dk, dv = ds @ k, ds.swapaxes(1, 2) @ q, p.swapaxes(1, 2) @ do
+        for w, d in ((self.wq, dq), (self.wk, dk), (self.wv, dv)):
+            w.grad += np.einsum("btd,btk->dk", x, d)
+        return dq @ self.wq.data.T + dv @ self.wv.data.T
+
+
+class Slope(Attention):
+    def backward(self, dy, cache):
+        x, q, k, v, p, h = cache
+        do = dy * (1 - h)
+        dp = do @ v.swapaxes(1, 2)
+        ds = p * (dp - (dp * p).sum(axis=-1, keepdims=True)) / q.shape[-1] ** 0.5
+        dq, dk, dv = ds @ k, ds.swapaxes(1, 2) @ q, p.swapaxes(1, 2) @ do
+        for w, d in ((self.wq, dq), (self.wk, dk), (self.wv, dv)):
+            w.grad += np.einsum("btd,btk->dk", x, d)
+        return dq @ self.wq.data.T + dk @ self.wk.data.T + dv @ self.wv.data.T
+
+
+class Indices(Attention):
+    def backward(self, dy, cache):
+        x, q, k, v, p, h = cache
+        do = dy * (1 - h * h)
+        dp = do @ v.swapaxes(1, 2)
+        ds = p * (dp - (dp * p).sum(axis=-1, keepdims=True)) / q.shape[-1] ** 0.5
+        dq, dk, dv = ds @ k, np.einsum("bij,bjk->bik", ds, q), p.swapaxes(1, 2) @ do
+        for w, d in ((self.wq, dq), (self.wk, dk), (self.wv, dv)):
+            w.grad += np.einsum("btd,btk->dk", x, d)
+        return dq @ self.wq.data.T + dk @ self.wk.data.T + dv @ self.wv.data.T
+
+
+MISTAKES = [(Scale, "divided by"), (Jacobian, "the Jacobian of a softmax subtracts"), (Path, "lacks the term `dk @ self.wk.data.T`"),
+            (Slope, "`h` is not squared: `1 - h * h` belongs where `1 - h` is"),
+            (Indices, "the indices i and j of `ds` are swapped")]
+
+
+@pytest.mark.parametrize("layer, words", MISTAKES)
+def test_a_mistake_in_ones_own_attention_is_named(layer, words):
+    found = finding(layer(), (X,), ("central", "complex"))
+    assert found.kind == NAMED and (words in found.sentence or layer is Scale and "times sqrt(6)" in found.sentence), found
+
+
+@pytest.mark.parametrize("layer, words", MISTAKES[1:])
+def test_also_at_ordinary_sizes(layer, words):
+    report = gradcheck(layer(16, 24), [rng.standard_normal((16, 24, 16))], name="it")
+    found = report.findings["it"]
+    assert found.kind == NAMED and words in found.sentence and "seen at smaller sizes" in found.sentence, found
+    assert "the error falls" not in str(found) or found.before > 0
+
+
+def recurrent(dy, cache):
+    x, hs = cache
+    dx, carry = np.zeros_like(x), 0
+    for t in range(x.shape[1]):
+        carry = (dy[:, t] + carry) * (1 - hs[t] * hs[t])
+        dx[:, t] = carry
+    return dx
+
+
+def repeated(dy, ids):
+    dtable = np.zeros((7, dy.shape[-1]))
+    dtable[ids] += dy
+    return dtable
+
+
+def states(x):
+    h, hs = 0, []
+    for t in range(x.shape[1]):
+        h = np.tanh(x[:, t] + h)
+        hs.append(h)
+    return np.stack(hs, axis=1), (x, hs)
+
+
+IDS = np.array([[1, 4, 1], [2, 4, 4]])
+
+
+@pytest.mark.parametrize("block, inputs, words", [
+    ((states, recurrent), [X], "runs in the wrong direction: it must run in reverse order"),
+    ((lambda table, ids: (table[ids], ids), repeated), [rng.standard_normal((7, 4)), IDS], "+= keeps only one of the numbers")])
+def test_loops_and_indices(block, inputs, words):
+    found = finding(block, inputs)
+    assert found.kind == NAMED and words in found.sentence, found
+
+
+def test_a_block_of_one_size_is_tried_with_other_numbers():
+    matrix = rng.standard_normal((4, 4))
+
+    def forward(x):
+        return np.tanh(x @ matrix), np.tanh(x @ matrix)
+
+    def backward(dy, h):
+        return (dy * (1 - h * h)) @ matrix
+
+    found = finding((forward, backward), [rng.standard_normal((3, 4))])
+    assert found.kind == NAMED and "`matrix` is not transposed" in found.sentence
+
+
+def test_no_sentence_comes_from_an_error_that_was_not_computed():
+    def forward(x):
+        return np.sin(x) * np.cos(x), x
+
+    def backward(dy, x):
+        return np.cosh(x) * dy
+
+    for shape in ((4, 5), (40, 40)):
+        said = finding((forward, backward), [rng.standard_normal(shape)])
+        assert said.kind == EVIDENCE and "float32 rounding" not in said.sentence
+
+
+def test_a_factor_is_named_at_every_size():
+    for shape in ((4, 5), (40, 40), (300, 7)):
+        found = finding((lambda x: (x * x, x), lambda dy, x: 3 * x * dy), [rng.standard_normal(shape)])
+        assert found.kind == NAMED and "exactly 1.5 times the true one" in found.sentence, found
+
+
+def test_the_readers_objects_stay_as_they_are():
+    layer = Slope()
+    before = {name: parameter.data.copy() for name, parameter in layer.parameters().items()}
+    backward = type(layer).backward
+    gradcheck(layer, [X])
+    assert type(layer).backward is backward and "backward" not in vars(layer)
+    assert all(np.array_equal(parameter.data, before[name]) and parameter.data.flags.writeable
+               for name, parameter in layer.parameters().items()) and X.flags.writeable
