@@ -89,7 +89,7 @@ class LimitedOutput(io.TextIOBase):
     def text(self) -> str:
         """What was kept, and how much more there was."""
         more = self.length - len(self.kept)
-        return self.kept + (f"\n... {more:,} characters more" if more else "")
+        return self.kept + (_("\n... {n:,} characters more").format(n=more) if more else "")
 
 
 @contextmanager
