@@ -39,10 +39,12 @@ def compile_all(folder) -> list[Path]:
 
 def texts() -> dict[str, list[str]]:
     """{part: its English texts}: a chapter with its exercises, the judge with its commands, and pages of the site."""
+    from minitransformer_course.doctor.rearranged import MOVED, PARTS
     from minitransformer_course.judge.course import chapters
 
     found = {chapter.name: list(_of_chapter(chapter)) for chapter in chapters()}
     found["judge"] = list(_of_code(ROOT / "minitransformer_course")) + list(_of_code(ROOT / "docs" / "extensions"))
+    found["judge"] += [sentence for sentence, _change in MOVED + PARTS]    # the judge's changes_of_arrays.py looks them up
     found["site"] = [*PARTS_OF_THE_BOOK, *(text for page in PAGES for text in _of_page((ROOT / page).read_text(encoding="utf-8")))]
     known: set[str] = set()    # a text that stands in several parts belongs to the first
     return {part: [text for text in dict.fromkeys(messages) if not (text in known or known.add(text))]

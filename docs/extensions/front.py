@@ -87,7 +87,7 @@ def book() -> str:
         minutes = sum(exercise.minutes for exercise in chapter.exercises)
         number = int(re.match(r"\d+", chapter.name)[0])
         part = next(title for title, last in PARTS_OF_THE_BOOK.items() if number <= last)
-        parts[part].append(f"{chapter.title} ({minutes or READING} {_('min')}) <../tutorials/{chapter.name}/chapter>")
+        parts[part].append(f"{chapter.title} ({_('{n} min').format(n=minutes or READING)}) <../tutorials/{chapter.name}/chapter>")
     return "\n\n".join("\n".join(["```{toctree}", f":caption: {_(title)}", ":maxdepth: 1", "", *lines, "```"])
                        for title, lines in parts.items())
 

@@ -14,11 +14,13 @@ def add_arguments(parser) -> None:
     parser.description = _("Work through the chapters: start one, write its functions, check them. Exit code 0: all that was "
                            "checked passes; 1: not yet; 2: it cannot be judged.")
     parser.set_defaults(action=actions.status)
+    _translate(parser)
     subparsers = parser.add_subparsers(metavar="ACTION")
 
     def add(name, action, text) -> Callable:
         one = subparsers.add_parser(name, help=text, description=text[:1].upper() + text[1:] + ".")
         one.set_defaults(action=action)
+        _translate(one)
         return one.add_argument
 
     option = add("list", actions.show_list, _("all exercises, and how far you are"))
@@ -56,6 +58,12 @@ def add_arguments(parser) -> None:
     option("--csv", action="store_true", help=_("print the table as CSV"))
     option("--seed", type=int, default=1, help=_("for shapes and numbers (default: 1)"))
     option("--timeout", type=float, default=10, help=_("seconds for each function (default: 10)"))
+
+
+def _translate(parser) -> None:
+    """What argparse says by itself."""
+    parser._positionals.title, parser._optionals.title = _("positional arguments"), _("options")
+    parser._actions[0].help = _("show this help message and exit")
 
 
 def execute(args) -> int | None:

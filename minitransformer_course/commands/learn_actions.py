@@ -5,16 +5,18 @@ import sys
 from pathlib import Path
 
 from minitransformer.cli.output import write_new
-from minitransformer.errors import InputError, counted
+from minitransformer.errors import InputError
 from minitransformer.files import free_name
 from minitransformer_course.commands.learn_targets import (
     NOT_DONE, chapters_file, first_to_solve, next_exercise, targets)
 from minitransformer_course.judge import my_transformer
+from minitransformer_course.judge.cells import is_text
 from minitransformer_course.judge.course import SHORT, chapters, exercises, find_chapter, find_exercise, folder_of_chapters
 from minitransformer_course.judge.hints import STEPS, hint
 from minitransformer_course.judge.learner_file import notebook_page, percent_page
-from minitransformer_course.judge.learner_progress import NOT_STARTED, PASSED, Progress, learner_file, started
-from minitransformer_course.judge.messages import _, choose, how_to_choose
+from minitransformer_course.judge.learner_progress import NOT_STARTED, NOT_YET, PASSED, Progress, learner_file, started
+from minitransformer_course.judge.messages import _, choose, how_to_choose, padded
+from minitransformer_course.judge.pages import translated, translated_code
 
 MOST_LINES, WIDEST = 20, 100    # lines and columns shown of what the learner's code prints
 
@@ -52,11 +54,12 @@ def show_list(args) -> None:
         print(json.dumps({"exercises": [{"name": one.name, "chapter": one.chapter.name, "title": _(one.title),
                                          "state": progress.state(one)} for one in exercises().values()]}))
         return
+    states = {NOT_STARTED: _("not started"), NOT_YET: _("not yet"), PASSED: _("passed")}
     for chapter in chapters():
         print(chapter.title)
         for one in chapter.exercises:
             mark = ">" if one.name in SHORT else " "
-            print(f"{mark} {progress.state(one):11}  {one.effort:>16}  {one.name:26}  {_(one.title)}")
+            print(f"{mark} {padded(states[progress.state(one)], 11)}  {one.effort:>16}  {one.name:26}  {_(one.title)}")
     hours = sum(one.minutes for one in exercises().values()) / 60
     print(_("\n> the path of three hours: these {n}, then minitransformer learn plug --all\n"
             "All {all} exercises take about {hours:.0f} hours; with the reading, count on 35 to 45.").format(
@@ -87,8 +90,9 @@ def start(args) -> None:
         print(_("{path}: read it from the top and run its cells. There is nothing to write yet. What comes next:\n"
                 "        minitransformer learn").format(path=path))
         return
-    print(_("{path}: read it from the top. It has {n} to fill as you go.").format(
-        path=path, n=counted(len(chapter.exercises), _("blank"))))
+    said = (_("{path}: read it from the top. It has 1 blank to fill as you go.") if len(chapter.exercises) == 1
+            else _("{path}: read it from the top. It has {n} blanks to fill as you go."))
+    print(said.format(path=path, n=len(chapter.exercises)))
     if args.notebook:
         print(_("Run its cells in order: the cell below each function asks the judge. Save, and a terminal can ask, too."))
     print(_("An unsolved exercise fails; that is where you begin:  minitransformer learn check {name}").format(
@@ -147,7 +151,9 @@ def solution(args) -> int:
     if progress.of(exercise.name)["state"] != PASSED:
         progress.update(exercise.name, gave_up=True)
         progress.save()
-    print("\n\n".join(cell.source for cell in exercise.chapter.derivation(exercise)) + "\n\n" + exercise.source, end="")
+    derivation = [translated(cell.source) if is_text(cell.kind, cell.name) else cell.source
+                  for cell in exercise.chapter.derivation(exercise)]
+    print("\n\n".join(derivation) + "\n\n" + translated_code(exercise.source), end="")
     return 0
 
 

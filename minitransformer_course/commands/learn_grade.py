@@ -4,7 +4,7 @@ import json
 import sys
 
 from minitransformer.errors import InputError
-from minitransformer_course.judge.messages import _
+from minitransformer_course.judge.messages import _, columns, padded
 
 
 def grade(args) -> None:
@@ -23,9 +23,9 @@ def grade(args) -> None:
         print(as_csv(students), end="")
         return
     rows = table(students)
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    widths = [max(columns(row[i]) for row in rows) for i in range(len(rows[0]))]
     for row in rows:
-        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip())
+        print("  ".join(padded(cell, width) for cell, width in zip(row, widths)).rstrip())
     for text, n in mistakes(students):
         print(f"{n:4} x  {text}")
     for student in students:

@@ -94,10 +94,10 @@ def _call(function, arguments, watched, limit) -> Outcome:
         if not isinstance(one, (np.ndarray, np.generic, int, float, complex)):
             return Outcome(returned="None" if one is None else ", ".join(type(value).__name__ for value in values[:6]))
         if np.size(one) > LARGEST:
-            return Outcome(returned=f"array of shape {np.shape(one)}")
+            return Outcome(returned=_("array of shape {shape}").format(shape=np.shape(one)))
     arrays = [np.array(one) for one in values]
     if any(one.dtype.kind not in "biufc" for one in arrays):
-        return Outcome(returned=f"array of {arrays[0].dtype}")
+        return Outcome(returned=_("array of {dtype}").format(dtype=arrays[0].dtype))
     return Outcome(arrays, changed=changed)
 
 

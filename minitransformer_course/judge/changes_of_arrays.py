@@ -65,7 +65,7 @@ def other_inputs(exercise, cases) -> Iterator[Changed]:
         array = np.asarray(value)
         moved = MOVED if array.dtype.kind == "f" else [one for one in MOVED if one not in ADDED]
         throughout = [(_("everywhere, {what}").replace("{what}", text), change) for text, change in _rearranged(
-            array.ndim, array.dtype, moved) if array.dtype.kind != "b" or "everywhere" not in text]
+            array.ndim, array.dtype, moved) if array.dtype.kind != "b" or text not in (TRUE, FALSE)]
         for text, change in (*_wrong_numbers(array.dtype), *throughout):
             yield changed(text, lambda given, i=i, change=change: _put(given, i, change(given[i])), name=name)
         for j, other, another in [one for one in inputs if one[0] != i]:

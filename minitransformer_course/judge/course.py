@@ -4,7 +4,7 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from minitransformer.errors import InputError, choices, nearest_of
+from minitransformer.errors import InputError, nearest_of
 from minitransformer_course.judge import cells
 from minitransformer_course.judge.exercise import Exercise
 from minitransformer_course.judge.messages import _
@@ -101,4 +101,6 @@ def find_chapter(text) -> Chapter:
         if wanted in (chapter.name, name, number, chapter.number):
             return chapter
     names = [chapter.name for chapter in chapters()]
-    raise InputError(_("there is no chapter {name!r}; {choices}").format(name=text, choices=choices(wanted, names)))
+    nearest = nearest_of(wanted, names)
+    raise InputError((_("there is no chapter {name!r}; did you mean {nearest}?") if nearest else _(
+        "there is no chapter {name!r}; choose from {names}")).format(name=text, nearest=nearest, names=", ".join(names)))

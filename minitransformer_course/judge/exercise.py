@@ -30,7 +30,7 @@ class Exercise:
         self.title, _line, task = module.__doc__.strip().partition("\n")
         self.task = task.strip()
         self.minutes = module.minutes
-        self.effort = f"{'★' * module.stars}{'☆' * (3 - module.stars)} {self.minutes} {_('minutes')}"    # "★★☆ 15 minutes"
+        self.effort = f"{'★' * module.stars}{'☆' * (3 - module.stars)} {_('{n} minutes').format(n=self.minutes)}"
         self.reference = getattr(module, self.name)
         self.parameters = list(inspect.signature(self.reference).parameters)
         self.returns = module.returns.split()
@@ -51,7 +51,7 @@ class Exercise:
         If the answer is a test: its versions.
         """
         if self.versions:
-            return [(one.sentence, (VersionUnderTest(one.function),)) for one in self.versions]
+            return [(_(one.sentence), (VersionUnderTest(one.function),)) for one in self.versions]
         rng, (first, second) = self._sizes(seed)
         made = [("", self.module.case(rng, *sizes)) for sizes in (first, second)]
         for one in self.edges:

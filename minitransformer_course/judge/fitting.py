@@ -98,7 +98,9 @@ class _Search:
     def _names_the_unknown(self, sentence) -> bool:
         """Whether it has a name that the learner neither wrote nor was told, or speaks of a mean that they did not write."""
         words = {*re.findall(r"\w+", sentence)}
-        made = {*re.findall(r"became a (\w+)", sentence)} - {*re.findall(r"[a-z]+", self.source)}
+        became = re.sub(r"\\{(\w+)\\}", lambda one: r"(\w+)" if one[1] == "other" else ".*?",
+                        re.escape(_("the {name} of {a} became a {other}")))
+        made = {*re.findall(became, sentence)} - {*re.findall(r"[a-z]+", self.source)}
         return bool(self.source and (self.unknown & words or made))
 
     def _fitting(self, candidates, given, ks) -> list:

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from minitransformer_course.judge.messages import _
+
 VOCABULARY = 29
 
 
@@ -22,7 +24,8 @@ class StubModel:
 
     def __call__(self, ids) -> np.ndarray:
         if np.shape(ids) != self.ids.shape or not {*ids} <= {*range(VOCABULARY)}:
-            raise ValueError(f"the model takes {len(self.ids)} token ids from 0 to {VOCABULARY - 1}, but it was given {ids}")
+            raise ValueError(_("the model takes {n} token ids from 0 to {last}, but it was given {ids}").format(
+                n=len(self.ids), last=VOCABULARY - 1, ids=ids))
         rounding = 1e-6 * np.cos(np.arange(self.y.size).reshape(self.y.shape) * (1 + ids.sum()))
         return self.y + self.step[ids != self.ids].sum(axis=0) + rounding
 

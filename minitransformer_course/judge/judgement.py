@@ -73,7 +73,7 @@ def cases_of(exercise, seed=0) -> list[tuple[str, tuple]]:
     tells_less = any(one.dtype.kind != "f" for one in tuple_of(exercise.reference(*first)))    # masks and ids, not numbers
     if tells_less and not exercise.versions:
         cases += [case for more in (1, 2) for case in exercise.cases(seed + 100 * more)[:2]]
-    return [*cases, ("other numbers of the same shapes", exercise.other_numbers(seed)), ("the same numbers again", first),
+    return [*cases, (_("other numbers of the same shapes"), exercise.other_numbers(seed)), (_("the same numbers again"), first),
             ("float32", tuple(map(_single, first)))]
 
 

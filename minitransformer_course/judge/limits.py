@@ -68,7 +68,8 @@ class LimitedOutput(io.StringIO):
 
     def text(self) -> str:
         """What was kept, and how much more there was."""
-        return self.getvalue() + (f"\n... {self.length - PRINTED:,} characters more" if self.length > PRINTED else "")
+        more = self.length - PRINTED
+        return self.getvalue() + (_("\n... {n:,} characters more").format(n=more) if more > 0 else "")
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import locale
 import os
 import struct
 import sys
+import unicodedata
 from functools import cache
 from pathlib import Path
 
@@ -21,6 +22,17 @@ _chosen: list[str] = []
 def _(text) -> str:
     """`text` in the reader's language; in English where no translation is known."""
     return _catalogue(language()).gettext(text) if text else ""    # gettext("") is the catalogue's header
+
+
+def columns(text) -> int:
+    """How wide a terminal shows it: a letter of Korean takes two columns."""
+    return sum(2 if unicodedata.east_asian_width(one) in "WF" else 1 for one in text)
+
+
+def padded(text, width) -> str:
+    """Like `text.ljust(width)`, in columns; to the right with a negative width."""
+    space = " " * (abs(width) - columns(text))
+    return space + text if width < 0 else text + space
 
 
 def languages() -> list[str]:

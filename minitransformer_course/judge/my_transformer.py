@@ -12,7 +12,7 @@ from minitransformer_course.judge.own_code import needed, numbers_of, statements
 
 FILE = "my_transformer.py"
 MODEL_FILE, FUNCTIONS = "my_model.py", ("forward", "backward", "loss", "adam_step", "greedy")    # a model from a blank file
-HEAD = '"""The parts of a Transformer that I wrote. `minitransformer learn check` adds each function that passes."""\n'
+HEAD = '"""{said}"""\n'
 SECTION = "# ---- {name} ({chapter}) ----"
 SECTIONS = re.compile(r"^# ---- (\w+) \(\w+\) ----$", re.MULTILINE)
 
@@ -33,7 +33,8 @@ def add(folder, sources, names) -> None:
         sections[name] = "\n\n\n".join(_text(sections[name], one.node) for one in statements({"": sections[name]})
                                       if not (one.defined - {name}) & set(sections))
     _check_helpers(sections)
-    text = "\n".join([HEAD, *sorted(imports), ""])
+    said = _("The parts of a Transformer that I wrote. `minitransformer learn check` adds each function that passes.")
+    text = "\n".join([HEAD.format(said=said), *sorted(imports), ""])
     for name, exercise in exercises().items():
         if name in sections:
             text += f"\n{SECTION.format(name=name, chapter=exercise.chapter.name)}\n\n{sections[name]}\n\n"

@@ -16,7 +16,7 @@ from minitransformer_course.judge import my_transformer
 from minitransformer_course.judge.course import PARTS, find_exercise
 from minitransformer_course.judge.fixtures import VersionUnderTest, verdict
 from minitransformer_course.judge.learner_progress import PASSED, Progress
-from minitransformer_course.judge.messages import _
+from minitransformer_course.judge.messages import _, padded
 from minitransformer_course.judge.plug import in_the_paper, plugs
 from minitransformer_course.lab.example import CONFIG, drawkcab, write
 from minitransformer_course.lab.inside import add_gradients
@@ -83,7 +83,8 @@ def own(name) -> Callable:
 def verdicts(test) -> None:
     """Print whether each version of the exercise of the test's name passes it."""
     for one in find_exercise(test.__name__).versions:
-        print(f"{'passes' if verdict(test)(VersionUnderTest(one.function)) else 'fails':6}  {one.sentence}")
+        said = _("passes") if verdict(test)(VersionUnderTest(one.function)) else _("fails")
+        print(f"{padded(said, 6)}  {_(one.sentence)}")
 
 
 def _gradients(model, vocabulary, word) -> list[np.ndarray]:
