@@ -89,60 +89,60 @@ def followers(written, n, last=None, ends=None):
             if np.array_equal(written[i:i + n - 1], last)]
 
 
-@mistake("every token of the text is ruled out: only one that would complete a repeated n-gram is", hint=1)
+@mistake("every token of the text is ruled out: only one that would complete a repeated n-gram is")
 def any_token(written, n, V):
     return ruled_out(V, written)
 
 
-@mistake("the answer is the other way round: True means that a token may come next", hint=2)
+@mistake("the answer is the other way round: True means that a token may come next")
 def opposite(written, n, V):
     return ~ruled_out(V, followers(written, n))
 
 
-@mistake("the last n tokens are compared, so this rules out n-grams of n + 1 tokens", hint=2)
+@mistake("the last n tokens are compared, so this rules out n-grams of n + 1 tokens")
 def longer(written, n, V):
     return ruled_out(V, followers(written, n + 1))
 
 
-@mistake("only the last n - 2 tokens are compared, so this rules out n-grams of n - 1 tokens", hint=2)
+@mistake("only the last n - 2 tokens are compared, so this rules out n-grams of n - 1 tokens")
 def shorter(written, n, V):
     return ruled_out(V, followers(written, max(1, n - 1)))
 
 
-@mistake("only the first place where the last n - 1 tokens occur counts: rule out what followed at each of them", hint=2)
+@mistake("only the first place where the last n - 1 tokens occur counts: rule out what followed at each of them")
 def first_place(written, n, V):
     return ruled_out(V, followers(written, n)[:1])
 
 
-@mistake("only the latest place where the last n - 1 tokens occur counts: rule out what followed at each of them", hint=2)
+@mistake("only the latest place where the last n - 1 tokens occur counts: rule out what followed at each of them")
 def latest_place(written, n, V):
     return ruled_out(V, followers(written, n)[-1:])
 
 
-@mistake("the last n-gram of the text is left out: it can be repeated as well", hint=2)
+@mistake("the last n-gram of the text is left out: it can be repeated as well")
 def without_the_last(written, n, V):
     return ruled_out(V, followers(written, n, ends=max(0, len(written) - n)))
 
 
-@mistake("the first n-gram of the text is left out: begin at 0", hint=2)
+@mistake("the first n-gram of the text is left out: begin at 0")
 def without_the_first(written, n, V):
     return ruled_out(V, [written[i + n - 1] for i in range(1, len(written) - n + 1)
                          if np.array_equal(written[i:i + n - 1], written[len(written) - n + 1:])])
 
 
-@mistake("the order of the last n - 1 tokens is lost: compare them position by position", hint=2)
+@mistake("the order of the last n - 1 tokens is lost: compare them position by position")
 def unordered(written, n, V):
     last = sorted(written[len(written) - n + 1:])
     return ruled_out(V, [written[i + n - 1] for i in range(len(written) - n + 1) if sorted(written[i:i + n - 1]) == last])
 
 
-@mistake("one equal token is enough here: all of the last n - 1 have to be equal", hint=2)
+@mistake("one equal token is enough here: all of the last n - 1 have to be equal")
 def one_is_enough(written, n, V):
     last = written[len(written) - n + 1:]
     return ruled_out(V, [written[i + n - 1] for i in range(len(written) - n + 1) if n == 1 or (written[i:i + n - 1] == last).any()])
 
 
-@mistake("the text is cut into pieces of n tokens: n-grams overlap, and one begins at each token", hint=2)
+@mistake("the text is cut into pieces of n tokens: n-grams overlap, and one begins at each token")
 def pieces(written, n, V):
     return ruled_out(V, [written[i + n - 1] for i in range(0, len(written) - n + 1, n)
                          if np.array_equal(written[i:i + n - 1], written[len(written) - n + 1:])])
