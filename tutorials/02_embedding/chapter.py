@@ -157,8 +157,8 @@ figure, axes = plt.subplots(figsize=(5.4, 3.2), layout="constrained")
 lab.show_losses(axes, {"right": right, "lost repeats": wrong}, level=(math.log(26), f"ln 26 = {math.log(26):.2f}"))
 
 # %% [markdown]
-# Both curves rest on a shelf at 3.26 between steps 15 and 35, where the model knows that the answer is a letter but does
-# not yet know which one. Look for shelves in your own curves. If a shelf lies at the logarithm of a number of choices, you
+# The two curves rest on a *plateau* at 3.26 between steps 15 and 35, where the model knows that the answer is a letter but does
+# not yet know which one. Look for plateaus in your own curves. If a plateau lies at the logarithm of a number of choices, you
 # can tell what the model has understood so far.
 #
 # After step 120 the red curve falls behind. Here are the mean losses over steps 181 to 200 for three seeds, from

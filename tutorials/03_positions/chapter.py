@@ -50,7 +50,7 @@ with plugged(functional.sinusoids, nowhere):
     print("without positions: ", [lab.write(model, vocabulary, word) for word in words])
 
 # %% [markdown]
-# It writes the same answer twice, and the answer is useless. The model reads with attention, which chapter 5 opens up, and
+# The model writes the same answer twice, and the answer is useless. The model reads with attention, which chapter 5 opens up, and
 # attention takes weighted means of vectors. A mean does not depend on the order of its terms, so both words look the same
 # to it. The vectors themselves therefore have to say where they are. To each embedding, the model adds a vector that
 # depends only on the position.
@@ -178,8 +178,8 @@ axes.set(xlabel="distance: how many positions away the other row is", ylabel="do
 shown = axes.legend()
 
 # %% [markdown]
-# They have the same one. The dot product of two rows depends only on their distance: it is largest at distance 0 and falls
-# off in the same way on both sides. In chapter 5 the model makes its decisions from dot products, so distance is what it
+# The two dot products are the same. The dot product of two rows depends only on their distance: it is largest at distance 0 and
+# falls off in the same way on both sides. In chapter 5 the model makes its decisions from dot products, so distance is what it
 # sees of a position.
 #
 # ## Learned positions
@@ -231,9 +231,9 @@ for length in (4, 8, 12, 13, 16):
     print(f"{length:2} letters: {exact(length):4.0%} of the words")
 
 # %% [markdown]
-# It gets far fewer right. The table has the row, but no training word ever used it, and the layers above it have never seen
-# the slow hands point where they point now. That sinusoids extrapolate to longer texts is something that the paper hoped
-# for, not something that it found.
+# The model gets far fewer longer words right. The table has the row, but no training word ever used it, and the layers above it
+# have never seen the slow hands point where they point now. That sinusoids extrapolate to longer texts is something that the
+# paper hoped for, not something that it found.
 #
 # ## Why added, and not appended?
 #
@@ -263,7 +263,7 @@ with plugged(functional.sinusoids, from_one):
     print([lab.write(model, vocabulary, word) for word in ("stressed", "desserts", "backward")])
 
 # %% [markdown]
-# It writes something else. To write letter $t$ of a word of $n$ letters, the model has to read letter $n - 1 - t$, so what
+# The model writes something else. To write letter $t$ of a word of $n$ letters, the model has to read letter $n - 1 - t$, so what
 # counts here is not the distance between the two positions but their sum. Distances survive the shift, while a sum grows by
 # 2 when both of its terms grow by 1. Every shape and every gradient is right, and yet the model and its table disagree
 # about what a row means. If you load weights that someone else trained, compare the position tables first.

@@ -58,8 +58,8 @@ print(by_the_formula(np.array([0, np.log(3)])))
 print(by_the_formula(np.array([100, 100 + np.log(3)])))
 
 # %% [markdown]
-# They are the same. A constant $c$ that is added to all scores cancels, because $e^{x_i + c} = e^c e^{x_i}$ puts the same
-# factor $e^c$ above and below the fraction line. Most of this chapter follows from that one property.
+# The probabilities are the same. A constant $c$ that is added to all scores cancels, because $e^{x_i + c} = e^c e^{x_i}$ puts
+# the same factor $e^c$ above and below the fraction line. Most of this chapter follows from that one property.
 #
 # ## One score is 1,000
 
@@ -195,7 +195,7 @@ report = gradcheck((lambda x: (softmax(x), softmax(x)), diagonal), [x], methods=
 print(report.findings["diagonal"])
 
 # %% [markdown]
-# It does not. In the picture, $p (1 - p)$ is the diagonal of the Jacobian and nothing more. You may know it from the
+# The rows do not sum to 0. In the picture, $p (1 - p)$ is the diagonal of the Jacobian and nothing more. You may know it from the
 # sigmoid, where each score has an output of its own, but in a softmax all scores of a row share one sum.
 #
 # ## A row with nothing to attend to

@@ -173,7 +173,8 @@ y, cache = functional.layer_norm_forward(np.array([[1.0, 3.0]]), np.ones(2), np.
 print("dx =", functional.layer_norm_backward(np.array([[10.0, -7.0]]), cache)[0])
 
 # %% [markdown]
-# It is nearly 0. With two numbers in a row, LayerNorm says only which one is larger, and a small nudge does not change that.
+# The gradient is nearly 0. With two numbers in a row, LayerNorm says only which one is larger, and a small nudge does not
+# change that.
 #
 # With three numbers there is something left to learn, and we can draw it. Rows with mean 0 lie in a plane through the origin,
 # at right angles to $(1, 1, 1)$. Rows with mean 0 and variance 1 have length $\sqrt 3$. So LayerNorm moves every row of three

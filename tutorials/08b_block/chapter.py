@@ -191,7 +191,7 @@ figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
 lab.show_orders(axes)
 
 # %% [markdown]
-# Both are right, but they are two different models. Follow the purple arrow in each and count what it passes through.
+# Both orders are right, but they make two different models. Follow the purple arrow in each and count what it passes through.
 #
 # Derive the backward for the paper's order, with a matrix as the sub-layer: $z = x + xW$, then
 # $y = \operatorname{LayerNorm}(z)$ with $\gamma = 1$ and $\beta = 0$. You may build on your own work: after
@@ -256,7 +256,7 @@ for layer, caches in zip(reversed(model.decoder.layers), reversed(cache.hidden.d
 print(", ".join(f"{name}: {np.mean(of_layers):.2f}" for name, of_layers in factors.items()))
 
 # %% [markdown]
-# It is cross-attention. The gradient of its keys and values goes to the encoder, and what is left for the decoder shrinks at
+# Cross-attention loses it. The gradient of its keys and values goes to the encoder, and what is left for the decoder shrinks at
 # every layer, as in the example by hand at the start of chapter 8.
 #
 # There are two ways out. Today's deep models are pre-norm, with one more LayerNorm at the end of each stack, because nothing

@@ -138,7 +138,7 @@ slip = right * (np.arange(K) == ids[0, t])
 lab.training.show_rows({"probability": p[0, t], "your gradient": right, "the slip": slip}, ids[0, t])
 
 # %% [markdown]
-# It tells them nothing at all, so the letters that the model wrongly prefers are never pushed down. The slip's row does not
+# The slip tells them nothing at all, so the letters that the model wrongly prefers are never pushed down. The slip's row does not
 # sum to 0 either, and by the rule from chapter 4 that alone proves it wrong.
 #
 # ## A model that is too sure

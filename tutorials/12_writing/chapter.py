@@ -127,7 +127,7 @@ for top_p in (1, 0.95, 0.8):
     print(f"p = {top_p}: {np.mean([text == 'drawkcab' for text in drawn]):.0%} of 40, the last one: {drawn[-1]}")
 
 # %% [markdown]
-# It is right in all 40 attempts. The right letter reaches 0.8 by itself, so the nucleus has one token, and drawing
+# The word is right in all 40 attempts. The right letter reaches 0.8 by itself, so the nucleus has one token, and drawing
 # from it is greedy decoding.
 #
 # ## Several hypotheses at once
@@ -193,7 +193,7 @@ for axes, width in zip(both, (1, 2)):
 print(beam_step(np.zeros(2), np.log([AFTER["<s>"]] * 2), 2))
 
 # %% [markdown]
-# It holds *so* twice, with parents 0 and 1. Copies have the same continuations forever, and a beam of copies is a
+# The beam holds *so* twice, with parents 0 and 1. Copies have the same continuations forever, and a beam of copies is a
 # slow greedy search.
 #
 # For words of up to 12 letters, a beam finds nothing better in the trained model. For *grandchildren* it does find a
@@ -205,7 +205,7 @@ for width in (1, 2, 4):
     print(f"width {width}: {vocabulary.decode(best.ids)}, probability {np.exp(best.log_probability):.4f}")
 
 # %% [markdown]
-# It is more than three times as likely and wrong all the same, because the word backwards is *nerdlihcdnarg*. A beam
+# The other text is more than three times as likely and wrong all the same, because the word backwards is *nerdlihcdnarg*. A beam
 # searches for what the model believes, and here the model is mistaken.
 #
 # ## Short texts win, unless they pay

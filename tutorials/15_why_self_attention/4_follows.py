@@ -91,11 +91,11 @@ def parts(weights, partner):
     return share, np.unique(partner[b, t] - t, return_counts=True)[1].max() / len(t)
 
 
-@mistake("tokens without a partner are counted, too: divide by the number of those that have one")
+@mistake("tokens without a partner are counted, too: leave them out of both shares, because their -1 is no place")
 def all_tokens(weights, partner):
-    share, fixed = parts(weights, partner)
-    real = (partner >= 0).mean()
-    return share * real, fixed * real
+    distance = partner - np.arange(partner.shape[1])
+    hits = weights.argmax(axis=-1) == partner[:, None]
+    return hits.mean(axis=(0, 2)), np.unique(distance, return_counts=True)[1].max() / distance.size
 
 
 @mistake("share is the mean weight on the partner: count how often it is the largest weight of its row")
