@@ -94,8 +94,7 @@ def _checked(block, inputs, name, methods, projection, seed, moved=False) -> Rep
                 f"{'all gradients are right' if again.passed else 'the gradients are wrong'}")
         return replace(again, results=results if again.passed else again.results, remarks=(said, *again.remarks))
     remarks: list[str] = []
-    findings = _right_elsewhere(name, block, inputs, make_rng, exact if imaginary else None, remarks)
-    return Report(results, findings, tuple(remarks))
+    return Report(results, _right_elsewhere(name, block, inputs, make_rng, exact if imaginary else None, remarks), tuple(remarks))
 
 
 def _right_elsewhere(name, block, inputs, make_rng, exact, remarks) -> dict[str, Finding]:
@@ -192,7 +191,8 @@ def _check_elements(name, method, differentiate, checked, gradients, dy, rng, at
             errors[index] = 0
         where = np.unravel_index(errors.argmax(), errors.shape)    # a nan counts as the largest
         yield Result(name, wrt, method, float(errors[where]), tuple(map(int, where)),
-                     float(analytic[where]), float(numeric[where]), near + len(at), _first(at))
+                     float(analytic[where]), float(numeric[where]), near + len(at),
+                     " and ".join([*at[:1], f"{len(at) - 1} more"][:len(at)]))
 
 
 def _check_projections(name, method, differentiate, checked, gradients, dy, rng, at_kink) -> Iterator[Result]:
@@ -217,10 +217,6 @@ def _check_projections(name, method, differentiate, checked, gradients, dy, rng,
 def _is_right_closer(checked, dy, wrt, where, v, analytic, tolerance) -> bool:
     """Whether a tenth of the step agrees: a kink within the step, or too much curvature for it."""
     return abs(central(checked.evaluate, dy, checked.variables[wrt], where, v, CENTRAL_STEP / 10) - analytic) <= tolerance
-
-
-def _first(places) -> str:
-    return "".join(places[:1]) + (f" and {len(places) - 1} more" if len(places) > 1 else "")
 
 
 def _relative(difference, scale) -> Array:

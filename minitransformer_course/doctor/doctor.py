@@ -3,8 +3,8 @@
 It finds the innermost part whose own gradient is wrong (locate.py), runs it at several sizes (case.py), and asks about
 each mistake it knows: if this mistake is made in the right gradient, is the result the wrong one, up to rounding, at every
 size? It knows wrong formulas for the library's blocks (known_mistakes/, tried in the library's counterpart of the block,
-counterpart.py) and mistakes that any gradient can show (arrays.py). It names a mistake only if that one alone explains
-everything. Otherwise it lists evidence (evidence.py).
+counterpart.py), mistakes that any gradient can show (arrays.py), and changes of a reader's own source (repairs.py). It names
+a mistake only if that one alone explains everything. Otherwise it lists evidence (evidence.py).
 
 Whether a check passed has been decided before: `gradcheck` finds this module by its entry point, and asks it only then.
 """
@@ -110,7 +110,7 @@ def examine(case, parts=frozenset(), facts=()) -> tuple[str, float | None, str]:
         explanations = [(sentence, error) for sentence, error in explanations if error < before]
     if not any(other.is_wrong for other in others):
         found_text = [f"a candidate, not proven at other sizes: {sentence}" for sentence, _ in explanations[:3]]
-        return "; ".join([_size_note(others), *facts, *found_text, *observations(case, parts)]), None, EVIDENCE
+        return "; ".join([_size_note(others, same), *facts, *found_text, *observations(case, parts)]), None, EVIDENCE
     calls = [fact for fact in facts if ".backward` " in fact]
     if len(explanations) == 1:
         (sentence, error), = explanations
@@ -120,7 +120,9 @@ def examine(case, parts=frozenset(), facts=()) -> tuple[str, float | None, str]:
     return ("; ".join(said), None, OBSERVED) if facts else ("; ".join([*said, *observations(case, parts)]), None, EVIDENCE)
 
 
-def _size_note(others) -> str:
+def _size_note(others, same) -> str:
+    if others and same:
+        return "it shows only at the given inputs; with other parameters and inputs of these sizes, the gradients are right"
     if others:
         return "it shows only at the given inputs; at the other sizes tried, the gradients are right"
     return "the block runs only at the given sizes (one batch size, one length), so nothing can be proven at others"

@@ -69,8 +69,8 @@ class Source:
         self.function = inspect.unwrap(function)
         module = ast.parse(textwrap.dedent(inspect.getsource(self.function)))
         self.tree = module.body[0]
-        if not isinstance(self.tree, ast.FunctionDef):    # a lambda
-            raise ValueError("no function")
+        if not isinstance(self.tree, ast.FunctionDef) or any(isinstance(node, ast.While) for node in ast.walk(self.tree)):
+            raise ValueError("a lambda, or a loop that might never end once it is changed")
         self.tree.decorator_list = []
         known = inspect.getclosurevars(self.function)
         self.names = {**self.function.__globals__, **known.nonlocals, "np": np, "math": math}
