@@ -9,7 +9,6 @@ from minitransformer.decoding import GREEDY, decode_all
 from minitransformer.errors import InputError
 from minitransformer.functional.special import PAD
 from minitransformer.tasks import TASKS
-from minitransformer.tasks.numbers import english, german, korean
 from minitransformer.training.evaluation import bleu
 
 TASK = TASKS["numbers"]()
@@ -31,11 +30,6 @@ def trained(seed=0, steps=160) -> Transformer:
 def unseen(count=200) -> list:
     """`count` numbers that no training batch holds, as pairs of ids."""
     return draw_held_out(TASK, count)
-
-
-def spoken(n) -> None:
-    """Print a number in English, German and Korean."""
-    print(" ".join(english(n)), "| " + "".join(german(n)), "| " + "".join(korean(n)))
 
 
 def with_seen(count=200, seed=0, steps=160) -> tuple[list, np.ndarray]:

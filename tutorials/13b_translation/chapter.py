@@ -56,8 +56,8 @@ for korean, english in [pairs[i] for i in (143, 14, 183, 135, 105)]:
 
 # %% [derivation]
 # **The rule: count all pairs, then replace one of them everywhere.** The array of pairs has shape $(T - 1, 2)$. Pair
-# $i$ consists of the ids at $i$ and $i + 1$, and it lies within a word if neither is 0. If you compare all pairs with
-# all pairs, $(T - 1, T - 1)$, the row sums are the counts.
+# $i$ consists of the ids at $i$ and $i + 1$, and it lies within a word if neither is 0. In the pairwise comparison of
+# shape $(T - 1, T - 1)$, the row sums are the counts.
 #
 # Wherever the pair is found at $i$, the id at $i$ becomes the new one, and the id at $i + 1$ is removed. A pair of two
 # different ids cannot overlap with itself. The pair $(a, a)$ in $a\,a\,a$ could, which is why the task leaves it out.
