@@ -39,7 +39,7 @@ rng = np.random.default_rng(0)
 # %% [markdown]
 # ## Table 2: better, and cheaper
 #
-# Here is Table 2: BLEU on the test sets of 2014, and the estimated training costs in operations.
+# Here is Table 2: BLEU for German and French on the test sets of 2014, and the estimated training costs in operations.
 
 # %%
 for name, numbers in (table := lab.claims.TABLE_2).items():
