@@ -30,9 +30,8 @@ def columns(text) -> int:
 
 
 def padded(text, width) -> str:
-    """Like `text.ljust(width)`, in columns; to the right with a negative width."""
-    space = " " * (abs(width) - columns(text))
-    return space + text if width < 0 else text + space
+    """Like `text.ljust(width)`, in columns."""
+    return text + " " * (width - columns(text))
 
 
 def languages() -> list[str]:

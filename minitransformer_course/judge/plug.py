@@ -13,7 +13,7 @@ from minitransformer.tasks import TASKS
 from minitransformer.workers.host import one_blas_thread
 from minitransformer_course.judge.call import describe
 from minitransformer_course.judge.course import exercises, find_exercise
-from minitransformer_course.judge.messages import _, padded
+from minitransformer_course.judge.messages import _
 
 STEPS = 200
 COPY = TASKS["copy"]()
@@ -102,7 +102,7 @@ def report(result) -> str:
             name=names, calls=sum(calls.values()), error=f"{line}: {said}" if line else said)
     largest = max(result["library"][0], 1e-9)
     lines = [_("the copy task, {n} steps: loss for each token").format(n=len(result["yours"])), "",
-             f'{padded(_("step"), -6)}  {padded(_("library"), -8)}  {padded(_("yours"), -8)}']
+             _("  step   library     yours")]
     last = len(result["yours"]) - 1
     for step in [*range(0, last, max(last // SHOWN, 1)), last]:
         library, yours = result["library"][step], result["yours"][step]
