@@ -15,9 +15,7 @@ def may_follow(written, n, V):
     # your code: where in the text do the last n - 1 tokens occur, and what followed them there?
     grams = written[np.arange(len(written) - n + 1)[:, None] + np.arange(n)]
     again = (grams[:, :-1] == grams[-1:, 1:]).all(axis=1)
-    allowed = np.ones(V, bool)
-    allowed[grams[again, -1]] = False
-    return allowed
+    return ~np.isin(np.arange(V), grams[again, -1])
     # end of your code
 
 
@@ -134,6 +132,11 @@ def without_the_first(written, n, V):
 def unordered(written, n, V):
     last = sorted(written[len(written) - n + 1:])
     return ruled_out(V, [written[i + n - 1] for i in range(len(written) - n + 1) if sorted(written[i:i + n - 1]) == last])
+
+
+@mistake("for n = 1, written[-(n - 1):] is the whole text: the last 0 tokens are written[len(written):]", hint=2)
+def whole_text(written, n, V):
+    return ruled_out(V, followers(written, n) if n > 1 else [])
 
 
 @mistake("one equal token is enough here: all of the last n - 1 have to be equal", hint=2)

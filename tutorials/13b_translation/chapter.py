@@ -37,10 +37,11 @@ for korean, english in [pairs[i] for i in (143, 14, 183, 135, 105)]:
     print(f"{korean} -> {lab.write(model, subwords, korean)} | reference: {english}")
 
 # %% [markdown]
-# The first two are good. The third is half right, since *울다* means to cry, for people and for cats. The fourth is worse than
-# it looks: a fluent sentence that says the opposite of its source. The last one has lost its way. Over all 200 pairs, BLEU is
-# 8.2 and chrF, which counts characters instead of words, is 23.6. (With a beam of 5, they are 10.5 and 24.2.) The reader should
-# not be surprised: 5,349 short sentences hold too few examples of most words.
+# The first translation is right, but leaves out Mary, and the second is close. The third takes *울다*, which means to cry for
+# people and for cats, for what people do. The fourth is worse than it looks, because it is fluent and says the opposite of its
+# source. The last one has lost its way. Over all 200 pairs, BLEU is 8.2 and chrF, which counts characters instead of words, is
+# 23.6. (With a beam of 5, they are 10.5 and 24.2.) The reason is the text: in 5,349 short sentences, most words occur only a
+# few times.
 #
 # ## Pieces of words
 #
@@ -96,13 +97,13 @@ figure, axes = plt.subplots(figsize=(6, 4.2), layout="constrained")
 figure.colorbar(lab.show_translation(axes, model, subwords, pairs[143][0]), label="attention weight")
 
 # %% [markdown]
-# Both rows look at *몰라* (*molra*), the last word, which means *does not know*. So the English order crosses the Korean one. A map
-# shows what the model looks at, not what it should look at: *how to* translates *할 줄* (*hal jul*), but its rows look at
-# *프랑스어를*, French. (The labels are spelled in Latin letters if no font with Hangul is installed.)
+# The rows of *doesn't* and *know* are dark at *몰라* (*molra*), the last word, which means *does not know*. So the English order
+# crosses the Korean one. A map shows what the model looks at, not what it should look at: *how to* translates *할 줄* (*hal
+# jul*), but its rows look at *프랑스어를*, French. (Where no font with Hangul is installed, the labels are in Latin letters.)
 #
 # ## Why it repeats itself
 #
-# One Korean reader of the paper trained a translator of his own, and it wrote *and the seat was very big, and the seat was very
+# A Korean reader of the paper trained a larger translator, and it wrote *and the seat was very big, and the seat was very
 # big*. Ours can do that, too:
 
 
@@ -168,17 +169,16 @@ for n in (None, 4, 2, 1):
 
 # %% [markdown]
 # The rule ends the loop, but the translation is still wrong. A small $n$ also forbids what is right: 33 of the 200 references
-# hold a token twice, and 2 of them hold a pair of tokens twice. So the rule is set to 3 or 4, for models that still
-# need it.
+# hold a token twice, and 2 of them hold a pair of tokens twice. Most users of the rule therefore choose 3 or 4.
 #
-# ## Two hours instead of five minutes
+# ## Two hours instead of ninety seconds
 #
 # The library's translator from English to German learns from the 29,000 captions of images in Multi30K. It has 2.1 million
 # parameters and trains for about two hours. (`docs/translation.md` has the command.) After the first 1,000 updates, *the person
 # in the striped shirt is mountain climbing* is *die person in einem gestreiften hemd klettert auf dem berg*, which is right. In
 # longer sentences it loses its way:
 #
-# - *three people sit at a picnic table outside of a building painted like a union jack*
+# - English: *three people sit at a picnic table outside of a building painted like a union jack*
 # - greedy: *drei personen sitzen draußen an einem tisch, der ein gebäude sitzt, der ein gebäude sitzt*
 # - beam 5: *drei personen sitzen an einem tisch vor einem gebäude*
 #
@@ -212,8 +212,8 @@ axes.set(xlabel="operations of the training run", ylabel="BLEU, English to Germa
 # Is a Transformer faster to train than a recurrent network? We trained both on Multi30K, each with 1.4 million parameters, the same
 # number of updates and its best learning rate, on one core. The Transformer took 295 to 300 seconds, and an LSTM with attention
 # 332 or 333. BLEU was 34.1 and 34.9, the means of three seeds with standard errors of 0.1 and 0.3. On short captions and a CPU,
-# neither is far ahead (`experiments/table_3.md`). A GPU computes all positions of a long sentence at once, and there the
-# paper's difference is large.
+# neither is far ahead (`experiments/table_3.md`). The paper's advantage needs hardware that computes all positions of long
+# sentences at once.
 #
 # ## Your Transformer
 
