@@ -131,7 +131,7 @@ print(sentence, "->", lab.write(model, subwords, sentence))
 
 # %%
 figure, axes = plt.subplots(figsize=(5.5, 3.6), layout="constrained")
-figure.colorbar(lab.show_translation(axes, model, subwords, sentence), label="attention weight")
+bar = figure.colorbar(lab.show_translation(axes, model, subwords, sentence), label="attention weight")
 
 # %% [markdown]
 # Each row is a word being written, and the dark squares in it are the words of the source that the model looks at. For *study*
