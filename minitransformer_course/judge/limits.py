@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from functools import cache
+from pathlib import Path
 
 from minitransformer_course.judge.messages import _
 
@@ -31,6 +32,24 @@ def limit_this_process(seconds) -> None:
             hard = resource.getrlimit(kind)[1]
             most = most if hard == resource.RLIM_INFINITY else min(most, hard)
             resource.setrlimit(kind, (most, most))
+
+
+@contextmanager
+def limited_memory() -> Iterator[None]:
+    """Within it, an array that does not fit into MEMORY more bytes than now is a MemoryError, if the system can tell."""
+    pages = Path("/proc/self/statm")
+    if resource is None or not pages.exists():
+        yield
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    most = int(pages.read_text().split()[0]) * resource.getpagesize() + MEMORY
+    if soft != resource.RLIM_INFINITY:
+        most = min(most, soft)
+    resource.setrlimit(resource.RLIMIT_AS, (most, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
 def wrapped(command, folder) -> list[str]:

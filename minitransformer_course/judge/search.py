@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minitransformer.backend import Array
+from minitransformer_course.judge.limits import limited_memory
 from minitransformer_course.judge.lines import FACTOR, RETURNED, lines_of, together
 from minitransformer_course.judge.syntax_tree import RARE, Change
 
@@ -49,7 +50,7 @@ def programs(exercise, arguments, given, wrong, factors, number, source) -> list
 
     fitting = []
     runs = _runs(lines, 0, start(arguments), number, {}, _that_reach(lines, wrong))
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
+    with warnings.catch_warnings(), np.errstate(all="ignore"), limited_memory():    # a change may make an id the size of an array
         warnings.simplefilter("ignore")
         for alike, returned in islice(chain(runs, of_one_form()), MOST):
             outputs = frozenset(k for k, one in enumerate(returned) if _near(one, given[k]))

@@ -161,3 +161,10 @@ def test_grade_uses_bubblewrap_where_it_runs_and_first_says_what_is_not_containe
     assert code == 0 and "passed" in out.splitlines()[1]
     assert error.splitlines()[0].startswith("not contained: ") and ("bubblewrap does not run" in error) == (not runs)
     assert "--unshare-all" in used and ("--bind" in used.replace("--ro-bind", "")) == runs
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="the system does not tell how much memory a process has")
+def test_a_changed_reference_gets_no_more_memory_than_a_submission():
+    with limits.limited_memory(), pytest.raises(MemoryError):
+        np.empty(2 ** 33)
+    np.empty(2 ** 20)
