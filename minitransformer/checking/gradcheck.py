@@ -225,4 +225,5 @@ def _relative(difference, scale) -> Array:
 
 
 def _name(block) -> str:
-    return getattr(block[0], "__name__", "block").removesuffix("_forward") if isinstance(block, tuple) else type(block).__name__
+    function = block[0] if isinstance(block, tuple) and block else type(block)
+    return getattr(function, "__name__", "block").removesuffix("_forward")

@@ -42,7 +42,7 @@ def limited_memory() -> Iterator[None]:
         yield
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-    most = int(pages.read_text().split()[0]) * resource.getpagesize() + MEMORY
+    most = int(pages.read_bytes().split()[0]) * resource.getpagesize() + MEMORY
     if soft != resource.RLIM_INFINITY:
         most = min(most, soft)
     resource.setrlimit(resource.RLIMIT_AS, (most, hard))

@@ -112,7 +112,7 @@ def test_every_text_of_a_chapter_can_be_translated(korean):
 @pytest.mark.parametrize("path", CATALOGUES, ids=lambda path: path.stem)
 def test_a_translation_has_the_numbers_formulas_and_code_of_its_text(path):
     for message in entries(path):
-        if message.string:
+        if message.string and not message.fuzzy:
             for kind in (r"`[^`]*`", r"\$[^$]*\$", r"\{\w*\}", r"\]\([^)]*\)"):
                 assert Counter(re.findall(kind, message.string)) == Counter(re.findall(kind, message.id)), message.id
             english, other = (Counter(re.findall(r"\d[\d,.]*\d|\d", re.sub(r"[\d,]+분의 \d+", "", text)))

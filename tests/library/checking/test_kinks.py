@@ -61,7 +61,7 @@ def test_a_right_block_at_a_kink_passes(block, x, projection, methods):
     report = gradcheck(block, [x], name="it", methods=methods, projection=projection)
     assert report.passed, report
     assert any(said.startswith("it: at a kink at this input: x") for said in report.remarks) or methods == ("complex",)
-    assert set(report.remarks) <= set(report.conclusions) and ("at a kink" in report._repr_html_() or methods == ("complex",))
+    assert set(report.remarks) <= set(report.conclusions)
 
 
 def test_the_report_says_where_the_kink_is():
