@@ -134,7 +134,7 @@ def _file_ran(path, sources, folder) -> str:
             path=path.name, name=file["changed"][0]))
     if file["missing"]:
         missing = file["missing"][0]
-        nearest = nearest_of(missing, {word for one in statements(sources) for word in one.defined})
+        nearest = nearest_of(missing, {word for one in statements(sources) for word in one.defined} - {missing})
         raise InputError((_("{path} has no function {name}: did you rename it to {nearest}?") if nearest else _(
             "{path} has no function {name}; `minitransformer learn reset` writes the chapter again")).format(
                 path=path.name, name=missing, nearest=nearest))

@@ -12,7 +12,7 @@ TEXT = "the café dog ▁ \u2028 Ωmega 한국어 漢 naïve 😀 is here .\n"
 COMMANDS = [    # each is run in the folder of the text
     ("train language --train text --valid text --steps 2 --config toy --d-model 8 --num-heads 2 --window 16 --batch 2 --run 한é😀",
      0),
-    ("evaluate 한é😀", 0), ("attention 한é😀 naïve😀 --output é😀.png", 0), ("plot 한é😀", 0),
+    ("evaluate 한é😀", 0), ("attention 한é😀 naïve😀 --output é😀.png", 0),
     ("generate 한é😀 naïve😀 --tokens 40", 0), ("generate 한é😀 ÿ😂", 2),
     ("train numbers --language korean --steps 2 --batch 2 --config toy --run 숫é", 0), ("translate 숫é twenty", 0),
     ("translate 숫é ÿ😂", 2), ("export 숫é --output ü.safetensors", 0), ("train é😀", 2)]
