@@ -57,7 +57,7 @@ for axes, attention in zip(both, (False, True)):
 #    back. Each step multiplies both by numbers that are often below 1. A product of many such factors is nearly 0. A gradient
 #    that shrinks this way is called a *vanishing gradient*.
 #
-# You can measure the third loss. The next cell takes an untrained RNN and replaces the first word of a sentence by another one.
+# You can measure the third one. The next cell takes an untrained RNN and replaces the first word of a sentence by another one.
 # **Predict:** in a sentence of 3 words, the last state changes by about 50 %. By how much does it change in a sentence of 30?
 
 # %%
