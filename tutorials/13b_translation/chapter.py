@@ -88,9 +88,9 @@ for sentence in pairs[143]:
 #
 # ## Who asks whom?
 #
-# Here is the cross-attention of the last layer for the first sentence, averaged over its heads. The subwords of a word are
-# taken together. Read a row as a sentence: "to write *French*, it looks at *프랑스어를*". **Predict:** Korean puts the verb last. At
-# which word are the rows of *doesn't* and *know* dark?
+# Here is the cross-attention of the last layer for the first sentence, averaged over its heads. The subwords of a
+# word are taken together. Read a row as a sentence: "to write *French*, it looks at *프랑스어를*". **Predict:** Korean
+# puts the verb last. At which Korean word are the rows of *doesn't* and *know* dark?
 
 # %%
 figure, axes = plt.subplots(figsize=(6, 4.2), layout="constrained")

@@ -241,7 +241,7 @@ print("three farthest by three nearest:", *(f"{name} {recurrent.far_by_near(one)
 #
 # ## Let it look back
 #
-# The encoder computed a state at each position, and all but the last were thrown away. Keep them all. The decoder's state is
+# The encoder computed a state at each position, and all but the last were thrown away. Keep all of them. The decoder's state is
 # the query, the encoder's states are the keys and values, and only the score differs from chapter 5. A small network with one
 # hidden layer adds the query and the key, each after a linear layer, and a vector $w$ turns the tanh of the sum into a number.
 # Hence the name *additive attention*. (The paper calls any such score a *compatibility function*.)
