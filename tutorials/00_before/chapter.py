@@ -15,12 +15,12 @@
 #
 # *한국어: 순환 신경망 (recurrent network), 문맥 벡터 (context vector), 인코더 (encoder), 디코더 (decoder).*
 #
-# There is nothing to write on this page. You see how translation worked before attention and what that way lost, the model that
+# There is nothing to write on this page. You see how networks translated before attention and what they lost, the model that
 # this book builds, and such a model at work on one Korean sentence. The last section says what you will be able to do, and how
 # long it takes.
 #
-# For a copy whose cells you can run, type `minitransformer learn start 0` in an empty folder. Where the page says *predict*,
-# make a guess before you look at the output.
+# For a copy with cells that you can run, type `minitransformer learn start 0` in an empty folder. Where the page says
+# *predict*, make a guess before you look at the output.
 
 # %%
 import matplotlib.pyplot as plt
@@ -32,15 +32,15 @@ from minitransformer_course import lab
 # %% [markdown]
 # ## A network that reads word by word
 #
-# Until 2014, a network that translates was a *recurrent network*, an RNN, which reads as you do, one word after another. It has
-# a *hidden state* $h$, a vector of fixed size. Each word changes the state, and the new state depends on the word $x_t$ and on
-# the old state:
+# In 2014, a network that translated was a *recurrent network*, an RNN, which reads as you do, one word after another. An RNN
+# has a *hidden state* $h$, a vector of fixed size. Each word changes the state, and the new state depends on the word $x_t$ and
+# on the old state:
 #
 # $$ h_t = \tanh(x_t W + h_{t-1} U) $$
 #
 # After the last word, the first network, the *encoder*, hands its last state to a second one, the *decoder*, which writes the
-# translation. This one vector, the *context vector*, is all that the decoder ever hears of the sentence. The upper picture
-# shows it.
+# translation. This one vector, the *context vector*, is all that the decoder learns about the sentence. The upper picture shows
+# it.
 
 # %%
 figure, both = plt.subplots(2, 1, figsize=(7, 4.6), layout="constrained")
@@ -54,10 +54,10 @@ for axes, attention in zip(both, (False, True)):
 #    one by one.
 # 2. **Room.** The context vector has the same size for 3 words as for 100.
 # 3. **Distance.** What the network knows of the first word has to survive every later step, and so does the gradient on its way
-#    back. Each step multiplies both by numbers that are often below 1. A product of many such factors is nearly 0. If it is the
-#    gradient that shrinks, one speaks of a *vanishing gradient*.
+#    back. Each step multiplies both by numbers that are often below 1. A product of many such factors is nearly 0. A gradient
+#    that shrinks this way is called a *vanishing gradient*.
 #
-# You can measure the third. The next cell takes an untrained RNN and exchanges the first word of a sentence for another one.
+# You can measure the third one. The next cell takes an untrained RNN and replaces the first word of a sentence by another one.
 # **Predict:** in a sentence of 3 words, the last state changes by about 50 %. By how much does it change in a sentence of 30?
 
 # %%
@@ -67,20 +67,20 @@ print(*(f"{length} words: {change:.0e}" for length, change in zip(lengths, left)
 lab.before.show_left(lengths, left)
 
 # %% [markdown]
-# In a sentence of 30 words, the last state changes by two millionths. Training can improve on this, and chapter 14 shows by how
-# much, but it has to work against that product.
+# In a sentence of 30 words, the last state changes by two millionths of its size. Training can improve on this, as chapter 14
+# shows, but it has to work against that product.
 #
 # ## Look back instead
 #
-# The encoder had a state for each word and threw away all but the last. In 2014 Bahdanau, Cho and Bengio kept them all. For
-# each word that it writes, the decoder compares its own state with every state of the encoder, turns the comparisons into
+# The encoder computed a state for each word, but only the last one was used. In 2014 Bahdanau, Cho and Bengio kept them all.
+# For each word that it writes, the decoder compares its own state with every state of the encoder, turns the comparisons into
 # weights that sum to 1, and takes the weighted sum of the states. This is *attention*, the lower picture above. A distant word
 # is now one step away.
 #
 # In 2017 the paper *Attention Is All You Need* asked the next question. If attention reaches every word in one step, what is
 # the recurrence still good for? It was left out, and with it went the waiting: all positions of a sentence can be computed at
-# once. Here is what that bought in our own measurement (chapter 14). The table shows the share of letters that each model
-# copies to the right place.
+# once. Chapter 14 measures what distance costs. The table shows the share of letters that each model copies to the right place,
+# from one training run each.
 #
 # | model | 10 letters | 100 letters |
 # |---|---|---|
@@ -135,15 +135,15 @@ bar = figure.colorbar(lab.show_translation(axes, model, subwords, sentence), lab
 
 # %% [markdown]
 # Each row is a word being written, and the dark squares in it are the words of the source that the model looks at. For *study*
-# the third word is dark, and for *English* the second, so the two rows cross. No dictionary was given to the model, which found
-# out by following gradients which words belong together. Gradients are what this book is about. The model is small, so only
-# some short sentences come out right. With most others it is soon lost, and chapter 13b shows how and why.
+# the third word is dark, and for *English* the second, so the two rows cross. The model was given no dictionary. By following
+# gradients, it found out which words belong together, and gradients are what this book is about. The model is small, so only
+# some short sentences come out right. In most others it soon loses its way, and chapter 13b shows how and why.
 #
 # ## What you will be able to do
 #
 # - Derive the gradient of every part of this model by hand, and prove it right with a gradient check.
 # - Write a Transformer with NumPy alone, from a blank file, that trains and writes.
-# - Choose how it writes: greedy, sampled, with a beam, and fast, with a cache.
+# - Choose how it writes (greedily, by sampling or with a beam), and make it fast with a cache.
 # - Train it on text until it writes lines in the style of Shakespeare, and judge a translation with numbers that others can
 #   repeat.
 # - Read a claim about attention, and test whether it is true.
@@ -152,9 +152,9 @@ bar = figure.colorbar(lab.show_translation(axes, model, subwords, sentence), lab
 #
 # ## How long it takes
 #
-# **The path of three hours** leads through nine functions. They are the backward of the model's main parts, and the step that
-# trains it. In each chapter, read the section above the blank and write that function. This takes about 160 minutes for the
-# functions and 20 for the reading.
+# **The path of three hours** leads through nine functions: softmax and attention, the backward of the model's main parts, and
+# the step that trains it. In each chapter, read the section above the blank and write that function. Count on about 160 minutes
+# for the functions and 20 for the reading.
 #
 # | function | chapter | minutes |
 # |---|---|---|
@@ -172,9 +172,9 @@ bar = figure.colorbar(lab.show_translation(axes, model, subwords, sentence), lab
 # the paper in one file, and the model trains with them. In `minitransformer learn list`, these nine are marked with `>`.
 #
 # **The long path** is the whole book. Its exercises take about 20 hours by our estimates, and with the reading you should count
-# on 35 to 45. Part one, chapters 1 to 8b, is nearly half of it: the blocks. Part two, chapters 9 to 13b, makes them a model
-# that learns, writes and translates. Part three, from chapter 14 on, is optional. It looks around the paper: what came before,
-# what it costs, and what has changed since.
+# on 35 to 45. Part one, chapters 1 to 8b, builds the blocks and is nearly half of the work. Part two, chapters 9 to 13b, turns
+# them into a model that learns, writes and translates. Part three, from chapter 14 on, is optional. It looks at what came
+# before the paper, what the model costs, and what has changed since.
 #
 # **Read next:** `tutorials/one_file.py`, the whole paper in one file, to see how little code it is. Then
 # `minitransformer learn start 1`.

@@ -179,8 +179,8 @@ shown = axes.legend()
 
 # %% [markdown]
 # The two dot products are the same. The dot product of two rows depends only on their distance: it is largest at distance 0 and
-# falls off in the same way on both sides. In chapter 5 the model makes its decisions from dot products, so distance is what it
-# sees of a position.
+# falls off in the same way on both sides. In chapter 5 the model decides by dot products, so all that it sees of two positions
+# is their distance.
 #
 # ## Learned positions
 #

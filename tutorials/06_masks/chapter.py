@@ -256,8 +256,8 @@ bar = figure.colorbar(image, label="attention weight, the largest of 4 heads")
 # %% [markdown]
 # In the honest picture, the upper right is empty. (In every row, one head rests on BOS, in column 0, because reversing a word
 # takes the source and little else.) The cheat looks one column to the right of the diagonal: row 0 looks at key 1, and row 1 at
-# key 2. Only its last row has nowhere to look. But a leak *around* the mask leaves no trace in this picture. If another line of
-# the code gives the answer away, the mask and the weights still look right. Chapter 7 has such a leak.
+# key 2. Only the last row has no next key. But a leak *around* the mask leaves no trace in this picture. If another line of the
+# code gives the answer away, the mask and the weights still look right. Chapter 7 has such a leak.
 #
 # ## Caught: touch one token
 #

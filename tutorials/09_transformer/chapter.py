@@ -26,11 +26,11 @@ lab.you_are_here("encoder", "decoder", shapes=False)
 # do these parameters live? By the end of the first section you will have reproduced as many of these numbers as can be
 # reproduced.
 #
-# You have derived every box by now, and only the assembly is left. The paper puts it in three letters: the encoder maps the
+# You have derived every box by now, and only the assembly is left. The paper puts this in three letters: the encoder maps the
 # source $x$ to a sequence of vectors $z$, the *memory*, and from $z$ the decoder writes the target $y$. Each $y_t$ depends on
-# $z$ and on all of $y$ before $t$, not on $y_{t-1}$ alone. Two things happen only in the whole model, and both can go wrong:
-# every layer of the decoder reads the memory, and one matrix is used in three places. In both cases the gradient is a sum, and
-# a model that forgets one of its terms still trains.
+# $z$ and on everything in $y$ before $t$, not on $y_{t-1}$ alone. Two things happen only in the whole model, and both can go
+# wrong: every layer of the decoder reads the memory, and one matrix is used in three places. In both cases the gradient is a
+# sum, and a model that forgets one of its terms still trains.
 
 # %%
 import math
@@ -62,16 +62,16 @@ rng = np.random.default_rng(0)
 #
 # $$ \text{attention} = 4 (d^2 + d), \qquad \text{feed-forward} = d f + f + f d + d, \qquad \text{norm} = 2 d $$
 #
-# Here $d$ is `d_model` and $f$ is `d_ff`. The number of heads does not appear, since heads only cut $d$ into pieces. An
-# encoder layer has an attention, a feed-forward network and two norms. A decoder layer has one more attention and one
-# more norm after it. The embedding is one matrix of $V d$ numbers, however many parts of the model use it. All counts
-# have shape $(C)$, one number for each configuration.
+# Here $d$ is `d_model` and $f$ is `d_ff`. The number of heads does not appear, since heads only cut $d$ into pieces. An encoder
+# layer has one attention sub-layer, a feed-forward network and two norms. A decoder layer has one more attention sub-layer,
+# with a norm after it. The embedding is one matrix of $V d$ numbers, however many parts of the model use it. All counts have
+# shape $(C)$, one number for each configuration.
 
 # %% [markdown]
-# The base model has $d_{model} = 512$, $d_{ff} = 2048$ and 6 layers, the big one has 1,024, 4,096 and 6, and both have
-# a vocabulary of about 37,000 tokens. The student's model has 256, 512 and 3 layers, 65,001 tokens in the shared
-# embedding, a separate output layer with a bias, and two learned tables of 100 positions. **Predict:** are most of the
-# student's parameters in the layers or in the tables of tokens?
+# The base model has $d_{model} = 512$, $d_{ff} = 2048$ and 6 layers, the big one has 1,024, 4,096 and 6, and both have a
+# vocabulary of about 37,000 tokens. The student's model has 256, 512 and 3 layers, with 65,001 tokens in the shared embedding,
+# a separate output layer with a bias, and two learned tables of 100 positions. **Predict:** are most of the student's
+# parameters in the layers or in the tables of tokens?
 
 # %%
 sizes = np.array([[37_000, 37_000, 65_001], [512, 1024, 256], [2048, 4096, 512], [6, 6, 3]])
@@ -103,10 +103,10 @@ for name in ("source", "target", "next_target"):
 #
 # ## Put together: a layer of the decoder
 #
-# An encoder layer has two sub-layers, and in chapter 8b you put them together. A decoder layer has a third one between
-# them, the *cross-attention*, in which the text being written asks and the source answers. In a translation, each word
-# of the target looks for the source words that it has to translate. Real libraries get two things wrong here: which
-# input the queries come from, and which attention gets which mask.
+# An encoder layer has two sub-layers, and in chapter 8b you put them together. A decoder layer has a third one between them,
+# the *cross-attention*, in which the text being written asks and the source answers. In a translation, each word of the target
+# looks for the source words that it has to translate. Published libraries have got two things wrong here: which input the
+# queries come from, and which attention gets which mask.
 
 # %% [exercise] decoder_layer
 
@@ -117,10 +117,10 @@ for name in ("source", "target", "next_target"):
 # $$ x_1 = \operatorname{LN}(x + A(x, x)), \quad x_2 = \operatorname{LN}(x_1 + A(x_1, \text{memory})), \quad y =
 # \operatorname{LN}(x_2 + F(x_2)) $$
 #
-# All of them have shape $(B, T, D)$. The queries to the memory come from $x_1$, after Add & Norm, and not from the raw
-# output of the self-attention. The first attention has the causal mask $(T, T)$, because later tokens of the *target*
-# have not been written yet. The second one has the padding mask of the *source*, $(B, 1, T)$, and needs no causal mask,
-# because nothing in the source lies in the future.
+# All of them have shape $(B, T, D)$. The queries to the memory come from $x_1$, after Add & Norm, and not from the raw output
+# of the self-attention. The first attention has the causal mask $(T, T)$, because later tokens of the *target* have not been
+# written yet. The second attention has the padding mask of the *source*, $(B, 1, T)$, and needs no causal mask, because nothing
+# in the source lies in the future.
 
 # %% [derivation]
 # **PyTorch's attention, axis by axis.** If you compare your layer with `torch.nn.MultiheadAttention`, nearly every axis
@@ -138,7 +138,7 @@ for name in ("source", "target", "next_target"):
 # Classes that you find on the web often write the split of chapter 7 with `einops`, as `rearrange(q, "b t (h d) -> b h t d", h=8)`.
 # The names of the axes are free, and one reading of the paper has Korean ones.
 #
-# The mask of `torch.nn.functional.scaled_dot_product_attention` has it the other way round again: there, True means that a
+# In the mask of `torch.nn.functional.scaled_dot_product_attention`, it is the other way round again: there, True means that a
 # query may attend. With the axes in their places, the numbers are the same:
 
 # %% [derivation] code
@@ -182,19 +182,19 @@ with lab.own_functions() as names:
 print(len(names), "of your functions at work;", str(report).splitlines()[-1])
 
 # %% [markdown]
-# The last line checks the layer's gradients with respect to `x`, `memory` and every parameter. All of your functions
-# that pass and have a place in the layer do the work. The layer itself only puts them together, so its backward is
-# three lines, which call the sub-layers from the last to the first.
+# The last line checks the layer's gradients with respect to `x`, `memory` and every parameter. The work is done by those of
+# your functions that pass and have a place in the layer. The layer itself only puts them together, so its backward is three
+# lines, which call the sub-layers from the last to the first.
 
 # %% [markdown]
 # ## The way back to the encoder
 #
-# The encoder's output is never compared with a target. Everything that the encoder learns comes through the memory,
-# from all of the decoder's layers, since each of them has read it.
+# The encoder's output is never compared with a target. Everything that the encoder learns comes through the memory, from all
+# layers of the decoder, since each of them reads the memory.
 #
-# **By hand.** Take one number everywhere and leave out the residual. The first layer computes $x_1 = x_0 + 2m$, and the
-# second $x_2 = 3 x_1 + 5m$. The memory $m$ reaches $x_2$ directly with a factor of 5, and through the first layer with
-# a factor of $3 \cdot 2$. So the slope is 11.
+# **By hand.** Let every quantity be a single number. The first layer computes $x_1 = x_0 + 2m$, and the second
+# $x_2 = 3 x_1 + 5m$. The memory $m$ reaches $x_2$ directly with a factor of 5, and through the first layer with a factor of
+# $3 \cdot 2$. So the derivative is 11.
 
 # %% [exercise] memory_backward
 
@@ -228,9 +228,9 @@ axes.set(xlabel="layer of the decoder", ylabel="norm of its part of dmemory")
 legend = axes.legend()
 
 # %% [markdown]
-# In post-norm, the last layer's part has between 60 and 87 % of the norm of the sum, and a correlation with it of 0.65 to 0.83:
-# its cross-attention leaves less and less of the gradient for the layers below (chapter 8b). In pre-norm every layer counts,
-# and one part tells you next to nothing about the sum. A loss curve may not show such a mistake, but a gradient check of two
+# In post-norm, the last layer's part has between 60 and 87 % of the norm of the sum, and its correlation with the sum is 0.65
+# to 0.83, because post-norm passes less and less of the gradient on to the layers below (chapter 8b). In pre-norm every layer
+# counts, and one part tells you little about the sum. A loss curve may not show such a mistake, but a gradient check of two
 # layers catches it in either order:
 
 # %%
@@ -268,14 +268,14 @@ lab.add_gradients(model, vocabulary, "key")
 print("your sum, against the library's gradient:", np.abs(sum(uses) - model.target_embedding.weight.grad).max().round(12))
 
 # %% [markdown]
-# All of them do. Each embedding touches the rows of its own tokens and leaves the yellow ones alone, but the softmax
-# pushes on every logit. Some libraries kept the two uses apart, and gave one matrix two states in Adam or lost one of
-# the terms. They trained all the same.
+# All 29 rows get a gradient. Each embedding touches the rows of its own tokens and leaves the yellow ones alone, but the
+# softmax pushes on every logit. Some libraries kept the uses apart, and gave one matrix two states in Adam or lost one of the
+# terms. Their models trained all the same.
 #
 # ## Figure 1, from memory
 #
 # Here is the paper's figure 1 once more, without its shapes. Fill in nine of them. For the panel on the right, which shows the
-# inside of an attention, take the decoder's *cross-attention*.
+# inside of an attention sub-layer, take the decoder's *cross-attention*.
 
 # %%
 lab.figure_1()
@@ -304,6 +304,6 @@ print("the model's logits:", logits.shape, "yours:", filled["logits"])
 lab.run_yours()
 
 # %% [markdown]
-# **Read next:** `Transformer.hidden` and `Transformer.hidden_backward` in `minitransformer/models/transformer.py`. They
-# are figure 1 and the way back. Then `Decoder.backward` in `minitransformer/layers/decoder.py`,
-# where `dmemory` is summed.
+# **Read next:** `Transformer.hidden` and `Transformer.hidden_backward` in `minitransformer/models/transformer.py`. These two
+# methods are figure 1 and the way back. Then `Decoder.backward` in `minitransformer/layers/decoder.py`, where `dmemory` is
+# summed.

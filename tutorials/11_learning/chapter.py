@@ -62,10 +62,10 @@ print("a tenth of the weights get less than {:.0e}, a hundredth more than {:.0e}
 #
 # $$ m \leftarrow \beta_1 m + (1 - \beta_1)\, g, \qquad v \leftarrow \beta_2 v + (1 - \beta_2)\, g^2 $$
 #
-# The paper uses $\beta_1 = 0.9$ and $\beta_2 = 0.98$. **By hand:** if $g$ is always 3, $m$ should be 3. But it starts at 0,
-# so it is 0.3 after one step and 0.57 after two. It is too small by a factor that you can work out, and $v$ is too small by
-# another factor. Correct both. The step is then the learning rate times the mean, divided by the root of the mean square. A
-# tiny $\epsilon = 10^{-9}$ is added to the root, in case a weight's gradient has always been 0.
+# The paper uses $\beta_1 = 0.9$ and $\beta_2 = 0.98$. **By hand:** if $g$ is always 3, $m$ should be 3. But it starts at 0, so
+# it is 0.3 after one step and 0.57 after two. It is too small by a factor that you can work out, and $v$ is too small by
+# another factor. Correct both. The step is then the learning rate times the mean, divided by the square root of the mean
+# square. A tiny $\epsilon = 10^{-9}$ is added to this root, in case a weight's gradient has always been 0.
 
 # %% [exercise] adam_step
 
@@ -117,8 +117,8 @@ figure, axes = plt.subplots(figsize=(6.4, 3), layout="constrained")
 lab.training.show_valley(axes, valley, {name: np.array(path) for name, path in paths.items()})
 
 # %% [markdown]
-# SGD bounces from wall to wall and cannot use a larger learning rate, because above 0.04 every bounce is larger than the
-# one before. Adam's steps have about the same size in both directions. It works no miracles either, since it overshoots and
+# SGD bounces from wall to wall and cannot use a larger learning rate, because above 0.04 every bounce is larger than the one
+# before. Adam's steps have about the same size in both directions. Adam works no miracles either, since it overshoots and
 # swings back. On the running example, with words of eight random letters, `experiments/learning.py` gives these losses per
 # letter after 200 steps. The last two rows are for the next section:
 #
@@ -216,10 +216,10 @@ for name, w, b in (("one norm", *clip(dW, db, 1.0)), ("two norms", clip(dW, 0 * 
 #
 # ## Warm-up
 #
-# The paper's learning rate has three properties. It rises in proportion to the step, for 4,000 steps of *warm-up*. After
-# that, it falls in proportion to one over the root of the step. At the peak between the two, it is one over the root of the
-# product of $d_{model}$ and the number of warm-up steps. These properties determine the formula completely, so you can
-# write it down.
+# The paper's learning rate has three properties. It rises in proportion to the step number, for 4,000 steps of *warm-up*. After
+# that, it falls in proportion to one over the square root of the step number. At the peak between the two, it is one over the
+# square root of the product of $d_{model}$ and the number of warm-up steps. These properties determine the formula completely,
+# so you can write it down.
 
 # %% [exercise] schedule
 

@@ -21,8 +21,8 @@ from minitransformer_course import lab, yours
 lab.you_are_here("decoder", "decoding")
 
 # %% [markdown]
-# So far your model answers. It reads a word and writes it backwards, and without a word to read it has nothing to say. GPT-2
-# and every chat model of today write without a source. They are built from the parts that you have already written, and they
+# So far, your model only answers. It reads a word and writes it backwards, and without a word to read it has nothing to say.
+# GPT-2 and today's chat models write without a source. They are built from the parts that you have already written, and they
 # need fewer of them.
 #
 # In this chapter you take the Transformer apart, keep one half, and train it on 180,000 characters of Shakespeare, with your
@@ -43,9 +43,9 @@ print(vocabulary.decode(train[:180]))
 # %% [markdown]
 # ## Half of the model is enough
 #
-# Take the map above and remove the encoder. There is no memory any more, so nothing is left that cross-attention could ask, and
-# it goes as well. What remains of a decoder layer is masked self-attention and a feed-forward network. You know this layer from
-# chapter 8b, because it is an encoder layer with a causal mask. A model made of such layers is called *decoder-only*.
+# Take the map above and remove the encoder. Then there is no memory for cross-attention to read, so it goes as well. What
+# remains of a decoder layer is masked self-attention and a feed-forward network. You know this layer from chapter 8b, because
+# it is an encoder layer with a causal mask. A model made of such layers is called *decoder-only*.
 
 # %%
 config = LanguageModelConfig.named("toy", vocab_size=vocabulary.size, max_length=64, pre_norm=True)
@@ -62,7 +62,7 @@ lab.text.show_model(config)
 #
 # **By hand.** Leave out biases and norms. An attention has four matrices of $d^2$ weights, and the feed-forward network with
 # $d_{ff} = 4 d$ has two of $4 d^2$. So an encoder layer has $12\, d^2$ weights and a decoder layer with cross-attention has
-# $16\, d^2$. The pair has $28\, d^2$, and our one layer has $12\, d^2$, which is 43 % of them.
+# $16\, d^2$. The pair has $28\, d^2$, and our one layer has $12\, d^2$, which is 43 % of that.
 #
 # ## A text is its own target
 #
@@ -76,16 +76,16 @@ lab.text.show_model(config)
 # which is the same as making $-\log p$ small. So the cross-entropy of chapter 10 is the *negative log-likelihood*, divided by
 # the number of tokens.
 #
-# Models of characters are compared in *bits per character*, which is the same loss with a logarithm to base 2. **By hand:** the
+# Character models are compared in *bits per character*, which is the same loss with a logarithm to base 2. **By hand:** the
 # text is *too*. After *t* the model gives *o* the probability $1/4$, and after *to* it gives *o* the probability $1/2$. That is
 # $2 + 1 = 3$ bits for two characters, or 1.5 bits per character. The *t* was given.
 
 # %% [exercise] bits_per_character
 
 # %% [derivation]
-# **The rule: a row speaks of what comes after it.** Row $t$ of the logits was computed from characters 0 to $t$, so it predicts
-# character $t + 1$. The last row predicts a character that is not in the text, and no row predicts character 0. This leaves $T
-# - 1$ rows, `logits[:, :-1]`, of shape $(B, T - 1, V)$, and as many targets, `ids[:, 1:]`, of shape $(B, T - 1)$.
+# **The rule: a row predicts what comes after it.** Row $t$ of the logits was computed from characters 0 to $t$, so it predicts
+# character $t + 1$. The last row predicts a character that is not in the text, and no row predicts character 0. This leaves
+# $T - 1$ rows, `logits[:, :-1]`, of shape $(B, T - 1, V)$, and as many targets, `ids[:, 1:]`, of shape $(B, T - 1)$.
 #
 # The log-softmax is $\log p_v = x_v - m - \log \sum_w e^{x_w - m}$ with the maximum $m$ of the row. All $B (T - 1)$ targets
 # count alike, so it is one mean:
@@ -95,9 +95,10 @@ lab.text.show_model(config)
 # The division by $\log 2$ turns nats into bits, since $\log_2 p = \log p / \log 2$.
 
 # %% [markdown]
-# How good is good? Three models need no training run. The first finds all characters equally likely, the second counts how
-# often each one occurs, and the third is a table of pairs, which counts what comes after each character. **Predict:** with 65
-# tokens, the first one costs $\log_2 65 = 6.02$ bits. Does the table of pairs cost about 5.5, 4.5 or 3.5?
+# How good is good? Three models give you a scale, and none of them needs a training run. The first considers all characters
+# equally likely, the second counts how often each one occurs, and the third is a table of pairs, which counts what comes after
+# each character. **Predict:** with 65 tokens, the first one costs $\log_2 65 = 6.02$ bits. Does the table of pairs cost about
+# 5.5, 4.5 or 3.5?
 
 # %%
 V = vocabulary.size
@@ -109,7 +110,7 @@ levels = {name: bits_per_character(table[unseen], unseen) for name, table in tab
 print("bits per character:", *(f"{name} {bits:.2f}" for name, bits in levels.items()), sep="\n")
 
 # %% [markdown]
-# The table of pairs is a language model already. Let it write, with the nucleus that you wrote in chapter 12:
+# The table of pairs is a language model already. Let it write, with the function `nucleus` that you wrote in chapter 12:
 
 # %%
 nucleus = lab.own("nucleus")
@@ -128,12 +129,12 @@ print(write(lambda ids: tables["pairs"][ids], "KING", 150))
 
 # %% [markdown]
 # You can see what the table of pairs knows: vowels follow consonants, and a space follows a comma. But it remembers only one
-# character, so it cannot finish a word that it has begun. Karpathy's *makemore* begins with such a table, too.
+# character, so it cannot finish a word that it has begun. Karpathy's *makemore* begins with such a table as well.
 #
 # ## Train it with your functions
 #
-# **Prove it** first. The next cell puts everything of yours that passes into a small decoder-only model and checks the gradient
-# of every parameter. What is not yours yet is the library's.
+# **Prove it** first. The next cell puts all of your functions that pass into a small decoder-only model and checks the gradient
+# of every parameter. What you have not written yet comes from the library.
 
 # %%
 small = LanguageModel(LanguageModelConfig.named("toy", vocab_size=9, max_length=6, d_model=8, d_ff=16, num_heads=2, pre_norm=True))
@@ -171,13 +172,13 @@ figure, axes = plt.subplots(figsize=(7, 3.4), layout="constrained")
 lab.text.show_bits(axes, bits, levels)
 
 # %% [markdown]
-# With the untrained model a character costs more than with a plain guess, and the text stutters. The residual path carries each
-# embedding straight to the output, which multiplies it by the same matrix, so before any training the model bets on the
+# With the untrained model, a character costs more than with a plain guess, and the text stutters. The residual path carries
+# each embedding straight to the output, which multiplies it by the same matrix, so before any training the model bets on the
 # character that it has just read. After 200 steps the model is better than the table of pairs. Then come words, and the names
-# of those who speak, each on a line of its own. Nobody told the model a rule of spelling.
+# of the speakers, each on a line of its own. The model was given no rule of spelling.
 #
-# Bits per character are an average, so look at single characters. **Predict:** which letter of a word is the most expensive,
-# its first or its last?
+# Bits per character are an average, so look at single characters. **Predict:** which letter of a word is more expensive, its
+# first or its last?
 
 # %%
 line = "BRUTUS:\nWe will not speak of the people."
@@ -194,8 +195,8 @@ lab.text.show_costs(axes, line, costs)
 # ## What it writes
 #
 # The samples above were drawn at temperature 0.8, with $p = 0.9$. One unlikely letter is enough to spoil a word, and the model
-# has to continue from it. **Predict:** the next cell has three settings. Which of them makes a text that repeats itself, and
-# which one that is hardly English?
+# has to continue from there. **Predict:** the next cell has three settings. Which of them produces text that repeats itself,
+# and which produces text that is hardly English?
 
 # %%
 predict = lab.text.predictor(model)
@@ -204,8 +205,8 @@ with lab.own_functions(), fast():
         print(f"--- temperature {temperature}, p = {top_p}\n{write(predict, 'MENENIUS:', 220, temperature, top_p)}\n")
 
 # %% [markdown]
-# At temperature 0.1 the most likely character nearly always wins, and the text runs in circles. At 1.3 the tail is drawn too
-# often. Between them lies a text that sounds like a play, as long as you do not ask what it means.
+# At temperature 0.1 the most likely character nearly always wins, and the text runs in circles. At 1.3, unlikely characters are
+# drawn too often. The setting between them gives a text that sounds like a play, as long as you do not ask what it means.
 #
 # ## Too few words
 #
@@ -223,7 +224,7 @@ print(f"on the text that it has read: {few[400][0]:.2f} bits, on the held-out te
 # The training text keeps getting cheaper, while the held-out text gets more expensive from step 50 on. This is *overfitting*:
 # the model learns what is special about these lines instead of what they share with others. The likelihood of the training text
 # cannot show it, which is why a part of the text is held out. In the training run on all of the text, the curves have begun to
-# part, too. More text, dropout and an early end help.
+# part as well. More text, dropout and *early stopping* help.
 #
 # ## From here to GPT-2 and SmolLM2
 #
@@ -238,8 +239,8 @@ print(f"on the text that it has read: {few[400][0]:.2f} bits, on the held-out te
 # | feed-forward network | ReLU | GELU | SwiGLU |
 # | keys and values | one per head | one per head | one per three heads |
 #
-# The first four rows are sizes. In the last four, GPT-2 differs from your model twice and SmolLM2 four times, and these four
-# parts are what you write in chapter 16. The mask, the loss and the loop are the ones above.
+# The first four rows are sizes. In the last four, GPT-2 differs from your model twice and SmolLM2 four times, and you write
+# these four parts in chapter 16. The mask, the loss and the loop are the ones above.
 #
 # ## Your Transformer
 
@@ -252,4 +253,4 @@ with lab.own_functions(), fast():
 # `minitransformer train language` trains a larger one on a text of your own, and `docs/language_model.md` shows the commands.
 #
 # **Read next:** `LanguageModel` in `minitransformer/models/language_model.py`, then `generate` in
-# `minitransformer/decoding/generation.py`, which keeps a key-value cache and reads half of the window again when it is full.
+# `minitransformer/decoding/generation.py`, which keeps a key-value cache and, when the window is full, reads half of it again.

@@ -38,15 +38,15 @@ for (source, target), output in zip(unseen[:4], outputs):
     print(" ".join(vocabulary.tokens(source)), "->", vocabulary.decode(output), "| reference:", vocabulary.decode(target))
 
 # %% [markdown]
-# The *hypothesis* is what the model writes, and the *reference* is the right answer, according to a person or, here, a
-# rule. The German is well formed, but many of the numbers are wrong, because the model saw few batches.
+# The *hypothesis* is what the model writes, and the *reference* is the right answer, given by a person or, here, a rule. The
+# German is well formed, but many of the numbers are wrong, because the model saw few batches.
 #
 # ## Four ways to fool yourself
 #
 # In training, the model is given the right tokens up to each position and predicts the next one. This is *teacher
 # forcing*. You can count how often its first choice is right, and in how many texts every token is right.
 #
-# **By hand.** Two texts have 4 tokens each, and the model predicts 3 of the first and all 4 of the second. That is
+# **By hand.** Two texts have 4 tokens each, and the model predicts 3 of the first and all 4 of the second correctly. That is
 # $7/8$ of the tokens, and $1/2$ of the texts. A third text has 2 tokens, both right, and two positions of padding. Now the
 # shares are $9/10$ and $2/3$, whatever is predicted for padding.
 
@@ -81,11 +81,12 @@ lab.translator.show_shares({
 
 # %% [markdown]
 # The share is exactly that of `texts`. Until its first mistake, the model reads what teacher forcing would have given it, and
-# then the text is wrong in any case. So teacher forcing does not lie about the texts. It lies about the tokens, because after
-# each mistake the model is put back on the right path.
+# after it the text is wrong in either case. So teacher forcing does not lie about the texts. It lies about the tokens, because
+# after each mistake the model is put back on the right path.
 #
-# The fourth way is to draw the test set like the training set. These numbers have 1 to 6 digits, and only ten numbers have
-# one. **Predict:** the model has seen 160 batches of 16. Of 200 new draws, has it seen about one in ten, or about four in ten?
+# The fourth way is to draw the test set like the training set. These numbers have 1 to 6 digits, and only ten numbers have a
+# single digit. **Predict:** the model has seen 160 batches of 16. Of 200 new draws, has it seen about one in ten, or about four
+# in ten?
 
 # %%
 pairs, seen = lab.translator.with_seen()
@@ -100,11 +101,11 @@ lab.translator.show_shares({"drawn like the training text": right.mean(), "of th
 #
 # ## One perplexity for each vocabulary
 #
-# Exact match ignores how sure the model was. Perplexity, from chapter 10, does not. **By hand.** A loss of 0.868 for each
-# token is a perplexity of $e^{0.868} = 2.382$. But what is a token? A text of 2 words and 8 letters has the probability
-# $1/16$. For each word, that is a perplexity of $16^{1/2} = 4$. For each letter, it is $16^{1/8} = 1.41$.
+# Exact match ignores how sure the model was. Perplexity, from chapter 10, does not. **By hand.** A loss of 0.868 for each token
+# is a perplexity of $e^{0.868} = 2.382$. But what is a token? A text of 2 words and 8 letters has probability $1/16$. For each
+# word, that is a perplexity of $16^{1/2} = 4$. For each letter, it is $16^{1/8} = 1.41$.
 #
-# **Predict:** for our model and the 200 texts, which perplexity is lower, that of words or that of letters?
+# **Predict:** for our model and the 200 texts, which perplexity is lower, that per word or that per letter?
 
 # %%
 batch = make_batch(unseen)
@@ -114,7 +115,7 @@ for unit, count in (("word", batch.terms), ("letter", letters)):
     print(f"for each {unit}: exp({nats:.0f} / {count}) = {np.exp(nats / count):.3f}")
 
 # %% [markdown]
-# The perplexity of letters is lower, because the same sum is divided by more tokens. So perplexities of different vocabularies
+# The perplexity per letter is lower, because the same sum is divided by more tokens. So perplexities of different vocabularies
 # cannot be compared, unless each sum is divided by the number of words.
 #
 # A better perplexity need not mean better translations. In the paper's Table 3, label smoothing hurts the perplexity (4.92
@@ -158,8 +159,8 @@ lab.translator.show_shares({f"n = {n}": matches[:, n - 1].sum() / totals[:, n - 
 #
 # ## From counts to BLEU
 #
-# Precisions are easy to cheat, because a hypothesis of one safe word has precision 1. So BLEU takes the mean of four of them
-# and multiplies it by a *brevity penalty*.
+# A high precision is easy to reach, because a hypothesis of one safe word has precision 1. So BLEU takes the geometric mean of
+# four precisions and multiplies it by a *brevity penalty*.
 #
 # **By hand.** The precisions are $1/2$ and $1/8$, and their geometric mean is $\sqrt{1/2 \cdot 1/8} = 1/4$. The
 # hypotheses have 10 tokens and the references 20, so the penalty is $e^{1 - 2} = 0.37$, and BLEU is 0.09.
@@ -214,7 +215,7 @@ print(gradcheck((forward, lambda dbleu, logits: np.zeros_like(logits)), [logits]
 # %% [markdown]
 # BLEU moves in jumps, so models are trained on the cross-entropy of chapter 10, and BLEU only judges them.
 #
-# BLEU, too, depends on what counts as a token. **Predict:** if hypotheses and references are split into letters, is it larger
+# BLEU, too, depends on what counts as a token. **Predict:** if hypotheses and references are split into letters, is BLEU larger
 # or smaller?
 
 # %%
@@ -226,11 +227,11 @@ print(f"BLEU of number words {score:.3f}, of letters {corpus_bleu(*counts(*split
 #
 # ## What an honest report says
 #
-# A single score hides two accidents: the seed of the training run, and the sentences in the test set. To see the first, train
-# with several seeds. How far do their scores spread?
+# A single score hides two sources of chance: the seed of the training run, and the sentences in the test set. To see the first,
+# train with several seeds. How far do their scores spread?
 #
-# **By hand.** Suppose that each score is 0 or 2, with equal chances. The true mean is 1, and so is the true variance. Two
-# seeds give (0, 0), (0, 2), (2, 0) or (2, 2). The squares around each pair's *own* mean sum to 0, 2, 2 and 0, which is 1 on
+# **By hand.** Suppose that each score is 0 or 2, with equal chances. The true mean is 1, and so is the true variance. Two seeds
+# give (0, 0), (0, 2), (2, 0) or (2, 2). The squared deviations from each pair's *own* mean sum to 0, 2, 2 and 0, which is 1 on
 # average. Divided by $n = 2$, that is half of the true variance. Divided by $n - 1 = 1$, it is all of it. A pair's own mean is
 # closer to its scores than the true mean is, and $n - 1$ makes up for this:
 #
@@ -252,8 +253,8 @@ print("seeds", *seeds.round(3), f"| mean {seeds.mean():.3f}, standard error {see
 print("95 % of the draws, for seed 0:", *np.quantile(drawn, (0.025, 0.975)).round(3))
 
 # %% [markdown]
-# The seeds lie further apart than the draws, so here the test set is the smaller accident. A report of the best seed would be
-# true but misleading. An honest one gives the number of seeds, their mean or median, and their spread.
+# The seeds lie further apart than the draws, so here the test set matters less. A report of the best seed would be true but
+# misleading. An honest one gives the number of seeds, their mean or median, and their spread.
 #
 # Here is such a report for real text, Multi30K's English to German, scored on `test_2016_flickr`, tokenised and lowercased:
 #
@@ -263,9 +264,9 @@ print("95 % of the draws, for seed 0:", *np.quantile(drawn, (0.025, 0.975)).roun
 # | their mean, and its standard error | 40.85 ± 0.18 |
 # | published, a text-only model of this size (Wu et al. 2021) | 41.02 |
 #
-# **Predict:** is the best seed above the published score, and is the mean? If the published score, a single one, scatters as
-# ours do, with $s = 0.30$, the difference of 0.17 has a standard error of $\sqrt{0.30^2 / 3 + 0.30^2 / 1} = 0.35$, so neither
-# model is shown to be better. The report also gives the score's signature,
+# **Predict:** is the best seed above the published score, and is the mean? If the published score, a single one, varies as ours
+# do, with $s = 0.30$, the difference of 0.17 has a standard error of $\sqrt{0.30^2 / 3 + 0.30^2 / 1} = 0.35$, so neither model
+# is shown to be better. The report also gives the score's signature,
 # `nrefs:1|case:mixed|eff:no|tok:none|smooth:exp|version:2.6.0`, so that you can compute the same number.
 #
 # ## Your Transformer
@@ -274,7 +275,7 @@ print("95 % of the draws, for seed 0:", *np.quantile(drawn, (0.025, 0.975)).roun
 lab.run_yours()
 
 # %% [markdown]
-# You can judge a translator now. The next chapter shows you real ones.
+# You can judge a translator now. The next chapter shows you a real one.
 #
 # **Read next:** `exact_match` and `bleu` in `minitransformer/training/evaluation.py`, and the class `Numbers` in
 # `minitransformer/tasks/numbers.py`, where `is_held_out` decides which numbers are never used for training.

@@ -21,8 +21,8 @@ from minitransformer_course import lab, yours
 lab.you_are_here("encoder", "decoder", "decoding")
 
 # %% [markdown]
-# So far, the models of this book wrote letters and numbers. This one reads Korean and writes English. It travels with the
-# package, and it is small: 0.6 million parameters, trained for a minute and a half of processor time on 5,349 pairs of
+# So far, the models of this book wrote letters and numbers. This chapter's model reads Korean and writes English. It comes with
+# the package, and it is small: 0.6 million parameters, trained for a minute and a half of processor time on 5,349 pairs of
 # sentences from [Tatoeba](https://tatoeba.org), a free collection. Here are five of the 200 pairs that it never saw:
 
 # %%
@@ -37,17 +37,17 @@ for korean, english in [pairs[i] for i in (143, 14, 183, 135, 105)]:
     print(f"{korean} -> {lab.write(model, subwords, korean)} | reference: {english}")
 
 # %% [markdown]
-# The first translation is right, but leaves out Mary, and the second is close. The third takes *울다*, which means to cry for
-# people and for cats, for what people do. The fourth is worse than it looks, because it is fluent and says the opposite of its
-# source. The last one has lost its way. Over all 200 pairs, BLEU is 8.2 and chrF, which counts characters instead of words, is
-# 23.6. (With a beam of 5, they are 10.5 and 24.2.) The reason is the text: in 5,349 short sentences, most words occur only a
-# few times.
+# The first translation is right, but leaves out Mary, and the second is close. The third has to translate *울다*, which can mean
+# to cry or, of a cat, to meow, and chooses crying. The fourth is worse than it looks, because it is fluent and says the
+# opposite of its source. The last one has lost its way. Over all 200 pairs, BLEU is 8.2 and chrF, which counts characters
+# instead of words, is 23.6. (With a beam of 5, they are 10.5 and 24.2.) The scores are low because the training text is small:
+# in 5,349 short sentences, most words occur only a few times.
 #
 # ## Pieces of words
 #
-# What is a token of this model? With a vocabulary of words, a model cannot write a word that it has not seen, and letters
-# make texts long. *Subwords* are in between. *Byte-pair encoding* starts with letters and repeatedly merges the two
-# neighbours that occur together most often.
+# What is a token of this model? With a vocabulary of words, a model cannot write a word that it has not seen, and with letters,
+# texts become long. *Subwords* are in between. *Byte-pair encoding* starts with letters and repeatedly merges the pair of
+# neighbours that occurs most often.
 #
 # **By hand.** In *her hen the*, the pair *h e* occurs three times and every other pair once. After the merge the text
 # is *he-r he-n t-he*, and *he* is a token like any other. The *r* and the *h* after the space do not form a pair.
@@ -74,7 +74,7 @@ for _merge in range(25):
 lab.translator.show_merges(sizes, names[-25:])
 
 # %% [markdown]
-# Your merges were given no rules of English, and yet they find *the*, *you*, *ing* and, in this collection, *tom*. The model's
+# Your function was given no rules of English, and yet it finds *the*, *you*, *ing* and, in this collection, *tom*. The model's
 # 1,126 merges were learned on both languages together, with capitals:
 
 # %%
@@ -82,15 +82,15 @@ for sentence in pairs[143]:
     print(len(sentence), "characters:", " ".join(subwords.tokens(subwords.encode(sentence))))
 
 # %% [markdown]
-# The sign ▁ is the space before a word. The paper trains on 4.5 million pairs of English and German sentences, with about
-# 37,000 byte-pair tokens, and on 36 million pairs of English and French, with 32,000 *word pieces*, which are learned in a
-# similar way. That is 840 and 6,700 times as many pairs as this model had.
+# The sign ▁ stands for the space before a word. The paper trains on 4.5 million pairs of English and German sentences, with
+# about 37,000 byte-pair tokens, and on 36 million pairs of English and French, with 32,000 *word pieces*, which are learned in
+# a similar way. That is 840 and 6,700 times as many pairs as this model had.
 #
 # ## Who asks whom?
 #
-# Here is the cross-attention of the last layer for the first sentence, the mean of its heads. The subwords of a word are
-# taken together. Read a row as a sentence: "to write *French*, it looks at *프랑스어를*". **Predict:** Korean puts the verb
-# last. Where are the rows of *doesn't* and *know* dark?
+# Here is the cross-attention of the last layer for the first sentence, averaged over its heads. The subwords of a
+# word are taken together. Read a row as a sentence: "to write *French*, it looks at *프랑스어를*". **Predict:** Korean
+# puts the verb last. At which Korean word are the rows of *doesn't* and *know* dark?
 
 # %%
 figure, axes = plt.subplots(figsize=(6, 4.2), layout="constrained")
@@ -98,8 +98,8 @@ figure.colorbar(lab.show_translation(axes, model, subwords, pairs[143][0]), labe
 
 # %% [markdown]
 # The rows of *doesn't* and *know* are dark at *몰라* (*molra*), the last word, which means *does not know*. So the English order
-# crosses the Korean one. A map shows what the model looks at, not what it should look at: *how to* translates *할 줄* (*hal
-# jul*), but its rows look at *프랑스어를*, French. (Where no font with Hangul is installed, the labels are in Latin letters.)
+# crosses the Korean one. An attention map shows what the model looks at, not what it should look at: *how to* translates *할 줄*
+# (*hal jul*), but its rows look at *프랑스어를*, French. (If no font with Hangul is installed, the labels are in Latin letters.)
 #
 # ## Why it repeats itself
 #
@@ -124,25 +124,25 @@ print(write(looping))
 
 # %% [markdown]
 # **By hand.** Suppose that the next word depends only on the last one: after *big* comes a comma with probability 0.6, or the
-# end with 0.4, and after the comma, *and the seat was very big* is the most likely way to go on. If you draw the words, each
-# round ends with probability 0.4, so there are $1 / 0.4 = 2.5$ rounds on average. Greedy decoding takes the comma each time and
-# never ends, because **the same state always leads to the same choice**.
+# end with 0.4, and after the comma, *and the seat was very big* is the most likely way to go on. If you sample the words, each
+# round is the last with probability 0.4, so there are $1 / 0.4 = 2.5$ rounds on average. Greedy decoding takes the comma each
+# time and never ends, because **the same state always leads to the same choice**.
 #
-# A Transformer sees all words that it has written, so its state is never quite the same, but it may be nearly so. **Predict:** in
-# the loop, does each copy of a word look at another Korean word, or at the same one?
+# A Transformer sees all words that it has written, so its state is never exactly the same, but it may be nearly the same.
+# **Predict:** in the loop, does each copy of a word look at another Korean word, or at the same one?
 
 # %%
 figure, axes = plt.subplots(figsize=(6, 5), layout="constrained")
 figure.colorbar(lab.show_translation(axes, model, subwords, looping), label="attention weight")
 
 # %% [markdown]
-# From the first *of* on, the rows repeat: each *of* looks where the one before looked, and so do *a* and *lot*. Nothing in the
-# model records which source words have been translated. And in training, it only ever continued correct text, so it has never
-# seen a loop, and has not learned to leave one. (In large language models, one repetition even makes the next one more likely,
-# as Holtzman et al. 2020 measured.)
+# From the first *of* on, the rows repeat: each *of* looks where the one before it looked, and the same holds for *a* and *lot*.
+# Nothing in the model records which source words have been translated. And in training it only ever continued correct text, so
+# it has never seen a loop and has not learned to leave one. (In large language models, one repetition even makes the next one
+# more likely, as Holtzman et al. 2020 measured.)
 #
-# What helps? More training does, and so does a beam, which finds the hypothesis that ends if that is more likely as a whole. Here
-# are the outputs, of 200, in which the same three tokens occur twice:
+# What helps? More training does, and so does a beam, which finds a hypothesis that ends if it is more likely as a whole. The
+# table counts the outputs, out of 200, in which the same three tokens occur twice:
 #
 # | | greedy | beam 5 |
 # |---|---|---|
@@ -169,11 +169,11 @@ for n in (None, 4, 2, 1):
 
 # %% [markdown]
 # The rule ends the loop, but the translation is still wrong. A small $n$ also forbids what is right: 33 of the 200 references
-# hold a token twice, and 2 of them hold a pair of tokens twice. Most users of the rule therefore choose 3 or 4.
+# contain a token twice, and 2 of them contain a pair of tokens twice. Most users of the rule therefore choose 3 or 4.
 #
 # ## Two hours instead of ninety seconds
 #
-# The library's translator from English to German learns from the 29,000 captions of images in Multi30K. It has 2.1 million
+# The library's translator from English to German learns from Multi30K, which has 29,000 image captions. It has 2.1 million
 # parameters and trains for about two hours. (`docs/translation.md` has the command.) After the first 1,000 updates, *the person
 # in the striped shirt is mountain climbing* is *die person in einem gestreiften hemd klettert auf dem berg*, which is right. In
 # longer sentences it loses its way:
@@ -182,9 +182,9 @@ for n in (None, 4, 2, 1):
 # - greedy: *drei personen sitzen draußen an einem tisch, der ein gebäude sitzt, der ein gebäude sitzt*
 # - beam 5: *drei personen sitzen an einem tisch vor einem gebäude*
 #
-# Of its first 100 test sentences, 14 have the same three words twice if they are decoded greedily, and 11 with a beam. In the
-# references it is 2. With three seeds, the complete run reaches a median of 40.80 BLEU. This was measured with Xavier's
-# initial weights, and new models start with smaller ones.
+# Of its outputs for the first 100 test sentences, 14 have the same three words twice with greedy decoding, and 11 with a beam.
+# Of the references, 2 do. With three seeds, the complete run reaches a median of 40.80 BLEU. These runs began with Xavier's
+# initial weights, while new models start with smaller ones.
 #
 # ## Table 2, with its costs
 #
@@ -204,16 +204,16 @@ for name, (cost, score) in german.items():
 axes.set(xlabel="operations of the training run", ylabel="BLEU, English to German", xlim=(2e18, 8e20), ylim=(24, 29))
 
 # %% [markdown]
-# Base is better than every model before it, for fewer operations than any of them took. Big costs 7 times as much as base and
-# is more than 2.0 above the best ensemble, which needed 23 times as many operations as base to reach 26.36. Into French, big
-# reaches 41.8 for less than a quarter of the cost: the best single model before it took $1.2 \cdot 10^{20}$ operations for 40.56.
-# No row has a second seed.
+# Into German, base is better than every model before it, for fewer operations than any of them took. Big costs 7 times as much
+# as base and is more than 2.0 above the best ensemble, which needed 23 times as many operations as base to reach 26.36. Into
+# French, big reaches 41.8 for less than a quarter of the cost: the best single model before it took $1.2 \cdot 10^{20}$
+# operations for 40.56. The paper gives no second seed for any row.
 #
-# Is a Transformer faster to train than a recurrent network? We trained both on Multi30K, each with 1.4 million parameters, the same
-# number of updates and its best learning rate, on one core. The Transformer took 295 to 300 seconds, and an LSTM with attention
-# 332 or 333. BLEU was 34.1 and 34.9, the means of three seeds with standard errors of 0.1 and 0.3. On short captions and a CPU,
-# neither is far ahead (`experiments/table_3.md`). The paper's advantage needs hardware that computes all positions of long
-# sentences at once.
+# Is a Transformer faster to train than a recurrent network? We trained both on Multi30K, each with 1.4 million parameters, the
+# same number of updates and its best learning rate, on one core. The Transformer took 295 to 300 seconds, and an LSTM with
+# attention 332 or 333. BLEU was 34.1 and 34.9, the means of three seeds with standard errors of 0.1 and 0.3. On short captions
+# and a CPU, neither is far ahead (`experiments/table_3.md`). The paper's advantage needs hardware that computes all positions
+# of long sentences at once.
 #
 # ## Your Transformer
 
@@ -223,9 +223,9 @@ with lab.own_functions() as names:
     print(f"with {len(names)} functions of yours: {pairs[143][0]} -> {lab.write(model, subwords, pairs[143][0])}")
 
 # %% [markdown]
-# The parts are yours now, and what holds them together is not. `minitransformer learn start my_model` writes a blank file
-# for the whole model. `minitransformer learn plug --all` compares its gradients with those of the paper in one file, trains
-# it until it reverses every word, and draws the map, each box in the colour of its proof.
+# The parts are yours now, and what holds them together is not. `minitransformer learn start my_model` writes a blank file for
+# the whole model. `minitransformer learn plug --all` compares its gradients with those of the paper in one file, trains it
+# until it reverses every word, and draws the map, on which proven boxes are yellow and wrong ones red.
 #
 # **Read next:** `tutorials/korean_english/train.py`, which trained this model, and `SubwordVocabulary` in
 # `minitransformer/data/vocabularies/subwords.py`, the byte-pair encoding of the library.

@@ -45,8 +45,8 @@ rng = np.random.default_rng(0)
 # $$ h_t = \tanh(z_t + h_{t-1} U) $$
 #
 # Every position uses the same $W$, $b$ and $U$. Step 7 has to wait for step 6, so no number of processors computes the
-# positions of a sentence in parallel. After the last word, all that the decoder gets is $h_T$, the *context
-# vector*. It has the same size for 3 words as for 100.
+# positions of a sentence in parallel. After the last word, all that the decoder gets is $h_T$, the *context vector*, of the
+# same size for 3 words as for 100.
 #
 # **Predict:** the state is $h = 0.5$, $U = 1$, and the next token is padding, with $z = 0$. What is the state after it?
 
@@ -54,8 +54,8 @@ rng = np.random.default_rng(0)
 print(f"after one padding token {np.tanh(0.5):.3f}, after ten {recurrent.repeated(np.tanh, 0.5, 10):.3f}")
 
 # %% [markdown]
-# A zero is not nothing. **Who is right?** The sentences of a batch have different lengths, so a model has to decide what
-# happens at padding.
+# The state has changed, although $z$ is 0. **Who is right?** The sentences of a batch have different lengths, so a model has to
+# decide what happens at padding.
 
 # %% [exercise] test_context
 
@@ -88,10 +88,10 @@ print(f"h_1: {(loss(0.5, 1e-6) - loss(0.5)) / 1e-6:.3f}, u: {(loss(0.5 + 1e-6) -
 recurrent.show_unrolled()
 
 # %% [markdown]
-# The loss sees $h_1$ twice, once directly and once through $h_2$, where it was multiplied by 0.5, which makes 1.5 in all. And
-# $u$ was used in both steps, so its gradient is the sum of $1.5 \cdot 1$ from the first and $1 \cdot 2$ from the second.
+# The loss sees $h_1$ twice, once directly and once through $h_2$, where $h_1$ was multiplied by 0.5, which makes 1.5 in all.
+# And $u$ was used in both steps, so its gradient is the sum of $1.5 \cdot 1$ from the first and $1 \cdot 2$ from the second.
 #
-# With vectors, matrices and the tanh, this is called *backpropagation through time*: the chain rule and these two sums.
+# With vectors and matrices, the chain rule and these two sums are called *backpropagation through time*.
 
 # %% [exercise] rnn_backward
 
@@ -157,7 +157,8 @@ print(f"{0.64 ** 50:.0e}")
 # $$ dc' = dc + dh'\, o\, (1 - t^2) $$
 #
 # **The product rule** gives each factor the gradient times the other factor: $di = dc'\, g$, $dg = dc'\, i$, $df = dc'\, c$,
-# $dc = dc'\, f$ and $do = dh'\, t$. **The slopes** $s(1 - s)$ and $1 - g^2$ lead from the gates to their inputs.
+# $dc = dc'\, f$ and $do = dh'\, t$. **The derivatives** $s(1 - s)$ and $1 - g^2$ lead from the gates and the candidate to their
+# inputs.
 #
 # On the way from $c'$ to $c$ there is one number per unit, $f$, with no matrix and no tanh. As long as the network keeps $f$
 # near 1, the gradient passes through.
@@ -186,7 +187,8 @@ with plugged(lstm_step_backward, in_its_step):
 # products in place of the LSTM's four. **By hand:** on the direct path from $h'$ to $h$ there is $u$, as $f$ is in the LSTM.
 # With $u = 0.5$, ten steps leave $0.5^{10}$, a thousandth.
 #
-# How large is the gradient of the first written letter's loss at a letter that was read many steps earlier, in untrained models?
+# In untrained models, how large is the gradient of the first written letter's loss with respect to a letter read many steps
+# earlier?
 
 # %%
 curves = {name.upper(): recurrent.gradient_by_distance(recurrent.copier(name, steps=0), 50) for name in ("rnn", "gru")}
@@ -198,9 +200,10 @@ recurrent.show_distance(plt.subplots(figsize=(6.4, 3.2), layout="constrained")[1
 print(*(f"{name}: {curve[-1] / curve[0]:.0e}" for name, curve in curves.items()), sep="; ")
 
 # %% [markdown]
-# With gates at 0.5, GRU and LSTM are hardly better than the RNN. With a bias of 1, the LSTM's gradient shrinks by a factor of
-# hundreds, not billions. With 3 it even grows, because the paths through $h$ add to the one through the cell. A *vanishing
-# gradient* does not mean that a network cannot hold a distant word, only that training hardly hears of it.
+# With gates at 0.5, the GRU and the LSTM are hardly better than the RNN. With a bias of 1, the LSTM's gradient shrinks by a
+# factor of hundreds, not billions. With 3 it even grows, because the paths through $h$ add to the one through the cell. A
+# *vanishing gradient* does not mean that a network cannot hold a distant word, only that training gets hardly any signal about
+# it.
 #
 # ## What distance costs
 #
@@ -221,13 +224,13 @@ recurrent.show_distance(right, curves)
 print("three farthest by three nearest:", *(f"{name} {recurrent.far_by_near(one):.2f}" for name, one in curves.items()), sep="; ")
 
 # %% [markdown]
-# Before training, the sentence is true, because the far letters hardly affect the loss. After training, the opposite holds for
-# all three seeds: the letter to be written is among those read first, and the network has learned to keep it. The network has
-# not learned to keep everything, though. In the left picture, the two models agree on 2 letters and drift apart as words get
+# Before training, the saying is true, because the far letters affect the loss least. After training, the opposite holds for all
+# three seeds: the letter to be written is among those read first, and the network has learned to keep it. The network has not
+# learned to keep everything, though. In the left picture, the two models agree on 2 letters and drift apart as words get
 # longer.
 #
-# Larger models only move the limit. We trained models of 64 units on up to 100 letters, once each. The table shows the share of
-# letters in the right place at several lengths.
+# Larger models have limits. We trained models of 64 units on up to 100 letters, once each. The table shows the share of letters
+# in the right place, by length.
 #
 # | model | 10 | 20 | 50 | 100 |
 # |---|---|---|---|---|
@@ -238,10 +241,10 @@ print("three farthest by three nearest:", *(f"{name} {recurrent.far_by_near(one)
 #
 # ## Let it look back
 #
-# The encoder had a state at each position, and all but the last were thrown away. Keep them all. The decoder's state is the
-# query, the encoder's states are the keys and values, and only the score differs from chapter 5. A small network with one hidden
-# layer adds the query and the key, each after a linear layer, and a vector $w$ turns the tanh of the sum into a number. Hence
-# the name *additive attention*. (The paper calls any such score a *compatibility function*.)
+# The encoder computed a state at each position, and all but the last were thrown away. Keep all of them. The decoder's state is
+# the query, the encoder's states are the keys and values, and only the score differs from chapter 5. A small network with one
+# hidden layer adds the query and the key, each after a linear layer, and a vector $w$ turns the tanh of the sum into a number.
+# Hence the name *additive attention*. (The paper calls any such score a *compatibility function*.)
 #
 # **By hand.** With one number each, $q = 0$, keys $0$ and $10$, and $w = 1$, the scores are $\tanh 0 = 0$ and $\tanh 10 = 1$.
 # The weights are $1 / (1 + e) = 0.27$ and $0.73$. A key of 1,000 would get no larger weight.
@@ -287,7 +290,7 @@ with plugged(additive_attention_forward, forward):
     print("letters right:", recurrent.copied(models["lstm-attention"][0]), "with the library's:", library)
 
 # %% [markdown]
-# The model now copies a word and asks the encoder's states for each letter:
+# The picture shows where the model looks while it copies a word:
 
 # %%
 recurrent.show_attention(models["lstm-attention"][0], "beach")
@@ -296,10 +299,10 @@ recurrent.show_attention(models["lstm-attention"][0], "beach")
 # The model finds the first letter and the end clearly. Between them, the weights follow the diagonal but are still blurred
 # after 200 updates. Each query is one step away from each state, whatever the distance.
 #
-# One reading says that additive attention is *faster* than products without a scale. Count what it stores: for 100 queries, 100
-# keys and $A = 64$, the tanh has 640,000 numbers, while a matrix product computes 10,000 scores. The paper says that products are
-# "much faster", and that additive attention is *better* at large $d_k$ if they are not scaled: the entries of a tanh stay below
-# 1, while products grow with the width and saturate the softmax (chapter 5).
+# One reading says that additive attention is *faster* than unscaled dot products. Count what it stores: for 100 queries, 100
+# keys and $A = 64$, the tanh has 640,000 numbers, while a matrix product computes 10,000 scores. The paper says that dot
+# products are "much faster", and that additive attention is *better* at large $d_k$ if the products are not scaled: the entries
+# of a tanh stay below 1, while dot products grow with the width and saturate the softmax (chapter 5).
 #
 # The networks still read one word after another. If attention reaches every state in one step anyway, what is the recurrence
 # good for? The paper's answer is its title.
@@ -310,7 +313,7 @@ recurrent.show_attention(models["lstm-attention"][0], "beach")
 lab.run_yours()
 
 # %% [markdown]
-# None of this chapter's functions are in it.
+# Your Transformer uses none of this chapter's functions.
 #
 # **Read next:** `through_time_backward` in `minitransformer/zoo/recurrent/recurrence.py`, and `gru_step_backward` in
 # `minitransformer/zoo/recurrent/gru.py`. `experiments/context_vector.md` has the measurements.

@@ -28,8 +28,8 @@ lab.you_are_here("attention", "heads", "masks")
 # the clock or the count?
 #
 # The paper gives three reasons for self-attention, and Table 1 has a column for each: the cost of a layer, the steps that must
-# wait for each other, and the length of the path between two words. It adds that such models may be easier to interpret. In this
-# chapter you count the first three, and test the fourth.
+# wait for each other, and the length of the path between two words. The paper adds a fourth, that such models may be easier to
+# interpret. You count the first three here and test the fourth.
 
 # %%
 import matplotlib.pyplot as plt
@@ -46,8 +46,8 @@ rng = np.random.default_rng(0)
 # ## Three positions by hand
 #
 # This is Table 1, plus the separable convolution of section 4. A kernel covers $k$ positions, and each query of restricted
-# attention meets $r$ keys. Sequential steps wait for each other. The longest path is the number of layers or steps between the
-# two positions that are hardest to connect.
+# attention meets $r$ keys. Sequential steps have to run one after another. The longest path is the number of layers or steps
+# between the two positions that are hardest to connect.
 #
 # | layer | multiplications | sequential steps | longest path |
 # |---|---|---|---|
@@ -60,8 +60,7 @@ rng = np.random.default_rng(0)
 # Big-O notation drops constant factors and smaller terms, so it cannot say which layer is faster at a given size.
 #
 # **By hand.** Take $n = 3$ vectors of width $d = 2$. A linear layer from 2 to 2 numbers computes 4 products for each vector, or
-# 12 in all. The score of one query and one key is a sum of 2 products, and there are 9 pairs, so the scores take 18 products
-# together.
+# 12 in all. The score of one query and one key is a sum of 2 products, and there are 9 pairs, so the scores take 18 products.
 
 # %% [exercise] multiplications
 
@@ -90,8 +89,8 @@ for (name, kind), own in zip(KINDS.items(), yours_counted):
     print(f"{name:15} counted {counted:9,}, yours {own[0]:9,}, ratio {counted / own[0]:.3f}, {steps} steps")
 
 # %% [markdown]
-# Four ratios are 1. The fifth is larger because the restricted layer multiplies a few pairs that it then masks. The last column
-# is the number of products that had to run one after another.
+# Four ratios are 1. The fifth is larger because the restricted layer computes a few pairs that it then masks. The last column
+# counts the products that had to run one after another.
 #
 # One reading of the paper claims that many heads make self-attention cheaper, and another that they make it parallel.
 # **Predict:** with eight heads instead of one, are there more multiplications or fewer? Are there more steps or fewer?
@@ -106,15 +105,16 @@ for name, layer in layers.items():
 # %% [markdown]
 # Neither number changes. Eight heads compute eight times as many scores, each from an eighth as many numbers. A processor can
 # work on all positions at once because no position waits for the one before it. The recurrent layer performs fewer
-# multiplications, but in 96 portions, one after another. That answers the first question: such steps take time, and the count
+# multiplications, but in 96 portions, one after another. That answers the opening question: such steps take time, and the count
 # ignores them.
 #
-# Earlier cures were *factorisation tricks*, which replace a large matrix by the product of two smaller ones, and *conditional
-# computation*, which runs only some parts of the network for each token. Both remove multiplications, and neither removes a step.
+# Earlier remedies were *factorisation tricks*, which replace a large matrix by the product of two smaller ones, and
+# *conditional computation*, which runs only some parts of the network for each token. Both remove multiplications, and neither
+# removes a step.
 #
-# How much is that in *training time*? With 1.4 million parameters and 2,500 updates on Multi30K, a Transformer took 296 seconds
-# and an LSTM with attention 332 (medians of three seeds, `experiments/table_3.md`). Two cores and short sentences leave little
-# to gain. A GPU has thousands of cores to fill.
+# How much *training time* do parallel steps save? With 1.4 million parameters and 2,500 updates on Multi30K, a Transformer took
+# 296 seconds and an LSTM with attention 332 (medians of three seeds, `experiments/table_3.md`). Two cores and short sentences
+# leave little to gain, but a GPU has thousands of cores to fill.
 #
 # ## Where n < d wins
 #
@@ -129,14 +129,14 @@ figure, axes = plt.subplots(figsize=(8, 3.6), layout="constrained")
 lab.costs.show_costs(axes, n, 512, counts)
 
 # %% [markdown]
-# The paper compared $n^2 d$ with $n d^2$, which cross at $n = d$. With all products counted, self-attention never costs less than
-# the plain recurrent layer. Self-attention costs less than an LSTM, which computes three gates and a candidate, until $n = 2 d$,
-# and up to that length most of its cost is in the linear layers. A convolution is dearer than a recurrent layer, by a factor of
-# $k$ in the table.
+# The paper compared $n^2 d$ with $n d^2$, which cross at $n = d$. With all products counted, self-attention never costs less
+# than the plain recurrent layer. Self-attention costs less than an LSTM, which computes three gates and a candidate, until
+# $n = 2 d$, and up to that length most of its cost is in the linear layers. In the table, a convolution costs $k$ times as much
+# as a recurrent layer.
 #
 # The paper adds that a separable convolution "even with $k = n$" costs as much as self-attention and a feed-forward layer
-# together. One reading concludes that the two are "similar in cost". **Predict:** does their ratio stay bounded as $n$ grows for
-# $k = 3$, for $k = n$, or for both?
+# together. One reading concludes that the two are "similar in cost". **Predict:** as $n$ grows, does their ratio stay bounded
+# for $k = 3$, for $k = n$, or for both?
 
 # %%
 for name, k in (("k = 3", 3 + 0 * n), ("k = n", n)):
@@ -144,13 +144,13 @@ for name, k in (("k = 3", 3 + 0 * n), ("k = n", n)):
     print(f"{name}: self-attention / separable =", *ratio[::2].round(1))
 
 # %% [markdown]
-# The ratio stays bounded only for $k = n$, where it falls from 4 to 2 and no further. That is what "equal" means in big-O
-# notation.
+# The ratio stays bounded only for $k = n$, where it falls from 4 towards 2. That is what "equal" means in big-O notation.
 #
 # ## Who sees whom
 #
-# The cheap layers pay in the last column of the table: if each layer sees only a window, a word hears about a distant one only
-# after several layers. This is a *long-range dependency*, and what an output depends on is its *receptive field*.
+# The cheap layers pay in the last column of the table: if each layer sees only a window, information about a distant word
+# arrives only after several layers. Depending on such a word is called a *long-range dependency*, and the positions that an
+# output depends on are its *receptive field*.
 
 # %% [exercise] window_masks
 
@@ -162,8 +162,8 @@ for name, k in (("k = 3", 3 + 0 * n), ("k = n", n)):
 # $k\, \delta$.
 
 # %% [markdown]
-# **Prove it** with the library's layers. The gradient of an output reaches an input if and only if the output's position sees it
-# (blue):
+# **Prove it** with the library's layers. The gradient of an output reaches an input if and only if the output's position sees
+# that input (blue):
 
 # %%
 restricted, dilated = window_masks(16, 3, 3, 4)
@@ -175,8 +175,8 @@ for axes, mask, (name, layer) in zip(panels, (restricted, dilated), layers.items
     print(f"{name}: {(lab.costs.sees(layer.astype(float), 16, 8) == mask).mean():.0%} of all pairs agree")
 
 # %% [markdown]
-# **Break it.** Full self-attention gets the same weights and your mask, and then one that leaves out the farthest neighbours. Does
-# the gradient check notice?
+# **Break it.** Full self-attention gets the same weights and your mask, and then a mask that leaves out the farthest
+# neighbours. Does the gradient check notice?
 
 # %%
 fast, full = (kind(8, 2, np.random.default_rng(1), **given).astype(float)
@@ -192,7 +192,8 @@ for mask in (restricted, window_masks(16, 2, 1, 1)[0]):
 # ## How many layers
 #
 # **By hand.** A causal layer with $k = 2$ sees its own position and the one before. With a second such layer on top, the last
-# position sees 3. If the second layer looks 2 back instead of 1, it sees 4. Add a third that looks 4 back, and count again.
+# position sees 3. If the second layer looks 2 back instead of 1, the last position sees 4. Add a third that looks 4 back, and
+# count again.
 
 # %% [exercise] layers_needed
 
@@ -219,17 +220,18 @@ for length in (27, 243, 10_000):
     print(f"n = {length:,}, k = 3: plain and dilated", layers_needed(length, 3))
 
 # %% [markdown]
-# Self-attention needs one layer at any length: that is what its $n^2$ buys.
+# Self-attention needs one layer at any length, which is what its $n^2$ buys.
 #
 # ## What heads look at
 #
 # Section 4 ends with a hope: "self-attention could yield more interpretable models". Figures 3 to 5 show heads of the paper's
-# encoder that seem to follow syntax and meaning, from a verb to what completes it, or from *its* to its owner. For *The animal did
-# not cross the street because it was too tired*, such pictures have a dark cell at *animal* in the row of *it*. **Predict:** does a
-# small model have such a cell?
+# encoder that seem to follow syntax and meaning, for example from *its* to its owner. For *The animal did not cross the street
+# because it was too tired*, such pictures have a dark cell at *animal* in the row of *it*. **Predict:** does a small model have
+# such a cell?
 #
 # Ours has one layer in each stack and four heads, and translates sentences like this one into German, where *it* becomes *er*,
-# *sie* or *es*, depending on the noun: *das Tier* is *es*, *die Straße* is *sie*. In training, no "animal" met a "street".
+# *sie* or *es*, depending on the noun: *das Tier* is *es*, *die Straße* is *sie*. No training sentence had both *animal* and
+# *street*.
 
 # %%
 translator, unseen = lab.pronouns.tired_animal(), lab.pronouns.unseen()
@@ -242,7 +244,7 @@ print(f"pronouns right in 200 unseen sentences: {lab.pronouns.right_pronouns(tra
 
 # %% [markdown]
 # In the upper rows, the encoder reads *it*. These rows have no dark cell at *animal*, and hardly change with the adjective. In
-# the lower rows, the decoder writes the pronoun: head 0 looks at *street* in both sentences, head 2 at *animal* or *wide*.
+# the lower rows, the decoder writes the pronoun: head 0 looks at *street* in both sentences, and head 2 at *animal* or *wide*.
 #
 # A map shows where a head looks, not whether the answer depends on it. To test that, take one word away from one row, so that
 # the others share its weight. **Predict** which words the pronoun depends on.
@@ -255,17 +257,17 @@ for sentence in sentences:
         print(f"{sentence[-5:]}: row of {row:11}", "; ".join(found))
 
 # %% [markdown]
-# The row of *it* can lose any word. The pronoun *es* depends on *animal*, and *sie* depends on both *street* and *wide*. So the
-# answer comes from the decoder.
+# The row of *it* can lose any of these words, and the pronoun stays. The pronoun *es* depends on *animal*, and *sie* depends on
+# both *street* and *wide*. So the decoder decides.
 #
-# The picture also shows attention's *effective resolution*, which the paper says averaging reduces: a head returns one mean, while
-# a convolution has a matrix for each distance. Several heads "counteract" this. Here heads 0 and 2 look at two words at once,
-# each with a weight of 1, and the two values arrive side by side.
+# The picture also shows attention's *effective resolution*, which averaging reduces: a head returns one mean, while a
+# convolution has a matrix for each distance. Several heads "counteract" this. Here heads 0 and 2 look at one word each, with a
+# weight of 1, and the two values arrive side by side.
 #
 # ## Do heads follow syntax?
 #
-# To claim that a head follows a relation, you need many sentences and something to compare with. In *cross the street*, the
-# object is always two places after the verb.
+# To claim that a head follows a relation, you need many sentences and a *baseline*. In *cross the street*, the object is always
+# two places after the verb.
 
 # %% [exercise] follows
 
@@ -282,11 +284,11 @@ for relation, (kind, partner) in lab.pronouns.partners(unseen).items():
     print(f"{relation:18} heads {share.round(2)}, fixed distance {fixed:.2f}")
 
 # %% [markdown]
-# Head 3 of the encoder finds the object of 83 % of the verbs, but a head that looks two places ahead would find all of them. From
-# the pronoun to its noun, a fixed distance explains 16 %, while head 0 of the decoder finds all places (54 %) and head 2 all
-# animals (46 %). Other seeds solve the task otherwise: in seed 25, the row of *it* has its largest weight on the adjective in 90 %
-# of the sentences. Others made such a table for [BERT](https://arxiv.org/abs/1906.04341), and showed how easily
-# [maps mislead](https://arxiv.org/abs/1902.10186). `minitransformer attention` draws the maps of your own runs, and of
+# Head 3 of the encoder finds the object of 83 % of the verbs, but a head that looks two places ahead would find all of them.
+# From the pronoun to its noun, a fixed distance explains 16 %, while head 0 of the decoder finds all places (54 %) and head 2
+# all animals (46 %). Other seeds solve the task differently: with seed 25, the row of *it* has its largest weight on the
+# adjective in 90 % of the sentences. Others have made such a table for [BERT](https://arxiv.org/abs/1906.04341), or shown how
+# easily [maps mislead](https://arxiv.org/abs/1902.10186). `minitransformer attention` draws the maps of your own runs, and of
 # [SmolLM2](../../docs/interchange.md).
 #
 # ## Your Transformer

@@ -59,12 +59,12 @@ def prove(name, forward, backward, *inputs):
 # ## A norm that only divides
 #
 # LayerNorm subtracts the mean of each row, divides by its standard deviation, multiplies by $\gamma$ and adds $\beta$. RMSNorm
-# divides each row by the root of its mean square and multiplies by $\gamma$. You derived its backward in chapter 8. The forward
-# is short, yet published versions have multiplied by the root (llm-foundry, issue 371) or put $\epsilon$ in the wrong place
-# (OLMo, issue 281).
+# divides each row by the square root of its mean square and multiplies by $\gamma$. You derived its backward in chapter 8. The
+# forward is short, yet published versions have multiplied by this root (llm-foundry, issue 371) or put $\epsilon$ in the wrong
+# place (OLMo, issue 281).
 #
-# **By hand.** The row $(3, 4)$ has mean square 12.5. Divided by the root, which is 3.54, the row becomes $(0.85, 1.13)$, and
-# its mean square is 1.
+# **By hand.** The row $(3, 4)$ has mean square 12.5. Divided by its square root, 3.54, the row becomes $(0.85, 1.13)$, and its
+# mean square is 1.
 
 # %% [exercise] rms_norm
 
@@ -283,8 +283,8 @@ print(*(f"{G} heads: {chat_model.PARAMETERS / (2 * 30 * G * 64):,.0f} positions"
 #
 # ## Your Transformer
 #
-# Now the four go to work: the model writes 40 tokens, always the likeliest one. Each function is yours once it passes, and the
-# reference until then. **Predict:** if nothing turns, does SmolLM2 still write English words, or not even that?
+# Now your four functions go to work: the model writes 40 tokens, each time the likeliest one. Each function is yours once it
+# passes, and the reference until then. **Predict:** if nothing turns, does SmolLM2 still write English words, or not even that?
 
 # %%
 mine = {**mine, "swiglu": swiglu, "grouped_attention": grouped_attention}

@@ -22,8 +22,8 @@ lab.you_are_here("embedding", "encoder", "decoder", "loss", "adam", "decoding")
 
 # %% [markdown]
 # The first time, you read the paper to find out what a Transformer is. Now that you have written all of it, you can read it
-# another way: which of its sentences can be checked, and do they hold? What it claims about results rests on Tables 2 to 4. In
-# this chapter you read the three tables, with a function for each question, and one of the claims is yours to choose.
+# another way: which of its sentences can be checked, and do they hold? What the paper claims about results rests on Tables 2
+# to 4. In this chapter you read these tables, with a function for each question, and choose one claim yourself.
 
 # %%
 from dataclasses import replace
@@ -47,8 +47,8 @@ for name, numbers in (table := lab.claims.TABLE_2).items():
 
 # %% [markdown]
 # **By hand.** The abstract claims an improvement "by over 2 BLEU" for German, over "the existing best results, including
-# ensembles": $28.4 - 26.36 = 2.04$, so the claim holds with little to spare. Section 6.1 claims "less than 1/4 the training
-# cost" for French. Against the best single model, MoE, it is $2.3 / 12 = 0.19$, so this holds, too.
+# ensembles": $28.4 - 26.36 = 2.04$, so the claim holds, but barely. Section 6.1 claims "less than 1/4 the training cost" for
+# French. Against the best single model, MoE, it is $2.3 / 12 = 0.19$, so this holds, too.
 #
 # "At a fraction of the cost" is harder to check, because ten rows make 90 pairs. Write a function that compares them all.
 
@@ -61,8 +61,8 @@ for name, numbers in (table := lab.claims.TABLE_2).items():
 #
 # $$ b_j \geq b_i, \quad c_j \leq c_i, \quad\text{and}\quad b_j > b_i \;\text{or}\; c_j < c_i $$
 #
-# Without the last condition every model would beat itself. A comparison with NaN is False, so a model that lacks a number falls
-# out on its own. What is not beaten is called the *Pareto front*.
+# Without the last condition every model would beat itself. A comparison with NaN is False, so a model that lacks a number drops
+# out on its own. The models that are not beaten are called the *Pareto front*.
 
 # %% [markdown]
 # **Predict** for each language: which models are not beaten by any other?
@@ -76,10 +76,10 @@ for axes, language, columns in zip(both, ("German", "French"), ((0, 2), (1, 3)))
     print(f"{language}:", "; ".join(name for name, one in zip(table, lost | np.isnan(bleu + cost)) if not one))
 
 # %% [markdown]
-# In both languages, only the two Transformers are unbeaten. The picture also shows what the sentences leave out. In French, the
-# base model has the lowest BLEU of all, and is unbeaten only because it is the cheapest. In German, the big model costs more
-# than twice as much as a single ConvS2S, so "a fraction" is true of the ensembles. And section 6.1 gives 41.0 for French in
-# place of 41.8, which is less than the ConvS2S ensemble has.
+# In both languages, only the two Transformers are unbeaten. The picture also shows what the paper's sentences leave out. In
+# French, the base model has the lowest BLEU of all, and is unbeaten only because it is the cheapest. In German, the big model
+# costs more than twice as much as a single ConvS2S, so for this model "a fraction" is true of the ensembles alone. And where
+# Table 2 has 41.8 for French, section 6.1 says 41.0, below the ConvS2S ensemble's 41.29.
 #
 # ## Table 2: what the cost counts
 #
@@ -87,8 +87,8 @@ for axes, language, columns in zip(both, ("German", "French"), ((0, 2), (1, 3)))
 # which footnote 5 gives as 9.5 trillion for a P100. The base model took 12 hours on eight of them. A GPU that waits costs as
 # much as one that works, so how many of these operations did the model need?
 #
-# **By hand.** Take $y = x w$ with one number each. The forward is one multiplication and, inside a longer sum, one addition.
-# The backward has $dx = dy\, w$ and $dw = x\, dy$, which the batch adds up.
+# **By hand.** Take $y = x w$ with single numbers. The forward is one multiplication and, inside a longer sum, one addition. The
+# backward has $dx = dy\, w$ and $dw = x\, dy$, which the batch adds up.
 
 # %% [exercise] training_operations
 
@@ -109,9 +109,9 @@ for name, one, other in zip(("base", "big"), printed, needed):
     print(f"{name}: printed {one:.1e}, needed {other:.1e}, {other / one:.0%}")
 
 # %% [markdown]
-# The printed costs are right as estimates of time. The larger products of the big model keep the processors busier. Other
-# papers' costs rest on other processors and programs, so a factor of 23 between two rows means something, and a factor of 1.2
-# does not.
+# The paper's costs are right as estimates of time. The larger products of the big model keep the processors busier. The costs
+# of the other models rest on other processors and programs, so a factor of 23 between two rows means something, and a factor of
+# 1.2 does not.
 #
 # ## A number that the paper does not explain
 #
@@ -174,15 +174,15 @@ axes.invert_yaxis()
 # | label smoothing "hurts perplexity" but "improves accuracy and BLEU" | `smoothing 0.0` |
 # | learned positions give "nearly identical results" | `learned positions` |
 #
-# **Choose one, and predict** the sign of its difference from the base. What you need besides the difference is its standard
-# error. **By hand.** The base has three scores, 30, 32 and 34. The squares around their mean of 32 sum to 8, and chapter 13
+# **Choose one, and predict** the sign of its difference from the base. Besides the difference, you need its standard error.
+# **By hand.** The base has three scores, 30, 32 and 34. Their squared deviations from the mean of 32 sum to 8, and chapter 13
 # divides by $3 - 1$, so the variance of a score is 4. A mean of three such scores has variance $4 / 3$.
 
 # %% [exercise] differences
 
 # %% [derivation]
-# **First rule: a mean computed from the scores themselves hides part of their spread.** The sum of the squares around a row's
-# own mean has expectation $(S - 1)\,\sigma^2$, so each row counts as one score fewer. Divide the sum over all rows by
+# **First rule: a mean computed from the scores themselves hides part of their spread.** The sum of the squared deviations from
+# a row's own mean has expectation $(S - 1)\,\sigma^2$, so each row counts as one score fewer. Divide the sum over all rows by
 # $(S_0 - 1) + R\,(S - 1)$. A real difference between rows does not count, because each row has its own mean:
 #
 # $$ s^2 = \frac{\sum_i (b_i - \bar b)^2 + \sum_{r, i} (x_{ri} - \bar x_r)^2}{(S_0 - 1) + R\,(S - 1)} $$
@@ -202,14 +202,14 @@ print(f"{row}: {difference[list(lab.claims.TABLE_3).index(row) - 1]:+.2f} BLEU, 
 
 # %% [markdown]
 # A difference of more than two standard errors, outside the grey band, is often called significant. Two sentences hold here:
-# sixteen heads cost 1.0 points, and two more layers gain 1.6. Two cannot be decided: one head is as good as four, and smoothing
-# makes no difference to BLEU. Two come out the other way: without dropout the score is 0.8 points higher, because a run of
-# five minutes is too short to overfit, and learned positions cost 1.4. The paper, whose models are larger, is not refuted, but
-# such a sentence is about one setting, and the paper has one seed for each row. Of 14 rows, about one lies outside the band by
-# chance.
+# sixteen heads cost 1.0 points, and two more layers gain 1.6 (a wider $d_{ff}$ alone, with 0.4, stays inside the band). Two
+# cannot be decided: one head is as good as four, and smoothing makes no clear difference. Two come out the other way: without
+# dropout the score is 0.8 points higher, perhaps because five minutes are too short to overfit, and learned positions cost 1.4.
+# The paper, whose models are larger, is not refuted, but such a sentence is about one setting, and the paper gives one score
+# for each row. Of 14 rows, about one lies outside the band by chance.
 #
-# To test a claim with a model of your own, train base and change with three seeds each. **Prove first** that the gradients of
-# the change are right, since a wrong backward also changes the score:
+# To test a claim with a model of your own, train the base and the changed model with three seeds each. **Prove first** that the
+# gradients of the changed model are right, since a wrong backward also changes the score:
 
 # %%
 change = {"num_heads": 1}    # for your row: num_layers, d_ff, pre_norm, ...
@@ -225,7 +225,7 @@ print(str(report).splitlines()[-1])
 #
 # In parsing, a sentence goes in and its tree comes out as brackets. Section 6.3 trains four layers on 40,000 sentences of the
 # Wall Street Journal (16K tokens in the vocabulary), and then on about 17 million more (32K), which other programs have parsed,
-# among them the BerkeleyParser. F1 combines the shares of right brackets:
+# among them the BerkeleyParser. F1 is the harmonic mean of the brackets' precision and recall:
 #
 # | trained on | Transformer | others |
 # |---|---|---|
@@ -243,20 +243,20 @@ print(str(report).splitlines()[-1])
 # Memory networks attend several times to what they have stored. Self-attention, then called intra-attention, had served reading
 # comprehension, summaries, entailment and sentence vectors, mostly inside recurrent networks. *Structured attention* weighs
 # whole structures, such as trees, and *decomposable attention* judges entailment with attention and feed-forward networks
-# alone. The paper's step was to translate with nothing else.
+# alone. The paper's step was to translate with these two alone.
 #
 # **The plans.** Section 7 names three. Other modalities: there are Transformers for [vision](https://arxiv.org/abs/2010.11929)
 # and [speech](https://arxiv.org/abs/2212.04356). Restricted attention: [sliding windows](https://arxiv.org/abs/2004.05150), and
-# full attention that does not [store](https://arxiv.org/abs/2205.14135) its $T \times T$ matrix. Less sequential generation: [all
-# tokens at once](https://arxiv.org/abs/1711.02281), and today guesses that are
-# [checked together](https://arxiv.org/abs/2211.17192).
+# full attention that does not [store](https://arxiv.org/abs/2205.14135) its $T \times T$ matrix. Less sequential generation:
+# [all tokens at once](https://arxiv.org/abs/1711.02281), and today guessed tokens that are [checked
+# together](https://arxiv.org/abs/2211.17192).
 #
 # **The contradictions.** You have met 41.0 and 41.8, the 4,000 tokens and the multi-task parser. The fourth is in chapter 8b:
-# text and figure 1 are post-norm, and the released code is pre-norm.
+# the text and figure 1 are post-norm, while the released code is pre-norm.
 #
 # **Where to go next.** [The paper, place by place](../../docs/paper_map.md) leads from every place of the paper to its code, an
-# exercise and a test, and lists 18 slips of well-read explanations with what settles each. Read the paper once more beside it.
-# Then read a paper from this year and look for the sentences that a test can settle.
+# exercise and a test, and lists 18 slips in widely read explanations, with what settles each. Read the paper once more with
+# that page open. Then read a paper from this year and look for the sentences that a test can settle.
 #
 # ## Your Transformer
 
