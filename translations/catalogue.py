@@ -94,13 +94,11 @@ def update(language) -> Iterator[str]:
     """Take the texts of today into the .po files of a language, and say of each part how much of it is translated."""
     folder = HERE / language
     folder.mkdir(exist_ok=True)
-    old = Catalog(language)    # a text that moved to another part keeps its translation
+    parts, old = texts(), Catalog(language)    # a text that moved to another part keeps its translation
     for path in folder.glob("*.po"):
         for message in _read(path, language):
             if message.id and message.string:
                 old.add(message.id, message.string, flags=message.flags)
-        path.unlink()
-    parts = texts()
     known = {text for messages in parts.values() for text in messages} | {""}
     for part, messages in parts.items():
         template = Catalog(creation_date=FIRST)
@@ -117,6 +115,9 @@ def update(language) -> Iterator[str]:
             write_po(file, new, width=110, no_location=True)
         done = sum(bool(one.string) and not one.fuzzy for one in new if one.id)
         yield f"{language} {part:26} {done:4} of {len(messages):4} texts, {done / max(1, len(messages)):4.0%}"
+    for path in folder.glob("*.po"):
+        if path.stem not in parts:
+            path.unlink()
 
 
 def _read(path, language) -> Catalog:

@@ -48,7 +48,7 @@ EQUIVALENT = {    # {exercise: {change: why it is as right as the reference}}
                     "scores.max(axis=-1, keepdims=True) -> ": UNSHIFTED},
     "bits_per_character": dict.fromkeys((f"said.max(axis=-1, keepdims=True) -> {other}" for other in (
         "np.take(said, [-1], axis=-1)", "np.take(said, [0], axis=-1)", "said.min(axis=-1, keepdims=True)",
-        "said.mean(axis=-1, keepdims=True)")), "the logits of a row are near each other, and any of them keeps exp from overflowing"),
+        "said.mean(axis=-1, keepdims=True)")), "the logits of a row are near each other: any of them keeps exp small"),
     "training_operations": {"1000000000000.0 -> 1000000000001.0": "the same to twelve digits"},
     "clipped_matches": {"np.tril((found[:, None] == found).all(axis=-1)).sum(axis=1) -> "
                         "np.tril((found[:, None] == found).all(axis=-1)).sum(axis=0)": "counted from the end, as many match",
