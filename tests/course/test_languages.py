@@ -3,6 +3,7 @@
 import io
 import json
 import re
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -45,6 +46,11 @@ stays = "as it is"
 """
 MESSAGES = ["A heading", "A sentence with $a + b$ on two lines:", "first *item* goes on", "second item", "a word", "$x$ and y",
             "not \\| split", "quoted words go on"]
+sys.path.append(str(ROOT / "translations"))
+import catalogue  # noqa: E402
+
+COMPLETE = ("00_before 01_linear 01b_checking 02_embedding 03_positions 04_softmax 05_attention 06_masks 07_heads "
+            "08_residual_layer_norm 08b_block judge site").split()
 WORDS = "zero one two three four five six seven eight nine ten eleven twelve".split()
 CATALOGUES = sorted((ROOT / "translations").glob("*/*.po"))
 
@@ -120,6 +126,25 @@ def test_a_translation_has_the_numbers_formulas_and_code_of_its_text(path):
             words = [word.rstrip("s") for word in re.findall(r"[a-z]+", message.id.lower())]
             in_words = {str(number) for number, word in enumerate(WORDS) if word in words}    # "two sentences" may be 문장 2개
             assert not english - other and set(other - english) <= in_words, message.id
+
+
+def test_what_is_declared_complete_is_translated():
+    """A text that changed is English until it is translated again, but not so many of them that a page speaks two languages."""
+    for part, texts in catalogue.texts().items():
+        if part in COMPLETE:
+            done = {message.id for message in entries(ROOT / "translations" / "ko" / f"{part}.po")
+                    if message.string and not message.fuzzy}
+            assert len(done & set(texts)) >= 0.95 * len(texts), part
+
+
+def test_an_error_in_a_chapter_loses_no_translation(tmp_path, monkeypatch):
+    monkeypatch.setattr(catalogue, "HERE", tmp_path)
+    monkeypatch.setattr(catalogue, "texts", lambda: {}["a chapter with an error"])
+    (tmp_path / "ko").mkdir()
+    shutil.copy(CATALOGUES[0], tmp_path / "ko")
+    with pytest.raises(KeyError):
+        list(catalogue.update("ko"))
+    assert (tmp_path / "ko" / CATALOGUES[0].name).read_bytes() == CATALOGUES[0].read_bytes()
 
 
 def learn(folder, *words, **environment):
