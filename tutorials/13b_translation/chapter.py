@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 13b. A real translator
 #
-# *한국어: 번역 (translation), 서브워드 (subword), 바이트 쌍 인코딩 (byte-pair encoding), 교차 어텐션 (cross-attention).*
+# *한국어: 번역 (translation), 서브워드 (subword), 바이트 쌍 인코딩 (byte-pair encoding).*
 
 # %%
 from minitransformer_course import lab, yours
