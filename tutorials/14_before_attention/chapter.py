@@ -307,7 +307,7 @@ recurrent.show_attention(models["lstm-attention"][0], "beach")
 # ## Your Transformer
 
 # %%
-lab.run_yours()
+lab.run_yours("14")
 
 # %% [markdown]
 # None of this chapter's functions are in it.
