@@ -18,6 +18,7 @@ from minitransformer.pictures.boxes import WIDTH, Map
 from minitransformer_course.judge import messages
 from minitransformer_course.judge.course import chapters
 from minitransformer_course.judge.messages import _
+from minitransformer_course.judge.my_transformer import MODEL, MODEL_MINUTES
 
 DOCS = Path(__file__).parents[1]
 PARTS_OF_THE_BOOK = {"Part one: the blocks": 8, "Part two: the whole": 13, "Part three: around the paper": 17}    # last chapters
@@ -88,6 +89,8 @@ def book() -> str:
         number = int(re.match(r"\d+", chapter.name)[0])
         part = next(title for title, last in PARTS_OF_THE_BOOK.items() if number <= last)
         parts[part].append(f"{chapter.title} ({_('{n} min').format(n=minutes or READING)}) <../tutorials/{chapter.name}/chapter>")
+    model = _("From a blank file ({n} min)").format(n=MODEL_MINUTES)
+    parts["Part two: the whole"].append(f"{model} <../tutorials/{MODEL}>")
     return "\n\n".join("\n".join(["```{toctree}", f":caption: {_(title)}", ":maxdepth: 1", "", *lines, "```"])
                        for title, lines in parts.items())
 

@@ -60,6 +60,12 @@ def show_list(args) -> None:
         for one in chapter.exercises:
             mark = ">" if one.name in SHORT else " "
             print(f"{mark} {padded(states[progress.state(one)], 11)}  {one.effort:>16}  {one.name:26}  {_(one.title)}")
+    model = progress.of(my_transformer.MODEL)
+    state = NOT_YET if model["state"] == NOT_STARTED and Path(my_transformer.MODEL_FILE).exists() else model["state"]
+    said = _("The whole model from a blank file: {n} of {all} functions are yours").format(
+        n=model.get("own", 0), all=len(my_transformer.FUNCTIONS))
+    effort = f"★★★ {_('{n} minutes').format(n=my_transformer.MODEL_MINUTES)}"
+    print(f"\n  {padded(states[state], 11)}  {effort:>16}  {my_transformer.MODEL:26}  {said}")
     hours = sum(one.minutes for one in exercises().values()) / 60
     print(_("\n> the path of three hours: these {n}, then minitransformer learn plug --all\n"
             "All {all} exercises take about {hours:.0f} hours; with the reading, count on 35 to 45.").format(
@@ -77,7 +83,7 @@ def start(args) -> None:
         if model.exists():
             raise InputError(_("{path} is there already, and nothing was changed").format(path=model))
         write_new(model, (folder_of_chapters() / model.name).read_bytes())
-        print(_("{path}: write its five functions, then\n        minitransformer learn plug --all").format(path=model))
+        print(_("{path}: write its six functions, then\n        minitransformer learn plug --all").format(path=model))
         return
     chapter = find_chapter(args.chapter)
     existing = learner_file(".", chapter)

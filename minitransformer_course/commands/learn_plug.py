@@ -7,7 +7,7 @@ from minitransformer.files import free_name
 from minitransformer_course.commands.learn_targets import NOT_DONE, chapters_file, first_to_solve
 from minitransformer_course.judge import my_transformer
 from minitransformer_course.judge.course import exercises, find_exercise
-from minitransformer_course.judge.learner_progress import Progress
+from minitransformer_course.judge.learner_progress import NOT_YET, PASSED, Progress
 from minitransformer_course.judge.messages import _
 
 
@@ -49,4 +49,10 @@ def _plug_all(places) -> int:
         page = page if is_page(page) else free_name(page)
         page.write_bytes(proof_page(result, names, places).encode())
         print(_("{path} shows this on the map of the model: open it in a browser").format(path=page))
-    return 0 if result.get("exact") == 1 else NOT_DONE
+    done = result.get("exact") == 1
+    if model.exists():
+        progress, own = Progress("."), len(result["own"])
+        state = PASSED if done and own == len(my_transformer.FUNCTIONS) else NOT_YET
+        progress.update(my_transformer.MODEL, state=state, own=own)
+        progress.save()
+    return 0 if done else NOT_DONE

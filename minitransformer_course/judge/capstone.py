@@ -1,13 +1,16 @@
 """The capstone: the reader's own model, its gradients against one_file.py's, then training until it writes words backwards.
 
-The model is the five FUNCTIONS of {name: array}; names, shapes and initial weights are one_file.py's. Those that the reader's
+The model is the FUNCTIONS of {name: array}; names and shapes are one_file.py's. Those that the reader's
 my_model.py lacks are the library's, in which the reader's functions of my_transformer.py run.
 """
 
+import dataclasses
 import runpy
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import cache
+from itertools import count
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,11 +18,14 @@ import numpy as np
 
 from minitransformer import Transformer, TransformerConfig
 from minitransformer.checking.compare import relative_error, relative_errors
+from minitransformer.data.batches import make_batch
 from minitransformer.decoding import beam_search
 from minitransformer.functional import adam_update, cross_entropy_backward, cross_entropy_forward
 from minitransformer.functional.special import EOS, PAD
+from minitransformer.training.optim import clip_factor, schedule
 from minitransformer.workers.host import one_blas_thread
 from minitransformer_course.judge.call import describe
+from minitransformer_course.judge.capstone_train import ADAM, BATCH, CALLED, watching, wrong_in_training
 from minitransformer_course.judge.course import find_exercise, folder_of_chapters
 from minitransformer_course.judge.messages import _
 from minitransformer_course.judge.my_transformer import FUNCTIONS
@@ -27,9 +33,9 @@ from minitransformer_course.judge.plug import plugs
 
 BOUND = 1e-10
 SIZES: dict[str, Any] = {"vocab_size": 29, "d_model": 32, "num_heads": 4, "d_ff": 64, "num_layers": 2, "dropout": 0.0}
-STEPS, BATCH, LETTERS, UNSEEN = 1200, 32, 6, 200
+STEPS, WARMUP, DROPOUT = 2000, 400, 0.05
+WORDS, LETTERS, UNSEEN = 20_000, 6, 200
 LIMIT = 150    # seconds of processor time for training
-ADAM = (0.9, 0.98, 1e-9)
 PAIRS = [([4, 9, 3, 3, 7], [5, 8]), ([6], [10, 3, 5]), ([3, 10], [4])]    # padding on both sides, a letter twice
 
 
@@ -51,12 +57,19 @@ def run(parts, own, steps=STEPS, say=lambda text: None) -> dict[str, Any]:
         stack.enter_context(one_blas_thread)
         for one in plugs(parts):
             stack.enter_context(one)
-        functions = {**library(), **own}
+        functions = library()
+        functions |= own
+        for name in CALLED if "train" in own else ():
+            own["train"].__globals__[name] = functions[name]    # those that the file lacks
         try:
             result["errors"], result["first_wrong"] = proof(paper, functions)
             if max(result["errors"].values()) <= BOUND:
+                parameters, pairs = paper.parameters(paper.Transformer(**SIZES)), _pairs(np.random.default_rng(0), 300)
+                result["train"] = wrong_in_training(paper, functions, parameters, pairs) if "train" in own else ""
+                if result["train"]:
+                    return result
                 say(_("the same as tutorials/one_file.py; training until {n} words that it never saw are right").format(n=UNSEEN))
-                return {**result, **train(paper, functions, steps, say)}
+                return {**result, **train(paper, functions, "train" in own, steps, say)}
         except Wrong as error:
             return {**result, "error": (str(error), "")}
         except Exception as error:    # the reader's function, or the library's that got its answer
@@ -74,24 +87,30 @@ def config() -> TransformerConfig:
 
 
 def library() -> dict[str, Callable]:
-    """FUNCTIONS, made of the library's Transformer."""
-    model = Transformer(config()).astype("float64")
-    named = {name.replace("target_embedding.", "embedding.").replace(".layers.", ".").replace(".norm.", "."): parameter
-             for name, parameter in model.parameters().items()}
+    """FUNCTIONS, made of the library's Transformer; train calls what the dict holds then."""
+    @cache
+    def model_of(dropout) -> Transformer:
+        return Transformer(dataclasses.replace(config(), dropout=dropout)).astype("float64")
 
-    def put(weights) -> None:
-        for name, parameter in named.items():
+    def named(model) -> dict[str, Any]:
+        return {name.replace("target_embedding.", "embedding.").replace(".layers.", ".").replace(".norm.", "."): parameter
+                for name, parameter in model.parameters().items()}
+
+    def put(weights, dropout=0.0) -> Transformer:
+        for name, parameter in named(model_of(dropout)).items():
             parameter.data[...] = weights[name]
+        return model_of(dropout)
 
-    def forward(weights, source, target) -> tuple:
-        put(weights)
-        return model.forward(source, target)
+    def forward(weights, source, target, dropout=0.0, rng=None) -> tuple:
+        logits, cache = put(weights, dropout).forward(source, target, rng=rng)
+        return logits, (cache, dropout)
 
     def backward(dlogits, cache, weights) -> dict[str, np.ndarray]:
-        put(weights)
+        cache, dropout = cache
+        model = put(weights, dropout)
         model.zero_grad()
         model.backward(dlogits, cache)
-        return {name: parameter.grad.copy() for name, parameter in named.items()}
+        return {name: parameter.grad.copy() for name, parameter in named(model).items()}
 
     def loss(logits, next_target) -> tuple:
         total, cache = cross_entropy_forward(logits, next_target, padding=PAD)
@@ -103,11 +122,31 @@ def library() -> dict[str, Callable]:
         return w, m, v
 
     def write(weights, source, length) -> np.ndarray:
-        put(weights)
-        found = [best.ids for best, *_others in beam_search(model, source, 1, max_length=length)]
+        found = [best.ids for best, *_others in beam_search(put(weights), source, 1, max_length=length)]
         return np.array([(ids + [EOS] * length)[:length] for ids in found])
 
-    return dict(zip(FUNCTIONS, (forward, backward, loss, adam_step, write)))
+    def train(pairs, rng, dropout, warmup) -> Iterator[tuple]:
+        initial = named(Transformer(config(), seed=int(rng.integers(2 ** 31))))
+        w = np.concatenate([parameter.data.ravel() for parameter in initial.values()]).astype("float64")
+        m, v = np.zeros((2, w.size))
+        ends = np.cumsum([parameter.data.size for parameter in initial.values()])[:-1]
+
+        def by_name() -> dict[str, np.ndarray]:
+            return {name: one.reshape(parameter.data.shape) for (name, parameter), one in zip(initial.items(), np.split(w, ends))}
+
+        for step in count(1):
+            weights = by_name()
+            source, target, next_target, tokens = make_batch([pairs[i] for i in rng.integers(len(pairs), size=BATCH)])
+            logits, cache = functions["forward"](weights, source, target, *([dropout, rng] if dropout else []))
+            total, dlogits = functions["loss"](logits, next_target)
+            gradients = functions["backward"](dlogits / tokens, cache, weights)
+            g = np.concatenate([np.ravel(gradients[name]) for name in initial])
+            g = g * clip_factor(g @ g, 1.0)
+            w, m, v = functions["adam_step"](w, g, m, v, step, schedule(step, SIZES["d_model"], warmup), *ADAM)
+            yield total / tokens, by_name()
+
+    functions: dict[str, Callable] = dict(zip(FUNCTIONS, (forward, backward, loss, adam_step, write, train)))
+    return functions
 
 
 def proof(paper, functions) -> tuple[dict[str, float], str | None]:
@@ -127,6 +166,8 @@ def proof(paper, functions) -> tuple[dict[str, float], str | None]:
     model.backward(dexpected, cache)
 
     logits, cache = _pair("forward", functions["forward"](weights, source, target))
+    if not np.array_equal(functions["forward"](weights, source, target)[0], logits, equal_nan=True):
+        raise Wrong(_("forward gives other logits when it is called again: without a generator there is no dropout"))
     real = next_target != PAD    # what stands at padding is never read
     errors = {"logits": relative_error([logits[real]], [expected[real]]) if np.shape(logits) == expected.shape else np.inf}
     loss, dlogits = _pair("loss", functions["loss"](expected, next_target))
@@ -143,7 +184,10 @@ def proof(paper, functions) -> tuple[dict[str, float], str | None]:
     moved = functions["adam_step"](*given)
     errors["adam_step"] = relative_error(moved, find_exercise("adam_step").reference(*given))
     length = 6
-    written = functions["greedy"](weights, source, length)
+    with watching(functions["greedy"], functions) as seen:
+        written = functions["greedy"](weights, source, length)
+    if any(rng is not None for *_others, rng in seen.forward):
+        raise Wrong(_("greedy calls forward with a generator: there is no dropout when a model writes"))
     alike = [_upto(ids) == _upto(other[:length]) for ids, other in zip(written, paper.greedy(model, source))]
     errors["greedy"] = 0.0 if alike and all(alike) else float("inf")
     return errors, first_wrong(paper, functions["forward"], weights, source, target) if errors["logits"] > BOUND else None
@@ -177,40 +221,33 @@ def _upto(ids) -> list[int]:
     return ids[:ids.index(EOS)] if EOS in ids else ids
 
 
-def train(paper, functions, steps, say, seed=0) -> dict[str, Any]:
-    """Train on words and the same words backwards, until all UNSEEN words that it never saw are right, or for `steps` steps."""
+def train(paper, functions, own, steps, say, seed=0) -> dict[str, Any]:
+    """Train on words and the same words backwards, until all UNSEEN words that it never saw are right, or for `steps` steps.
+
+    own: whether train(...) is the reader's, whose forward has dropout then. The weights that write are means over up to 100 steps,
+    as the paper's are means of its last checkpoints.
+    """
     started, rng = time.process_time(), np.random.default_rng(seed)
-    unseen = _words(rng, UNSEEN)
-    known = set(map(tuple, unseen))
-    parameters = paper.parameters(paper.Transformer(**SIZES, seed=seed))
-    flat = np.concatenate([parameter.data.ravel() for parameter in parameters.values()])
-    m, v = np.zeros((2, flat.size))
-    ends = np.cumsum([parameter.data.size for parameter in parameters.values()])[:-1]
-    exact = 0.0
-    for step in range(1, steps + 1):
-        weights = {name: one.reshape(parameter.data.shape)
-                   for (name, parameter), one in zip(parameters.items(), np.split(flat, ends))}
-        words = [word for word in _words(rng, BATCH) if tuple(word) not in known]
-        source, target, next_target = paper.make_batch([(word, word[::-1]) for word in words])
-        logits, cache = functions["forward"](weights, source, target)
-        loss, dlogits = functions["loss"](logits, next_target)
-        tokens = (next_target != PAD).sum()
-        gradients = functions["backward"](dlogits / tokens, cache, weights)
-        gradient = np.concatenate([np.ravel(gradients[name]) for name in parameters])
-        learning_rate = 0.006 * min(step / 100, 1) * (1 - step / (steps + 1))
-        flat, m, v = functions["adam_step"](flat, gradient, m, v, step, learning_rate, *ADAM)
+    unseen = _pairs(rng, UNSEEN)
+    pairs = [pair for pair in _pairs(rng, WORDS) if pair not in unseen]
+    source, _target, _next = paper.make_batch(unseen)
+    exact, kept = 0.0, []
+    for step, (loss, weights) in enumerate(functions["train"](pairs, rng, DROPOUT if own else 0.0, WARMUP), 1):
         late = time.process_time() - started > LIMIT
-        if step % 100 == 0 or step == steps or late:
-            source, _target, _next = paper.make_batch([(word, word) for word in unseen])
-            written = [*map(_upto, functions["greedy"](weights, source, LETTERS + 1))]
-            exact = float(np.mean([one == word[::-1] for one, word in zip(written, unseen)]))
+        kept = [*kept[-99:], {name: one.copy() for name, one in weights.items()}]
+        if step % 100 == 0 or step >= steps or late:
+            mean = {name: np.mean([one[name] for one in kept], axis=0) for name in weights}
+            written = [*map(_upto, functions["greedy"](mean, source, LETTERS + 1))]
+            exact = float(np.mean([one == target for one, (_source, target) in zip(written, unseen)]))
             say(_("step {step:5,}: loss {loss:.3f}, {exact:.1%} of {n} unseen words right, {seconds:.0f} s").format(
-                step=step, loss=float(loss) / tokens, exact=exact, n=UNSEEN, seconds=time.process_time() - started))
-        if exact == 1 or late:
+                step=step, loss=float(loss), exact=exact, n=UNSEEN, seconds=time.process_time() - started))
+        if exact == 1 or late or step >= steps:
             break
-    shown = ["".join(paper.VOCABULARY[i] for i in ids) for ids in (unseen[0], written[0])]
+    shown = ["".join(paper.VOCABULARY[i] for i in ids) for ids in (unseen[0][0], written[0])]
     return {"steps": step, "exact": exact, "seconds": time.process_time() - started, "example": shown}
 
 
-def _words(rng, count) -> list[list[int]]:
-    return [rng.integers(EOS + 1, SIZES["vocab_size"], rng.integers(1, LETTERS + 1)).tolist() for _word in range(count)]
+def _pairs(rng, n) -> list[tuple[list[int], list[int]]]:
+    """Words of up to LETTERS letters, each with itself backwards."""
+    words = [rng.integers(EOS + 1, SIZES["vocab_size"], rng.integers(1, LETTERS + 1)).tolist() for _word in range(n)]
+    return [(word, word[::-1]) for word in words]

@@ -36,8 +36,10 @@ def report(result, names, places) -> str:
         said, line = result["error"]
         return _("it stopped: {error}").format(error=f"{line}: {said}" if line else said)
     errors = result["errors"]
-    lines = [_wrong(result) or _("the same as tutorials/one_file.py in {n} arrays, the largest error is {error:.0e}").format(
-        n=len(errors), error=max(errors.values()))]
+    in_training = result.get("train") and _("train: {what}").format(what=result["train"])
+    same = _("the same as tutorials/one_file.py in {n} arrays, the largest error is {error:.0e}").format(
+        n=len(errors), error=max(errors.values()))
+    lines = [_wrong(result) or in_training or same]
     if result["not_passed"]:
         lines.append(_("these do not pass their checks: {names}").format(names=", ".join(result["not_passed"])))
     if "exact" in result:
@@ -49,7 +51,7 @@ def report(result, names, places) -> str:
         lines.append(_("{file}: {n} of {all} parts are yours").format(file=where, n=len(have), all=len(all_))
                      + (_("; the library's: {names}").format(names=", ".join(missing)) if missing else ""))
     if not result["own"]:
-        lines.append(_("write its five functions to make them yours; the blank file:  minitransformer learn start my_model"))
+        lines.append(_("write its six functions to make them yours; the blank file:  minitransformer learn start my_model"))
     return "\n".join(lines)
 
 

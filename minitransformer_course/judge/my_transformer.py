@@ -11,7 +11,8 @@ from minitransformer_course.judge.messages import _
 from minitransformer_course.judge.own_code import needed, numbers_of, statements
 
 FILE = "my_transformer.py"
-MODEL_FILE, FUNCTIONS = "my_model.py", ("forward", "backward", "loss", "adam_step", "greedy")    # a model from a blank file
+MODEL_FILE, FUNCTIONS = "my_model.py", ("forward", "backward", "loss", "adam_step", "greedy", "train")    # from a blank file
+MODEL, MODEL_MINUTES = Path(MODEL_FILE).stem, 300
 HEAD = '"""{said}"""\n'
 SECTION = "# ---- {name} ({chapter}) ----"
 SECTIONS = re.compile(r"^# ---- (\w+) \(\w+\) ----$", re.MULTILINE)

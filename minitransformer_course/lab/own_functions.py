@@ -13,13 +13,56 @@ from minitransformer.checking.compare import relative_error
 from minitransformer.pictures import architecture
 from minitransformer.pictures.boxes import LEFT, Map
 from minitransformer_course.judge import my_transformer
-from minitransformer_course.judge.course import PARTS, find_exercise
+from minitransformer_course.judge.course import PARTS, exercises, find_chapter, find_exercise
 from minitransformer_course.judge.fixtures import VersionUnderTest, verdict
 from minitransformer_course.judge.learner_progress import PASSED, Progress
 from minitransformer_course.judge.messages import _, padded
 from minitransformer_course.judge.plug import in_the_paper, plugs
 from minitransformer_course.lab.example import CONFIG, drawkcab, write
 from minitransformer_course.lab.inside import add_gradients
+
+GAINS = {    # {exercise: what the reader's model does once it passes}, after "Now your model"
+    "linear_backward": "learns the weights of its linear layers",
+    "numeric_gradient": "has a check for each of its gradients",
+    "embedding_backward": "reads tokens and learns a vector for each",
+    "sinusoids": "knows the order of its tokens",
+    "softmax_backward": "turns scores into weights and learns through them",
+    "attention": "lets each token look at the others",
+    "attention_backward": "learns where to look",
+    "causal_mask": "writes without a look at what comes next",
+    "three_masks": "ignores padding",
+    "merge_heads": "looks at several places at once, one for each head",
+    "residual_backward": "passes its gradient around each sub-layer",
+    "layer_norm_backward": "keeps its numbers in range, however deep it is",
+    "feed_forward_backward": "works on each token alone, between two attentions",
+    "dropouts_backward": "trains with dropout",
+    "post_norm_backward": "has a whole sub-layer, with its gradient",
+    "decoder_layer": "has a decoder that reads the encoder's memory",
+    "memory_backward": "sends the gradient of every decoder layer into the encoder",
+    "shared_backward": "learns one matrix from all three of its uses",
+    "cross_entropy_backward": "has a loss, from which all gradients begin",
+    "smoothed_targets": "is never asked to be certain",
+    "adam_step": "moves each weight by a step of its own size",
+    "clip": "survives a gradient that is far too long",
+    "schedule": "warms up before it learns fast",
+    "nucleus": "samples from the likely tokens only",
+    "beam_step": "keeps several answers in mind while it writes",
+    "ranked": "chooses between a short answer and a long one",
+    "cached_step": "writes a token without computing the others again",
+    "bits_per_character": "has a score on text that needs no reference",
+    "accuracies": "has an accuracy per token and one per sentence",
+    "corpus_bleu": "is compared with other translators by BLEU",
+    "merged": "cuts a rare word into subwords",
+    "may_follow": "does not repeat itself for ever",
+    "cell_backward": "has a rival with a memory cell, trained by your gradient",
+    "additive_backward": "could attend as in 2014, with an additive score",
+    "window_masks": "can look at a window instead of the whole sentence",
+    "rms_norm": "can normalise without a mean, as SmolLM2 does",
+    "rotary": "can turn its queries and keys instead of adding positions",
+    "swiglu": "can gate its feed-forward network",
+    "grouped_attention": "can share keys and values between heads, for a smaller cache",
+    "training_operations": "has a price: the operations of its training run",
+}
 
 
 def you_are_here(*parts, shapes=True) -> None:
@@ -47,19 +90,27 @@ def figure_1(filled=None) -> None:
     figure.set_size_inches(architecture.WIDTH, axes.get_ylim()[1])
 
 
-def run_yours(word="backward") -> None:
-    """Let the functions of the folder's my_transformer.py write a word backwards; compare their gradients with the library's."""
+def run_yours(chapter, word="backward") -> None:
+    """Let the functions of the folder's my_transformer.py write a word backwards; compare their gradients with the library's.
+
+    Before that, say which of them are this chapter's, and what the reader's model can do with them.
+    """
+    mine = my_transformer.names_in(".")
+    new = [one.name for one in find_chapter(chapter).exercises if one.name in mine]
     model, vocabulary = drawkcab()
     model = model.astype("float64")
     expected = _gradients(model, vocabulary, word)
     with own_functions() as names:
         written, found = write(model, vocabulary, word), _gradients(model, vocabulary, word)
     print(f"{word} -> {written}")
-    print(_("{n} of {all} parts are yours: {names}").format(
-        n=len(names), all=len(in_the_paper()), names=", ".join(names) or _("none yet")))
+    print(_("{n} of {all} functions are yours").format(n=len(mine), all=len(exercises()))
+          + (_("; new in this chapter: {names}").format(names=", ".join(new)) if new else ""))
+    gained = [_(GAINS[name]) for name in new if name in GAINS]
+    if gained:
+        print(_("Now your model {gains}.").format(gains=_("; it ").join(gained)))
     if names:
-        print(_("with them, the gradients of all parameters differ from the library's by {error:.0e}").format(
-            error=relative_error(found, expected)))
+        print(_("{n} of your functions ran in this model; the gradients of all parameters differ from the library's by {error:.0e}"
+                ).format(n=len(names), error=relative_error(found, expected)))
 
 
 @contextmanager

@@ -317,7 +317,7 @@ lab.show_losses(axes, {"right": train(steps=100).losses,
 # writes a word.
 
 # %%
-lab.run_yours()
+lab.run_yours("1")
 
 # %% [markdown]
 # `minitransformer learn plug linear_backward` trains a model with your function inside.

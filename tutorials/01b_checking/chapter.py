@@ -253,7 +253,7 @@ print(f"{w.size:,} numbers in {1000 * seconds:.0f} ms; one by one, from both sid
 # ## Your Transformer
 
 # %%
-lab.run_yours()
+lab.run_yours("1b")
 
 # %% [markdown]
 # **Read next:** `central`, `kink` and `complex_step` in `minitransformer/checking/numeric.py`. A function such as ReLU has a

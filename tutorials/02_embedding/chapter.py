@@ -221,7 +221,7 @@ label = axes[1].set_xlabel("row of the table")
 # ## Your Transformer
 
 # %%
-lab.run_yours()
+lab.run_yours("2")
 
 # %% [markdown]
 # `minitransformer learn plug embedding_backward` trains a model with your function inside.

@@ -271,7 +271,7 @@ with plugged(functional.sinusoids, from_one):
 # ## Your Transformer
 
 # %%
-lab.run_yours()
+lab.run_yours("3")
 
 # %% [markdown]
 # **Read next:** `sinusoids` in `minitransformer/functional/positions.py`, then `LearnedPositions` in

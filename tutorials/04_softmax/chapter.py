@@ -314,7 +314,7 @@ for t in (0.5, 1, 2):
 # differences between scores, which leaves a wrong letter next to no chance. At a temperature of 2, the model babbles.
 
 # %%
-lab.run_yours()
+lab.run_yours("4")
 
 # %% [markdown]
 # **Read next:** `softmax_forward` and `softmax_backward` in `minitransformer/functional/softmax.py`.

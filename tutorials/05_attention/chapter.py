@@ -275,7 +275,7 @@ with plugged(functional.attention_forward, by_d_model):
 # ## Your Transformer
 
 # %%
-lab.run_yours()
+lab.run_yours("5")
 
 # %% [markdown]
 # **Read next:** `attention_forward` and `attention_backward` in `minitransformer/functional/attention.py`.

@@ -333,7 +333,7 @@ print(f"not shifted: {lab.accuracy(train(task=NotShifted(), steps=60).model, Not
 # Your masks work inside the running example, together with everything else that passes so far:
 
 # %%
-lab.run_yours()
+lab.run_yours("6")
 
 # %% [markdown]
 # `minitransformer learn plug causal_mask` trains a model with your mask. Also plug in a wrong one and see what the model

@@ -301,7 +301,7 @@ for name, centred, divided in (("only divided", 0, 1), ("only centred", 1, 0)):
 # `minitransformer learn plug layer_norm_backward`.
 
 # %%
-lab.run_yours()
+lab.run_yours("8")
 
 # %% [markdown]
 # **Read next:** `layer_norm_backward` in `minitransformer/functional/layer_norm.py`, with this derivation in its docstring, and

@@ -276,7 +276,7 @@ for pre_norm in (False, True):
     config = TransformerConfig.named("toy", 30, d_model=8, d_ff=16, num_heads=2, dropout=0.3, pre_norm=pre_norm)
     report = gradcheck(EncoderLayer(config, rng), [rng.standard_normal((2, 3, 8))], name="encoder layer")
     print("pre-norm" if pre_norm else "post-norm", str(report).splitlines()[-1])
-lab.run_yours()
+lab.run_yours("8b")
 
 # %% [markdown]
 # This was the last chapter of part one. In your folder, `my_transformer.py` holds everything that passed. Now use all of it

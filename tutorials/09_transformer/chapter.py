@@ -301,7 +301,7 @@ print("the model's logits:", logits.shape, "yours:", filled["logits"])
 # ## Your Transformer
 
 # %%
-lab.run_yours()
+lab.run_yours("9")
 
 # %% [markdown]
 # **Read next:** `Transformer.hidden` and `Transformer.hidden_backward` in `minitransformer/models/transformer.py`. These two

@@ -310,7 +310,7 @@ lab.training.show_weights(axes, [f"{n} letters" for n in lengths], shares)
 # If your `cross_entropy_backward` passes, the gradients below start with it.
 
 # %%
-lab.run_yours()
+lab.run_yours("10")
 
 # %% [markdown]
 # **Read next:** `cross_entropy_forward` and `cross_entropy_backward` in `minitransformer/functional/cross_entropy.py`,

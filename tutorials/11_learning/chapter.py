@@ -291,7 +291,7 @@ with plugs({"adam_step": adam_step})[0]:
 sgd = lab.training.reverse(240, optimizer=lab.training.SGD, learning_rate=lambda step: 1.0)[1]
 figure, axes = plt.subplots(figsize=(6.4, 3), layout="constrained")
 lab.show_losses(axes, {"your Adam, 0.006": own, "SGD, 1": sgd}, of="letter")
-lab.run_yours()
+lab.run_yours("11")
 
 # %% [markdown]
 # You can also train with your function on the command line: `minitransformer learn plug adam_step`.

@@ -313,7 +313,7 @@ print(lab.with_a_broken_cache(12), lab.with_a_broken_cache(13), sep="\n")
 # ## Your Transformer
 
 # %%
-lab.run_yours()
+lab.run_yours("12")
 
 # %% [markdown]
 # This was the last part of the model. `minitransformer learn list` shows what you have left out, and `docs/train.md`

@@ -245,7 +245,7 @@ print(f"on the text that it has read: {few[400][0]:.2f} bits, on the held-out te
 # ## Your Transformer
 
 # %%
-lab.run_yours()
+lab.run_yours("12b")
 with lab.own_functions(), fast():
     print(f"\nand with the same parts, the model of this page writes:\n{write(predict, 'CORIOLANUS:', 300, 0.7, 0.9)}")
 

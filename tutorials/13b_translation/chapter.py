@@ -218,7 +218,7 @@ axes.set(xlabel="operations of the training run", ylabel="BLEU, English to Germa
 # ## Your Transformer
 
 # %%
-lab.run_yours()
+lab.run_yours("13b")
 with lab.own_functions() as names:
     print(f"with {len(names)} functions of yours: {pairs[143][0]} -> {lab.write(model, subwords, pairs[143][0])}")
 

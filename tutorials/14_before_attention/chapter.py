@@ -310,7 +310,7 @@ recurrent.show_attention(models["lstm-attention"][0], "beach")
 # ## Your Transformer
 
 # %%
-lab.run_yours()
+lab.run_yours("14")
 
 # %% [markdown]
 # Your Transformer uses none of this chapter's functions.

@@ -294,7 +294,7 @@ for relation, (kind, partner) in lab.pronouns.partners(unseen).items():
 # ## Your Transformer
 
 # %%
-lab.run_yours()
+lab.run_yours("15")
 
 # %% [markdown]
 # **Read next:** `restricted_attention_forward` in `minitransformer/zoo/attention/restricted.py`, then

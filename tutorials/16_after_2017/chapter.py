@@ -290,7 +290,7 @@ print(*(f"{G} heads: {chat_model.PARAMETERS / (2 * 30 * G * 64):,.0f} positions"
 mine = {**mine, "swiglu": swiglu, "grouped_attention": grouped_attention}
 print(model.answer(question, mine))
 print("\nif nothing turns:", model.answer(question, {**mine, "rotary": lambda x, positions, base: x}))
-lab.run_yours()
+lab.run_yours("16")
 
 # %% [markdown]
 # SmolLM2 still writes words, which it copies from a sentence that it reads before your question: *You are a helpful AI

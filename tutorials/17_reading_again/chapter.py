@@ -261,7 +261,7 @@ print(str(report).splitlines()[-1])
 # ## Your Transformer
 
 # %%
-lab.run_yours()
+lab.run_yours("17")
 
 # %% [markdown]
 # **Read next:** `tutorials/one_file.py`, which is the whole paper in one file, and `training_step` in

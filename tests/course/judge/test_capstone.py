@@ -83,6 +83,61 @@ def test_what_is_wrong_is_named_and_not_trained(folder, old, new, words):
     assert words in report(found, [], PLACES) and "exact" not in found
 
 
+GRADS, FACTOR = "grads = backward(dlogits / tokens, cache, w)", "grads[name] * factor"
+STEP = "schedule(np.array([step]), 32, warmup)[0]"
+
+
+@pytest.mark.parametrize("old, new, words", [
+    (STEP, "32 ** -0.5 * step ** -0.5", "step 1: the learning rate is 0.1768, expected 0.0001768: there is no warm-up"),
+    (STEP, "0.001", "step 1: the learning rate is 0.001, expected 0.0001768"),
+    (FACTOR, "grads[name]", "expected 1: clip it before Adam gets it"),
+    (FACTOR, "grads[name] / max(1, np.linalg.norm(grads[name]))", "each array is clipped by its own norm"),
+    ("source, target, dropout, rng)", "source, target)", "step 1: forward is called without dropout"),
+    ("return dx, dx * mask", "return dx, dx", "backward is wrong with dropout: along its gradient"),
+    ("noise = noise or (0.0, None)", "noise = (0.0, None)", "gives the logits that it gives without dropout"),
+    ("noise = noise or (0.0, None)", "noise = noise or (0.1, np.random)", "forward gives other logits when it is called again"),
+    ("logits, _cache = forward(w, source, target)", "logits, _cache = forward(w, source, target, 0.0, np.random)",
+     "there is no dropout when a model writes"),
+    (GRADS, GRADS.replace("tokens", "32"), "it is divided by the number of words, not of tokens"),
+    (GRADS, GRADS.replace(" / tokens", ""), "it is that of the sum over the tokens"),
+    (GRADS, GRADS.replace("tokens", "next_target.size"), "padding is counted as tokens"),
+    (GRADS, "new = backward(dlogits / tokens, cache, w)\n        grads = {name: new[name] + (grads[name] if step > 1 else 0) "
+     "for name in new}", "step 2: the gradient contains that of the steps before"),
+    (GRADS, "grads = backward(np.sign(dlogits), cache, w)", "backward is not given the dlogits of loss"),
+    (GRADS, "grads = backward(0.5 * dlogits / tokens, cache, w)", "is 0.5 times as long as that of the mean over"),
+    ("= np.ones(32)", "= np.zeros(32)", "gamma has to be 1 everywhere"),
+    ("np.sqrt(2 / (rows + columns))", "0.01", "query.weight has mean"),
+    ("rng.standard_normal((rows, columns))", "rng.random((rows, columns))", "query.weight has mean"),
+    ("np.zeros(columns)", "np.zeros(1)", "query.bias is missing or has another shape; expected (32,)"),
+    ("([[*one, 2] for one, _answer in drawn])", "([one for one, _answer in drawn])", "each with a 2 at its end"),
+    ("target, next_target = padded([[1, *one]", "target, next_target = padded([[*one, 2]", "target and next_target are the same"),
+    ("target, next_target = padded([[1, *one]", "target, next_target = padded([[3, *one]", "step 1: target is [3, "),
+    ("drawn = [pairs[i] for i in rng.integers(len(pairs), size=32)]", "drawn = pairs[:32]", "each step has the same batch"),
+    ("itertools.count(1)", "itertools.count(2)", "adam_step is given t = 2, 3, 4, expected 1, 2, 3"),
+    ("0.9, 0.98, 1e-9)", "0.9, 0.999, 1e-9)", "beta1, beta2 and epsilon are (0.9, 0.999, 1e-09), expected"),
+    ("m[name], v[name] = adam_step", "m[name], _v = adam_step", "step 2: adam_step is not given the v that it returned"),
+    ("w[name], m[name], v[name] = adam_step", "_w, m[name], v[name] = adam_step", "step 2: adam_step is not given the w"),
+    ("m, v = ({name: np.zeros_like", "m, v = ({name: np.ones_like", "m and v have to begin at 0"),
+    ("in rng.integers(", "in np.random.default_rng().integers(", "the same generator gives other weights"),
+    ("def train(pairs, rng, dropout, warmup):", "def train(pairs, rng, dropout, warmup):\n    rng = np.random.default_rng(0)",
+     "another generator gives the same weights"),
+    ("yield total / tokens, w", "yield total, w", "the loss of the first step is"),
+    ("yield total / tokens, w", "return total / tokens, w", "train returns tuple: `yield loss, weights`"),
+    ("total, dlogits = loss(", "_again, total, dlogits = 0, *loss(", ""),
+    ("total, dlogits = loss(", "_logits = forward(w, source, target)\n        total, dlogits = loss(",
+     "it calls forward 6 times in 3 steps"),
+])
+def test_what_is_wrong_in_the_training_is_named(folder, old, new, words):
+    edit(folder / "my_model.py", old, new)
+    said = report(result(steps=1), [], PLACES)
+    assert words in said if words else "after 1 steps" in said, said
+
+
+def test_a_training_run_of_the_reader_calls_the_librarys_where_the_file_lacks_a_function(folder):
+    found = result(functions=("train",), steps=2)
+    assert found["train"] == "" and found["steps"] == 2
+
+
 def test_a_wrong_step_of_adam_gets_what_its_exercise_says(folder):
     edit(folder / "my_transformer.py", "mean = m / (1 - beta1 ** t)", "mean = m")
     found = result()
@@ -116,13 +171,14 @@ def test_the_command_says_what_is_missing_and_writes_the_page(folder, run_cli, m
     edit(folder / "my_model.py", "dx = dx + dasked", "dx = dx - dasked")
     code, out, _error = run_cli("learn", "plug", "--all")
     assert code == 1 and "backward: the gradient of decoder.1" not in out and "backward: the gradient of decoder.0" in out, out
-    assert "my_model.py: 4 of 5 parts are yours; the library's: greedy" in out and "my_transformer.html shows" in out
+    assert "my_model.py: 5 of 6 parts are yours; the library's: greedy" in out and "my_transformer.html shows" in out
     page = (folder / "my_transformer.html").read_text(encoding="utf-8")
     assert page.count("#f4a3a3") > 10 and page.count("#ffdf80") >= 2    # Adam and the loss are right
     assert "<dt>multi-head attention</dt>" in page and "<dt>dropout</dt>" not in page    # which the model does without
     edit(folder / "my_model.py", "dx = dx - dasked", "dx = dx + dasked")
     code, out, _error = run_cli("learn", "plug", "--all")
     assert code == 1 and "words that it never saw are right" in out
+    assert re.search(r"not yet .* my_model .*: 5 of 6 functions are yours$", run_cli("learn", "list")[1], re.MULTILINE)
     picture, _legend = (folder / "my_transformer.html").read_text(encoding="utf-8").split("</svg>")
     assert "#f4a3a3" not in picture    # its own page is replaced
     edit(folder / "my_model.py", "def forward(", "def forward(:")
@@ -131,7 +187,9 @@ def test_the_command_says_what_is_missing_and_writes_the_page(folder, run_cli, m
 
 
 def test_the_blank_file_is_written_once_and_is_no_exercise(learn, tmp_path):
+    assert re.search("not started +★★★ 300 minutes  my_model ", learn("list")[1])
     assert learn("start", "my_model")[0] == 0 and "backward(dlogits, cache, weights)" in (tmp_path / "my_model.py").read_text()
+    assert re.search("not yet +★★★ 300 minutes  my_model .*: 0 of 6 functions are yours", learn("list")[1])
     code, _out, error = learn("start", "my_model.py")
     assert code == 2 and "nothing was changed" in error
     code, _out, error = learn("check", "my_model.py")
@@ -146,6 +204,7 @@ def test_it_trains_until_every_word_is_right(folder, run_cli, blank):
     code, out, error = run_cli("learn", "plug", "--all")
     assert code == 0 and "100.0% of 200 words that it never saw are right" in out, out + error
     assert "the same as tutorials/one_file.py in 90 arrays" in out and "17 of 17" in out
+    assert not blank or re.search(r"passed .* my_model .*: 6 of 6 functions", run_cli("learn", "list")[1])
 
 
 @pytest.mark.campaign

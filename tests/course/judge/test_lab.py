@@ -16,8 +16,11 @@ from minitransformer.pictures import architecture
 from minitransformer.tasks import TASKS
 from minitransformer.training.evaluation import exact_match
 from minitransformer_course import lab
-from minitransformer_course.judge.course import PARTS, exercises, folder_of_chapters
+from minitransformer_course.judge.course import PARTS, chapters, exercises, folder_of_chapters
 from minitransformer_course.judge.learner_progress import PASSED, Progress
+from minitransformer_course.judge.my_transformer import SECTION
+from minitransformer_course.judge.plug import later
+from minitransformer_course.lab.own_functions import GAINS
 from tests import ROOT
 
 pytestmark = pytest.mark.slow
@@ -283,3 +286,27 @@ def test_the_shared_matrix_gets_the_sum_of_its_three_uses():
     _dh, dE = exercises()["shared_backward"].reference(*lab.gradients_of_uses(model, vocabulary, "key"))
     lab.add_gradients(model, vocabulary, "key")
     np.testing.assert_allclose(dE, model.target_embedding.weight.grad, rtol=1e-10, atol=1e-14)
+
+
+def test_the_closing_line_of_a_chapter_says_what_is_new_and_what_the_model_can_do_with_it(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    source = "import numpy as np\nimport math\n" + "".join(
+        f"\n\n{SECTION.format(name=name, chapter='12_writing')}\n\n{exercises()[name].source}" for name in ("nucleus", "ranked"))
+    (tmp_path / "my_transformer.py").write_text(source, encoding="utf-8")
+    lab.run_yours("12")
+    out = capsys.readouterr().out
+    assert f"\n2 of {len(exercises())} functions are yours; new in this chapter: nucleus, ranked\n" in out
+    assert "\nNow your model samples from the likely tokens only; it chooses between a short answer and a long one.\n" in out
+    lab.run_yours("1")
+    assert capsys.readouterr().out == f"backward -> drawkcab\n2 of {len(exercises())} functions are yours\n"
+
+
+@pytest.mark.parametrize("chapter", [one for one in chapters() if one.exercises], ids=lambda chapter: chapter.name)
+def test_every_chapter_gives_the_readers_model_something_and_names_itself_in_its_closing_line(chapter):
+    assert f'lab.run_yours("{chapter.number}")' in chapter.text
+    assert any(one.name in GAINS for one in chapter.exercises) and GAINS.keys() <= exercises().keys()
+
+
+def test_every_function_with_a_place_in_a_model_gives_it_something():
+    assert {*GAINS} >= {"decoder_layer", "memory_backward", "shared_backward", "nucleus", "beam_step", "cached_step"}
+    assert {*GAINS} >= {name for name, one in exercises().items() if one.plug and later(one)}

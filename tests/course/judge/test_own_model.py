@@ -6,7 +6,7 @@ import runpy
 import pytest
 
 from minitransformer_course import lab, yours
-from minitransformer_course.judge.course import find_exercise
+from minitransformer_course.judge.course import exercises, find_exercise
 from minitransformer_course.judge.judgement import check_function
 from minitransformer_course.judge.plug import report, train
 from tests.course.judge.conftest import solve
@@ -62,12 +62,16 @@ def test_what_passes_grows_into_a_transformer_of_the_readers_own(learn, tmp_path
     code, out, error = learn("plug", "--all")
     assert code == 1 and "the same as tutorials/one_file.py" in out and "my_transformer.py: 2 of " in out, out + error
     assert "the library's: linear_backward" in out and (tmp_path / "my_transformer.html").exists()
-    lab.run_yours()
-    assert "backward -> drawkcab\n2 of " in (out := capsys.readouterr().out) and "softmax, softmax_backward" in out
+    lab.run_yours("4")
+    out = capsys.readouterr().out
+    assert f"drawkcab\n2 of {len(exercises())} functions are yours; new in this chapter: softmax, softmax_backward\n" in out
+    assert "\nNow your model turns scores into weights and learns through them.\n2 of your functions ran in this model" in out
     assert float(out.split()[-1]) < 1e-9
     (tmp_path / "my_transformer.py").write_text(text.replace("return p * (", "return 1.001 * p * ("))
-    lab.run_yours()
-    assert float(capsys.readouterr().out.split()[-1]) > 1e-5
+    lab.run_yours("5")
+    out = capsys.readouterr().out
+    assert "2 of " in out and "new in" not in out and "Now your model" not in out
+    assert float(out.split()[-1]) > 1e-5
 
 
 @pytest.mark.campaign
