@@ -348,7 +348,7 @@ def test_of_two_changes_at_once_the_most_usual_are_named():
 
 # They return masks, ids or counts:
 WHOLE = ("shifted", "causal_mask", "three_masks", "masked_loss", "find_leaks", "count_parameters", "beam_step", "ranked",
-         "clipped_matches", "merged", "figure_1_shapes", "may_follow", "multiplications", "window_masks", "layers_needed")
+         "clipped_matches", "merged", "figure_1_shapes", "may_follow", "beaten", "multiplications", "window_masks", "layers_needed")
 
 
 def test_masks_and_ids_are_judged_on_more_cases_than_numbers():
