@@ -171,7 +171,7 @@ def test_what_the_page_says_of_the_korean_model_is_what_it_does():
         grams = [list(zip(*(ids[i:] for i in range(n)))) for ids in map(subwords.encode, texts)]
         return sum(len(set(one)) < len(one) for one in grams)
 
-    assert f"{twice(references, 1)} of the 200 references hold a token twice, and {twice(references, 2)} of them" in page
+    assert f"{twice(references, 1)} of the 200 references contain a token twice, and {twice(references, 2)} of them" in page
     assert f"| the references | {twice(references, 3)} | {twice(references, 3)} |" in page
     assert f"| at the end, after 1,600 | {twice(outputs[0], 3)} | {twice(outputs[1], 3)} |" in page
     assert f"{len(subwords.merges):,} merges" in page and f"{model.flat.data.size / 1e6:.1f} million parameters" in page
