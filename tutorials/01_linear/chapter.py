@@ -123,7 +123,8 @@ print(f"measured: {((dY * (X @ nudged)).sum() - (dY * (X @ W)).sum()) / 0.01:.4g
 # %% [exercise] linear_backward
 
 # %% [derivation]
-# All three follow from one rule, the chain rule: a number changes the loss through every $y$ that it touches.
+# All three gradients follow from one rule, the chain rule: a number changes the loss through every $y$ that it
+# touches.
 #
 # **The weight.** $W_{ij}$ touches $y_{nj}$ for every $n$, with the factor $x_{ni}$:
 #

@@ -170,8 +170,8 @@ for d_k in (10, 100, 1000):
 #
 # $$ \cos(b - a) = \sin b \sin a + \cos b \cos a $$
 #
-# Both are linear in $\sin a$ and $\cos a$, the two numbers of the row of $t$. A row times a matrix sums down the columns, so
-# the coefficients of the new sine form a column:
+# Both right-hand sides are linear in $\sin a$ and $\cos a$, the two numbers of the row of $t$. A row times a matrix sums
+# down the columns, so the coefficients of the new sine form a column:
 #
 # $$ \begin{pmatrix} \sin a & \cos a \end{pmatrix} \begin{pmatrix} -\cos b & \sin b \\ \sin b & \cos b \end{pmatrix} =
 # \begin{pmatrix} \sin(b - a) & \cos(b - a) \end{pmatrix} $$

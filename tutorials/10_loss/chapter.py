@@ -85,9 +85,9 @@ print(f"ln 26 = {math.log(26):.3f}; blind, last 100 steps: {np.mean(blind[-100:]
 # ## One row by hand
 #
 # **By hand.** Two tokens have the probabilities $p = (1/4, 3/4)$, and the target is the first one, so the loss is
-# $\ln 4 = 1.39$. How does it respond to the two logits? In chapter 4 you measured how $p_1$ responds, with a slope of
-# $3/16$ for the first logit and $-3/16$ for the second. The derivative of $-\ln p_1$ is $-1 / p_1 = -4$. The products are
-# the gradient, $(-0.75, 0.75)$.
+# $\ln 4 = 1.39$. How does it respond to the two logits? In chapter 4 you measured how $p_1$ responds, with a derivative
+# of $3/16$ for the first logit and $-3/16$ for the second. The derivative of $-\ln p_1$ is $-1 / p_1 = -4$. The products
+# are the gradient, $(-0.75, 0.75)$.
 #
 # **Predict** the gradient if the target is the second token.
 
@@ -138,8 +138,8 @@ slip = right * (np.arange(K) == ids[0, t])
 lab.training.show_rows({"probability": p[0, t], "your gradient": right, "the slip": slip}, ids[0, t])
 
 # %% [markdown]
-# The slip tells them nothing at all, so the letters that the model wrongly prefers are never pushed down. The slip's row does not
-# sum to 0 either, and by the rule from chapter 4 that alone proves it wrong.
+# The slip tells these logits nothing at all, so the letters that the model wrongly prefers are never pushed down. The slip's row
+# does not sum to 0 either, and by the rule from chapter 4 that alone proves it wrong.
 #
 # ## A model that is too sure
 #
@@ -183,8 +183,8 @@ print(*(f"step {step:,}: gap {hard[step - 1]:.2f}" for step in (10, 100, 1000, 1
 #
 # $$ -\sum_i q_i \ln q_i = - q_{target} \ln q_{target} - (K - 1)\, q_{other} \ln q_{other} $$
 #
-# This is the *entropy* of $q$. For $\epsilon = 0$ the second term is 0, because $x \ln x$ goes to 0 with $x$, but NumPy
-# evaluates `0 * log(0)` to NaN.
+# The right-hand side is the *entropy* of $q$. For $\epsilon = 0$ the second term is 0, because $x \ln x$ goes to 0 with
+# $x$, but NumPy evaluates `0 * log(0)` to NaN.
 
 # %% [markdown]
 # **Predict** the gap at which the logits come to rest for $\epsilon = 0.1$ and $K = 29$. For which $p$ is the gradient 0,
@@ -244,8 +244,8 @@ lab.verdicts(test_smoothing)
 #
 # $$ \ln PP = -\frac{1}{N} \sum_n \ln p_n $$
 #
-# That is the mean loss without smoothing. The sum and the count $N$ include all real tokens of all sentences, because the
-# mean of the individual sentences' perplexities is a different number.
+# The right-hand side is the mean loss without smoothing. The sum and the count $N$ include all real tokens of all
+# sentences, because the mean of the individual sentences' perplexities is a different number.
 
 # %% [markdown]
 # **Predict:** the trained model gives each target a probability of about 0.9. What is its perplexity per letter, and what

@@ -45,7 +45,7 @@ rng = np.random.default_rng(0)
 # %% [markdown]
 # ## Three positions by hand
 #
-# This is Table 1, plus the separable convolution of section 4. A kernel covers $k$ positions, and each query of restricted
+# Here is Table 1, plus the separable convolution of section 4. A kernel covers $k$ positions, and each query of restricted
 # attention meets $r$ keys. Sequential steps have to run one after another. The longest path is the number of layers or steps
 # between the two positions that are hardest to connect.
 #

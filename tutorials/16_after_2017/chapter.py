@@ -72,8 +72,9 @@ def prove(name, forward, backward, *inputs):
 # **The rule: $n = x s$ has mean square 1.** The mean square of $x s$ is $s^2 \operatorname{mean}(x^2)$, so
 # $s = 1 / \sqrt{\operatorname{mean}(x^2)}$. If you double a row, $s$ is halved and $n$ stays the same.
 #
-# **Where does ε belong?** A row of zeros needs it, and so does backward. The slope of $\sqrt v$ is $1 / (2 \sqrt v)$, which is
-# infinite at $v = 0$. In $\sqrt{v} + \epsilon$ it remains infinite, while $\sqrt{v + \epsilon}$ has a finite slope everywhere:
+# **Where does ε belong?** A row of zeros needs it, and so does backward. The derivative of $\sqrt v$ is $1 / (2 \sqrt v)$,
+# which is infinite at $v = 0$. In $\sqrt{v} + \epsilon$ it remains infinite, while $\sqrt{v + \epsilon}$ has a finite
+# derivative everywhere:
 #
 # $$ s = \frac{1}{\sqrt{\operatorname{mean}(x^2) + \epsilon}} \quad (\dots, 1), \qquad
 #    n = x\, s, \qquad y = \gamma\, n \quad (\dots, D) $$
@@ -97,9 +98,9 @@ print("mean squares of n:", (n ** 2).mean(axis=-1).round(3))
 chat_model.show_sizes(sizes)
 
 # %% [markdown]
-# It is $1.25 / 2.25 = 0.556$, so a row smaller than $\sqrt\epsilon$ stays small. Inside the model, every layer adds to $x$, so
-# $x$ grows. The norm brings each row to size 1 before a sub-layer reads it. In SmolLM2, the row of the first token jumps to
-# 1,000 at layer 13, and many heads put most of their weight on this token.
+# The mean square is $1.25 / 2.25 = 0.556$, so a row smaller than $\sqrt\epsilon$ stays small. Inside the model, every layer
+# adds to $x$, so $x$ grows. The norm brings each row to size 1 before a sub-layer reads it. In SmolLM2, the row of the first
+# token jumps to 1,000 at layer 13, and many heads put most of their weight on this token.
 #
 # ## Positions that turn
 #
@@ -166,10 +167,10 @@ for axes, scores, name in zip(both, (added, turned), ("sinusoids added", "turned
 lab.verdicts(test_pairs)
 
 # %% [markdown]
-# Both are right, and a model can be trained with either, but trained weights fit only one of them. This SmolLM2 file pairs
-# neighbours, while the file that its authors published pairs halves. The next cell runs the model with halves. At first the
-# columns of $W_q$ and $W_k$ stay where they are, and then they move, within each head, to where their pairs now are.
-# **Predict:** do the logits of the second run differ from the right ones by more than rounding?
+# Both ways to pair are right, and a model can be trained with either, but trained weights fit only one of them. This
+# SmolLM2 file pairs neighbours, while the file that its authors published pairs halves. The next cell runs the model with
+# halves. At first the columns of $W_q$ and $W_k$ stay where they are, and then they move, within each head, to where their
+# pairs now are. **Predict:** do the logits of the second run differ from the right ones by more than rounding?
 
 # %%
 d, mine = model.model.config.d_k, {"rms_norm": rms_norm, "rotary": rotary}
@@ -179,8 +180,8 @@ for name, columns in ("as they are", np.arange(d)), ("moved", np.r_[0:d:2, 1:d:2
         print(f"columns {name}: the logits differ by {np.abs(model.logits(question, own=mine) - right).max():.2g}")
 
 # %% [markdown]
-# They differ only by rounding. The two layouts order the same columns differently, which training never notices but an import
-# has to get right.
+# In the second run, the logits differ only by rounding. The two layouts order the same columns differently, which training
+# never notices but an import has to get right.
 #
 # ## A gate in place of ReLU
 #
@@ -190,7 +191,7 @@ for name, columns in ("as they are", np.arange(d)), ("moved", np.r_[0:d:2, 1:d:2
 # $W_{outer}$, brings $h$ back to $d_{model}$.
 #
 # **By hand.** At $a = 0$ the sigmoid is $1/2$ and $h$ is 0. Raise $a$ to 0.01, and $h$ becomes about $0.01 \cdot \frac12 u$. So
-# the slope in $a$ is $u / 2$ there, while ReLU's slope jumps from 0 to 1.
+# the derivative with respect to $a$ is $u / 2$ there, while ReLU's derivative jumps from 0 to 1.
 
 # %% [exercise] swiglu
 
@@ -208,7 +209,8 @@ for name, columns in ("as they are", np.arange(d)), ("moved", np.r_[0:d:2, 1:d:2
 # $a = 1000$. With $s = \frac12 + \frac12 \tanh(a / 2)$, nothing overflows.
 
 # %% [markdown]
-# **Prove it.** Backward multiplies $dh$ by your slopes. The picture has $u = 1$, so it shows silu itself and its slope.
+# **Prove it.** Backward multiplies $dh$ by your two derivatives. The picture has $u = 1$, so it shows silu itself and
+# its derivative, the slope of its curve.
 
 
 # %%
@@ -241,7 +243,7 @@ print(f"2 x 576 x 2304 = {2 * 576 * 2304:,} = 3 x 576 x {2 * 576 * 2304 // (3 * 
 # all. *Grouped queries* make the cache smaller. There are still $H$ heads of queries but only $G$ heads of keys and values,
 # each shared by $R = H / G$ neighbouring heads.
 #
-# **By hand.** SmolLM2 has 30 layers with 9 heads of 64 numbers. If each head had its own keys and values, every position would
+# **By hand.** SmolLM2 has 30 layers with 9 heads of width 64. If each head had its own keys and values, every position would
 # take $2 \cdot 30 \cdot 9 \cdot 64 = 34{,}560$ numbers. **Predict:** after how many positions would the cache hold more numbers
 # than the model's 135 million weights? And after how many with 3 groups?
 
