@@ -220,8 +220,8 @@ print(suspect.astype(int))
 
 # %% [markdown]
 # The suspect allows one column too many, `np.tri(T, k=1)` instead of `np.tri(T)`, so each position sees the next one, which
-# holds its answer. When the model writes on its own, the newest position is the last one, and the place where it always found
-# the answer is empty.
+# holds its answer. When the model writes on its own, the newest position is the last one, and the place of the answer is
+# empty.
 #
 # We train an honest model for comparison. Both first learn that an answer is one of 26 letters, but not yet which one.
 # **Predict** the loss of a model that knows only that.

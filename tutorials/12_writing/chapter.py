@@ -316,8 +316,8 @@ print(lab.with_a_broken_cache(12), lab.with_a_broken_cache(13), sep="\n")
 lab.run_yours("12")
 
 # %% [markdown]
-# This was the last part of the model. `minitransformer learn list` shows what you have left out, and `docs/train.md`
-# explains how to train a model on a text of your own.
+# This was the last part of the model. In chapter 12b you take half of it and train that half on Shakespeare, with
+# your functions inside. `minitransformer learn list` shows what you have left out.
 #
 # **Read next:** `beam_search` in `minitransformer/decoding/beam.py`, then `CachedStack` in
 # `minitransformer/decoding/cached.py`. It copies nothing when a hypothesis is split, because the hypotheses of a

@@ -169,7 +169,8 @@ for n in (None, 4, 2, 1):
 
 # %% [markdown]
 # The rule ends the loop, but the translation is still wrong. A small $n$ also forbids what is right: 33 of the 200 references
-# contain a token twice, and 2 of them contain a pair of tokens twice. Most users of the rule therefore choose 3 or 4.
+# contain a token twice, and 2 of them contain a pair of tokens twice. [Paulus and others](https://arxiv.org/abs/1705.04304)
+# chose $n = 3$ for summaries, because their references, like ours, almost never contain the same three tokens twice.
 #
 # ## Two hours instead of ninety seconds
 #

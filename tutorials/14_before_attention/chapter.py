@@ -145,8 +145,8 @@ print(f"{0.64 ** 50:.0e}")
 #
 # $$ c' = f\, c + i\, g, \qquad h' = o \tanh(c') $$
 #
-# The gates and the candidate are computed from the token and from $h$: the gates are sigmoids of $a_i$, $a_f$ and $a_o$, and
-# the candidate is the tanh of $a_g$. Look for the path from $c$ to $c'$. What is on it, and what is not?
+# The gates and the candidate come from the token and from $h$: the gates are sigmoids of $a_i$, $a_f$ and $a_o$, and the
+# candidate is the tanh of $a_g$. Look for the path from $c$ to $c'$. What is on it, and what is not?
 
 # %% [exercise] cell_backward
 

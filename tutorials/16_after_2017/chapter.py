@@ -25,8 +25,7 @@ lab.you_are_here("positions", "layer_norm", "heads", "feed_forward")
 # file, you will recognise nearly everything: embeddings, heads, residuals, feed-forward networks and a softmax. Only four parts
 # are not in the paper. In this chapter you write these four, and then your functions run inside the model.
 #
-# At the end we take them away, one at a time. For one of them, the paper's own part would do almost as well. Which one, do you
-# think?
+# At the end we take them away, one at a time. For one of them, the paper's own part would do almost as well. Which one?
 
 # %%
 import math
@@ -151,8 +150,8 @@ for axes, scores, name in zip(both, (added, turned), ("sinusoids added", "turned
 # ## Which numbers are a pair?
 #
 # You turned neighbouring numbers, as the paper on rotary positions does. Other libraries pair the numbers $i$ and $i + d/2$.
-# Again and again, users report one of the two as a bug (nanochat 264, LLMs-from-scratch 838), and they have evidence, since the
-# outputs differ. **Who is right?**
+# Users keep reporting one of the two as a bug (nanochat 264, LLMs-from-scratch 838), with evidence, since the outputs differ.
+# **Who is right?**
 
 # %% [exercise] test_pairs
 
@@ -210,7 +209,7 @@ for name, columns in ("as they are", np.arange(d)), ("moved", np.r_[0:d:2, 1:d:2
 
 # %% [markdown]
 # **Prove it.** Backward multiplies $dh$ by your two derivatives. The picture has $u = 1$, so it shows silu itself and
-# its derivative, the slope of its curve.
+# its derivative, its slope.
 
 
 # %%
@@ -295,8 +294,8 @@ print("\nif nothing turns:", model.answer(question, {**mine, "rotary": lambda x,
 lab.run_yours("16")
 
 # %% [markdown]
-# SmolLM2 still writes words, which it copies from a sentence that it reads before your question: *You are a helpful AI
-# assistant ...* Here is what it writes with one change at a time
+# SmolLM2 still writes words, copied from a sentence that it reads before your question: *You are a helpful AI assistant
+# ...* Here is what it writes with one change at a time
 # ([`experiments/after_2017.py`](../../experiments/after_2017.py)). The loss is that of the unchanged answer, per token.
 # Guessing among 49,152 tokens would cost $\ln 49152 = 10.8$.
 #
