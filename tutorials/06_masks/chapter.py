@@ -33,7 +33,7 @@ from minitransformer_course.judge.plug import train
 lab.you_are_here("masks")
 
 # %% [markdown]
-# Here is the patient. Its `causal_mask` is one that we call the suspect. You will read it once you have written your own.
+# Here is the patient. We call its `causal_mask` the suspect, and you will read it once you have written your own.
 # (`plugged` replaces one of the library's functions with another.)
 
 # %%

@@ -138,8 +138,8 @@ for name in ("source", "target", "next_target"):
 # Classes that you find on the web often write the split of chapter 7 with `einops`, as `rearrange(q, "b t (h d) -> b h t d", h=8)`.
 # The names of the axes are free, and one reading of the paper has Korean ones.
 #
-# In the mask of `torch.nn.functional.scaled_dot_product_attention`, it is the other way round again: there, True means that a
-# query may attend. With the axes in their places, the numbers are the same:
+# The mask of `torch.nn.functional.scaled_dot_product_attention` is the other way round again: there, True means that a query
+# may attend. With the axes in their places, the numbers are the same:
 
 # %% [derivation] code
 try:

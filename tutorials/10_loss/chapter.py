@@ -62,8 +62,8 @@ for seed in range(3):
 # %% [markdown]
 # The model starts above. Its logits are not equal but random, so it is wrong with some confidence. Logits with variance $s^2$
 # add about $s^2 / 2$ to $\ln 29$ if none of them stands out. Here one does, and costs more: the logit of the letter that the
-# decoder has just read, because one matrix embeds the letters and makes the logits. Far higher points to
-# the *initialisation*. Xavier's rule draws a matrix from $m$ to $n$ numbers with variance $2 / (m + n)$, Kaiming's with $2 / m$:
+# decoder has just read, because one matrix embeds the letters and makes the logits. A first loss far above that points to the
+# *initialisation*. Xavier's rule draws a matrix from $m$ to $n$ numbers with variance $2 / (m + n)$, Kaiming's with $2 / m$:
 # with 256 numbers and 65,001 tokens, $\ln V + s^2 / 2$ is 11.1 or 12.1.
 #
 # Now we train two models to reverse words of eight random letters. The second is *blind*, because in its source every
@@ -128,8 +128,8 @@ assert report.passed
 
 # %% [markdown]
 # **Break it.** One published explanation of the paper derives $p - 1$ at the target and 0 everywhere else. Here are both
-# gradients, for a position at which the half-trained model from above is undecided. What does the slip tell the logits of
-# the wrong letters?
+# gradients, for a position at which the half-trained model is undecided. What does the slip tell the logits of the wrong
+# letters?
 
 # %%
 p, ids, t = lab.training.undecided(half_trained, "backward")    # p (1, 9, 29), and the least certain of nine positions
@@ -138,8 +138,8 @@ slip = right * (np.arange(K) == ids[0, t])
 lab.training.show_rows({"probability": p[0, t], "your gradient": right, "the slip": slip}, ids[0, t])
 
 # %% [markdown]
-# The slip tells these logits nothing at all, so the letters that the model wrongly prefers are never pushed down. The slip's row
-# does not sum to 0 either, and by the rule from chapter 4 that alone proves it wrong.
+# The slip tells these logits nothing, so the letters that the model wrongly prefers are never pushed down. The slip's row does
+# not sum to 0 either, and by the rule from chapter 4 that alone proves it wrong.
 #
 # ## A model that is too sure
 #
@@ -167,8 +167,8 @@ print(*(f"step {step:,}: gap {hard[step - 1]:.2f}" for step in (10, 100, 1000, 1
 # $p = 1$ needs an infinite gap. It is no defect that the gradient approaches 0, because that is what convergence means. The
 # defect is that the logits have no place to rest, so the model becomes ever more certain of what it has seen.
 #
-# *Label smoothing* gives them one. It takes $\epsilon$ away from each target's probability and spreads it evenly over all
-# $K$ tokens, and the loss becomes $-\sum_i q_i \ln p_i$ with this new $q$.
+# *Label smoothing* gives the logits such a place. It takes $\epsilon$ away from each target's probability and spreads it
+# evenly over all $K$ tokens, and the loss becomes $-\sum_i q_i \ln p_i$ with this new $q$.
 
 # %% [exercise] smoothed_targets
 

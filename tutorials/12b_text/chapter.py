@@ -189,8 +189,8 @@ figure, axes = plt.subplots(figsize=(9, 2.6), layout="constrained")
 lab.text.show_costs(axes, line, costs)
 
 # %% [markdown]
-# The first letters are expensive, because a new word is open to many choices. The model read *BR*, and the rest of *BRUTUS*
-# costs nearly nothing.
+# The first letters are expensive, because a new word is open to many choices. Once the model has read *BR*, the rest of
+# *BRUTUS* costs almost nothing.
 #
 # ## What it writes
 #

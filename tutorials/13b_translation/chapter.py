@@ -75,7 +75,7 @@ lab.translator.show_merges(sizes, names[-25:])
 
 # %% [markdown]
 # Your function was given no rules of English, and yet it finds *the*, *you*, *ing* and, in this collection, *tom*. The model's
-# 1,126 merges were learned on both languages together, with capitals:
+# 1,126 merges were learned on both languages together, and keep capital letters:
 
 # %%
 for sentence in pairs[143]:
@@ -155,8 +155,9 @@ figure.colorbar(lab.show_translation(axes, model, subwords, looping), label="att
 # %% [exercise] may_follow
 
 # %% [derivation]
-# **The rule: an n-gram is $n - 1$ tokens and the one that follows them.** The text $w_1, \dots, w_T$ would get a second copy of an
-# n-gram if its last $n - 1$ tokens have occurred before at some $i$, and the token that followed them there came again:
+# **The rule: an n-gram is $n - 1$ tokens and the one that follows them.** After the text $w_1, \dots, w_T$, a token completes a
+# second copy of an n-gram if the last $n - 1$ tokens of the text also occur earlier, at some $i$, and are followed by that token
+# there:
 #
 # $$ (w_i, \dots, w_{i+n-2}) = (w_{T-n+2}, \dots, w_T) \quad \Rightarrow \quad w_{i+n-1} \text{ is ruled out} $$
 #

@@ -105,8 +105,8 @@ chat_model.show_sizes(sizes)
 #
 # The paper adds sinusoids to the embeddings, below the first layer. A score is then a product of two sums, which mixes the
 # distance with both absolute positions. In chapter 3 you saw that moving by $k$ steps turns each pair of sinusoids by the same
-# angle, wherever you start. *Rotary positions* use that turn directly. They add nothing to the embeddings; instead, every layer
-# turns pairs of numbers in its queries and keys by an angle that grows with the position.
+# angle, wherever you start. *Rotary positions* use that rotation directly. They add nothing to the embeddings; instead, every
+# layer turns pairs of numbers in its queries and keys by an angle that grows with the position.
 #
 # **By hand.** Query and key are both $(1, 0)$, and each step turns them by 30°. At positions 2 and 0, the query is at 60° and
 # the key at 0°, so their product is the cosine of 60°, which is 0.5. At 7 and 5, the angles are 210° and 150°, and the product
@@ -115,9 +115,9 @@ chat_model.show_sizes(sizes)
 # %% [exercise] rotary
 
 # %% [derivation]
-# **A turn is a matrix, and its transpose turns back.** For a pair that turns by $b$, the matrix is
+# **A rotation is a matrix, and its transpose rotates back.** For a pair that turns by $b$, the matrix is
 # $R_b = \begin{pmatrix} \cos b & -\sin b \\ \sin b & \cos b \end{pmatrix}$, whose columns say where $(1, 0)$ and $(0, 1)$ go.
-# The transpose is $R_b^\top = R_{-b}$, and turns add up: $R_a R_b = R_{a + b}$. So for a query at $t$ and a key at $s$,
+# The transpose is $R_b^\top = R_{-b}$, and angles add up: $R_a R_b = R_{a + b}$. So for a query at $t$ and a key at $s$,
 #
 # $$ (R_{t\omega}\, q)^\top (R_{s\omega}\, k) = q^\top R_{-t\omega} R_{s\omega}\, k = q^\top R_{(s - t)\omega}\, k $$
 #
@@ -144,8 +144,8 @@ for axes, scores, name in zip(both, (added, turned), ("sinusoids added", "turned
     axes.legend(fontsize=9)
 
 # %% [markdown]
-# With `-positions` every turn is undone, which is what the transpose does. On the right, the three curves coincide, because a
-# score depends only on how far away the key is.
+# With `-positions` every rotation is undone, which is what the transpose does. On the right, the three curves coincide,
+# because a score depends only on how far away the key is.
 #
 # ## Which numbers are a pair?
 #
@@ -158,9 +158,9 @@ for axes, scores, name in zip(both, (added, turned), ("sinusoids added", "turned
 # %% [derivation]
 # **The rule: the product depends on $t - s$ alone.** Its derivation never asked which two numbers form a pair or which way they
 # turn, so neighbours and halves are both right. The mixture is wrong, because the two numbers of a pair get different angles,
-# and $\begin{pmatrix} \cos a & -\sin a \\ \sin b & \cos b \end{pmatrix}$ is not a turn. With $d = 2$ there is only one pair and
-# one angle, so the mistake cannot show. A version that never turns satisfies the rule as well, so the test must also require a
-# different product at a different distance.
+# and $\begin{pmatrix} \cos a & -\sin a \\ \sin b & \cos b \end{pmatrix}$ is not a rotation. With $d = 2$ there is only one pair
+# and one angle, so the mistake cannot show. A version that never turns satisfies the rule as well, so the test must also
+# require a different product at a different distance.
 
 # %%
 lab.verdicts(test_pairs)
