@@ -41,7 +41,7 @@ sums, cache = model.loss_forward(unseen, smoothing=0.1)
 print(f"words written right: {exact_match(model, pairs):.0%}, loss for each token: {float(sums.loss) / unseen.terms:.4f}")
 
 # %% [markdown]
-# All words are right, and yet the loss is 0.6392, and more training would not change it. In this chapter you find out where
+# All words are right, yet the loss is 0.6392, and more training would not change it. In this chapter you find out where
 # that number comes from, and why a loss stuck at 3.26 tells you that a model cannot read its source.
 #
 # ## What the number says
@@ -97,9 +97,9 @@ loss, below = (np.logaddexp(*(x + step * nudge).T) - (x + step * nudge)[:, 1] fo
 print("measured:", ((loss - below) / 2e-6).round(4))
 
 # %% [markdown]
-# A model that gave its target less probability is pulled three times as hard. The general formula is the most useful line
-# in this chapter, and it is short. You already have its parts: `log_softmax_backward` from chapter 4, and a loss that picks
-# one number from each row. Padding has no loss (chapter 6), and therefore no gradient.
+# A model that gave its target less probability is pulled three times as hard. The general formula is short, and the most
+# useful line in this chapter. You already have its parts: `log_softmax_backward` from chapter 4, and a loss that picks one
+# number from each row. Padding has no loss (chapter 6), and therefore no gradient.
 
 # %% [exercise] cross_entropy_backward
 
@@ -209,7 +209,7 @@ print(f"the trained model: gap {lab.training.gap(model, unseen):.3f}, loss {floa
 # that product is 0.05, and the loss is $0.5 \cdot 0.22 + 0.5 \cdot 0.92 = 0.57$.
 #
 # **Who is right?** Pull requests keep proposing another divisor for $\epsilon$. How would you decide if you did not have
-# your derivation? A good test asks for what every correct version must do. It does not ask for the numbers of one of them.
+# your derivation? A good test asks for what every correct version must do, not for the numbers of one of them.
 
 # %% [exercise] test_smoothing
 
@@ -260,8 +260,8 @@ print(f"for each token {one:.3f}, for nine of them {one ** 9:.2f}")
 # The model and the text are the same, and yet one number is 1.1 and the other 2.5. Perplexities of models with different
 # vocabularies cannot be compared.
 #
-# Check printed numbers. For a loss of 0.868, one page gives 2.381, but $e^{0.868}$ is 2.382. Another prints 3.5257 for
-# probabilities whose perplexity is 3.5179.
+# Check printed numbers. For a loss of 0.868, one page gives 2.381, but $e^{0.868}$ is 2.382. Another writes the
+# exponent $-1/N$ as a factor, and prints 3.5257 where its probabilities give 3.5179.
 #
 # ## The mean of means
 #
