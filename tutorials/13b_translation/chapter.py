@@ -190,8 +190,8 @@ for n in (None, 4, 2, 1):
 #
 # ## Table 2, with its costs
 #
-# Table 2 of the paper has two columns that belong together, the BLEU scores and what they cost. **By hand:** base was trained for
-# 12 hours on 8 processors, at 9.5 trillion operations a second, which makes
+# Table 2 of the paper has two columns that belong together, the BLEU scores and what they cost. **By hand:** the base model was
+# trained for 12 hours on 8 processors, at 9.5 trillion operations a second, which makes
 #
 # $$ 12 \cdot 3600 \cdot 8 \cdot 9.5 \cdot 10^{12} = 3.3 \cdot 10^{18} $$
 
@@ -206,10 +206,10 @@ for name, (cost, score) in german.items():
 axes.set(xlabel="operations of the training run", ylabel="BLEU, English to German", xlim=(2e18, 8e20), ylim=(24, 29))
 
 # %% [markdown]
-# Into German, base is better than every model before it, for fewer operations than any of them took. Big costs 7 times as much
-# as base and is more than 2.0 above the best ensemble, which needed 23 times as many operations as base to reach 26.36. Into
-# French, big reaches 41.8 for less than a quarter of the cost: the best single model before it took $1.2 \cdot 10^{20}$
-# operations for 40.56. The paper gives no second seed for any row.
+# Into German, the base model is better than every model before it, for fewer operations than any of them took. Big costs 7
+# times as much as base and is more than 2.0 above the best ensemble, which needed 23 times as many operations as base to
+# reach 26.36. Into French, the big model reaches 41.8 for less than a quarter of the cost: the best single model before it
+# took $1.2 \cdot 10^{20}$ operations for 40.56. The paper gives no second seed for any row.
 #
 # Is a Transformer faster to train than a recurrent network? We trained both on Multi30K, each with 1.4 million parameters, the
 # same number of updates and its best learning rate, on one core. The Transformer took 295 to 300 seconds, and an LSTM with
