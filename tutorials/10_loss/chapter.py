@@ -168,7 +168,7 @@ print(*(f"step {step:,}: gap {hard[step - 1]:.2f}" for step in (10, 100, 1000, 1
 # defect is that the logits have no place to rest, so the model becomes ever more certain of what it has seen.
 #
 # *Label smoothing* gives the logits such a place. It takes $\epsilon$ away from each target's probability and spreads it
-# evenly over all $K$ tokens, and the loss becomes $-\sum_i q_i \ln p_i$ with this new $q$.
+# evenly over all $K$ tokens, and the loss becomes $-\sum_i q_i \ln p_i$ with this $q$.
 
 # %% [exercise] smoothed_targets
 
