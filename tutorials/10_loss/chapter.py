@@ -260,8 +260,8 @@ print(f"for each token {one:.3f}, for nine of them {one ** 9:.2f}")
 # The model and the text are the same, and yet one number is 1.1 and the other 2.5. Perplexities of models with different
 # vocabularies cannot be compared.
 #
-# Check printed numbers. For a loss of 0.868, one page gives 2.381, but $e^{0.868}$ is 2.382. Another writes the
-# exponent $-1/N$ as a factor, and prints 3.5257 where its probabilities give 3.5179.
+# Check printed numbers. For a loss of 0.868, one page gives 2.381, but $e^{0.868}$ is 2.382. Another prints 3.5257
+# for probabilities whose perplexity is 3.5179.
 #
 # ## The mean of means
 #
