@@ -50,6 +50,11 @@ def language() -> str:
     return _chosen[0] if _chosen else _found(os.environ.get(VARIABLE, ""), os.getcwd())
 
 
+def spoken() -> str:
+    """`language()`, or English if its catalogue is broken."""
+    return language() if isinstance(_catalogue(language()), gettext.GNUTranslations) else "en"
+
+
 def how_to_choose() -> str:
     """A line in the language of the system, if the course speaks it and no language was chosen yet; "" otherwise."""
     variables = [os.environ.get(name) for name in ("LC_ALL", "LC_MESSAGES", "LANG")]

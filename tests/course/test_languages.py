@@ -162,7 +162,7 @@ def test_the_language_is_kept_in_the_folder(tmp_path):
     assert learn(tmp_path, "start", "4", "--language", "ko")[0] == 0
     assert json.loads((tmp_path / messages.FILE).read_text())["language"] == "ko"
     code, out, err = learn(tmp_path, "start", "5", "--language", "kr")
-    assert code == 2 and err == "minitransformer: there is no language 'kr'; choose from en, ko\n"
+    assert code == 2 and err.startswith("minitransformer: 'kr': ") and err.endswith(": en, ko\n")
     code, out, err = learn(tmp_path, MINITRANSFORMER_LANGUAGE="xx")
     assert code == 0 and err == "there is no language 'xx'; choose from en, ko\n"
     assert learn(tmp_path, "start", "6", "--language", "en")[0] == 0    # nothing is lost
@@ -175,6 +175,15 @@ def test_where_the_system_speaks_korean_learn_says_how_to_choose_it(korean, monk
     assert "--language ko" in messages.how_to_choose()
     monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
     assert messages.how_to_choose() == ""
+
+
+@pytest.mark.slow
+def test_the_first_screen_says_how_to_choose_a_language(tmp_path):
+    if not (messages.LOCALE / "ko.mo").exists():
+        pytest.skip("no catalogue: pip install -e . makes it")
+    for words in ([], ["start", "1"]):
+        assert learn(tmp_path, *words, LC_ALL="ko_KR.UTF-8")[1].startswith(messages.HOW_TO_CHOOSE["ko"])
+    assert "--language ko" not in learn(tmp_path, LC_ALL="ko_KR.UTF-8")[1]
 
 
 def test_a_verdict_translates_the_names_of_cases_terms_and_parts(korean):
@@ -210,4 +219,5 @@ def test_a_broken_catalogue_gives_english_and_one_line(korean, content, capsys):
     korean.write_bytes(content)
     messages._catalogue.cache_clear()
     assert [messages._("minutes"), messages._("minutes")] == ["minutes", "minutes"]
+    assert messages.spoken() == "en" and messages.language() == "ko"    # the judge's process says nothing more
     assert capsys.readouterr().err.count("\n") == 1
