@@ -76,7 +76,9 @@ def show_list(args) -> None:
 def start(args) -> None:
     if args.language:
         choose(args.language)
-        Progress(".").save()
+        progress = Progress(".")
+        progress.language = args.language
+        progress.save()
     elif not started("."):
         _say_how_to_choose()
     model = Path(my_transformer.MODEL_FILE)

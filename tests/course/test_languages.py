@@ -165,6 +165,8 @@ def test_the_language_is_kept_in_the_folder(tmp_path):
     assert code == 2 and err.startswith("minitransformer: 'kr': ") and err.endswith(": en, ko\n")
     code, out, err = learn(tmp_path, MINITRANSFORMER_LANGUAGE="xx")
     assert code == 0 and err == "there is no language 'xx'; choose from en, ko\n"
+    assert "hint 1 of 4" in learn(tmp_path, "hint", MINITRANSFORMER_LANGUAGE="en")[1]    # for once
+    assert json.loads((tmp_path / messages.FILE).read_text())["language"] == "ko"
     assert learn(tmp_path, "start", "6", "--language", "en")[0] == 0    # nothing is lost
     assert json.loads((tmp_path / messages.FILE).read_text())["language"] == "en" and (tmp_path / "04_softmax.py").exists()
 
