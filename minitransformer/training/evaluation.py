@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
@@ -60,9 +61,18 @@ def exact_match(model, pairs, search=GREEDY, threads=None) -> float:
     return sum(best.ids == target for (best, *_), (_, target) in zip(outputs, pairs)) / len(pairs)
 
 
+def bleu_metric(tokenize="13a") -> Any:
+    """sacrebleu's BLEU. Raises InputError if what it tokenises with is not installed."""
+    try:
+        return require("sacrebleu").metrics.BLEU(tokenize=tokenize, force=True)
+    except (RuntimeError, AssertionError):    # of its tokenizers for Korean: no analyser, or another dictionary
+        raise InputError(f'tokenize {tokenize} needs an analyser of words and its dictionary: '
+                         f'pip install "sacrebleu[{tokenize[:2]}]"') from None
+
+
 def bleu(outputs, references, tokenize="13a") -> tuple[float, str]:
-    """(BLEU, signature) of output texts by sacrebleu; `tokenize`: "13a", or "none" for tokenised text."""
-    metric = require("sacrebleu").metrics.BLEU(tokenize=tokenize, force=True)
+    """(BLEU, signature) of output texts by sacrebleu; `tokenize`: "13a", "none" for tokenised text, "ko-mecab" for Korean."""
+    metric = bleu_metric(tokenize)
     score = metric.corpus_score(outputs, [references]).score
     return score, str(metric.get_signature())
 

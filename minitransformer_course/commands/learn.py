@@ -1,13 +1,21 @@
 """minitransformer learn: the chapters' exercises, and a judge that says where a function is wrong and why."""
 
 import json
+import re
 from collections.abc import Callable
 
-from minitransformer.errors import InputError
+from minitransformer.errors import InputError, one_line
 from minitransformer_course.commands import learn_actions as actions
 from minitransformer_course.commands.learn_grade import grade
 from minitransformer_course.commands.learn_plug import plug
 from minitransformer_course.judge.messages import _, languages
+
+ERRORS = (    # of argparse, and of the Parser of all commands
+    "argument {name}: invalid choice: {value}; did you mean {nearest}?",
+    "argument {name}: invalid choice: {value}; choose from {names}", "argument {name}: invalid {type} value: {value}",
+    "argument {name}: expected one argument", "the following arguments are required: {names}",
+    "unrecognized arguments: {text}; did you mean {nearest}?", "unrecognized arguments: {text}",
+    "{name} belongs after {action}: {command}")
 
 
 def add_arguments(parser) -> None:
@@ -64,6 +72,15 @@ def _translate(parser) -> None:
     """What argparse says by itself."""
     parser._positionals.title, parser._optionals.title = _("positional arguments"), _("options")
     parser._actions[0].help = _("show this help message and exit")
+    parser.error = lambda message: parser.exit(2, one_line(_("{command}: {message} (see {command} --help)").format(
+        command=parser.prog, message=_error(message))) + "\n")
+
+
+def _error(message) -> str:
+    for text in ERRORS:
+        if found := re.fullmatch(re.sub(r"\\{(\w+)\\}", r"(?P<\1>.+)", re.escape(text)), message):
+            return _(text).format(**found.groupdict())
+    return message
 
 
 def execute(args) -> int | None:

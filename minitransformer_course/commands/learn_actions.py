@@ -22,11 +22,12 @@ MOST_LINES, WIDEST = 20, 100    # lines and columns shown of what the learner's 
 
 
 def status(args) -> None:
-    progress = Progress(".")
+    progress, begun = Progress("."), started(".")
+    if not begun:
+        _say_how_to_choose()
     known = exercises().values()
     done = sum(progress.state(one) == PASSED for one in known)
     print(_("{done} of {n} exercises pass.").format(done=done, n=len(known)))
-    begun = started(".")
     if not begun:
         before, first = chapters()[0], next(chapter for chapter in chapters() if chapter.exercises)
         print(_("Begin:  minitransformer learn start {before}    ten minutes to read, and nothing to write; or at once\n"
@@ -75,9 +76,11 @@ def show_list(args) -> None:
 def start(args) -> None:
     if args.language:
         choose(args.language)
-        Progress(".").save()
-    elif not started(".") and (line := how_to_choose()):
-        print(line)
+        progress = Progress(".")
+        progress.language = args.language
+        progress.save()
+    elif not started("."):
+        _say_how_to_choose()
     model = Path(my_transformer.MODEL_FILE)
     if args.chapter in (model.name, model.stem):
         if model.exists():
@@ -103,6 +106,11 @@ def start(args) -> None:
         print(_("Run its cells in order: the cell below each function asks the judge. Save, and a terminal can ask, too."))
     print(_("An unsolved exercise fails; that is where you begin:  minitransformer learn check {name}").format(
         name=chapter.exercises[0].name))
+
+
+def _say_how_to_choose() -> None:
+    if line := how_to_choose():
+        print(line)
 
 
 def check(args) -> int:

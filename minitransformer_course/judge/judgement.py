@@ -123,12 +123,12 @@ def _diagnose(judged, answer, unexplained) -> None:
 
 def _first_wrong_part(judged) -> str:
     """Which part of the function to look at: the first one whose own case is wrong, or the rest."""
-    parts = {one.name: one.part for one in judged.exercise.edges if one.part}
+    parts = {_(one.name): _(one.part) for one in judged.exercise.edges if one.part}
     called = enumerate(case for (case, _given), _outcome in zip(judged.cases, judged.outcomes))
-    wrong = next((case for i, case in called if case in parts and judged.is_wrong(i)), None)
+    wrong = next((case for i, case in called if case in parts and judged.is_wrong(i)), "")
     return (_("no known pattern; wrong already with {case}: look at {part}") if wrong else _(
         "no known pattern; right with {case}: look at {part}")).format(
-            case=wrong or _(" and with ").join(parts), part=parts.get(wrong, judged.exercise.rest))
+            case=wrong or _(" and with ").join(parts), part=parts.get(wrong, _(judged.exercise.rest)))
 
 
 def _next(exercise, stage) -> str:

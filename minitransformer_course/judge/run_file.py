@@ -19,7 +19,7 @@ from minitransformer_course.judge import cells
 from minitransformer_course.judge.call import Outcome, place_of, remember
 from minitransformer_course.judge.course import exercises, folder_of_chapters
 from minitransformer_course.judge.limits import still_running, wrapped
-from minitransformer_course.judge.messages import VARIABLE, _, language
+from minitransformer_course.judge.messages import VARIABLE, _, spoken
 from minitransformer_course.judge.my_transformer import FUNCTIONS, MODEL_FILE
 from minitransformer_course.judge.own_code import own_code, statements
 from minitransformer_course.judge.submission import is_of_the_page, read
@@ -111,7 +111,7 @@ def _process(path, sources, kind, work, limit, graded=False, steps=0) -> Iterato
 def _start(folder, path, seconds, graded, stderr) -> None:
     """Run the process, with one BLAS thread: the arrays are small, and each thread would use up memory, which is limited."""
     environment = {**os.environ, "MPLBACKEND": "agg", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUTF8": "1",
-                   "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", VARIABLE: language()}
+                   "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", VARIABLE: spoken()}
     code = START.format(folder=str(path.resolve().parent), package=str(COURSE.parent), job=str(folder))
     command = [sys.executable, "-c", code]
     with contextlib.suppress(subprocess.TimeoutExpired):    # where the process's own clock did not stop it

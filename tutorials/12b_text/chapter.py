@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 12b. A text of its own: half of the model writes Shakespeare
 #
-# *한국어: 언어 모형 (language model), 자기회귀 (auto-regressive), 가능도 (likelihood), 과적합 (overfitting).*
+# *한국어: 언어 모델 (language model), 자기회귀 (auto-regressive), 가능도 (likelihood), 과적합 (overfitting).*
 
 # %%
 from minitransformer_course import lab, yours

