@@ -1,8 +1,11 @@
 """"Who is right?": the reader writes a test, and the judge runs it on right and wrong versions of a change."""
 
+import re
+
 import numpy as np
 import pytest
 
+from minitransformer import gradcheck
 from minitransformer_course import lab
 from minitransformer_course.judge.course import exercises
 from minitransformer_course.judge.fixtures import VersionUnderTest
@@ -70,6 +73,8 @@ def test_the_line_of_a_broken_program_is_asked_for_and_never_told(line):
     answer = said(lambda step: (True, line))    # the test comes first: lines cannot be tried one by one without a right one
     assert "verdict: yours True, expected False (the step that you were given)" in answer and "passes every version" in answer
     assert f" {line} " not in answer and " 4" not in answer
+    answer = said(lambda step: (FAULT.module.only_w(step)[0], line))    # right about the first step, and not about a later one
+    assert "verdict: yours True, expected False (a token that occurs twice" in answer and "at W alone" in answer
 
 
 def test_the_right_line_alone_does_not_pass():
@@ -105,6 +110,15 @@ def test_the_loss_of_every_version_is_right(version):
     assert abs(loss - same) < 1e-12
     assert version.right == all(np.allclose(one, other, rtol=1e-9) for one, other in zip(moved, expected))
     assert all(np.array_equal(now, before) for now, before in zip(given, kept))
+
+
+def test_gradcheck_finds_the_array_and_the_line_mends_it(capsys):
+    """The code in the derivation, which is not run on the site; gradcheck does not name the mistake either."""
+    shown = re.search(r"```python\n(.*?)```", "\n".join(cell.source for cell in FAULT.chapter.derivation(FAULT)), re.DOTALL)[1]
+    for mend, words in ((str, "no mistake is proven; wrong: W; right: E, b\n"),
+                        (lambda source: source.replace("y = np.add(x, h, out=x)", "y = x + h"), "passed")):
+        exec(mend(FAULT.source) + shown, {"np": np, "gradcheck": gradcheck, "__name__": "page"})
+        assert words in capsys.readouterr().out
 
 
 @pytest.mark.campaign
