@@ -105,6 +105,11 @@ def _diagnose(judged, answer, unexplained) -> None:
     answer.likely = unexplained
     if any(len(arrays) != len(exercise.returns) for arrays in given):    # none, if it returned something else
         return
+    if exercise.versions:    # its verdicts are explained, and nothing else
+        if not any(map(judged.misjudges, range(len(given)))):
+            answer.likely = ""
+            return
+        given = [(arrays[0], *expected[1:]) for arrays, expected in zip(given, judged.expected)]
     numbers = answer.stage != "finite" or any(np.isfinite(mine).all() and relative_error([mine], [right]) > EXACT
                             for arrays, expected in zip(given, judged.expected) for mine, right in zip(arrays, expected))
     explanations = fitting_mistakes(exercise, judged.cases[:len(given)], given, judged.source, only_listed=not numbers)

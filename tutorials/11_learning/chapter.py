@@ -282,6 +282,33 @@ print(f"base: {100_000 * 0.4 / 3600:.1f} hours; big, 300,000 steps of 1.0 s: {30
 # %% [markdown]
 # The paper says 12 hours and 3.5 days.
 #
+# ## One line is wrong
+#
+# What do you do with a wrong program if no judge says where to look? Here is one that trains a small model. The judge knows its
+# wrong line and does not tell you. Check each gradient by itself. The line that computes a wrong number need not be the wrong line.
+
+# %% [exercise] find_fault
+
+# %% [derivation]
+# **The rule: a backward needs the arrays of its forward, unchanged.** With a learning rate of 1, the step subtracts its gradients:
+#
+# ```python
+# rng, ids = np.random.default_rng(0), np.array([1, 1, 0, 4, 1])
+#
+# def forward(E, W, b):
+#     *moved, loss = broken_step(E, W, b, ids, ids[::-1], 1.0)
+#     return loss, (E - moved[0], W - moved[1], b - moved[2])
+#
+# print(gradcheck((forward, lambda dloss, gradients: tuple(dloss * one for one in gradients)),
+#                 [rng.standard_normal(shape) for shape in ((5, 3), (3, 3), 3)]))
+# ```
+#
+# The gradients of E and b pass, and that of W fails. Line 14 is right: $dW = x^T dz$, with $x$ and $dz$ of shape $(T, D)$. But
+# line 4 has written $x + h$ into the memory of $x$, so line 14 multiplies by $y$. No later line of the forward uses $x$, which is
+# why the loss is right. `y = x + h` mends the step. Lines 3, 7 and 8 overwrite arrays, too, and do no harm: $z > 0$ is the same
+# before and after ReLU, and no backward uses the logits or $e$.
+
+# %% [markdown]
 # ## Your Transformer
 #
 # Let your Adam train the running example from scratch, next to SGD.
