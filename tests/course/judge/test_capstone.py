@@ -28,6 +28,7 @@ def folder(tmp_path, monkeypatch):
     sections = [SECTION.format(name=name, chapter=one.chapter.name) + f"\n\n{one.source}\n" for name, one in exercises().items()]
     (tmp_path / "my_transformer.py").write_text("\n".join(["import math\n\nimport numpy as np\n", *sections]), encoding="utf-8")
     (tmp_path / "my_model.py").write_bytes(MY_MODEL.read_bytes())
+    monkeypatch.setattr(capstone, "WORDS", 500)    # of which a few steps see a few: to draw 20,000 takes longer than these
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "my_transformer", raising=False)
