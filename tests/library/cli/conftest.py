@@ -11,7 +11,9 @@ from safetensors.numpy import load_file
 
 from minitransformer.cli import main
 from minitransformer.files import write_manifest
+from minitransformer.pictures import plots
 from minitransformer.tasks import toy
+from minitransformer.training import run_report
 from minitransformer.workers import local
 
 
@@ -28,8 +30,7 @@ def few_examples(curves=False):
         for name in ("VALID", "TEST"):
             patch.setattr(toy, name, 20)
         patch.setattr(local, "WIDEST", 0)
-        if not curves:
-            patch.setattr("minitransformer.training.run_report.plots", NO_PICTURE)
+        patch.setattr(run_report, "plots", plots if curves else NO_PICTURE)
         yield
 
 
