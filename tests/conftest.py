@@ -2,10 +2,8 @@
 
 import os
 import signal
-import sys
 from pathlib import Path
 
-sys.dont_write_bytecode = False    # as many containers set it: to rewrite the asserts takes most of the time before the first test
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")    # before NumPy loads: small matrices only wait for threads
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:    # `pytest &` in a script: ours, and so our children's, is Ctrl-C
     signal.signal(signal.SIGINT, signal.default_int_handler)
