@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from minitransformer.errors import InputError
-from minitransformer.files import free_name
 from minitransformer_course.commands.learn_targets import NOT_DONE, chapters_file, first_to_solve
 from minitransformer_course.judge import my_transformer
 from minitransformer_course.judge.course import exercises, find_exercise
@@ -35,7 +34,7 @@ def plug(args) -> int:
 def _plug_all(places) -> int:
     """Prove and train a model of all that is the reader's own. places: the exercises that have a place in it."""
     from minitransformer_course.judge.capstone import STEPS as WHOLE_STEPS
-    from minitransformer_course.judge.capstone_report import is_page, proof_page, report
+    from minitransformer_course.judge.capstone_report import report
     from minitransformer_course.judge.run_file import run_capstone
 
     names, model = [name for name in my_transformer.names_in(".") if name in places], Path(my_transformer.MODEL_FILE)
@@ -44,11 +43,6 @@ def _plug_all(places) -> int:
             names=", ".join(places)))
     result = run_capstone(Path(my_transformer.FILE), model, names, WHOLE_STEPS)
     print(report(result, names, places))
-    if "errors" in result:
-        page = Path(my_transformer.FILE).with_suffix(".html")
-        page = page if is_page(page) else free_name(page)
-        page.write_bytes(proof_page(result, names, places).encode())
-        print(_("{path} shows this on the map of the model: open it in a browser").format(path=page))
     done = result.get("exact") == 1
     if model.exists():
         progress, own = Progress("."), len(result["own"])
