@@ -22,7 +22,6 @@ from minitransformer.files import write_manifest
 from minitransformer.replaceable import TABLE
 from minitransformer.lookup import names
 from minitransformer.tasks import TASKS, toy
-from minitransformer.training import checkpoint
 from minitransformer.training.evaluation import bleu, chrf
 from tests.library.checking.test_gradcheck import X, WrongLinear
 from tests.library.cli.conftest import one_line
@@ -108,15 +107,6 @@ def test_gradcheck_checks_the_textbook_though_kernels_replace_it(run_cli, monkey
     assert code == 1 and "textbook" not in out and "checks FAILED" in out and TABLE["attention_backward"].func is right
 
 
-def test_gradcheck_as_json(run_cli):
-    code, out, _ = run_cli("gradcheck", "layer-norm", "--seed", 3, "--json")
-    found = json.loads(out)
-    assert code == 0 and found["passed"] and 0 < found["worst"] < 2e-5
-    assert found["checks"]["textbook"] == {"passed": 6, "failed": 0} and found["checks"]["numpy"] == {"passed": 8, "failed": 0}
-    assert {frozenset(result) for result in found["results"]} == {
-        frozenset({"block", "wrt", "method", "max_relative_error", "passed"})}
-
-
 def test_gradcheck_of_all_blocks(run_cli, monkeypatch):
     from minitransformer.checking.blocks import blocks
 
@@ -140,8 +130,6 @@ def test_gradcheck_that_fails_exits_with_1(run_cli, monkeypatch):
                         lambda seed, zoo=True: {"linear": (WrongLinear("wrong sign"), (X,))})
     code, out, _ = run_cli("gradcheck")
     assert code == 1 and "FAILED" in out
-    code, out, _ = run_cli("gradcheck", "--json")
-    assert code == 1 and json.loads(out)["passed"] is False
 
 
 def test_the_command_that_comes_next_has_a_text_with_letters(run_cli, tmp_path, monkeypatch):
@@ -260,12 +248,7 @@ def test_training_resumes_where_it_stopped(run_cli, text_run, tmp_path, monkeypa
 
 @pytest.mark.parametrize("ruin", [
     lambda run: shutil.rmtree(run / "checkpoints"),
-    lambda run: (run / "checkpoints" / "step-00000012" / "state.json").write_text("{}"),
-    lambda run: seal_state(run / "checkpoints" / "step-00000012", "{}"),
-    *(lambda run, name=name: seal_state(run / "checkpoints" / "step-00000012", json.dumps({
-        "position": 12, "terms": 0, "best_step": 12, "best_nll": 1.5, "worse": 0, name: "x"}))
-      for name in ("terms", "best_step", "best_nll", "worse"))],
-    ids=["none", "damaged", "sealed", "terms", "best_step", "best_nll", "worse"])
+    lambda run: (run / "checkpoints" / "step-00000012" / "state.json").write_text("{}")], ids=["none", "damaged"])
 def test_a_run_that_cannot_be_resumed_stays_as_it_was(run_cli, trained, tmp_path, ruin):
     run = shutil.copytree(trained, tmp_path / "run")
     ruin(run)
@@ -274,11 +257,6 @@ def test_a_run_that_cannot_be_resumed_stays_as_it_was(run_cli, trained, tmp_path
     code, out, error = run_cli("train", "--resume", run)
     assert code == 2 and not out and "no checkpoint is left to resume from" in error.splitlines()[-1] and "Traceback" not in error
     assert {path.name: path.read_bytes() for path in run.iterdir() if path.is_file()} == before
-
-
-def seal_state(folder, text):
-    (folder / "state.json").write_text(text)
-    write_manifest(folder, checkpoint.FILES)
 
 
 def test_two_commands_at_once_take_two_folders(run_cli, tmp_path, monkeypatch):
