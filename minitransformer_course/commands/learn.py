@@ -41,21 +41,15 @@ def add_arguments(parser) -> None:
     option = add("hint", actions.show_hint, _("the next of four hints"))
     option("name", nargs="?", metavar="NAME", help=_("(default: the first that is not right yet)"))
 
-    option = add("plug", plug, _("run your function in the real model, or prove and train a model of all of yours"))
-    option("name", nargs="?", metavar="NAME", help=_("(default: the first that is not right yet)"))
-    option("--all", action="store_true", help=_("all of yours, and my_model.py; takes a few minutes at most"))
+    add("plug", plug, _("prove and train a model of all functions of yours, and of my_model.py; takes a few minutes at most"))
 
     option = add("solution", actions.solution, _("the derivation and the reference, once yours passes"))
     option("name", metavar="NAME")
     option("--give-up", action="store_true", help=_("show it earlier; this is recorded"))
 
-    option = add("reset", actions.reset, _("write a chapter's file again; the old one is kept under another name"))
-    option("chapter", metavar="CHAPTER")
-
     option = add("grade", grade, _("for a teacher: check a folder of submissions, with other shapes and numbers"))
     option("folder", metavar="FOLDER", help=_("a file or a folder for each student; their code is run, as your user"))
     option("--json", action="store_true", help=_("print one JSON object"))
-    option("--csv", action="store_true", help=_("print the table as CSV"))
     option("--seed", type=int, default=1, help=_("for shapes and numbers (default: 1)"))
     option("--timeout", type=float, default=10, help=_("seconds for each function (default: 10)"))
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from minitransformer.cli.output import write_new
 from minitransformer.errors import InputError
-from minitransformer.files import free_name
 from minitransformer_course.commands.learn_targets import (
     NOT_DONE, chapters_file, first_to_solve, next_exercise, targets)
 from minitransformer_course.judge import my_transformer
@@ -67,7 +66,7 @@ def show_list(args) -> None:
     effort = f"★★★ {_('{n} minutes').format(n=my_transformer.MODEL_MINUTES)}"
     print(f"\n  {padded(states[state], 11)}  {effort:>16}  {my_transformer.MODEL:26}  {said}")
     hours = sum(one.minutes for one in exercises().values()) / 60
-    print(_("\n> the path of three hours: these {n}, then minitransformer learn plug --all\n"
+    print(_("\n> the path of three hours: these {n}, then minitransformer learn plug\n"
             "All {all} exercises take about {hours:.0f} hours; with the reading, count on 35 to 45.").format(
                 n=len(SHORT), all=len(exercises()), hours=hours))
 
@@ -83,13 +82,13 @@ def start(args) -> None:
         if model.exists():
             raise InputError(_("{path} is there already, and nothing was changed").format(path=model))
         write_new(model, (folder_of_chapters() / model.name).read_bytes())
-        print(_("{path}: write its six functions, then\n        minitransformer learn plug --all").format(path=model))
+        print(_("{path}: write its six functions, then\n        minitransformer learn plug").format(path=model))
         return
     chapter = find_chapter(args.chapter)
     existing = learner_file(".", chapter)
     if existing:
-        raise InputError(_("{path} is there already, and nothing was changed; to begin again: "
-                           "minitransformer learn reset {name}").format(path=existing, name=chapter.name))
+        raise InputError(_("{path} is there already, and nothing was changed; to begin again, move it away first").format(
+            path=existing))
     path = Path(chapter.name + (".ipynb" if args.notebook else ".py"))
     _write(path, chapter)
     if not chapter.exercises:
@@ -161,19 +160,6 @@ def solution(args) -> int:
                   for cell in exercise.chapter.derivation(exercise)]
     print("\n\n".join(derivation) + "\n\n" + translated_code(exercise.source), end="")
     return 0
-
-
-def reset(args) -> None:
-    chapter = find_chapter(args.chapter)
-    path = chapters_file(chapter)
-    kept = free_name(path.with_name(f"{path.stem}.before-reset{path.suffix}"))
-    path.rename(kept)
-    _write(path, chapter)
-    progress = Progress(".")
-    for one in chapter.exercises:
-        progress.update(one.name, state=NOT_STARTED)
-    progress.save()
-    print(_("{path} is new; what you had is kept in {kept}").format(path=path, kept=kept))
 
 
 def _print_answers(answers, printed) -> None:

@@ -1,4 +1,4 @@
-"""What `learn plug --all` says of the reader's whole model, in a few lines."""
+"""What `learn plug` says of the reader's whole model, in a few lines."""
 
 from minitransformer_course.judge.capstone import BOUND, UNSEEN
 from minitransformer_course.judge.messages import _
@@ -6,7 +6,7 @@ from minitransformer_course.judge.my_transformer import FILE, FUNCTIONS, MODEL_F
 
 
 def report(result, names, places) -> str:
-    """What `learn plug --all` prints. names: the exercises whose functions ran; places: all that have a place in the model."""
+    """What `learn plug` prints. names: the exercises whose functions ran; places: all that have a place in the model."""
     if "error" in result:
         said, line = result["error"]
         return _("it stopped: {error}").format(error=f"{line}: {said}" if line else said)

@@ -78,23 +78,13 @@ def test_progress_is_written_again_by_check_all(learn, tmp_path):
     assert json.loads((tmp_path / FILE).read_text()) == before and before["exercises"]["softmax"]["state"] == "passed"
 
 
-def test_nothing_is_overwritten_and_reset_keeps_the_old_file(learn, tmp_path):
+def test_nothing_is_overwritten(learn, tmp_path):
     learn("start", "4")
     path = tmp_path / "04_softmax.py"
     fresh = path.read_bytes()
     path.write_bytes(fresh + b"# mine\n")
     code, _, error = learn("start", "4")
     assert code == 2 and "nothing was changed" in error and path.read_bytes().endswith(b"# mine\n")
-    assert learn("reset", "4")[0] == 0 and path.read_bytes() == fresh
-    assert (tmp_path / "04_softmax.before-reset.py").read_bytes() == fresh + b"# mine\n"
-
-
-def test_what_was_reset_is_to_be_solved_again(learn, tmp_path):
-    learn("start", "4")
-    solve(tmp_path / "04_softmax.py", "softmax")
-    learn("check", "softmax")
-    learn("reset", "4")
-    assert "0 of" in learn()[1] and learn("check")[1].startswith("softmax: not yet")
 
 
 def test_a_command_without_a_name_says_what_to_do_first(learn, tmp_path):
@@ -213,11 +203,7 @@ def test_a_folder_is_graded(learn, tmp_path):
     students = json.loads(out)["students"]
     assert [one["student"] for one in students] == ["ann", "bob's (2) & 성", "eve", "two\\nlines"]
     assert students[0]["exercises"][0]["passed"] and not students[1]["exercises"][0]["passed"]
-    code, out, _ = learn("grade", folder, "--csv")
-    assert out.splitlines()[0] == "student,softmax_backward,passed" and "ann,passed,1" in out
     assert learn("grade", tmp_path / "nowhere")[0] == 2
-    (folder / "eve.py").rename(folder / "=1+1.py")
-    assert "\n'=1+1,,0\n" in learn("grade", folder, "--csv")[1]    # a spreadsheet is to show the name, not to compute it
 
 
 @pytest.mark.parametrize("chapter", chapters(), ids=lambda chapter: chapter.name)
@@ -266,7 +252,7 @@ def test_every_text_of_the_help_can_be_translated(learn, monkeypatch):
     texts = [parser.description, *(action.help for action in commands._choices_actions)]
     for command in commands.choices.values():
         texts += [command.description, *(action.help for action in command._actions if action.dest != "help")]
-    assert len(texts) > 30 and not [text for text in texts if text and not text.startswith("<")]
+    assert len(texts) > 25 and not [text for text in texts if text and not text.startswith("<")]
 
 
 def test_the_end_of_the_course_is_a_model_of_the_readers_own(learn, tmp_path):
