@@ -136,28 +136,8 @@ def check_cache_of(name, cache, kind) -> None:
                          "backward inside one `with fast():` or one `with plugged(...):`")
 
 
-def check_stack(layer, config, rng) -> None:
-    """Raise InputError unless a stack's `config` says what it is made of, and `rng` is a generator."""
-    right = hasattr(config, "num_layers") and not isinstance(config, type)
-    check_kind(right, f"{type(layer).__name__}: config", config, "a StackConfig")
-    check_rng(rng)
-
-
-def check_batch(model, batch, fields) -> None:
-    """Raise InputError unless a model's `batch` has the `fields` that it reads."""
-    check_kind(all(hasattr(batch, field) for field in fields), f"{type(model).__name__}: the batch", batch,
-               f"one with {', '.join(fields[:-1])} and {fields[-1]}")
-
-
 def check_dloss(dloss) -> None:
     """Raise InputError unless the gradient of a loss is one number: Python's, or an array with no dimensions."""
     kind = getattr(getattr(dloss, "dtype", None), "kind", "f")
     if isinstance(dloss, bool) or kind not in "fciu" or not (isinstance(dloss, Number) or getattr(dloss, "shape", None) == ()):
         raise InputError(f"dloss is {dloss!r:.60}, expected one number, such as 1 / batch.terms")
-
-
-def check_config(model, config, kind, seed) -> None:
-    """Raise InputError unless a model's `config` is a `kind` and its `seed` is a whole number."""
-    check_integer("seed", seed, 0)
-    check_kind(isinstance(config, kind), f"{type(model).__name__}: config", config,
-               f"a {kind.__name__}, such as {kind.__name__}.named(\"toy\", ...)")

@@ -3,7 +3,6 @@
 import json
 import math
 from collections.abc import Iterator, Mapping
-from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +87,6 @@ def save_weights(layer, path) -> None:
 
     from minitransformer.files import write_durably
 
-    _check("save_weights", layer, path)
     weights = {name: np.ascontiguousarray(to_host(parameter.data)) for name, parameter in layer.parameters().items()}
     for name, array in weights.items():
         if array.dtype.kind != "f":
@@ -99,25 +97,17 @@ def save_weights(layer, path) -> None:
         raise InputError(f"{path}: {error.strerror}") from None
 
 
-def load_weights(layer, path=None) -> None:
+def load_weights(layer, path) -> None:
     """Load a file from `save_weights` into the parameters of a layer with the same sizes.
 
     Raises InputError if the file does not fit the layer, naming the array, or if it cannot be read; the layer then
     stays unchanged.
     """
-    _check("load_weights", layer, path)
     weights = WeightsFile(path)
     try:
         set_weights(layer, weights)
     except InputError as error:
         raise InputError(f"{path} does not fit the {type(layer).__name__}: {error}") from None
-
-
-def _check(name, layer, path) -> None:
-    if isinstance(layer, type) or not hasattr(layer, "parameters"):
-        raise InputError(f"{name}: a {type(layer).__name__} is not a Layer")
-    if not isinstance(path, (str, PathLike)) or not Path(path).name or "\0" in str(path):
-        raise InputError(f"{name}: path is {path!r:.60}, expected the path of a safetensors file")
 
 
 def set_weights(layer, weights) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from minitransformer.backend import Array, module_of
-from minitransformer.checks import check_kind, is_real
+from minitransformer.checks import is_real
 from minitransformer.errors import InputError, NonFiniteError
 from minitransformer.functional import adam_update, gather_gradients
 
@@ -16,11 +16,10 @@ class Adam:
 
     A gradient that is not finite changes neither the parameters nor the moments. On the CPU, `step` raises
     NonFiniteError; on a GPU, where a check would have to wait, the update is skipped and counted in `skipped`. Raises
-    InputError for meaningless settings, and for a model without parameters.
+    InputError for a model without parameters.
     """
 
     def __init__(self, model, beta1=0.9, beta2=0.98, epsilon=1e-9):
-        _check_settings(model, beta1, beta2, epsilon)
         self.model = model
         self.flat = self.data, self.grad = model.flat
         xp = module_of(self.data)
@@ -90,13 +89,6 @@ class Adam:
         return f"Adam(steps={self.steps}, skipped={self.skipped}, beta1={self.beta1}, beta2={self.beta2}, epsilon={self.epsilon})"
 
 
-def _check_settings(model, beta1, beta2, epsilon) -> None:
-    check_kind(hasattr(type(model), "flat"), "Adam: the model", model, "a Layer")
-    if not (all(map(is_real, (beta1, beta2, epsilon))) and 0 <= beta1 < 1 and 0 <= beta2 < 1 and epsilon > 0):
-        raise InputError(f"Adam: beta1 is {beta1}, beta2 is {beta2} and epsilon is {epsilon}, expected both betas from 0 to "
-                         "below 1 and an epsilon above 0")
-
-
 def clip_factor(square, limit) -> Array:
     """The factor that scales a gradient of norm sqrt(`square`) to a norm of at most `limit`.
 
@@ -117,8 +109,6 @@ def schedule(step, d_model, warmup, factor=1.0) -> float:
         if not is_real(value) or not value >= 1:
             raise InputError(f"schedule: {name} is {value!r}, expected at least 1"
                              + (": steps count from 1" if name == "step" else ""))
-    if not is_real(factor):
-        raise InputError(f"schedule: factor is {factor!r}, expected a number")
     return factor * d_model ** -0.5 * min(step ** -0.5, step * warmup ** -1.5)
 
 

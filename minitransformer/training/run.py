@@ -43,7 +43,7 @@ class Run:
     """
 
     def __init__(self, path, settings, model, vocabulary):
-        self.path = _path(path)
+        self.path = Path(path)
         self.settings = settings
         self.model = model
         self.vocabulary = vocabulary
@@ -139,7 +139,7 @@ class Run:
 
         Raises InputError like `load`.
         """
-        path = _path(path)
+        path = Path(path)
         if _is_pretrained(path):
             raise InputError(f"{path}: a pretrained model, not a run; first run minitransformer import "
                              f"{quote(str(path))} --run DIR")
@@ -227,13 +227,6 @@ def _check_vocabulary(path, settings, vocabulary) -> None:
         raise InputError(f"{path}: the task has {expected} classes, the model {found}; they are not from the same run")
 
 
-def _path(path) -> Path:
-    try:
-        return Path(path)
-    except TypeError:
-        raise InputError(f"the run's folder is {path!r:.60}, expected its path, such as \"runs/copy\"") from None
-
-
 def _is_pretrained(path) -> bool:
     """Whether it is a GGUF file or a Hugging Face folder."""
     config = path / "config.json"
@@ -245,7 +238,7 @@ def _is_pretrained(path) -> bool:
 
 def check_free(path) -> None:
     """Raise FolderTaken unless the folder `path` is free for a new run: nothing is ever overwritten."""
-    path = _path(path)
+    path = Path(path)
     if (path / "config.json").exists():
         raise FolderTaken(f"{path} already exists and holds a run; choose another folder, or resume this run: "
                           f"run = Run.open({str(path)!r}), then train(run, ..., resume=True)")
