@@ -20,7 +20,6 @@ from minitransformer.interchange.weights import WeightsFile, as_safetensors, set
 from minitransformer.layers.initial import undrawn
 from minitransformer.lookup import find
 from minitransformer.training import checkpoint
-from minitransformer.training.lock import in_training
 from minitransformer.training.settings import UNREADABLE, RunSettings
 
 WEIGHTS = "weights.safetensors"
@@ -121,11 +120,8 @@ class Run:
                 raise InputError(f"{error}{hint}") from None
         elif last := checkpoint.newest(run.path):
             weights = last.weights
-        elif in_training(run.path):
-            raise InputError(f"{path}: a process is training this run and has not saved a checkpoint yet; "
-                             "wait for its first validation")
         else:
-            raise InputError(f"{path}: the run has no trained model; start it with {run.resume_command}")
+            raise InputError(f"{path}: no trained model yet; wait for its first validation, or start it: {run.resume_command}")
         if all(array.dtype == np.float64 for array in weights.values()):
             run.model = run.model.astype(np.float64)
         run.set_weights(weights)

@@ -12,7 +12,6 @@ import pytest
 from minitransformer import InputError, Run, TransformerConfig, extras
 from minitransformer import files, memory
 from minitransformer.cli import gradcheck as gradcheck_command
-from minitransformer.training.lock import only_trainer
 from tests.library.cli.conftest import one_line, rewrite
 
 pytestmark = pytest.mark.slow
@@ -324,20 +323,6 @@ def test_a_received_run_that_cannot_fit_into_memory_is_refused(run_cli, trained,
     rewrite(run, settings)
     code, out, error = run_cli("evaluate", run)
     assert code == 2 and not out and "num_layers is 1,000,000" in error and one_line(error)
-
-
-def test_evaluate_beside_a_trainer_that_has_saved_nothing(run_cli, trained, tmp_path):
-    run = Run.create(tmp_path / "run", *unused(trained))
-    with only_trainer(run.path):
-        code, _, error = run_cli("evaluate", run.path)
-    assert code == 2 and "a process is training this run and has not saved a checkpoint yet" in error and one_line(error)
-    code, _, error = run_cli("evaluate", run.path)
-    assert code == 2 and "the run has no trained model; start it with" in error and one_line(error)
-
-
-def unused(trained):
-    run = Run.load(trained)
-    return run.task, run.model, run.vocabulary
 
 
 def test_damaged_weights_are_made_again_by_resume(run_cli, trained, tmp_path):

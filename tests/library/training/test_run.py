@@ -310,7 +310,7 @@ def poison(weights):
      "output.weight: found no such array, expected"),
     ("vocabulary.json", os.remove, "the run cannot be read"),
     ("vocabulary.json", lambda path: path.write_text("[]"), "the run cannot be read"),
-    ("weights.safetensors", os.remove, "the run has no trained model"),
+    ("weights.safetensors", os.remove, "no trained model"),
     ("weights.safetensors", break_weights, "weights.safetensors: not a safetensors file"),
 ])
 def test_a_run_that_does_not_fit_together_is_explained(tmp_path, name, damage, words):
