@@ -66,7 +66,7 @@ def from_pytorch(config, arrays) -> Transformer:
     differ that the config shares; and for d_k or d_v like `to_pytorch`.
     """
     _check_heads(config)
-    arrays = {name: _as_array(name, array) for name, array in arrays.items()}
+    arrays = {name: np.asarray(array) for name, array in arrays.items()}
     model = Transformer(config)
     check_arrays(arrays, {name: (sum(len(view) for view in views), *views[0].shape[1:]) for name, views in _views(model)})
     for choice, (first, second) in SHARED.items():
@@ -77,13 +77,6 @@ def from_pytorch(config, arrays) -> Transformer:
         for view, part in zip(views, np.split(arrays[name], len(views))):
             view[...] = part
     return model
-
-
-def _as_array(name, array) -> Array:
-    try:
-        return np.asarray(array)
-    except (TypeError, ValueError, RuntimeError) as error:    # torch's bfloat16, and parameters that require gradients
-        raise InputError(f"{name}: {error}") from None
 
 
 def _check_heads(config) -> None:

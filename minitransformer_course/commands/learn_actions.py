@@ -17,8 +17,6 @@ from minitransformer_course.judge.learner_progress import NOT_STARTED, NOT_YET, 
 from minitransformer_course.judge.messages import _, choose, how_to_choose, padded
 from minitransformer_course.judge.pages import translated, translated_code
 
-MOST_LINES, WIDEST = 20, 100    # lines and columns shown of what the learner's code prints
-
 
 def status(args) -> None:
     progress = Progress(".")
@@ -164,9 +162,7 @@ def solution(args) -> int:
 
 def _print_answers(answers, printed) -> None:
     for text in filter(None, [printed, *(answer.printed for answer in answers)]):
-        lines = text.splitlines()
-        shown = [f"{line[:WIDEST]}..." if len(line) > WIDEST else line for line in lines[:MOST_LINES]]
-        print("\n".join(f"  | {line}" for line in shown + (["..."] if len(lines) > MOST_LINES else [])))
+        print("\n".join(f"  | {line}" for line in text.splitlines()))
     for answer in answers:
         print(answer)
 

@@ -84,7 +84,6 @@ CALLS = {
     "keys of no width": (lambda: SelfAttention(4, 2, RNG, d_k=0), "d_k is 0"),
     "a width in text": (lambda: SelfAttention("4", 2, RNG), "d_model is '4'"),
     "dropout above 1": (lambda: FeedForward(4, 4, RNG, dropout=2), "the dropout rate is 2"),
-    "activations in a list": (lambda: FeedForward(4, 4, RNG, ["relu"]), "unknown activation"),
     "a seed for dropout": (lambda: F.dropout_forward(np.ones(3, complex), 0, 7), "rng is 7, expected a generator"),
     "no rows": (lambda: initial.normal(RNG, 0, 4), "a size of the layer is 0"),
     "half a one": (lambda: initial.ones(0.5), "a size of the layer is 0.5"),
@@ -138,17 +137,13 @@ def test_what_is_refused(what):
 
 
 @pytest.mark.parametrize("pairs, words", [
-    ([([5.5], [4])], "5.5 is not a token id, expected a whole number"),
-    ([([5], [4.0])], "4.0 is not a token id"),
+    ([([5.5], [4])], "the token ids are float64, expected whole numbers"),
+    ([([5], [4.0])], "the token ids are float64"),
     ([([5, 0, 4], [4])], "a sentence contains the id 0, expected ids above 0, the id of padding"),
     ([([5], [-1])], "a sentence contains the id -1"),
-    ([("ab", "cd")], "'a' is not a token id"),
-    ([(5, [4])], "a sentence is not a list of token ids"),
-    ([([[5, 6], [7]], [4])], "a sentence is not a list of token ids"),
-    ([(b"x", [4])], "a sentence is not a list of token ids"),
-    ([([4], {})], "a sentence is not a list of token ids"),
-    ([([None], [4])], "None is not a token id"),
-    ([([True], [False])], "True is not a token id"),
+    ([("ab", "cd")], "the token ids are <U1"),
+    ([([None], [4])], "the token ids are object"),
+    ([([True], [False])], "the token ids are bool"),
     ([], "no pairs"),
 ])
 def test_wrong_sentences(pairs, words):
