@@ -1,7 +1,7 @@
 """Checks of a layer's arguments: a shape, token ids, a generator, a cache, a configuration."""
 
 import math
-from numbers import Integral, Number, Real
+from numbers import Integral, Number
 
 import numpy as np
 
@@ -104,14 +104,9 @@ def check_integer(name, value, least=1, most=math.inf) -> None:
         raise InputError(f"{name} is {value!r}, expected {wanted}")
 
 
-def is_real(value) -> bool:
-    """Whether `value` is a real number, from Python or NumPy."""
-    return isinstance(value, Real)
-
-
 def check_fraction(name, value) -> None:
     """Raise InputError unless `value` is a number of at least 0 and below 1."""
-    if not is_real(value) or not 0 <= value < 1:
+    if not 0 <= value < 1:
         raise InputError(f"{name} is {value!r}, expected a number of at least 0 and below 1")
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from minitransformer.backend import Array, module_of, to_device, to_host
-from minitransformer.checks import check_integer, check_shape, is_real
+from minitransformer.checks import check_integer, check_shape
 from minitransformer.decoding.continuations import log_normaliser
 from minitransformer.decoding.continuations import top_k as largest
 from minitransformer.decoding.hypothesis import Hypothesis, check_numbers, compact_rows, length_limits, start
@@ -60,10 +60,10 @@ def sample(model, source, rngs, count=1, temperature=1.0, top_k=0, top_p=1.0, mi
 
 def check_sampling(temperature, top_k, top_p) -> None:
     """Raise InputError for invalid settings."""
-    if not is_real(temperature) or not 1e-3 <= temperature <= 1e3:
+    if not 1e-3 <= temperature <= 1e3:
         raise InputError(f"temperature is {temperature}, expected a number from 0.001 to 1000")
     check_integer("top_k", top_k, 0)
-    if not is_real(top_p) or not 0 < top_p <= 1:
+    if not 0 < top_p <= 1:
         raise InputError(f"top_p is {top_p}, expected a number above 0, at most 1")
 
 
