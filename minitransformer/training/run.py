@@ -13,7 +13,7 @@ import numpy as np
 from minitransformer.backend import Array, get_module, to_host
 from minitransformer.data.vocabularies import VOCABULARIES
 from minitransformer.decoding.translation import check_texts
-from minitransformer.errors import FolderTaken, InputError, counted, quote
+from minitransformer.errors import InputError, counted, quote
 from minitransformer.files import (
     MANIFEST, as_json, check_manifest, make_folder, sync_folder, write_durably, write_manifest)
 from minitransformer.interchange.weights import WeightsFile, as_safetensors, set_weights
@@ -68,8 +68,8 @@ class Run:
     def create(cls, path, task, model, vocabulary, training=None, backend="numpy") -> "Run":
         """Make a new folder with settings and vocabulary.
 
-        training: the TrainingConfig with which a command can resume. Raises FolderTaken if something is already there,
-        InputError if the task, model or vocabulary is not registered or they do not fit each other.
+        training: the TrainingConfig with which a command can resume. Raises InputError if something is already there, or
+        if the task, model or vocabulary is not registered or they do not fit each other.
         """
         return cls.make(path, RunSettings.of(task, model, vocabulary, training, backend), vocabulary, model)
 
@@ -233,10 +233,10 @@ def _is_pretrained(path) -> bool:
 
 
 def check_free(path) -> None:
-    """Raise FolderTaken unless the folder `path` is free for a new run: nothing is ever overwritten."""
+    """Raise InputError unless the folder `path` is free for a new run: nothing is ever overwritten."""
     path = Path(path)
     if (path / "config.json").exists():
-        raise FolderTaken(f"{path} already exists and holds a run; choose another folder, or resume this run: "
-                          f"run = Run.open({str(path)!r}), then train(run, ..., resume=True)")
+        raise InputError(f"{path} already exists and holds a run; choose another folder, or resume it: minitransformer train "
+                         f"--resume {quote(str(path))}, or in Python: train(Run.open({str(path)!r}), ..., resume=True)")
     if path.exists() and not (path.is_dir() and not any(path.iterdir())):
-        raise FolderTaken(f"{path} already exists and is not an empty folder; choose another")
+        raise InputError(f"{path} already exists and is not an empty folder; choose another")

@@ -235,15 +235,15 @@ def test_a_run_is_not_overwritten(run_cli, trained):
     contents = lambda: {path: path.read_bytes() for path in trained.rglob("*") if path.is_file()}
     before = contents()
     code, _, error = run_cli("train", "copy", *SMALL, "--run", trained)
-    assert code == 2 and one_line(error)
-    assert f"--run {trained}: already exists; resume it: minitransformer train --resume {trained}, or choose" in error
+    assert code == 2 and one_line(error) and f"{trained} already exists and holds a run" in error
+    assert f"resume it: minitransformer train --resume {trained}, or" in error
     assert before == contents()
 
 
 def test_a_folder_with_other_files_is_not_a_run_folder(run_cli, tmp_path):
     (tmp_path / "mine").write_text("mine")
     code, _, error = run_cli("train", "copy", *SMALL, "--run", tmp_path)
-    assert code == 2 and f"--run {tmp_path}: already exists; choose another name" in error and one_line(error)
+    assert code == 2 and f"{tmp_path} already exists and is not an empty folder; choose another" in error and one_line(error)
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
 
