@@ -1,9 +1,7 @@
 """minitransformer learn: the chapters' exercises, and a judge that says where a function is wrong and why."""
 
-import json
 from collections.abc import Callable
 
-from minitransformer.errors import InputError
 from minitransformer_course.commands import learn_actions as actions
 from minitransformer_course.commands.learn_grade import grade
 from minitransformer_course.commands.learn_plug import plug
@@ -23,8 +21,7 @@ def add_arguments(parser) -> None:
         _translate(one)
         return one.add_argument
 
-    option = add("list", actions.show_list, _("all exercises, and how far you are"))
-    option("--json", action="store_true", help=_("print one JSON object"))
+    add("list", actions.show_list, _("all exercises, and how far you are"))
 
     option = add("start", actions.start, _("write a chapter's file, with blanks to fill"))
     option("chapter", metavar="CHAPTER", help=_("its number or name, or my_model"))
@@ -36,7 +33,6 @@ def add_arguments(parser) -> None:
     option("target", nargs="?", metavar="NAME|FILE|CHAPTER",
            help=_("an exercise, a file or a chapter's number (default: the first exercise that is not right yet)"))
     option("--all", action="store_true", help=_("every exercise of every chapter that you started"))
-    option("--json", action="store_true", help=_("print one JSON object"))
 
     option = add("hint", actions.show_hint, _("the next of four hints"))
     option("name", nargs="?", metavar="NAME", help=_("(default: the first that is not right yet)"))
@@ -61,9 +57,4 @@ def _translate(parser) -> None:
 
 
 def execute(args) -> int | None:
-    try:
-        return args.action(args)
-    except InputError as error:
-        if getattr(args, "json", False):
-            print(json.dumps({"error": str(error)}))
-        raise
+    return args.action(args)

@@ -1,6 +1,5 @@
 """What each action of `minitransformer learn` does; some return an exit code."""
 
-import json
 import sys
 from pathlib import Path
 
@@ -47,10 +46,6 @@ def status(args) -> None:
 
 def show_list(args) -> None:
     progress = Progress(".")
-    if args.json:
-        print(json.dumps({"exercises": [{"name": one.name, "chapter": one.chapter.name, "title": _(one.title),
-                                         "state": progress.state(one)} for one in exercises().values()]}))
-        return
     states = {NOT_STARTED: _("not started"), NOT_YET: _("not yet"), PASSED: _("passed")}
     for chapter in chapters():
         print(chapter.title)
@@ -88,7 +83,7 @@ def start(args) -> None:
         raise InputError(_("{path} is there already, and nothing was changed; to begin again, move it away first").format(
             path=existing))
     path = Path(chapter.name + (".ipynb" if args.notebook else ".py"))
-    _write(path, chapter)
+    write_new(path, (notebook_page(chapter) if args.notebook else percent_page(chapter)).encode())
     if not chapter.exercises:
         print(_("{path}: read it from the top and run its cells. There is nothing to write yet. What comes next:\n"
                 "        minitransformer learn").format(path=path))
@@ -109,21 +104,17 @@ def check(args) -> int:
     answers = []
     for path, names in targets(args, progress):
         checked = check_file(path, names)
-        if not args.json:
-            _print_answers(checked.answers, checked.printed)
+        _print_answers(checked.answers, checked.printed)
         _note(progress, checked)
         answers += checked.answers
     progress.save()
-    if args.json:
-        alone = args.target in exercises()
-        print(json.dumps(answers[0].as_dict() if alone else {"exercises": [answer.as_dict() for answer in answers]}))
     return 0 if all(answer.passed for answer in answers) else NOT_DONE
 
 
 def _note(progress, checked) -> None:
     """Record the answers for a file, and add the functions that pass to my_transformer.py."""
     for answer in checked.answers:
-        progress.take(answer)
+        progress.update(answer.exercise, state=PASSED if answer.passed else NOT_YET)
     passed = [answer.exercise for answer in checked.answers if answer.passed]
     try:
         if passed:
@@ -165,9 +156,3 @@ def _print_answers(answers, printed) -> None:
         print("\n".join(f"  | {line}" for line in text.splitlines()))
     for answer in answers:
         print(answer)
-
-
-def _write(path, chapter) -> None:
-    """Write a chapter's file, which must not exist yet."""
-    text = notebook_page(chapter) if path.suffix == ".ipynb" else percent_page(chapter)
-    write_new(path, text.encode())

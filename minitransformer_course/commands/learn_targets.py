@@ -64,11 +64,7 @@ def first_to_solve(progress) -> Exercise:
 
 def _check_started() -> None:
     if not started("."):
-        raise InputError(none_started("1"))
-
-
-def none_started(number) -> str:
-    return _("no chapter was started in this folder: minitransformer learn start {number}").format(number=number)
+        raise InputError(_("no chapter was started in this folder: minitransformer learn start {number}").format(number=1))
 
 
 def next_exercise(progress) -> Exercise | None:
