@@ -4,6 +4,7 @@ import gettext
 import json
 import locale
 import os
+import struct
 import sys
 import unicodedata
 from functools import cache
@@ -70,7 +71,10 @@ def _found(wanted, folder) -> str:
 
 @cache
 def _catalogue(name) -> gettext.NullTranslations:
-    if name == "en":
+    try:
+        with (LOCALE / f"{name}.mo").open("rb") as file:
+            return gettext.GNUTranslations(file)
+    except (OSError, ValueError, IndexError, struct.error) as error:
+        if name != "en":
+            print(f"{LOCALE / name}.mo cannot be read ({error}): English is used", file=sys.stderr)
         return gettext.NullTranslations()
-    with (LOCALE / f"{name}.mo").open("rb") as file:
-        return gettext.GNUTranslations(file)

@@ -1,4 +1,4 @@
-"""The course in other languages: every text is looked up, what is missing is shown in English, English stays as it is."""
+"""The course in other languages: every text is looked up, what is missing or broken is shown in English, English stays as it is."""
 
 import io
 import json
@@ -173,3 +173,11 @@ def test_where_the_system_speaks_korean_learn_says_how_to_choose_it(korean, monk
     assert "--language ko" in messages.how_to_choose()
     monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
     assert messages.how_to_choose() == ""
+
+
+@pytest.mark.parametrize("content", [b"", b"not a catalogue", b"\xde\x12\x04\x95" + 40 * b"\xff"])
+def test_a_broken_catalogue_gives_english_and_one_line(korean, content, capsys):
+    korean.write_bytes(content)
+    messages._catalogue.cache_clear()
+    assert [messages._("minutes"), messages._("minutes")] == ["minutes", "minutes"]
+    assert capsys.readouterr().err.count("\n") == 1
