@@ -9,7 +9,7 @@ from types import ModuleType
 
 from minitransformer import __version__
 from minitransformer.errors import InputError, choices, nearest_of, one_line
-from minitransformer.lookup import ELSEWHERE
+from minitransformer.lookup import ELSEWHERE, names
 
 COMMANDS = {    # each is a module, imported only when it is requested: its docstring heads its help
     "data": "download a corpus to train on",
@@ -77,6 +77,10 @@ class Parser(argparse.ArgumentParser):
         self.error(f"unrecognized arguments: {text}" + (f"; did you mean {nearest}?" if nearest else ""))
 
     def _check_value(self, action, value) -> None:
+        if action.dest == "command" and value not in COMMANDS and not nearest_of(value, COMMANDS):
+            from minitransformer.tasks import TASKS
+            if value in names(TASKS, "task"):
+                raise argparse.ArgumentError(action, f"{value} is a task: minitransformer train {value}")
         if action.choices is not None and value not in action.choices:
             raise argparse.ArgumentError(action, f"invalid choice: {value!r}; {choices(value, list(action.choices))}")
 

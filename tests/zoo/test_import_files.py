@@ -49,6 +49,13 @@ def moved(folder):
     changed("model.safetensors.index.json", {"weight_map": listed})(folder)
 
 
+def double(folder):
+    """An array in two files."""
+    arrays = load_file(folder / "model.safetensors")
+    save_file({"model.norm.weight": arrays["model.norm.weight"]}, folder / "other.safetensors")
+    changed("model.safetensors.index.json", {"weight_map": {"a": "model.safetensors", "b": "other.safetensors"}})(folder)
+
+
 def huge(value, dtype):
     def change(folder):
         arrays = load_file(folder / "model.safetensors")
@@ -115,7 +122,8 @@ FOLDERS = {    # {name: (which model, what is done to its folder, None or the wo
     "useless": ("llama_tied", huge(3e38, np.float32), "what was imported cannot be used: "),
     "huge": ("llama_tied", huge(1e300, np.float64), "model.norm.weight contains a number that is too large for float32"),
     "elsewhere": ("llama_tied", moved, "it lists the file '../x.safetensors', expected the name of a file in the same folder"),
-    "cut config": ("llama_tied", cut("config.json"), "config.json: not JSON ("),
+    "twice": ("llama_tied", double, "the array model.norm.weight is in another file, too"),
+    "cut config": ("llama_tied", cut("config.json"), "config.json: cut off ("),
     "cut weights": ("llama_tied", cut("model.safetensors"), "not a safetensors file ("),
     "a tokenizer in Latin-1": ("llama_tied", written(**{"tokenizer.json": b'{"\xe9": 1}'}), "tokenizer.json: not JSON"),
     "EOS after a text": ("llama_tied", ending("A", "</s>"), "does not only begin with <s>: that is not supported"),

@@ -231,7 +231,10 @@ def test_a_gguf_file_that_is_cut_or_lies_is_refused(tmp_path):
     raw = write_gguf(gguf, "llama_tied", tmp_path / "model.gguf").read_bytes()
     path = tmp_path / "damaged.gguf"
     lies = raw[:8] + b"\xff" * 8 + raw[16:], raw[:16] + b"\xff" * 7 + b"\0" + raw[24:]
-    for damaged in (raw[:4], raw[:200], raw[:201], raw[:-100], *lies, b"", b"GGML" + raw[4:]):
+    for damaged in (raw[:4], raw[:200], raw[:201], raw[:-100], *lies):
+        path.write_bytes(damaged)
+        refused(path, tmp_path, f"cut off: it says that it has more than its {len(damaged):,} bytes; get it again")
+    for damaged in (b"", b"GGML" + raw[4:]):
         path.write_bytes(damaged)
         refused(path, tmp_path, "not an intact GGUF file")
 
@@ -244,7 +247,7 @@ def test_an_array_of_numbers_that_is_not_there_is_not_counted_through(tmp_path, 
     monkeypatch.setattr(gguf.GGUFReader, "_get", lambda *a, **order: reads.append(1) or usual(*a, **order))
     for more in range(4):    # bytes, so that the file ends with one of its numbers
         path.write_bytes(raw[:length] + (10 ** 5).to_bytes(8, "little") + raw[length + 8:] + more * b"\0")
-        refused(path, tmp_path, "not an intact GGUF file (")
+        refused(path, tmp_path, "cut off: it says that it has more")
     assert len(reads) < 4 * len(raw)
 
 
@@ -307,7 +310,9 @@ def test_files_that_are_damaged_or_missing_are_named(tmp_path):
     (there / "pytorch_model.bin").write_bytes(b"a pickle")
     refused(there, tmp_path, "model.safetensors: no such file; weights in .bin files are pickled, and never read")
     (there / "tokenizer.json").write_text("{", encoding="utf-8")
-    refused(there, tmp_path, "tokenizer.json: not JSON (Expecting")
+    refused(there, tmp_path, "tokenizer.json: cut off (Expecting")
+    (there / "tokenizer.json").write_text("}", encoding="utf-8")
+    refused(there, tmp_path, "tokenizer.json: not JSON")
     (there / "tokenizer.json").unlink()
     refused(there, tmp_path, "tokenizer.json: No such file or directory")
     (there / "tokenizer.json").write_text('{"added_tokens": [5]}', encoding="utf-8")

@@ -45,7 +45,11 @@ def read(path) -> Checkpoint:
     except InputError:
         raise
     except Exception as error:    # the library raises whatever the damage leads to
-        raise InputError(f"{path}: not an intact GGUF file ({type(error).__name__}: {error}); get it again") from None
+        size = path.stat().st_size
+        short = isinstance(error, IndexError) or "reshape" in str(error) or "larger dtype" in str(error)    # NumPy's words
+        why = (f"cut off: it says that it has more than its {size:,} bytes; get it again" if size and short
+               else f"not an intact GGUF file ({type(error).__name__}: {error})")
+        raise InputError(f"{path}: {why}") from None
     name = str(fields.get("general.architecture"))
     model = architecture(name, path)
     own = {key.removeprefix(f"{name}."): value for key, value in fields.items() if key.startswith(f"{name}.")}

@@ -49,6 +49,8 @@ class SafetensorsFiles(Arrays):
                 raise InputError(f"{folder / name}: no such file" + (
                     "; weights in .bin files are pickled, and never read: a pickle can run any code" if pickled else ""))
             file = WeightsFile(folder / name)
+            if twice := next((array for array in file if array in self._files), None):
+                raise InputError(f"{folder / name}: the array {twice} is in another file, too")
             self._files.update(dict.fromkeys(file, file))
 
     def __getitem__(self, name) -> Any:
@@ -67,17 +69,26 @@ class SafetensorsFiles(Arrays):
         return next((name for name in (theirs, self._prefix + theirs) if name in self._files), None)
 
 
+def _bytes(path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+
+
 def _text(path) -> str:
     """What people read."""
-    return path.read_bytes().decode("utf-8-sig", "replace").replace("\r\n", "\n")
+    return _bytes(path).decode("utf-8-sig", "replace").replace("\r\n", "\n")
 
 
 def _json(path) -> dict:
+    data = _bytes(path)
     try:
-        value = json.loads(path.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:
+        value = json.loads(data.decode("utf-8-sig"))
+    except json.JSONDecodeError as error:
+        cut = error.msg.startswith("Unterminated") or error.pos >= len(error.doc.rstrip())
+        raise InputError(f"{path}: {'cut off' if cut else 'not JSON'} ({error})") from None
+    except (UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"{path}: not JSON ({error})") from None
     if not isinstance(value, dict):
         raise InputError(f"{path}: a JSON {type(value).__name__}, expected an object")
