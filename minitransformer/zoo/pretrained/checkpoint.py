@@ -41,6 +41,7 @@ class Checkpoint(NamedTuple):
     vocabulary: dict[str, Any]    # the arguments of PretrainedVocabulary.arrange, but the size
     licence: str | None           # its name, such as apache-2.0
     licence_text: str
+    notes: list[str]              # what differs from the reference implementation, a line each
 
 
 class Options:

@@ -63,8 +63,8 @@ def read(path) -> Checkpoint:
     options.setdefault("vocab_size", len(tokens.get("ggml.tokens", ())))
     licence = fields.get("general.license")
     licence = ", ".join(map(str, licence)) if isinstance(licence, list) else licence
-    vocabulary = _vocabulary(Options(tokens, f"{path}: tokenizer", "suppress"))
-    return Checkpoint(model, Options(options, path), arrays, vocabulary, licence, licence_text(path.parent))
+    notes, vocabulary = _vocabulary(Options(tokens, f"{path}: tokenizer", "suppress"))
+    return Checkpoint(model, Options(options, path), arrays, vocabulary, licence, licence_text(path.parent), notes)
 
 
 def _reader(path) -> Any:
@@ -116,8 +116,8 @@ class QuantisedArrays(Arrays):
         return name.endswith(self._transposed)
 
 
-def _vocabulary(options) -> dict[str, Any]:
-    """The arguments of PretrainedVocabulary.arrange: a tokenizer as `tokenizers` stores it."""
+def _vocabulary(options) -> tuple[list[str], dict[str, Any]]:
+    """(what differs from llama.cpp, the arguments of PretrainedVocabulary.arrange: a tokenizer as `tokenizers` stores it)."""
     kind = options.one_of("ggml.model", ["gpt2", "llama"], "missing")
     tokens = [token or f"[EMPTY_{i}]" for i, token in enumerate(options.take("ggml.tokens"))]
     if len(set(tokens)) < len(tokens):
@@ -125,7 +125,7 @@ def _vocabulary(options) -> dict[str, Any]:
     kinds = _of_each(options, "ggml.token_type", tokens, [NORMAL] * len(tokens))
     added = [{"id": i, "content": tokens[i], "single_word": False, "lstrip": False, "rstrip": False, "normalized": False,
               "special": one != USER_DEFINED} for i, one in enumerate(kinds) if one in (UNKNOWN, CONTROL, USER_DEFINED)]
-    parts, begins = (_bytes if kind == "gpt2" else _sentence_piece)(options, tokens, kinds)
+    parts, begins, notes = (_bytes if kind == "gpt2" else _sentence_piece)(options, tokens, kinds)
     tokenizer = {
         "version": "1.0", "truncation": None, "padding": None, "added_tokens": added, "post_processor": None, **parts,
         "model": {"type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": None, "end_of_word_suffix": None,
@@ -137,7 +137,7 @@ def _vocabulary(options) -> dict[str, Any]:
     names = {end: tokens[i] for end, i in ends.items() if i is not None and 0 <= i < len(tokens)}
     begins = options.take("ggml.add_bos_token", begins)
     options.finish()
-    return dict(
+    return notes, dict(
         tokenizer=tokenizer, begins=begins, chat_begins=begins, chat_template=options.take("chat_template", None),
         bos=names.get("bos"), eos=names.get("eos"), stops=[names[end] for end in ("eot", "eom") if end in names])
 
@@ -149,19 +149,19 @@ def _of_each(options, name, tokens, *default) -> list:
     return values
 
 
-def _bytes(options, tokens, kinds) -> tuple[dict[str, Any], bool]:
+def _bytes(options, tokens, kinds) -> tuple[dict[str, Any], bool, list[str]]:
     """GPT-2's kind: pairs of bytes are merged in the order in which they are listed.
 
-    Returns (parts of a tokenizer.json, whether a text begins with BOS if the file does not say).
+    Returns (parts of a tokenizer.json, whether a text begins with BOS if the file does not say, what differs from llama.cpp).
     """
     pre = options.one_of("ggml.pre", WORDS, "missing")
     options.one_of("ggml.add_space_prefix", [False], False)
     merges = [merge.split(" ") for merge in options.take("ggml.merges")]
     return dict(normalizer=None, pre_tokenizer={"type": "Sequence", "pretokenizers": WORDS[pre]}, decoder=BYTES,
-                model=dict(merges=merges, ignore_merges=pre == "llama-bpe")), BEGINS[pre]
+                model=dict(merges=merges, ignore_merges=pre == "llama-bpe")), BEGINS[pre], []
 
 
-def _sentence_piece(options, tokens, kinds) -> tuple[dict[str, Any], bool]:
+def _sentence_piece(options, tokens, kinds) -> tuple[dict[str, Any], bool, list[str]]:
     """SentencePiece's kind: of all neighbours that make a token, those of the highest score are merged first.
 
     Of equal scores, llama.cpp takes the leftmost pair. A list of pairs cannot say that; but for runs of one character, such as
@@ -171,6 +171,9 @@ def _sentence_piece(options, tokens, kinds) -> tuple[dict[str, Any], bool]:
     ids = {token: i for i, token in enumerate(tokens) if kinds[i] in (NORMAL, UNUSED)}
     pairs = [(-scores[i], -cut, ids[token[:cut]], ids[token[cut:]]) for token, i in ids.items() for cut in range(1, len(token))
              if token[:cut] in ids and token[cut:] in ids]
+    merged = {token for token in ids if len(set(token)) > 1}
+    tied = len(merged) - len({scores[ids[token]] for token in merged})
+    notes = [f"{tied:,} tokens have the score of another one: llama.cpp may cut a few words otherwise"] if tied else []
     prefix = options.take("ggml.add_space_prefix", True)
     steps = [{"type": "Prepend", "prepend": SPACE}] * prefix + [
         {"type": "Replace", "pattern": {"String": " "}, "content": SPACE}]
@@ -180,4 +183,4 @@ def _sentence_piece(options, tokens, kinds) -> tuple[dict[str, Any], bool]:
     return dict(normalizer={"type": "Sequence", "normalizers": steps}, pre_tokenizer=None,
                 decoder={"type": "Sequence", "decoders": back},
                 model=dict(merges=[[tokens[left], tokens[right]] for *_, left, right in sorted(pairs)], unk_token=unknown,
-                           fuse_unk=True, byte_fallback=True)), True
+                           fuse_unk=True, byte_fallback=True)), True, notes

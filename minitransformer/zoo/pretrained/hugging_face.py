@@ -29,9 +29,18 @@ def read(folder) -> Checkpoint:
     ends = {end: _name(about.get(f"{end}_token"), config.get(f"{end}_token_id"), names) for end in ("bos", "eos")}
     stops = [names.get(i) for source in (config, writing) for i in _listed(source.get("eos_token_id"))]
     options = Options(config, folder / "config.json", CHANGING)
+    dropout = tokenizer["model"].get("dropout")
+    notes = [f"its tokenizer's dropout of {dropout} is off, which transformers leaves on"] if dropout else []
+    if about.get("add_prefix_space") and '"add_prefix_space": true' not in json.dumps(tokenizer):
+        notes.append("tokenizer_config.json asks for a space before each text; tokenizer.json does not, and is followed")
+    for name in ("bos", "eos"):
+        asked = about.get(f"add_{name}_token")
+        does = f'"{ends[name]}"' in json.dumps(tokenizer.get("post_processor"), ensure_ascii=False)
+        if asked not in (None, does):
+            notes.append(f"add_{name}_token is {asked} in tokenizer_config.json; tokenizer.json does otherwise, and is followed")
     return Checkpoint(
         model, options, SafetensorsFiles(folder, model.PREFIX),
-        dict(tokenizer=tokenizer, chat_template=_template(folder, about), stops=stops, **ends), *_licence(folder))
+        dict(tokenizer=tokenizer, chat_template=_template(folder, about), stops=stops, **ends), *_licence(folder), notes)
 
 
 class SafetensorsFiles(Arrays):
@@ -70,6 +79,8 @@ class SafetensorsFiles(Arrays):
 
 
 def _bytes(path) -> bytes:
+    if path.exists() and not path.is_file():    # a FIFO would keep its reader waiting
+        raise InputError(f"{path}: not a file")
     try:
         return path.read_bytes()
     except OSError as error:

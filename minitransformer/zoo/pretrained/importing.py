@@ -24,11 +24,12 @@ from minitransformer.zoo.pretrained.vocabulary import PretrainedVocabulary
 WINDOW, BATCH = 512, 4    # what `evaluate` reads at once
 
 
-def import_model(path, folder) -> Run:
+def import_model(path, folder, report=lambda line: None) -> Run:
     """Make the run folder `folder` of the pretrained model at `path`: a Hugging Face folder, or a GGUF file.
 
     Each array is read, checked and written on its own; the run is then loaded, and asked for a token, before it gets its name.
-    Raises InputError, and leaves nothing behind, if anything in the files cannot be used.
+    `report(line)` is called with what the tokenizer does differently here. Raises InputError, and leaves nothing behind, if
+    anything in the files cannot be used.
     """
     check_free(folder)
     path, folder = Path(path), Path(folder)
@@ -40,7 +41,7 @@ def import_model(path, folder) -> Run:
         source.options.finish()
         tensors = _checked(source.architecture.tensors(config), source, path)
         vocabulary = PretrainedVocabulary.arrange(size=config.vocab_size, **source.vocabulary)
-        check_decodes(vocabulary, path)
+        notes = [*source.notes, *check_decodes(vocabulary, path)]
     except InputError:
         raise
     except UNREADABLE as error:    # JSON of another form than expected
@@ -66,6 +67,8 @@ def import_model(path, folder) -> Run:
     finally:
         shutil.rmtree(new, ignore_errors=True)
     run.path = folder
+    for note in notes:
+        report(note)
     return run
 
 
