@@ -11,9 +11,11 @@ from minitransformer.backend import Array, to_host
 from minitransformer.errors import InputError
 from minitransformer.files import check_manifest, make_folder, sync_folder, write_durably, write_manifest
 from minitransformer.stderr import stderr
+from minitransformer.training.log import parse_log
 
 FOLDER, SNAPSHOTS = "checkpoints", "snapshots"
 FILES = ("weights.safetensors", "optimizer.safetensors", "state.json", "metrics.jsonl")
+STATE = {"position": object, "terms": int, "best_step": int | None, "best_nll": float | None, "worse": int}    # in state.json
 
 
 class Checkpoint(NamedTuple):
@@ -62,13 +64,25 @@ def steps(run_folder) -> list[int]:
 
 
 def load(run_folder, step) -> Checkpoint:
-    """The Checkpoint of a step. Raises InputError, naming the file, if one is damaged or missing."""
+    """The Checkpoint of a step. Raises InputError, naming the file, if one is damaged, missing or not a checkpoint's."""
+    from safetensors import SafetensorError
     from safetensors.numpy import load as from_bytes
 
     folder = _folder(run_folder, step)
     check_manifest(folder)
-    weights, optimizer, state, metrics = ((folder / name).read_bytes() for name in FILES)
-    return Checkpoint(step, from_bytes(weights), from_bytes(optimizer), json.loads(state), metrics)
+    read = {name: (folder / name).read_bytes() for name in FILES}
+    try:
+        found = Checkpoint(step, from_bytes(read["weights.safetensors"]), from_bytes(read["optimizer.safetensors"]),
+                           json.loads(read["state.json"]), read["metrics.jsonl"])
+        parse_log(found.metrics.decode())
+        parameters = sum(array.size for array in found.weights.values())
+        sizes = {"m": parameters, "v": parameters, "loss": 1, "nll": 1}
+        if not (all(isinstance(found.state[name], kind) for name, kind in STATE.items())
+                and all(found.optimizer[name].size == size for name, size in sizes.items())):
+            raise ValueError(f"expected {', '.join(STATE)}, and m and v of {parameters:,} numbers")
+    except (SafetensorError, ValueError, TypeError, AttributeError, LookupError, RecursionError) as error:
+        raise InputError(f"{folder}: not the checkpoint of a training run ({error})") from None
+    return found
 
 
 def newest(run_folder) -> Checkpoint | None:

@@ -1,6 +1,7 @@
 """metrics.jsonl, the log of a run: each line is an object of numbers, one of them the step."""
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -35,10 +36,16 @@ def read_metrics(path) -> list[dict[str, Any]]:
     path = Path(path) / FILE
     try:
         records = parse_log(path.read_bytes().decode())
+        usable = all(
+            isinstance(record, dict) and "step" in record
+            and all(isinstance(value, (int, float)) and math.isfinite(value) for value in record.values())
+            for record in records)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}; give a folder that minitransformer train wrote") from None
-    except ValueError as error:
+    except (ValueError, RecursionError, OverflowError) as error:
         raise InputError(f"{path}: cannot be read ({error})") from None
     if not records:
         raise InputError(f"{path}: nothing has been logged yet; let it train for a few steps")
+    if not usable:
+        raise InputError(f"{path}: not the log of a run; expected an object of finite numbers on each line")
     return records

@@ -161,7 +161,9 @@ def test_the_architecture_of_another_model(run_cli, tmp_path):
 
 
 @pytest.mark.parametrize("content, words", [
-    (None, "No such file"), ("{", "cannot be read"), ("", "nothing has been logged yet")])
+    (None, "No such file"), ("{", "cannot be read"), ("", "nothing has been logged yet"), ("[1]", "not the log of a run"),
+    ("3", "not the log of a run"), ('{"step": NaN}', "not the log of a run"),
+])
 def test_a_log_that_cannot_be_drawn(tmp_path, content, words):
     if content is not None:
         (tmp_path / "metrics.jsonl").write_text(content)
