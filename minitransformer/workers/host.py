@@ -18,14 +18,34 @@ KEEP = {M_MMAP_MAX: 0, M_TRIM_THRESHOLD: 2 ** 31 - 1}
 USUAL = {M_MMAP_MAX: 65_536, M_MMAP_THRESHOLD: 2 ** 25, M_TRIM_THRESHOLD: 2 ** 26}
 
 
-def available_cores(quota=Path("/sys/fs/cgroup/cpu.max")) -> int:
+def available_cores() -> int:
     """The number of cores that this process may use. In a container with a quota of 1.5 cores, it is two."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min([cores, *map(math.ceil, quotas())])
+
+
+def quotas(own=Path("/proc/self/cgroup"), root=Path("/sys/fs/cgroup")) -> Iterator[float]:
+    """The CPU quota, in cores, of each Linux control group that this process is in, if it has one.
+
+    A group is bound by the quotas of the groups around it, too. A container may name a path of its host; then `root` is its group.
+    """
+    for line in _read(own).splitlines():    # 4:cpu,cpuacct:/path in version 1 of control groups, 0::/path in version 2
+        controllers, _, path = line.partition(":")[2].partition(":")
+        if controllers and "cpu" not in controllers.split(","):
+            continue
+        group, files = (root / "cpu", ("cpu.cfs_quota_us", "cpu.cfs_period_us")) if controllers else (root, ("cpu.max",))
+        group /= path.strip("/")
+        for folder in (group, *group.parents):
+            numbers = " ".join(_read(folder / file) for file in files).split()
+            if len(numbers) == 2 and all(number.isdecimal() and int(number) for number in numbers):    # no quota: -1 or max
+                yield int(numbers[0]) / int(numbers[1])
+
+
+def _read(path) -> str:
     try:
-        time, period = map(int, quota.read_text(encoding="ascii").split())
-        return min(cores, math.ceil(time / period))
-    except (OSError, ValueError):    # another system, or no quota: "max"
-        return cores
+        return path.read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError:    # another system, or a container that hides the file
+        return ""
 
 
 @contextmanager
