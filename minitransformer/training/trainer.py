@@ -19,6 +19,7 @@ from minitransformer.training import checkpoint
 from minitransformer.training.checkpoint import Checkpoint
 from minitransformer.training.evaluation import mean_loss, perplexity
 from minitransformer.training.interrupt import stop_on_interrupt
+from minitransformer.training.locate_non_finite import locate_non_finite
 from minitransformer.training.lock import only_trainer
 from minitransformer.training.log import CLOCKS, FILE, as_text, parse_log, write_log
 from minitransformer.training.optim import Adam
@@ -69,6 +70,7 @@ class _Loop:
         self.saved = None      # the step of the last checkpoint
         self.log = []          # the contents of metrics.jsonl
         self.began = time.monotonic()    # minus the seconds trained before resuming
+        self.recent = []       # for each step since the loss was last read: (its batches, the number of updates before it)
 
     def train(self, resume=False) -> int:
         if resume:
@@ -114,8 +116,9 @@ class _Loop:
         try:
             sums = training_step(self.model, self.optimizer, batches, learning_rate, (config.seed, self.step),
                                  config.smoothing, config.clip, self.workers)
-        except NonFiniteError as error:
-            raise self._not_finite(str(error).partition(";")[0]) from None
+        except NonFiniteError:
+            raise self._not_finite(self.step, batches) from None
+        self.recent.append((batches, self.optimizer.updates))
         self.sums["loss"] = self.sums["loss"] + sums.loss
         self.sums["nll"] = self.sums["nll"] + sums.negative_log_likelihood
         self.terms += sum(batch.terms for batch in batches)
@@ -139,15 +142,19 @@ class _Loop:
         self.since, self.num_tokens = time.perf_counter(), 0
 
     def _finite_sums(self) -> tuple[float, float]:
-        """(loss, nll) since the last line of the log. Raises InputError for NaN or infinity in it or, on a GPU, in a gradient."""
-        loss, nll = float(self.sums["loss"]), float(self.sums["nll"])
-        if int(self.optimizer.updates) < self.step or not math.isfinite(loss):
-            raise self._not_finite("the loss or a gradient is NaN or infinity")
+        """(loss, nll) since the last line of the log. Raises InputError that names the first block with NaN or infinity."""
+        updates, loss, nll = int(self.optimizer.updates), float(self.sums["loss"]), float(self.sums["nll"])
+        if updates < self.step or not math.isfinite(loss):
+            before = self.step - len(self.recent)    # every earlier step made its update
+            bad = next((step for step, (_, updates) in enumerate(self.recent, before + 1) if int(updates) < step), self.step)
+            raise self._not_finite(bad, self.recent[bad - before - 1][0])
+        self.recent.clear()
         return loss, nll
 
-    def _not_finite(self, what) -> InputError:
+    def _not_finite(self, step, batches) -> InputError:
+        block, direction = locate_non_finite(self.model, self.workers, batches, (self.config.seed, step), self.config.smoothing)
         kept = f"the weights of step {self.saved} are kept" if self.saved else "no weights were saved yet"
-        return InputError(f"step {self.step}: {what}; {kept}. Try a smaller learning rate")
+        return InputError(f"step {step}: NaN or infinity in {block}, {direction}; {kept}. Try a smaller learning rate")
 
     def _validate(self) -> None:
         def measured() -> tuple[float, dict[str, float]]:

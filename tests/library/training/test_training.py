@@ -15,7 +15,9 @@ from minitransformer.workers import threads as parallel
 from minitransformer.workers.threads import Threads
 from minitransformer.tasks import TASKS
 from minitransformer.training import checkpoint, trainer
+from minitransformer.training.locate_non_finite import locate_non_finite
 from minitransformer.training.log import CLOCKS, read_metrics
+from tests.library.models.makers import make_batch_for, make_model
 
 
 def start(folder, seed=0):
@@ -114,7 +116,7 @@ def test_a_loss_that_is_no_number_keeps_the_last_good_weights(tmp_path):
                 run.model.target_embedding.weight.data[...] = np.nan
             yield batch
 
-    with pytest.raises(InputError, match="step 15: the gradient of target_embedding.weight contains NaN or infinity; "
+    with pytest.raises(InputError, match="step 15: NaN or infinity in target_embedding, forward; "
                                          "the weights of step 10 are kept"):
         train(run, config, poisoned(), valid)
     assert np.isfinite(Run.load(run.path).model.flat.data).all()
@@ -127,8 +129,34 @@ def test_a_loss_that_is_no_number_keeps_the_last_good_weights(tmp_path):
     np.testing.assert_array_equal(run.model.flat.data, whole.model.flat.data)
 
 
+@pytest.mark.parametrize("path, direction", [
+    ("decoder.layers.1.cross_attention", "forward"), ("decoder.layers.0.feed_forward.inner", "backward"),
+    ("encoder.layers.0.self_attention_residual.norm", "backward"), ("source_input", "forward"),
+])
+def test_a_block_that_overflows_is_named(tmp_path, monkeypatch, path, direction):
+    """In step 13, which changes no weight."""
+    run, batches, valid = start(tmp_path / "run")
+    layer, calls, weights = run.model.sublayers()[path], [], []
+    usual = getattr(layer, direction)
+
+    def overflow(*arguments, **options):
+        calls.append(1)
+        result = usual(*arguments, **options)
+        if len(calls) >= 13:
+            weights.append(run.model.flat.data.copy())
+            first = result[0] if isinstance(result, tuple) else result
+            first[0] = np.inf
+        return result
+
+    monkeypatch.setattr(layer, direction, overflow)
+    with pytest.raises(InputError, match=f"step 13: NaN or infinity in {path}, {direction}; no weights were saved yet"):
+        train(run, TrainingConfig(steps=50, warmup=5, threads=1), batches, valid)
+    assert len(weights) == 2 and np.array_equal(*weights)    # of the step, and of its repetition
+
+
 @pytest.mark.parametrize("direction", ["forward", "backward"])
-def test_a_loss_that_overflows_ends_the_run(tmp_path, monkeypatch, direction):
+def test_a_loss_that_overflows_is_named(tmp_path, monkeypatch, direction):
+    """The layer that makes it, `loss`, is a block like any other."""
     run, batches, valid = start(tmp_path / "run")
     usual = getattr(run.model.loss, direction)
 
@@ -137,7 +165,23 @@ def test_a_loss_that_overflows_ends_the_run(tmp_path, monkeypatch, direction):
         return (np.float32(np.inf), result[1]) if direction == "forward" else result * np.float32(np.inf)
 
     monkeypatch.setattr(run.model.loss, direction, overflow)
-    with pytest.raises(InputError, match="(contains NaN or|is NaN or) infinity; no weights were saved yet"):
+    with pytest.raises(InputError, match=f"NaN or infinity in loss, {direction}; no weights were saved yet"):
+        train(run, TrainingConfig(steps=50, warmup=5, threads=1), batches, valid)
+
+
+@pytest.mark.parametrize("scale", [np.nan, 1])
+def test_no_block_is_blamed_for_what_it_received(tmp_path, monkeypatch, scale):
+    """Neither for the gradient that arrives, nor for the contents of a shared weight's gradient."""
+    run, batches, valid = start(tmp_path / "run")
+    model = run.model
+
+    def spoil(dloss, cache):    # between the loss and the hidden states, where no layer is
+        dy = model.loss.backward(dloss, cache.loss)
+        model.output.weight.grad[0] = np.inf
+        model.hidden_backward(dy * np.float32(scale), cache.hidden)
+
+    monkeypatch.setattr(model, "loss_backward", spoil)
+    with pytest.raises(InputError, match="step 1: NaN or infinity in the loss, backward"):
         train(run, TrainingConfig(steps=50, warmup=5, threads=1), batches, valid)
 
 
@@ -153,6 +197,7 @@ def test_a_step_of_your_own_that_overflows_is_refused(monkeypatch, count):
             patch.setattr(layer, "backward", lambda dy, cache, usual=layer.backward: usual(dy * np.float32(np.inf), cache))
         with pytest.raises(NonFiniteError, match="^the gradient of .* contains NaN or infinity; nothing was updated"):
             training_step(model, adam, batch, 0.01, (0, 1), 0.1, workers=workers)
+        assert locate_non_finite(model, workers, [batch], (0, 1), 0.1) == ("decoder.layers.0.feed_forward.inner", "backward")
     assert not any(each.flat.grad.any() for each in workers.models)
     np.testing.assert_array_equal(model.flat.data, before)
     training_step(model, adam, batch, 0.01, (0, 2), 0.1, workers=workers)
@@ -172,6 +217,43 @@ def test_a_step_of_another_model_or_without_terms_is_refused():
     for empty in ([], batch._replace(next_target=np.zeros_like(batch.next_target), terms=0)):
         with pytest.raises(InputError, match="has no terms to learn from"):
             training_step(model, Adam(model), empty, 0.01)
+
+
+@pytest.mark.parametrize("kind", ["language-model", "classifier"])
+@pytest.mark.parametrize("path, direction", [("feed_forward.inner", "backward"), ("self_attention", "forward")])
+def test_the_search_for_nan_knows_every_model(kind, path, direction):
+    """A model with nothing but loss_forward and loss_backward."""
+    model, batch = make_model(kind).astype(np.float32), make_batch_for(kind)
+    stack = "stack" if kind == "language-model" else "encoder"
+    layer = model.sublayers()[f"{stack}.layers.1.{path}"]
+    usual = getattr(layer, direction)
+
+    def overflow(*arguments, **options):
+        result = usual(*arguments, **options)
+        (result[0] if isinstance(result, tuple) else result)[0] = np.inf
+        return result
+
+    setattr(layer, direction, overflow)
+    model.flat.grad[...] = np.nan    # as the step may have left it: this blames no block
+    with np.errstate(all="ignore"):
+        found = locate_non_finite(model, Threads(model, 2), [batch], (0, 1), 0.1)
+    assert found == (f"{stack}.layers.1.{path}", direction)
+
+
+def test_the_search_for_nan_repeats_the_step_with_its_dropout():
+    """A block that fails with what was dropped, and with nothing else."""
+    model, batch = make_model("transformer", dropout=0.5).astype(np.float32), make_batch_for("transformer")
+    dropout = model.sublayers()["encoder.layers.0.feed_forward_residual"]
+    usual = dropout.forward
+
+    def overflow(x, h, rng=None):
+        y, cache = usual(x, h, rng)
+        return y if rng is None else y + np.inf, cache
+
+    dropout.forward = overflow
+    with np.errstate(all="ignore"):
+        found = locate_non_finite(model, Threads(model, 1), [batch], (0, 1), 0.1)
+    assert found == ("encoder.layers.0.feed_forward_residual", "forward")
 
 
 def test_the_speed_is_that_of_the_steps(tmp_path, monkeypatch):
