@@ -87,6 +87,8 @@ def save_weights(layer, path) -> None:
 
     from minitransformer.files import write_durably
 
+    if not Path(path).name:
+        raise InputError(f"save_weights: path is {path!r}, expected the path of a safetensors file")
     weights = {name: np.ascontiguousarray(to_host(parameter.data)) for name, parameter in layer.parameters().items()}
     for name, array in weights.items():
         if array.dtype.kind != "f":

@@ -15,10 +15,13 @@ class Adam:
 
     A gradient that is not finite changes neither the parameters nor the moments. On the CPU, `step` raises
     NonFiniteError; on a GPU, where a check would have to wait, the update is skipped and counted in `skipped`. Raises
-    InputError for a model without parameters.
+    InputError for meaningless settings, and for a model without parameters.
     """
 
     def __init__(self, model, beta1=0.9, beta2=0.98, epsilon=1e-9):
+        if not (0 <= beta1 < 1 and 0 <= beta2 < 1 and epsilon > 0):
+            raise InputError(f"Adam: beta1 is {beta1}, beta2 is {beta2} and epsilon is {epsilon}, expected both betas from 0 to "
+                             "below 1 and an epsilon above 0")
         self.model = model
         self.flat = self.data, self.grad = model.flat
         xp = module_of(self.data)

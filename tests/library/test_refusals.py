@@ -11,6 +11,7 @@ from minitransformer import (
     TransformerConfig, beam_search, cross_entropy_backward,
     cross_entropy_forward, functional as F, generate, gradcheck, greedy, layers as L, make_batch, sample,
     training_step, translate)
+from minitransformer.interchange.weights import save_weights
 from minitransformer.layers import (
     Embedding, Encoder, FeedForward, Input, LayerNorm, LearnedPositions, Linear, OutputProjection,
     SelfAttention, SinusoidalPositions, StackConfig, initial)
@@ -68,6 +69,8 @@ CALLS = {
                         r"a batch's labels has shape \(\), expected \(B\)"),
     "fewer targets": (step_with(BATCH._replace(next_target=np.zeros((2, 2), int)), 0.1), r"the shapes .* equal numbers of rows"),
     "nothing to match": (lambda: exact_match(MODEL, []), "exact_match: no pairs"),
+    "a beta of 2": (lambda: Adam(MODEL, beta1=2), "Adam: beta1 is 2, beta2 is 0.98"),
+    "saved without a name": (lambda: save_weights(MODEL, ""), "save_weights: path is '', expected the path of a safetensors file"),
     "too many threads to train": (lambda: Threads(MODEL, 5000), "Threads: count is 5000, expected a whole number"),
     "a maximum in text": (lambda: beam_search(MODEL, SOURCE, 1, max_length="3"), "max_length is '3', expected a whole number"),
     "alpha nan": (lambda: beam_search(MODEL, SOURCE, 2, np.nan), "alpha is nan"),
