@@ -30,7 +30,7 @@ PARTS = {    # {part: (what it is called, the kinds of its boxes)}, in the order
 }
 PAPERS_VOCABULARY = 37_000
 INK, QUIET, PAPER, PANEL = "#1f2328", "#57606a", "#ffffff", "#f2f4f7"
-OWN, HERE = "#ffdf80", "#b5123e"
+OWN, WRONG, HERE = "#ffdf80", "#f4a3a3", "#b5123e"
 TINTS = {"embedding": "#fbe4e6", "positions": "#fbe4e6", "self_attention": "#fdebd3", "cross_attention": "#fdebd3",
          "scores": "#fdebd3", "weighted_sum": "#fdebd3", "feed_forward": "#d9ecf7", "layer_norm": "#f6f5cf",
          "linear": "#e6e3f4", "output": "#e6e3f4", "softmax": "#d8eedd"}
@@ -38,29 +38,30 @@ PANELS = ("encoder", "decoder", "multi_head", "attention")
 BARE = ("tokens", "probabilities", "label")    # text without a frame
 
 
-def architecture(config=None, here=(), own=()) -> "Figure":
+def architecture(config=None, here=(), own=(), wrong=(), frame="you are here") -> "Figure":
     """The map of a configuration as a figure; the arguments are those of `draw`."""
     from minitransformer.pictures.figure import Figure
 
     figure = Figure(WIDTH, 1, layout=None)
     axes = figure.add_axes((0, 0, 1, 1))
-    draw(axes, config, here, own)
+    draw(axes, config, here, own, wrong, frame)
     figure.set_size_inches(WIDTH, axes.get_ylim()[1])
     return figure
 
 
-def draw(axes, config=None, here=(), own=(), shape=lambda box: box.shape) -> None:
+def draw(axes, config=None, here=(), own=(), wrong=(), frame="you are here", shape=lambda box: box.shape) -> None:
     """The map of a configuration (default: the paper's base model) on axes that are 7 inches wide.
 
-    here: names in PARTS, where the reader is; own: what the reader has written. If any is given, all else is neutral. shape(box):
-    what is below a box's name. Raises InputError for a part that does not exist, for one in `here` that the model
+    here: names in PARTS, where the reader is; own: what the reader has written; wrong: what is written but not right yet.
+    frame: what the frame around `here` means. shape(box): what is below a box's name.
+    If any is given, all else is neutral. Raises InputError for a part that does not exist, for one in `here` that the model
     lacks, and for a model that is not a Transformer.
     """
     from matplotlib.patches import FancyBboxPatch
 
     config = config or TransformerConfig.named("base", PAPERS_VOCABULARY)
-    found, neutral = Map(config), bool(here or own)
-    outlined, filled = _kinds(here, found.boxes), dict.fromkeys(_kinds(own), OWN)
+    found, neutral = Map(config), bool(here or own or wrong)
+    outlined, filled = _kinds(here, found.boxes), {**dict.fromkeys(_kinds(own), OWN), **dict.fromkeys(_kinds(wrong), WRONG)}
     axes.set(xlim=(0, WIDTH), ylim=(0, found.height), aspect="equal")
     axes.axis("off")
 
@@ -83,7 +84,8 @@ def draw(axes, config=None, here=(), own=(), shape=lambda box: box.shape) -> Non
     axes.text(left, y, type(config).__name__.removesuffix("Config"), fontsize=14, color=INK)
     for i, note in enumerate(notes, 1):
         axes.text(left, y - 0.06 - 0.2 * i, note, fontsize=9, color=INK)
-    meanings = [(PAPER, True, "you are here")] * bool(here) + [(OWN, False, "yours already")] * bool(own)
+    meanings = [(PAPER, True, frame)] * bool(here) + [(OWN, False, "yours already")] * bool(own) + [
+        (WRONG, False, "yours, not right yet")] * bool(wrong)
     for i, (fill, marked, meaning) in enumerate(meanings, len(notes) + 1):
         rectangle(left, y - 0.16 - 0.2 * i, 0.28, 0.14, fill, marked)
         axes.text(left + 0.38, y - 0.14 - 0.2 * i, meaning, fontsize=9, color=INK)

@@ -1,8 +1,33 @@
-"""What `learn plug` says of the reader's whole model, in a few lines."""
+"""What `learn plug` says of the reader's whole model: a few lines, and the map with each box in the colour of its proof."""
 
-from minitransformer_course.judge.capstone import BOUND, UNSEEN
-from minitransformer_course.judge.messages import _
+import re
+from html import escape
+from pathlib import Path
+
+from minitransformer_course.judge.capstone import BOUND, UNSEEN, config
+from minitransformer_course.judge.course import PARTS
+from minitransformer_course.judge.messages import _, spoken
 from minitransformer_course.judge.my_transformer import FILE, FUNCTIONS, MODEL_FILE
+
+PROOFS = {    # {part of the map: which arrays prove it}, those with the fewest first
+    "loss": "loss|dlogits", "adam": "adam_step", "decoding": "greedy", "embedding": "embedding", "layer_norm": r".*\.(gamma|beta)",
+    "feed_forward": r".*feed_forward\.", "softmax": r"logits|.*attention\.(query|key)\.",
+    "masks": r"logits|.*attention\.(query|key)\.", "heads": r".*attention\.", "attention": r"logits|.*attention\.",
+    "linear": r".*\.(query|key|value|output|inner|outer)\.", "positions": "logits", "residual": "logits|encoder|decoder",
+    "encoder": "encoder", "decoder": "decoder"}
+COLOURS = ("#ffdf80", "#f4a3a3", "#ffffff")    # of what is yours and right, yours and wrong, and of the rest
+MARK = '<meta name="generator" content="minitransformer learn plug">'
+STYLE = """
+:root { color-scheme: light dark; --back: #fff; --text: #1a1a1a; --quiet: #666; --box: #f4f4f4 }
+@media (prefers-color-scheme: dark) { :root { --back: #16181c; --text: #e6e6e6; --quiet: #a0a0a0; --box: #22252b } }
+body { font: 16px/1.5 system-ui, sans-serif; margin: 0 auto; max-width: 80rem; background: var(--back); color: var(--text) }
+h1 { font-size: 1.3rem; margin: 1rem 0 .5rem }
+dl { display: grid; grid-template-columns: auto 1fr; gap: .3rem 1rem; background: var(--box); padding: 1rem }
+dt { font: .75rem/1.9 ui-monospace, monospace; color: var(--quiet) }
+dd { margin: 0; white-space: pre-line; overflow-wrap: anywhere }
+p { color: var(--quiet) }
+svg { max-width: 100%; height: auto }
+"""
 
 
 def report(result, names, places) -> str:
@@ -56,3 +81,41 @@ def _forward(layer) -> str:
         return _("with every sub-layer adding 0 it is wrong too: look at the embedding, the positions, LayerNorm and the logits")
     return _("with every sub-layer adding 0 it is right; turned on one by one, {layer} is the first to make it wrong").format(
         layer=layer)
+
+
+def proof_page(result, names, places) -> str:
+    """Figure 1 as an HTML page, in which each box has the colour of its proof."""
+    from minitransformer.pictures.architecture import PARTS as TITLES, architecture    # late: matplotlib takes a second
+
+    functions = {"loss": {"loss"}, "adam": {"adam_step"}, "decoding": {"greedy"}}    # the others are in forward and backward
+    own = [part for part, exercises in PARTS.items() if part != "dropout" and (    # which this model does without
+        functions.get(part, {"forward", "backward"}) <= {*result["own"]} or {*exercises} <= {*names})]
+    errors = {part: max(error for name, error in result["errors"].items() if re.match(PROOFS[part], name)) for part in own}
+    wrong = [part for part in own if {*PARTS[part]} & {*result["not_passed"]} or (result["own"] and errors[part] > BOUND)]
+    first = [part for part in [_first_of(wrong, result)] if part not in (None, "loss", "adam", "decoding")]    # those have no box
+    svg = architecture(config(), own=[part for part in own if part not in wrong], wrong=wrong, here=first,
+                       frame=_("look here first")).as_bytes("svg").decode()
+    rows = "".join(f"<dt>{escape(TITLES[part][0])}</dt><dd>{errors[part]:.0e}</dd>\n" for part in own)
+    meanings = (_("yours, and the same as tutorials/one_file.py to {bound:.0e}").format(bound=BOUND),
+                _("yours, and wrong, or behind something wrong; a frame is where to look first"),
+                _("the library's, or not in this model; the numbers are the largest errors of the arrays that prove a part"))
+    legend = "".join(f'<span style="background: {colour}; border: 1px solid #666">&emsp;</span> {escape(text)}<br>\n'
+                     for colour, text in zip(COLOURS, meanings))
+    said = escape(report(result, names, places)).replace("\n", "<br>\n")
+    title = _("My Transformer")
+    return (f'<!doctype html>\n<html lang="{spoken()}">\n<head>\n<meta charset="utf-8">\n<meta name="viewport" '
+            f'content="width=device-width, initial-scale=1">\n{MARK}\n<title>{escape(title)}</title>\n<style>{STYLE}</style>\n'
+            f'</head>\n<body>\n<h1>{title}</h1>\n{svg[svg.index("<svg"):]}\n<p>{said}</p>\n'
+            f'<p>{legend}</p>\n<dl>\n{rows}</dl>\n</body>\n</html>\n')
+
+
+def is_page(path) -> bool:
+    """Whether this is a file that `proof_page` made, so that a new one may replace it."""
+    return Path(path).is_file() and MARK in Path(path).read_text(encoding="utf-8", errors="replace")
+
+
+def _first_of(wrong, result) -> str | None:
+    """The wrong part of the map that the first wrong array proves; if that is the logits, what `first_wrong` says."""
+    arrays = [name for name, error in result["errors"].items() if error > BOUND]
+    first = f"{result['first_wrong'] or 'embedding'}." if arrays[:1] == ["logits"] else "".join(arrays[:1])
+    return next((part for part, pattern in PROOFS.items() if part in wrong and re.match(pattern, first)), next(iter(wrong), None))

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from minitransformer_course.judge import capstone
-from minitransformer_course.judge.capstone_report import report
+from minitransformer_course.judge.capstone_report import BOUND, COLOURS, PROOFS, proof_page, report
 from minitransformer_course.judge.course import exercises
 from minitransformer_course.judge.my_transformer import FUNCTIONS, SECTION
 
@@ -90,7 +90,7 @@ STEP = "schedule(np.array([step]), 32, warmup)[0]"
 @pytest.mark.parametrize("old, new, words", [
     (STEP, "32 ** -0.5 * step ** -0.5", "step 1: the learning rate is 0.1768, expected 0.0001768: there is no warm-up"),
     (STEP, "0.001", "step 1: the learning rate is 0.001, expected 0.0001768"),
-    (FACTOR, "grads[name]", "of at most 1: clip it before Adam gets it"),
+    (FACTOR, "grads[name]", "expected 1: clip it before Adam gets it"),
     (FACTOR, "grads[name] / max(1, np.linalg.norm(grads[name]))", "each array is clipped by its own norm"),
     ("source, target, dropout, rng)", "source, target)", "step 1: forward is called without dropout"),
     ("return dx, dx * mask", "return dx, dx", "backward is wrong with dropout: along its gradient"),
@@ -102,15 +102,15 @@ STEP = "schedule(np.array([step]), 32, warmup)[0]"
     (GRADS, GRADS.replace(" / tokens", ""), "it is that of the sum over the tokens"),
     (GRADS, GRADS.replace("tokens", "next_target.size"), "padding is counted as tokens"),
     (GRADS, "new = backward(dlogits / tokens, cache, w)\n        grads = {name: new[name] + (grads[name] if step > 1 else 0) "
-     "for name in new}", "it contains that of the steps before"),
-    (GRADS, "grads = backward(np.sign(dlogits), cache, w)", "step 1: the gradient that Adam gets is "),
+     "for name in new}", "step 2: the gradient contains that of the steps before"),
+    (GRADS, "grads = backward(np.sign(dlogits), cache, w)", "backward is not given the dlogits of loss"),
     (GRADS, "grads = backward(0.5 * dlogits / tokens, cache, w)", "is 0.5 times as long as that of the mean over"),
-    ("= np.ones(32)", "= np.zeros(32)", "gamma has mean 0.000 and standard deviation 0.000, expected 1 and 0.000"),
+    ("= np.ones(32)", "= np.zeros(32)", "gamma has to be 1 everywhere"),
     ("np.sqrt(2 / (rows + columns))", "0.01", "query.weight has mean"),
     ("rng.standard_normal((rows, columns))", "rng.random((rows, columns))", "query.weight has mean"),
     ("np.zeros(columns)", "np.zeros(1)", "query.bias is missing or has another shape; expected (32,)"),
     ("([[*one, 2] for one, _answer in drawn])", "([one for one, _answer in drawn])", "each with a 2 at its end"),
-    ("target, next_target = padded([[1, *one]", "target, next_target = padded([[*one, 2]", "step 1: target is ["),
+    ("target, next_target = padded([[1, *one]", "target, next_target = padded([[*one, 2]", "target and next_target are the same"),
     ("target, next_target = padded([[1, *one]", "target, next_target = padded([[3, *one]", "step 1: target is [3, "),
     ("drawn = [pairs[i] for i in rng.integers(len(pairs), size=32)]", "drawn = pairs[:32]", "each step has the same batch"),
     ("itertools.count(1)", "itertools.count(2)", "adam_step is given t = 2, 3, 4, expected 1, 2, 3"),
@@ -121,7 +121,7 @@ STEP = "schedule(np.array([step]), 32, warmup)[0]"
     ("in rng.integers(", "in np.random.default_rng().integers(", "the same generator gives other weights"),
     ("def train(pairs, rng, dropout, warmup):", "def train(pairs, rng, dropout, warmup):\n    rng = np.random.default_rng(0)",
      "another generator gives the same weights"),
-    ("yield total / tokens, w", "yield total, w", "step 1: it yields the loss "),
+    ("yield total / tokens, w", "yield total, w", "the loss of the first step is"),
     ("yield total / tokens, w", "return total / tokens, w", "train returns tuple: `yield loss, weights`"),
     ("total, dlogits = loss(", "_again, total, dlogits = 0, *loss(", ""),
     ("total, dlogits = loss(", "_logits = forward(w, source, target)\n        total, dlogits = loss(",
@@ -150,19 +150,37 @@ def test_a_part_that_does_not_pass_is_named(folder):
     said = report(found, PLACES, PLACES)
     assert "key.weight is off by" in said and "value.weight, one step nearer" in said    # the key's bias has none
     assert "these do not pass their checks: attention_backward" in said
+    page = proof_page(found, PLACES, PLACES)
+    assert 1 < page.count("#f4a3a3") < page.count("#ffdf80")    # attention, and not what passes its check
+    assert "look here first" in page
 
 
-def test_the_command_says_what_is_missing(folder, run_cli, monkeypatch):
+def test_a_gradient_that_is_lost_in_the_embedding_paints_nothing_else(folder):
+    edit(folder / "my_transformer.py", "np.add.at(dE, source, math.sqrt(D) * dsource)", "dE[source] += math.sqrt(D) * dsource")
+    found = result()
+    wrong = {part for part in ("embedding", "softmax", "masks", "positions", "attention", "residual")
+             if max(error for name, error in found["errors"].items() if re.match(PROOFS[part], name)) > BOUND}
+    assert wrong == {"embedding"}
+    page = proof_page(found, PLACES, PLACES)
+    assert "look here first" in page and all(colour in page for colour in COLOURS)
+
+
+def test_the_command_says_what_is_missing_and_writes_the_page(folder, run_cli, monkeypatch):
     monkeypatch.setattr("minitransformer_course.judge.capstone.STEPS", 2)
     edit(folder / "my_model.py", "def greedy(", "def gredy(")
     edit(folder / "my_model.py", "dx = dx + dasked", "dx = dx - dasked")
     code, out, _error = run_cli("learn", "plug")
     assert code == 1 and "backward: the gradient of decoder.1" not in out and "backward: the gradient of decoder.0" in out, out
-    assert "my_model.py: 5 of 6 parts are yours; the library's: greedy" in out
+    assert "my_model.py: 5 of 6 parts are yours; the library's: greedy" in out and "my_transformer.html shows" in out
+    page = (folder / "my_transformer.html").read_text(encoding="utf-8")
+    assert page.count("#f4a3a3") > 10 and page.count("#ffdf80") >= 2    # Adam and the loss are right
+    assert "<dt>multi-head attention</dt>" in page and "<dt>dropout</dt>" not in page    # which the model does without
     edit(folder / "my_model.py", "dx = dx - dasked", "dx = dx + dasked")
     code, out, _error = run_cli("learn", "plug")
     assert code == 1 and "words that it never saw are right" in out
     assert re.search(r"not yet .* my_model .*: 5 of 6 functions are yours$", run_cli("learn", "list")[1], re.MULTILINE)
+    picture, _legend = (folder / "my_transformer.html").read_text(encoding="utf-8").split("</svg>")
+    assert "#f4a3a3" not in picture    # its own page is replaced
     edit(folder / "my_model.py", "def forward(", "def forward(:")
     code, _out, error = run_cli("learn", "plug")
     assert code == 2 and "my_model.py" in error and error.count("\n") == 1
