@@ -1,18 +1,16 @@
 """Measure a model: perplexity, accuracy, exact match, BLEU, chrF. Outputs are the model's own, never teacher-forced."""
 
 import math
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from minitransformer.checks import check_integer, check_kind
 from minitransformer.data.batches import by_length, make_batch, pair_lengths
 from minitransformer.decoding import GREEDY, decode_all
 from minitransformer.errors import InputError
 from minitransformer.extras import require
 from minitransformer.workers.host import available_cores
-from minitransformer.workers.threads import MAX_THREADS, in_threads
+from minitransformer.workers.threads import in_threads
 
 BATCH_TOKENS = 4096
 
@@ -26,15 +24,7 @@ def mean_loss(model, batches, threads=None) -> float:
         sums, _ = model.loss_forward(batch)
         return float(sums.negative_log_likelihood)
 
-    right = hasattr(model, "loss_forward") and not isinstance(model, type)
-    check_kind(right, "mean_loss: the model", model, "a model, such as a Transformer")
-    right = isinstance(batches, Iterable) and not hasattr(batches, "terms")
-    check_kind(right, "mean_loss: batches", batches, "a list of batches: [batch]")
-    if threads is not None:
-        check_integer("threads", threads, 1, MAX_THREADS)
     batches = list(batches)
-    for batch in batches:
-        check_kind(hasattr(batch, "terms"), "mean_loss: a batch", batch, "the result of make_batch")
     terms = sum(batch.terms for batch in batches)
     if not terms:
         raise InputError(f"mean_loss: {len(batches)} batches without any terms, expected at least one target to predict"

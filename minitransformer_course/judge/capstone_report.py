@@ -1,4 +1,4 @@
-"""What `learn plug --all` says of the reader's whole model: a few lines, and the map with each box in the colour of its proof."""
+"""What `learn plug` says of the reader's whole model: a few lines, and the map with each box in the colour of its proof."""
 
 import re
 from html import escape
@@ -31,7 +31,7 @@ svg { max-width: 100%; height: auto }
 
 
 def report(result, names, places) -> str:
-    """What `learn plug --all` prints. names: the exercises whose functions ran; places: all that have a place in the model."""
+    """What `learn plug` prints. names: the exercises whose functions ran; places: all that have a place in the model."""
     if "error" in result:
         said, line = result["error"]
         return _("it stopped: {error}").format(error=f"{line}: {said}" if line else said)

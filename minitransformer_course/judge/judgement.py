@@ -139,7 +139,7 @@ def _first_wrong_part(judged) -> str:
 def _next(exercise, stage) -> str:
     """The command to type next."""
     if stage == "passed":
-        return f"minitransformer learn plug {exercise.name}" if exercise.plug else "minitransformer learn"
+        return "minitransformer learn"
     if stage == "float32":
         return f"minitransformer learn check {exercise.name}"
     return _('minitransformer learn hint {name}; read again: "{section}"').format(

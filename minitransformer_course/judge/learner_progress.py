@@ -46,10 +46,6 @@ class Progress:
     def update(self, name, **changes) -> None:
         self.exercises[name] = {**self.of(name), **changes}
 
-    def take(self, answer) -> None:
-        """Note the answer to a check."""
-        self.update(answer.exercise, state=PASSED if answer.passed else NOT_YET)
-
     def save(self) -> None:
         new = self.path.with_name(FILE + ".new")
         kept = {"language": self.language or language(), "exercises": self.exercises}

@@ -321,7 +321,5 @@ lab.show_losses(axes, {"right": train(steps=100).losses,
 lab.run_yours("1")
 
 # %% [markdown]
-# `minitransformer learn plug linear_backward` trains a model with your function inside.
-#
 # **Read next:** `Linear` in `minitransformer/layers/linear.py`. It is the layer from this page, for inputs with any number
 # of leading axes.

@@ -336,8 +336,5 @@ print(f"not shifted: {lab.accuracy(train(task=NotShifted(), steps=60).model, Not
 lab.run_yours("6")
 
 # %% [markdown]
-# `minitransformer learn plug causal_mask` trains a model with your mask. Also plug in a wrong one and see what the model
-# writes.
-#
 # **Read next:** `causal_mask` and `padding_mask` in `minitransformer/functional/masks.py`, and `Transformer.decode` in
 # `minitransformer/models/transformer.py`, where both are used.

@@ -306,7 +306,5 @@ print("outputs move by", moved.round(3))
 lab.run_yours("7")
 
 # %% [markdown]
-# `minitransformer learn plug merge_heads` trains a model with your merge.
-#
 # **Read next:** `MultiHeadAttention` in `minitransformer/layers/attention.py`, with its `split`, its `merge`, and a `backward`
 # that uses them the other way round.

@@ -297,8 +297,7 @@ for name, centred, divided in (("only divided", 0, 1), ("only centred", 1, 0)):
 # so the rows of $dx$ need not sum to 0. $d\gamma = \sum dy\, n$ is the same as before.
 
 # %% [markdown]
-# Now for the real thing, with every function of yours that passes so far. To train a model with yours, type
-# `minitransformer learn plug layer_norm_backward`.
+# Now for the real thing, with every function of yours that passes so far.
 
 # %%
 lab.run_yours("8")

@@ -282,7 +282,7 @@ lab.run_yours("8b")
 # This was the last chapter of part one. In your folder, `my_transformer.py` holds everything that passed. Now use all of it
 # to train a model from scratch:
 #
-#     minitransformer learn plug --all
+#     minitransformer learn plug
 #
 # The command compares your gradients with those of the paper in one file, trains the model until it reverses words that it
 # has never seen, and says how many parts are yours.

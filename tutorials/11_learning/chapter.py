@@ -322,7 +322,5 @@ lab.show_losses(axes, {"your Adam, 0.006": own, "SGD, 1": sgd}, of="letter")
 lab.run_yours("11")
 
 # %% [markdown]
-# You can also train with your function on the command line: `minitransformer learn plug adam_step`.
-#
 # **Read next:** `adam_update` in `minitransformer/functional/adam.py`, which works in place, and `Adam.step` and `schedule`
 # in `minitransformer/training/optim.py`.

@@ -227,7 +227,7 @@ with lab.own_functions() as names:
 
 # %% [markdown]
 # The parts are yours now, and what holds them together is not. `minitransformer learn start my_model` writes a blank file for
-# the whole model. `minitransformer learn plug --all` compares its gradients with those of the paper in one file, trains it
+# the whole model. `minitransformer learn plug` compares its gradients with those of the paper in one file, trains it
 # until it reverses every word, and draws the map, on which proven boxes are yellow and wrong ones red.
 #
 # **Read next:** `tutorials/korean_english/train.py`, which trained this model, and `SubwordVocabulary` in

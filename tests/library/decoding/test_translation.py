@@ -200,12 +200,3 @@ def test_after_an_error_no_further_batch_begins():
     with pytest.raises(ValueError):
         in_threads(fail, [(number,) for number in range(1000)], 1)
     assert len(begun) < 1000
-
-
-def test_a_vocabulary_that_cannot_decode_is_explained(model):
-    class OneWay:
-        def encode(self, text):
-            return [5]
-
-    with pytest.raises(InputError, match="expected one with encode and decode"):
-        translate(model, OneWay(), ["a"], 5)
