@@ -71,7 +71,7 @@ def test_nothing_is_overwritten(learn, tmp_path):
 
 def test_a_command_without_a_name_says_what_to_do_first(learn, tmp_path):
     for started in (False, True):    # chapter 0 has no exercises
-        for words in (["check"], ["check", "--all"], ["hint"], ["plug"]):
+        for words in (["check"], ["check", "--all"], ["hint"]):
             code, _, error = learn(*words)
             assert code == 2 and "no exercise was started in this folder: minitransformer learn start 1" in error
         assert started or learn("start", "0")[0] == 0
