@@ -1,6 +1,6 @@
 """Are the tests able to fail? Draws one-line mutants and counts those that a test catches.
 
-    python tests/mutants.py --count 300 --seed 1
+    python -m tests.mutants --count 300 --seed 1
 
 A mutant changes one operator, number, name or statement of one line. The tree is copied, one file of the copy is
 mutated, and the tests nearest to it run, as far as README's command runs them: the first that fails has caught it. What none

@@ -1,6 +1,9 @@
 """The campaign of mutants picks tests that run, and takes no run without a test for a caught mutant."""
 
+import re
 import shutil
+import subprocess
+import sys
 
 import pytest
 
@@ -32,3 +35,10 @@ def test_no_test_catches_nothing(tmp_path):
     shutil.copy(mutants.ROOT / "setup.cfg", tmp_path)
     (tmp_path / "test_one.py").write_text("")
     assert not mutants._fails(tmp_path, ["test_one.py"])
+
+
+@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "tests/mutants.py"])
+def test_the_command_that_is_documented_runs(name):
+    command = re.search(r"^ *python (.*mutants.*)$", (mutants.ROOT / name).read_text(encoding="utf-8"), re.MULTILINE)[1]
+    few = "--list", "--count", "1", "--files", "minitransformer/backend.py"
+    subprocess.run([sys.executable, *command.split(), *few], cwd=mutants.ROOT, check=True, capture_output=True)

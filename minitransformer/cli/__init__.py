@@ -26,9 +26,10 @@ def main(argv=None) -> int:
 def _main(argv) -> int:
     options: set[str] = set()    # those of the requested command
     try:
-        sys.stdout.reconfigure(    # type: ignore[union-attr]    # a TextIOWrapper, which has it
-            encoding=None if sys.stdout.isatty() else "utf-8",    # files are UTF-8, like those we read
-            errors="backslashreplace")    # a character the terminal lacks never crashes
+        if hasattr(sys.stdout, "reconfigure"):    # a caller's StringIO has no encoding
+            sys.stdout.reconfigure(
+                encoding=None if sys.stdout.isatty() else "utf-8",    # files are UTF-8, like those we read
+                errors="backslashreplace")    # a character the terminal lacks never crashes
         try:
             from minitransformer.cli.parser import make_parser    # slow: Ctrl-C may come here
             from minitransformer.workers.host import keep_freed_memory

@@ -107,6 +107,8 @@ class Language(FromFiles):
 
         For a character that is not in the vocabulary, the model had to predict <unk>; the result says how many there are.
         """
+        if not (test or self.valid):
+            raise InputError(f"{run.path} has no validation file of its own; give a text with --test FILE")
         file = only_file(test or self.valid, "--test", "one text file")
         text = _normalised(read_text(file))
         ids = self.encode_text(run.vocabulary, text, file)

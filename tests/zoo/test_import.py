@@ -70,7 +70,7 @@ def test_the_run_is_used_like_one_that_was_trained(run_cli, imported, tmp_path):
     code, _, error = run_cli("generate", imported, "a" * 17)
     assert code == 2 and "the prompt has 17 tokens, but the model has 16 positions" in error and one_line(error)
     code, _, error = run_cli("evaluate", imported)
-    assert code == 2 and "--test names 0 files, expected one text file" in error
+    assert code == 2 and error == f"minitransformer: {imported} has no validation file of its own; give a text with --test FILE\n"
 
 
 def test_a_chat_ends_when_the_model_ends_it(run_cli, imported, language_run, monkeypatch):

@@ -112,6 +112,8 @@ FOLDERS = {    # {name: (which model, what is done to its folder, None or the wo
     "one name": ("llama_tied", config(architectures="LlamaForCausalLM"), None),
     "an unlisted file": ("llama_tied", written(**{"adapter.safetensors": b"damaged"}), None),
     "Unigram": ("llama_tied", unigram, None),
+    "clipped": ("llama_tied", config(clip_qkv=8.0), "the option clip_qkv (8.0) is not known here, and may change"),
+    "one key": ("llama_tied", config(multi_query=True), "the option multi_query (True) is not known here, and may change"),
     "window": ("llama_tied", config(sliding_window=4), "the option sliding_window (4) is not known here, and may change"),
     "quantised": ("llama_tied", config(quantization_config={"bits": 4}), "the option quantization_config"),
     "code": ("llama_tied", config(auto_map={"AutoModel": "x.X"}), "the option auto_map"),

@@ -404,6 +404,23 @@ def test_a_chat_is_written_by_the_template_in_a_sandbox():
         assert words in str(caught.value)
 
 
+def test_a_template_gets_the_tokens_that_the_files_name(tmp_path):
+    """As transformers does: each by its name, and the additional ones as a list of names."""
+    pytest.importorskip("jinja2", reason="jinja2 is not installed")
+    template = "{{ unk_token }}the{{ additional_special_tokens | join }}{{ pad_token }}"
+    about = {"unk_token": {"content": "<unk>"}, "pad_token": "</s>", "additional_special_tokens": ["<s>", {"content": "</s>"}],
+             "sep_token": None, "chat_template": template}
+    folder = make_folder("llama_tied", tmp_path / "there")
+    (folder / "special_tokens_map.json").write_text(json.dumps({"pad_token": "<unk>", "cls_token": "<s>"}), encoding="utf-8")
+    (folder / "tokenizer_config.json").write_text(json.dumps(about), encoding="utf-8")
+    vocabulary = import_model(folder, tmp_path / "run").vocabulary
+    assert vocabulary.encode_chat("ant") == vocabulary._encode("<unk>the<s></s></s>", names_are_text=False)
+    assert Run.load(tmp_path / "run").vocabulary.encode_chat("ant") == vocabulary.encode_chat("ant")
+    with pytest.raises(InputError, match="it names sep_token, which is not known here"):
+        chatting("{{ sep_token }}a", special={"unk_token": "<unk>"}).encode_chat("ant")
+    assert chatting("{{ cls_token }}a", special={"cls_token": "<s>"}).encode_chat("ant")[0] == BOS
+
+
 def test_every_gradient_of_an_imported_model_is_checked(tmp_path):
     import_model(make_folder("llama_wide_heads", tmp_path / "there"), tmp_path / "run")
     run = Run.load(tmp_path / "run")

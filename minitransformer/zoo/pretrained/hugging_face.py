@@ -13,7 +13,9 @@ from minitransformer.zoo.pretrained.checkpoint import Arrays, Checkpoint, Option
 # names included, say what the model is called, how it was trained or how it writes.
 CHANGING = (r"^(?!_|output_|.*(dropout|_prob|_id|_implementation)$).*(activation|adapter|alibi|attention|attn|audio|auto_map|bias|"
             "cross|embed|encoder|expert|gate|head|hidden|layer|logit|lora|mask|mlp|moe|multiplier|mup|norm|position|prun|quant|"
-            "residual|rope|rotary|scal|softcap|sparse|vision|window)")
+            "residual|rope|rotary|scal|softcap|sparse|vision|window|clip_qkv|multi_query)")
+# Tokens that a chat template may name, beside BOS and EOS; the last are a list.
+NAMED = ("unk_token", "pad_token", "sep_token", "cls_token", "mask_token", "additional_special_tokens")
 
 
 def read(folder) -> Checkpoint:
@@ -23,10 +25,11 @@ def read(folder) -> Checkpoint:
     for other in _listed(config.get("architectures")):    # such as GPT2LMHeadModel and LlamaForCausalLM
         if not str(other).lower().startswith(name):
             raise InputError(f"{folder / 'config.json'}: architectures names {other!r}, but model_type is {name!r}")
-    about, writing = (_json(folder / file) if (folder / file).exists() else {}
-                      for file in ("tokenizer_config.json", "generation_config.json"))
+    about, writing, older = (_json(folder / file) if (folder / file).exists() else {}
+                             for file in ("tokenizer_config.json", "generation_config.json", "special_tokens_map.json"))
     names = _names(tokenizer)
     ends = {end: _name(about.get(f"{end}_token"), config.get(f"{end}_token_id"), names) for end in ("bos", "eos")}
+    special = {name: _content(token) for name in NAMED if (token := about.get(name) or older.get(name))}
     stops = [names.get(i) for source in (config, writing) for i in _listed(source.get("eos_token_id"))]
     options = Options(config, folder / "config.json", CHANGING)
     dropout = tokenizer["model"].get("dropout")
@@ -40,7 +43,8 @@ def read(folder) -> Checkpoint:
             notes.append(f"add_{name}_token is {asked} in tokenizer_config.json; tokenizer.json does otherwise, and is followed")
     return Checkpoint(
         model, options, SafetensorsFiles(folder, model.PREFIX),
-        dict(tokenizer=tokenizer, chat_template=_template(folder, about), stops=stops, **ends), *_licence(folder), notes)
+        dict(tokenizer=tokenizer, chat_template=_template(folder, about), special=special, stops=stops, **ends),
+        *_licence(folder), notes)
 
 
 class SafetensorsFiles(Arrays):
@@ -120,8 +124,15 @@ def _names(tokenizer) -> dict[int, str]:
 def _name(token, ids, names) -> str | None:
     """The name of a special token, which may be given by its name, by the description of an added token, or by its ids."""
     if token:
-        return token["content"] if isinstance(token, dict) else token
+        return _content(token)
     return names.get(next(iter(_listed(ids)), None))
+
+
+def _content(token) -> Any:
+    """The name of a token that may be described; of each, in a list."""
+    if isinstance(token, list):
+        return [_content(one) for one in token]
+    return token["content"] if isinstance(token, dict) else token
 
 
 def _template(folder, about) -> str | None:

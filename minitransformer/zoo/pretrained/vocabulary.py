@@ -20,15 +20,17 @@ class PretrainedVocabulary:
     file_name = "vocabulary.json"
     ends = True    # the model has learned to end its texts with EOS
 
-    def __init__(self, tokenizer, size, moved=(), begins=False, chat_template=None, bos="", eos="", stops=(), chat_begins=False):
+    def __init__(self, tokenizer, size, moved=(), begins=False, chat_template=None, bos="", eos="", stops=(), chat_begins=False,
+                 special=()):
         """tokenizer: the contents of a tokenizer.json; size: the rows of the model's table; moved: [[id here, id there]] where
         they differ; begins: whether a text begins with BOS, which may be the same token as EOS; chat_begins: whether a chat does
         so, too, if its template does not; bos, eos: the names of these tokens, for the template; stops: the names of other tokens
-        with which the model ends its texts.
+        with which the model ends its texts; special: {what a template calls other tokens: their names}.
         """
         self._tokenizer = _load(tokenizer)
         self._stored = dict(tokenizer=tokenizer, size=size, moved=[list(pair) for pair in moved], begins=begins,
-                            chat_template=chat_template, bos=bos, eos=eos, stops=list(stops), chat_begins=chat_begins)
+                            chat_template=chat_template, bos=bos, eos=eos, stops=list(stops), chat_begins=chat_begins,
+                            special=dict(special))
         self.size, self._template = size, chat_template
         self._begin = [EOS if bos == eos else BOS] * begins
         self._there, self._here = dict(moved), {there: here for here, there in moved}
@@ -120,9 +122,9 @@ class PretrainedVocabulary:
         sandbox.globals.update(raise_exception=_refuse, strftime_now=lambda form: datetime.now().strftime(form))
         sandbox.filters["tojson"] = lambda value, **layout: json.dumps(value, ensure_ascii=False, **layout)    # Jinja's is for HTML
         try:
-            text = sandbox.from_string(_plain(self._template)).render(
+            text = sandbox.from_string(_plain(self._template, self._stored["special"])).render(
                 messages=[{"role": "user", "content": prompt}], tools=None, documents=None, add_generation_prompt=True,
-                bos_token=self._stored["bos"], eos_token=self._stored["eos"])
+                bos_token=self._stored["bos"], eos_token=self._stored["eos"], **self._stored["special"])
         except Exception as error:    # a template is a program, and may fail as one
             raise InputError(f"the model's chat template fails: {error}") from None
         ids = self._encode(text, names_are_text=False)
@@ -191,10 +193,11 @@ def _begins(loaded, ids, bos) -> bool:
     return whole != inside
 
 
-def _plain(template) -> str:
+def _plain(template, special) -> str:
     """Without the tag `generation`, which marks what to train on. Raises InputError if it names a token that is not handed over."""
-    if named := re.search(r"\b(unk|pad|sep|cls|mask)_token\b", template):
-        raise InputError(f"it names {named[0]}, which is not known here")
+    for name in re.findall(r"\b(?:unk|pad|sep|cls|mask)_token\b|\badditional_special_tokens\b", template):
+        if name not in special:
+            raise InputError(f"it names {name}, which is not known here")
     return re.sub(r"({%[-+]?\s*)(end)?generation\b", lambda tag: tag[1] + ("endif" if tag[2] else "if true"), template)
 
 

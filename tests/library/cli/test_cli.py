@@ -1,5 +1,6 @@
 """The command as its user runs it: what it prints, what it writes, and its exit code."""
 
+import contextlib
 import io
 import json
 import math
@@ -15,6 +16,7 @@ import pytest
 from minitransformer import Run, Search, kernels
 from minitransformer import functional as F
 from minitransformer.cli import gradcheck as gradcheck_command
+from minitransformer.cli import main
 from minitransformer.cli.parser import COMMANDS
 from minitransformer.data.parallel import read_pairs
 from minitransformer.decoding import GREEDY
@@ -46,6 +48,19 @@ def test_help_of_a_task_begins_with_examples_and_has_groups(run_cli):
     _, out, _ = run_cli("train", "language", "--help")
     assert "Examples:\n  minitransformer train language --train FILE --valid FILE\n" in out
     assert re.findall(r"^(\w+):$", out, re.MULTILINE) == ["Examples", "options", "data", "model", "optimiser", "run"]
+
+
+def test_a_task_is_no_command(run_cli):
+    code, _, error = run_cli("copy")
+    assert code == 2 and one_line(error) and "copy is a task: minitransformer train copy" in error
+
+
+def test_the_output_may_go_to_a_string():
+    """As in `with redirect_stdout(io.StringIO())` of a caller in Python."""
+    for words, code, start in (["gradcheck", "relu"], 0, "block"), (["evaluate", "nowhere"], 2, ""):
+        with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as error:
+            assert main(words) == code, error.getvalue()
+        assert out.getvalue().startswith(start) and error.getvalue().count("\n") == (code != 0)
 
 
 def test_gradcheck_of_named_blocks(run_cli):
