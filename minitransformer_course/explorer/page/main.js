@@ -1,7 +1,6 @@
 // The controls of the page.
 
 const places = placesOf(DATA.map.boxes);
-const [figure, showMap] = drawMap(DATA.map, places, openBox);
 
 // Fills a <select> with [value, text] and hides it if there is nothing to choose.
 function offer(id, options, changed) {
@@ -32,9 +31,12 @@ function offerTime() {
   const range = find("time"), last = DATA.weights.length - 1;
   Object.assign(range, { max: last, value: last });
   range.closest("label").hidden = last < 1;
+  const left = DATA.left_out.map(step => step.toLocaleString("en"));
+  find("left-out").textContent = left.length ? `The slider has no room for the snapshots of step ${left.join(", ")}.` : "";
+  find("step").title = find("left-out").textContent;
   const changed = () => {
     load(range.value);
-    find("step").textContent = DATA.weights[range.value].name;
+    find("step").textContent = DATA.weights[range.value].name + (left.length ? ` (${left.length} left out)` : "");
   };
   range.oninput = () => {
     changed();
@@ -46,11 +48,16 @@ function offerTime() {
 function offerMistakes() {
   for (const [key, { name, says, at }] of Object.entries(MISTAKES)) {
     const paths = Object.values(state.model.layers).filter(layer => at(layer, state.model)).map(layer => layer.path).reverse();
-    const box = h("input", { type: "checkbox", id: `mistake-${key}`, onchange: compute, disabled: !paths.length });
+    const box = h("input", { type: "checkbox", id: `mistake-${key}`, disabled: !paths.length });
     const options = paths.map(path => h("option", {}, path));
     const where = h("select", { id: `where-${key}`, onchange: compute, "aria-label": `where: ${name}` }, ...options);
-    find("mistakes").append(h("p", {}, h("label", {}, box, ` ${name}`), ": ",
-                              ...(paths.length ? [`${says}, in `, where] : ["this model ties no weights"])));
+    where.hidden = true;
+    box.onchange = () => {
+      where.hidden = !box.checked;
+      compute();
+    };
+    const title = paths.length ? says : "this model ties no weights";
+    find("mistakes").append(h("p", { title }, h("label", {}, box, name), where));
   }
 }
 
@@ -60,8 +67,27 @@ function chosenMistakes() {
   return Object.fromEntries(on.map(([key, { wrong }]) => [find(`where-${key}`).value, wrong]));
 }
 
+// Two fingers that move apart or together: changed(the factor) as soon as it is large enough to draw the map anew.
+function pinch(element, changed) {
+  const fingers = new Map();
+  let before = null;
+  element.onpointerdown = event => fingers.set(event.pointerId, event);
+  element.onpointerup = element.onpointercancel = element.onpointerleave = event => {
+    fingers.delete(event.pointerId);
+    before = null;
+  };
+  element.onpointermove = event => {
+    if (fingers.has(event.pointerId)) fingers.set(event.pointerId, event);
+    if (fingers.size !== 2) return;
+    const [a, b] = fingers.values(), distance = Math.hypot(a.clientX - b.clientX, a.clientY - b.clientY);
+    if (before && Math.abs(Math.log(distance / before)) < 0.1) return;
+    if (before) changed(distance / before);
+    before = distance;
+  };
+}
+
 function begin() {
-  find("map").append(figure);
+  document.body.classList.toggle("framed", window.top !== window);    // where a title stands above the frame
   offerLayers();
   if (LIVE) {
     offerTime();
@@ -76,14 +102,26 @@ function begin() {
     };
   }
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", show);
+  fitMap();
+  addEventListener("resize", fitMap);
+  const zoomTo = zoom => {
+    state.zoom = Math.max(1, Math.min(4, zoom));
+    fitMap();
+  };
+  const [larger, whole, smaller] = find("zoom").children;
+  larger.onclick = () => zoomTo(state.zoom * 1.4);
+  whole.onclick = () => zoomTo(1);
+  smaller.onclick = () => zoomTo(state.zoom / 1.4);
+  pinch(find("drawn"), factor => zoomTo(state.zoom * factor));
+  find("lower").onclick = () => document.body.classList.remove("raised");
   find("ask").onsubmit = ask;
   find("write").onclick = event => ask(event, true);
   find("padding").onchange = ask;
   const last = kind => places.findLastIndex((one, i) => one && DATA.map.boxes[i].kind === kind);
   state.open = [location.hash.slice("#box-".length), "cross_attention", "self_attention"].map(last).find(i => i >= 0);
   if (isAttention(places[state.open])) showInside(places[state.open].path);
-  if (location.hash) addEventListener("load", () => setTimeout(() => find("open").scrollIntoView()));
   compute();
+  if (location.hash) addEventListener("load", () => setTimeout(raise));
 }
 
 begin();

@@ -6,6 +6,8 @@ const state = {
   layer: {},            // {stack: the number of its layer that the map shows}
   attention: null,      // the path, with * for that number, of the attention whose inside the map shows
   open: 0,              // the box that is open
+  zoom: 1,              // of the map: 1 shows all of it
+  sources: [],          // the boxes that hold the numbers of which the chosen number is made
   uncovered: new Set(), // boxes whose gradient a reader has asked for
 };
 
@@ -63,11 +65,15 @@ function look(place, i) {
   if (!place) return null;
   const one = resolved(place), arrays = arraysOf(one, state.numbers), wrong = isWrong(one), gradients = find("gradients").checked;
   const says = [titleOf(i), one.path || []].flat(), end = wrong ? ["wrong gradient"] : [];
-  if (!arrays.length) return { wrong, text: [DATA.map.boxes[i].shape, ""], says: [...says, ...end].join(", ") };
+  if (!arrays.length) {
+    const count = { tokens: () => idsOf(one.side).length, decoding: () => state.batch.next_target.length }[one.kind];
+    const shape = count ? `(${count()})` : one.kind === "adam" ? "every weight" : "";
+    return { wrong, text: [shape, ""], says: [...says, ...end].join(", ") };
+  }
   const covered = gradients && isCovered(i), leaves = arrays.find(({ title }) => title === "y") || arrays[0];
   const shape = `(${leaves.value.shape.join(", ")})`, size = covered ? "?" : short(norm(gradients ? leaves.grad : leaves.value));
   const picture = gradients ? [arrays[0].grad, "gradients"] : [arrays[0].value, arrays[0].share ? "shares" : "values"];
-  const text = place.kind === "loss" ? ["()", `= ${short(state.numbers.loss)}`] : [shape, `‖${size}‖`];
+  const text = place.kind === "loss" ? [`= ${short(state.numbers.loss)}`, ""] : [shape, `‖${size}‖`];
   return { wrong, text, picture: covered ? null : thumbnail(...picture),
            says: [...says, `shape ${shape}`, `norm${gradients ? " of the gradient" : ""} ${size}`, ...end].join(", ") };
 }
@@ -75,9 +81,31 @@ function look(place, i) {
 const isCovered = i => find("cover").checked && !state.uncovered.has(i);
 const isAttention = place => place && ["self_attention", "cross_attention"].includes(place.kind);
 
+let looks = [], figure, showMap;
+
+// Draws the map as large as there is room for it, times the zoom, and puts beside it what belongs there.
+function fitMap() {
+  const into = find("drawn"), top = find("map").getBoundingClientRect().top + scrollY;
+  const width = Math.min(800, into.clientWidth || 660), height = Math.max(560, Math.min(1000, innerHeight - top - 6));
+  const { zoom } = state;
+  let corner;
+  [figure, showMap, corner] = drawMap(DATA.map, places, openBox, width * zoom, height * zoom, LETTERS * Math.min(zoom, 1.4));
+  into.style.height = `${height}px`;
+  into.replaceChildren(figure);
+  const put = (id, [left, top, wide, high]) => Object.assign(find(id).style, {
+    left: `${left}px`, top: `${top}px`, ...wide && { width: `${wide}px`, height: `${high}px` } });
+  put("break", corner);
+  put("zoom", [DATA.kind === "Transformer" ? 0 : width * 0.06, height - 75]);
+  find("break").hidden = !LIVE || zoom > 1;
+  if (!matchMedia("(max-width: 60em)").matches) find("side").style.maxHeight = `${height}px`;
+  if (looks.length) showMap(looks, state.open, find("gradients").checked, state.sources);
+}
+
 function show() {
-  const { numbers, wrong, open } = state, looks = places.map(look), red = looks.filter(one => one && one.wrong).length;
-  showMap(looks, open, find("gradients").checked);
+  const { numbers, wrong, open } = state;
+  looks = places.map(look);
+  showMap(looks, open, find("gradients").checked, state.sources);
+  const red = looks.filter(one => one && one.wrong).length;
   find("loss").textContent = `Loss for each token: ${numbers.loss.toPrecision(6)}`;
   find("red").textContent = !wrong ? ""
     : red ? `✗ ${red} boxes of this map have a wrong gradient. The loss is as before: a wrong backward does not show in it.`
@@ -88,11 +116,21 @@ function show() {
   });
 }
 
+// On a phone the panel is raised over the lower half of the screen, and the page moves only if the box would be below it.
+function raise() {
+  document.body.classList.add("raised");
+  if (!matchMedia("(max-width: 60em)").matches) return;
+  find("side").scrollTop = 0;
+  const { top, bottom } = document.querySelector(".box.open").getBoundingClientRect();
+  const room = find("side").getBoundingClientRect().top - 10;
+  if (bottom > room || top < 0) scrollBy(0, top < 0 ? top - 10 : bottom - room);
+}
+
 function openBox(i) {
   if (isAttention(places[i])) showInside(places[i].path);
   state.open = i;
   show();
-  if (matchMedia("(max-width: 60em)").matches) find("open").scrollIntoView();
+  raise();
 }
 
 function showInside(attention) {

@@ -36,7 +36,8 @@ def opened(browser, tmp_path_factory):
     """opened(page) opens a Page in the browser, which is returned."""
     folder = tmp_path_factory.mktemp("pages")
 
-    def open_page(page, name="page.html"):
+    def open_page(page, name="page.html", screen=(1280, 800, "light")):
+        browser.screen(*screen)
         (folder / name).write_text(page.html, encoding="utf-8")
         browser.open((folder / name).as_uri())
         browser.run("typeof find === 'function'") and browser.run(HELPERS)
@@ -44,10 +45,10 @@ def opened(browser, tmp_path_factory):
     return open_page
 
 
-def of_word(word="backward", target=None, smoothing=0.1, weights=None):
+def of_word(word="backward", target=None, smoothing=0.1, weights=None, left_out=()):
     model, vocabulary = lab.drawkcab()
     return make_page(model, vocabulary, batch_of(model, vocabulary, word, target), smoothing, "drawkcab", weights or {
-        "trained": {name: parameter.data for name, parameter in model.parameters().items()}})
+        "trained": {name: parameter.data for name, parameter in model.parameters().items()}}, left_out)
 
 
 def loss_of(word, target=None, smoothing=0.1):
@@ -193,11 +194,13 @@ def test_the_time_slider_shows_other_weights(opened):
     new = Transformer(lab.CONFIG, seed=3)
     weights = {name: {key: parameter.data for key, parameter in one.parameters().items()}
                for name, one in (("step 0", new), ("trained", model))}
-    browser = opened(of_word(weights=weights))
+    browser = opened(of_word(weights=weights, left_out=[100, 2000]))
     trained = shown(browser)
+    assert "no room for the snapshots of step 100, 2,000." in browser.run("document.body.innerText")
+    assert browser.run("find('step').textContent") == "trained (2 left out)"
     browser.run("find('time').value = 0; find('time').oninput()")
     expected = record(new.astype("float64"), batch_of(model, vocabulary, "backward"), 0.1)[0]
-    assert browser.run("find('step').textContent") == "step 0" and shown(browser) == pytest.approx(expected, rel=1e-5)
+    assert browser.run("find('step').textContent") == "step 0 (2 left out)" and shown(browser) == pytest.approx(expected, rel=1e-5)
     assert trained < 1 < shown(browser)
 
 
@@ -308,15 +311,120 @@ def test_a_reader_without_a_mouse_or_without_sight(opened):
     (1366, "light"), (390, "dark"), pytest.param(1366, "dark", marks=pytest.mark.campaign),
     pytest.param(390, "light", marks=pytest.mark.campaign)])
 def test_the_page_fits_the_screen(opened, width, scheme):
-    browser = opened(of_word())
-    browser.screen(width, 844, scheme)
+    browser = opened(of_word(), screen=(width, 844, scheme))
     for kind in ("cross_attention", "feed_forward", "softmax", "adam", "loss"):
         browser.run(f"openBox(places.findLastIndex(one => one && one.kind === '{kind}')); 0")
         assert browser.run("document.documentElement.scrollWidth") <= width
+        top, bottom, room = browser.run("""(({top, bottom}) => [top, bottom,
+            innerWidth < 600 ? find('side').getBoundingClientRect().top : innerHeight])(
+            document.querySelector('.box.open').getBoundingClientRect())""")
+        assert top >= 0 and bottom <= room    # the open box stays in view
     light = "(colour => colour.match(/[0-9.]+/g).slice(0, 3).reduce((sum, one) => sum + Number(one), 0) / 765)"
     ground, ink = (browser.run(f"{light}(getComputedStyle(document.body).{what})") for what in ("backgroundColor", "color"))
     assert (ground > 0.9 and ink < 0.2) if scheme == "light" else (ground < 0.2 and ink > 0.8)
     assert browser.run(f"palette('values', 1)(0)[0] {'>' if scheme == 'light' else '<'} 128")
+
+
+MAP = """(() => {
+    const size = one => (({left, top, right, bottom}) => [left, top, right, bottom])(one.getBoundingClientRect());
+    const groups = [...figure.querySelectorAll(".box:not(.panel)")].filter(one => one.querySelector("rect"));
+    const written = [...figure.querySelectorAll("text")].filter(one => one.textContent && getComputedStyle(one).display !== "none");
+    return {
+        view: [innerWidth, innerHeight], boxes: groups.map(one => size(one.querySelector("rect"))),
+        texts: written.map(one => [one.textContent, ...size(one), parseFloat(getComputedStyle(one).fontSize)]),
+        owners: written.map(one => groups.indexOf(one.parentElement)),
+        pictures: [...figure.querySelectorAll(".picture[href]")].map(size), breaks: size(find("break")),
+        panels: [...figure.querySelectorAll(".panel rect")].map(size), zoom: [...find("zoom").children].map(size),
+    };
+})()"""
+
+
+def overlaps(a, b):
+    return min(a[2], b[2]) - max(a[0], b[0]) > 1 and min(a[3], b[3]) - max(a[1], b[1]) > 1
+
+
+@pytest.mark.parametrize("width, height", [(1280, 800), (390, 844)])
+@pytest.mark.parametrize("kind", ["post-norm", "pre-norm", "language model"])
+def test_the_whole_map_is_in_view_and_nothing_covers_anything(opened, kind, width, height):
+    """No box, no name: names have at least 11 pixels, stay in their boxes, and no picture is under them."""
+    sizes = dict(source_vocab=6, target_vocab=6, num_layers=2, d_model=8, num_heads=2, d_ff=8)
+    model, vocabulary = Transformer(TransformerConfig(**sizes, pre_norm=True, attention_dropout=0.1)), SymbolVocabulary("abc")
+    page = (of_word() if kind == "post-norm" else language_model("abc", "abcab")[0] if kind == "language model" else make_page(
+        model, vocabulary, batch_of(model, vocabulary, "abc", "cb"), 0.1, "a run",
+        {"trained": {name: parameter.data for name, parameter in model.parameters().items()}}))
+    for scheme in ("light", "dark"):
+        browser = opened(page, screen=(width, height, scheme))
+        for shown in ("values", "gradients"):
+            browser.run(f"find('{shown}').click()")
+            found = browser.run(MAP)
+            assert found["view"] == [width, height]
+            for left, top, right, bottom in [*found["boxes"], *found["panels"], *found["zoom"], found["breaks"]]:
+                assert left >= 0 and top >= 0 and right <= width and bottom <= height
+            for i, one in enumerate(found["boxes"]):
+                assert not [other for other in [*found["boxes"][:i], found["breaks"], *found["zoom"]] if overlaps(one, other)], one
+            for (text, *place, size), owner in zip(found["texts"], found["owners"]):
+                assert size >= 11 and not [picture for picture in found["pictures"] if overlaps(place, picture)], text
+                if owner >= 0:    # a name in a box; others, such as "memory", stand in the open
+                    left, top, right, bottom = found["boxes"][owner]
+                    assert left <= place[0] and place[2] <= right and top - 2 <= place[1] and place[3] <= bottom + 2, text
+                else:
+                    assert not [one for one in [*found["boxes"], found["breaks"]] if overlaps(place, one)], text
+                    assert place[0] >= 0 and place[2] <= width, text
+
+
+ARROWS = """[...figure.querySelectorAll(".line")].map(line => {
+    const {markerStart, markerEnd, opacity} = getComputedStyle(line);
+    const points = line.getAttribute("points").split(" ").map(point => point.split(",").map(Number));
+    const near = ([x, y]) => [...figure.querySelectorAll(".box:not(.panel)")].filter(one => one.querySelector("rect")).find(one => {
+        const {x: left, y: top, width, height} = one.querySelector("rect").getBBox();
+        return x > left - 4 && x < left + width + 4 && y > top - 4 && y < top + height + 4;
+    });
+    const name = point => near(point) ? near(point).querySelector("text").textContent.split(" ")[0] : "";
+    return [name(points[0]), name(points.at(-1)), markerStart !== "none", markerEnd !== "none", Number(opacity)];
+})"""
+
+
+def test_arrows_say_where_values_and_gradients_go(opened):
+    """A gradient goes against the arrows of the values, but from the loss to Adam; decoding, token ids and sinusoids have none."""
+    browser = opened(of_word())
+    for start, end, back, on, _ in browser.run(ARROWS):
+        assert not back and (on or end in ("", "Masked", "Self-attention") or not start)
+    browser.run("find('gradients').click()")
+    seen = set()
+    for start, end, back, on, opacity in browser.run(ARROWS):
+        without = start in ("Decoding", "Positions") or end in ("Decoding", "Embedding,", "Outputs,")
+        if (start, end) == ("Loss", "Adam"):
+            assert on and not back and opacity == 1
+        elif without or (start, end) in (("Linear,", "Softmax"), ("Softmax", "")):
+            assert not on and not back and opacity < 0.5, (start, end)
+        elif start and end:
+            assert back and not on and opacity == 1, (start, end)
+        seen.add((start, end))
+    assert {("Linear,", "Loss"), ("Loss", "Adam"), ("Linear,", "Softmax"), ("Decoding", "Outputs,"), ("Inputs", "Embedding,"),
+            ("Positions", "+"), ("Embedding,", "+"), ("Scores", "Mask"), ("Mask", "Softmax")} <= seen
+
+
+def test_a_title_stands_once(opened):
+    browser = opened(of_word())
+    assert browser.run("document.body.innerText").count("drawkcab") == 1
+    browser.run("find('source').value = ''")
+    browser = opened(explorer.Page("<!DOCTYPE html>" + of_word()._repr_html_()))
+    assert browser.run("getComputedStyle(document.querySelector('iframe').contentDocument.querySelector('h1')).display") == "none"
+
+
+def test_the_map_can_be_enlarged(opened):
+    browser = opened(of_word())
+    whole = "[figure.getBoundingClientRect().width, find('drawn').scrollWidth - find('drawn').clientWidth]"
+    width, hidden = browser.run(whole)
+    browser.run("find('zoom').children[0].click()")
+    assert browser.run(whole)[0] > 1.3 * width and browser.run(whole)[1] > 0 >= hidden
+    assert not browser.run("find('break').checkVisibility()")
+    browser.run("find('zoom').children[1].click()")
+    assert browser.run(whole) == [width, hidden] and browser.run("find('break').checkVisibility()")
+    touch = "find('drawn').dispatchEvent(new PointerEvent('pointer{}', {{pointerId: {}, clientX: {}}}))"
+    for what in (("down", 1, 100), ("down", 2, 200), ("move", 2, 200), ("move", 2, 260)):
+        browser.run(touch.format(*what))
+    assert 1.5 * width < browser.run(whole)[0] < 1.7 * width
 
 
 # What protanopes, deuteranopes and tritanopes see of linear RGB (Machado, Oliveira and Fernandes 2009, severity 1.0).
@@ -328,8 +436,7 @@ COLOUR_BLIND = {"none": np.eye(3),
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_colour_blind_readers_can_tell_the_colours_of_a_scale_apart(opened, scheme):
-    browser = opened(of_word("a"))
-    browser.screen(1366, 844, scheme)
+    browser = opened(of_word("a"), screen=(1366, 844, scheme))
     for kind in ("values", "gradients"):
         colours = np.array(browser.run(f"[-1, 0, 1].map(palette('{kind}', 1))")) / 255
         for matrix in COLOUR_BLIND.values():
