@@ -26,10 +26,10 @@ from minitransformer.training.run import Run
 from minitransformer_course.explorer.recorded import record
 
 ENGINE = [f"engine/{name}" for name in (
-    "tensor", "layer", "linear", "embedding", "positions", "input", "masks", "softmax", "attention", "layer_norm", "feed_forward",
-    "residual", "encoder", "decoder", "output", "cross_entropy", "transformer")]
+    "tensor", "terms", "layer", "linear", "embedding", "positions", "input", "masks", "softmax", "attention", "layer_norm",
+    "feed_forward", "residual", "encoder", "decoder", "output", "cross_entropy", "transformer", "adam")]
 PAGE = [f"page/{name}" for name in (
-    "data", "measure", "places", "mistakes", "heat", "map", "arrays", "open", "view", "ask", "main")]
+    "data", "measure", "places", "mistakes", "heat", "map", "arrays", "open", "why", "view", "ask", "main")]
 MODELS = (Transformer, LanguageModel)
 LONGEST = 60            # tokens of a text: each is a row of the heat maps
 LIVE = 400_000          # parameters: the page of a larger model holds recorded numbers

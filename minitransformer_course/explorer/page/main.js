@@ -54,6 +54,8 @@ function offerMistakes() {
     where.hidden = true;
     box.onchange = () => {
       where.hidden = !box.checked;
+      const [inside] = /^.*_attention(?=\.)/.exec(where.value.replace(/layers\.\d+/, "layers.*")) || [];
+      if (box.checked && inside) showInside(inside);    // its boxes will turn red
       compute();
     };
     const title = paths.length ? says : "this model ties no weights";
@@ -65,25 +67,6 @@ function offerMistakes() {
 function chosenMistakes() {
   const on = Object.entries(MISTAKES).filter(([key]) => find(`mistake-${key}`).checked);
   return Object.fromEntries(on.map(([key, { wrong }]) => [find(`where-${key}`).value, wrong]));
-}
-
-// Two fingers that move apart or together: changed(the factor) as soon as it is large enough to draw the map anew.
-function pinch(element, changed) {
-  const fingers = new Map();
-  let before = null;
-  element.onpointerdown = event => fingers.set(event.pointerId, event);
-  element.onpointerup = element.onpointercancel = element.onpointerleave = event => {
-    fingers.delete(event.pointerId);
-    before = null;
-  };
-  element.onpointermove = event => {
-    if (fingers.has(event.pointerId)) fingers.set(event.pointerId, event);
-    if (fingers.size !== 2) return;
-    const [a, b] = fingers.values(), distance = Math.hypot(a.clientX - b.clientX, a.clientY - b.clientY);
-    if (before && Math.abs(Math.log(distance / before)) < 0.1) return;
-    if (before) changed(distance / before);
-    before = distance;
-  };
 }
 
 function begin() {
@@ -112,7 +95,6 @@ function begin() {
   larger.onclick = () => zoomTo(state.zoom * 1.4);
   whole.onclick = () => zoomTo(1);
   smaller.onclick = () => zoomTo(state.zoom / 1.4);
-  pinch(find("drawn"), factor => zoomTo(state.zoom * factor));
   find("lower").onclick = () => document.body.classList.remove("raised");
   find("ask").onsubmit = ask;
   find("write").onclick = event => ask(event, true);

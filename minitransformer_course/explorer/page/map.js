@@ -122,8 +122,14 @@ function makeButton(group, { left, top, wide, high, letters }, i, opened) {
     event.preventDefault();
     opened(i);
   };
+  let drawn = null;
   return (looks, open, sources) => {
     const { text: [shape, size] = ["", ""], picture, wrong, says } = looks[i];
+    group.classList.toggle("open", i === open);
+    group.classList.toggle("source", sources.includes(i));
+    group.setAttribute("aria-pressed", i === open);
+    if (drawn === looks[i]) return;
+    drawn = looks[i];
     const room = wide - 8 - (picture && !narrow ? 26 : 0), fits = one => widthOf(one, letters) <= room;
     text.textContent = [`${shape} ${size}`, shape, size].find(fits) || "";
     if (below <= 6) text.textContent = "";
@@ -133,9 +139,6 @@ function makeButton(group, { left, top, wide, high, letters }, i, opened) {
     if (picture) image.setAttribute("href", picture);
     else image.removeAttribute("href");
     group.classList.toggle("wrong", Boolean(wrong));
-    group.classList.toggle("open", i === open);
-    group.classList.toggle("source", sources.includes(i));
     group.setAttribute("aria-label", says);
-    group.setAttribute("aria-pressed", i === open);
   };
 }

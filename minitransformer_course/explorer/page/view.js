@@ -7,7 +7,12 @@ const state = {
   attention: null,      // the path, with * for that number, of the attention whose inside the map shows
   open: 0,              // the box that is open
   zoom: 1,              // of the map: 1 shows all of it
-  sources: [],          // the boxes that hold the numbers of which the chosen number is made
+  number: null,         // the chosen number, {array, i}
+  names: null,          // of arrays: see namesOfArrays
+  trail: [],            // the numbers that were chosen before it
+  sources: [],          // the boxes that hold the numbers of which it is made
+  figures: [],          // the heat maps of the open box
+  weight: null,         // the name of the parameter that Adam's box shows
   uncovered: new Set(), // boxes whose gradient a reader has asked for
 };
 
@@ -19,6 +24,7 @@ function load(set) {
 // Computes everything anew: the right numbers or, with {path: wrong backward}, the wrong ones, compared with them.
 function compute() {
   const { model, batch } = state;
+  Object.assign(state, { number: null, names: null, trail: [], sources: [] });
   if (!LIVE) {
     state.numbers = recorded();
     return show();
@@ -110,6 +116,11 @@ function show() {
   find("red").textContent = !wrong ? ""
     : red ? `✗ ${red} boxes of this map have a wrong gradient. The loss is as before: a wrong backward does not show in it.`
       : "No gradient is wrong: the mistake makes no difference here, or it lies in a layer that the map does not show.";
+  showPanel();
+}
+
+function showPanel() {
+  const { open } = state;
   fillPanel(open, resolved(places[open]), isCovered(open), () => {
     state.uncovered.add(open);
     show();
@@ -117,10 +128,10 @@ function show() {
 }
 
 // On a phone the panel is raised over the lower half of the screen, and the page moves only if the box would be below it.
-function raise() {
-  document.body.classList.add("raised");
+function raise(up = true) {
+  if (up) document.body.classList.add("raised");
   if (!matchMedia("(max-width: 60em)").matches) return;
-  find("side").scrollTop = 0;
+  if (up) find("side").scrollTop = 0;
   const { top, bottom } = document.querySelector(".box.open").getBoundingClientRect();
   const room = find("side").getBoundingClientRect().top - 10;
   if (bottom > room || top < 0) scrollBy(0, top < 0 ? top - 10 : bottom - room);
@@ -128,7 +139,7 @@ function raise() {
 
 function openBox(i) {
   if (isAttention(places[i])) showInside(places[i].path);
-  state.open = i;
+  Object.assign(state, { open: i, number: null, trail: [], sources: [] });
   show();
   raise();
 }
