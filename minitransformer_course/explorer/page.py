@@ -29,7 +29,7 @@ ENGINE = [f"engine/{name}" for name in (
     "tensor", "terms", "layer", "linear", "embedding", "positions", "input", "masks", "softmax", "attention", "layer_norm",
     "feed_forward", "residual", "encoder", "decoder", "output", "cross_entropy", "transformer", "adam")]
 PAGE = [f"page/{name}" for name in (
-    "data", "measure", "places", "mistakes", "heat", "map", "arrays", "open", "why", "view", "ask", "main")]
+    "data", "measure", "places", "mistakes", "heat", "map", "arrays", "open", "why", "view", "ask", "tour", "main")]
 MODELS = (Transformer, LanguageModel)
 LONGEST = 60            # tokens of a text: each is a row of the heat maps
 LIVE = 400_000          # parameters: the page of a larger model holds recorded numbers

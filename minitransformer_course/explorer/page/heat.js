@@ -23,13 +23,8 @@ function palette(kind, most) {
 function pixels(data, columns, colour) {
   const count = data.length / columns, canvas = h("canvas", { width: columns, height: count });
   const context = canvas.getContext("2d"), image = context.createImageData(columns, count);
-  data.forEach((a, i) => {
-    const [red, green, blue] = colour(a);
-    image.data[4 * i] = red;
-    image.data[4 * i + 1] = green;
-    image.data[4 * i + 2] = blue;
-    image.data[4 * i + 3] = 255;
-  });
+  image.data.fill(255);    // opaque
+  data.forEach((a, i) => colour(a).forEach((channel, c) => { image.data[4 * i + c] = channel; }));
   context.putImageData(image, 0, 0);
   return canvas;
 }

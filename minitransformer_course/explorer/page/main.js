@@ -33,7 +33,6 @@ function offerTime() {
   range.closest("label").hidden = last < 1;
   const left = DATA.left_out.map(step => step.toLocaleString("en"));
   find("left-out").textContent = left.length ? `The slider has no room for the snapshots of step ${left.join(", ")}.` : "";
-  find("step").title = find("left-out").textContent;
   const changed = () => {
     load(range.value);
     find("step").textContent = DATA.weights[range.value].name + (left.length ? ` (${left.length} left out)` : "");
@@ -46,20 +45,17 @@ function offerTime() {
 }
 
 function offerMistakes() {
-  for (const [key, { name, says, at }] of Object.entries(MISTAKES)) {
+  for (const [key, { at }] of Object.entries(MISTAKES)) {
+    const box = find(`mistake-${key}`), where = find(`where-${key}`);
     const paths = Object.values(state.model.layers).filter(layer => at(layer, state.model)).map(layer => layer.path).reverse();
-    const box = h("input", { type: "checkbox", id: `mistake-${key}`, disabled: !paths.length });
-    const options = paths.map(path => h("option", {}, path));
-    const where = h("select", { id: `where-${key}`, onchange: compute, "aria-label": `where: ${name}` }, ...options);
-    where.hidden = true;
-    box.onchange = () => {
+    where.append(...paths.map(path => h("option", {}, path)));
+    box.disabled = !paths.length;    // no weights are tied
+    box.onchange = where.onchange = () => {
       where.hidden = !box.checked;
       const [inside] = /^.*_attention(?=\.)/.exec(where.value.replace(/layers\.\d+/, "layers.*")) || [];
       if (box.checked && inside) showInside(inside);    // its boxes will turn red
       compute();
     };
-    const title = paths.length ? says : "this model ties no weights";
-    find("mistakes").append(h("p", { title }, h("label", {}, box, name), where));
   }
 }
 
@@ -87,14 +83,12 @@ function begin() {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", show);
   fitMap();
   addEventListener("resize", fitMap);
-  const zoomTo = zoom => {
-    state.zoom = Math.max(1, Math.min(4, zoom));
-    fitMap();
-  };
-  const [larger, whole, smaller] = find("zoom").children;
-  larger.onclick = () => zoomTo(state.zoom * 1.4);
-  whole.onclick = () => zoomTo(1);
-  smaller.onclick = () => zoomTo(state.zoom / 1.4);
+  [...find("zoom").children].forEach((button, i) => {
+    button.onclick = () => {
+      state.zoom = [Math.min(4, state.zoom * 1.4), 1, Math.max(1, state.zoom / 1.4)][i];
+      fitMap();
+    };
+  });
   find("lower").onclick = () => document.body.classList.remove("raised");
   find("ask").onsubmit = ask;
   find("write").onclick = event => ask(event, true);
@@ -103,7 +97,8 @@ function begin() {
   state.open = [location.hash.slice("#box-".length), "cross_attention", "self_attention"].map(last).find(i => i >= 0);
   if (isAttention(places[state.open])) showInside(places[state.open].path);
   compute();
-  if (location.hash) addEventListener("load", () => setTimeout(raise));
+  if (location.hash.startsWith("#box-")) addEventListener("load", () => setTimeout(raise));
+  offerTour();
 }
 
 begin();

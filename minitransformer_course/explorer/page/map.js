@@ -54,13 +54,8 @@ function drawLine(line, flow, at, boxes) {
 
 // The free rectangle to the left of the decoder: [left, top, right, bottom] in inches.
 function cornerOf({ boxes, height }) {
-  const taken = boxes.filter(box => box.x - box.width / 2 < 2.3 && box.name);
-  let best = [0, 0], from = 0.6;
-  for (const { y, height: high } of [...taken.sort((a, b) => a.y - a.height / 2 - b.y + b.height / 2), { y: height, height: 0 }]) {
-    if (y - high / 2 - from > best[1] - best[0]) best = [from, y - high / 2];
-    from = Math.max(from, y + high / 2);
-  }
-  return [0.2, best[1] - 0.02, 2.45, best[0] + 0.05];
+  const [memory, adam] = ["memory", "Adam"].map(name => boxes.find(box => box.name === name));
+  return memory ? [0.2, height - 0.02, 2.45, memory.y + 0.24] : [0.2, adam.y - 0.26, 2.45, 0.65];
 }
 
 // The map as an <svg> whose boxes call opened(index); a function that shows on it what `look` says of each box; and the place

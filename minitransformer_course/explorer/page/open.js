@@ -2,18 +2,18 @@
 
 const titleOf = i => ({ add: "Residual connection", plus: "Embeddings plus positions" }[places[i].kind] || DATA.map.boxes[i].name);
 
-// Fills the panel with box number i. covered: its gradients are not shown yet; uncover() shows them.
-function fillPanel(i, place, covered, uncover) {
-  const into = find("open"), [what, back] = wordsOf(place.kind), { numbers } = state, logits = numbers.record.output.y;
-  into.replaceChildren(h("h2", {}, titleOf(i)), h("p", { className: "path" }, place.path || ""), h("p", {}, what));
+// Fills the panel with the open box.
+function showPanel() {
+  const { numbers, open } = state, place = resolved(places[open]), covered = isCovered(open), logits = numbers.record.output.y;
+  const into = find("open"), [what, back] = wordsOf(place.kind), onclick = () => { state.uncovered.add(open); show(); };
+  into.replaceChildren(h("h2", {}, titleOf(open)), h("p", { className: "path" }, place.path || ""), h("p", {}, what));
   if (back) into.append(h("p", { className: "back" }, h("strong", {}, "Backward: "), covered ? "covered" : back));
   if (covered) {
     into.append(h("p", {}, "Predict before you look: which rows are zero, which is the largest, what does a row sum to? ",
-                  h("button", { type: "button", onclick: uncover }, "Show the gradient")));
+                  h("button", { type: "button", onclick }, "Show the gradient")));
   }
   if (place.kind === "mask" && !causal() && !idsOf("@key").includes(PAD)) {
-    into.append(h("p", {}, "In this attention nothing is hidden. Choose the decoder's self-attention in “Inside of”, or add " +
-                           "padding."));
+    into.append(h("p", {}, "In this attention nothing is hidden. Choose the decoder's self-attention, or add padding."));
   }
   if (place.kind === "tokens") {
     into.append(table(["position", "token", "id"], idsOf(place.side).map((id, t) => [t, tokenOf(id), id])));
@@ -47,8 +47,6 @@ function figuresOf(array, covered, width, readout, nudged) {
         + (covered || !grad ? "" : `; gradient of ${array.of} ${exact(grad.data[first + index])}`);
     };
     const picked = (of, index) => {
-      state.trail = [];
-      state.number = null;
       if (LIVE) goTo(of, first + index, { stay: true });
       const onclick = () => {
         nudged.textContent = nudge(array.path, first + index, covered || !grad ? null : grad.data[first + index]);
@@ -78,8 +76,7 @@ function largestRow({ grad, rows: names }) {
 
 // What Adam's box shows of one parameter: the weights with their gradients, and the step that they lead to.
 function adamsArrays() {
-  const { parameters, origins } = state.numbers, by = name => norm(parameters[name].grad), adam = new Adam();
-  const name = state.weight || Object.keys(parameters).reduce((a, b) => by(b) > by(a) ? b : a);
+  const { parameters, origins } = state.numbers, adam = new Adam(), name = state.weight || normsOf(parameters)[0][0];
   const { grad } = parameters[name], step = adam.step(grad);
   origins.set(step, adam, adam.terms({ grad }).y);
   const array = weightArray(name, parameters[name], /embedding/.test(name) || name === "output.weight" ? "output" : "");
@@ -102,10 +99,12 @@ function predictions(logits) {
   }));
 }
 
-// The parameters with the norms of their gradients, the largest first.
+// The parameters with the norms of their gradients, the largest first: as numbers, and as a table.
+const normsOf = parameters => Object.entries(parameters).map(([name, { grad }]) => [name, grad.data ? norm(grad) : grad])
+  .sort((a, b) => b[1] - a[1]);
+
 function norms(parameters) {
-  const sizes = Object.entries(parameters).map(([name, { grad }]) => [name, grad.data ? norm(grad) : grad]);
-  sizes.sort((a, b) => b[1] - a[1]);
+  const sizes = normsOf(parameters);
   const shown = weight => () => {
     Object.assign(state, { weight, number: null, trail: [] });
     showPanel();

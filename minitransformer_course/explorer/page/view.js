@@ -87,21 +87,18 @@ function look(place, i) {
 const isCovered = i => find("cover").checked && !state.uncovered.has(i);
 const isAttention = place => place && ["self_attention", "cross_attention"].includes(place.kind);
 
-let looks = [], figure, showMap;
+let looks = [], figure, showMap, corner;
 
 // Draws the map as large as there is room for it, times the zoom, and puts beside it what belongs there.
 function fitMap() {
   const into = find("drawn"), top = find("map").getBoundingClientRect().top + scrollY;
   const width = Math.min(800, into.clientWidth || 660), height = Math.max(560, Math.min(1000, innerHeight - top - 6));
-  const { zoom } = state;
-  let corner;
-  [figure, showMap, corner] = drawMap(DATA.map, places, openBox, width * zoom, height * zoom, LETTERS * Math.min(zoom, 1.4));
+  const { zoom } = state, sizes = [width * zoom, height * zoom, LETTERS * Math.min(zoom, 1.4)];
+  [figure, showMap, corner] = drawMap(DATA.map, places, openBox, ...sizes);
   into.style.height = `${height}px`;
   into.replaceChildren(figure);
-  const put = (id, [left, top, wide, high]) => Object.assign(find(id).style, {
-    left: `${left}px`, top: `${top}px`, ...wide && { width: `${wide}px`, height: `${high}px` } });
-  put("break", corner);
-  put("zoom", [DATA.kind === "Transformer" ? 0 : width * 0.06, height - 75]);
+  ["left", "top", "width", "height"].forEach((name, i) => { find("break").style[name] = `${corner[i]}px`; });
+  find("zoom").style.left = DATA.kind === "Transformer" ? 0 : "6%";    // beside the line from decoding
   find("break").hidden = !LIVE || zoom > 1;
   if (!matchMedia("(max-width: 60em)").matches) find("side").style.maxHeight = `${height}px`;
   if (looks.length) showMap(looks, state.open, find("gradients").checked, state.sources);
@@ -117,14 +114,7 @@ function show() {
     : red ? `✗ ${red} boxes of this map have a wrong gradient. The loss is as before: a wrong backward does not show in it.`
       : "No gradient is wrong: the mistake makes no difference here, or it lies in a layer that the map does not show.";
   showPanel();
-}
-
-function showPanel() {
-  const { open } = state;
-  fillPanel(open, resolved(places[open]), isCovered(open), () => {
-    state.uncovered.add(open);
-    show();
-  });
+  tellStep();
 }
 
 // On a phone the panel is raised over the lower half of the screen, and the page moves only if the box would be below it.

@@ -66,7 +66,8 @@ const labelOf = (array, i) => `${[nameOf(array).what, nameOf(array).path && `of 
 function goTo(array, i, { back = false, stay = false } = {}) {
   [array, i] = behind(array, i);
   if (!state.names) state.names = namesOfArrays(state.numbers);
-  if (!back && state.number) state.trail.push(state.number);
+  if (stay) state.trail = [];
+  else if (!back && state.number) state.trail.push(state.number);
   state.number = { array, i };
   const { path } = stay ? { path: "" } : nameOf(array), box = boxOf(path);
   const [, stack, layer] = /^(\w+)\.layers\.(\d+)/.exec(path) || [];

@@ -35,6 +35,8 @@ var nudgeAll = () => [...find("open").querySelectorAll(".pair canvas[role]")].ma
 def opened(browser, tmp_path_factory):
     """opened(page) opens a Page in the browser, which is returned."""
     folder = tmp_path_factory.mktemp("pages")
+    (folder / "seen.html").write_text("<!DOCTYPE html><script>localStorage.setItem('minitransformer: tour', 'seen')</script>")
+    browser.open((folder / "seen.html").as_uri())    # otherwise the first page would begin its tour
 
     def open_page(page, name="page.html", screen=(1280, 800, "light")):
         browser.screen(*screen)
@@ -296,6 +298,57 @@ def test_covered_gradients_wait_for_a_prediction(opened):
     browser.run("find('open').querySelector('button').click()")
     assert "gradient of p" in browser.run("panel()") and "dvalue" in browser.run("panel()")
     assert browser.run("document.querySelectorAll('.picture[href]').length") == 1
+
+
+def test_a_tour_of_eight_steps_begins_by_itself_but_once(opened):
+    """Each of its sentences is about the reader's text; arrow keys and buttons move it, Escape ends it, and what a reader does
+    stops it from moving by itself."""
+    browser = opened(of_word("abc", "cba"))
+    assert not browser.run("find('tour').checkVisibility()")
+    browser.run("localStorage.clear()")
+    browser = opened(of_word("abc", "cba"))
+    assert browser.run("find('tour').checkVisibility() && find('told').textContent").startswith("Your text, “abc”, goes in as 4 ")
+    told, titles = [], []
+    for step in range(8):
+        assert browser.run("find('which').textContent") == f"{step + 1} of 8"
+        told.append(browser.run("find('told').textContent"))
+        titles.append(browser.run("find('open').querySelector('h2').textContent"))
+        if step == 0:
+            browser.run("press(document.body, 'ArrowRight', 'ArrowLeft', 'ArrowRight')")
+        elif step < 7:
+            browser.run("find('tour').querySelectorAll('button')[1].click()")
+    assert titles == ["Inputs", "Embedding, W", "Self-attention", "Cross-attention", "Softmax", "Loss", "Cross-attention", "Adam"]
+    assert not [one for one in told if "[" in one or "undefined" in one] and len({*told}) == 8
+    p = re.search(r"“c” gets ([\d.]+)\.", told[4])[1]
+    assert float(p) == pytest.approx(float(browser.run("rows(probabilities(state.numbers.record.output.y))[0][tokensBelow("
+                                                       "29).indexOf('c')]")), rel=0.05)
+    assert "“c”, the model looks most at “c”" in told[3] and browser.run("find('gradients').checked")
+    browser.run("type('source', 'ab'); find('tour').querySelectorAll('button')[0].click()")
+    assert browser.run("find('which').textContent") == "7 of 8"
+    browser.run("press(document.body, 'Escape')")
+    assert not browser.run("find('tour').checkVisibility()")
+    assert not opened(of_word("abc", "cba")).run("find('tour').checkVisibility()")
+    browser.run("find('begin').click()")
+    assert browser.run("find('tour').checkVisibility()")
+
+
+def test_the_tour_moves_by_itself_until_a_reader_does_something(opened):
+    browser = opened(of_word("abc", "cba"))
+    hurry = "new Promise(done => setTimeout(() => done(find('which').textContent), 250))"
+    browser.run("var later = setTimeout; setTimeout = (f, ms) => later(f, ms === REST ? 20 : ms); find('begin').click()")
+    assert browser.run("new Promise(done => later(() => done(find('which').textContent), 3000))") == "8 of 8"
+    browser.run("find('begin').click(); dispatchEvent(new PointerEvent('pointerdown'))")
+    assert browser.run(hurry) == "1 of 8"
+    browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-reduced-motion", "value": "reduce"}])
+    browser.open(browser.run("location.href"))
+    browser.run("find('begin').click()")
+    assert browser.run("find('which').textContent") == "1 of 8" and browser.run("tour.timer") is None
+
+
+def test_a_language_models_tour_has_eight_steps_too(opened):
+    browser = opened(language_model("abc", "abcab")[0])
+    told = browser.run("STEPS.map((_, step) => { goStep(step); return find('told').textContent; })")
+    assert len(told) == 8 and not [one for one in told if "[" in one or "undefined" in one]
 
 
 def test_the_time_slider_shows_other_weights(opened):
