@@ -104,7 +104,7 @@ function drawBox(box, place, { left, top, wide, high, letters }) {
 
 // Makes a box a button with a shape, a norm and a picture below its name; returns a function that sets them.
 function makeButton(group, { left, top, wide, high, letters }, i, opened) {
-  const down = letters + 4, below = high - down - 2, narrow = below > 2 * letters;    // then the picture is below the shape
+  const down = letters + 5, below = high - down - 2, narrow = below > 2 * letters;    // then the picture is below the shape
   const image = svg("image", { preserveAspectRatio: "none", class: "picture" });
   const text = svg("text", { x: left + 4, y: top + down + letters - (narrow ? 1 : 2), class: "shape" });
   if (below > 6) group.append(image, text);
@@ -128,7 +128,7 @@ function makeButton(group, { left, top, wide, high, letters }, i, opened) {
     const room = wide - 8 - (picture && !narrow ? 26 : 0), fits = one => widthOf(one, letters) <= room;
     text.textContent = [`${shape} ${size}`, shape, size].find(fits) || "";
     if (below <= 6) text.textContent = "";
-    const [right, over] = !text.textContent ? [0, 0] : narrow ? [0, letters + 2] : [widthOf(text.textContent, letters) + 5, 0];
+    const [right, over] = !text.textContent ? [0, 0] : narrow ? [0, letters + 4] : [widthOf(text.textContent, letters) + 5, 0];
     const sizes = { x: left + 4 + right, y: top + down + over, width: wide - 8 - right, height: below - 1 - over };
     for (const [name, value] of Object.entries(sizes)) image.setAttribute(name, Math.max(1, value));
     if (picture) image.setAttribute("href", picture);

@@ -93,7 +93,7 @@ function predictions(logits) {
   const read = tokensOf("decoder"), head = ["token read", "right token", "its probability", "-log p", "likeliest tokens"];
   return table(head, rows(probabilities(logits)).map((p, t) => {
     const right = state.batch.next_target[t], ids = [...p.keys()].sort((a, b) => p[b] - p[a]).slice(0, 4);
-    const loss = right === PAD ? ["", "padding: not counted"] : [exact(p[right]), exact(-Math.log(p[right]))];
+    const loss = right === PAD ? ["", "padding: not counted"] : [short(p[right]), short(-Math.log(p[right]))];
     return [read[t], tokenOf(right), ...loss,
             ids.map(id => `${tokenOf(id)} ${(100 * p[id]).toFixed(1)} %`).join("   ")];
   }));

@@ -34,7 +34,7 @@ COMPUTE = """(({kind, config, weights, batch, smoothing, gradients}) => {
 })"""
 
 
-def blank_page(folder):
+def blank_page(folder, script=script):
     """A page that holds the engine and nothing else."""
     path = Path(folder) / "engine.html"
     path.write_text("<!DOCTYPE html><meta charset=utf-8>" + "".join(f"<script>{script(name)}</script>"

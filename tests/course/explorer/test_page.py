@@ -24,9 +24,9 @@ var press = (element, ...keys) => keys.forEach(key => element.dispatchEvent(new 
 var panel = () => find("open").innerText;
 var nudgeAll = () => [...find("open").querySelectorAll(".pair canvas[role]")].map(canvas => {
     press(canvas, "ArrowDown", "ArrowRight", "Enter");
-    const button = find("open").querySelector(".reading button");
+    const button = find("open").querySelector(".readout + [role] > button");
     if (button) button.click();
-    return find("open").querySelector(".reading [role]").textContent;
+    return find("open").querySelector(".readout + [role]").textContent;
 });
 """
 
