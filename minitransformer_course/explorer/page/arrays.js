@@ -52,7 +52,7 @@ function arraysOf({ kind, side, path }, { record, parameters, model }) {
     return array(title, columnsOf(value, ids), columnsOf(one.dy, ids), {
       columns: ids.map(tokenOf), axes: ["token", "vocabulary"], ...more, ...some });
   };
-  const owned = name => kind === "embedding" ? model.layers[path].weight === parameters[name] : name.startsWith(`${path}.`);
+  const owned = name => name.startsWith(`${path}.`) || Object.values(model.layers[path]).includes(parameters[name]);
   const weights = () => Object.keys(model ? parameters : {}).filter(owned)
     .map(name => weightArray(name, parameters[name], kind));
   switch (kind) {

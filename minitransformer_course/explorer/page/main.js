@@ -97,7 +97,10 @@ function begin() {
   state.open = [location.hash.slice("#box-".length), "cross_attention", "self_attention"].map(last).find(i => i >= 0);
   if (isAttention(places[state.open])) showInside(places[state.open].path);
   compute();
-  if (location.hash.startsWith("#box-")) addEventListener("load", () => setTimeout(raise));
+  if (location.hash.startsWith("#box-")) addEventListener("load", () => setTimeout(() => {
+    scrollTo(0, 0);    // the whole map, not the box at the top
+    raise();
+  }));
   offerTour();
 }
 

@@ -257,6 +257,16 @@ def test_each_kind_of_number_has_its_words(opened, path, what, i, said):
                                           "'.sum + p').textContent : '')"))
 
 
+def test_a_shared_matrix_is_shown_wherever_it_is_used(opened):
+    """The output's box says which row of its gradient is the largest."""
+    browser = opened(of_word())
+    for path in ("output", "source_input.embedding", "target_input.embedding"):
+        browser.run(f"openBox(places.findIndex(one => one && one.path === '{path}'))")
+        assert "target_embedding.weight (29, 32)" in browser.run("panel()")
+        norms = browser.run("rows(state.numbers.parameters['target_embedding.weight'].grad).map(row => Math.hypot(...row))")
+        assert f"The row of {browser.run(f'tokenOf({int(np.argmax(norms))})')} has the largest gradient" in browser.run("panel()")
+
+
 def test_enter_explains_the_number_under_the_cursor_where_it_is(opened):
     browser = opened(of_word())
     browser.run(WHY + "press(find('open').querySelector('.pair canvas'), 'ArrowDown', 'ArrowRight', 'Enter')")
@@ -282,7 +292,7 @@ def test_adam_shows_the_step_that_a_gradient_leads_to(opened):
     browser.run("[...find('open').querySelectorAll('td button')].find(one => one.textContent.endsWith('inner.bias')).click()")
     assert "feed_forward.inner.bias" in browser.run("panel()")
     browser.run("press([...find('open').querySelectorAll('.pair canvas[role]')].at(-1), 'ArrowDown', 'Enter')")
-    assert re.fullmatch(r"0: no term.*|-?1 = -1 · -?[\d.e-]+ · [\d.e+]+|0 = .*", browser.run("why()"))
+    assert re.fullmatch(r"0: no term.*|-?1 =  − -?[\d.e-]+ · [\d.e+]+|0 = .*", browser.run("why()"))
 
 
 def test_covered_gradients_wait_for_a_prediction(opened):
@@ -564,6 +574,17 @@ def test_arrows_say_where_values_and_gradients_go(opened):
         seen.add((start, end))
     assert {("Linear,", "Loss"), ("Loss", "Adam"), ("Linear,", "Softmax"), ("Decoding", "Outputs,"), ("Inputs", "Embedding,"),
             ("Positions", "+"), ("Embedding,", "+"), ("Scores", "Mask"), ("Mask", "Softmax")} <= seen
+
+
+def test_an_address_opens_a_box_with_the_whole_map_in_view(opened):
+    browser = opened(of_word())
+    browser.run("localStorage.clear()")    # a first visit, but not for the tour
+    address = browser.run("location.href")
+    browser.open("about:blank")
+    browser.open(address + "#box-feed_forward")
+    assert browser.run("new Promise(done => setTimeout(() => done([scrollY, document.querySelector('.box.open').id]), 300))") == [
+        0, "box-feed_forward"]
+    assert not browser.run("find('tour').checkVisibility()")
 
 
 def test_a_title_stands_once(opened):
