@@ -130,7 +130,7 @@ function inWords(value, terms) {
   if (!terms.length) return [`${short(value)}: no term. Nothing reaches this number: it is masked, padding, or not used.`];
   const sorted = [...terms].map(factors => [productOf(factors), factors]).sort((a, b) => Math.abs(b[0]) - Math.abs(a[0]));
   const rest = sorted.slice(TOP), [before, after] = terms.outer || ["", ""];
-  const written = sorted.slice(0, TOP).flatMap(([, [first, ...more]], n) => [first === -1 ? " − " : n ? " + " : "",
+  const written = sorted.slice(0, TOP).flatMap(([, [first, ...more]], n) => [first === -1 ? (n ? " - " : "-") : n ? " + " : "",
     ...(first === -1 ? more : [first, ...more]).flatMap((factor, k) => [k ? " · " : "", factorOf(factor)])]);
   const others = rest.length ? ` + ${rest.length} smaller ${rest.length === 1 ? "one" : "ones"}: ` +
     short(rest.reduce((sum, [product]) => sum + product, 0)) : "";
