@@ -591,7 +591,6 @@ def test_an_address_opens_a_box_with_the_whole_map_in_view(opened):
 def test_a_title_stands_once(opened):
     browser = opened(of_word())
     assert browser.run("document.body.innerText").count("drawkcab") == 1
-    browser.run("find('source').value = ''")
     browser = opened(explorer.Page("<!DOCTYPE html>" + of_word()._repr_html_()))
     assert browser.run("getComputedStyle(document.querySelector('iframe').contentDocument.querySelector('h1')).display") == "none"
 
