@@ -16,8 +16,8 @@ from tests.chromium import Chromium
 
 def draw(page, path) -> None:
     browser = Chromium(Path(page).parent)
-    browser.screen(1366, 850, "light")
-    browser.open(Path(page).resolve().as_uri())
+    browser.screen(1366, 800, "light")
+    browser.open(Path(page).resolve().as_uri() + "#box-cross_attention")    # without the tour of a first visit
     picture = b64decode(browser.call("Page.captureScreenshot", format="png")["data"])
     browser.close()
     Image.open(io.BytesIO(picture)).convert("RGB").quantize(128).save(path, "PNG", optimize=True)

@@ -26,10 +26,10 @@ from minitransformer.training.run import Run
 from minitransformer_course.explorer.recorded import record
 
 ENGINE = [f"engine/{name}" for name in (
-    "tensor", "layer", "linear", "embedding", "positions", "input", "masks", "softmax", "attention", "layer_norm", "feed_forward",
-    "residual", "encoder", "decoder", "output", "cross_entropy", "transformer")]
+    "tensor", "terms", "layer", "linear", "embedding", "positions", "input", "masks", "softmax", "attention", "layer_norm",
+    "feed_forward", "residual", "encoder", "decoder", "output", "cross_entropy", "transformer", "adam")]
 PAGE = [f"page/{name}" for name in (
-    "data", "measure", "places", "mistakes", "heat", "map", "arrays", "open", "view", "ask", "main")]
+    "data", "measure", "places", "mistakes", "heat", "map", "arrays", "open", "why", "view", "ask", "tour", "main")]
 MODELS = (Transformer, LanguageModel)
 LONGEST = 60            # tokens of a text: each is a row of the heat maps
 LIVE = 400_000          # parameters: the page of a larger model holds recorded numbers
@@ -61,7 +61,8 @@ def explore(run, text, target=None) -> Page:
         raise InputError(f"target is of no use to the task {run.task.name}; leave it out")
     smoothing = run.settings.training.smoothing if run.settings.training else 0.0
     batch = batch_of(run.model, run.vocabulary, text, target, run.task.search)
-    return make_page(run.model, run.vocabulary, batch, smoothing, f"{run.path.name}: {run.task.name}", _stops(run))
+    title = " ".join(dict.fromkeys([run.path.name, run.task.name]))    # the run's folder is often called as its task
+    return make_page(run.model, run.vocabulary, batch, smoothing, title, *_stops(run))
 
 
 def engine_config(model) -> dict[str, Any]:
@@ -113,8 +114,8 @@ def _ids(vocabulary, text, name, least, most) -> list[int]:
     return ids
 
 
-def _stops(run) -> dict[str, dict[str, Any]]:
-    """{when: weights} for the time slider: some of the snapshots kept during training, and the trained model."""
+def _stops(run) -> tuple[dict[str, dict[str, Any]], list[int]]:
+    """{when: weights} for the time slider: some snapshots of training, and the trained model; and the steps that it leaves out."""
     trained = {name: parameter.data for name, parameter in run.model.parameters().items()}
     steps, most = run.settings.training.steps if run.settings.training else 0, NUMBERS // run.model.num_parameters() - 1
     kept = [step for step in snapshot_steps(run.path) if step != steps]    # the last one is, unless averaged, the trained model
@@ -122,11 +123,14 @@ def _stops(run) -> dict[str, dict[str, Any]]:
     found = {f"step {kept[i]:,}": load_snapshot(run.path, kept[i]) for i in chosen}
     for arrays in found.values():
         check_arrays(arrays, {name: array.shape for name, array in trained.items()})
-    return {**found, "the trained model": trained}
+    return {**found, "the trained model": trained}, [step for i, step in enumerate(kept) if i not in chosen]
 
 
-def make_page(model, vocabulary, batch, smoothing, title, weights) -> Page:
-    """The Page of a model for one Batch or WindowBatch; weights: {when: {name: array}}, for the time slider."""
+def make_page(model, vocabulary, batch, smoothing, title, weights, left_out=()) -> Page:
+    """The Page of a model for one Batch or WindowBatch; weights: {when: {name: array}}, for the time slider.
+
+    left_out: the steps of the snapshots for which the page has no room, which it names.
+    """
     config, parameters = model.config, model.parameters()
     live, both = model.num_parameters() <= LIVE, isinstance(model, Transformer)
     tokens, joint, found = vocabulary.tokens(range(vocabulary.size)), getattr(vocabulary, "joint", " "), Map(config)
@@ -144,7 +148,8 @@ def make_page(model, vocabulary, batch, smoothing, title, weights) -> Page:
         dtype = next(iter(parameters.values())).data.dtype.name
         data |= {"dtype": dtype, "shapes": {name: parameter.shape for name, parameter in parameters.items()},
                  "weights": [{"name": when, "data": packed([arrays[name] for name in parameters], dtype)}
-                             for when, arrays in weights.items()]}
+                             for when, arrays in weights.items()],
+                 "left_out": list(left_out)}
     else:
         data["recorded"] = _recorded(model.to("numpy").astype("float64"), batch, smoothing)
     read = batch.source[0, :-1] if both else [*batch.ids[0], batch.next_target[0, -1]]

@@ -8,6 +8,12 @@ class Scores extends Layer {    // scores = q k^T / sqrt(d_k): q (H, T_q, d_k), 
     const ds = scale(dscores, 1 / Math.sqrt(q.shape[2]));
     return [matmul(ds, k), matmul(transpose(ds), q)];
   }
+
+  terms({ q, k }, ds) {
+    const factor = 1 / Math.sqrt(q.shape[2]);
+    return { y: i => products(q, k, i, "b", factor),
+             dx: (i, n) => n ? products(ds, q, i, "a", factor) : products(ds, k, i, "", factor) };
+  }
 }
 
 class WeightedSum extends Layer {    // heads = p v: p (H, T_q, T_k), v (H, T_k, d_v), heads (H, T_q, d_v)
@@ -17,6 +23,10 @@ class WeightedSum extends Layer {    // heads = p v: p (H, T_q, T_k), v (H, T_k,
 
   backward(dheads, { p, v }) {    // dp = dheads v^T, dv = p^T dheads, a sum over the queries
     return [matmul(dheads, transpose(v)), matmul(transpose(p), dheads)];
+  }
+
+  terms({ p, v }, dheads) {
+    return { y: i => products(p, v, i), dx: (i, n) => n ? products(p, dheads, i, "a") : products(dheads, v, i, "b") };
   }
 }
 
@@ -58,12 +68,14 @@ class MultiHeadAttention extends Layer {    // query (T_q, d_model), key and val
       const head = Math.floor(n / length), t = n % length;
       row.set(x.data.subarray(t * width + head * d, t * width + (head + 1) * d));
     });
+    y.view = [x, i => Math.floor(i / d) % length * width + Math.floor(i / d / length) * d + i % d];    // the same numbers
     return y;
   }
 
   merge(x) {    // (H, T, d) -> (T, H d)
     const [heads, length, d] = x.shape, y = new Tensor([length, heads * d]);
     rows(x).forEach((row, n) => y.data.set(row, (n % length) * heads * d + Math.floor(n / length) * d));
+    y.view = [x, i => (Math.floor(i / d) % heads * length + Math.floor(i / d / heads)) * d + i % d];
     return y;
   }
 }

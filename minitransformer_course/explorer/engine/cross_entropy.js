@@ -10,7 +10,7 @@ class CrossEntropy extends Layer {
       losses.push(targets[t] === PAD ? 0 : logTotal - (1 - smoothing) * row[targets[t]] - smoothing * mean);
       row.forEach((a, i) => { row[i] = Math.exp(a - logTotal); });
     });
-    return [losses.reduce((a, b) => a + b), { p, targets, smoothing, losses }];
+    return [losses.reduce((a, b) => a + b), { logits, p, targets, smoothing }];
   }
 
   // dlogits = (p - q) dloss, and 0 at padding.
@@ -21,5 +21,13 @@ class CrossEntropy extends Layer {
       else row[targets[t]] -= (1 - smoothing) * dloss;
     });
     return dlogits;
+  }
+
+  terms({ logits, p, targets, smoothing }, dloss) {
+    const size = p.shape[1], of = i => targets[Math.floor(i / size)];
+    const q = i => smoothing / size + (i % size === of(i) ? 1 - smoothing : 0);
+    const minusLog = i => [p, i, a => -Math.log(a), a => `(-log ${short(a)})`];
+    return { y: () => [...p.data.keys()].flatMap(i => of(i) !== PAD && q(i) ? [[q(i), minusLog(i)]] : []),
+             p: i => softmaxTerms(logits, p, i), dx: i => of(i) === PAD ? [] : [[dloss, [p, i]], [-dloss, q(i)]] };
   }
 }

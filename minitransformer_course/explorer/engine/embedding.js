@@ -17,4 +17,10 @@ class Embedding extends Layer {
     rows(dy).forEach((row, t) => row.forEach((a, i) => { table[ids[t]][i] += Math.sqrt(d) * a; }));
     this.weight.add(dW);
   }
+
+  terms({ ids }, dy) {
+    const { data: W } = this.weight, d = W.shape[1], root = Math.sqrt(d);
+    return { y: i => [[root, [W, ids[Math.floor(i / d)] * d + i % d]]],
+             weight: i => ids.flatMap((id, t) => id === Math.floor(i / d) ? [[root, [dy, t * d + i % d]]] : []) };
+  }
 }

@@ -20,6 +20,11 @@ class Activation extends Layer {
   backward(dy, { x }) {
     return like(dy, (a, i) => a * this.derivative(x.data[i]));
   }
+
+  terms({ x }, dy) {
+    const share = a => a && this.f(a) / a;    // how much of it passes
+    return { y: i => [[share(x.data[i]), [x, i]]], dx: i => [[this.derivative(x.data[i]), [dy, i]]] };
+  }
 }
 
 class FeedForward extends Layer {

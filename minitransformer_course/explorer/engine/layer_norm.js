@@ -16,7 +16,7 @@ class LayerNorm extends Layer {
       row.forEach((a, i) => { row[i] = a * inverse.at(-1); });
     }
     const gamma = this.gamma.data.data, beta = this.beta.data.data;
-    return [like(normed, (n, i) => gamma[i % d] * n + beta[i % d]), { normed, inverse }];
+    return [like(normed, (n, i) => gamma[i % d] * n + beta[i % d]), { x, normed, inverse }];
   }
 
   // dx = (dn - mean(dn) - n mean(dn n)) / sqrt(variance + epsilon) with dn = dy gamma: every x moves the mean and the variance.
@@ -32,5 +32,14 @@ class LayerNorm extends Layer {
       dn.forEach((a, i) => { dn[i] = inverse[t] * (a - throughMean - n[i] * throughVariance); });
     });
     return dx;
+  }
+
+  terms({ x, normed, inverse }, dy) {
+    const { gamma: { data: gamma }, beta: { data: beta } } = this, d = x.shape[1], of = i => inverse[Math.floor(i / d)];
+    const minusMean = (i, ...more) => [[of(i), ...more, [x, i]], ...rowOf(x, i).map(j => [-of(i) / d, ...more, [x, j]])];
+    const both = (i, j) => -of(i) / d * (1 + normed.data[i] * normed.data[j]);    // through the mean and the variance
+    return { normed: i => minusMean(i), y: i => [...minusMean(i, [gamma, i % d]), [[beta, i % d]]],
+             dx: i => [[of(i), [gamma, i % d], [dy, i]], ...rowOf(dy, i).map(j => [both(i, j), [gamma, j % d], [dy, j]])],
+             gamma: i => columnTerms(dy, i).map(([[, n]]) => [[dy, n], [normed, n]]), beta: i => columnTerms(dy, i) };
   }
 }

@@ -17,4 +17,10 @@ class Linear extends Layer {
     this.bias.add(sumOfRows(dy));
     return matmul(dy, transpose(this.weight.data));
   }
+
+  terms({ x }, dy) {
+    const { weight: { data: W }, bias: { data: b } } = this;
+    return { y: i => [...products(x, W, i), [[b, i % b.data.length]]], dx: i => products(dy, W, i, "b"),
+             weight: i => products(x, dy, i, "a"), bias: i => columnTerms(dy, i) };
+  }
 }

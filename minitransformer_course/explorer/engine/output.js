@@ -14,4 +14,9 @@ class Output extends Layer {
     this.weight.add(matmul(transpose(dlogits), x));
     return matmul(dlogits, this.weight.data);
   }
+
+  terms({ x }, dlogits) {
+    const { data: W } = this.weight;
+    return { y: i => products(x, W, i, "b"), dx: i => products(dlogits, W, i), weight: i => products(dlogits, x, i, "a") };
+  }
 }

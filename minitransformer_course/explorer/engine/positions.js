@@ -6,13 +6,18 @@ class Positions extends Layer {
   }
 
   forward(x) {
-    return [add(x, this.weight ? this.weight.data : sinusoids(x.shape)), {}];
+    const table = this.weight ? this.weight.data : sinusoids(x.shape);
+    return [add(x, table), { x, table }];
   }
 
   // Row t is added at position t alone: dP[t] = dy[t], dx = dy.
   backward(dy) {
     if (this.weight) dy.data.forEach((a, n) => { this.weight.grad.data[n] += a; });
     return dy;
+  }
+
+  terms({ x, table }, dy) {
+    return { y: i => [[[x, i]], [[table, i]]], dx: i => [[[dy, i]]], weight: i => i < dy.data.length ? [[[dy, i]]] : [] };
   }
 }
 

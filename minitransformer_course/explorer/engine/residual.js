@@ -1,7 +1,8 @@
 // Post-norm: y = LayerNorm(x + sublayer(x, ...)); pre-norm: y = x + sublayer(LayerNorm(x), ...). x, y (T, d_model).
 class Add extends Layer {    // each summand gets all of the gradient
-  forward(x, h) { return [add(x, h), {}]; }
+  forward(x, h) { return [add(x, h), { x, h }]; }
   backward(dy) { return [dy, dy]; }
+  terms({ x, h }, dy) { return { y: i => [[[x, i]], [[h, i]]], dx: i => [[[dy, i]]] }; }
 }
 
 class Residual extends Layer {

@@ -17,4 +17,8 @@ class Softmax extends Layer {
     const mean = rows(weighted).map(row => row.reduce((a, b) => a + b));
     return like(p, (a, i) => a * (dp.data[i] - mean[Math.floor(i / d)]));
   }
+
+  terms({ p, x }, dp) {
+    return { y: i => softmaxTerms(x, p, i), dx: i => [[[p, i], [dp, i]], ...rowOf(p, i).map(j => [-1, [p, i], [p, j], [dp, j]])] };
+  }
 }

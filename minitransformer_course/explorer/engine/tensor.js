@@ -8,7 +8,7 @@ class Tensor {
 }
 
 const like = (x, f) => new Tensor(x.shape, x.data.map(f));    // f(number, its index in data)
-const add = (x, y) => like(x, (a, i) => a + y.data[i]);
+const add = (x, y) => Object.assign(like(x, (a, i) => a + y.data[i]), { parts: [x, y] });    // of what it is the sum
 const scale = (x, factor) => like(x, a => a * factor);
 
 // The last axis of x (..., d), row by row, as views: what is written into them is written into x.

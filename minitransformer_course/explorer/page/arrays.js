@@ -34,6 +34,7 @@ function interesting(logits) {
 function columnsOf(x, ids) {
   const some = new Tensor([x.shape[0], ids.length]), from = rows(x);
   rows(some).forEach((row, t) => row.set(ids.map(id => from[t][id])));
+  some.view = [x, i => Math.floor(i / ids.length) * x.shape[1] + ids[i % ids.length]];
   return some;
 }
 
@@ -51,14 +52,15 @@ function arraysOf({ kind, side, path }, { record, parameters, model }) {
     return array(title, columnsOf(value, ids), columnsOf(one.dy, ids), {
       columns: ids.map(tokenOf), axes: ["token", "vocabulary"], ...more, ...some });
   };
-  const owned = name => kind === "embedding" ? model.layers[path].weight === parameters[name] : name.startsWith(`${path}.`);
+  const owned = name => name.startsWith(`${path}.`) || Object.values(model.layers[path]).includes(parameters[name]);
   const weights = () => Object.keys(model ? parameters : {}).filter(owned)
     .map(name => weightArray(name, parameters[name], kind));
   switch (kind) {
     case "tokens": case "dropout": case "adam": case "decoding": return [];
     case "positions": {
-      const before = record[path.replace("positions", "embedding")].y;
-      return [array("P", like(one.y, (a, i) => a - before.data[i]), one.dy, { path: null }), ...weights()];
+      const before = record[path.replace("positions", "embedding")].y, P = like(one.y, (a, i) => a - before.data[i]);
+      if (one.cache) P.view = [one.cache.table, i => i];
+      return [array("P", P, one.dy, { path: null }), ...weights()];
     }
     case "plus": return [array("y", one.y, one.dy)];
     case "self_attention": case "cross_attention": {
@@ -71,12 +73,20 @@ function arraysOf({ kind, side, path }, { record, parameters, model }) {
     case "mask": {
       const { data } = causal() ? causalMask(idsOf("@")) : paddingMask(idsOf("@"), idsOf("@key"));
       const masked = like(one.y, (a, i) => data[i % data.length] ? a : -Infinity);
+      masked.view = [one.y, i => i];
       return [attention("scores", masked, one.dy, { path: null })];
     }
     case "softmax": return [attention("p", one.y, one.dy, { share: true })];
     case "weighted_sum": return [array("heads", one.y, one.dy)];
     case "output": case "loss": return [vocabulary("logits", one.y), ...(kind === "output" ? weights() : [])];
-    case "softmax_output": return [vocabulary("p", probabilities(one.y), { share: true, path: null, of: "logits" })];
+    case "softmax_output": {
+      const p = record.loss ? record.loss.cache.p : probabilities(one.y);
+      return [vocabulary("p", p, { share: true, path: null, of: "logits" })];
+    }
+    case "feed_forward": {
+      const inner = `${path}.activation`;
+      return [array("y", one.y, one.dy), array("activation", record[inner].y, record[inner].dy, { path: inner }), ...weights()];
+    }
     default: return [array("y", one.y, one.dy), ...weights()];
   }
 }

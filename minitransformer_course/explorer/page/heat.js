@@ -23,7 +23,8 @@ function palette(kind, most) {
 function pixels(data, columns, colour) {
   const count = data.length / columns, canvas = h("canvas", { width: columns, height: count });
   const context = canvas.getContext("2d"), image = context.createImageData(columns, count);
-  data.forEach((a, i) => image.data.set([...colour(a), 255], 4 * i));
+  image.data.fill(255);    // opaque
+  data.forEach((a, i) => colour(a).forEach((channel, c) => { image.data[4 * i + c] = channel; }));
   context.putImageData(image, 0, 0);
   return canvas;
 }
@@ -39,6 +40,7 @@ function thumbnail(x, kind) {
 
 // A heat map as a figure. matrix: {title, data, columns, rows: names, heads: names of columns or null, axes: [of rows, of
 // columns], kind, most}; told(index) when a number is pointed at, or reached with arrow keys; picked(index) when it is chosen.
+// Returns it and two functions: choose(index) frames a number as if it were pointed at, and unmark() takes the frame away.
 function heatMap(matrix, width, told, picked) {
   const { data, columns, kind, most, rows, heads } = matrix, count = data.length / columns;
   const canvas = h("canvas", { tabIndex: 0, role: "application" }), context = canvas.getContext("2d");
@@ -46,9 +48,9 @@ function heatMap(matrix, width, told, picked) {
                                     `(${matrix.axes[1]}). Arrow keys read the numbers out, Enter chooses one.`);
   const font = "12px system-ui, sans-serif", ink = () => getComputedStyle(document.body).color;
   context.font = font;
-  const left = Math.min(120, 8 + Math.max(...rows.map(row => context.measureText(row).width)));
-  const size = Math.max(1, Math.min(heads && columns < 30 ? 22 : 14, Math.floor((width - left) / columns)));
   const tall = count > 80 ? Math.max(1, Math.floor(640 / count)) : 16;
+  const left = tall > 9 ? Math.min(120, 8 + Math.max(...rows.map(row => context.measureText(row).width))) : 8;
+  const size = Math.max(1, Math.min(heads && columns < 30 ? 22 : 14, Math.floor((width - left) / columns)));
   const named = heads && size >= 9, turned = named && heads.some(head => context.measureText(head).width > size - 2);
   const top = !named ? 0 : turned ? Math.min(90, 8 + Math.max(...heads.map(head => context.measureText(head).width))) : 16;
   const [full, high] = [left + size * columns + 1, top + tall * count + 1], zoom = devicePixelRatio;
@@ -102,7 +104,11 @@ function heatMap(matrix, width, told, picked) {
   const scale = pixels(Float64Array.from({ length: 61 }, (_, i) => most * (kind === "shares" ? i / 60 : i / 30 - 1)), 61,
                        palette(kind, most));
   scale.setAttribute("aria-hidden", "true");
-  return h("figure", {}, h("figcaption", {}, h("strong", {}, matrix.title), ` ${matrix.axes[0]} ↓, ${matrix.axes[1]} →`),
+  const figure = h("figure", {}, h("figcaption", {}, h("strong", {}, matrix.title), ` ${matrix.axes[0]} ↓, ${matrix.axes[1]} →`),
            h("div", { className: "scroll" }, canvas),
            h("div", { className: "scale" }, kind === "shares" ? "0" : short(-most), scale, short(most)));
+  return [figure, choose, () => {
+    chosen = -1;
+    draw();
+  }];
 }

@@ -1,7 +1,6 @@
 // The controls of the page.
 
 const places = placesOf(DATA.map.boxes);
-const [figure, showMap] = drawMap(DATA.map, places, openBox);
 
 // Fills a <select> with [value, text] and hides it if there is nothing to choose.
 function offer(id, options, changed) {
@@ -32,9 +31,11 @@ function offerTime() {
   const range = find("time"), last = DATA.weights.length - 1;
   Object.assign(range, { max: last, value: last });
   range.closest("label").hidden = last < 1;
+  const left = DATA.left_out.map(step => step.toLocaleString("en"));
+  find("left-out").textContent = left.length ? `The slider has no room for the snapshots of step ${left.join(", ")}.` : "";
   const changed = () => {
     load(range.value);
-    find("step").textContent = DATA.weights[range.value].name;
+    find("step").textContent = DATA.weights[range.value].name + (left.length ? ` (${left.length} left out)` : "");
   };
   range.oninput = () => {
     changed();
@@ -44,13 +45,17 @@ function offerTime() {
 }
 
 function offerMistakes() {
-  for (const [key, { name, says, at }] of Object.entries(MISTAKES)) {
+  for (const [key, { at }] of Object.entries(MISTAKES)) {
+    const box = find(`mistake-${key}`), where = find(`where-${key}`);
     const paths = Object.values(state.model.layers).filter(layer => at(layer, state.model)).map(layer => layer.path).reverse();
-    const box = h("input", { type: "checkbox", id: `mistake-${key}`, onchange: compute, disabled: !paths.length });
-    const options = paths.map(path => h("option", {}, path));
-    const where = h("select", { id: `where-${key}`, onchange: compute, "aria-label": `where: ${name}` }, ...options);
-    find("mistakes").append(h("p", {}, h("label", {}, box, ` ${name}`), ": ",
-                              ...(paths.length ? [`${says}, in `, where] : ["this model ties no weights"])));
+    where.append(...paths.map(path => h("option", {}, path)));
+    box.disabled = !paths.length;    // no weights are tied
+    box.onchange = where.onchange = () => {
+      where.hidden = !box.checked;
+      const [inside] = /^.*_attention(?=\.)/.exec(where.value.replace(/layers\.\d+/, "layers.*")) || [];
+      if (box.checked && inside) showInside(inside);    // its boxes will turn red
+      compute();
+    };
   }
 }
 
@@ -61,7 +66,7 @@ function chosenMistakes() {
 }
 
 function begin() {
-  find("map").append(figure);
+  document.body.classList.toggle("framed", window.top !== window);    // where a title stands above the frame
   offerLayers();
   if (LIVE) {
     offerTime();
@@ -76,14 +81,27 @@ function begin() {
     };
   }
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", show);
+  fitMap();
+  addEventListener("resize", fitMap);
+  [...find("zoom").children].forEach((button, i) => {
+    button.onclick = () => {
+      state.zoom = [Math.min(4, state.zoom * 1.4), 1, Math.max(1, state.zoom / 1.4)][i];
+      fitMap();
+    };
+  });
+  find("lower").onclick = () => document.body.classList.remove("raised");
   find("ask").onsubmit = ask;
   find("write").onclick = event => ask(event, true);
   find("padding").onchange = ask;
   const last = kind => places.findLastIndex((one, i) => one && DATA.map.boxes[i].kind === kind);
   state.open = [location.hash.slice("#box-".length), "cross_attention", "self_attention"].map(last).find(i => i >= 0);
   if (isAttention(places[state.open])) showInside(places[state.open].path);
-  if (location.hash) addEventListener("load", () => setTimeout(() => find("open").scrollIntoView()));
   compute();
+  if (location.hash.startsWith("#box-")) addEventListener("load", () => setTimeout(() => {
+    scrollTo(0, 0);    // the whole map, not the box at the top
+    raise();
+  }));
+  offerTour();
 }
 
 begin();

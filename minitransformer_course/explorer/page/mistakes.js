@@ -2,17 +2,14 @@
 
 const MISTAKES = {
   scale: {
-    name: "no 1/√d_k", says: "the backward of the scores does not divide by √d_k",
     at: layer => layer instanceof Scores,
     wrong: (layer, right, dy, cache) => right(dy, cache).map(dx => scale(dx, Math.sqrt(cache.q.shape[2]))),
   },
   mask: {
-    name: "mask forgotten", says: "the backward computes the attention weights once more, and forgets the mask",
     at: ({ path }) => /^(decoder|stack).*self_attention.softmax/.test(path),
     wrong: (layer, right, dp, { x }) => right(dp, Softmax.prototype.forward(x, { data: [1] })[1]),
   },
   norm: {
-    name: "LayerNorm without its means", says: "dx = dn / σ: as if no x moved the mean and the variance",
     at: layer => layer instanceof LayerNorm,
     wrong: (layer, right, dy, cache) => {
       right(dy, cache);
@@ -21,12 +18,10 @@ const MISTAKES = {
     },
   },
   residual: {
-    name: "residual's path dropped", says: "the gradient goes through the sub-layer, and none goes past it",
     at: layer => layer instanceof Add,
     wrong: (layer, right, dy) => [like(dy, () => 0), dy],
   },
   tied: {
-    name: "tied gradient counted once", says: "the embedding assigns dW, instead of adding it to that of the other uses of W",
     at: (layer, model) => layer instanceof Embedding &&
       Object.values(model.layers).some(other => other !== layer && other.weight === layer.weight),
     wrong: (layer, right, dy, cache) => {

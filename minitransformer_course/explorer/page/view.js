@@ -6,6 +6,13 @@ const state = {
   layer: {},            // {stack: the number of its layer that the map shows}
   attention: null,      // the path, with * for that number, of the attention whose inside the map shows
   open: 0,              // the box that is open
+  zoom: 1,              // of the map: 1 shows all of it
+  number: null,         // the chosen number, {array, i}
+  names: null,          // of arrays: see namesOfArrays
+  trail: [],            // the numbers that were chosen before it
+  sources: [],          // the boxes that hold the numbers of which it is made
+  figures: [],          // the heat maps of the open box
+  weight: null,         // the name of the parameter that Adam's box shows
   uncovered: new Set(), // boxes whose gradient a reader has asked for
 };
 
@@ -17,6 +24,7 @@ function load(set) {
 // Computes everything anew: the right numbers or, with {path: wrong backward}, the wrong ones, compared with them.
 function compute() {
   const { model, batch } = state;
+  Object.assign(state, { number: null, names: null, trail: [], sources: [] });
   if (!LIVE) {
     state.numbers = recorded();
     return show();
@@ -63,11 +71,15 @@ function look(place, i) {
   if (!place) return null;
   const one = resolved(place), arrays = arraysOf(one, state.numbers), wrong = isWrong(one), gradients = find("gradients").checked;
   const says = [titleOf(i), one.path || []].flat(), end = wrong ? ["wrong gradient"] : [];
-  if (!arrays.length) return { wrong, text: [DATA.map.boxes[i].shape, ""], says: [...says, ...end].join(", ") };
+  if (!arrays.length) {
+    const count = { tokens: () => idsOf(one.side).length, decoding: () => state.batch.next_target.length }[one.kind];
+    const shape = count ? `(${count()})` : one.kind === "adam" ? "every weight" : "";
+    return { wrong, text: [shape, ""], says: [...says, ...end].join(", ") };
+  }
   const covered = gradients && isCovered(i), leaves = arrays.find(({ title }) => title === "y") || arrays[0];
   const shape = `(${leaves.value.shape.join(", ")})`, size = covered ? "?" : short(norm(gradients ? leaves.grad : leaves.value));
   const picture = gradients ? [arrays[0].grad, "gradients"] : [arrays[0].value, arrays[0].share ? "shares" : "values"];
-  const text = place.kind === "loss" ? ["()", `= ${short(state.numbers.loss)}`] : [shape, `‖${size}‖`];
+  const text = place.kind === "loss" ? [`= ${short(state.numbers.loss)}`, ""] : [shape, `‖${size}‖`];
   return { wrong, text, picture: covered ? null : thumbnail(...picture),
            says: [...says, `shape ${shape}`, `norm${gradients ? " of the gradient" : ""} ${size}`, ...end].join(", ") };
 }
@@ -75,24 +87,51 @@ function look(place, i) {
 const isCovered = i => find("cover").checked && !state.uncovered.has(i);
 const isAttention = place => place && ["self_attention", "cross_attention"].includes(place.kind);
 
+let looks = [], figure, showMap, corner;
+
+// Draws the map as large as there is room for it, times the zoom, and puts beside it what belongs there.
+function fitMap() {
+  const into = find("drawn"), top = find("map").getBoundingClientRect().top + scrollY;
+  const width = Math.min(800, into.clientWidth || 660), height = Math.max(560, Math.min(1000, innerHeight - top - 6));
+  const { zoom } = state, sizes = [width * zoom, height * zoom, LETTERS * Math.min(zoom, 1.4)];
+  [figure, showMap, corner] = drawMap(DATA.map, places, openBox, ...sizes);
+  into.style.height = `${height}px`;
+  into.replaceChildren(figure);
+  ["left", "top", "width", "height"].forEach((name, i) => { find("break").style[name] = `${corner[i]}px`; });
+  find("zoom").style.left = DATA.kind === "Transformer" ? 0 : "6%";    // beside the line from decoding
+  find("break").hidden = !LIVE || zoom > 1;
+  if (!matchMedia("(max-width: 60em)").matches) find("side").style.maxHeight = `${height}px`;
+  if (looks.length) showMap(looks, state.open, find("gradients").checked, state.sources);
+}
+
 function show() {
-  const { numbers, wrong, open } = state, looks = places.map(look), red = looks.filter(one => one && one.wrong).length;
-  showMap(looks, open, find("gradients").checked);
+  const { numbers, wrong, open } = state;
+  looks = places.map(look);
+  showMap(looks, open, find("gradients").checked, state.sources);
+  const red = looks.filter(one => one && one.wrong).length;
   find("loss").textContent = `Loss for each token: ${numbers.loss.toPrecision(6)}`;
   find("red").textContent = !wrong ? ""
     : red ? `✗ ${red} boxes of this map have a wrong gradient. The loss is as before: a wrong backward does not show in it.`
       : "No gradient is wrong: the mistake makes no difference here, or it lies in a layer that the map does not show.";
-  fillPanel(open, resolved(places[open]), isCovered(open), () => {
-    state.uncovered.add(open);
-    show();
-  });
+  showPanel();
+  tellStep();
+}
+
+// On a phone the panel is raised over the lower half of the screen, and the page moves only if the box would be below it.
+function raise(up = true) {
+  if (up) document.body.classList.add("raised");
+  if (!matchMedia("(max-width: 60em)").matches) return;
+  if (up) find("side").scrollTop = 0;
+  const { top, bottom } = document.querySelector(".box.open").getBoundingClientRect();
+  const room = find("side").getBoundingClientRect().top - 10;
+  if (bottom > room || top < 0) scrollBy(0, top < 0 ? top - 10 : bottom - room);
 }
 
 function openBox(i) {
   if (isAttention(places[i])) showInside(places[i].path);
-  state.open = i;
+  Object.assign(state, { open: i, number: null, trail: [], sources: [] });
   show();
-  if (matchMedia("(max-width: 60em)").matches) find("open").scrollIntoView();
+  raise();
 }
 
 function showInside(attention) {

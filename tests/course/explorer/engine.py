@@ -10,22 +10,31 @@ from minitransformer.data.batches import Batch
 from minitransformer.data.windows import WindowBatch
 from minitransformer.functional.special import BOS, EOS, PAD
 from minitransformer.models import LanguageModel, LanguageModelConfig, Transformer, TransformerConfig
+from minitransformer.training.optim import Adam
 from minitransformer_course.explorer.page import ENGINE, engine_config, script
 from minitransformer_course.explorer.recorded import record
 from tests import chromium
 from tests.randomised import randomised
 
-COMPUTE = """(({kind, config, weights, batch, smoothing}) => {
+COMPUTE = """(({kind, config, weights, batch, smoothing, gradients}) => {
     const tensors = Object.entries(weights).map(([name, [shape, data]]) => [name, new Tensor(shape, Float64Array.from(data))]);
     const model = new ({Transformer, LanguageModel})[kind](config, Object.fromEntries(tensors));
-    const {loss, record} = measure(model, batch, smoothing);
+    const {loss, mean, record, origins} = measure(model, batch, smoothing);
     const numbers = both => [both.y, both.dy].map(one => one.data ? [one.shape, [...one.data]] : [[], [one]]);
-    return JSON.stringify({loss, arrays: Object.fromEntries(Object.entries(record).map(([path, one]) => [path, numbers(one)])),
-        grads: Object.fromEntries(Object.entries(model.parameters).map(([name, one]) => [name, [...one.grad.data]]))});
+    const explained = array => array.data && [...array.data.keys()].map(i => totalOf(origins.of(array, i)));    // null would raise
+    const each = (all, f) => Object.fromEntries(Object.entries(all).map(([name, one]) => [name, f(one)]));
+    const adam = new Adam(), grads = each(model.parameters, one => [...one.grad.data]);
+    const given = each(gradients, data => new Tensor([data.length], Float64Array.from(data)));
+    const rest = [...origins.made].filter(([array]) => array !== mean).map(([array, {terms}]) =>
+        Math.max(...array.data.map((a, i) => Math.abs(totalOf(terms(i)) - a))));
+    return JSON.stringify({loss, arrays: each(record, numbers), grads, explainedLoss: explained(mean)[0],
+        explained: each(record, one => [one.y, one.dy].map(explained)), rest: Math.max(...rest),
+        explainedGrads: each(model.parameters, one => explained(one.grad)), steps: each(given, one => [...adam.step(one).data]),
+        explainedSteps: each(given, grad => [...grad.data.keys()].map(i => totalOf(adam.terms({grad}).y(i))))});
 })"""
 
 
-def blank_page(folder):
+def blank_page(folder, script=script):
     """A page that holds the engine and nothing else."""
     path = Path(folder) / "engine.html"
     path.write_text("<!DOCTYPE html><meta charset=utf-8>" + "".join(f"<script>{script(name)}</script>"
@@ -64,22 +73,35 @@ def random_case(seed):
 
 
 def differences(browser, model, batch, smoothing):
-    """{what: the largest difference between engine and library}: the loss, each layer's value and gradient, each parameter's."""
+    """{what: the largest difference between engine and library}: the loss, each layer's value and gradient, each parameter's.
+
+    Each a second time for the sum of the products with which the engine explains it, and Adam's first step.
+    """
     weights = {name: [parameter.shape, parameter.data.ravel().tolist()] for name, parameter in model.parameters().items()}
     ids = {name: getattr(batch, name)[0].tolist() for name in batch._fields[:-1]}
-    case = dict(kind=type(model).__name__, config=engine_config(model), weights=weights, batch=ids, smoothing=smoothing)
-    found = json.loads(browser.run(f"{COMPUTE}({json.dumps(case)})"))
     loss, arrays = record(model, batch, smoothing)
+    grads = {name: parameter.grad.copy() for name, parameter in model.parameters().items()}
+    case = dict(kind=type(model).__name__, config=engine_config(model), weights=weights, batch=ids, smoothing=smoothing,
+                gradients={name: grad.ravel().tolist() for name, grad in grads.items()})
+    found = json.loads(browser.run(f"{COMPUTE}({json.dumps(case)})"))
     assert found["arrays"].keys() == {*arrays, "loss"}
 
     def difference(numbers, array):
         return float(np.abs(np.asarray(numbers).reshape(array.shape) - array).max(initial=0))
 
-    return {"loss": abs(found["loss"] - loss),
+    before = {name: parameter.data.copy() for name, parameter in model.parameters().items()}
+    Adam(model).step(1.0)
+    steps = {name: parameter.data - before[name] for name, parameter in model.parameters().items()}
+    return {"loss": abs(found["loss"] - loss), "loss, explained": abs(found["explainedLoss"] - loss),
+            "all arrays that the engine makes, explained": found["rest"],
             **{f"{path}, {what}": difference(numbers, array) for path, both in arrays.items()
                for what, (_shape, numbers), array in zip(("value", "gradient"), found["arrays"][path], both)},
-            **{f"{name}, gradient": difference(found["grads"][name], parameter.grad)
-               for name, parameter in model.parameters().items()}}
+            **{f"{path}, {what}, explained": difference(numbers, array) for path, both in arrays.items()
+               for what, numbers, array in zip(("value", "gradient"), found["explained"][path], both)},
+            **{f"{name}, {what}": difference(found[key][name], array) for key, arrays, what in (
+                ("grads", grads, "gradient"), ("explainedGrads", grads, "gradient, explained"),
+                ("steps", steps, "Adam's first step"), ("explainedSteps", steps, "Adam's first step, explained"))
+               for name, array in arrays.items()}}
 
 
 def main():
@@ -90,7 +112,8 @@ def main():
         found = [differences(browser, *random_case(seed)) for seed in range(50)]
         browser.close()
     for what, chosen in (("loss", lambda name: name == "loss"), ("values", lambda name: name.endswith("value")),
-                         ("gradients", lambda name: name.endswith("gradient"))):
+                         ("gradients", lambda name: name.endswith("gradient")), ("steps", lambda name: name.endswith("step")),
+                         ("explanations", lambda name: name.endswith("explained"))):
         numbers = [value for one in found for name, value in one.items() if chosen(name)]
         print(f"{what}: {len(numbers):,} compared in {len(found)} models, largest difference {max(numbers):.1e}")
 

@@ -13,8 +13,11 @@ from tests.library.cli.conftest import QUICK, one_line, train
 pytestmark = pytest.mark.slow
 
 
+DATA = re.compile(r'<script type="application/json" id="data">(.*?)</script>')
+
+
 def data_of(path):
-    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', path.read_text(encoding="utf-8"))[1])
+    return json.loads(DATA.search(path.read_text(encoding="utf-8"))[1])
 
 
 @pytest.fixture(scope="module")
@@ -51,10 +54,11 @@ def test_a_language_model_predicts_the_text(run_cli, language_run, tmp_path):
 def test_the_page_has_some_of_the_snapshots_and_the_trained_weights(kept, monkeypatch):
     assert snapshot_steps(kept) == [0, 3, 6, 9, 12]
     run = Run.load(kept)
-    for most, stops in ((10, ["step 0", "step 3", "step 6", "step 9"]), (3, ["step 0", "step 9"]), (1, [])):
+    for most, stops, left in ((10, ["step 0", "step 3", "step 6", "step 9"], []), (3, ["step 0", "step 9"], [3, 6]),
+                              (1, [], [0, 3, 6, 9])):
         monkeypatch.setattr("minitransformer_course.explorer.page.NUMBERS", most * run.model.num_parameters())
-        found = re.search(r'"weights":\[(.*)\]', explore(run, "ab").html)[1]
-        assert re.findall('"name":"([^"]+)"', found) == [*stops, "the trained model"]
+        data = json.loads(DATA.search(explore(run, "ab").html)[1])
+        assert [one["name"] for one in data["weights"]] == [*stops, "the trained model"] and data["left_out"] == left
 
 
 def test_a_damaged_snapshot_is_one_line(run_cli, kept, tmp_path):

@@ -24,9 +24,9 @@ var press = (element, ...keys) => keys.forEach(key => element.dispatchEvent(new 
 var panel = () => find("open").innerText;
 var nudgeAll = () => [...find("open").querySelectorAll(".pair canvas[role]")].map(canvas => {
     press(canvas, "ArrowDown", "ArrowRight", "Enter");
-    const button = find("open").querySelector(".reading button");
+    const button = find("open").querySelector(".readout + [role] > button");
     if (button) button.click();
-    return find("open").querySelector(".reading [role]").textContent;
+    return find("open").querySelector(".readout + [role]").textContent;
 });
 """
 
@@ -35,8 +35,11 @@ var nudgeAll = () => [...find("open").querySelectorAll(".pair canvas[role]")].ma
 def opened(browser, tmp_path_factory):
     """opened(page) opens a Page in the browser, which is returned."""
     folder = tmp_path_factory.mktemp("pages")
+    (folder / "seen.html").write_text("<!DOCTYPE html><script>localStorage.setItem('minitransformer: tour', 'seen')</script>")
+    browser.open((folder / "seen.html").as_uri())    # otherwise the first page would begin its tour
 
-    def open_page(page, name="page.html"):
+    def open_page(page, name="page.html", screen=(1280, 800, "light")):
+        browser.screen(*screen)
         (folder / name).write_text(page.html, encoding="utf-8")
         browser.open((folder / name).as_uri())
         browser.run("typeof find === 'function'") and browser.run(HELPERS)
@@ -44,10 +47,10 @@ def opened(browser, tmp_path_factory):
     return open_page
 
 
-def of_word(word="backward", target=None, smoothing=0.1, weights=None):
+def of_word(word="backward", target=None, smoothing=0.1, weights=None, left_out=()):
     model, vocabulary = lab.drawkcab()
     return make_page(model, vocabulary, batch_of(model, vocabulary, word, target), smoothing, "drawkcab", weights or {
-        "trained": {name: parameter.data for name, parameter in model.parameters().items()}})
+        "trained": {name: parameter.data for name, parameter in model.parameters().items()}}, left_out)
 
 
 def loss_of(word, target=None, smoothing=0.1):
@@ -173,6 +176,126 @@ def test_a_nudge_finds_a_planted_mistake(opened):
     assert any("✗ that is not the slope" in text for text in browser.run("nudgeAll()"))
 
 
+WHY = """
+var why = () => find("why").querySelector(".sum").textContent;
+var at = (path, what, i) => {
+    goTo((state.numbers.record[path] || state.numbers.parameters[path])[what], i);
+    return why();
+};
+var factors = () => [...find("why").querySelectorAll(".factor")];
+var frames = () => [...find("why").querySelectorAll("i")].map(({style}) =>
+    [style.top, style.left, style.height, style.width].map(parseFloat));
+"""
+
+
+def test_a_number_is_the_sum_of_its_largest_terms_and_the_rest(opened):
+    """Of a linear layer: a row of x times a column of W, plus a bias, as NumPy computes it. Both are framed."""
+    browser, (model, vocabulary) = opened(of_word()), lab.drawkcab()
+    browser.run(WHY)
+    record(model.astype("float64"), batch_of(model, vocabulary, "backward"), 0.1)
+    layer = model.decoder.layers[0].cross_attention.query
+    x = np.array(browser.run("rows(state.numbers.record['decoder.layers.0.self_attention_residual.norm'].y).map(row => [...row])"))
+    each = [sorted([*(x[3] * layer.weight.data[:, j]), layer.bias.data[j]], key=abs, reverse=True) for j in range(32)]
+    j = next(j for j, products in enumerate(each) if max(products[:2]) > 0 > min(products[:2]))    # large ones of both signs
+    products, text = each[j], browser.run(f"at('decoder.layers.0.cross_attention.query', 'y', 3 * 32 + {j})")
+    parts = re.split(r" = | \+ (?:29 smaller ones: )?", text)
+    y, *terms, (rest,) = [[float(factor) for factor in part.split(" · ")] for part in parts]
+    assert y == [pytest.approx(sum(products), rel=1e-2)] and rest == pytest.approx(sum(products[4:]), rel=1e-2)
+    assert [np.prod(one) for one in terms] == pytest.approx(products[:4], rel=2e-2)
+    row, column, bias = browser.run("frames()")
+    assert row == pytest.approx([300 / 9, 0, 100 / 9, 100], rel=1e-4)
+    assert column == bias == pytest.approx([0, 100 * j / 32, 100, 100 / 32], rel=1e-4)
+    assert browser.run("find('why').innerText.includes('row of the value of self_attention_residual.norm')")
+    sources = browser.run("[...document.querySelectorAll('.box.source')].map(box => box.getAttribute('aria-label'))")
+    assert [label.split(",")[0] for label in sources] == ["LayerNorm"]
+
+
+def test_a_walk_from_the_loss_to_the_input_and_back(opened):
+    """Each number leads to one of its own, in the box that shows it; Back goes the same way."""
+    browser = opened(of_word())
+    browser.run(WHY + "openBox(places.findIndex(one => one && one.kind === 'loss'))")
+    browser.run("find('open').querySelector('.scroll + button').click()")
+    assert browser.run("why()").startswith("0.639 = 0.111 · 0.903 · (-log 0.902) k + ")
+    seen = [browser.run("find('open').querySelector('h2').textContent")]
+    for _ in range(60):
+        if not browser.run("factors().length"):
+            break
+        browser.run("(factors().find(one => !/: weight of/.test(one.ariaLabel)) || factors()[0]).click()")
+        seen.append(browser.run("find('open').querySelector('h2').textContent"))
+    assert "nothing in the model computes it" in browser.run("why()")
+    assert seen[:3] == ["Loss", "Softmax", "Linear, Wᵀ"] and len(seen) > 5
+    for title in seen[-2::-1]:
+        assert browser.run("document.activeElement.id") == "back"
+        browser.run("find('back').click()")
+        assert browser.run("find('open').querySelector('h2').textContent") == title
+    assert not browser.run("find('back')") and browser.run("why()").startswith("0.639 = ")
+
+
+def test_a_gradient_stands_in_the_box_that_gets_it(opened):
+    """Even if it was put together from heads, or is a sum."""
+    browser = opened(of_word())
+    for path in ("key", "value", "query", "weighted_sum", "softmax", "scores"):
+        browser.run(WHY + f"at('decoder.layers.0.cross_attention.{path}', 'dy', 5)")
+        assert browser.run("resolved(places[state.open]).path") == f"decoder.layers.0.cross_attention.{path}"
+        assert "gradient" in browser.run("find('open').querySelector('.readout').textContent")
+        assert browser.run("state.figures.length") > 1
+
+
+@pytest.mark.parametrize("path, what, i, said", [
+    ("decoder.layers.0.cross_attention.softmax", "y", 7,
+     r"0\.999 = 1 / \(e\^0 d \+ e\^-6\.86 r \+ .* 5 smaller ones: 1\.1e-34\)"),
+    ("decoder.layers.0.cross_attention.scores", "y", 7, r"[\d.]+ = 0\.354 · -?[\d.]+ · -?[\d.]+ \+ .* 4 smaller ones: .*"),
+    ("decoder.layers.0.self_attention.softmax", "y", 3, "0: no term. Nothing reaches this number: it is masked, .*"),
+    ("decoder.layers.0.self_attention_residual.add", "y", 3, r"-?[\d.]+ = -?[\d.]+ \+ -?[\d.]+"),
+    ("decoder.layers.0.feed_forward_residual.norm", "dy", 3, r".* 25 smaller ones: .*"),
+    ("decoder.layers.0.cross_attention.key", "dy", 3, r".* = 0\.354 · .* 5 smaller ones: .*"),
+    ("target_embedding.weight", "grad", 3 * 32, ".* A matrix with 3 uses: the terms of all of them add up."),
+    ("target_embedding.weight", "data", 0, "-?[\\d.e-]+: nothing in the model computes it.*")])
+def test_each_kind_of_number_has_its_words(opened, path, what, i, said):
+    browser = opened(of_word())
+    browser.run(WHY + f"at('{path}', '{what}', {i})")
+    assert re.fullmatch(said, browser.run("why() + (find('why').textContent.includes('uses') ? ' ' + find('why').querySelector("
+                                          "'.sum + p').textContent : '')"))
+
+
+def test_a_shared_matrix_is_shown_wherever_it_is_used(opened):
+    """The output's box says which row of its gradient is the largest."""
+    browser = opened(of_word())
+    for path in ("output", "source_input.embedding", "target_input.embedding"):
+        browser.run(f"openBox(places.findIndex(one => one && one.path === '{path}'))")
+        assert "target_embedding.weight (29, 32)" in browser.run("panel()")
+        norms = browser.run("rows(state.numbers.parameters['target_embedding.weight'].grad).map(row => Math.hypot(...row))")
+        assert f"The row of {browser.run(f'tokenOf({int(np.argmax(norms))})')} has the largest gradient" in browser.run("panel()")
+
+
+def test_enter_explains_the_number_under_the_cursor_where_it_is(opened):
+    browser = opened(of_word())
+    browser.run(WHY + "press(find('open').querySelector('.pair canvas'), 'ArrowDown', 'ArrowRight', 'Enter')")
+    assert browser.run("find('open').querySelector('h2').textContent") == "Cross-attention"
+    readout, text = browser.run("find('open').querySelector('.readout').textContent"), browser.run("why()")
+    assert float(text.split(" = ")[0]) == pytest.approx(float(re.search(r": ([\d.e-]+);", readout)[1]), rel=1e-2)
+    assert all(re.search(": (value|weight) of ", label) for label in browser.run("factors().map(one => one.ariaLabel)"))
+
+
+def test_the_terms_tell_a_planted_mistake(opened):
+    browser = opened(of_word("abc", "cb"))
+    where = "decoder.layers.0.cross_attention_residual.norm"
+    browser.run(WHY + f"find('where-norm').value = '{where}'; find('mistake-norm').click(); "
+                f"goTo(state.numbers.record['{where}'].dx[0], 0)")
+    assert "✗ These terms give" in browser.run("find('why').textContent")
+    browser.run(f"find('mistake-norm').click(); goTo(state.numbers.record['{where}'].dx[0], 0)")
+    assert "✗" not in browser.run("find('why').textContent")
+
+
+def test_adam_shows_the_step_that_a_gradient_leads_to(opened):
+    browser = opened(of_word())
+    browser.run(WHY + "openBox(places.findIndex(one => one && one.kind === 'adam'))")
+    browser.run("[...find('open').querySelectorAll('td button')].find(one => one.textContent.endsWith('inner.bias')).click()")
+    assert "feed_forward.inner.bias" in browser.run("panel()")
+    browser.run("press([...find('open').querySelectorAll('.pair canvas[role]')].at(-1), 'ArrowDown', 'Enter')")
+    assert re.fullmatch(r"0: no term.*|-?1 = --?[\d.e-]+ · [\d.e+]+|0 = .*", browser.run("why()"))
+
+
 def test_covered_gradients_wait_for_a_prediction(opened):
     browser = opened(of_word())
     assert "gradient of p" in browser.run("panel()")
@@ -188,16 +311,69 @@ def test_covered_gradients_wait_for_a_prediction(opened):
     assert browser.run("document.querySelectorAll('.picture[href]').length") == 1
 
 
+def test_a_tour_of_eight_steps_begins_by_itself_but_once(opened):
+    """Each of its sentences is about the reader's text; arrow keys and buttons move it, Escape ends it, and what a reader does
+    stops it from moving by itself."""
+    browser = opened(of_word("abc", "cba"))
+    assert not browser.run("find('tour').checkVisibility()")
+    browser.run("localStorage.clear()")
+    browser = opened(of_word("abc", "cba"))
+    assert browser.run("find('tour').checkVisibility() && find('told').textContent").startswith("Your text, “abc”, goes in as 4 ")
+    told, titles = [], []
+    for step in range(8):
+        assert browser.run("find('which').textContent") == f"{step + 1} of 8"
+        told.append(browser.run("find('told').textContent"))
+        titles.append(browser.run("find('open').querySelector('h2').textContent"))
+        if step == 0:
+            browser.run("press(document.body, 'ArrowRight', 'ArrowLeft', 'ArrowRight')")
+        elif step < 7:
+            browser.run("find('tour').querySelectorAll('button')[1].click()")
+    assert titles == ["Inputs", "Embedding, W", "Self-attention", "Cross-attention", "Softmax", "Loss", "Cross-attention", "Adam"]
+    assert not [one for one in told if "[" in one or "undefined" in one] and len({*told}) == 8
+    p = re.search(r"“c” gets ([\d.]+)\.", told[4])[1]
+    assert float(p) == pytest.approx(float(browser.run("rows(probabilities(state.numbers.record.output.y))[0][tokensBelow("
+                                                       "29).indexOf('c')]")), rel=0.05)
+    assert "“c”, the model looks most at “c”" in told[3] and browser.run("find('gradients').checked")
+    browser.run("type('source', 'ab'); find('tour').querySelectorAll('button')[0].click()")
+    assert browser.run("find('which').textContent") == "7 of 8"
+    browser.run("press(document.body, 'Escape')")
+    assert not browser.run("find('tour').checkVisibility()")
+    assert not opened(of_word("abc", "cba")).run("find('tour').checkVisibility()")
+    browser.run("find('begin').click()")
+    assert browser.run("find('tour').checkVisibility()")
+
+
+def test_the_tour_moves_by_itself_until_a_reader_does_something(opened):
+    browser = opened(of_word("abc", "cba"))
+    hurry = "new Promise(done => setTimeout(() => done(find('which').textContent), 250))"
+    browser.run("var later = setTimeout; setTimeout = (f, ms) => later(f, ms === REST ? 20 : ms); find('begin').click()")
+    assert browser.run("new Promise(done => later(() => done(find('which').textContent), 3000))") == "8 of 8"
+    browser.run("find('begin').click(); dispatchEvent(new PointerEvent('pointerdown'))")
+    assert browser.run(hurry) == "1 of 8"
+    browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-reduced-motion", "value": "reduce"}])
+    browser.open(browser.run("location.href"))
+    browser.run("find('begin').click()")
+    assert browser.run("find('which').textContent") == "1 of 8" and browser.run("tour.timer") is None
+
+
+def test_a_language_models_tour_has_eight_steps_too(opened):
+    browser = opened(language_model("abc", "abcab")[0])
+    told = browser.run("STEPS.map((_, step) => { goStep(step); return find('told').textContent; })")
+    assert len(told) == 8 and not [one for one in told if "[" in one or "undefined" in one]
+
+
 def test_the_time_slider_shows_other_weights(opened):
     model, vocabulary = lab.drawkcab()
     new = Transformer(lab.CONFIG, seed=3)
     weights = {name: {key: parameter.data for key, parameter in one.parameters().items()}
                for name, one in (("step 0", new), ("trained", model))}
-    browser = opened(of_word(weights=weights))
+    browser = opened(of_word(weights=weights, left_out=[100, 2000]))
     trained = shown(browser)
+    assert "no room for the snapshots of step 100, 2,000." in browser.run("document.body.innerText")
+    assert browser.run("find('step').textContent") == "trained (2 left out)"
     browser.run("find('time').value = 0; find('time').oninput()")
     expected = record(new.astype("float64"), batch_of(model, vocabulary, "backward"), 0.1)[0]
-    assert browser.run("find('step').textContent") == "step 0" and shown(browser) == pytest.approx(expected, rel=1e-5)
+    assert browser.run("find('step').textContent") == "step 0 (2 left out)" and shown(browser) == pytest.approx(expected, rel=1e-5)
     assert trained < 1 < shown(browser)
 
 
@@ -308,15 +484,126 @@ def test_a_reader_without_a_mouse_or_without_sight(opened):
     (1366, "light"), (390, "dark"), pytest.param(1366, "dark", marks=pytest.mark.campaign),
     pytest.param(390, "light", marks=pytest.mark.campaign)])
 def test_the_page_fits_the_screen(opened, width, scheme):
-    browser = opened(of_word())
-    browser.screen(width, 844, scheme)
+    browser = opened(of_word(), screen=(width, 844, scheme))
     for kind in ("cross_attention", "feed_forward", "softmax", "adam", "loss"):
         browser.run(f"openBox(places.findLastIndex(one => one && one.kind === '{kind}')); 0")
         assert browser.run("document.documentElement.scrollWidth") <= width
+        top, bottom, room = browser.run("""(({top, bottom}) => [top, bottom,
+            innerWidth < 600 ? find('side').getBoundingClientRect().top : innerHeight])(
+            document.querySelector('.box.open').getBoundingClientRect())""")
+        assert top >= 0 and bottom <= room    # the open box stays in view
     light = "(colour => colour.match(/[0-9.]+/g).slice(0, 3).reduce((sum, one) => sum + Number(one), 0) / 765)"
     ground, ink = (browser.run(f"{light}(getComputedStyle(document.body).{what})") for what in ("backgroundColor", "color"))
     assert (ground > 0.9 and ink < 0.2) if scheme == "light" else (ground < 0.2 and ink > 0.8)
     assert browser.run(f"palette('values', 1)(0)[0] {'>' if scheme == 'light' else '<'} 128")
+
+
+MAP = """(() => {
+    const size = one => (({left, top, right, bottom}) => [left, top, right, bottom])(one.getBoundingClientRect());
+    const groups = [...figure.querySelectorAll(".box:not(.panel)")].filter(one => one.querySelector("rect"));
+    const written = [...figure.querySelectorAll("text")].filter(one => one.textContent && getComputedStyle(one).display !== "none");
+    return {
+        view: [innerWidth, innerHeight], boxes: groups.map(one => size(one.querySelector("rect"))),
+        texts: written.map(one => [one.textContent, ...size(one), parseFloat(getComputedStyle(one).fontSize)]),
+        owners: written.map(one => groups.indexOf(one.parentElement)),
+        pictures: [...figure.querySelectorAll(".picture[href]")].map(size), breaks: size(find("break")),
+        panels: [...figure.querySelectorAll(".panel rect")].map(size), zoom: [...find("zoom").children].map(size),
+    };
+})()"""
+
+
+def overlaps(a, b):
+    return min(a[2], b[2]) - max(a[0], b[0]) > 1 and min(a[3], b[3]) - max(a[1], b[1]) > 1
+
+
+@pytest.mark.parametrize("width, height", [(1280, 800), (390, 844)])
+@pytest.mark.parametrize("kind", ["post-norm", "pre-norm", "language model"])
+def test_the_whole_map_is_in_view_and_nothing_covers_anything(opened, kind, width, height):
+    """No box, no name: names have at least 11 pixels, stay in their boxes, and no picture is under them."""
+    sizes = dict(source_vocab=6, target_vocab=6, num_layers=2, d_model=8, num_heads=2, d_ff=8)
+    model, vocabulary = Transformer(TransformerConfig(**sizes, pre_norm=True, attention_dropout=0.1)), SymbolVocabulary("abc")
+    page = (of_word() if kind == "post-norm" else language_model("abc", "abcab")[0] if kind == "language model" else make_page(
+        model, vocabulary, batch_of(model, vocabulary, "abc", "cb"), 0.1, "a run",
+        {"trained": {name: parameter.data for name, parameter in model.parameters().items()}}))
+    for scheme in ("light", "dark"):
+        browser = opened(page, screen=(width, height, scheme))
+        for shown in ("values", "gradients"):
+            browser.run(f"find('{shown}').click()")
+            found = browser.run(MAP)
+            assert found["view"] == [width, height]
+            for left, top, right, bottom in [*found["boxes"], *found["panels"], *found["zoom"], found["breaks"]]:
+                assert left >= 0 and top >= 0 and right <= width and bottom <= height
+            for i, one in enumerate(found["boxes"]):
+                assert not [other for other in [*found["boxes"][:i], found["breaks"], *found["zoom"]] if overlaps(one, other)], one
+            for (text, *place, size), owner in zip(found["texts"], found["owners"]):
+                assert size >= 11 and not [picture for picture in found["pictures"] if overlaps(place, picture)], text
+                if owner >= 0:    # a name in a box; others, such as "memory", stand in the open
+                    left, top, right, bottom = found["boxes"][owner]
+                    assert left <= place[0] and place[2] <= right and top - 2 <= place[1] and place[3] <= bottom + 2, text
+                else:
+                    assert not [one for one in [*found["boxes"], found["breaks"]] if overlaps(place, one)], text
+                    assert place[0] >= 0 and place[2] <= width, text
+
+
+ARROWS = """[...figure.querySelectorAll(".line")].map(line => {
+    const {markerStart, markerEnd, opacity} = getComputedStyle(line);
+    const points = line.getAttribute("points").split(" ").map(point => point.split(",").map(Number));
+    const near = ([x, y]) => [...figure.querySelectorAll(".box:not(.panel)")].filter(one => one.querySelector("rect")).find(one => {
+        const {x: left, y: top, width, height} = one.querySelector("rect").getBBox();
+        return x > left - 4 && x < left + width + 4 && y > top - 4 && y < top + height + 4;
+    });
+    const name = point => near(point) ? near(point).querySelector("text").textContent.split(" ")[0] : "";
+    return [name(points[0]), name(points.at(-1)), markerStart !== "none", markerEnd !== "none", Number(opacity)];
+})"""
+
+
+def test_arrows_say_where_values_and_gradients_go(opened):
+    """A gradient goes against the arrows of the values, but from the loss to Adam; decoding, token ids and sinusoids have none."""
+    browser = opened(of_word())
+    for start, end, back, on, _ in browser.run(ARROWS):
+        assert not back and (on or end in ("", "Masked", "Self-attention") or not start)
+    browser.run("find('gradients').click()")
+    seen = set()
+    for start, end, back, on, opacity in browser.run(ARROWS):
+        without = start in ("Decoding", "Positions") or end in ("Decoding", "Embedding,", "Outputs,")
+        if (start, end) == ("Loss", "Adam"):
+            assert on and not back and opacity == 1
+        elif without or (start, end) in (("Linear,", "Softmax"), ("Softmax", "")):
+            assert not on and not back and opacity < 0.5, (start, end)
+        elif start and end:
+            assert back and not on and opacity == 1, (start, end)
+        seen.add((start, end))
+    assert {("Linear,", "Loss"), ("Loss", "Adam"), ("Linear,", "Softmax"), ("Decoding", "Outputs,"), ("Inputs", "Embedding,"),
+            ("Positions", "+"), ("Embedding,", "+"), ("Scores", "Mask"), ("Mask", "Softmax")} <= seen
+
+
+def test_an_address_opens_a_box_with_the_whole_map_in_view(opened):
+    browser = opened(of_word())
+    browser.run("localStorage.clear()")    # a first visit, but not for the tour
+    address = browser.run("location.href")
+    browser.open("about:blank")
+    browser.open(address + "#box-feed_forward")
+    assert browser.run("new Promise(done => setTimeout(() => done([scrollY, document.querySelector('.box.open').id]), 300))") == [
+        0, "box-feed_forward"]
+    assert not browser.run("find('tour').checkVisibility()")
+
+
+def test_a_title_stands_once(opened):
+    browser = opened(of_word())
+    assert browser.run("document.body.innerText").count("drawkcab") == 1
+    browser = opened(explorer.Page("<!DOCTYPE html>" + of_word()._repr_html_()))
+    assert browser.run("getComputedStyle(document.querySelector('iframe').contentDocument.querySelector('h1')).display") == "none"
+
+
+def test_the_map_can_be_enlarged(opened):
+    browser = opened(of_word())
+    whole = "[figure.getBoundingClientRect().width, find('drawn').scrollWidth - find('drawn').clientWidth]"
+    width, hidden = browser.run(whole)
+    browser.run("find('zoom').children[0].click()")
+    assert browser.run(whole)[0] > 1.3 * width and browser.run(whole)[1] > 0 >= hidden
+    assert not browser.run("find('break').checkVisibility()")
+    browser.run("find('zoom').children[1].click()")
+    assert browser.run(whole) == [width, hidden] and browser.run("find('break').checkVisibility()")
 
 
 # What protanopes, deuteranopes and tritanopes see of linear RGB (Machado, Oliveira and Fernandes 2009, severity 1.0).
@@ -328,8 +615,7 @@ COLOUR_BLIND = {"none": np.eye(3),
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_colour_blind_readers_can_tell_the_colours_of_a_scale_apart(opened, scheme):
-    browser = opened(of_word("a"))
-    browser.screen(1366, 844, scheme)
+    browser = opened(of_word("a"), screen=(1366, 844, scheme))
     for kind in ("values", "gradients"):
         colours = np.array(browser.run(f"[-1, 0, 1].map(palette('{kind}', 1))")) / 255
         for matrix in COLOUR_BLIND.values():
