@@ -10,14 +10,13 @@ import numpy as np
 
 from minitransformer import functional
 from minitransformer.functional import attention_backward, dropout_backward, softmax_backward
-from minitransformer.functional.activations import CUBIC, SLOPE
+from minitransformer.functional.activations import ACTIVATIONS, CUBIC, SLOPE
 from minitransformer.functional.attention import AttentionCache
 from minitransformer.functional.cross_entropy import CrossEntropyCache
 from minitransformer.functional.dropout import DropoutCache, dropout_mask
 from minitransformer.functional.layer_norm import LayerNormCache
 from minitransformer.functional.softmax import SoftmaxCache
 from minitransformer.layers.attention import MultiHeadAttention
-from minitransformer.functional.activations import ACTIVATIONS
 from minitransformer.layers.residual import ResidualCache
 
 cross_entropy_forward = functional.cross_entropy_forward.textbook
