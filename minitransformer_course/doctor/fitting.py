@@ -34,6 +34,12 @@ def _error(observed, make) -> float:
     return worst
 
 
+def one_of(found, make, further) -> list[tuple[Any, float]]:
+    """Of what `fitting` found, the mistakes with the lowest rank; the first alone if, in the cases further(), they are one."""
+    found = [one for one in found if one[0].rank == min(mistake.rank for mistake, _ in found)]
+    return found[:1] if len(found) > 1 and are_one([mistake for mistake, _ in found], make, further()) else found
+
+
 def are_one(mistakes, make, cases) -> bool:
     """Whether they are the same mistake in different words: in further cases, each gives what one with the first sentence gives.
 
@@ -53,6 +59,24 @@ def _made_if_it_runs(make, mistake, case) -> list[Array]:
 
 def _is_same(some, others) -> bool:
     return relative_error(some, others) <= SAME
+
+
+def least_squares(parts, array) -> tuple[dict[str, float], float] | None:
+    """({term: factor}, relative error of their sum) of the terms that make up the array; None if they do not.
+
+    There must be at least three times as many numbers as terms (with equal counts, a fit always succeeds), and no term may be
+    a combination of the others.
+    """
+    if not parts or array.size < 3 * len(parts):
+        return None
+    table = np.stack([np.broadcast_to(part, array.shape).ravel() for part in parts.values()], axis=1)
+    lengths = np.sqrt((table * table).sum(axis=0))
+    factors, _, rank, _ = np.linalg.lstsq(table / np.where(lengths, lengths, 1), array.ravel(), rcond=1e-8)
+    if rank < len(parts):
+        return None
+    factors = factors / lengths
+    error = np.abs(array.ravel() - table @ factors).max() / max(np.abs(array).max(), np.abs(table).max())
+    return (dict(zip(parts, factors)), float(error)) if error <= SAME else None
 
 
 def tuple_of(returned) -> tuple[Array, ...]:

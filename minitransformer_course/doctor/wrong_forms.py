@@ -17,6 +17,11 @@ FORMS = [    # (the wrong form, the right one, what is wrong)
     ("1 - a * a", "a * (1 - a)", "the slope of a sigmoid s is s (1 - s): `{right}` belongs where `{wrong}` is"),
     ("1 - a ** 2", "a * (1 - a)", "the slope of a sigmoid s is s (1 - s): `{right}` belongs where `{wrong}` is"),
     ("a * (1 - a)", "1 - a * a", "the slope of tanh is 1 - h^2: `{right}` belongs where `{wrong}` is"),
+    ("a", "a * b * (1 - b)", "the slope of a sigmoid, {b} (1 - {b}), is missing"),
+    ("a * (1 - b)", "a * b * (1 - b)", "the slope of a sigmoid is {b} (1 - {b}), not 1 - {b}"),
+    ("a * (1 - b * b)", "a * b * (1 - b)", "the slope is that of tanh, 1 - {b}^2, but a sigmoid has {b} (1 - {b})"),
+    ("a * (b * (1 - b))", "a * (1 - b * b)", "the slope is that of a sigmoid, but tanh has 1 - {b}^2"),
+    ("a", "a * (1 - b * b)", "the derivative of tanh, 1 - {b}^2, is missing"),
     ("1 - a", "a", "`{right}` belongs where `{wrong}` is"), ("1 - a", "a * (1 - a)", "the factor `{a}` of the slope is missing"),
     ("a * a", "a", "`{a}` is squared, but belongs there once"),
     ("a ** b", "a ** (b + 1)", "the power of `{a}` is one too small"),
@@ -50,6 +55,10 @@ FORMS = [    # (the wrong form, the right one, what is wrong)
 PATTERNS = [(expression(wrong), expression(right), said) for wrong, right, said in FORMS]
 FACTORS = [one for one in PATTERNS if "does not belong" in one[2] or "the factor" in one[2]]    # what is tried last
 STRUCTURE = [one for one in PATTERNS if one not in FACTORS]
+def _letters(form) -> set[str]:
+    return {node.id for node in ast.walk(form) if isinstance(node, ast.Name) and len(node.id) == 1}
+
+
 REDUCTIONS = "sum", "mean", "max", "cumsum", "flip", "min"
 
 
@@ -57,10 +66,21 @@ def of_form(node, patterns) -> Found:
     """What any expression of one of these forms may be wrong in."""
     for wrong, right, said in patterns:
         parts = match(wrong, node)
-        if parts is not None and not any(isinstance(part, ast.Constant) and f"{{{key}}}" in said for key, part in parts.items()):
+        if parts is not None and _letters(right) <= parts.keys() and not any(
+                isinstance(part, ast.Constant) and f"{{{key}}}" in said for key, part in parts.items()):
             made = fill(right, parts)
             shown = {key: ast.unparse(part) for key, part in parts.items()}
             yield said.format(right=ast.unparse(made), wrong=ast.unparse(node), **shown), made
+
+
+def made_wrong(node) -> Found:
+    """The same the other way round: what is wrong with a right expression if it has the wrong form."""
+    for wrong, right, said in PATTERNS:
+        parts = None if isinstance(right, ast.Name) else match(right, node)
+        if parts and _letters(wrong) <= parts.keys():
+            made = fill(wrong, parts)
+            shown = {key: ast.unparse(part) for key, part in parts.items()}
+            yield said.format(right=ast.unparse(node), wrong=ast.unparse(made), **shown), made
 
 
 def of_structure(node, source) -> Found:

@@ -4,7 +4,7 @@ import numpy as np
 
 from minitransformer.checking.compare import relative_error
 from minitransformer_course.doctor.factors import ratio
-from minitransformer_course.doctor.terms import least_squares
+from minitransformer_course.doctor.fitting import least_squares
 from minitransformer_course.judge.messages import _
 
 EXACT = 1e-10    # the error allowed against the reference or the complex step: another right way to write it may round more

@@ -24,7 +24,7 @@ MISTAKES = [
     edited("separable-kernel-flipped", "depthwise_convolution_backward", "dweight\n", "dweight[::-1]\n", "separable-convolution",
            ("flip", "revers"), in_model=""),
     edited("tanh-forgotten", STATE, " * (1 - cache.tanh * cache.tanh)", "", "attentional-state", ("tanh",), MISSING, **ATTENDING),
-    edited("additive-tanh-forgotten", "additive_attention_backward", "(1 - tanh * tanh) * weight", "weight + 0 * tanh",
+    edited("additive-tanh-forgotten", "additive_attention_backward", "(1 - tanh * tanh) * weight", "(weight + 0 * tanh)",
            "additive-attention", ("tanh",), MISSING, **ATTENDING),
     edited("additive-softmax-forgotten", "additive_attention_backward", "softmax_backward(dp, softmax)", "dp", "additive-attention",
            ("softmax",), MISSING, **ATTENDING),

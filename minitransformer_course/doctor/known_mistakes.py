@@ -1,0 +1,162 @@
+"""Mistakes that no one change of the right backward makes. To add one, see docs/teach_the_doctor.md."""
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from minitransformer import functional as F
+from minitransformer.backend import Array
+from minitransformer.layers import Residual
+from minitransformer_course.doctor.mistakes import mistake, textbook_of
+
+textbook_loss, textbook_norm = textbook_of(F.cross_entropy_backward), textbook_of(F.layer_norm_backward)
+
+
+def teach(of, mistakes) -> None:
+    """{sentence: the wrong backward}."""
+    for sentence, wrong in mistakes.items():
+        mistake(of, sentence)(wrong)
+
+
+def slope(derivative) -> Callable:
+    return lambda dy, cache: dy * derivative(cache[0])
+
+
+def leaky(k) -> Callable:
+    return slope(lambda positive: np.where(positive, 1, k))
+
+
+def sigmoid_form(k) -> Callable:
+    return slope(lambda x: (1 + k * x / (1 + np.exp(k * x))) / (1 + np.exp(-k * x)))
+
+
+teach("relu", {f"a negative x lets {k} dy through: the derivative of a leaky ReLU, not of ReLU": leaky(k) for k in (0.01, 0.1)})
+teach("gelu", {
+    "the derivative is that of ReLU: dy where x > 0 (a step)": slope(lambda x: x > 0),
+    "the derivative is that of the exact GELU (erf), but the forward uses the tanh form": slope(
+        lambda x: (1 + np.vectorize(math.erf)(x / math.sqrt(2))) / 2 + x * np.exp(-x * x / 2) / math.sqrt(2 * math.pi)),
+    "the derivative is that of the sigmoid form x sigmoid(1.702 x), but the forward uses the tanh form": sigmoid_form(1.702),
+    "the derivative is that of swish (SiLU), not of GELU": sigmoid_form(1)})
+
+
+def embedding(rows=lambda ids: ids, but=-1) -> Callable:
+    """rows(ids): the rows that get what belongs to these ids; the row `but` gets nothing."""
+    def backward(self, dy, cache) -> None:
+        ids, width = cache.ids.reshape(-1), dy.shape[-1]
+        np.add.at(self.weight.grad, rows(cache.ids).reshape(-1), math.sqrt(width) * dy.reshape(-1, width) * (ids != but)[:, None])
+    return backward
+
+
+teach("Embedding", {
+    "the ids are transposed: each gradient goes to the row of another place's token (the wrong order of positions and batch)":
+        embedding(lambda ids: ids.T),
+    "the ids are sorted, but the gradients are not: each gradient goes to the row of another token (the wrong order)":
+        embedding(lambda ids: np.sort(ids.reshape(-1))),
+    "the row of the padding id 0 gets no gradient, although the padding was embedded in forward": embedding(but=0)})
+teach("SinusoidalPositions", {
+    "dx is multiplied by the table of sinusoids: the positions are added, not multiplied, so dx = dy":
+        lambda self, dy, cache: dy * F.sinusoids(cache.length, dy.shape[-1]),
+    "the table of sinusoids is subtracted from dx: a constant has no gradient, so dx = dy":
+        lambda self, dy, cache: dy - F.sinusoids(cache.length, dy.shape[-1])})
+
+
+def undropped(self, dy, cache) -> None:
+    self.positions.backward(dy, cache.positions)
+    self.embedding.backward(F.dropout_backward(dy, cache.dropout), cache.embedding)
+
+
+teach("Input", {"the positions get the gradient before the dropout mask: dropout is skipped for them": undropped})
+teach("MeanOverTokens", {
+    "the mean is over the whole length T, padding included: divided by T, not by the number of real positions":
+        lambda self, dy, cache: dy[:, None, :] * (cache.share > 0) / cache.share.shape[1]})
+
+
+def without_epsilon(dy, cache) -> tuple[Array, ...]:
+    deviation = cache.normed.std(axis=-1, keepdims=True)
+    return textbook_norm(dy, cache._replace(normed=cache.normed / deviation, inverse=cache.inverse / deviation))
+
+
+teach("layer_norm", {
+    "the normed x is divided by its own standard deviation once more: it is the backward of a LayerNorm without epsilon":
+        without_epsilon})
+
+
+def loss(dlogits) -> Callable:
+    """dlogits(p, p - q at every target, where the target is, where it is real)."""
+    return lambda dloss, cache: dlogits(
+        cache.p, textbook_loss(1.0, cache._replace(real=np.ones_like(cache.real))),
+        np.arange(cache.p.shape[-1]) == cache.targets[..., None], cache.real[..., None]) * dloss
+
+
+def over_others(dloss, cache) -> Array:
+    s, size = cache.smoothing, cache.p.shape[-1]
+    return textbook_loss(dloss, cache._replace(smoothing=s * size / (size - 1)))
+
+
+teach("cross_entropy", {
+    "the target is not subtracted: dlogits = p, not p - q (the one-hot is missing)": loss(lambda p, d, hot, real: p * real),
+    "the label smoothing is spread over V - 1 classes, all but the target: s / (V - 1), not over V": over_others,
+    "the padding mask is applied to the one-hot only, not to p: padding gets a gradient":
+        loss(lambda p, d, hot, real: d * real + p * ~real),
+    "the softmax backward is applied to p - q once more (twice): p - q is already the gradient of the logits":
+        loss(lambda p, d, hot, real: p * (d - (d * p).sum(axis=-1, keepdims=True)) * real),
+    "the gradient of log p is used as that of the logits: -q / p, without the softmax":
+        loss(lambda p, d, hot, real: (d - p) / p * real),
+    "the gradient is only at the target: the other classes get none": loss(lambda p, d, hot, real: d * hot * real),
+    "the most likely class (argmax) is used as the target":
+        lambda dloss, cache: textbook_loss(dloss, cache._replace(targets=cache.p.argmax(axis=-1)))})
+
+
+def dropped_too(self, dy, cache) -> tuple[Array, Array]:
+    _, dh = Residual.backward(self, dy, cache)
+    return dh, dh
+
+
+def around_the_norm(self, dy, cache) -> tuple[Array, Array]:
+    return dy, Residual.backward(self, dy, cache)[1]
+
+
+teach("Residual", {
+    "the dropout mask is applied to the residual path (skip connection, shortcut) too, not only to the sub-layer's": dropped_too,
+    "the residual path (skip connection, shortcut) takes dy before the LayerNorm's backward, not after it: it lacks the norm":
+        around_the_norm})
+
+
+def layer(of="", change=None, order=("feed_forward", "cross_attention", "self_attention")) -> Callable:
+    """The backward of an EncoderLayer or a DecoderLayer, whose steps go back in this order.
+
+    In the step `of`, change(dx before it, dx past the sub-layer, dh through it, enter) makes dx; without it, the step is left out.
+    """
+    def backward(self, dx, cache) -> Any:
+        memory: list[Array] = []
+        for name in [name for name in order if hasattr(self, name) and (change or name != of)]:
+            residual = getattr(self, f"{name}_residual")
+            past, dh = residual.backward(dx, getattr(cache, f"{name}_residual"))
+            dh = getattr(self, name).backward(dh, getattr(cache, name))
+            dh, *others = dh if isinstance(dh, tuple) else (dh,)
+            memory += others
+            enter = partial(residual.enter_backward, cache=getattr(cache, f"{name}_entered"))
+            dx = change(dx, past, dh, enter) if change and name == of else past + enter(dh)
+        return (dx, *memory) if memory else dx
+    return backward
+
+
+for kind in ("EncoderLayer", "DecoderLayer"):
+    for name in ("feed_forward", "self_attention"):
+        both = f"{name} and {name}_residual"
+        teach(kind, {
+            f"the backward of {both} is not called (skipped): what they should receive is passed on as it is": layer(name),
+            f"what comes out of {both} is not used (it is lost): what comes before them gets the dy that {name}_residual received":
+                layer(name, lambda before, past, dh, enter: before),
+            f"dy is added to what comes out of {name}_residual, as if there were a residual path (skip connection) around it":
+                layer(name, lambda before, past, dh, enter: before + past + enter(dh)),
+            f"the residual path (skip connection, shortcut) around {name} goes through the LayerNorm's backward too, but it goes "
+            "around it": layer(name, lambda before, past, dh, enter: enter(past + dh))})
+for order in (("self_attention", "feed_forward"), ("feed_forward", "self_attention", "cross_attention"),
+              ("cross_attention", "feed_forward", "self_attention"), ("self_attention", "cross_attention", "feed_forward")):
+    teach("DecoderLayer" if "cross_attention" in order else "EncoderLayer", {
+        f"the sub-layers run backward in the wrong order: {', '.join(order).replace('_', '-')}; it is the forward's order reversed":
+            layer(order=order)})
