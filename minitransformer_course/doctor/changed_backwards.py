@@ -16,14 +16,13 @@ from minitransformer_course.doctor.mistakes import Mistake, method_of
 from minitransformer_course.doctor.operations import OPERATIONS
 from minitransformer_course.doctor.own_backward import Source
 from minitransformer_course.doctor.rearranged import MOVED
-from minitransformer_course.doctor.wrong_forms import made_wrong
-from minitransformer_course.judge.changes import changes, formula
+from minitransformer_course.doctor.wrong_forms import AXES, made_wrong
+from minitransformer_course.judge.changes import changes
 from minitransformer_course.judge.changes_of_arrays import rearranged, wrong_numbers
 from minitransformer_course.judge.syntax_tree import NAME, RARE, Change, expression, fill
 
 LOOPS = {"[*a][:1]": "only the first pass of the loop is made", "[*a][-1:]": "only the last pass of the loop is made",
          "[*a][1:]": "the first pass of the loop is left out", "[*a][:-1]": "the last pass of the loop is left out"}
-AXES = "0", "1", "-2", "(-2, -1)", "(0, 1)", "None"
 OF_A_MASK = [    # 0 at some places, and a scale at others
     ("{name} is inverted: zero where it must not be, and not zero where it must", lambda array: (array == 0) * array.max()),
     *[("{name} is not applied, only its scale: no place is zero (padding or what is dropped gets a gradient)",
@@ -59,24 +58,24 @@ def changed(of, direction="backward") -> list[Mistake]:
     names = list(dict.fromkeys(name for name in (*given, *made, *read, *more, *compared) if name not in ("self", "cache", *lists)))
     fields = _documented((get_args(inspect.signature(forward).return_annotation) or [None])[-1])
     return [Mistake(of, f"{_in_words(change.sentence, fields)}: `{source.line(places[0])}` is right",
-                    _Wrong(source, places, change.node, own, more), method, change.rank)
+                    _wrong(source, places, change.node, own, more), method, change.rank)
             for places, change in _changes(source, names)]
 
 
-class _Wrong:
+def _wrong(source, places, node, own, more) -> Callable:
     """The changed method, made when it is first called."""
+    make = cache(partial(source.changed, places, node))
 
-    def __init__(self, source, places, node, own, more):
-        used = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
-        parameters = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in more if name in used]
-        self.__signature__ = own.replace(parameters=[*own.parameters.values(), *parameters])
-        self._make = cache(partial(source.changed, places, node))
+    def wrong(*values, **options) -> Any:
+        return make()(*values, **options)
+    used = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+    return _with_signature(wrong, own, [name for name in more if name in used])
 
-    def __call__(self, *values, **options) -> Any:
-        return self._make()(*values, **options)
 
-    def __get__(self, layer, owner=None) -> Callable:
-        return self if layer is None else partial(self, layer)
+def _with_signature(wrong, own, more=()) -> Callable:
+    parameters = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in more]
+    wrong.__signature__ = own.replace(parameters=[*own.parameters.values(), *parameters])
+    return wrong
 
 
 def _changes(source, names) -> Iterator[tuple[list, Change]]:
@@ -98,7 +97,8 @@ def _changes(source, names) -> Iterator[tuple[list, Change]]:
         yield from (([place], change) for change in found)
     for (of_axis, text), places in alike.items():
         for other in () if len(places) < 2 else AXES if of_axis else (*names, "1", "0"):
-            said = "all sums and means run over axis={}, not axis={}" if of_axis else "{} is used wherever {} belongs"
+            said = "all sums and means run over axis={0}, not axis={1}" if of_axis else "{0} is used wherever {1} belongs"
+            said = said if of_axis or other in names else "{1} is ignored: {0} is used in its place everywhere"
             yield places, Change(said.format(other, text), expression(other), RARE)
 
 
@@ -115,33 +115,20 @@ def _of_expression(node, names) -> Iterator[Change]:
             "2 * call": f"what {part} returns is counted twice (doubled)",
             "-call": f"what {part} returns has the wrong sign (negative)"}.items())
         yield Change(f"{part} is applied twice", ast.Call(node.func, [node, *node.args[1:]], node.keywords))
-    if called == "zip" and len(node.args) == 2 and all(ast.unparse(one).startswith("reversed(") for one in node.args):
-        first, second = node.args
-        for others, said in (([first.args[0], second.args[0]], "neither of the two is reversed: the first layer comes first"),
-                             ([first, second.args[0]], "the second is not reversed: they are in the wrong order to each other"),
-                             ([first.args[0], second], "the first is not reversed: they are in the wrong order to each other")):
-            yield Change(said, ast.Call(node.func, others, []))
-    elif called == "reversed":
-        yield Change("the order is not reversed", node.args[0])
     yield from (Change(said, made) for said, made in made_wrong(node))
-    if isinstance(node, ast.BinOp):    # of the shape of both
-        parts = {"a": node.left, "b": node.right}
-        for form, said in {ast.Mult: {"a + 0 * b": "the factor {b} is missing", "b + 0 * a": "the factor {a} is missing"},
-                           ast.Sub: {"0 * a - b": "the term {a} is missing"}}.get(type(node.op), {}).items():
-            yield Change(said.format(a=formula(node.left), b=formula(node.right)), fill(expression(form), parts))
     if isinstance(node, (ast.BinOp, ast.Call, ast.Subscript)):
         yield from (Change(f"{name} is used where `{ast.unparse(node)}` belongs", expression(name), RARE) for name in names)
 
 
 def _of_statement(node, names) -> Iterator[Change]:
-    if isinstance(node, (ast.Assign, ast.AugAssign)):
-        target = node.targets[0] if isinstance(node, ast.Assign) else node.target
-        for change in changes(target, names, {}) if isinstance(target, ast.Subscript) else ():
-            yield change._replace(node=ast.Assign([change.node], node.value) if isinstance(node, ast.Assign) else
-                                  ast.AugAssign(change.node, node.op, node.value))
+    if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
+        yield from (one._replace(node=ast.Assign([one.node], node.value)) for one in changes(node.targets[0], names, {}))
     if isinstance(node, ast.AugAssign):
+        yield from (one._replace(node=ast.AugAssign(one.node, node.op, node.value)) for one in changes(node.target, [], {}))
         yield Change("it is overwritten (=), but must be added to (+=)", ast.Assign([node.target], node.value), NAME)
         yield Change("this line is missing", ast.Pass())
+        twice = fill(expression("2 * a"), {"a": node.value})
+        yield Change("it is counted twice (doubled)", ast.AugAssign(node.target, node.op, twice))
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and ast.unparse(node.value.func).endswith(".backward"):
         part = ast.unparse(node.value.func).removeprefix("self.")
         yield Change(f"{part} is not called (skipped): it gets no gradient", ast.Pass())
@@ -175,19 +162,16 @@ def of_cache(of, given) -> Iterator[Mistake]:
     fields = dict(_fields(given))
     for path, value in fields.items():
         dtype, name = np.asarray(value).dtype, f"cache.{path}"
+        masks = OF_A_MASK if dtype.kind == "f" and not np.all(value) else []
         found = [(said.format(name=name), lambda array, cache, change=change: change(array))
-                 for said, change in (*(OF_A_MASK if dtype.kind == "f" and not np.all(value) else ()), *wrong_numbers(dtype),
-                                      *rearranged(np.ndim(value), dtype, MOVED))]
+                 for said, change in (*masks, *wrong_numbers(dtype), *rearranged(np.ndim(value), dtype, MOVED))]
         found += [(f"cache.{other} is used where {name} belongs", lambda array, cache, other=other: dict(_fields(cache))[other])
                   for other, another in fields.items() if other != path and np.shape(another) == np.shape(value)]
-        for said, change in found:
-            wrong = partial(_reading, textbook, path.split("."), change)
-            wrong.__signature__ = inspect.signature(textbook)    # type: ignore[attr-defined]
-            yield Mistake(of, f"in backward, {_in_words(said, _documented(given.__class__))}", wrong, method, RARE)
-
-
-def _reading(textbook, path, change, *values) -> Any:
-    return textbook(*values[:-1], _put(values[-1], path, change, values[-1]))
+        for i, (said, change) in enumerate(found):
+            def wrong(*values, path=path, change=change) -> Any:
+                return textbook(*values[:-1], _put(values[-1], path.split("."), change, values[-1]))
+            yield Mistake(of, f"in backward, {_in_words(said, _documented(given.__class__))}",
+                          _with_signature(wrong, inspect.signature(textbook)), method, NAME if i < len(masks) else RARE)
 
 
 def _fields(cache, path="") -> Iterator[tuple[str, Any]]:

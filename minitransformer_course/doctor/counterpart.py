@@ -63,7 +63,7 @@ class Counterpart:
         return self._in_the_cases_names(gradients)
 
     def _in_the_cases_names(self, gradients) -> dict[str, Array]:
-        names = self._names()
+        names = {**dict(zip(self._checked.inputs, self.case.inputs)), **self._called}
         named = {names.get(name, name): gradient for name, gradient in gradients.items()}
         return {name: np.array(named[name]) for name in self.case.observed}
 
@@ -89,10 +89,6 @@ class Counterpart:
         for _name, array, _copy in arrays_in(cache):
             array.flags.writeable = False
         return cache
-
-    def _names(self) -> dict[str, str]:
-        """{library's name: the case's} of inputs and parameters."""
-        return {**dict(zip(self._checked.inputs, self.case.inputs)), **self._called}
 
     def calls(self) -> list[Call]:
         """The calls of its parts' backwards, as a tree (recorder.Call)."""

@@ -1,10 +1,10 @@
 """The gradient doctor: names the mistake behind a wrong gradient, but only one that it can prove.
 
 It finds the innermost part whose own gradient is wrong (locate.py), runs it at several sizes (case.py), and asks about
-each mistake it knows: if this mistake is made in the right gradient, is the result the wrong one, up to rounding, at every
-size? It knows wrong formulas for the library's blocks (known_mistakes/, tried in the library's counterpart of the block,
-counterpart.py), mistakes that any gradient can show (arrays.py), and changes of a reader's own source (repairs.py). It names
-a mistake only if that one alone explains everything. Otherwise it lists evidence (evidence.py).
+each mistake that it can make: is the result the wrong gradient, up to rounding, at every size? It changes the syntax tree of
+the library's counterpart of the block (counterpart.py, changed_backwards.py), the right gradients as a whole (arrays.py), and
+a reader's own source (repairs.py). Few mistakes are listed (known_mistakes.py). It names a mistake only if that one alone
+explains everything. Otherwise it lists evidence (evidence.py).
 
 Whether a check passed has been decided before: `gradcheck` finds this module by its entry point, and asks it only then.
 """
@@ -31,6 +31,7 @@ from minitransformer_course.doctor.mistakes import Mistake, mistakes_of, of_exer
 from minitransformer_course.doctor.operations import library_only
 from minitransformer_course.doctor.recorder import Call, Recorder
 from minitransformer_course.judge.limits import limited_memory
+from minitransformer_course.judge.syntax_tree import RARE
 
 MOST = 2_000        # mistakes that are tried in one block, the most usual first
 SEVERAL = 4         # arrays: with more of them wrong, a mistake in each is too much of a coincidence
@@ -151,10 +152,12 @@ def _changed(cases, own, inner=()) -> list[tuple[str, float]]:
     whole = arrays.as_a_whole(cases)
     if any("times" not in sentence and "divided" not in sentence for sentence, _ in whole):
         return whole
-    found = _formulas(cases, changed(own)) or _formulas(cases, [one for name in inner for one in changed(name)])
+    made = [*changed(own), *of_cache(own, cases[0].counterpart.cache())]
+    found = (_formulas(cases, [one for one in made if one.rank < RARE])
+             or _formulas(cases, [one._replace(sentence=f"in {name}, {one.sentence}") for name in inner for one in changed(name)]))
     if len(found) == len(whole) == 1:
         return [(f"{found[0][0]}; {whole[0][0]}", found[0][1])]
-    return whole or found or arrays.explanations(cases) or _formulas(cases, of_cache(own, cases[0].counterpart.cache()))
+    return whole or found or arrays.explanations(cases) or _formulas(cases, [one for one in made if one.rank == RARE])
 
 
 def _of_each_array(cases, parts) -> list[tuple[str, float]]:

@@ -61,24 +61,6 @@ def _is_same(some, others) -> bool:
     return relative_error(some, others) <= SAME
 
 
-def least_squares(parts, array) -> tuple[dict[str, float], float] | None:
-    """({term: factor}, relative error of their sum) of the terms that make up the array; None if they do not.
-
-    There must be at least three times as many numbers as terms (with equal counts, a fit always succeeds), and no term may be
-    a combination of the others.
-    """
-    if not parts or array.size < 3 * len(parts):
-        return None
-    table = np.stack([np.broadcast_to(part, array.shape).ravel() for part in parts.values()], axis=1)
-    lengths = np.sqrt((table * table).sum(axis=0))
-    factors, _, rank, _ = np.linalg.lstsq(table / np.where(lengths, lengths, 1), array.ravel(), rcond=1e-8)
-    if rank < len(parts):
-        return None
-    factors = factors / lengths
-    error = np.abs(array.ravel() - table @ factors).max() / max(np.abs(array).max(), np.abs(table).max())
-    return (dict(zip(parts, factors)), float(error)) if error <= SAME else None
-
-
 def tuple_of(returned) -> tuple[Array, ...]:
     """What a function returned, one array or several, as a tuple of arrays."""
     return tuple(map(np.asarray, returned if isinstance(returned, tuple) else (returned,)))

@@ -4,6 +4,7 @@ Even the library's own backward then gives a wrong gradient for this forward.
 """
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -26,26 +27,13 @@ def explanations(cases) -> list[tuple[str, float]]:
     known = candidates(cases[0].block)
     own = [one for one in known if (isinstance(cases[0].block, one.owner) if one.owner else known == [one])][:1]
     taught = mistakes_of([operation.name for operation in known], forward=True)
-    made = _Forwards()
-    with library_only():
-        found = fitting([list(case.observed.values()) for case in cases], (
-            (mistake, lambda i, mistake=mistake: made(mistake, cases[i]))
-            for mistake in (*taught, *(one for operation in own for one in changed(operation.name, "forward")))))
-        return [(f"in forward, {mistake.sentence}", error) for mistake, error in one_of(
-            found, made, partial(other_cases, cases[0], seed=8))]
+    blocks: dict[tuple, Any] = {}
 
-
-class _Forwards:
-    """The library's blocks in place of the cases', each made once."""
-
-    def __init__(self):
-        self._blocks = {}
-
-    def __call__(self, mistake, case) -> list[Array]:
+    def made(mistake, case) -> list[Array]:
         """The gradients of the library's block with the wrong forward, if its y equals the case's."""
-        if (id(case), mistake.of) not in self._blocks:
-            self._blocks[id(case), mistake.of] = library_block(OPERATIONS[mistake.of], case, {})
-        checked = self._blocks[id(case), mistake.of]
+        if (id(case), mistake.of) not in blocks:
+            blocks[id(case), mistake.of] = library_block(OPERATIONS[mistake.of], case, {})
+        checked = blocks[id(case), mistake.of]
         for parameter in checked.parameters.values():
             parameter.grad[...] = 0
         with run_with(checked, "forward", mistake.wrong):
@@ -55,6 +43,12 @@ class _Forwards:
         gradients = checked.gradients(case.dy, cache)
         named = {**gradients, **dict(zip(case.inputs, [gradients[name] for name in checked.inputs]))}
         return [named[name] for name in case.observed]
+    with library_only():
+        found = fitting([list(case.observed.values()) for case in cases], (
+            (mistake, lambda i, mistake=mistake: made(mistake, cases[i]))
+            for mistake in (*taught, *(one for operation in own for one in changed(operation.name, "forward")))))
+        return [(f"in forward, {mistake.sentence}", error) for mistake, error in one_of(
+            found, made, partial(other_cases, cases[0], seed=8))]
 
 
 def _of_cache(cases) -> list[tuple[str, float]]:

@@ -1,5 +1,6 @@
 """Mistakes that no one change of the right backward makes. To add one, see docs/teach_the_doctor.md."""
 
+import copy
 import math
 from collections.abc import Callable
 from functools import partial
@@ -9,7 +10,9 @@ import numpy as np
 
 from minitransformer import functional as F
 from minitransformer.backend import Array
-from minitransformer.layers import Residual
+from minitransformer.functional.activation_dropout import ActivationDropoutCache
+from minitransformer.layers import MultiHeadAttention, Residual
+from minitransformer.layers.feed_forward import WITH_DROPOUT
 from minitransformer_course.doctor.mistakes import mistake, textbook_of
 
 textbook_loss, textbook_norm = textbook_of(F.cross_entropy_backward), textbook_of(F.layer_norm_backward)
@@ -29,17 +32,13 @@ def leaky(k) -> Callable:
     return slope(lambda positive: np.where(positive, 1, k))
 
 
-def sigmoid_form(k) -> Callable:
-    return slope(lambda x: (1 + k * x / (1 + np.exp(k * x))) / (1 + np.exp(-k * x)))
-
-
 teach("relu", {f"a negative x lets {k} dy through: the derivative of a leaky ReLU, not of ReLU": leaky(k) for k in (0.01, 0.1)})
 teach("gelu", {
     "the derivative is that of ReLU: dy where x > 0 (a step)": slope(lambda x: x > 0),
     "the derivative is that of the exact GELU (erf), but the forward uses the tanh form": slope(
         lambda x: (1 + np.vectorize(math.erf)(x / math.sqrt(2))) / 2 + x * np.exp(-x * x / 2) / math.sqrt(2 * math.pi)),
-    "the derivative is that of the sigmoid form x sigmoid(1.702 x), but the forward uses the tanh form": sigmoid_form(1.702),
-    "the derivative is that of swish (SiLU), not of GELU": sigmoid_form(1)})
+    "the derivative is that of the sigmoid form x sigmoid(1.702 x), but the forward uses the tanh form": slope(
+        lambda x: (1 + 1.702 * x / (1 + np.exp(1.702 * x))) / (1 + np.exp(-1.702 * x)))})
 
 
 def embedding(rows=lambda ids: ids, but=-1) -> Callable:
@@ -72,6 +71,33 @@ teach("Input", {"the positions get the gradient before the dropout mask: dropout
 teach("MeanOverTokens", {
     "the mean is over the whole length T, padding included: divided by T, not by the number of real positions":
         lambda self, dy, cache: dy[:, None, :] * (cache.share > 0) / cache.share.shape[1]})
+teach("FirstToken", {
+    "every position gets the gradient dy, not only the first":
+        lambda self, dy, cache: np.repeat(dy[:, None], cache.shape[1], axis=1),
+    "the gradient goes to the last position, not to the first":
+        lambda self, dy, cache: np.pad(dy[:, None], [(0, 0), (cache.shape[1] - 1, 0), (0, 0)])})
+
+
+def activation_twice(self, dy, cache) -> Array:
+    backward = WITH_DROPOUT[self.activation][1]
+    dh = backward(self.outer.backward(dy, cache.outer), ActivationDropoutCache(cache.activation, cache.dropout))
+    dh = backward(dh, ActivationDropoutCache(cache.activation, cache.dropout._replace(mask=None)))
+    return self.inner.backward(dh, cache.inner)
+
+
+teach("FeedForward", {"the activation's derivative (the ReLU mask, or GELU's) is applied twice": activation_twice})
+
+
+def interleaved(self, dy, cache) -> tuple[Array, ...]:
+    other = copy.copy(self)
+    other.split = lambda x: x.reshape(*x.shape[:2], -1, self.num_heads).transpose(0, 3, 1, 2)
+    return MultiHeadAttention.backward(other, dy, cache)
+
+
+teach("MultiHeadAttention", {
+    "the heads are split interleaved in backward: (d, H) in place of (H, d) in the reshape, the wrong order of axes": interleaved,
+    "the gradients of key and value are added up, and their sum is returned for both":
+        lambda *given: (lambda dq, dk, dv: (dq, dk + dv, dk + dv))(*MultiHeadAttention.backward(*given))})
 
 
 def without_epsilon(dy, cache) -> tuple[Array, ...]:
@@ -98,6 +124,7 @@ def over_others(dloss, cache) -> Array:
 
 teach("cross_entropy", {
     "the target is not subtracted: dlogits = p, not p - q (the one-hot is missing)": loss(lambda p, d, hot, real: p * real),
+    "the target is added, not subtracted (wrong sign): p + q": loss(lambda p, d, hot, real: (2 * p - d) * real),
     "the label smoothing is spread over V - 1 classes, all but the target: s / (V - 1), not over V": over_others,
     "the padding mask is applied to the one-hot only, not to p: padding gets a gradient":
         loss(lambda p, d, hot, real: d * real + p * ~real),

@@ -74,18 +74,18 @@ def in_place(operation, direction, function) -> Iterator[None]:
 @contextmanager
 def run_with(checked, method, function) -> Iterator[None]:
     """Within the block, `function` runs as the "forward", "backward" or another method of a CheckedBlock."""
-    layer, before = checked.layer, getattr(checked, "_pair", None)
-    if before:
-        checked._pair = (function, before[1]) if method == "forward" else (before[0], function)
+    pair = getattr(checked, "_pair", None)
+    if pair:
+        checked._pair = (function, pair[1]) if method == "forward" else (pair[0], function)
     else:
-        vars(layer)[method] = MethodType(function, layer)
+        vars(checked.layer)[method] = MethodType(function, checked.layer)
     try:
         yield
     finally:
-        if before:
-            checked._pair = before
+        if pair:
+            checked._pair = pair
         else:
-            del vars(layer)[method]
+            del vars(checked.layer)[method]
 
 
 @contextmanager

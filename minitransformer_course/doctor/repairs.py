@@ -12,12 +12,11 @@ import numpy as np
 
 from minitransformer_course.doctor.factors import as_text, close, named_factors
 from minitransformer_course.doctor.own_backward import NEAR, Pool, Probe, Source
-from minitransformer_course.doctor.wrong_forms import FACTORS, STRUCTURE, Found, filled, of_form, of_statement, of_structure
+from minitransformer_course.doctor.wrong_forms import AXES, FACTORS, STRUCTURE, Found, filled, of_form, of_statement, of_structure
 from minitransformer_course.judge.syntax_tree import expression
 
 PATIENCE = 3_000  # changes that are tried at most
 SIMPLE = {"1": "", "-1": "- ", "2": "2 * ", "-2": "- 2 * ", "0.5": "0.5 * ", "-0.5": "- 0.5 * "}    # factors of a missing term
-AXES = "0", "1", "2", "-1", "-2", "(0, 1)", "(1, 2)", "(0, 2)", "(-2, -1)"
 
 
 class Exhausted(Exception):

@@ -13,7 +13,7 @@ ROW = "(a * b).sum(axis=-1, keepdims=True)"
 DIAGONAL = "only the diagonal of the softmax's Jacobian is used: `{right}` belongs where `{wrong}` is"
 LACKS_ROW = "the sum over the row, which the Jacobian of a softmax subtracts, is missing: `{right}` belongs where `{wrong}` is"
 FORMS = [    # (the wrong form, the right one, what is wrong)
-    ("1 - a", "1 - a * a", "`{a}` is not squared: `{right}` belongs where `{wrong}` is"),
+    ("1 - a", "1 - a * a", "`{a}` is not squared: `{right}` belongs where `{wrong}` is (the slope of tanh)"),
     ("1 - a * a", "a * (1 - a)", "the slope of a sigmoid s is s (1 - s): `{right}` belongs where `{wrong}` is"),
     ("1 - a ** 2", "a * (1 - a)", "the slope of a sigmoid s is s (1 - s): `{right}` belongs where `{wrong}` is"),
     ("a * (1 - a)", "1 - a * a", "the slope of tanh is 1 - h^2: `{right}` belongs where `{wrong}` is"),
@@ -46,7 +46,14 @@ FORMS = [    # (the wrong form, the right one, what is wrong)
     ("a < b", "a > b", "the comparison `{wrong}` is the wrong way round"),
     ("a >= b", "a < b", "the comparison `{wrong}` is the wrong way round"),
     ("a <= b", "a > b", "the comparison `{wrong}` is the wrong way round"),
-    ("~a", "a", "`{a}` is the wrong way round: it must not be negated"),
+    ("~a", "a", "`{wrong}` is the wrong way round: `{a}` must not be negated"),
+    ("zip(a, b)", "zip(reversed(a), reversed(b))", "neither `{a}` nor `{b}` is reversed: the order is that of the forward"),
+    ("zip(a, reversed(b))", "zip(reversed(a), reversed(b))", "`{a}` is not reversed: the wrong order to `{b}`"),
+    ("zip(reversed(a), b)", "zip(reversed(a), reversed(b))", "`{b}` is not reversed: the wrong order to `{a}`"),
+    ("a + 0 * b", "a * b", "the factor {b} is missing"), ("b + 0 * a", "a * b", "the factor {a} is missing"),
+    ("0 * a - b", "a - b", "the term {a} is missing"), ("a - 0 * b", "a - b", "the term - {b} is missing"),
+    ("a if np.any(a) else b", "a + b", "`{b}` is not added to what is there: only the first (the last layer's) counts"),
+    ("a", "reversed(a)", "`{a}` is not reversed: the wrong order"),
     ("reversed(a)", "a", "the loop runs in the wrong direction: backwards, not in the order of `{a}`"),
     ("np.cumsum(a, axis=b)", "np.flip(np.cumsum(np.flip(a, b), b), b)",
      "the running sum has the wrong direction: a place must get the sum of the later ones, not of the earlier ones (reversed)"),
@@ -55,17 +62,14 @@ FORMS = [    # (the wrong form, the right one, what is wrong)
 PATTERNS = [(expression(wrong), expression(right), said) for wrong, right, said in FORMS]
 FACTORS = [one for one in PATTERNS if "does not belong" in one[2] or "the factor" in one[2]]    # what is tried last
 STRUCTURE = [one for one in PATTERNS if one not in FACTORS]
-def _letters(form) -> set[str]:
-    return {node.id for node in ast.walk(form) if isinstance(node, ast.Name) and len(node.id) == 1}
-
-
+AXES = "0", "1", "2", "-1", "-2", "(0, 1)", "(1, 2)", "(0, 2)", "(-2, -1)", "None"
 REDUCTIONS = "sum", "mean", "max", "cumsum", "flip", "min"
 
 
 def of_form(node, patterns) -> Found:
     """What any expression of one of these forms may be wrong in."""
     for wrong, right, said in patterns:
-        parts = match(wrong, node)
+        parts = None if isinstance(wrong, ast.Name) else match(wrong, node)
         if parts is not None and _letters(right) <= parts.keys() and not any(
                 isinstance(part, ast.Constant) and f"{{{key}}}" in said for key, part in parts.items()):
             made = fill(right, parts)
@@ -73,8 +77,12 @@ def of_form(node, patterns) -> Found:
             yield said.format(right=ast.unparse(made), wrong=ast.unparse(node), **shown), made
 
 
+def _letters(form) -> set[str]:
+    return {node.id for node in ast.walk(form) if isinstance(node, ast.Name) and len(node.id) == 1}
+
+
 def made_wrong(node) -> Found:
-    """The same the other way round: what is wrong with a right expression if it has the wrong form."""
+    """The same the other way round: what is wrong with a right expression, and the wrong form of it."""
     for wrong, right, said in PATTERNS:
         parts = None if isinstance(right, ast.Name) else match(right, node)
         if parts and _letters(wrong) <= parts.keys():

@@ -204,7 +204,7 @@ MISTAKES = [
             (("dropout", "mask"),),
             comment="backward of the input block leaves out the dropout's."),
     Mistake("input-stale-dy", INPUT, input_stale_name, "input",
-            (("dropout", "mask"), ("embedding",)), in_model="transformer",
+            (("dropout", "mask", "dy is used where dx"), ("embedding",)), in_model="transformer",
             comment="The embedding receives dy from before dropout's backward (the wrong variable); the positions the right one."),
     Mistake("input-dropout-last", INPUT, seen.input_dropout_after_positions, "input",
             (("dropout", "mask"),), in_model="transformer-unshared",

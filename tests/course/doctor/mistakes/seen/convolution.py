@@ -7,9 +7,10 @@ CONVOLUTION = CONVOLUTIONAL + "convolution:Convolution.backward"
 STATE = RECURRENT + "attentional_state:AttentionalState.backward"
 ALONE, ATTENDING = dict(in_model=""), dict(in_model="lstm-attention-model")
 MISTAKES = [
-    edited("windows-flipped", "windows_backward", "dy[:, :, k]", "dy[:, :, size - 1 - k]", "convolution", ("flip", "revers"),
-           **ALONE),
-    edited("windows-shifted", "windows_backward", "left:left + length", ":length", "convolution", ("shift", "cut off"), **ALONE),
+    edited("windows-flipped", "windows_backward", "dy[:, :, k]", "dy[:, :, size - 1 - k]", "convolution",
+           ("flip", "revers", "wrong way round"), **ALONE),
+    edited("windows-shifted", "windows_backward", "left:left + length", ":length", "convolution",
+           ("shift", "cut off", "left is ignored"), **ALONE),
     edited("windows-assigned", "windows_backward", "] += dy", "] = dy", "convolution", ("=", "only"), **ALONE),
     edited("windows-one-place", "windows_backward", "range(size)", "range(1, size)", "convolution", ("first",), MISSING, **ALONE),
     edited("windows-dilation", "windows_backward", "dilation * k:dilation * k + length", "k:k + length", "convolution",
@@ -30,7 +31,7 @@ MISTAKES = [
            ("softmax",), MISSING, **ATTENDING),
     edited("additive-weight-forgotten", "additive_attention_backward", "* weight *", "*", "additive-attention", ("weight", "w"),
            MISSING, **ATTENDING),
-    edited("attentional-state-direct-path", STATE, "dh[..., d_memory:] + dx", "dx", "attentional-state", ("direct", "path"),
+    edited("attentional-state-direct-path", STATE, "dh[..., d_memory:] + dx", "dx", "attentional-state", ("direct", "path", "term dh"),
            MISSING, **ATTENDING),
     edited("attentional-state-dropout", STATE, "dropout_backward(dy, cache.dropout)", "dy", "attentional-state", ("dropout",),
            MISSING, in_model=""),
