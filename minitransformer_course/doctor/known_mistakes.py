@@ -97,7 +97,7 @@ def interleaved(self, dy, cache) -> tuple[Array, ...]:
 teach("MultiHeadAttention", {
     "the heads are split interleaved in backward: (d, H) in place of (H, d) in the reshape, the wrong order of axes": interleaved,
     "the gradients of key and value are added up, and their sum is returned for both":
-        lambda *given: (lambda dq, dk, dv: (dq, dk + dv, dk + dv))(*MultiHeadAttention.backward(*given))})
+        lambda *given: next((dq, dk + dv, dk + dv) for dq, dk, dv in [MultiHeadAttention.backward(*given)])})
 
 
 def without_epsilon(dy, cache) -> tuple[Array, ...]:
