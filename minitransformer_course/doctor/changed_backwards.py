@@ -90,7 +90,7 @@ def _changes(source, names) -> Iterator[tuple[list, Change]]:
             continue
         else:
             others = [] if isinstance(statement, ast.For) else names    # it might loop over a list that it adds to
-            found = (*_of_expression(node, others), *changes(node, others, {}))
+            found = (*changes(node, others, {}), *_of_expression(node, others))
             text, of_axis = ast.unparse(node), isinstance(parent, ast.keyword) and parent.arg == "axis"
             if of_axis or (text in others and isinstance(getattr(node, "ctx", None), ast.Load)):
                 alike.setdefault((of_axis, text), []).append(place)
@@ -116,6 +116,8 @@ def _of_expression(node, names) -> Iterator[Change]:
             "-call": f"what {part} returns has the wrong sign (negative)"}.items())
         yield Change(f"{part} is applied twice", ast.Call(node.func, [node, *node.args[1:]], node.keywords))
     yield from (Change(said, made) for said, made in made_wrong(node))
+    if ast.unparse(node) in names:
+        yield Change(f"{ast.unparse(node)} is the wrong way round (inverted)", fill(expression("~a"), {"a": node}), NAME)
     if isinstance(node, (ast.BinOp, ast.Call, ast.Subscript)):
         yield from (Change(f"{name} is used where `{ast.unparse(node)}` belongs", expression(name), RARE) for name in names)
 

@@ -44,7 +44,7 @@ MISTAKES = [
     rnn("state-lost-at-padding", TIME, " + dstate * ~real", "", ("padding", "not real"), ("state",)),
     rnn("final-dropped", LAYER, "dstates[-1] += dfinal", "pass", ("final",), MISSING),
     rnn("final-doubled", LAYER, "+= dfinal", "+= dfinal + dfinal", ("final",), TWICE),
-    rnn("final-at-the-start", LAYER, "dstates[-1] += dfinal", "dstates[0] += dfinal", ("final",), ("first", "0 is used where -1")),
+    rnn("final-at-the-start", LAYER, "dstates[-1] += dfinal", "dstates[0] += dfinal", ("final",), ("first", "0 is used where 1")),
     rnn("dropout-forgotten", LAYER, "dropout_backward(dx, cache.dropout)", "dx", ("dropout",), MISSING),
     gru("reset-derivative", "* r * (1 - r)", "", ("reset",), ("sigmoid", "derivative")),
     gru("update-derivative", "* u * (1 - u)", "* (1 - u)", ("update",), ("sigmoid", "derivative")),
