@@ -74,13 +74,13 @@ class Source:
         self.owner = known.nonlocals.get("__class__")
         self.places = [(parent, field, i, node) for parent in ast.walk(self.tree) for field, value in ast.iter_fields(parent)
                        for i, node in (enumerate(value) if isinstance(value, list) else [(None, value)])
-                       if isinstance(node, (ast.expr, ast.stmt)) and field not in NEVER]
+                       if isinstance(node, (ast.expr, ast.stmt)) and field not in NEVER
+                       and not (field == "value" and isinstance(getattr(parent, "ctx", None), ast.Store))]    # what is written into
         self.statement = {}    # {id of a node: its statement}
         for statement in [one for one in ast.walk(self.tree) if isinstance(one, ast.stmt)][::-1]:
             header = [statement.iter] if isinstance(statement, ast.For) else [] if hasattr(statement, "body") else [statement]
             self.statement |= {id(node): statement for part in header for node in ast.walk(part)}
-        self.values = dict(self.names)
-        self._known, self._lines = {}, {}
+        self.values, self._known, self._lines = dict(self.names), {}, {}
 
     def compiled(self) -> Callable:
         namespace = dict(self.names)
