@@ -19,7 +19,7 @@ from minitransformer_course.doctor.rearranged import MOVED
 from minitransformer_course.doctor.wrong_forms import AXES, made_wrong
 from minitransformer_course.judge.changes import changes
 from minitransformer_course.judge.changes_of_arrays import rearranged, wrong_numbers
-from minitransformer_course.judge.syntax_tree import NAME, RARE, Change, expression, fill
+from minitransformer_course.judge.syntax_tree import NAME, RARE, USUAL, Change, expression, fill
 
 LOOPS = {"[*a][:1]": "only the first pass of the loop is made", "[*a][-1:]": "only the last pass of the loop is made",
          "[*a][1:]": "the first pass of the loop is left out", "[*a][:-1]": "the last pass of the loop is left out"}
@@ -90,7 +90,7 @@ def _changes(source, names) -> Iterator[tuple[list, Change]]:
             continue
         else:
             others = [] if isinstance(statement, ast.For) else names    # it might loop over a list that it adds to
-            found = (*changes(node, others, {}), *_of_expression(node, others))
+            found = (*_of_expression(node, others), *changes(node, others, {}))
             text, of_axis = ast.unparse(node), isinstance(parent, ast.keyword) and parent.arg == "axis"
             if of_axis or (text in others and isinstance(getattr(node, "ctx", None), ast.Load)):
                 alike.setdefault((of_axis, text), []).append(place)
@@ -115,7 +115,7 @@ def _of_expression(node, names) -> Iterator[Change]:
             "2 * call": f"what {part} returns is counted twice (doubled)",
             "-call": f"what {part} returns has the wrong sign (negative)"}.items())
         yield Change(f"{part} is applied twice", ast.Call(node.func, [node, *node.args[1:]], node.keywords))
-    yield from (Change(said, made) for said, made in made_wrong(node))
+    yield from (Change(said, made, NAME if ast.IfExp in (type(node), type(made)) else USUAL) for said, made in made_wrong(node))
     if ast.unparse(node) in names:
         yield Change(f"{ast.unparse(node)} is the wrong way round (inverted)", fill(expression("~a"), {"a": node}), NAME)
     if isinstance(node, (ast.BinOp, ast.Call, ast.Subscript)):
