@@ -45,11 +45,11 @@ def divided(layer, size):
     return layer
 
 
-def test_a_square_matrix_has_two_sizes():
+def test_the_two_sizes_of_a_square_matrix_are_said_to_coincide():
     found = finding(divided(L.Linear(5, 5, rng), lambda self, dy: self.weight.shape[1]), (X,))
-    assert found.kind == NAMED and "divided by the width (last axis) of weight (5)" in found.sentence
-    found = finding(divided(L.Linear(5, 5, rng), lambda self, dy: self.weight.shape[0]), (X,))
-    assert "divided by the width (last axis) of x (5)" in found.sentence
+    assert found.kind == NAMED and "the width (last axis) of weight (5)" in found.sentence and "coincide here" in found.sentence
+    found = finding(divided(L.Linear(5, 4, rng), lambda self, dy: self.weight.shape[0]), (X,))
+    assert "the width (last axis) of x (5)" in found.sentence and "of weight (4)" not in found.sentence
 
 
 def test_heads_and_layers_are_not_taken_for_each_other():
