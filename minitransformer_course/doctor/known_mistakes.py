@@ -100,6 +100,59 @@ teach("MultiHeadAttention", {
         lambda *given: next((dq, dk + dv, dk + dv) for dq, dk, dv in [MultiHeadAttention.backward(*given)])})
 
 
+def of_heads(change) -> Callable:
+    """change(layer, gradients of q, k and v in heads) -> the three."""
+    def backward(self, dy, cache) -> tuple[Array, ...]:
+        other = copy.copy(self)
+        other.attend_backward = lambda dheads, cached: change(self, self.attend_backward(dheads, cached))
+        return MultiHeadAttention.backward(other, dy, cache)
+    return backward
+
+
+def unturned(self, dy, cache, split=False, merge=False) -> tuple[Array, ...]:
+    other = copy.copy(self)
+    if split:
+        other.split = lambda x: x.reshape(len(x), self.num_heads, x.shape[1], -1)
+    if merge:
+        other.merge = lambda x: x.reshape(len(x), x.shape[2], -1)
+    return MultiHeadAttention.backward(other, dy, cache)
+
+
+NOT_TURNED = "in the wrong order of axes: the transpose of heads and positions is missing"
+teach("MultiHeadAttention", {
+    f"the heads are merged {NOT_TURNED}": lambda self, dy, cache: unturned(self, dy, cache, merge=True),
+    f"the heads are split {NOT_TURNED}": lambda self, dy, cache: unturned(self, dy, cache, split=True),
+    f"the heads are split and merged {NOT_TURNED}": lambda self, dy, cache: unturned(self, dy, cache, split=True, merge=True),
+    "only the first head gets a gradient": of_heads(
+        lambda self, d: [one * (np.arange(self.num_heads) == 0)[:, None, None] for one in d]),
+    "only the last head gets a gradient": of_heads(
+        lambda self, d: [one * (np.arange(self.num_heads) == self.num_heads - 1)[:, None, None] for one in d]),
+    "every head gets the gradient averaged over the heads": of_heads(
+        lambda self, d: [0 * one + one.mean(axis=1, keepdims=True) for one in d])})
+
+
+def with_scores(dscores, only="") -> Callable:
+    """dscores(dweights, cache) in place of the right one, or on the way to `only` the query or the key."""
+    def backward(dy, cache) -> tuple[Array, ...]:
+        dquery, dkey, dvalue = textbook_of(F.attention_backward)(dy, cache)
+        d = dscores(dy @ cache.value.swapaxes(-1, -2), cache) / math.sqrt(cache.query.shape[-1])
+        return (dquery if only == "key" else d @ cache.key, dkey if only == "query" else d.swapaxes(-1, -2) @ cache.query, dvalue)
+    return backward
+
+
+def without_mask(dweights, cache) -> Array:
+    scores = cache.query @ cache.key.swapaxes(-1, -2) / math.sqrt(cache.query.shape[-1])
+    return F.softmax_backward(F.dropout_backward(dweights, cache.dropout), F.softmax_forward(scores)[1])
+
+
+teach("attention", {
+    "the dropout mask is applied after the softmax backward, not before it: the wrong order":
+        with_scores(lambda dweights, cache: F.dropout_backward(F.softmax_backward(dweights, cache.softmax), cache.dropout)),
+    "the mask is ignored in backward: the softmax is computed again without the mask": with_scores(without_mask),
+    **{f"the softmax's backward (its Jacobian) is skipped on the way to the {name} (d{name}) only":
+       with_scores(lambda dweights, cache: F.dropout_backward(dweights, cache.dropout), name) for name in ("query", "key")}})
+
+
 def without_epsilon(dy, cache) -> tuple[Array, ...]:
     deviation = cache.normed.std(axis=-1, keepdims=True)
     return textbook_norm(dy, cache._replace(normed=cache.normed / deviation, inverse=cache.inverse / deviation))
