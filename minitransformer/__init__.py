@@ -12,7 +12,6 @@ from minitransformer.replaceable import load_kernels_with
 
 if TYPE_CHECKING:    # what editors and type checkers see: the same names as below
     from minitransformer.checking.gradcheck import gradcheck
-    from minitransformer.checking.own_layer import check_contract
     from minitransformer.data.batches import Batch, make_batch
     from minitransformer.decoding import Hypothesis, Search, beam_search, generate, greedy, sample, translate
     from minitransformer.errors import InputError, NonFiniteError
@@ -36,7 +35,6 @@ if TYPE_CHECKING:    # what editors and type checkers see: the same names as bel
 __version__ = "0.1.0"
 _NAMES = {    # {module: the public names that it has}
     "checking.gradcheck": "gradcheck",
-    "checking.own_layer": "check_contract",
     "data.batches": "Batch make_batch",
     "decoding": "Hypothesis Search beam_search generate greedy sample translate",
     "errors": "InputError NonFiniteError",

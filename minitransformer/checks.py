@@ -1,7 +1,7 @@
 """Checks of a layer's arguments: a shape, token ids, a generator, a cache, a configuration."""
 
 import math
-from numbers import Integral, Number, Real
+from numbers import Integral, Number
 
 import numpy as np
 
@@ -104,14 +104,9 @@ def check_integer(name, value, least=1, most=math.inf) -> None:
         raise InputError(f"{name} is {value!r}, expected {wanted}")
 
 
-def is_real(value) -> bool:
-    """Whether `value` is a real number, from Python or NumPy."""
-    return isinstance(value, Real)
-
-
 def check_fraction(name, value) -> None:
     """Raise InputError unless `value` is a number of at least 0 and below 1."""
-    if not is_real(value) or not 0 <= value < 1:
+    if not 0 <= value < 1:
         raise InputError(f"{name} is {value!r}, expected a number of at least 0 and below 1")
 
 
@@ -136,28 +131,8 @@ def check_cache_of(name, cache, kind) -> None:
                          "backward inside one `with fast():` or one `with plugged(...):`")
 
 
-def check_stack(layer, config, rng) -> None:
-    """Raise InputError unless a stack's `config` says what it is made of, and `rng` is a generator."""
-    right = hasattr(config, "num_layers") and not isinstance(config, type)
-    check_kind(right, f"{type(layer).__name__}: config", config, "a StackConfig")
-    check_rng(rng)
-
-
-def check_batch(model, batch, fields) -> None:
-    """Raise InputError unless a model's `batch` has the `fields` that it reads."""
-    check_kind(all(hasattr(batch, field) for field in fields), f"{type(model).__name__}: the batch", batch,
-               f"one with {', '.join(fields[:-1])} and {fields[-1]}")
-
-
 def check_dloss(dloss) -> None:
     """Raise InputError unless the gradient of a loss is one number: Python's, or an array with no dimensions."""
     kind = getattr(getattr(dloss, "dtype", None), "kind", "f")
     if isinstance(dloss, bool) or kind not in "fciu" or not (isinstance(dloss, Number) or getattr(dloss, "shape", None) == ()):
         raise InputError(f"dloss is {dloss!r:.60}, expected one number, such as 1 / batch.terms")
-
-
-def check_config(model, config, kind, seed) -> None:
-    """Raise InputError unless a model's `config` is a `kind` and its `seed` is a whole number."""
-    check_integer("seed", seed, 0)
-    check_kind(isinstance(config, kind), f"{type(model).__name__}: config", config,
-               f"a {kind.__name__}, such as {kind.__name__}.named(\"toy\", ...)")

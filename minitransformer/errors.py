@@ -10,10 +10,6 @@ class InputError(ValueError):
     """
 
 
-class FolderTaken(InputError):
-    """The folder for a new run already contains something."""
-
-
 class NonFiniteError(InputError):
     """A gradient contains NaN or infinity: nothing was updated, and the gradients are reset to zero."""
 

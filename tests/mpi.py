@@ -15,7 +15,8 @@ TIMEOUT = 60      # seconds: nothing here takes long, and nothing may wait forev
 
 
 def environment(**more):
-    return {**os.environ, "PYTHONPATH": str(ROOT), **more}
+    """Without kernels: to load the compiled ones takes each process longer than what it does here."""
+    return {**os.environ, "PYTHONPATH": str(ROOT), "MINITRANSFORMER_FAST": "0", **more}
 
 
 def mpiexec(number, *command, **settings):

@@ -96,25 +96,31 @@ class Mutant(NamedTuple):
 
 
 def mutants(path, edits=None):
-    """Every Mutant of a file; edits(tree, lines) yields what is tried, as `edits_of` does."""
+    """Every Mutant of a file."""
+    before = ast.dump(ast.parse((ROOT / path).read_text(encoding="utf-8")))
+    return [mutant for mutant in candidates(path, edits or edits_of) if compiles_differently(mutant, before)]
+
+
+def candidates(path, edits):
+    """What may be a Mutant of a file; edits(tree, lines) yields what is tried, as `edits_of` does."""
     text = (ROOT / path).read_text(encoding="utf-8")
-    lines, before = text.splitlines(), ast.dump(ast.parse(text))
-    found = []
-    for start, stop, new in sorted(set((edits or edits_of)(ast.parse(text), lines))):
+    lines, found = text.splitlines(), []
+    for start, stop, new in sorted(set(edits(ast.parse(text), lines))):
         (line, first), (last_line, last) = start, stop
-        if line != last_line:
-            continue
-        raw = lines[line - 1].encode()    # ast counts bytes
-        after = (raw[:first] + new.encode() + raw[last:]).decode()
-        changed = "\n".join([*lines[:line - 1], after, *lines[line:]]) + "\n"
-        if _compiles_differently(before, changed):
+        if line == last_line:
+            raw = lines[line - 1].encode()    # ast counts bytes
+            after = (raw[:first] + new.encode() + raw[last:]).decode()
             found.append(Mutant(path, line, lines[line - 1], after))
     return found
 
 
-def _compiles_differently(before, changed):
+def compiles_differently(mutant, before=None):
+    """Whether it is Python, and other than the file (`before`: the dump of its tree)."""
+    text = (ROOT / mutant.path).read_text(encoding="utf-8")
+    lines = text.splitlines()
+    lines[mutant.line - 1] = mutant.after
     try:
-        return ast.dump(ast.parse(changed)) != before
+        return ast.dump(ast.parse("\n".join(lines) + "\n")) != (before or ast.dump(ast.parse(text)))
     except SyntaxError:
         return False
 

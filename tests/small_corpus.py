@@ -52,7 +52,7 @@ def server(monkeypatch):
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     small = registry.Corpus(
-        base=server.address, archive="https://example.org/all.zip", archive_folder="all/of", terms="Terms: none.", task="translate",
+        base=server.address, terms="Terms: none.", task="translate",
         train=("tok/train.en", "tok/train.en"), valid=("tok/train.en", "tok/train.en"),
         sha256={name: sha256(data).hexdigest() for name, data in FILES.items()})
     poem = small._replace(train=("train.txt",), valid=("valid.txt",), split="poem.txt", task="language",

@@ -1,6 +1,7 @@
 """Portability: text files are opened as UTF-8, and POSIX-only modules are not imported at the top of a module."""
 
 import ast
+from functools import cache
 
 import pytest
 
@@ -11,6 +12,11 @@ INSTALLED, NOT_INSTALLED = ([path for folder in folders for path in (ROOT / fold
     ("minitransformer", "minitransformer_course", "tutorials"), ("benchmarks", "experiments")))
 FILES = [*INSTALLED, *NOT_INSTALLED]
 POSIX = {"fcntl", "resource", "pwd", "grp", "termios", "tty", "pty"}
+
+
+@cache
+def tree(path):
+    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def opens_text(call):
@@ -32,7 +38,7 @@ def opens_text(call):
 def test_text_files_are_opened_as_utf8():
     """Windows's own encoding, such as cp949, would read and write something else."""
     found = [f"{path.relative_to(ROOT)}:{node.lineno}" for path in FILES
-             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Call) and opens_text(node)]
+             for node in ast.walk(tree(path)) if isinstance(node, ast.Call) and opens_text(node)]
     assert not found and len(FILES) > 100
 
 
@@ -53,14 +59,14 @@ def imported(node):
 
 def test_nothing_that_is_installed_imports_what_is_not():
     for path in INSTALLED:
-        found = set().union(*map(imported, ast.walk(ast.parse(path.read_text(encoding="utf-8")))))
+        found = set().union(*map(imported, ast.walk(tree(path))))
         assert not found & {"benchmarks", "experiments", "tests"}, path
 
 
 def test_modules_of_posix_are_imported_where_they_are_used():
     """Not at the top of our modules, either: Windows lacks them."""
     for path in FILES:
-        assert not set().union(*map(imported, ast.parse(path.read_text(encoding="utf-8")).body)) & POSIX, path
+        assert not set().union(*map(imported, tree(path).body)) & POSIX, path
 
 
 @pytest.mark.parametrize("platform, word, quoted", [

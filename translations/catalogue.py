@@ -5,6 +5,7 @@ minitransformer_course/locale/LANGUAGE.mo of all files of a language; `--compile
 """
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
 from datetime import datetime, timezone
@@ -17,6 +18,7 @@ from babel.messages.pofile import read_po, write_po
 HERE = Path(__file__).parent
 ROOT = HERE.parent
 FIRST = datetime(2026, 11, 27, tzinfo=timezone.utc)    # in the headers: the history knows the rest
+WORDS = re.compile(r"[a-z]{3,} [a-z]{3,}")    # in the name of a term, "dy, around the layer": not in "p sum(dp p)"
 PAGES = ["docs/index.md", "docs/learn.md"]
 PARTS_OF_THE_BOOK = ["Part one: the blocks", "Part two: the whole", "Part three: around the paper"]    # docs/extensions/front.py
 
@@ -39,12 +41,14 @@ def compile_all(folder) -> list[Path]:
 
 def texts() -> dict[str, list[str]]:
     """{part: its English texts}: a chapter with its exercises, the judge with its commands, and pages of the site."""
+    from minitransformer_course.commands.learn import ERRORS
     from minitransformer_course.doctor.rearranged import MOVED, PARTS
     from minitransformer_course.judge.course import chapters
+    from minitransformer_course.lab.own_functions import GAINS
 
     found = {chapter.name: list(_of_chapter(chapter)) for chapter in chapters()}
     found["judge"] = list(_of_code(ROOT / "minitransformer_course")) + list(_of_code(ROOT / "docs" / "extensions"))
-    found["judge"] += [sentence for sentence, _change in MOVED + PARTS]    # the judge's changes_of_arrays.py looks them up
+    found["judge"] += [*ERRORS, *GAINS.values(), *(sentence for sentence, _change in MOVED + PARTS)]    # looked up by a variable
     found["site"] = [*PARTS_OF_THE_BOOK, *(text for page in PAGES for text in _of_page((ROOT / page).read_text(encoding="utf-8")))]
     known: set[str] = set()    # a text that stands in several parts belongs to the first
     return {part: [text for text in dict.fromkeys(messages) if not (text in known or known.add(text))]
@@ -66,7 +70,8 @@ def _of_chapter(chapter) -> Iterator[str]:
             translated_code(skeleton(one.source, one.name), lambda text: seen.append(text) or text)
             yield from seen
             yield from one.module.hints[:2]
-            yield from (role.name for role in one.edges)
+            yield from (text for text in (one.rest, *(text for role in one.edges for text in (role.name, role.part))) if text)
+            yield from (name for name in (one.terms(*one.cases()[0][1]) if one.terms else ()) if WORDS.search(name))
             yield from (role.sentence for role in (*one.invariants, *one.versions, *one.mistakes))
         elif cells.is_text(cell.kind, cell.name):
             yield from _of_page(cell.source)

@@ -1,7 +1,7 @@
 """Your Transformer, from a blank file.
 
 Write six functions below, with NumPy and with anything that you have written before: `from my_transformer import attention`.
-Then `minitransformer learn plug --all` compares them with the paper in one file, names the first thing that is wrong, and trains
+Then `minitransformer learn plug` compares them with the paper in one file, names the first thing that is wrong, and trains
 your model until it writes words backwards. A function that is missing here is replaced by the library's.
 
     forward(weights, source, target, dropout=0.0, rng=None) -> logits, cache

@@ -41,8 +41,6 @@ class CheckedBlock:
             self.layer = block.astype(dtype)
             self.parameters = self.layer.parameters()
         self._signature = inspect.signature(self._method(0)).replace(return_annotation=inspect.Signature.empty)
-        if not isinstance(inputs, (list, tuple, Mapping)):
-            raise InputError(f"inputs is a {type(inputs).__name__}, expected a list of forward's arguments, such as [x], or a dict")
         check = _in_order if isinstance(inputs, Mapping) else _named
         self.arguments = {key: value.astype(dtype) if is_float(value) else value
                           for key, value in check(self._signature, inputs).items()}

@@ -1,7 +1,6 @@
 """What is said about a block that failed: where, what and, if the doctor of the course names the mistake, its proof."""
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 NAMED, EVIDENCE, CONTRACT, OBSERVED = "named", "evidence", "contract", "observed"
 
@@ -49,15 +48,6 @@ class Finding:
             return ""
         return f"{self.array}{list(self.index)}: {self.analytic:+.6e}, but the true gradient is {self.numeric:+.6e}"
 
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        plain = {key: value for key, value in asdict(self).items() if value not in (None, "", ())}
-        return {key: list(value) if isinstance(value, tuple) else _finite(value) for key, value in plain.items()}
-
 
 def _several(places, shown=4) -> str:
     return ", ".join(places[:shown]) + (f" and {len(places) - shown} more" if len(places) > shown else "")
-
-
-def _finite(value) -> Any:
-    return None if isinstance(value, float) and value - value != 0 else value

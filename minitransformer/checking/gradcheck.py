@@ -17,7 +17,6 @@ from minitransformer.checking.finding import CONTRACT, OBSERVED, Finding
 from minitransformer.checking.numeric import CENTRAL_STEP, COMPLEX_STEP, central, complex_step, kink, of_each
 from minitransformer.checking.other_sizes import nudged, wrong_elsewhere
 from minitransformer.checking.report import BOUNDS, Report, Result
-from minitransformer.checks import check_integer
 from minitransformer.errors import InputError
 
 METHODS = {"central": central, "complex": complex_step}
@@ -48,7 +47,6 @@ def gradcheck(block, inputs, *, name=None, methods=("central", "complex"), proje
     gradient doctor asked what it can prove about the mistake. Raises InputError if the inputs are not
     forward's, and if there is nothing to check.
     """
-    check_integer("seed", seed, 0)
     if not isinstance(methods, (list, tuple)) or not methods or any(method not in METHODS for method in methods):
         raise InputError(f"gradcheck: methods is {methods!r}, expected one or more of {', '.join(METHODS)}")
     return _checked(block, inputs, name or _name(block), methods, projection, seed)

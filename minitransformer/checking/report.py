@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 from minitransformer.checking.compare import SAME
 from minitransformer.kernels import KINDS
@@ -69,11 +68,6 @@ class Report:
         """{block: what is wrong, in one sentence} for each block that failed."""
         return {block: str(finding) for block, finding in self.findings.items()}
 
-    @property
-    def worst(self) -> float:
-        """The largest error of all; nan if one is nan."""
-        return _largest(result.max_relative_error for result in self.results)
-
     def __add__(self, other) -> "Report":
         return Report(self.results + other.results, {**self.findings, **other.findings}, self.remarks + other.remarks)
 
@@ -81,19 +75,6 @@ class Report:
         """Raise AssertionError with the failed rows and the diagnosis; for use in tests."""
         if not self.passed:
             raise AssertionError("\n" + self._table([result for result in self.results if not result.passed]))
-
-    def as_dict(self) -> dict[str, Any]:
-        """The report as plain values for JSON; an error that is not a finite number becomes None."""
-        def finite(error) -> float | None:
-            return error if math.isfinite(error) else None
-        return {"results": [{"block": r.block, "wrt": r.wrt, "method": r.method,
-                             "max_relative_error": finite(r.max_relative_error), "passed": r.passed}
-                            for r in self.results],
-                "checks": {kind: {"passed": count - failed, "failed": failed} for kind, (count, failed) in self.counts.items()},
-                "worst": finite(self.worst), "passed": self.passed,
-                **({"remarks": list(self.remarks)} if self.remarks else {}),
-                **({"diagnoses": self.diagnoses,
-                    "findings": {block: finding.as_dict() for block, finding in self.findings.items()}} if self.findings else {})}
 
     def __str__(self) -> str:
         return self._table(self.results)

@@ -19,8 +19,9 @@ def add_arguments(parser) -> None:
     add_model(parser)
     parser.add_argument("--test", nargs="+", metavar="FILE",
                         help="text to measure the model on, in the format of --valid (default: the run's validation files)")
-    parser.add_argument("--tokenize", choices=("13a", "none", "intl", "char"),
-                        help="for translation: sacrebleu's tokenisation; none for text that is already tokenised (default: 13a)")
+    parser.add_argument("--tokenize", choices=("13a", "none", "intl", "char", "ko-mecab"),
+                        help="for translation: sacrebleu's tokenisation; none for text that is already tokenised, "
+                             "ko-mecab for Korean (default: 13a)")
     add_options(parser, SEARCH_OPTIONS)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 

@@ -2,7 +2,6 @@
 function that it replaces. With names, report all arrays of those blocks; without, the worst array of every block.
 """
 
-import json
 import multiprocessing
 import signal
 import sys
@@ -28,7 +27,6 @@ ALONE = 8    # with more blocks, starting processes takes less time than they sa
 def add_arguments(parser) -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help="blocks to check (default: all of them)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the weights, inputs and directions (default: 0)")
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
 
 
 def execute(args) -> int:
@@ -42,14 +40,13 @@ def execute(args) -> int:
             raise InputError(f"unknown block {name!r}; {choices(name, known)}")
     names = args.names or list(known)
     report, as_row = Report([]), columns(names, {array for name in names for array in _arrays(*known[name])})
-    with tqdm(total=len(names), unit="block", leave=False, disable=True if args.json else None) as bar:
+    with tqdm(total=len(names), unit="block", leave=False, disable=None) as bar:
         for one in _reports(names, args.seed):
-            if not args.json:
-                rows = one.results if args.names else one.worst_rows
-                bar.write("\n".join(map(as_row, [None, *rows] if not report.results else rows)), sys.stdout)
+            rows = one.results if args.names else one.worst_rows
+            bar.write("\n".join(map(as_row, [None, *rows] if not report.results else rows)), sys.stdout)
             report += one
             bar.update()
-    print(json.dumps(report.as_dict()) if args.json else "\n".join(report.conclusions))
+    print("\n".join(report.conclusions))
     return 0 if report.passed else 1
 
 

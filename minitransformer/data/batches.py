@@ -1,7 +1,6 @@
 """Batches of source and target: from pairs of id lists to arrays."""
 
 from itertools import chain
-from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
@@ -44,10 +43,7 @@ def make_batch(pairs) -> Batch:
 
     Raises InputError if there are none, or if an id is not a whole number or is PAD, which only make_batch adds.
     """
-    try:
-        pairs = [(source, target) for source, target in pairs]
-    except (TypeError, ValueError):
-        raise InputError("make_batch: expected a list of pairs (source ids, target ids)") from None
+    pairs = [(source, target) for source, target in pairs]
     if not pairs:
         raise InputError("make_batch: no pairs, expected at least one")
     check_sentences("make_batch", [ids for pair in pairs for ids in pair])
@@ -59,16 +55,9 @@ def make_batch(pairs) -> Batch:
 
 def check_sentences(name, sentences) -> None:
     """Raise InputError unless each sentence is a sequence of ids allowed in one: whole numbers above PAD."""
-    try:
-        ids = list(chain.from_iterable(sentences))
-        array = np.array(ids or [BOS])
-        if any(isinstance(sentence, (bytes, dict)) for sentence in sentences):    # bytes and keys may be numbers, too
-            raise TypeError
-    except (TypeError, ValueError):
-        raise InputError(f"{name}: a sentence is not a list of token ids") from None
-    if array.dtype.kind not in "iu" or array.ndim > 1:
-        wrong = next((i for i in ids if isinstance(i, bool) or not isinstance(i, Integral)), ids[0])
-        raise InputError(f"{name}: {wrong!r} is not a token id, expected a whole number")
+    array = np.array(list(chain.from_iterable(sentences)) or [BOS])
+    if array.dtype.kind not in "iu":
+        raise InputError(f"{name}: the token ids are {array.dtype}, expected whole numbers")
     if array.min() <= PAD:
         raise InputError(f"{name}: a sentence contains the id {array.min()}, expected ids above {PAD}, the id of padding "
                          f"({BOS} and {EOS} mark the beginning and the end)")

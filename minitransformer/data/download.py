@@ -1,9 +1,7 @@
 """Download a corpus file by file: intact files are kept, so an interrupted download resumes."""
 
 import os
-import stat
 from collections.abc import Callable
-from hashlib import sha256
 from pathlib import Path
 
 from minitransformer.data.registry import CORPORA
@@ -12,16 +10,14 @@ from minitransformer.extras import require
 from minitransformer.files import write_durably
 
 PRETRAINED: dict[str, Callable] = {}    # {a model to import: function(folder, report) that downloads it and returns its file}
-_SPLIT = {"intact": "already there", "missing": "split off", "damaged": "split off again, because it was damaged"}
 
 
 def download(corpus, folder, report) -> None:
     """Download every file of `corpus` into `folder` and check its sha256; `report(text)` is called for each file.
 
-    A damaged file is downloaded again, and stays as it is until the new one is complete. A corpus in one file is then
-    split into files to train, validate and test on. Raises InputError if the corpus is unknown, the folder is
-    unusable, the library pooch is missing, or a file cannot be downloaded or is not the expected one; files
-    downloaded before that are kept.
+    A damaged file stays as it is until a new one is complete. A corpus in one file is then split into files to train, validate and
+    test on. Raises InputError if the corpus is unknown, the folder is unusable, the library pooch is missing, or a file cannot be
+    downloaded or is not the expected one; files downloaded before that are kept.
     """
     if corpus not in CORPORA:
         raise InputError(f"unknown corpus '{corpus}'; {choices(corpus, list(CORPORA))}")
@@ -31,27 +27,21 @@ def download(corpus, folder, report) -> None:
     source, folder = CORPORA[corpus], Path(folder)
     if os.path.isfile(folder):
         raise InputError(f"{folder}: a file, expected a folder")
-    states = {name: _state(folder / name, digits) for name, digits in source.sha256.items()}
-    for name, state in states.items():
-        if state == "intact":
+    for name, digits in source.sha256.items():
+        path, address = folder / name, source.base + name
+        if os.path.isfile(path) and pooch.file_hash(str(path)) == digits:
             report(f"{name}: already there")
             continue
-        path, address = folder / name, source.base + name
-        there = f"{list(states.values()).count('intact')} of {len(states)} files are intact"
-        offline = (f"without internet access, download {source.archive} elsewhere, copy its {source.archive_folder}/* into "
-                   f"{folder}, and run this command again to check them")
         try:
-            pooch.retrieve(address, source.sha256[name], path.name, path.parent.absolute(), downloader=fetch)
+            pooch.retrieve(address, digits, path.name, path.parent.absolute(), downloader=fetch)
         except requests.RequestException as error:
-            was = "damaged, and not downloaded again" if state == "damaged" else "not downloaded"
-            raise InputError(f"{path}: {was} from {address} ({_reason(error)}); {there}; {offline}") from None
+            raise InputError(f"{path}: not downloaded from {address} ({_reason(error)})") from None
         except OSError as error:
-            raise InputError(f"{path}: {_reason(error)}; {there}") from None
+            raise InputError(f"{path}: {_reason(error)}") from None
         except ValueError:    # raised by pooch if the sha256 differs
             raise InputError(f"{path}: the download from {address} is not the expected file (its sha256 differs) and was "
-                             f"not kept; {there}; run this command again, or {offline}") from None
-        states[name] = "intact"
-        report(f"{name}: downloaded{' again, because it was damaged' if state == 'damaged' else ''}")
+                             "not kept; run this command again") from None
+        report(f"{name}: downloaded")
     if source.split:
         _split(source, folder, report)
 
@@ -59,29 +49,14 @@ def download(corpus, folder, report) -> None:
 def _split(corpus, folder, report) -> None:
     """Split the corpus's single file into files to train, validate and perhaps test on."""
     for name, data in zip(corpus.parts, corpus.divide((folder / corpus.split).read_bytes()), strict=True):
-        state = _state(folder / name, sha256(data).hexdigest())
+        path = folder / name
+        intact = os.path.isfile(path) and path.read_bytes() == data
         try:
-            if state != "intact":
-                write_durably(folder / name, data)
+            if not intact:
+                write_durably(path, data)
         except OSError as error:
-            raise InputError(f"{folder / name}: {_reason(error)}") from None
-        report(f"{name}: {_SPLIT[state]}")
-
-
-def _state(path, digits) -> str:
-    """"missing", "damaged" or "intact"."""
-    import pooch
-
-    try:
-        is_file = stat.S_ISREG(path.stat().st_mode)
-        found = is_file and pooch.file_hash(str(path))    # reading a device may never end
-    except FileNotFoundError:
-        return "missing"
-    except (OSError, ValueError) as error:    # ValueError: a NUL in the name
-        raise InputError(f"{path}: {_reason(error)}") from None
-    if not is_file:
-        raise InputError(f"{path}: not a file; move it away and run this command again")
-    return "intact" if found == digits else "damaged"
+            raise InputError(f"{path}: {_reason(error)}") from None
+        report(f"{name}: {'already there' if intact else 'split off'}")
 
 
 def _reason(error) -> str:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from minitransformer.backend import Array
-from minitransformer.checks import check_integer, check_shape
+from minitransformer.checks import check_shape
 from minitransformer.data.batches import check_sentences, pad, split_rows, trim
 from minitransformer.data.text_files import read_text, split_lines
 from minitransformer.errors import InputError, counted
@@ -42,15 +42,10 @@ class LabelledBatch(NamedTuple):
 
 def make_labelled_batch(examples) -> LabelledBatch:
     """The LabelledBatch of a list of (ids, class). Raises InputError like make_batch."""
-    try:
-        examples = [(ids, label) for ids, label in examples]
-    except (TypeError, ValueError):
-        raise InputError("make_labelled_batch: expected a list of pairs (ids, class)") from None
+    examples = [(ids, label) for ids, label in examples]
     if not examples:
         raise InputError("make_labelled_batch: no examples, expected at least one")
     check_sentences("make_labelled_batch", [ids for ids, _ in examples])
-    for _, label in examples:
-        check_integer("make_labelled_batch: a class", label, 0)
     return LabelledBatch(pad([ids for ids, _ in examples]), np.array([label for _, label in examples]))
 
 

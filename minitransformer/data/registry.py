@@ -4,7 +4,7 @@ import re
 import zipfile
 from collections.abc import Callable
 from io import BytesIO
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 TRAIN_SHARE = 0.9    # the share of a single text to train on
 
@@ -40,8 +40,6 @@ def one_line_trees(text) -> list[str]:
 
 class Corpus(NamedTuple):
     base: str            # the address of a file is base + its name
-    archive: str         # the address of one archive that contains all of them
-    archive_folder: str  # their folder in it
     terms: str
     task: str            # the task it is for, a name in TASKS
     train: tuple         # the names of the files to train on, as --train of the task takes them
@@ -61,16 +59,15 @@ class Corpus(NamedTuple):
         return *self.train, *self.valid, *self.test
 
 
-def _github(repository, commit, folder) -> dict[str, Any]:
-    """The addresses of a corpus that is a folder of a repository on GitHub."""
-    return {"base": f"https://raw.githubusercontent.com/{repository}/{commit}/{folder}/",
-            "archive": f"https://github.com/{repository}/archive/{commit}.zip", "archive_folder": folder}
+def _github(repository, commit, folder) -> str:
+    """The address of a folder of a repository on GitHub."""
+    return f"https://raw.githubusercontent.com/{repository}/{commit}/{folder}/"
 
 
 CORPORA = {
     "multi30k": Corpus(
         task="translate",
-        **_github("multi30k/dataset", "a3d2e0d26b56f3846f66a952536ffed4e401d05a", "data/task1"),
+        base=_github("multi30k/dataset", "a3d2e0d26b56f3846f66a952536ffed4e401d05a", "data/task1"),
         terms='Terms of use: for non-commercial research and education only; see "Use of the data" at '
               "https://github.com/multi30k/dataset",
         train=("tok/train.lc.norm.tok.en", "tok/train.lc.norm.tok.de"),
@@ -95,7 +92,7 @@ CORPORA = {
     ),
     "tinyshakespeare": Corpus(
         task="language",
-        **_github("karpathy/char-rnn", "6f9487a6fe5b420b7ca9afb0d7c078e37c1d1b4e", "data/tinyshakespeare"),
+        base=_github("karpathy/char-rnn", "6f9487a6fe5b420b7ca9afb0d7c078e37c1d1b4e", "data/tinyshakespeare"),
         terms="Terms of use: the works of Shakespeare are in the public domain; the repository it comes from, "
               "https://github.com/karpathy/char-rnn, has the MIT license",
         train=("train.txt",), valid=("valid.txt",), split="input.txt",
@@ -103,7 +100,7 @@ CORPORA = {
     ),
     "sst2": Corpus(
         task="classify",
-        **_github("forest-snow/alps", "43232f234087cdbb4b06cd0e3997460610a0dbfd", "data/SST-2"),
+        base=_github("forest-snow/alps", "43232f234087cdbb4b06cd0e3997460610a0dbfd", "data/SST-2"),
         terms="Terms of use: its authors state no license; it is commonly used in research and teaching. It is the "
               "Stanford Sentiment Treebank (https://aclanthology.org/D13-1170) in GLUE's version with two classes",
         train=("train.tsv",), valid=("dev.tsv",),
@@ -115,7 +112,7 @@ CORPORA = {
     ),
     "ptb": Corpus(
         task="parse",
-        **_github("nltk/nltk_data", "5db857e6f7df11eabb5e5665836db9ec8df07e28", "packages/corpora"),
+        base=_github("nltk/nltk_data", "5db857e6f7df11eabb5e5665836db9ec8df07e28", "packages/corpora"),
         terms="Terms of use: for non-commercial use only. It is the sample of the Penn Treebank, (C) LDC 1995, that NLTK passes on "
               "under fair use to illustrate its tools; see https://github.com/nltk/nltk_data",
         train=("train.trees",), valid=("valid.trees",), test=("test.trees",), split="treebank.zip", divide=split_treebank,

@@ -5,7 +5,7 @@ from operator import attrgetter
 
 import numpy as np
 
-from minitransformer.checks import check_integer, is_real
+from minitransformer.checks import check_integer
 from minitransformer.decoding.continuations import FIRST_WORD, OutputWeight, continuations
 from minitransformer.decoding.hypothesis import Hypothesis, check_numbers, compact_rows, length_limits, length_penalty, start
 from minitransformer.errors import InputError
@@ -32,7 +32,7 @@ def beam_search(model, source, width, alpha=0.6, min_length=0, max_length=None,
     Raises InputError for a width below 1, limits that contradict each other, and a model whose logits are not finite.
     """
     check_integer("the beam width", width, 1, MAX_WIDTH)
-    if not is_real(alpha) or not math.isfinite(alpha):
+    if not math.isfinite(alpha):
         raise InputError(f"alpha is {alpha!r}, expected a finite number")
     state = start(model, source, extra_length)
     weight = OutputWeight(state.output.weight.data)

@@ -22,13 +22,7 @@ def generate(model, prompt, count, rng, temperature=1.0, top_k=0, top_p=1.0, end
     check_integer("the number of tokens", count)
     check_rng(rng)
     check_sampling(temperature, top_k, top_p)
-    try:
-        source = np.array([prompt])
-    except ValueError:    # lists of different lengths
-        source = np.array(None)
-    if source.ndim != 2 or (source.size and source.dtype.kind not in "iu"):
-        raise InputError(f"the prompt is {prompt!r:.60}, expected a list of token ids: vocabulary.encode(text)")
-    source = source.astype(int)
+    source = np.array([prompt])
     state = start(model, source)
     if not np.array_equal(state.first, source[:, -1:]):
         raise InputError(f"generate: a {type(model).__name__} does not continue its source; use translate, sample or beam_search")

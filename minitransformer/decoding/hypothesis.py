@@ -24,13 +24,10 @@ def check_numbers(usable) -> None:
 
 
 def start(model, source, extra_length=None) -> Any:
-    """model.start(source), the state of a model that writes. Raises InputError for one that does not.
+    """model.start(source), the state of a model that writes.
 
     `extra_length`: how many tokens more than its source an output may have, if not as many as the model says.
     """
-    if isinstance(model, type) or not hasattr(model, "start"):
-        given = f"the class {model.__name__}" if isinstance(model, type) else f"a {type(model).__name__}"
-        raise InputError(f"{given} writes no text, expected a model that does, such as a Transformer")
     return model.start(source) if extra_length is None else model.start(source, extra_length)
 
 

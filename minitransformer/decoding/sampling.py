@@ -1,12 +1,11 @@
 """Outputs drawn at random, from the model's complete distribution or from its most likely part."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from minitransformer.backend import Array, module_of, to_device, to_host
-from minitransformer.checks import check_integer, check_rng, check_shape, is_real
+from minitransformer.checks import check_integer, check_shape
 from minitransformer.decoding.continuations import log_normaliser
 from minitransformer.decoding.continuations import top_k as largest
 from minitransformer.decoding.hypothesis import Hypothesis, check_numbers, compact_rows, length_limits, start
@@ -28,12 +27,9 @@ def sample(model, source, rngs, count=1, temperature=1.0, top_k=0, top_p=1.0, mi
     check_integer("the number of samples", count)
     check_sampling(temperature, top_k, top_p)
     check_shape("source", source, "B", "T_k")
-    if not isinstance(rngs, Sequence) or len(rngs) != len(source):
-        given = f"{len(rngs)} generators" if isinstance(rngs, Sequence) else f"a {type(rngs).__name__}"
-        raise InputError(f"rngs is {given}, expected a list with a generator for each of the {len(source)} sentences, such as "
+    if len(rngs) != len(source):
+        raise InputError(f"rngs is {len(rngs)} generators, expected one for each of the {len(source)} sentences, such as "
                          f"np.random.default_rng(0).spawn({len(source)})")
-    for rng in rngs:
-        check_rng(rng)
     source = np.repeat(source, count, axis=0)    # each sample has its own row
     rngs = [own for rng in rngs for own in rng.spawn(count)]
     state = start(model, source)
@@ -64,10 +60,10 @@ def sample(model, source, rngs, count=1, temperature=1.0, top_k=0, top_p=1.0, mi
 
 def check_sampling(temperature, top_k, top_p) -> None:
     """Raise InputError for invalid settings."""
-    if not is_real(temperature) or not 1e-3 <= temperature <= 1e3:
+    if not 1e-3 <= temperature <= 1e3:
         raise InputError(f"temperature is {temperature}, expected a number from 0.001 to 1000")
     check_integer("top_k", top_k, 0)
-    if not is_real(top_p) or not 0 < top_p <= 1:
+    if not 0 < top_p <= 1:
         raise InputError(f"top_p is {top_p}, expected a number above 0, at most 1")
 
 

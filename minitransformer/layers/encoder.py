@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from minitransformer.backend import Array
-from minitransformer.checks import check_cache, check_stack
+from minitransformer.checks import check_cache
 from minitransformer.functional.layer_norm import LayerNormCache
 from minitransformer.layers import initial
 from minitransformer.layers.attention import MultiHeadAttentionCache
@@ -74,8 +74,7 @@ class Encoder(Layer):
     nothing has normalised the residual stream.
     """
 
-    def __init__(self, config, rng=None, causal=False):    # without rng, check_stack raises InputError
-        check_stack(self, config, rng)
+    def __init__(self, config, rng=None, causal=False):    # without rng, its layers raise InputError
         self.layers = [EncoderLayer(config, rng, causal) for _ in range(config.num_layers)]
         self.norm = NORMS[config.norm](config.d_model, config.norm_epsilon) if config.pre_norm else None
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minitransformer.backend import Array, module_of, to_device
-from minitransformer.checks import check_batch, check_cache, check_config, check_shape
+from minitransformer.checks import check_cache, check_shape
 from minitransformer.functional import cross_entropy_backward, cross_entropy_forward, padding_mask
 from minitransformer.functional.cross_entropy import CrossEntropyCache
 from minitransformer.layers.config import StackConfig
@@ -54,7 +54,6 @@ class Classifier(Layer):
     Config = ClassifierConfig
 
     def __init__(self, config, seed=0):
-        check_config(self, config, ClassifierConfig, seed)
         rng = np.random.default_rng(seed)
         self.config = config
         self.embedding = Embedding(config.vocab_size, config.d_model, rng)
@@ -83,7 +82,6 @@ class Classifier(Layer):
 
     def loss_forward(self, batch, rng=None, smoothing=0.0) -> tuple[LossSums, ClassifierLossCache]:
         """Returns LossSums over the batch's sentences, and the cache; batch.labels (B,) are the right classes."""
-        check_batch(self, batch, ("ids", "labels"))
         logits, cache = self.forward(batch.ids, rng)
         loss, loss_cache = cross_entropy_forward(logits, batch.labels, smoothing, padding=None)
         return LossSums(loss, -loss_cache.log_likelihood.sum()), ClassifierLossCache(cache, loss_cache)

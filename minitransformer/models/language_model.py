@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minitransformer.backend import Array, module_of, to_device
-from minitransformer.checks import check_config, check_shape
+from minitransformer.checks import check_shape
 from minitransformer.layers.attention_kinds import ATTENTIONS
 from minitransformer.layers.config import StackConfig
 from minitransformer.layers.embedding import EMBEDDINGS
@@ -42,10 +42,8 @@ class LanguageModel(NextTokenModel):
     """
 
     Config = LanguageModelConfig
-    batch_fields = ("ids", "next_target")
 
     def __init__(self, config, seed=0):
-        check_config(self, config, LanguageModelConfig, seed)
         rng = np.random.default_rng(seed)
         self.config = config
         self.embedding = EMBEDDINGS[config.embedding](config.vocab_size, config.d_model, rng)

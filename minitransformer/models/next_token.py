@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from minitransformer.backend import Array
-from minitransformer.checks import check_batch, check_cache
+from minitransformer.checks import check_cache
 from minitransformer.functional.special import PAD
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.output_projection import LinearCrossEntropy, OutputCache, OutputProjection
@@ -38,7 +38,6 @@ class NextTokenModel(Layer):
     `next_target` (B, T), the id to predict at each position, or PAD.
     """
 
-    batch_fields: tuple[str, ...] = ("inputs", "next_target")    # the fields of a batch that are read
     hidden: Callable[..., tuple[Array, Any]]
     hidden_backward: Callable[[Array, Any], None]
     output: OutputProjection
@@ -58,7 +57,6 @@ class NextTokenModel(Layer):
 
     def loss_forward(self, batch, rng=None, smoothing=0.0) -> tuple[LossSums, LossCache]:
         """Returns LossSums over the batch's `terms`, and the cache; `rng` draws the dropout."""
-        check_batch(self, batch, self.batch_fields)
         y, hidden = self.hidden(*batch.inputs, rng=rng)     # (B, T, d_model)
         loss, cache = self.loss.forward(y, batch.next_target, smoothing, padding=PAD)
         return LossSums(loss, -cache.log_likelihood.sum()), LossCache(hidden, cache)

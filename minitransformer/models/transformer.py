@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minitransformer.backend import Array, module_of, to_device
-from minitransformer.checks import check_config, check_shape
+from minitransformer.checks import check_shape
 from minitransformer.errors import InputError
 from minitransformer.functional import padding_mask
 from minitransformer.layers.attention_kinds import ATTENTIONS
@@ -72,10 +72,8 @@ class Transformer(NextTokenModel):
     """
 
     Config = TransformerConfig
-    batch_fields = ("source", "target", "next_target")
 
     def __init__(self, config, seed=0):
-        check_config(self, config, TransformerConfig, seed)
         rng = np.random.default_rng(seed)
         self.config = config
         self.target_embedding = Embedding(config.target_vocab, config.d_model, rng)

@@ -10,7 +10,7 @@ from minitransformer.data.parallel import encode_pairs, read_pairs
 from minitransformer.data.vocabularies.subwords import SubwordVocabulary
 from minitransformer.decoding import Search, translate
 from minitransformer.errors import InputError
-from minitransformer.training.evaluation import bleu, chrf, mean_loss, pair_batches, perplexity
+from minitransformer.training.evaluation import bleu, bleu_metric, chrf, mean_loss, pair_batches, perplexity
 from minitransformer.extras import require
 from minitransformer.tasks.files import FromFiles
 from minitransformer.tasks.task import EXAMPLES, Data
@@ -69,7 +69,7 @@ class Translate(FromFiles, TextToText):
 
     def evaluate(self, run, search, test=None, tokenize="13a") -> dict[str, Any]:
         """BLEU with its signature, chrF, perplexity, and the seconds that decoding took."""
-        require("sacrebleu")    # now rather than after decoding
+        bleu_metric(tokenize)    # an error now rather than after decoding
         files = test or self.valid
         texts = self.test_pairs(files)
         pairs = encode_pairs(run.vocabulary, texts, self.max_length, " / ".join(files))

@@ -1,17 +1,16 @@
 """Measure a model: perplexity, accuracy, exact match, BLEU, chrF. Outputs are the model's own, never teacher-forced."""
 
 import math
-from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
-from minitransformer.checks import check_integer, check_kind
 from minitransformer.data.batches import by_length, make_batch, pair_lengths
 from minitransformer.decoding import GREEDY, decode_all
 from minitransformer.errors import InputError
 from minitransformer.extras import require
 from minitransformer.workers.host import available_cores
-from minitransformer.workers.threads import MAX_THREADS, in_threads
+from minitransformer.workers.threads import in_threads
 
 BATCH_TOKENS = 4096
 
@@ -25,15 +24,7 @@ def mean_loss(model, batches, threads=None) -> float:
         sums, _ = model.loss_forward(batch)
         return float(sums.negative_log_likelihood)
 
-    right = hasattr(model, "loss_forward") and not isinstance(model, type)
-    check_kind(right, "mean_loss: the model", model, "a model, such as a Transformer")
-    right = isinstance(batches, Iterable) and not hasattr(batches, "terms")
-    check_kind(right, "mean_loss: batches", batches, "a list of batches: [batch]")
-    if threads is not None:
-        check_integer("threads", threads, 1, MAX_THREADS)
     batches = list(batches)
-    for batch in batches:
-        check_kind(hasattr(batch, "terms"), "mean_loss: a batch", batch, "the result of make_batch")
     terms = sum(batch.terms for batch in batches)
     if not terms:
         raise InputError(f"mean_loss: {len(batches)} batches without any terms, expected at least one target to predict"
@@ -60,9 +51,18 @@ def exact_match(model, pairs, search=GREEDY, threads=None) -> float:
     return sum(best.ids == target for (best, *_), (_, target) in zip(outputs, pairs)) / len(pairs)
 
 
+def bleu_metric(tokenize="13a") -> Any:
+    """sacrebleu's BLEU. Raises InputError if what it tokenises with is not installed."""
+    try:
+        return require("sacrebleu").metrics.BLEU(tokenize=tokenize, force=True)
+    except (RuntimeError, AssertionError):    # of its tokenizers for Korean: no analyser, or another dictionary
+        raise InputError(f'tokenize {tokenize} needs an analyser of words and its dictionary: '
+                         f'pip install "sacrebleu[{tokenize[:2]}]"') from None
+
+
 def bleu(outputs, references, tokenize="13a") -> tuple[float, str]:
-    """(BLEU, signature) of output texts by sacrebleu; `tokenize`: "13a", or "none" for tokenised text."""
-    metric = require("sacrebleu").metrics.BLEU(tokenize=tokenize, force=True)
+    """(BLEU, signature) of output texts by sacrebleu; `tokenize`: "13a", "none" for tokenised text, "ko-mecab" for Korean."""
+    metric = bleu_metric(tokenize)
     score = metric.corpus_score(outputs, [references]).score
     return score, str(metric.get_signature())
 

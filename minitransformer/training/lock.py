@@ -1,22 +1,13 @@
 """One trainer at a time: a lock on the run folder."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 
 from filelock import FileLock, Timeout
 
 from minitransformer.errors import InputError
 
 FILE = "train.lock"
-
-
-def in_training(folder) -> bool:
-    """Whether a process holds the lock."""
-    try:
-        with only_trainer(folder) if (folder / FILE).exists() else nullcontext():
-            return False
-    except InputError:
-        return True
 
 
 @contextmanager

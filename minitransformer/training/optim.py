@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from minitransformer.backend import Array, module_of
-from minitransformer.checks import check_kind, is_real
 from minitransformer.errors import InputError, NonFiniteError
 from minitransformer.functional import adam_update, gather_gradients
 
@@ -20,7 +19,9 @@ class Adam:
     """
 
     def __init__(self, model, beta1=0.9, beta2=0.98, epsilon=1e-9):
-        _check_settings(model, beta1, beta2, epsilon)
+        if not (0 <= beta1 < 1 and 0 <= beta2 < 1 and epsilon > 0):
+            raise InputError(f"Adam: beta1 is {beta1}, beta2 is {beta2} and epsilon is {epsilon}, expected both betas from 0 to "
+                             "below 1 and an epsilon above 0")
         self.model = model
         self.flat = self.data, self.grad = model.flat
         xp = module_of(self.data)
@@ -61,9 +62,9 @@ class Adam:
             move(slice(None))
 
     def _check(self, learning_rate, clip) -> None:
-        if not is_real(learning_rate) or not 0 <= learning_rate < math.inf:
+        if not 0 <= learning_rate < math.inf:
             raise InputError(f"the learning rate is {learning_rate}, expected a finite number of at least 0")
-        if clip is not None and not (is_real(clip) and clip > 0):
+        if clip is not None and not clip > 0:
             raise InputError(f"clip is {clip}, expected a norm above 0, or None")
         if self.model.flat is not self.flat:
             raise InputError(f"the {type(self.model).__name__} has gained or lost parameters since this Adam was made; "
@@ -90,13 +91,6 @@ class Adam:
         return f"Adam(steps={self.steps}, skipped={self.skipped}, beta1={self.beta1}, beta2={self.beta2}, epsilon={self.epsilon})"
 
 
-def _check_settings(model, beta1, beta2, epsilon) -> None:
-    check_kind(hasattr(type(model), "flat"), "Adam: the model", model, "a Layer")
-    if not (all(map(is_real, (beta1, beta2, epsilon))) and 0 <= beta1 < 1 and 0 <= beta2 < 1 and epsilon > 0):
-        raise InputError(f"Adam: beta1 is {beta1}, beta2 is {beta2} and epsilon is {epsilon}, expected both betas from 0 to "
-                         "below 1 and an epsilon above 0")
-
-
 def clip_factor(square, limit) -> Array:
     """The factor that scales a gradient of norm sqrt(`square`) to a norm of at most `limit`.
 
@@ -114,11 +108,9 @@ def schedule(step, d_model, warmup, factor=1.0) -> float:
     1 / sqrt(step) (equation 3 of the paper). Raises InputError for a step, a width or a warm-up below 1.
     """
     for name, value in (("step", step), ("d_model", d_model), ("warmup", warmup)):
-        if not is_real(value) or not value >= 1:
+        if not value >= 1:
             raise InputError(f"schedule: {name} is {value!r}, expected at least 1"
                              + (": steps count from 1" if name == "step" else ""))
-    if not is_real(factor):
-        raise InputError(f"schedule: factor is {factor!r}, expected a number")
     return factor * d_model ** -0.5 * min(step ** -0.5, step * warmup ** -1.5)
 
 

@@ -13,14 +13,13 @@ import numpy as np
 from minitransformer.backend import Array, get_module, to_host
 from minitransformer.data.vocabularies import VOCABULARIES
 from minitransformer.decoding.translation import check_texts
-from minitransformer.errors import FolderTaken, InputError, counted, quote
+from minitransformer.errors import InputError, counted, quote
 from minitransformer.files import (
     MANIFEST, as_json, check_manifest, make_folder, sync_folder, write_durably, write_manifest)
 from minitransformer.interchange.weights import WeightsFile, as_safetensors, set_weights
 from minitransformer.layers.initial import undrawn
 from minitransformer.lookup import find
 from minitransformer.training import checkpoint
-from minitransformer.training.lock import in_training
 from minitransformer.training.settings import UNREADABLE, RunSettings
 
 WEIGHTS = "weights.safetensors"
@@ -43,7 +42,7 @@ class Run:
     """
 
     def __init__(self, path, settings, model, vocabulary):
-        self.path = _path(path)
+        self.path = Path(path)
         self.settings = settings
         self.model = model
         self.vocabulary = vocabulary
@@ -69,8 +68,8 @@ class Run:
     def create(cls, path, task, model, vocabulary, training=None, backend="numpy") -> "Run":
         """Make a new folder with settings and vocabulary.
 
-        training: the TrainingConfig with which a command can resume. Raises FolderTaken if something is already there,
-        InputError if the task, model or vocabulary is not registered or they do not fit each other.
+        training: the TrainingConfig with which a command can resume. Raises InputError if something is already there, or
+        if the task, model or vocabulary is not registered or they do not fit each other.
         """
         return cls.make(path, RunSettings.of(task, model, vocabulary, training, backend), vocabulary, model)
 
@@ -121,11 +120,8 @@ class Run:
                 raise InputError(f"{error}{hint}") from None
         elif last := checkpoint.newest(run.path):
             weights = last.weights
-        elif in_training(run.path):
-            raise InputError(f"{path}: a process is training this run and has not saved a checkpoint yet; "
-                             "wait for its first validation")
         else:
-            raise InputError(f"{path}: the run has no trained model; start it with {run.resume_command}")
+            raise InputError(f"{path}: no trained model yet; wait for its first validation, or start it: {run.resume_command}")
         if all(array.dtype == np.float64 for array in weights.values()):
             run.model = run.model.astype(np.float64)
         run.set_weights(weights)
@@ -139,7 +135,7 @@ class Run:
 
         Raises InputError like `load`.
         """
-        path = _path(path)
+        path = Path(path)
         if _is_pretrained(path):
             raise InputError(f"{path}: a pretrained model, not a run; first run minitransformer import "
                              f"{quote(str(path))} --run DIR")
@@ -227,13 +223,6 @@ def _check_vocabulary(path, settings, vocabulary) -> None:
         raise InputError(f"{path}: the task has {expected} classes, the model {found}; they are not from the same run")
 
 
-def _path(path) -> Path:
-    try:
-        return Path(path)
-    except TypeError:
-        raise InputError(f"the run's folder is {path!r:.60}, expected its path, such as \"runs/copy\"") from None
-
-
 def _is_pretrained(path) -> bool:
     """Whether it is a GGUF file or a Hugging Face folder."""
     config = path / "config.json"
@@ -244,10 +233,10 @@ def _is_pretrained(path) -> bool:
 
 
 def check_free(path) -> None:
-    """Raise FolderTaken unless the folder `path` is free for a new run: nothing is ever overwritten."""
-    path = _path(path)
+    """Raise InputError unless the folder `path` is free for a new run: nothing is ever overwritten."""
+    path = Path(path)
     if (path / "config.json").exists():
-        raise FolderTaken(f"{path} already exists and holds a run; choose another folder, or resume this run: "
-                          f"run = Run.open({str(path)!r}), then train(run, ..., resume=True)")
+        raise InputError(f"{path} already exists and holds a run; choose another folder, or resume it: minitransformer train "
+                         f"--resume {quote(str(path))}, or in Python: train(Run.open({str(path)!r}), ..., resume=True)")
     if path.exists() and not (path.is_dir() and not any(path.iterdir())):
-        raise FolderTaken(f"{path} already exists and is not an empty folder; choose another")
+        raise InputError(f"{path} already exists and is not an empty folder; choose another")

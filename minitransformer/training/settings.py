@@ -51,14 +51,10 @@ class RunSettings:
     def __repr__(self) -> str:
         return f"RunSettings {self.to_json().strip()}"
 
-    def as_dict(self) -> dict[str, Any]:
-        """{name: a value that JSON can represent}."""
-        return {"task": {"name": self.task.name, **asdict(self.task)},
-                "model": {"name": self.model, **asdict(self.config)}, "vocabulary": self.vocabulary,
-                "training": asdict(self.training) if self.training else None, "backend": self.backend}
-
     def to_json(self) -> str:
-        return as_json(self.as_dict(), indent=2) + "\n"
+        return as_json({"task": {"name": self.task.name, **asdict(self.task)},
+                        "model": {"name": self.model, **asdict(self.config)}, "vocabulary": self.vocabulary,
+                        "training": asdict(self.training) if self.training else None, "backend": self.backend}, indent=2) + "\n"
 
     @classmethod
     def from_json(cls, text) -> "RunSettings":

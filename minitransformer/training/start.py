@@ -1,12 +1,11 @@
 """How a command begins a run or resumes one, in one process or in several: the main one makes the folder, the others open it."""
 
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from minitransformer.backend import get_module
-from minitransformer.errors import FolderTaken, InputError, counted, quote
+from minitransformer.errors import InputError, counted
 from minitransformer.files import free_name
 from minitransformer.lookup import find
 from minitransformer.memory import TO_TRAIN, check_fits
@@ -36,7 +35,8 @@ def begin(job, task, model, config, changes, training, backend="numpy", folder=N
         sizes = old.model.config if old else kind.Config.named(config, **{**begun.model_sizes(vocabulary), **changes})
         check_fits(sizes, TO_TRAIN)
         made = old.model if old else kind(sizes, training.seed).to(backend)
-        run = _create(folder, begun, made, vocabulary, training, backend)
+        path = free_name(Path("runs", begun.name)) if folder is None else folder
+        run = Run.create(path, begun, made, vocabulary, training, backend)
         if old:
             old.pass_on_licence(run)
         heads = f" with {counted(sizes.num_heads, 'head')}" if hasattr(sizes, "num_heads") else ""
@@ -45,28 +45,12 @@ def begin(job, task, model, config, changes, training, backend="numpy", folder=N
               *([] if old else begun.remarks(vocabulary)), sep="\n", file=sys.stderr)
         return run, data
 
-    def create_or_say_how_to_resume() -> tuple[Run, Data]:
-        try:
-            return create()
-        except FolderTaken:    # not one of our own choice
-            hint = (f"resume it: minitransformer train --resume {quote(str(folder))}, or choose another name"
-                    if Path(str(folder), "config.json").exists() else "choose another name")
-            raise InputError(f"--run {folder}: already exists; {hint}") from None
-
-    return _opened(job, create_or_say_how_to_resume)
+    return _opened(job, create)
 
 
 def resume(job, folder) -> tuple[Run, Data]:
     """The run in `folder` and its data, in the processes of a Job. Raises InputError if either cannot be used."""
     return _opened(job, lambda: _open(job, folder))
-
-
-def _create(folder, task, *settings) -> Run:
-    """The run in its folder, or in a free one, even if another command creates a run at the same time."""
-    while folder is None:
-        with suppress(FolderTaken):
-            return Run.create(free_name(Path("runs", task.name)), task, *settings)
-    return Run.create(folder, task, *settings)
 
 
 def _open(job, folder) -> tuple[Run, Data]:

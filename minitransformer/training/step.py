@@ -5,7 +5,6 @@ from functools import partial
 import numpy as np
 
 from minitransformer.backend import module_of
-from minitransformer.checks import check_integer, check_kind, is_integer
 from minitransformer.errors import InputError
 from minitransformer.models.next_token import LossSums
 from minitransformer.training.workers import OneWorker
@@ -25,7 +24,7 @@ def training_step(model, optimizer, batch, learning_rate, seed=None, smoothing=0
     """
     batches = batch if isinstance(batch, list) else [batch]
     workers = OneWorker(model) if workers is None else workers
-    _check(model, optimizer, batches, seed, workers)
+    _check(model, optimizer, batches, workers)
     terms = sum(batch.terms for batch in batches)               # real target tokens: the divisor of the summed loss
     shares = workers.shard(batches, seed)                       # for each thread: a model, its part of the sentences, a generator
     sums = workers.run(partial(add_gradients, terms=terms, smoothing=smoothing), shares)
@@ -54,19 +53,11 @@ def _total(sums, workers) -> LossSums:
     return LossSums(total[0], total[1])
 
 
-def _check(model, optimizer, batches, seed, workers) -> None:
-    check_kind(hasattr(optimizer, "step"), "training_step: the optimizer", optimizer, "Adam(model)")
+def _check(model, optimizer, batches, workers) -> None:
     if getattr(optimizer, "model", model) is not model:    # a custom optimizer need not have one
         raise InputError("the optimizer was made for another model; make a new Adam(model) for the model that you train")
-    if not hasattr(workers, "shard"):
-        raise InputError(f"workers is {workers!r}, expected Threads(model, {workers if isinstance(workers, int) else 2})")
     if getattr(optimizer, "flat", workers.flat) is not workers.flat and model.flat is not workers.flat:
         raise InputError("these workers were made for another model, or before this one gained or lost parameters; "
                          "make new Threads(model)")
-    for batch in batches:
-        check_kind(hasattr(batch, "terms"), "training_step: a batch", batch, "the result of make_batch, or a list of such batches")
-        check_integer("training_step: the number of a batch's terms", batch.terms, 0)
-    if seed is not None and not (isinstance(seed, (list, tuple)) and all(is_integer(number, 0) for number in seed)):
-        raise InputError(f"seed is {seed!r}, expected a sequence of whole numbers of at least 0, such as (0, step), or None")
     if not sum(batch.terms for batch in batches):
         raise InputError("training_step: the batch has no terms to learn from, expected at least one")

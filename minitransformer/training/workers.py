@@ -3,7 +3,6 @@
 from typing import Any
 
 from minitransformer.backend import Array, generator, module_of
-from minitransformer.checks import check_kind
 from minitransformer.functional import gather_gradients
 from minitransformer.layers.layer import Layer
 
@@ -17,7 +16,6 @@ class OneWorker:
     processes, rank = 1, 0
 
     def __init__(self, model):
-        check_kind(hasattr(type(model), "flat"), f"{type(self).__name__}: the model", model, "a Layer")
         self.flat = model.flat    # what is summed and moved
         self.models = [model]     # one for each thread
 

@@ -1,13 +1,19 @@
 """minitransformer learn: the chapters' exercises, and a judge that says where a function is wrong and why."""
 
-import json
+import re
 from collections.abc import Callable
 
-from minitransformer.errors import InputError
+from minitransformer.errors import one_line
 from minitransformer_course.commands import learn_actions as actions
 from minitransformer_course.commands.learn_grade import grade
 from minitransformer_course.commands.learn_plug import plug
 from minitransformer_course.judge.messages import _, languages
+
+ERRORS = (    # of argparse, and of the Parser of all commands
+    "argument {name}: invalid choice: {value}; did you mean {nearest}?",
+    "argument {name}: invalid choice: {value}; choose from {names}", "argument {name}: invalid {type} value: {value}",
+    "argument {name}: expected one argument", "the following arguments are required: {names}",
+    "unrecognized arguments: {text}; did you mean {nearest}?", "unrecognized arguments: {text}")
 
 
 def add_arguments(parser) -> None:
@@ -23,8 +29,7 @@ def add_arguments(parser) -> None:
         _translate(one)
         return one.add_argument
 
-    option = add("list", actions.show_list, _("all exercises, and how far you are"))
-    option("--json", action="store_true", help=_("print one JSON object"))
+    add("list", actions.show_list, _("all exercises, and how far you are"))
 
     option = add("start", actions.start, _("write a chapter's file, with blanks to fill"))
     option("chapter", metavar="CHAPTER", help=_("its number or name, or my_model"))
@@ -36,26 +41,19 @@ def add_arguments(parser) -> None:
     option("target", nargs="?", metavar="NAME|FILE|CHAPTER",
            help=_("an exercise, a file or a chapter's number (default: the first exercise that is not right yet)"))
     option("--all", action="store_true", help=_("every exercise of every chapter that you started"))
-    option("--json", action="store_true", help=_("print one JSON object"))
 
     option = add("hint", actions.show_hint, _("the next of four hints"))
     option("name", nargs="?", metavar="NAME", help=_("(default: the first that is not right yet)"))
 
-    option = add("plug", plug, _("run your function in the real model, or prove and train a model of all of yours"))
-    option("name", nargs="?", metavar="NAME", help=_("(default: the first that is not right yet)"))
-    option("--all", action="store_true", help=_("all of yours, and my_model.py; takes a few minutes at most"))
+    add("plug", plug, _("prove and train a model of all functions of yours, and of my_model.py; takes a few minutes at most"))
 
     option = add("solution", actions.solution, _("the derivation and the reference, once yours passes"))
     option("name", metavar="NAME")
     option("--give-up", action="store_true", help=_("show it earlier; this is recorded"))
 
-    option = add("reset", actions.reset, _("write a chapter's file again; the old one is kept under another name"))
-    option("chapter", metavar="CHAPTER")
-
     option = add("grade", grade, _("for a teacher: check a folder of submissions, with other shapes and numbers"))
     option("folder", metavar="FOLDER", help=_("a file or a folder for each student; their code is run, as your user"))
     option("--json", action="store_true", help=_("print one JSON object"))
-    option("--csv", action="store_true", help=_("print the table as CSV"))
     option("--seed", type=int, default=1, help=_("for shapes and numbers (default: 1)"))
     option("--timeout", type=float, default=10, help=_("seconds for each function (default: 10)"))
 
@@ -64,12 +62,16 @@ def _translate(parser) -> None:
     """What argparse says by itself."""
     parser._positionals.title, parser._optionals.title = _("positional arguments"), _("options")
     parser._actions[0].help = _("show this help message and exit")
+    parser.error = lambda message: parser.exit(2, one_line(_("{command}: {message} (see {command} --help)").format(
+        command=parser.prog, message=_error(message))) + "\n")
+
+
+def _error(message) -> str:
+    for text in ERRORS:
+        if found := re.fullmatch(re.sub(r"\\{(\w+)\\}", r"(?P<\1>.+)", re.escape(text)), message):
+            return _(text).format(**found.groupdict())
+    return message
 
 
 def execute(args) -> int | None:
-    try:
-        return args.action(args)
-    except InputError as error:
-        if getattr(args, "json", False):
-            print(json.dumps({"error": str(error)}))
-        raise
+    return args.action(args)

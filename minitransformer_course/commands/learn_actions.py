@@ -1,12 +1,10 @@
 """What each action of `minitransformer learn` does; some return an exit code."""
 
-import json
 import sys
 from pathlib import Path
 
 from minitransformer.cli.output import write_new
 from minitransformer.errors import InputError
-from minitransformer.files import free_name
 from minitransformer_course.commands.learn_targets import (
     NOT_DONE, chapters_file, first_to_solve, next_exercise, targets)
 from minitransformer_course.judge import my_transformer
@@ -18,15 +16,14 @@ from minitransformer_course.judge.learner_progress import NOT_STARTED, NOT_YET, 
 from minitransformer_course.judge.messages import _, choose, how_to_choose, padded
 from minitransformer_course.judge.pages import translated, translated_code
 
-MOST_LINES, WIDEST = 20, 100    # lines and columns shown of what the learner's code prints
-
 
 def status(args) -> None:
-    progress = Progress(".")
+    progress, begun = Progress("."), started(".")
+    if not begun:
+        _say_how_to_choose()
     known = exercises().values()
     done = sum(progress.state(one) == PASSED for one in known)
     print(_("{done} of {n} exercises pass.").format(done=done, n=len(known)))
-    begun = started(".")
     if not begun:
         before, first = chapters()[0], next(chapter for chapter in chapters() if chapter.exercises)
         print(_("Begin:  minitransformer learn start {before}    ten minutes to read, and nothing to write; or at once\n"
@@ -50,10 +47,6 @@ def status(args) -> None:
 
 def show_list(args) -> None:
     progress = Progress(".")
-    if args.json:
-        print(json.dumps({"exercises": [{"name": one.name, "chapter": one.chapter.name, "title": _(one.title),
-                                         "state": progress.state(one)} for one in exercises().values()]}))
-        return
     states = {NOT_STARTED: _("not started"), NOT_YET: _("not yet"), PASSED: _("passed")}
     for chapter in chapters():
         print(chapter.title)
@@ -67,7 +60,7 @@ def show_list(args) -> None:
     effort = f"★★★ {_('{n} minutes').format(n=my_transformer.MODEL_MINUTES)}"
     print(f"\n  {padded(states[state], 11)}  {effort:>16}  {my_transformer.MODEL:26}  {said}")
     hours = sum(one.minutes for one in exercises().values()) / 60
-    print(_("\n> the path of three hours: these {n}, then minitransformer learn plug --all\n"
+    print(_("\n> the path of three hours: these {n}, then minitransformer learn plug\n"
             "All {all} exercises take about {hours:.0f} hours; with the reading, count on 35 to 45.").format(
                 n=len(SHORT), all=len(exercises()), hours=hours))
 
@@ -75,23 +68,25 @@ def show_list(args) -> None:
 def start(args) -> None:
     if args.language:
         choose(args.language)
-        Progress(".").save()
-    elif not started(".") and (line := how_to_choose()):
-        print(line)
+        progress = Progress(".")
+        progress.language = args.language
+        progress.save()
+    elif not started("."):
+        _say_how_to_choose()
     model = Path(my_transformer.MODEL_FILE)
     if args.chapter in (model.name, model.stem):
         if model.exists():
             raise InputError(_("{path} is there already, and nothing was changed").format(path=model))
         write_new(model, (folder_of_chapters() / model.name).read_bytes())
-        print(_("{path}: write its six functions, then\n        minitransformer learn plug --all").format(path=model))
+        print(_("{path}: write its six functions, then\n        minitransformer learn plug").format(path=model))
         return
     chapter = find_chapter(args.chapter)
     existing = learner_file(".", chapter)
     if existing:
-        raise InputError(_("{path} is there already, and nothing was changed; to begin again: "
-                           "minitransformer learn reset {name}").format(path=existing, name=chapter.name))
+        raise InputError(_("{path} is there already, and nothing was changed; to begin again, move it away first").format(
+            path=existing))
     path = Path(chapter.name + (".ipynb" if args.notebook else ".py"))
-    _write(path, chapter)
+    write_new(path, (notebook_page(chapter) if args.notebook else percent_page(chapter)).encode())
     if not chapter.exercises:
         print(_("{path}: read it from the top and run its cells. There is nothing to write yet. What comes next:\n"
                 "        minitransformer learn").format(path=path))
@@ -105,6 +100,11 @@ def start(args) -> None:
         name=chapter.exercises[0].name))
 
 
+def _say_how_to_choose() -> None:
+    if line := how_to_choose():
+        print(line)
+
+
 def check(args) -> int:
     from minitransformer_course.judge.judge_file import check_file
 
@@ -112,21 +112,17 @@ def check(args) -> int:
     answers = []
     for path, names in targets(args, progress):
         checked = check_file(path, names)
-        if not args.json:
-            _print_answers(checked.answers, checked.printed)
+        _print_answers(checked.answers, checked.printed)
         _note(progress, checked)
         answers += checked.answers
     progress.save()
-    if args.json:
-        alone = args.target in exercises()
-        print(json.dumps(answers[0].as_dict() if alone else {"exercises": [answer.as_dict() for answer in answers]}))
     return 0 if all(answer.passed for answer in answers) else NOT_DONE
 
 
 def _note(progress, checked) -> None:
     """Record the answers for a file, and add the functions that pass to my_transformer.py."""
     for answer in checked.answers:
-        progress.take(answer)
+        progress.update(answer.exercise, state=PASSED if answer.passed else NOT_YET)
     passed = [answer.exercise for answer in checked.answers if answer.passed]
     try:
         if passed:
@@ -163,29 +159,8 @@ def solution(args) -> int:
     return 0
 
 
-def reset(args) -> None:
-    chapter = find_chapter(args.chapter)
-    path = chapters_file(chapter)
-    kept = free_name(path.with_name(f"{path.stem}.before-reset{path.suffix}"))
-    path.rename(kept)
-    _write(path, chapter)
-    progress = Progress(".")
-    for one in chapter.exercises:
-        progress.update(one.name, state=NOT_STARTED)
-    progress.save()
-    print(_("{path} is new; what you had is kept in {kept}").format(path=path, kept=kept))
-
-
 def _print_answers(answers, printed) -> None:
     for text in filter(None, [printed, *(answer.printed for answer in answers)]):
-        lines = text.splitlines()
-        shown = [f"{line[:WIDEST]}..." if len(line) > WIDEST else line for line in lines[:MOST_LINES]]
-        print("\n".join(f"  | {line}" for line in shown + (["..."] if len(lines) > MOST_LINES else [])))
+        print("\n".join(f"  | {line}" for line in text.splitlines()))
     for answer in answers:
         print(answer)
-
-
-def _write(path, chapter) -> None:
-    """Write a chapter's file, which must not exist yet."""
-    text = notebook_page(chapter) if path.suffix == ".ipynb" else percent_page(chapter)
-    write_new(path, text.encode())

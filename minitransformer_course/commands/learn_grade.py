@@ -8,7 +8,7 @@ from minitransformer_course.judge.messages import _, columns, padded
 
 
 def grade(args) -> None:
-    from minitransformer_course.judge.grade import as_csv, grade as grade_folder, mistakes, table
+    from minitransformer_course.judge.grade import grade as grade_folder, mistakes, table
     from minitransformer_course.judge.limits import not_contained
 
     if args.seed < 0 or not 0 < args.timeout < 3600:
@@ -18,9 +18,6 @@ def grade(args) -> None:
     if args.json:
         counted = [{"diagnosis": text, "students": n} for text, n in mistakes(students)]
         print(json.dumps({"students": students, "mistakes": counted}))
-        return
-    if args.csv:
-        print(as_csv(students), end="")
         return
     rows = table(students)
     widths = [max(columns(row[i]) for row in rows) for i in range(len(rows[0]))]

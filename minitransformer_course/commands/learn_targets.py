@@ -20,7 +20,7 @@ def targets(args, progress) -> list[tuple[Path, list[str] | None]]:
         _check_started()
         return _by_file([one for chapter, _path in started(".") for one in chapter.exercises])
     if args.target and Path(args.target).name == my_transformer.MODEL_FILE:
-        raise InputError(_("{path} is a whole model: minitransformer learn plug --all proves it").format(path=args.target))
+        raise InputError(_("{path} is a whole model: minitransformer learn plug proves it").format(path=args.target))
     if args.target and _is_file(args.target):
         return [(Path(args.target), None)]
     if args.target and args.target not in exercises() and args.target[0].isdecimal():
@@ -63,12 +63,8 @@ def first_to_solve(progress) -> Exercise:
 
 
 def _check_started() -> None:
-    if not started("."):
-        raise InputError(none_started("1"))
-
-
-def none_started(number) -> str:
-    return _("no chapter was started in this folder: minitransformer learn start {number}").format(number=number)
+    if not any(chapter.exercises for chapter, _path in started(".")):
+        raise InputError(_("no exercise was started in this folder: minitransformer learn start {number}").format(number=1))
 
 
 def next_exercise(progress) -> Exercise | None:

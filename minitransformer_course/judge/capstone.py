@@ -186,7 +186,7 @@ def proof(paper, functions) -> tuple[dict[str, float], str | None]:
     length = 6
     with watching(functions["greedy"], functions) as seen:
         written = functions["greedy"](weights, source, length)
-    if any(rng is not None for *_others, rng in seen.forward):
+    if any(given[4:] not in ([], [None]) for given, _out in seen["forward"]):
         raise Wrong(_("greedy calls forward with a generator: there is no dropout when a model writes"))
     alike = [_upto(ids) == _upto(other[:length]) for ids, other in zip(written, paper.greedy(model, source))]
     errors["greedy"] = 0.0 if alike and all(alike) else float("inf")

@@ -1,4 +1,4 @@
-"""What `learn plug --all` says of the reader's whole model: a few lines, and the map with each box in the colour of its proof."""
+"""What `learn plug` says of the reader's whole model: a few lines, and the map with each box in the colour of its proof."""
 
 import re
 from html import escape
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from minitransformer_course.judge.capstone import BOUND, UNSEEN, config
 from minitransformer_course.judge.course import PARTS
-from minitransformer_course.judge.messages import _, language
+from minitransformer_course.judge.messages import _, spoken
 from minitransformer_course.judge.my_transformer import FILE, FUNCTIONS, MODEL_FILE
 
 PROOFS = {    # {part of the map: which arrays prove it}, those with the fewest first
@@ -31,7 +31,7 @@ svg { max-width: 100%; height: auto }
 
 
 def report(result, names, places) -> str:
-    """What `learn plug --all` prints. names: the exercises whose functions ran; places: all that have a place in the model."""
+    """What `learn plug` prints. names: the exercises whose functions ran; places: all that have a place in the model."""
     if "error" in result:
         said, line = result["error"]
         return _("it stopped: {error}").format(error=f"{line}: {said}" if line else said)
@@ -103,7 +103,7 @@ def proof_page(result, names, places) -> str:
                      for colour, text in zip(COLOURS, meanings))
     said = escape(report(result, names, places)).replace("\n", "<br>\n")
     title = _("My Transformer")
-    return (f'<!doctype html>\n<html lang="{language()}">\n<head>\n<meta charset="utf-8">\n<meta name="viewport" '
+    return (f'<!doctype html>\n<html lang="{spoken()}">\n<head>\n<meta charset="utf-8">\n<meta name="viewport" '
             f'content="width=device-width, initial-scale=1">\n{MARK}\n<title>{escape(title)}</title>\n<style>{STYLE}</style>\n'
             f'</head>\n<body>\n<h1>{title}</h1>\n{svg[svg.index("<svg"):]}\n<p>{said}</p>\n'
             f'<p>{legend}</p>\n<dl>\n{rows}</dl>\n</body>\n</html>\n')

@@ -1,9 +1,11 @@
 """The sixth function of the capstone: the reader's train(...), seen from the functions that it calls in its first steps."""
 
-from collections.abc import Iterator
+import copy
+import inspect
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -14,41 +16,27 @@ ADAM = (0.9, 0.98, 1e-9)
 CALLED = ("forward", "loss", "backward", "adam_step")
 
 
-class Seen(NamedTuple):
-    """What the functions were given and returned: a list for each, with an entry for each call."""
-    forward: list    # (weights, source, target, dropout, rng)
-    loss: list       # (dlogits, next_target)
-    backward: list   # (dlogits, gradients by name)
-    adam_step: list  # (its arguments, what it returned)
-
-
 @contextmanager
-def watching(function, functions, scale=1.0) -> Iterator[Seen]:
-    """Within the block, `function` calls CALLED of `functions`, watched; what backward returns is `scale` times as long."""
-    seen, names = Seen([], [], [], []), getattr(function, "__globals__", {})
+def watching(function, functions, scale=1.0) -> Iterator[dict[str, list]]:
+    """Within the block, `function` calls CALLED of `functions`; what backward returns is `scale` times as long.
 
-    def forward(weights, source, target, dropout=0.0, rng=None, **more) -> Any:
-        seen.forward.append(({name: np.copy(one) for name, one in weights.items()}, source, target, dropout, rng))
-        return functions["forward"](weights, source, target, *([] if rng is None else [dropout, rng]), **more)
+    Yields {name of a function: [(its arguments, what it returned) of each call]}.
+    """
+    seen, names = {name: [] for name in CALLED}, getattr(function, "__globals__", {})
 
-    def loss(logits, next_target) -> Any:
-        total, dlogits = functions["loss"](logits, next_target)
-        seen.loss.append((np.copy(dlogits), next_target))
-        return total, dlogits
-
-    def backward(dlogits, cache, weights) -> Any:
-        gradients = {name: scale * one for name, one in functions["backward"](dlogits, cache, weights).items()}
-        seen.backward.append((np.copy(dlogits), {name: one.copy() for name, one in gradients.items()}))
-        return gradients
-
-    def adam_step(w, g, m, v, t, learning_rate, beta1, beta2, epsilon) -> Any:
-        given = (*map(np.copy, (w, g, m, v)), t, learning_rate, (beta1, beta2, epsilon))
-        moved = functions["adam_step"](w, g, m, v, t, learning_rate, beta1, beta2, epsilon)
-        seen.adam_step.append((given, tuple(map(np.copy, moved))))
-        return moved
+    def watched(name) -> Callable:
+        def call(*arguments, **options) -> Any:
+            bound = inspect.signature(functions[name]).bind(*arguments, **options)
+            given = [_copied(one) for one in (*bound.args, *bound.kwargs.values())]
+            returned = functions[name](*arguments, **options)
+            if name == "backward":
+                returned = {key: scale * one for key, one in returned.items()}
+            seen[name].append((given, [_copied(one) for one in returned]))
+            return returned
+        return call
 
     before = {name: names[name] for name in CALLED if name in names}
-    names.update(zip(CALLED, (forward, loss, backward, adam_step)))
+    names.update({name: watched(name) for name in CALLED})
     try:
         yield seen
     finally:
@@ -59,7 +47,7 @@ def watching(function, functions, scale=1.0) -> Iterator[Seen]:
 
 def wrong_in_training(paper, functions, parameters, pairs) -> str:
     """The first thing that is wrong in the functions' train(...); "" if nothing is. parameters: those of one_file.py's model."""
-    def run(scale=1.0, seed=0) -> tuple[Seen, list]:
+    def run(scale=1.0, seed=0) -> tuple[dict[str, list], list]:
         with watching(functions["train"], functions, scale) as seen:
             yielded = functions["train"](pairs, np.random.default_rng(seed), DROPOUT, WARMUP)
             if not isinstance(yielded, Iterator):
@@ -68,18 +56,20 @@ def wrong_in_training(paper, functions, parameters, pairs) -> str:
             losses = [float(loss) for loss, _weights in islice(yielded, STEPS)]
         return seen, losses
 
-    (seen, losses), (again, _same), (other, _other) = run(1e-4), run(1e-4), run(1e-4, seed=1)
-    return (_calls(seen) or _initial(seen.forward[0][0], parameters) or _batches(paper, seen, pairs)
-            or _dropout(functions, seen) or _mean(seen, losses) or _clipped(run(1e5)[0]) or _adam(seen, parameters)
-            or _drawn(*(_flat([one[1][0] for one in each.adam_step]) for each in (seen, again, other))))
+    short, long = 1e-4, 1e5    # factors of gradients that need not be clipped, and that have to be
+    (seen, losses), (again, _same), (other, _other) = run(short), run(short), run(short, seed=1)
+    moved = (_sorted(returned[0] for _given, returned in each["adam_step"]) for each in (seen, again, other))
+    return (_calls(seen) or _initial(seen["forward"][0][0][0], parameters) or _batches(paper, seen, pairs)
+            or _dropout(functions, seen) or _gradients(functions, seen, losses, short) or _gradients(functions, *run(long), long)
+            or _adam(seen, parameters) or _drawn(*moved))
 
 
 def _calls(seen) -> str:
-    for name, calls in seen._asdict().items():
+    for name, calls in seen.items():
         if not calls or (name != "adam_step" and len(calls) != STEPS):
             return _("it calls {name} {n} times in {steps} steps, expected one call in each").format(
                 name=name, n=len(calls), steps=STEPS)
-    given = [*dict.fromkeys(given[4] for given, _moved in seen.adam_step)]
+    given = [*dict.fromkeys(given[4] for given, _moved in seen["adam_step"])]
     return "" if given == [*range(1, STEPS + 1)] else _("adam_step is given t = {given}, expected 1, 2, 3 and so on").format(
         given=", ".join(map(str, given)))
 
@@ -89,30 +79,22 @@ def _initial(weights, parameters) -> str:
         shape, got = parameter.data.shape, weights.get(name, np.zeros(0))
         if got.shape != shape:
             return _("the initial {name} is missing or has another shape; expected {shape}").format(name=name, shape=shape)
-        if len(shape) == 1:
-            expected = float(name.endswith("gamma"))
-            if (got != expected).any():
-                return _("the initial {name} has to be {expected:.0f} everywhere").format(name=name, expected=expected)
-            continue
-        expected = shape[1] ** -0.5 if name.startswith("embedding") else (2 / sum(shape)) ** 0.5
-        if abs(got.std() / expected - 1) > 0.15 or abs(got.mean()) > expected / 5:
-            return _("the initial {name} has mean {mean:.3f} and standard deviation {deviation:.3f}, expected 0 and {expected:.3f}"
-                     ).format(name=name, mean=got.mean(), deviation=got.std(), expected=expected)
+        mean = float(name.endswith("gamma"))
+        spread = 0.0 if len(shape) == 1 else shape[1] ** -0.5 if name.startswith("embedding") else (2 / sum(shape)) ** 0.5
+        if abs(got.std() - spread) > 0.15 * spread or abs(got.mean() - mean) > spread / 5:
+            return _("the initial {name} has mean {mean:.3f} and standard deviation {deviation:.3f}, expected {right:.0f} and "
+                     "{expected:.3f}").format(name=name, mean=got.mean(), deviation=got.std(), right=mean, expected=spread)
     return ""
 
 
 def _batches(paper, seen, pairs) -> str:
     known, drawn = {tuple(source): target for source, target in pairs}, []
-    for step, ((_weights, source, target, _dropout, _rng), (_dlogits, next_target)) in enumerate(zip(seen.forward, seen.loss), 1):
+    for step, (((_weights, source, target, *_noise), _out), ((_logits, next_target), _loss)) in _steps(seen):
         rows = [tuple(int(i) for i in row[:np.flatnonzero(row)[-1] + 1]) if np.any(row) else () for row in np.asarray(source)]
         found = [(row[:-1], known[row[:-1]]) for row in rows if row[:-1] in known]
         if not len(rows) == len(found) == BATCH:
             return _("step {step}: the source is not {n} words of the pairs, each with a 2 at its end").format(step=step, n=BATCH)
-        right = paper.make_batch(found)
-        if np.array_equal(next_target, target):
-            return _("step {step}: target and next_target are the same, so the decoder reads what it has to predict").format(
-                step=step)
-        for name, got, expected in zip(("source", "target", "next_target"), (source, target, next_target), right):
+        for name, got, expected in zip(("source", "target", "next_target"), (source, target, next_target), paper.make_batch(found)):
             if not np.array_equal(got, expected):
                 return _("step {step}: {name} is {got} ..., expected {expected} ...").format(
                     step=step, name=name, got=np.asarray(got)[0].tolist(), expected=expected[0].tolist())
@@ -121,11 +103,11 @@ def _batches(paper, seen, pairs) -> str:
 
 
 def _dropout(functions, seen) -> str:
-    for step, (*_given, dropout, rng) in enumerate(seen.forward, 1):
-        if rng is None or dropout != DROPOUT:
+    for step, (given, _out) in enumerate(seen["forward"], 1):
+        if len(given) < 5 or given[3] != DROPOUT or given[4] is None:
             return _("step {step}: forward is called without dropout: pass it dropout and rng").format(step=step)
 
-    weights, source, target, *_others = seen.forward[0]
+    weights, source, target, *_noise = seen["forward"][0][0]
     direction: dict[str, Any] = dict.fromkeys(weights, 0.0)
 
     def logits(change=0.0, rate=0.5) -> tuple:
@@ -137,7 +119,7 @@ def _dropout(functions, seen) -> str:
         return _("forward with dropout = 0.5 and a generator gives the logits that it gives without dropout")
     dlogits = np.random.default_rng(0).standard_normal(found.shape)
     gradients = functions["backward"](dlogits, cache, weights)
-    length = _norm(gradients.values())
+    length = float(np.linalg.norm(_sorted(gradients.values())))
     direction = {name: gradients[name] / length for name in weights}
     slope = ((logits(1e-6)[0] - logits(-1e-6)[0]) * dlogits).sum() / 2e-6
     return "" if abs(slope / length - 1) < 1e-3 else _(
@@ -145,69 +127,63 @@ def _dropout(functions, seen) -> str:
         "each mask of the forward belongs into the backward, too").format(slope=slope, length=length)
 
 
-def _mean(seen, losses) -> str:
-    """Whether Adam gets the gradients of the mean over the tokens: those of seen.backward are too short to be clipped."""
-    total: dict[str, np.ndarray] = {}
-    for t, ((dloss, next_target), (dlogits, gradients)) in enumerate(zip(seen.loss, seen.backward), 1):
-        tokens = int((np.asarray(next_target) != 0).sum())
-        part = (dlogits * dloss).sum() / (dloss * dloss).sum()    # of the sum over the tokens, that backward was given
-        if not np.allclose(dlogits, part * dloss, rtol=1e-6, atol=1e-12):
-            return _("step {step}: backward is not given the dlogits of loss, or a multiple of it").format(step=t)
-        total = {name: one / part / tokens + total.get(name, 0.0) for name, one in gradients.items()}
-        g = [given[1] for given, _moved in seen.adam_step if given[4] == t]
-        expected = [one / part / tokens for one in gradients.values()]
-        if np.allclose(_sorted(g), _sorted(expected), rtol=1e-6, atol=1e-12):
-            continue
-        if t > 1 and np.allclose(_sorted(g), _sorted(total.values()), rtol=1e-6, atol=1e-12):
-            return _("step {step}: the gradient contains that of the steps before; begin each step with 0").format(step=t)
-        times, why = _norm(g) / _norm(expected), ""
-        for size, said in ((tokens, _("it is that of the sum over the tokens")),
-                           (tokens / len(next_target), _("it is divided by the number of words, not of tokens")),
-                           (tokens / np.size(next_target), _("padding is counted as tokens"))):
-            why = why or f": {said}" * bool(np.isclose(times, size, rtol=1e-6))
-        said = _("step {step}: the gradient that Adam gets is {times:.4g} times as long as that of the mean over {n} tokens")
-        return said.format(step=t, times=times, n=tokens) + why
-    return "" if 2 < losses[0] < 8 else _(
-        "the loss of the first step is {loss:.3g}; the mean over the tokens is about ln 29 = 3.4").format(loss=losses[0])
+def _gradients(functions, seen, losses, scale) -> str:
+    """Whether the loss is the mean over the tokens, and Adam gets its gradient, scaled to a norm of at most 1."""
+    def clipped(vector) -> np.ndarray:
+        return vector / max(1, np.linalg.norm(vector))
 
-
-def _clipped(seen) -> str:
-    """Whether gradients that are far too long have norm 1 when Adam gets them."""
-    for t in range(1, STEPS + 1):
-        g = [given[1] for given, _moved in seen.adam_step if given[4] == t]
-        norm, alone = _norm(g), _norm([min(1, _norm([one])) for one in seen.backward[t - 1][1].values()])
-        if abs(norm - 1) > 1e-3:
-            why = (_("each array is clipped by its own norm, expected the norm of all together") if np.isclose(norm, alone)
-                   else _("clip it before Adam gets it"))
-            return _("step {step}: a gradient that is too long still has norm {norm:.4g}, expected 1: {why}").format(
-                step=t, norm=norm, why=why)
+    before: Any = 0.0
+    for step, ((given, _out), ((_logits, next_target), (total, dlogits))) in _steps(seen):
+        tokens, rows = int((next_target != 0).sum()), len(next_target)
+        if not np.isclose(losses[step - 1], total / tokens, rtol=1e-6):
+            return _("step {step}: it yields the loss {loss:.4g}, expected {expected:.4g}, the mean over {n} tokens").format(
+                step=step, loss=losses[step - 1], expected=total / tokens, n=tokens)
+        gradients = functions["backward"](dlogits, functions["forward"](*given)[1], given[0])
+        arrays = [scale * np.ravel(one) / tokens for one in gradients.values()]
+        mean = np.concatenate(arrays)
+        before = before + mean
+        got = _sorted(given[1] for given, _moved in seen["adam_step"] if given[4] == step)
+        fitting = [said for said, one in {
+            "": clipped(mean),
+            _(": clip it before Adam gets it"): mean,
+            _(": each array is clipped by its own norm, expected the norm of all together"):
+                np.concatenate([*map(clipped, arrays)]),
+            _(": it contains that of the steps before; begin each step with 0"): clipped(before),
+            _(": it is that of the sum over the tokens"): clipped(tokens * mean),
+            _(": it is divided by the number of words, not of tokens"): clipped(tokens / rows * mean),
+            _(": padding is counted as tokens"): clipped(tokens / next_target.size * mean)}.items()
+            if len(got) == len(one) and np.allclose(got, np.sort(one), rtol=1e-6, atol=1e-12)]
+        if "" not in fitting:
+            said = _("step {step}: the gradient that Adam gets is {times:.4g} times as long as that of the mean over {n} tokens, "
+                     "scaled to a norm of at most 1")
+            times = np.linalg.norm(got) / np.linalg.norm(clipped(mean))
+            return said.format(step=step, times=times, n=tokens) + "".join(fitting[:1])
     return ""
 
 
 def _adam(seen, parameters) -> str:
     d_model = next(iter(parameters.values())).data.shape[1]
-    before: list = []
-    for t in range(1, STEPS + 1):
-        calls = [(given, moved) for given, moved in seen.adam_step if given[4] == t]
-        for (*_arrays, _t, learning_rate, constants), _moved in calls:
-            expected = (d_model * WARMUP) ** -0.5 * t / WARMUP
+    kept: list = []    # w, m and v that it returned in the step before
+    for step in range(1, STEPS + 1):
+        calls = [(given, moved) for given, moved in seen["adam_step"] if given[4] == step]
+        expected = (d_model * WARMUP) ** -0.5 * step / WARMUP
+        for (*_arrays, _t, learning_rate, beta1, beta2, epsilon), _moved in calls:
             if not np.isclose(learning_rate, expected, rtol=1e-6):
-                falls, flat = d_model ** -0.5 * t ** -0.5, (d_model * WARMUP) ** -0.5
-                why = _(": there is no warm-up") * bool(np.isclose(learning_rate, [falls, flat]).any() or learning_rate > flat)
                 return _("step {step}: the learning rate is {got:.4g}, expected {expected:.4g}").format(
-                    step=t, got=float(learning_rate), expected=expected) + why
-            if not np.allclose(constants, ADAM, rtol=1e-9, atol=0):
+                    step=step, got=learning_rate, expected=expected) + _(": there is no warm-up") * (learning_rate > 5 * expected)
+            if not np.allclose((beta1, beta2, epsilon), ADAM, rtol=1e-9, atol=0):
                 return _("step {step}: beta1, beta2 and epsilon are {got}, expected {expected}").format(
-                    step=t, got=constants, expected=ADAM)
-        for name, place in (("w", 0), ("m", 2), ("v", 3)):
-            given = _sorted([one[place] for one, _moved in calls])
-            kept = _sorted([moved[(0, None, 1, 2)[place]] for _given, moved in before]) if before else np.zeros_like(given)
-            if (before or name != "w") and not np.array_equal(given, kept):
+                    step=step, got=(beta1, beta2, epsilon), expected=ADAM)
+        w, _g, m, v = (_sorted(given[place] for given, _moved in calls) for place in range(4))
+        if not kept and (m.any() or v.any()):
+            return _("step 1: m and v have to begin at 0")
+        for name, given, right in zip(("w", "m", "v"), (w, m, v), kept):
+            if not np.array_equal(given, right):
                 return _("step {step}: adam_step is not given the {name} that it returned in the step before").format(
-                    step=t, name=name) if before else _("step 1: m and v have to begin at 0")
-        if not np.array_equal(_sorted([one[0] for one, _moved in calls]), _sorted(seen.forward[t - 1][0].values())):
-            return _("step {step}: forward and adam_step are given different weights").format(step=t)
-        before = calls
+                    step=step, name=name)
+        if not np.array_equal(w, _sorted(seen["forward"][step - 1][0][0].values())):
+            return _("step {step}: forward and adam_step are given different weights").format(step=step)
+        kept = [_sorted(moved[place] for _given, moved in calls) for place in range(3)]
     return ""
 
 
@@ -217,14 +193,17 @@ def _drawn(first, same, other) -> str:
     return _("another generator gives the same weights: draw everything from rng") if np.array_equal(first, other) else ""
 
 
-def _flat(arrays) -> np.ndarray:
-    return np.concatenate([np.ravel(one) for one in arrays])
+def _steps(seen) -> Iterator[tuple]:
+    """(step, (a call of forward, a call of loss)), each as in `watching`."""
+    return enumerate(zip(seen["forward"], seen["loss"]), 1)
+
+
+def _copied(value) -> Any:
+    if isinstance(value, dict):
+        return {name: np.copy(one) for name, one in value.items()}
+    return copy.deepcopy(value) if isinstance(value, (np.ndarray, np.random.Generator)) else value
 
 
 def _sorted(arrays) -> np.ndarray:
     """All numbers of the arrays, whatever order the reader has them in."""
-    return np.sort(_flat(arrays))
-
-
-def _norm(arrays) -> float:
-    return float(np.linalg.norm(_flat(arrays)))
+    return np.sort(np.concatenate([np.ravel(one) for one in arrays]))

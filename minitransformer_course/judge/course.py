@@ -31,7 +31,7 @@ PARTS = {    # {part of the map: the exercises that make it the reader's own}
 
 
 SHORT = ("linear_backward", "softmax", "softmax_backward", "attention", "attention_backward", "layer_norm_backward",
-         "shared_backward", "cross_entropy_backward", "adam_step")    # the path of three hours; then `plug --all`
+         "shared_backward", "cross_entropy_backward", "adam_step")    # the path of three hours; then `learn plug`
 
 
 class Chapter:

@@ -44,7 +44,7 @@ def term_factors(exercise, arguments, arrays) -> str:
     if any(all(abs(factor - same) < EXACT for factor in factors.values()) for same in (0, 1)):    # `explain` says more about 0
         return ""
     return _("as a sum, {name} is {sum}; every factor has to be 1").format(
-        name=exercise.returns[0], sum=" + ".join(f"{number(factor)} ({name})" for name, factor in factors.items()))
+        name=exercise.returns[0], sum=" + ".join(f"{number(factor)} ({_(name)})" for name, factor in factors.items()))
 
 
 def explain(exercise, arrays, expected) -> str:

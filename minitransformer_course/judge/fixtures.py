@@ -41,7 +41,7 @@ class VersionUnderTest:
     """A function of an exercise's file, from its code, for a reader's test to call."""
 
     def __init__(self, function):
-        lines = textwrap.dedent(inspect.getsource(function)).splitlines()
+        lines = textwrap.dedent(getattr(function, "source", None) or inspect.getsource(function)).splitlines()
         self.name = function.__name__
         self.source = "\n".join(line for line in lines if not line.startswith("@"))
 
@@ -51,12 +51,15 @@ class VersionUnderTest:
         return names[self.name](*arguments)
 
 
-def verdict(test) -> Callable[[VersionUnderTest], bool]:
-    """A reader's test as one that answers True or False: as in pytest, a failed assert is a False, and no answer is a True."""
-    def decide(version) -> bool:
+def verdict(test) -> Callable[[VersionUnderTest], Any]:
+    """A reader's test as one that answers True or False: as in pytest, a failed assert is a False, and no answer is a True.
+
+    What it returns besides, in a tuple, comes after that.
+    """
+    def decide(version) -> Any:
         try:
             answer = test(version)
         except AssertionError:
             return False
-        return answer is None or bool(answer)
+        return (bool(answer[0]), *answer[1:]) if isinstance(answer, (tuple, list)) and answer else answer is None or bool(answer)
     return decide

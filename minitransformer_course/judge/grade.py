@@ -1,7 +1,5 @@
 """A folder of submissions: each in a process of its own, with other shapes and numbers than the learner saw."""
 
-import csv
-import io
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -46,14 +44,6 @@ def table(students) -> list[list[str]]:
         count = sum(one["passed"] for one in student["exercises"])
         rows.append([student["student"], *(states.get(name, "") for name in names), str(count)])
     return rows
-
-
-def as_csv(students) -> str:
-    """The table. A name that a spreadsheet would compute gets an apostrophe (https://owasp.org/www-community/attacks/CSV_Injection)."""
-    out = io.StringIO()
-    rows = [["'" + name if name.startswith(("=", "+", "-", "@", "\t")) else name, *cells] for name, *cells in table(students)]
-    csv.writer(out, lineterminator="\n").writerows(rows)
-    return out.getvalue()
 
 
 def _student(entry, files, seed, limit) -> dict[str, Any]:

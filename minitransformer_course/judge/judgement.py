@@ -105,6 +105,11 @@ def _diagnose(judged, answer, unexplained) -> None:
     answer.likely = unexplained
     if any(len(arrays) != len(exercise.returns) for arrays in given):    # none, if it returned something else
         return
+    if exercise.versions:    # its verdicts are explained, and nothing else
+        if not any(map(judged.misjudges, range(len(given)))):
+            answer.likely = ""
+            return
+        given = [(arrays[0], *expected[1:]) for arrays, expected in zip(given, judged.expected)]
     numbers = answer.stage != "finite" or any(np.isfinite(mine).all() and relative_error([mine], [right]) > EXACT
                             for arrays, expected in zip(given, judged.expected) for mine, right in zip(arrays, expected))
     explanations = fitting_mistakes(exercise, judged.cases[:len(given)], given, judged.source, only_listed=not numbers)
@@ -123,18 +128,18 @@ def _diagnose(judged, answer, unexplained) -> None:
 
 def _first_wrong_part(judged) -> str:
     """Which part of the function to look at: the first one whose own case is wrong, or the rest."""
-    parts = {one.name: one.part for one in judged.exercise.edges if one.part}
+    parts = {_(one.name): _(one.part) for one in judged.exercise.edges if one.part}
     called = enumerate(case for (case, _given), _outcome in zip(judged.cases, judged.outcomes))
-    wrong = next((case for i, case in called if case in parts and judged.is_wrong(i)), None)
+    wrong = next((case for i, case in called if case in parts and judged.is_wrong(i)), "")
     return (_("no known pattern; wrong already with {case}: look at {part}") if wrong else _(
         "no known pattern; right with {case}: look at {part}")).format(
-            case=wrong or _(" and with ").join(parts), part=parts.get(wrong, judged.exercise.rest))
+            case=wrong or _(" and with ").join(parts), part=parts.get(wrong, _(judged.exercise.rest)))
 
 
 def _next(exercise, stage) -> str:
     """The command to type next."""
     if stage == "passed":
-        return f"minitransformer learn plug {exercise.name}" if exercise.plug else "minitransformer learn"
+        return "minitransformer learn"
     if stage == "float32":
         return f"minitransformer learn check {exercise.name}"
     return _('minitransformer learn hint {name}; read again: "{section}"').format(

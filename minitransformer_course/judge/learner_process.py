@@ -28,9 +28,7 @@ def main(folder) -> NoReturn:
             limit_this_process(job["limit"] * (1 + len(job["work"])))
             refuse(job["refused"])
         namespace = _load(folder, job)
-        if namespace and job["kind"] == "plug":
-            plug(folder, namespace, job)
-        elif namespace and job["kind"] == "capstone":
+        if namespace and job["kind"] == "capstone":
             capstone(folder, namespace, job, late)
         elif namespace:
             for name, cases in job["work"].items():
@@ -44,20 +42,6 @@ def check(folder, name, namespace, cases, job) -> None:
     with _reported(folder, name):
         for i, outcome in enumerate(call_on(namespace[name], cases, watched=job["graded"])):
             outcome.save(folder / f"{name}.{i}")
-
-
-def plug(folder, namespace, job) -> None:
-    """Train with the functions in the model's places of their exercises, and without; say which do not pass their checks."""
-    from minitransformer_course.judge.course import find_exercise    # late: a check does without the chapters
-    from minitransformer_course.judge.judgement import check_function
-    from minitransformer_course.judge.plug import train_with
-
-    with _reported(folder, "plug"), limited_output():
-        own = {name: namespace[name] for name in job["work"]}
-        result = train_with(own, job["steps"])
-        result["not_passed"] = [name for name in own if "yours" not in result
-                                or not check_function(find_exercise(name), own[name], watched=False).passed]
-        _write(folder, "plug", result)
 
 
 def capstone(folder, namespace, job, late) -> None:

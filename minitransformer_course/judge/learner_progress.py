@@ -14,13 +14,16 @@ NOT_STARTED, NOT_YET, PASSED = "not started", "not yet", "passed"
 
 
 class Progress:
-    """{name of an exercise: what is known}: state, the last hint given, whether it was given up."""
+    """{name of an exercise: what is known}: state, the last hint given, whether it was given up; and the folder's language."""
 
     def __init__(self, folder):
         self.path = Path(folder) / FILE
         self.exercises: dict[str, Any] = {}
+        self.language = ""    # the one of the moment, if none was kept yet
         try:
-            self.exercises |= json.loads(self.path.read_text(encoding="utf-8"))["exercises"]
+            known = json.loads(self.path.read_text(encoding="utf-8"))
+            self.exercises |= known["exercises"]
+            self.language = known.get("language", "")
         except FileNotFoundError:    # nothing was checked yet
             pass
         except OSError as error:
@@ -43,13 +46,10 @@ class Progress:
     def update(self, name, **changes) -> None:
         self.exercises[name] = {**self.of(name), **changes}
 
-    def take(self, answer) -> None:
-        """Note the answer to a check."""
-        self.update(answer.exercise, state=PASSED if answer.passed else NOT_YET)
-
     def save(self) -> None:
         new = self.path.with_name(FILE + ".new")
-        new.write_text(json.dumps({"language": language(), "exercises": self.exercises}, indent=1) + "\n", encoding="utf-8")
+        kept = {"language": self.language or language(), "exercises": self.exercises}
+        new.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
         new.replace(self.path)
 
 

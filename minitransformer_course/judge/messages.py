@@ -10,7 +10,7 @@ import unicodedata
 from functools import cache
 from pathlib import Path
 
-from minitransformer.errors import InputError, choices
+from minitransformer.errors import InputError
 
 LOCALE = Path(__file__).parents[1] / "locale"
 VARIABLE = "MINITRANSFORMER_LANGUAGE"
@@ -41,13 +41,18 @@ def languages() -> list[str]:
 def choose(name) -> None:
     """The language of this process from now on. Raises InputError if there is none of that name."""
     if name not in languages():
-        raise InputError(f"there is no language {name!r}; {choices(name, languages())}")
+        raise InputError(_("there is no language {name!r}; choose from {names}").format(name=name, names=", ".join(languages())))
     _chosen[:] = [name]
 
 
 def language() -> str:
     """The one that was chosen: in this process, by the variable MINITRANSFORMER_LANGUAGE, or in the reader's folder."""
     return _chosen[0] if _chosen else _found(os.environ.get(VARIABLE, ""), os.getcwd())
+
+
+def spoken() -> str:
+    """`language()`, or English if its catalogue is broken."""
+    return language() if isinstance(_catalogue(language()), gettext.GNUTranslations) else "en"
 
 
 def how_to_choose() -> str:
@@ -65,7 +70,7 @@ def _found(wanted, folder) -> str:
         except (OSError, ValueError, AttributeError, RecursionError):    # none, or a damaged one, which learner_progress.py reports
             wanted = ""
     if wanted and wanted not in languages():
-        print(f"there is no language {wanted!r}; {choices(wanted, languages())}", file=sys.stderr)
+        print(f"there is no language {wanted!r}; choose from {', '.join(languages())}", file=sys.stderr)
     return wanted if wanted in languages() else "en"
 
 

@@ -19,7 +19,7 @@ from minitransformer_course.judge import cells
 from minitransformer_course.judge.call import Outcome, place_of, remember
 from minitransformer_course.judge.course import exercises, folder_of_chapters
 from minitransformer_course.judge.limits import still_running, wrapped
-from minitransformer_course.judge.messages import VARIABLE, _, language
+from minitransformer_course.judge.messages import VARIABLE, _, spoken
 from minitransformer_course.judge.my_transformer import FUNCTIONS, MODEL_FILE
 from minitransformer_course.judge.own_code import own_code, statements
 from minitransformer_course.judge.submission import is_of_the_page, read
@@ -27,8 +27,7 @@ from minitransformer_course.judge.submission import is_of_the_page, read
 COURSE = Path(minitransformer_course.__file__).parent
 WITH_ANSWERS = [Path(minitransformer.__file__).parent, COURSE / "doctor", COURSE / "explorer"]    # tracebacks read the rest
 LIMIT = 10    # seconds, for the file and for each function
-PLUG_LIMIT = 60
-PROOF_LIMIT, TRAINING_LIMIT = 60, 600    # of plug --all; capstone.py has a limit of processor time, a busy machine takes longer
+PROOF_LIMIT, TRAINING_LIMIT = 60, 600    # of plug; capstone.py has a limit of processor time, a busy machine takes longer
 START = """import sys
 sys.path = [folder for folder in sys.path if folder] + [{package!r}]
 from minitransformer_course.judge.learner_process import main
@@ -61,12 +60,6 @@ def run_file(path, sources, cases, limit=LIMIT, graded=False) -> tuple[dict[str,
     return results, printed
 
 
-def run_plug(path, names, steps) -> dict[str, Any]:
-    """What plug.train_with returns for the functions `names` of a file. Raises InputError as run_file does."""
-    sources = read(path)
-    return _trained(path, own_code(sources, names), "plug", names, PLUG_LIMIT, steps, {"calls": dict.fromkeys(names, 0)})
-
-
 def run_capstone(path, model, names, steps) -> dict[str, Any]:
     """What capstone.run returns for the functions `names` of the file `path` and those of FUNCTIONS that the file `model` has.
 
@@ -74,17 +67,12 @@ def run_capstone(path, model, names, steps) -> dict[str, Any]:
     """
     sources = {model.name: "\n".join(own_code(read(model), FUNCTIONS).values())} if model.exists() else {}
     remember(sources)
-    return _trained(model if sources else path, sources, "capstone", names, PROOF_LIMIT, steps, {"own": [], "not_passed": []})
-
-
-def _trained(path, sources, kind, names, limit, steps, nothing) -> dict[str, Any]:
-    """What the process writes; if it was stopped, `nothing` and the error."""
-    with _process(path, sources, kind, names, limit, steps=steps) as folder:
+    with _process(model if sources else path, sources, "capstone", names, PROOF_LIMIT, steps=steps) as folder:
         _file_ran(path, sources, folder)
-        _judge_ran(folder, kind)
-        late = _stopped(folder, limit)
+        _judge_ran(folder, "capstone")
+        late = _stopped(folder, PROOF_LIMIT)
         said = late.error + _(" It need not be wrong: a loop over single numbers is slow.") * late.late
-        return _read(folder, kind) or {**nothing, "error": (said, late.line)}
+        return _read(folder, "capstone") or {"own": [], "not_passed": [], "error": (said, late.line)}
 
 
 @contextlib.contextmanager
@@ -111,7 +99,7 @@ def _process(path, sources, kind, work, limit, graded=False, steps=0) -> Iterato
 def _start(folder, path, seconds, graded, stderr) -> None:
     """Run the process, with one BLAS thread: the arrays are small, and each thread would use up memory, which is limited."""
     environment = {**os.environ, "MPLBACKEND": "agg", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUTF8": "1",
-                   "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", VARIABLE: language()}
+                   "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", VARIABLE: spoken()}
     code = START.format(folder=str(path.resolve().parent), package=str(COURSE.parent), job=str(folder))
     command = [sys.executable, "-c", code]
     with contextlib.suppress(subprocess.TimeoutExpired):    # where the process's own clock did not stop it
@@ -136,7 +124,7 @@ def _file_ran(path, sources, folder) -> str:
         missing = file["missing"][0]
         nearest = nearest_of(missing, {word for one in statements(sources) for word in one.defined} - {missing})
         raise InputError((_("{path} has no function {name}: did you rename it to {nearest}?") if nearest else _(
-            "{path} has no function {name}; `minitransformer learn reset` writes the chapter again")).format(
+            "{path} has no function {name}; move the file away, and `minitransformer learn start` writes it again")).format(
                 path=path.name, name=missing, nearest=nearest))
     return file["printed"]
 

@@ -25,6 +25,11 @@ class Judged:
     outcomes: list
     source: str       # the solution's code, "" if that is not known
 
+    def __post_init__(self):
+        if self.exercise.versions:    # a test says True or False; what else it is asked for is lost if an assert fails
+            rest = next((one.arrays[1:] for one in self.outcomes if len(one.arrays) > 1), [])
+            self.outcomes = [one._replace(arrays=[*one.arrays, *rest]) if len(one.arrays) == 1 else one for one in self.outcomes]
+
     @cached_property
     def expected(self) -> list[tuple[Array, ...]]:
         """The reference's answers."""
@@ -33,6 +38,10 @@ class Judged:
     def is_wrong(self, i) -> bool:
         """Whether the i-th outcome differs from the reference's numbers, or has none."""
         return relative_error(self.outcomes[i].arrays, self.expected[i]) > EXACT
+
+    def misjudges(self, i) -> bool:
+        """Whether the reader's test passes a wrong version or fails a right one, as the i-th."""
+        return bool(self.outcomes[i].arrays[0] != self.expected[i][0])
 
     def called_with(self, i) -> str:
         """The call, in words: the shapes and the numbers, and its case; a function among the arguments is left out."""
@@ -99,6 +108,8 @@ def _other_shape(judged, cases=slice(1 - EXTRA)) -> Failure | None:
             n = len(outcome.arrays)
             got = outcome.returned or (_("one array") if n == 1 else _("{n} arrays").format(n=n))
             where = _("it returns {got}, expected {names}").format(got=got, names=", ".join(names))
+            if judged.exercise.versions:
+                return where, _("end with `return {names}`: True or False, and a number").format(names=", ".join(names))
             if outcome.returned == "None":
                 in_place = ".at(" in judged.source or ".sort(" in judged.source
                 return where, (_("is `return` missing? What works in place, such as np.add.at, returns None, too")
@@ -170,7 +181,8 @@ def _breaks_a_rule(judged) -> Failure | None:
 
 
 def _wrong_numbers(judged) -> Failure | None:
-    return next((_worst_of(judged, i) for i in _wrong_cases(judged)), None)
+    wrong = sorted(_wrong_cases(judged), key=lambda i: bool(judged.exercise.versions) and not judged.misjudges(i))
+    return next((_worst_of(judged, i) for i in wrong), None)
 
 
 def _wrong_cases(judged) -> Iterator[int]:
@@ -180,6 +192,11 @@ def _wrong_cases(judged) -> Iterator[int]:
 def _worst_of(judged, i, rule="") -> Failure:
     """The worst element of a case, and why it is wrong: the rule that is broken, or what is known about the numbers."""
     exercise, arrays, expected = judged.exercise, judged.outcomes[i].arrays, judged.expected[i]
+    if exercise.versions:    # the right answer to what else it asks for is not told
+        if not judged.misjudges(i):
+            said = _("{name}: {number} is not the one").format(name=exercise.returns[1], number=number(arrays[1]))
+            return said, _("right: your test passes every correct version, and fails every wrong one")
+        arrays, expected = arrays[:1], expected[:1]
     place = worst_element(exercise.returns, arrays, expected)
     first = relative_error(arrays[:1], expected[:1]) > EXACT
     terms = term_factors(exercise, judged.cases[i][1], arrays) if first else ""

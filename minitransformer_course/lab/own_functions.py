@@ -134,7 +134,7 @@ def own(name) -> Callable:
 def verdicts(test) -> None:
     """Print whether each version of the exercise of the test's name passes it."""
     for one in find_exercise(test.__name__).versions:
-        said = _("passes") if verdict(test)(VersionUnderTest(one.function)) else _("fails")
+        said = _("passes") if np.ravel(verdict(test)(VersionUnderTest(one.function)))[0] else _("fails")
         print(f"{padded(said, 6)}  {_(one.sentence)}")
 
 

@@ -13,9 +13,11 @@ from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
 
+from minitransformer.cli import main
 from minitransformer_course.judge import cells, messages
-from minitransformer_course.judge.course import chapters
+from minitransformer_course.judge.course import chapters, find_exercise
 from minitransformer_course.judge.exercise import skeleton
+from minitransformer_course.judge.judgement import check_function
 from minitransformer_course.judge.learner_file import percent_page
 from minitransformer_course.judge.pages import translated, translated_code
 from tests import ROOT
@@ -160,9 +162,11 @@ def test_the_language_is_kept_in_the_folder(tmp_path):
     assert learn(tmp_path, "start", "4", "--language", "ko")[0] == 0
     assert json.loads((tmp_path / messages.FILE).read_text())["language"] == "ko"
     code, out, err = learn(tmp_path, "start", "5", "--language", "kr")
-    assert code == 2 and err == "minitransformer: there is no language 'kr'; choose from en, ko\n"
+    assert code == 2 and err.startswith("minitransformer: 'kr': ") and err.endswith(": en, ko\n")
     code, out, err = learn(tmp_path, MINITRANSFORMER_LANGUAGE="xx")
     assert code == 0 and err == "there is no language 'xx'; choose from en, ko\n"
+    assert "hint 1 of 4" in learn(tmp_path, "hint", MINITRANSFORMER_LANGUAGE="en")[1]    # for once
+    assert json.loads((tmp_path / messages.FILE).read_text())["language"] == "ko"
     assert learn(tmp_path, "start", "6", "--language", "en")[0] == 0    # nothing is lost
     assert json.loads((tmp_path / messages.FILE).read_text())["language"] == "en" and (tmp_path / "04_softmax.py").exists()
 
@@ -175,9 +179,46 @@ def test_where_the_system_speaks_korean_learn_says_how_to_choose_it(korean, monk
     assert messages.how_to_choose() == ""
 
 
+@pytest.mark.slow
+def test_the_first_screen_says_how_to_choose_a_language(tmp_path):
+    if not (messages.LOCALE / "ko.mo").exists():
+        pytest.skip("no catalogue: pip install -e . makes it")
+    for words in ([], ["start", "1"]):
+        assert learn(tmp_path, *words, LC_ALL="ko_KR.UTF-8")[1].startswith(messages.HOW_TO_CHOOSE["ko"])
+    assert "--language ko" not in learn(tmp_path, LC_ALL="ko_KR.UTF-8")[1]
+
+
+def test_a_verdict_translates_the_names_of_cases_terms_and_parts(korean):
+    """... and finds the first wrong part, as in English."""
+    one = find_exercise("multi_head_attention")
+    answer = check_function(one, lambda *given: one.reference(*given[:2], 0.9 * given[2], *given[3:]) + 0, watched=False)
+    assert "wrong already with 글 one head: look at 글 the projections, and what" in answer.likely
+    one = find_exercise("residual_backward")
+    answer = check_function(one, lambda dy, x, W: (2 * dy + dy @ W.T, *one.reference(dy, x, W)[1:]), watched=False)
+    assert "(글 dy, around the layer)" in answer.why
+
+
+@pytest.mark.parametrize("words, said", [
+    ("chek", "글 argument ACTION: invalid choice: 'chek'; did you mean check?"),
+    ("zzz", "글 argument ACTION: invalid choice: 'zzz'; choose from list, start, "),
+    ("start", "글 the following arguments are required: CHAPTER"), ("check --foo", "글 unrecognized arguments: --foo"),
+    ("grade . --jsn", "글 unrecognized arguments: --jsn; did you mean --json?"),
+    ("grade --seed x .", "글 argument --seed: invalid int value: 'x'"), ("start --language", "글 argument --language: expected")])
+def test_what_argparse_says_is_translated(korean, monkeypatch, capsys, words, said):
+    def complaint() -> str:
+        with pytest.raises(SystemExit):
+            main(["learn", *words.split()])
+        return capsys.readouterr().err
+
+    assert f": {said}" in (translated := complaint())
+    monkeypatch.setattr(messages, "_chosen", ["en"])
+    assert translated.removeprefix("글 ").replace("글 ", "") == complaint()
+
+
 @pytest.mark.parametrize("content", [b"", b"not a catalogue", b"\xde\x12\x04\x95" + 40 * b"\xff"])
 def test_a_broken_catalogue_gives_english_and_one_line(korean, content, capsys):
     korean.write_bytes(content)
     messages._catalogue.cache_clear()
     assert [messages._("minutes"), messages._("minutes")] == ["minutes", "minutes"]
+    assert messages.spoken() == "en" and messages.language() == "ko"    # the judge's process says nothing more
     assert capsys.readouterr().err.count("\n") == 1

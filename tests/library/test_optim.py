@@ -133,13 +133,6 @@ def test_steps_that_mean_nothing_are_refused(arguments, words):
         Adam(layer).step(*arguments)
 
 
-@pytest.mark.parametrize("settings, words", [(dict(beta1=1.0), "beta1 is 1.0"), (dict(beta2=1.0), "beta2 is 1.0"),
-                                             (dict(beta2=-0.1), "beta2 is -0.1"), (dict(epsilon=0), "epsilon is 0")])
-def test_settings_of_adam_that_mean_nothing_are_refused(settings, words):
-    with pytest.raises(InputError, match=words):
-        Adam(Linear(2, 2, np.random.default_rng(0)), **settings)
-
-
 @pytest.mark.parametrize("arguments, words", [((0, 64, 50), "step is 0, expected at least 1: steps count from 1"),
                                               ((1, 0, 50), "d_model is 0"), ((1, 64, 0), "warmup is 0")])
 def test_a_schedule_that_means_nothing_is_refused(arguments, words):

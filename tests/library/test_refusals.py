@@ -7,22 +7,19 @@ import numpy as np
 import pytest
 
 from minitransformer import (
-    Adam, ClassifierConfig, InputError, LanguageModelConfig, RecurrentConfig, Run, Search, Threads,
-    Transformer, TransformerConfig, beam_search, check_contract, cross_entropy_backward,
-    cross_entropy_forward, functional as F, generate, gradcheck, greedy, layers as L, make_batch, sample, schedule,
+    Adam, ClassifierConfig, InputError, LanguageModelConfig, RecurrentConfig, Run, Threads,
+    TransformerConfig, beam_search, cross_entropy_backward,
+    cross_entropy_forward, functional as F, generate, gradcheck, greedy, layers as L, make_batch, sample,
     training_step, translate)
-from minitransformer.decoding import encode
+from minitransformer.interchange.weights import save_weights
 from minitransformer.layers import (
-    Decoder, Embedding, Encoder, FeedForward, Input, LayerNorm, LearnedPositions, Linear, OutputProjection,
+    Embedding, Encoder, FeedForward, Input, LayerNorm, LearnedPositions, Linear, OutputProjection,
     SelfAttention, SinusoidalPositions, StackConfig, initial)
 from minitransformer.replaceable import kernels_run
 from minitransformer.tasks import TASKS
 from minitransformer.zoo import baselines as R
 from minitransformer.data.labelled import make_labelled_batch
-from minitransformer.interchange.pytorch import from_pytorch
-from minitransformer.interchange.weights import load_weights, save_weights
 from minitransformer.training.evaluation import exact_match, mean_loss
-from minitransformer.training.run import check_free
 from minitransformer.training.settings import RunSettings
 from minitransformer_course.explorer.page import batch_of, explore
 from minitransformer.data.vocabularies.characters import CharacterVocabulary
@@ -57,64 +54,33 @@ class Tensor:
 CALLS = {
     "half a beam": (lambda: beam_search(MODEL, SOURCE, 2.5), "the beam width is 2.5"),
     "a row of ids": (lambda: greedy(MODEL, SOURCES[0]), r"source has shape \(3,\), expected \(B, T_k\)"),
-    "a dict as search": (lambda: translate(MODEL, VOCABULARY, ["a"], 9, {"beam": 5}), r"search is a dict, expected a Search"),
-    "a class as search": (lambda: translate(MODEL, VOCABULARY, ["a"], 9, Search), "search is a class, expected a Search"),
-    "a text as prompt": (lambda: generate(LANGUAGE, "abc", 3, RNG), "the prompt is 'abc', expected a list of token ids"),
     "more tokens than a prompt": (lambda: beam_search(LANGUAGE, SOURCE[:1], 2, extra_length=3), "extra_length is given, but"),
-    "half an id in a prompt": (lambda: generate(LANGUAGE, [4, 2.5], 3, RNG), r"the prompt is \[4, 2.5\], expected"),
-    "an id as text in a prompt": (lambda: generate(LANGUAGE, ["4"], 3, RNG), "the prompt is .*, expected a list"),
-    "prompts of two lengths": (lambda: generate(LANGUAGE, [[4, 5], [4]], 3, RNG), "the prompt is .*, expected a list"),
     "half a token": (lambda: generate(LANGUAGE, [4], 2.5, RNG), "the number of tokens is 2.5"),
     "samples as text": (lambda: sample(MODEL, SOURCE[:1], [RNG], "3"), "the number of samples is '3'"),
-    "a temperature as text": (lambda: sample(MODEL, SOURCE[:1], [RNG], temperature="1"),
-                              "temperature is 1, expected a number"),
     "top_k of a half": (lambda: sample(MODEL, SOURCE[:1], [RNG], top_k=0.5), "top_k is 0.5"),
     "more dropout than all": (lambda: SelfAttention(4, 2, RNG, dropout=1.5).forward(X, rng=RNG), "the dropout rate is 1.5"),
     "a mask in a list": (lambda: SelfAttention(4, 2, RNG).forward(X, [[True]]), "mask has dtype list, expected bool"),
     "logits in a list": (lambda: cross_entropy_forward([[1.0]], np.array([0]), padding=None), "logits is a list"),
     "too much smoothing": (lambda: cross_entropy_forward(np.ones((1, 2)), np.array([0]), 2.0, padding=None), "smoothing is 2.0"),
     "smoothing in a step": (step_with(BATCH, 0.1, smoothing=1.5), "smoothing is 1.5, expected a number of at least 0 and below 1"),
-    "no smoothing": (lambda: MODEL.loss_forward(BATCH, smoothing=None), "smoothing is None"),
-    "a tuple of batches": (step_with((BATCH, BATCH), 0.1), "a batch is a tuple, expected the result of make_batch"),
     "a number for targets": (step_with(BATCH._replace(next_target=3), 0.1), r"have the shapes \(1, 3\), \(1, 2\), \(\), expected"),
     "a row of ids in a batch": (step_with(BATCH._replace(source=np.array([4])), 0.1), r"a batch's array has shape \(1,\)"),
     "one label alone": (lambda: make_labelled_batch([([4], 1)])._replace(labels=np.int64(1)).terms,
                         r"a batch's labels has shape \(\), expected \(B\)"),
     "fewer targets": (step_with(BATCH._replace(next_target=np.zeros((2, 2), int)), 0.1), r"the shapes .* equal numbers of rows"),
-    "a seed for a step": (step_with(BATCH, 0.1, seed=3),
-                          r"seed is 3, expected a sequence of whole numbers of at least 0, such as \(0, step\)"),
-    "a negative seed": (step_with(BATCH, 0.1, seed=(-1, 2)), r"seed is \(-1, 2\)"),
-    "no learning rate": (step_with(BATCH, None), "the learning rate is None"),
-    "a count of workers": (step_with(BATCH, 0.1, workers=3), r"workers is 3, expected Threads\(model, 3\)"),
-    "Adam of a function": (lambda: Adam(print), "Adam: the model is a builtin_function_or_method, expected a Layer"),
-    "threads of nothing": (lambda: Threads(None, 2), "Threads: the model is a NoneType"),
-    "one batch to measure": (lambda: mean_loss(MODEL, BATCH), r"batches is a Batch, expected a list of batches: \[batch\]"),
     "nothing to match": (lambda: exact_match(MODEL, []), "exact_match: no pairs"),
-    "a step as text": (lambda: schedule("1", 64, 50), "step is '1', expected at least 1"),
-    "a factor as text": (lambda: schedule(1, 64, 50, "0.3"), "factor is '0.3', expected a number"),
-    "no texts": (lambda: translate(MODEL, VOCABULARY, None, 5), "texts is a NoneType, expected a list of texts"),
-    "a dict of texts": (lambda: translate(MODEL, VOCABULARY, {"a": "b"}, 5), "texts is a dict"),
-    "no threads": (lambda: translate(MODEL, VOCABULARY, ["a"], 5, threads=0), "threads is 0, expected a whole number"),
-    "too many threads": (lambda: translate(MODEL, VOCABULARY, ["a"], 5, threads=2000), "threads is 2000, expected a whole number"),
+    "a beta of 2": (lambda: Adam(MODEL, beta1=2), "Adam: beta1 is 2, beta2 is 0.98"),
+    "saved without a name": (lambda: save_weights(MODEL, ""), "save_weights: path is '', expected the path of a safetensors file"),
     "too many threads to train": (lambda: Threads(MODEL, 5000), "Threads: count is 5000, expected a whole number"),
-    "no threads to measure": (lambda: mean_loss(MODEL, [BATCH], threads=-1), "threads is -1"),
     "a maximum in text": (lambda: beam_search(MODEL, SOURCE, 1, max_length="3"), "max_length is '3', expected a whole number"),
-    "alpha in text": (lambda: beam_search(MODEL, SOURCE, 2, "a"), "alpha is 'a', expected a finite number"),
     "alpha nan": (lambda: beam_search(MODEL, SOURCE, 2, np.nan), "alpha is nan"),
-    "a classifier that writes": (lambda: greedy(make_model("classifier"), SOURCE), "a Classifier writes no text"),
-    "a class that writes": (lambda: sample(type(MODEL), SOURCE, [RNG]), "the class Transformer writes no text"),
     "a translation continued": (lambda: generate(MODEL, [4], 3, RNG), "a Transformer does not continue its source; use translate"),
     "padding in text": (lambda: cross_entropy_forward(LOGITS, TARGETS, padding="0"), "padding is '0', expected the id of missing"),
     "half a padding": (lambda: MODEL.loss.forward(np.ones((2, 12)), TARGETS, padding=0.5), "padding is 0.5"),
     "targets in a list": (lambda: cross_entropy_forward(LOGITS, [0, 1], padding=None), "targets is a builtins.list"),
-    "no dtype": (lambda: MODEL.astype(None), "the dtype is None, expected float32"),
     "keys of no width": (lambda: SelfAttention(4, 2, RNG, d_k=0), "d_k is 0"),
     "a width in text": (lambda: SelfAttention("4", 2, RNG), "d_model is '4'"),
     "dropout above 1": (lambda: FeedForward(4, 4, RNG, dropout=2), "the dropout rate is 2"),
-    "activations in a list": (lambda: FeedForward(4, 4, RNG, ["relu"]), "unknown activation"),
-    "a beta in text": (lambda: Adam(MODEL, beta1="0.9"), "Adam: beta1 is 0.9"),
-    "terms in text": (lambda: training_step(MODEL, Adam(MODEL), BATCH._replace(terms="2"), 0.1), "terms is '2'"),
-    "terms below 0": (lambda: training_step(MODEL, Adam(MODEL), BATCH._replace(terms=-2), 0.1), "terms is -2"),
     "a seed for dropout": (lambda: F.dropout_forward(np.ones(3, complex), 0, 7), "rng is 7, expected a generator"),
     "no rows": (lambda: initial.normal(RNG, 0, 4), "a size of the layer is 0"),
     "half a one": (lambda: initial.ones(0.5), "a size of the layer is 0.5"),
@@ -126,7 +92,6 @@ CALLS = {
     "one prompt alone": (lambda: make_model("language-model").start(SOURCE[0]), "prompt has shape"),
     **{f"one source for {kind}": (lambda kind=kind: make_model(kind).start(SOURCE[0]), "source has shape")
        for kind in RECURRENT},
-    "no optimizer": (lambda: training_step(MODEL, None, BATCH, 0.1), "the optimizer is a NoneType"),
     "a flag in text": (lambda: RecurrentConfig(source_vocab=9, target_vocab=9, bidirectional="no"),
                        "bidirectional is 'no', expected True or False"),
     "a list of names": (lambda: RecurrentConfig.named(["toy"], 9), "unknown configuration"),
@@ -138,33 +103,13 @@ CALLS = {
     "dropout of the input": (lambda: Input(Embedding(4, 4, RNG), SinusoidalPositions(), 1.5), "the dropout rate is 1.5"),
     "tokens in text": (lambda: beam_search(MODEL, SOURCE, 2, extra_length="3"), "extra_length is '3', expected a whole number"),
     "a stack without a generator": (lambda: Encoder(StackConfig.named("toy")), "rng is None, expected a generator"),
-    "the name of a stack": (lambda: Encoder("toy", RNG), "Encoder: config is a str, expected a StackConfig"),
-    "no stack": (lambda: Decoder(None, RNG), "Decoder: config is a NoneType, expected a StackConfig"),
-    "weights for a name": (lambda: from_pytorch("toy", {}), "config is a str, expected a TransformerConfig"),
-    "no weights": (lambda: from_pytorch(MODEL.config, None), "arrays is a NoneType, expected a dict"),
-    "no file": (lambda: load_weights(MODEL), "load_weights: path is None, expected the path of a safetensors file"),
-    "file and layer swapped": (lambda: load_weights("file", MODEL), "load_weights: a str is not a Layer"),
-    "saved nowhere": (lambda: save_weights(MODEL, None), "save_weights: path is None"),
-    "saved without a name": (lambda: save_weights(MODEL, ""), "save_weights: path is '', expected the path of a safetensors file"),
-    "saved as a folder": (lambda: save_weights(MODEL, "."), "save_weights: path is '.', expected"),
-    "a name that cannot be": (lambda: save_weights(MODEL, "a\0"), "save_weights: path is 'a.*', expected"),
     "no run to explore": (lambda: explore(None, "a"), "explore: the run is a NoneType, expected a Run, such as Run.load"),
     "a folder to explore": (lambda: explore("runs/copy", "a"), "explore: the run is a str, expected a Run"),
     "a model to explore": (lambda: explore(MODEL, "a"), "explore: the run is a Transformer, expected a Run"),
     "no text to explore": (lambda: explore(RUN, None), "explore: the text is a NoneType, expected a str"),
     "no target's text": (lambda: batch_of(MODEL, VOCABULARY, "a b", 3), "explore: the target is a int, expected a str"),
-    "the loss of None": (lambda: mean_loss(MODEL, None), "batches is a NoneType, expected a list of batches"),
-    "the loss of no model": (lambda: mean_loss(None, []), "the model is a NoneType, expected a model"),
-    "the loss of a class": (lambda: mean_loss(Transformer, []), "the model is a type, expected a model"),
-    "labels alone": (lambda: make_labelled_batch([1, 2]), r"expected a list of pairs \(ids, class\)"),
-    "a label in text": (lambda: make_labelled_batch([([4], "a")]), "a class is 'a', expected a whole number of at least 0"),
-    "a model for a vocabulary": (lambda: encode(MODEL, ["a"], 5), "vocabulary is a Transformer, expected one with encode"),
     "a tensor": (lambda: LINEAR.forward(Tensor()), "Linear: x is a .*Tensor, expected a NumPy or CuPy array"),
     "a tensor as gradient": (lambda: LINEAR.backward(Tensor(), CACHE), "Linear: dy is a .*Tensor, expected a NumPy or CuPy"),
-    "a method's name": (lambda: gradcheck(LINEAR, [X], methods=5), "methods is 5"),
-    "no methods": (lambda: gradcheck(LINEAR, [X], methods=None), "methods is None"),
-    "a seed of a check": (lambda: gradcheck(LINEAR, [X], seed="a"), "seed is 'a', expected a whole number of at least 0"),
-    "no vocabulary": (lambda: translate(MODEL, None, ["a"], 10), "vocabulary is a NoneType, expected one with encode and decode"),
     **{f"a length of {length!r}": (lambda length=length: translate(MODEL, VOCABULARY, ["a"], length),
                                    "max_length is .*, expected a whole number of at least 1") for length in (None, "5", 0, 2.5)},
     "no such field": (lambda: TransformerConfig.named("toy", 20, layers=3), "no field 'layers'; did you mean num_layers"),
@@ -189,19 +134,13 @@ def test_what_is_refused(what):
 
 
 @pytest.mark.parametrize("pairs, words", [
-    ([([5.5], [4])], "5.5 is not a token id, expected a whole number"),
-    ([([5], [4.0])], "4.0 is not a token id"),
+    ([([5.5], [4])], "the token ids are float64, expected whole numbers"),
+    ([([5], [4.0])], "the token ids are float64"),
     ([([5, 0, 4], [4])], "a sentence contains the id 0, expected ids above 0, the id of padding"),
     ([([5], [-1])], "a sentence contains the id -1"),
-    ([("ab", "cd")], "'a' is not a token id"),
-    ([(5, [4])], "a sentence is not a list of token ids"),
-    ([([[5, 6], [7]], [4])], "a sentence is not a list of token ids"),
-    ([(b"x", [4])], "a sentence is not a list of token ids"),
-    ([([4], {})], "a sentence is not a list of token ids"),
-    ([([None], [4])], "None is not a token id"),
-    ([([True], [False])], "True is not a token id"),
-    ([[4, 5, 6]], r"expected a list of pairs \(source ids, target ids\)"),
-    (3, "expected a list of pairs"),
+    ([("ab", "cd")], "the token ids are <U1"),
+    ([([None], [4])], "the token ids are object"),
+    ([([True], [False])], "the token ids are bool"),
     ([], "no pairs"),
 ])
 def test_wrong_sentences(pairs, words):
@@ -215,7 +154,7 @@ def test_sentences_may_be_of_any_kind_of_sequence():
 
 
 @pytest.mark.parametrize("texts, words", [("a b c", r"texts is a single text, expected a list of texts: \['a b c'\]"),
-                                          ([5], "texts contains a int"), ([None], "texts contains a NoneType")])
+])
 def test_wrong_texts(texts, words):
     for call in (lambda: translate(MODEL, VOCABULARY, texts, 10), lambda: RUN.answer(texts)):
         with pytest.raises(InputError, match=words):
@@ -223,9 +162,7 @@ def test_wrong_texts(texts, words):
 
 
 @pytest.mark.parametrize("rngs, words", [
-    (np.random.default_rng(0), "rngs is a Generator, expected a list with a generator for each of the 2 sentences"),
-    (0, "rngs is a int"), ([np.random.default_rng(0)], "rngs is 1 generators"),
-    ([0, 1], r"rng is 0, expected a generator, such as np.random.default_rng\(0\)")])
+    ([np.random.default_rng(0)], "rngs is 1 generators, expected one for each of the 2 sentences")])
 def test_wrong_generators(rngs, words):
     with pytest.raises(InputError, match=words):
         sample(MODEL, SOURCES, rngs)
@@ -262,13 +199,6 @@ def some_vocabularies():
     yield SubwordVocabulary.learn(["abc"], 20)
 
 
-@pytest.mark.parametrize("given", [None, 3, b"abc", ["a"]])
-def test_a_wrong_text_has_no_ids(given):
-    for vocabulary in some_vocabularies():
-        with pytest.raises(InputError, match=f"the text to encode is a {type(given).__name__}, expected a string"):
-            vocabulary.encode(given)
-
-
 @pytest.mark.parametrize("ids, words", [
     (None, "the ids to decode are a NoneType, expected a list of token ids"), ("4", "the ids to decode are a str"),
     ([4, 10 ** 4], "10000 is not the id of a token, expected a whole number from 0 to"), ([-1], "-1 is not the id of a token"),
@@ -278,13 +208,6 @@ def test_wrong_ids_have_no_text(ids, words):
         for function in (vocabulary.decode, vocabulary.tokens):
             with pytest.raises(InputError, match=words):
                 function(ids)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_model_without_its_configuration(kind):
-    for config in ("toy", None, StackConfig.named("toy")):
-        with pytest.raises(InputError, match=r"config is a \w+, expected a \w+Config, such as \w+Config.named"):
-            type(make_model(kind))(config)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -317,29 +240,13 @@ def test_wrong_blocks(block, words):
         gradcheck(block, [X])
 
 
-@pytest.mark.parametrize("check", [gradcheck, check_contract])
 @pytest.mark.parametrize("inputs, words", [
-    (None, r"inputs is a NoneType, expected a list of forward's arguments, such as \[x\], or a dict"),
-    (X, "inputs is a ndarray"), ("x", "inputs is a str"), ([], r"forward\(x\) needs x"), ({}, r"forward\(x\) needs x"),
+    ([], r"forward\(x\) needs x"), ({}, r"forward\(x\) needs x"),
     ([np.ones((2, 4), int)], "Linear: x has dtype int64, expected real numbers such as float32")])
-def test_wrong_inputs(check, inputs, words):
+def test_wrong_inputs(inputs, words):
     with pytest.raises(InputError, match=words):
-        check(LINEAR, inputs)
+        gradcheck(LINEAR, inputs)
 
-
-FIELDS = {"transformer": "source, target and next_target", "language-model": "ids and next_target", "classifier": "ids and labels",
-          **dict.fromkeys(RECURRENT, "source, target and next_target")}
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_batch_of_another_model(kind):
-    model = make_model(kind)
-    for given in ("transformer", "language-model", "classifier", None, "text"):
-        if FIELDS.get(given) != FIELDS[kind]:
-            batch = make_batch_for(given) if given in KINDS else given
-            words = f"{type(model).__name__}: the batch is a {type(batch).__name__}, expected one with {FIELDS[kind]}"
-            with pytest.raises(InputError, match=words):
-                model.loss_forward(batch)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -379,13 +286,6 @@ def test_whole_numbers_are_no_input(layer, x):
     for dtype in (int, bool, object, np.uint8):
         with pytest.raises(InputError, match=rf"has dtype {np.dtype(dtype)}, expected real numbers such as float32"):
             layer.forward(np.ones(x.shape, dtype))
-
-
-@pytest.mark.parametrize("call", [Run.load, Run.open, check_free])
-@pytest.mark.parametrize("path", [5, None, ["run"]])
-def test_a_wrong_folder(call, path):
-    with pytest.raises(InputError, match="the run's folder is .*, expected its path"):
-        call(path)
 
 
 @pytest.mark.parametrize("changes, words", [

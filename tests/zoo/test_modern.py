@@ -201,7 +201,6 @@ def config(**changes):
     (lambda: config(positions="rotary", rotary_base=0), "rotary_base is 0, expected a number above 1"),
     (lambda: config(positions="rotary", rotary_layout="halves"), "unknown rotary_layout 'halves'; choose from interleaved, half"),
     (lambda: config(attention="grouped", rotary_base=50.0), "rotary_base given, but positions are sinusoidal, not rotary"),
-    (lambda: GatedFeedForward(4, 5, RNG, "relu"), "unknown activation 'relu'; choose swiglu or geglu"),
     (lambda: GroupedQueryAttention(6, 3, RNG, 2), "kv_heads is 2, expected a divisor of the 3 heads"),
     (lambda: config(norm_epsilon=-1), "norm_epsilon is -1, expected a number of at least 0 and below 1"),
     (lambda: RMSNorm(5).forward(np.ones((2, 4))), r"RMSNorm: x has shape \(2, 4\), expected \(..., 5\)"),

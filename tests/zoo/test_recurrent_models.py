@@ -9,7 +9,7 @@ from minitransformer.decoding.state import EXTRA_LENGTH
 from minitransformer.functional.special import BOS, EOS, PAD
 from minitransformer.models import MODELS, Transformer, TransformerConfig
 from minitransformer.zoo import baselines as R
-from minitransformer.zoo.baselines import LSTMModel, RecurrentConfig
+from minitransformer.zoo.baselines import RecurrentConfig
 from tests.library.decoding import reference
 from tests.library.kernels.calls import counting
 from tests.library.models.makers import RECURRENT, V, make_batch_for, make_model, random_ids
@@ -182,7 +182,6 @@ def test_wrong_settings_are_explained(changes, words):
 
 @pytest.mark.parametrize("call, words", [
     (lambda: RecurrentConfig.named("base", V), "unknown configuration 'base' of a recurrent model; choose from toy, tiny"),
-    (lambda: LSTMModel(TransformerConfig.named("toy", V)), "config is a TransformerConfig, expected a RecurrentConfig"),
     (lambda: make_model("lstm").forward(np.ones(3, int), np.ones((1, 2), int)), r"LSTMModel: source has shape \(3,\), expected"),
     (lambda: make_model("gru").forward(np.ones((2, 3), int), np.ones((1, 2), int)), r"GRUModel: target has shape \(1, 2\), exp"),
     (lambda: make_model("rnn").forward(np.full((1, 3), V), np.ones((1, 2), int)), f"token id {V}, expected 0 to {V - 1}"),

@@ -168,7 +168,7 @@ bar = figure.colorbar(lab.show_translation(axes, model, subwords, sentence), lab
 # | `cross_entropy_backward` | 10 | 20 |
 # | `adam_step` | 11 | 20 |
 #
-# Then type `minitransformer learn plug --all`. Your functions run in a real model, their gradients are compared with those of
+# Then type `minitransformer learn plug`. Your functions run in a real model, their gradients are compared with those of
 # the paper in one file, and the model trains with them. In `minitransformer learn list`, these nine are marked with `>`.
 #
 # **The long path** is the whole book. Its exercises take about 20 hours by our estimates, and with the reading you should count

@@ -123,7 +123,8 @@ print(f"measured: {((dY * (X @ nudged)).sum() - (dY * (X @ W)).sum()) / 0.01:.4g
 # %% [exercise] linear_backward
 
 # %% [derivation]
-# All three follow from one rule, the chain rule: a number changes the loss through every $y$ that it touches.
+# All three gradients follow from one rule, the chain rule: a number changes the loss through every $y$ that it
+# touches.
 #
 # **The weight.** $W_{ij}$ touches $y_{nj}$ for every $n$, with the factor $x_{ni}$:
 #
@@ -320,7 +321,5 @@ lab.show_losses(axes, {"right": train(steps=100).losses,
 lab.run_yours("1")
 
 # %% [markdown]
-# `minitransformer learn plug linear_backward` trains a model with your function inside.
-#
 # **Read next:** `Linear` in `minitransformer/layers/linear.py`. It is the layer from this page, for inputs with any number
 # of leading axes.

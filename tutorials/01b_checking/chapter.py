@@ -67,8 +67,9 @@ rng = np.random.default_rng(0)
 # $dy_j$. The upstream gradient therefore needs no special treatment.
 
 # %% [markdown]
-# This is a *central difference*. The picture shows it for $\tanh$ at 0.5, with a step as large as 0.7. The slope measured
-# only to the right is far too flat, because the curve bends. Measured on both sides, it comes close to that of the tangent.
+# A measurement with one nudge to each side is a *central difference*. The picture shows it for $\tanh$ at 0.5, with a step
+# as large as 0.7. The slope measured only to the right is far too flat, because the curve bends. Measured on both sides, it
+# comes close to that of the tangent.
 
 # %%
 x, h = np.array([0.5]), 0.7

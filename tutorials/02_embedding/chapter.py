@@ -224,6 +224,4 @@ label = axes[1].set_xlabel("row of the table")
 lab.run_yours("2")
 
 # %% [markdown]
-# `minitransformer learn plug embedding_backward` trains a model with your function inside.
-#
 # **Read next:** `Embedding` in `minitransformer/layers/embedding.py`, and how it sums repeats in the same order every time.

@@ -231,9 +231,9 @@ for length in (4, 8, 12, 13, 16):
     print(f"{length:2} letters: {exact(length):4.0%} of the words")
 
 # %% [markdown]
-# The model gets far fewer longer words right. The table has the row, but no training word ever used it, and the layers above it
-# have never seen the slow hands point where they point now. That sinusoids extrapolate to longer texts is something that the
-# paper hoped for, not something that it found.
+# Of the longer words, the model gets far fewer right. The table has the row, but no training word ever used it, and the layers
+# above it have never seen the slow hands point where they point now. That sinusoids extrapolate to longer texts is something
+# that the paper hoped for, not something that it found.
 #
 # ## Why added, and not appended?
 #

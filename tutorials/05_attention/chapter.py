@@ -66,9 +66,9 @@ bar = figure.colorbar(image, label="attention weight")
 # $$ q = y\, W_q, \qquad k = x\, W_k, \qquad v = x\, W_v $$
 #
 # In *cross-attention*, as in the translation, the queries come from one sentence and the keys and values from another. In
-# *self-attention* all three come from the same sentence, by three *projections*, one matrix each. Take a model that judges
-# whether a review is friendly (*sentiment analysis*, `docs/classification.md`). In *not a good film*, the query of *good* can look
-# for a negation, and find the key of *not*. What it fetches turns the vector of *good* into the opposite.
+# *self-attention* all three come from the same sentence, by three *projections*, one matrix each. Take a model that judges whether
+# a review is positive (*sentiment analysis*, `docs/classification.md`). In *not a good film*, the query of *good* can look for a
+# negation, and find the key of *not*. What it fetches turns the vector of *good* into the opposite.
 #
 # Why a query *and* a key? If one vector did both jobs, the score of A for B would always equal the score of B for A, since
 # $q \cdot k = k \cdot q$. *good* could not look for *not* without *not* looking for *good* just as much.
@@ -106,9 +106,9 @@ shown = one.legend(loc="upper right")
 # while a value may hold more or fewer. There may be more axes in front of these two, for sentences and heads, which `@` keeps.
 # `K.T` reverses *all* axes, so write `K.swapaxes(-1, -2)` to transpose only the last two.
 #
-# In a mask of shape $(T_q, T_k)$, True marks the keys that a query may attend to, as in chapter 4. Now write scores, softmax and
-# weighted mean for all queries, without a loop: the paper's *scaled dot-product attention*. (The judge reads only your own
-# code. To call your softmax from chapter 4, write `from my_transformer import masked_softmax` above the function.)
+# In a mask of shape $(T_q, T_k)$, True marks the keys that a query may attend to, as in chapter 4. Now write the scores, the
+# softmax and the weighted mean for all queries without a loop, the paper's *scaled dot-product attention*. (The judge reads only
+# your own code. To call your softmax, write `from my_transformer import masked_softmax` above the function.)
 
 # %% [exercise] attention
 
@@ -170,8 +170,8 @@ for d_k in (10, 100, 1000):
 #
 # $$ \cos(b - a) = \sin b \sin a + \cos b \cos a $$
 #
-# Both are linear in $\sin a$ and $\cos a$, the two numbers of the row of $t$. A row times a matrix sums down the columns, so
-# the coefficients of the new sine form a column:
+# Both right-hand sides are linear in $\sin a$ and $\cos a$, the two numbers of the row of $t$. A row times a matrix sums
+# down the columns, so the coefficients of the new sine form a column:
 #
 # $$ \begin{pmatrix} \sin a & \cos a \end{pmatrix} \begin{pmatrix} -\cos b & \sin b \\ \sin b & \cos b \end{pmatrix} =
 # \begin{pmatrix} \sin(b - a) & \cos(b - a) \end{pmatrix} $$

@@ -33,7 +33,7 @@ from minitransformer_course.judge.plug import train
 lab.you_are_here("masks")
 
 # %% [markdown]
-# Here is the patient. Its `causal_mask` is one that we call the suspect. You will read it once you have written your own.
+# Here is the patient. We call its `causal_mask` the suspect, and you will read it once you have written your own.
 # (`plugged` replaces one of the library's functions with another.)
 
 # %%
@@ -134,8 +134,8 @@ with plugged(functional.causal_mask, causal_mask):
         print(f"output {t} moves by {np.abs(so_far[0, t] - at_once[0, t]).max():.0e}")
 
 # %% [markdown]
-# It changes only by rounding. This is why a Transformer trains fast: it predicts all positions at once, each as if the later
-# ones did not exist.
+# Output $t$ changes only by rounding. This is why a Transformer trains fast: it predicts all positions at once, each as if
+# the later ones did not exist.
 #
 # ## Padding: what is not there must not count
 #
@@ -219,9 +219,9 @@ for name, mask in (("your mask", mine), ("the suspect", suspect)):
 print(suspect.astype(int))
 
 # %% [markdown]
-# It allows one column too many, `np.tri(T, k=1)` instead of `np.tri(T)`, so each position sees the next one, which holds its
-# answer. When the model writes on its own, the newest position is the last one, and the place where it always found the answer
-# is empty.
+# The suspect allows one column too many, `np.tri(T, k=1)` instead of `np.tri(T)`, so each position sees the next one, which
+# holds its answer. When the model writes on its own, the newest position is the last one, and the place of the answer is
+# empty.
 #
 # We train an honest model for comparison. Both first learn that an answer is one of 26 letters, but not yet which one.
 # **Predict** the loss of a model that knows only that.
@@ -320,7 +320,7 @@ class NotShifted(lab.Dice):
 print(f"not shifted: {lab.accuracy(train(task=NotShifted(), steps=60).model, NotShifted().make_batch(held_out)):.0%}")
 
 # %% [markdown]
-# The die finds it. Touching a token finds nothing, because no output depends on a *later* token.
+# The die finds this leak. Touching a token finds nothing, because no output depends on a *later* token.
 #
 # | | needs | leak through the mask | leak around the mask | target not shifted |
 # |---|---|---|---|---|
@@ -336,8 +336,5 @@ print(f"not shifted: {lab.accuracy(train(task=NotShifted(), steps=60).model, Not
 lab.run_yours("6")
 
 # %% [markdown]
-# `minitransformer learn plug causal_mask` trains a model with your mask. Also plug in a wrong one and see what the model
-# writes.
-#
 # **Read next:** `causal_mask` and `padding_mask` in `minitransformer/functional/masks.py`, and `Transformer.decode` in
 # `minitransformer/models/transformer.py`, where both are used.

@@ -47,13 +47,13 @@ for values in ([10, 20], [20, 10], [0, 30]):
     print(values, "one head:", one_head @ values, " two heads:", two_heads @ values)
 
 # %% [markdown]
-# It is 15 all three times, because a mean forgets which value came from where. Two heads have two softmaxes, so each can look
-# at one place, and their answers lie side by side.
+# The answer of one head is 15 all three times, because a mean forgets which value came from where. Two heads have two
+# softmaxes, so each can look at one place, and their answers lie side by side.
 #
 # ## What heads are for
 #
 # Does this make a difference to a model in training? Here is a task that needs two places at a time. The model reads three to
-# five digits and writes the last digit of the sum of each two neighbours: `3 8 5` becomes `1 3`.
+# five digits and writes the last digit of the sum of every two neighbours: `3 8 5` becomes `1 3`.
 #
 # First we need a number to compare with. Suppose that a model has learned when to stop, and that everything before is one of
 # ten digits, but not which one. An answer has three digits on average, and one EOS. **Predict** the model's average loss for
@@ -72,8 +72,9 @@ axes.set(xlabel="training step", ylabel="loss for each token")
 legend = axes.legend()
 
 # %% [markdown]
-# $(3 \ln 10 + 0) / 4 = 1.73$. Both models reach this shelf. The one with four heads leaves it, while the one with a single head
-# stays there. The words in chapters 2 and 6 led to such a shelf, too, at $\ln 26$. Where do the four heads look?
+# The average loss is $(3 \ln 10 + 0) / 4 = 1.73$. Both models reach this plateau. The one with four heads leaves it, while the
+# one with a single head stays there. The words in chapters 2 and 6 led to such a plateau, too, at $\ln 26$. Where do the four
+# heads look?
 
 # %%
 found = lab.attention_of(runs[4].model, task.make_vocabulary(), "2 7 1 8 4")
@@ -125,8 +126,8 @@ for H in (1, 4, 16):
     print(f"heads: {H:2}, numbers each: {64 // H:2}, parameters: {MultiHeadAttention(64, H, rng).num_parameters():,}")
 
 # %% [markdown]
-# They have the same number, and need about as many multiplications: sixteen heads compute sixteen times as many dot products,
-# each a sixteenth as long.
+# The number of parameters is the same, and the number of multiplications nearly so, because sixteen heads compute sixteen
+# times as many dot products, each a sixteenth as long.
 #
 # ## Split: the heads lie side by side
 #
@@ -144,8 +145,9 @@ figure, three = plt.subplots(1, 3, figsize=(8, 3.6), layout="constrained")
 lab.show_split(three, x)
 
 # %% [markdown]
-# It holds all of position 0 and half of position 1. The picture shows head 0's own numbers in blue and those of head 1 in
-# yellow. After the straight reshape, the shape is right but the contents are not, and no error is raised.
+# Reshaped straight, head 0 holds all of position 0 and half of position 1. The picture shows head 0's own numbers in blue
+# and those of head 1 in yellow. After the straight reshape, the shape is right but the contents are not, and no error is
+# raised.
 
 # %% [exercise] split_heads
 
@@ -304,7 +306,5 @@ print("outputs move by", moved.round(3))
 lab.run_yours("7")
 
 # %% [markdown]
-# `minitransformer learn plug merge_heads` trains a model with your merge.
-#
 # **Read next:** `MultiHeadAttention` in `minitransformer/layers/attention.py`, with its `split`, its `merge`, and a `backward`
 # that uses them the other way round.

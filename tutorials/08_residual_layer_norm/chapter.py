@@ -134,8 +134,8 @@ print(f"the standard deviation after 24 layers: {x.std():,.0f}")
 # are learned. We call the factor that multiplies a centred row $s$. A row of equal numbers has variance 0, so a small
 # $\epsilon = 10^{-5}$ is added to the variance before the division.
 #
-# **By hand.** $x = (1, 2, 6)$ has mean 3. The differences are $(-2, -1, 3)$, the variance is $14/3$, and its root is 2.16,
-# so $n = (-0.93, -0.46, 1.39)$. **Predict** $n$ for $(101, 102, 106)$, and for $(10, 20, 60)$.
+# **By hand.** $x = (1, 2, 6)$ has mean 3. The differences are $(-2, -1, 3)$, the variance is $14/3$, and its square root
+# is 2.16, so $n = (-0.93, -0.46, 1.39)$. **Predict** $n$ for $(101, 102, 106)$, and for $(10, 20, 60)$.
 
 # %%
 for row in ([1.0, 2.0, 6.0], [101.0, 102.0, 106.0], [10.0, 20.0, 60.0]):
@@ -159,8 +159,8 @@ for row in ([1.0, 2.0, 6.0], [101.0, 102.0, 106.0], [10.0, 20.0, 60.0]):
 #
 # $$ s = \frac{1}{\sqrt{\operatorname{var}(x) + \epsilon}}, \qquad n = c\, s, \qquad y = \gamma n + \beta $$
 #
-# $\epsilon$ belongs under the root. Outside the root it would save a row of equal numbers as well, but the derivative of
-# $\sqrt{v}$ at $v = 0$ is infinite, and the backward would not survive.
+# $\epsilon$ belongs under the square root. Outside it, $\epsilon$ would save a row of equal numbers as well, but the
+# derivative of $\sqrt{v}$ at $v = 0$ is infinite, and the backward would not survive.
 
 # %% [markdown]
 # ## LayerNorm's backward: three paths to the loss
@@ -279,9 +279,9 @@ for name, centred, divided in (("only divided", 0, 1), ("only centred", 1, 0)):
 
 # %% [markdown]
 # Without subtracting the mean, the model loses one letter in three words. Without the division, it stammers. Later models took
-# the hint: RMSNorm (2019) only divides, by the root of the mean square, and most of today's large language models use it. It
-# has no $\beta$ either. You can derive its backward from what you know. Look at the circle again and ask which part of $dx$ may
-# come back.
+# the hint: RMSNorm (2019) only divides, by the root mean square, and most of today's large language models use it. It has no
+# $\beta$ either. You can derive its backward from what you know. Look at the circle again and ask which part of $dx$ may come
+# back.
 
 # %% [exercise] rms_norm_backward
 
@@ -297,8 +297,7 @@ for name, centred, divided in (("only divided", 0, 1), ("only centred", 1, 0)):
 # so the rows of $dx$ need not sum to 0. $d\gamma = \sum dy\, n$ is the same as before.
 
 # %% [markdown]
-# Now for the real thing, with every function of yours that passes so far. To train a model with yours, type
-# `minitransformer learn plug layer_norm_backward`.
+# Now for the real thing, with every function of yours that passes so far.
 
 # %%
 lab.run_yours("8")

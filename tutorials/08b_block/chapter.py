@@ -78,7 +78,7 @@ dx = layer.backward(one, layer.forward(one)[1])
 print(f"dx = {dx.item()}, dW1 = {layer.inner.weight.grad.item()}, dW2 = {layer.outer.weight.grad.item()}")
 
 # %% [markdown]
-# All three are 0. Where $a$ is negative, the ReLU lets nothing through, in either direction.
+# All three gradients are 0. Where $a$ is negative, the ReLU lets nothing through, in either direction.
 #
 # In the exercise, the rows of $x$ are the $N$ positions of all sentences together. The forward kept nothing for you, so begin
 # by recomputing what you need from it. You can check your result with one relation: if $W_1$ and $b_1$ are doubled and $W_2$ is
@@ -88,8 +88,8 @@ print(f"dx = {dx.item()}, dW1 = {layer.inner.weight.grad.item()}, dW2 = {layer.o
 
 # %% [derivation]
 # **Read the forward from the bottom up.** Each of its lines has a backward that you know. Two of them are the product of
-# chapter 1, and the one between them is the chain rule for single numbers, with a slope of 1 or 0 for the ReLU. A bias is used
-# in every row, so its gradient is summed over the rows.
+# chapter 1, and the one between them is the chain rule for single numbers, with a derivative of 1 or 0 for the ReLU. A bias is
+# used in every row, so its gradient is summed over the rows.
 #
 # | forward | backward | shape |
 # |---|---|---|
@@ -128,9 +128,9 @@ for axes, (title, letters, stack) in zip(both, stacks):
 bar = figure.colorbar(image, ax=both, label="share of the hidden numbers\nthat are on or off in both")
 
 # %% [markdown]
-# That depends on which stack you ask. In the encoder the pattern fades with distance from the diagonal: the hidden numbers
-# mostly tell *where* a letter is, so neighbours look alike. In the decoder the cells that compare the two a's are almost black,
-# because there the numbers tell *which* letter to write.
+# The answer depends on which stack you ask. In the encoder the pattern fades with distance from the diagonal: the hidden
+# numbers mostly tell *where* a letter is, so neighbours look alike. In the decoder the cells that compare the two a's are
+# almost black, because there the numbers tell *which* letter to write.
 #
 # ## Dropout: a mask belongs to one call
 #
@@ -256,8 +256,8 @@ for layer, caches in zip(reversed(model.decoder.layers), reversed(cache.hidden.d
 print(", ".join(f"{name}: {np.mean(of_layers):.2f}" for name, of_layers in factors.items()))
 
 # %% [markdown]
-# Cross-attention loses it. The gradient of its keys and values goes to the encoder, and what is left for the decoder shrinks at
-# every layer, as in the example by hand at the start of chapter 8.
+# Cross-attention loses the gradient. The part for its keys and values goes to the encoder, and what is left for the decoder
+# shrinks at every layer, as in the example by hand at the start of chapter 8.
 #
 # There are two ways out. Today's deep models are pre-norm, with one more LayerNorm at the end of each stack, because nothing
 # else normalises the last sum. Or the weights that end a sub-layer start smaller, so that $x$ outweighs $f(x)$ in the sum. Every
@@ -282,10 +282,10 @@ lab.run_yours("8b")
 # This was the last chapter of part one. In your folder, `my_transformer.py` holds everything that passed. Now use all of it
 # to train a model from scratch:
 #
-#     minitransformer learn plug --all
+#     minitransformer learn plug
 #
-# It compares your gradients with those of the paper in one file, trains the model until it reverses words that it has never
-# seen, and says how many parts are yours.
+# The command compares your gradients with those of the paper in one file, trains the model until it reverses words that it
+# has never seen, and says how many parts are yours.
 #
 # **Read next:** `tutorials/one_file.py`, the Transformer with its gradients and its training in fewer than 500 lines of NumPy.
 # You have derived nearly every backward in it. Then read `EncoderLayer` in `minitransformer/layers/encoder.py` and `Residual`

@@ -117,10 +117,10 @@ for name in ("source", "target", "next_target"):
 # $$ x_1 = \operatorname{LN}(x + A(x, x)), \quad x_2 = \operatorname{LN}(x_1 + A(x_1, \text{memory})), \quad y =
 # \operatorname{LN}(x_2 + F(x_2)) $$
 #
-# All of them have shape $(B, T, D)$. The queries to the memory come from $x_1$, after Add & Norm, and not from the raw output
-# of the self-attention. The first attention has the causal mask $(T, T)$, because later tokens of the *target* have not been
-# written yet. The second attention has the padding mask of the *source*, $(B, 1, T)$, and needs no causal mask, because nothing
-# in the source lies in the future.
+# $x_1$, $x_2$ and $y$ have shape $(B, T, D)$. The queries to the memory come from $x_1$, after Add & Norm, and not from the raw
+# output of the self-attention. The first attention has the causal mask $(T, T)$, because later tokens of the *target* have not
+# been written yet. The second attention has the padding mask of the *source*, $(B, 1, T)$, and needs no causal mask, because
+# nothing in the source lies in the future.
 
 # %% [derivation]
 # **PyTorch's attention, axis by axis.** If you compare your layer with `torch.nn.MultiheadAttention`, nearly every axis
@@ -138,8 +138,8 @@ for name in ("source", "target", "next_target"):
 # Classes that you find on the web often write the split of chapter 7 with `einops`, as `rearrange(q, "b t (h d) -> b h t d", h=8)`.
 # The names of the axes are free, and one reading of the paper has Korean ones.
 #
-# In the mask of `torch.nn.functional.scaled_dot_product_attention`, it is the other way round again: there, True means that a
-# query may attend. With the axes in their places, the numbers are the same:
+# The mask of `torch.nn.functional.scaled_dot_product_attention` is the other way round again: there, True means that a query
+# may attend. With the axes in their places, the numbers are the same:
 
 # %% [derivation] code
 try:

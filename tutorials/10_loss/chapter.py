@@ -41,7 +41,7 @@ sums, cache = model.loss_forward(unseen, smoothing=0.1)
 print(f"words written right: {exact_match(model, pairs):.0%}, loss for each token: {float(sums.loss) / unseen.terms:.4f}")
 
 # %% [markdown]
-# All words are right, and yet the loss is 0.6392, and more training would not change it. In this chapter you find out where
+# All words are right, yet the loss is 0.6392, and more training would not change it. In this chapter you find out where
 # that number comes from, and why a loss stuck at 3.26 tells you that a model cannot read its source.
 #
 # ## What the number says
@@ -62,8 +62,8 @@ for seed in range(3):
 # %% [markdown]
 # The model starts above. Its logits are not equal but random, so it is wrong with some confidence. Logits with variance $s^2$
 # add about $s^2 / 2$ to $\ln 29$ if none of them stands out. Here one does, and costs more: the logit of the letter that the
-# decoder has just read, because one matrix embeds the letters and makes the logits. Far higher points to
-# the *initialisation*. Xavier's rule draws a matrix from $m$ to $n$ numbers with variance $2 / (m + n)$, Kaiming's with $2 / m$:
+# decoder has just read, because one matrix embeds the letters and makes the logits. A first loss far above that points to the
+# *initialisation*. Xavier's rule draws a matrix from $m$ to $n$ numbers with variance $2 / (m + n)$, Kaiming's with $2 / m$:
 # with 256 numbers and 65,001 tokens, $\ln V + s^2 / 2$ is 11.1 or 12.1.
 #
 # Now we train two models to reverse words of eight random letters. The second is *blind*, because in its source every
@@ -85,9 +85,9 @@ print(f"ln 26 = {math.log(26):.3f}; blind, last 100 steps: {np.mean(blind[-100:]
 # ## One row by hand
 #
 # **By hand.** Two tokens have the probabilities $p = (1/4, 3/4)$, and the target is the first one, so the loss is
-# $\ln 4 = 1.39$. How does it respond to the two logits? In chapter 4 you measured how $p_1$ responds, with a slope of
-# $3/16$ for the first logit and $-3/16$ for the second. The derivative of $-\ln p_1$ is $-1 / p_1 = -4$. The products are
-# the gradient, $(-0.75, 0.75)$.
+# $\ln 4 = 1.39$. How does it respond to the two logits? In chapter 4 you measured how $p_1$ responds, with a derivative
+# of $3/16$ for the first logit and $-3/16$ for the second. The derivative of $-\ln p_1$ is $-1 / p_1 = -4$. The products
+# are the gradient, $(-0.75, 0.75)$.
 #
 # **Predict** the gradient if the target is the second token.
 
@@ -97,9 +97,9 @@ loss, below = (np.logaddexp(*(x + step * nudge).T) - (x + step * nudge)[:, 1] fo
 print("measured:", ((loss - below) / 2e-6).round(4))
 
 # %% [markdown]
-# A model that gave its target less probability is pulled three times as hard. The general formula is the most useful line
-# in this chapter, and it is short. You already have its parts: `log_softmax_backward` from chapter 4, and a loss that picks
-# one number from each row. Padding has no loss (chapter 6), and therefore no gradient.
+# A model that gave its target less probability is pulled three times as hard. The general formula is short, and the most
+# useful line in this chapter. You already have its parts: `log_softmax_backward` from chapter 4, and a loss that picks one
+# number from each row. Padding has no loss (chapter 6), and therefore no gradient.
 
 # %% [exercise] cross_entropy_backward
 
@@ -128,8 +128,8 @@ assert report.passed
 
 # %% [markdown]
 # **Break it.** One published explanation of the paper derives $p - 1$ at the target and 0 everywhere else. Here are both
-# gradients, for a position at which the half-trained model from above is undecided. What does the slip tell the logits of
-# the wrong letters?
+# gradients, for a position at which the half-trained model is undecided. What does the slip tell the logits of the wrong
+# letters?
 
 # %%
 p, ids, t = lab.training.undecided(half_trained, "backward")    # p (1, 9, 29), and the least certain of nine positions
@@ -138,8 +138,8 @@ slip = right * (np.arange(K) == ids[0, t])
 lab.training.show_rows({"probability": p[0, t], "your gradient": right, "the slip": slip}, ids[0, t])
 
 # %% [markdown]
-# The slip tells them nothing at all, so the letters that the model wrongly prefers are never pushed down. The slip's row does not
-# sum to 0 either, and by the rule from chapter 4 that alone proves it wrong.
+# The slip tells these logits nothing, so the letters that the model wrongly prefers are never pushed down. The slip's row does
+# not sum to 0 either, and by the rule from chapter 4 that alone proves it wrong.
 #
 # ## A model that is too sure
 #
@@ -167,8 +167,8 @@ print(*(f"step {step:,}: gap {hard[step - 1]:.2f}" for step in (10, 100, 1000, 1
 # $p = 1$ needs an infinite gap. It is no defect that the gradient approaches 0, because that is what convergence means. The
 # defect is that the logits have no place to rest, so the model becomes ever more certain of what it has seen.
 #
-# *Label smoothing* gives them one. It takes $\epsilon$ away from each target's probability and spreads it evenly over all
-# $K$ tokens, and the loss becomes $-\sum_i q_i \ln p_i$ with this new $q$.
+# *Label smoothing* gives the logits such a place. It takes $\epsilon$ away from each target's probability and spreads it
+# evenly over all $K$ tokens, and the loss becomes $-\sum_i q_i \ln p_i$ with this $q$.
 
 # %% [exercise] smoothed_targets
 
@@ -183,8 +183,8 @@ print(*(f"step {step:,}: gap {hard[step - 1]:.2f}" for step in (10, 100, 1000, 1
 #
 # $$ -\sum_i q_i \ln q_i = - q_{target} \ln q_{target} - (K - 1)\, q_{other} \ln q_{other} $$
 #
-# This is the *entropy* of $q$. For $\epsilon = 0$ the second term is 0, because $x \ln x$ goes to 0 with $x$, but NumPy
-# evaluates `0 * log(0)` to NaN.
+# The right-hand side is the *entropy* of $q$. For $\epsilon = 0$ the second term is 0, because $x \ln x$ goes to 0 with
+# $x$, but NumPy evaluates `0 * log(0)` to NaN.
 
 # %% [markdown]
 # **Predict** the gap at which the logits come to rest for $\epsilon = 0.1$ and $K = 29$. For which $p$ is the gradient 0,
@@ -209,7 +209,7 @@ print(f"the trained model: gap {lab.training.gap(model, unseen):.3f}, loss {floa
 # that product is 0.05, and the loss is $0.5 \cdot 0.22 + 0.5 \cdot 0.92 = 0.57$.
 #
 # **Who is right?** Pull requests keep proposing another divisor for $\epsilon$. How would you decide if you did not have
-# your derivation? A good test asks for what every correct version must do. It does not ask for the numbers of one of them.
+# your derivation? A good test asks for what every correct version must do, not for the numbers of one of them.
 
 # %% [exercise] test_smoothing
 
@@ -244,8 +244,8 @@ lab.verdicts(test_smoothing)
 #
 # $$ \ln PP = -\frac{1}{N} \sum_n \ln p_n $$
 #
-# That is the mean loss without smoothing. The sum and the count $N$ include all real tokens of all sentences, because the
-# mean of the individual sentences' perplexities is a different number.
+# The right-hand side is the mean loss without smoothing. The sum and the count $N$ include all real tokens of all
+# sentences, because the mean of the individual sentences' perplexities is a different number.
 
 # %% [markdown]
 # **Predict:** the trained model gives each target a probability of about 0.9. What is its perplexity per letter, and what
@@ -260,8 +260,8 @@ print(f"for each token {one:.3f}, for nine of them {one ** 9:.2f}")
 # The model and the text are the same, and yet one number is 1.1 and the other 2.5. Perplexities of models with different
 # vocabularies cannot be compared.
 #
-# Check printed numbers. For a loss of 0.868, one page gives 2.381, but $e^{0.868}$ is 2.382. Another prints 3.5257 for
-# probabilities whose perplexity is 3.5179.
+# Check printed numbers. For a loss of 0.868, one page gives 2.381, but $e^{0.868}$ is 2.382. Another prints 3.5257
+# for probabilities whose perplexity is 3.5179.
 #
 # ## The mean of means
 #

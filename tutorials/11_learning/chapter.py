@@ -37,7 +37,7 @@ config = lab.training.three_layers()
 losses = {name: lab.training.reverse(100, config=config, learning_rate=lambda step: 0.012 * min(1, step / warmup))[1]
           for name, warmup in (("with warm-up", 60), ("without", 1))}
 figure, axes = plt.subplots(figsize=(6.4, 3), layout="constrained")
-lab.show_losses(axes, losses, (math.log(26), "ln 26, the shelf of chapter 10"), of="letter")
+lab.show_losses(axes, losses, (math.log(26), "ln 26, the plateau of chapter 10"), of="letter")
 
 # %% [markdown]
 # Every gradient of the lower run is right, and so is every gradient of the upper one, which hangs near
@@ -90,8 +90,8 @@ zero, g = np.zeros(3), np.array([1000, 1, -0.001])
 print(adam_step(zero, g, zero, zero, 1, 0.01, 0.9, 0.98, 1e-9)[0].round(6))
 
 # %% [markdown]
-# All three move by 0.01. In the first step the mean is $g$ and the root of the mean square is $|g|$, so only the sign is
-# left.
+# All three weights move by 0.01. In the first step the mean is $g$ and the square root of the mean square is $|g|$, so
+# only the sign is left.
 #
 # ## A race
 #
@@ -160,11 +160,12 @@ curves = {"right": steps(np.ones((100, 1)))[:, 0], "the power t forgotten": forg
 lab.training.show_steps(right, t, curves, "step t, gradient always 1")
 
 # %% [markdown]
-# It is $0.001 / 0.901$, about a thousandth. With $\epsilon = 0.9$ you divide by roughly 0.9, so nothing adapts to anything,
-# and this is SGD with a running mean. In the table it also needs a learning rate like SGD's, and is no better with it.
-# Inside the root, $10^{-9}$ becomes $3 \cdot 10^{-5}$, which slows down every weight whose gradient is smaller than that.
-# On the right, the code has $1 - \beta$ instead of $1 - \beta^t$. The first step is perfect, so a test of one step sees
-# nothing. Later steps are up to 2.2 times as long as they should be, and in the end $10 / \sqrt{50} = 1.41$ times.
+# The step is $0.001 / 0.901$, about a thousandth of the learning rate. With $\epsilon = 0.9$ you divide by roughly 0.9, so
+# nothing adapts to anything, and this is SGD with a running mean. In the table it also needs a learning rate like SGD's,
+# and is no better with it. Inside the square root, $10^{-9}$ becomes $3 \cdot 10^{-5}$, which slows down every weight whose
+# gradient is smaller than that. On the right, the code has $1 - \beta$ instead of $1 - \beta^t$. The first step is perfect,
+# so a test of one step sees nothing. Later steps are up to 2.2 times as long as they should be, and in the end
+# $10 / \sqrt{50} = 1.41$ times.
 #
 # ## Clipping
 #
@@ -180,9 +181,9 @@ lab.training.show_steps(axes, range(150), {"clipped to 2": steps(np.minimum(spik
 axes.set_ylim(0, 1.3)
 
 # %% [markdown]
-# They are smaller, and stay that way for a long time. In each step $m$ forgets a tenth of the spike, but $v$ has seen its
-# square, 10,000, and forgets only 2 % of it. So a gradient that is too long has to be shortened *before* Adam sees it.
-# Clipping it after the step changes nothing at all, because the gradient has already been used.
+# The steps are smaller after the spike, and stay that way for a long time. In each step $m$ forgets a tenth of the spike,
+# but $v$ has seen its square, 10,000, and forgets only 2 % of it. So a gradient that is too long has to be shortened
+# *before* Adam sees it. Clipping it after the step changes nothing at all, because the gradient has already been used.
 #
 # The gradient is one vector with a number for each weight of the model, and what matters is its direction. Clipping may
 # shorten it but must not change its direction. **By hand:** a weight and a bias have the gradients 3 and 4. Together they
@@ -211,8 +212,8 @@ for name, w, b in (("one norm", *clip(dW, db, 1.0)), ("two norms", clip(dW, 0 * 
     print(f"{name}: dW {w.item():.2f}, db {b.item():.2f}, ratio {(w / b).item():.1f}")
 
 # %% [markdown]
-# With one norm, both are divided by three. With two norms only the weight is divided, so the bias counts three times as
-# much as before, and the vector has turned.
+# With one norm, both gradients are divided by three. With two norms only the weight is divided, so the bias counts
+# three times as much as before, and the vector has turned.
 #
 # ## Warm-up
 #
@@ -248,7 +249,7 @@ shown = axes.legend()
 print("peak {:.2e}, step 100,000 {:.2e}".format(*schedule(np.array([4000, 100_000]), 512, 4000)))
 
 # %% [markdown]
-# It is five times smaller, because 5 is the root of 25.
+# The last learning rate is five times smaller, because 5 is the square root of 25.
 #
 # ## What the warm-up is for
 #
@@ -281,6 +282,33 @@ print(f"base: {100_000 * 0.4 / 3600:.1f} hours; big, 300,000 steps of 1.0 s: {30
 # %% [markdown]
 # The paper says 12 hours and 3.5 days.
 #
+# ## One line is wrong
+#
+# What do you do with a wrong program if no judge says where to look? Here is one that trains a small model. The judge knows its
+# wrong line and does not tell you. Check each gradient by itself. The line that computes a wrong number need not be the wrong line.
+
+# %% [exercise] find_fault
+
+# %% [derivation]
+# **The rule: a backward needs the arrays of its forward, unchanged.** With a learning rate of 1, the step subtracts its gradients:
+#
+# ```python
+# rng, ids = np.random.default_rng(0), np.array([1, 1, 0, 4, 1])
+#
+# def forward(E, W, b):
+#     *moved, loss = broken_step(E, W, b, ids, ids[::-1], 1.0)
+#     return loss, (E - moved[0], W - moved[1], b - moved[2])
+#
+# print(gradcheck((forward, lambda dloss, gradients: tuple(dloss * one for one in gradients)),
+#                 [rng.standard_normal(shape) for shape in ((5, 3), (3, 3), 3)]))
+# ```
+#
+# The gradients of E and b pass, and that of W fails. Line 14 is right: $dW = x^T dz$, with $x$ and $dz$ of shape $(T, D)$. But
+# line 4 has written $x + h$ into the memory of $x$, so line 14 multiplies by $y$. No later line of the forward uses $x$, which is
+# why the loss is right. `y = x + h` mends the step. Lines 3, 7 and 8 overwrite arrays, too, and do no harm: $z > 0$ is the same
+# before and after ReLU, and no backward uses the logits or $e$.
+
+# %% [markdown]
 # ## Your Transformer
 #
 # Let your Adam train the running example from scratch, next to SGD.
@@ -294,7 +322,5 @@ lab.show_losses(axes, {"your Adam, 0.006": own, "SGD, 1": sgd}, of="letter")
 lab.run_yours("11")
 
 # %% [markdown]
-# You can also train with your function on the command line: `minitransformer learn plug adam_step`.
-#
 # **Read next:** `adam_update` in `minitransformer/functional/adam.py`, which works in place, and `Adam.step` and `schedule`
 # in `minitransformer/training/optim.py`.

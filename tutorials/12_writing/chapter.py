@@ -66,8 +66,8 @@ lab.show_steps(lab.steps_of(model, vocabulary, "backward"))
 # once, because the right answer is known. Here row 5 cannot be computed until the letter for row 4 has been chosen.
 #
 # So why not train the model the way it is used, by letting it write and comparing the result? The reason is that the
-# choice has no slope. Nudge a logit, and either the same token wins again, or another one wins and the text jumps.
-# The gradient check agrees with a backward that returns nothing but zeros:
+# derivative of the choice is 0 wherever it exists. Nudge a logit, and either the same token wins again, or another
+# one wins and the text jumps. The gradient check agrees with a backward that returns nothing but zeros:
 
 # %%
 table = rng.standard_normal((5, 4))    # a vector for each token
@@ -225,9 +225,9 @@ for width in (1, 2, 4):
 #
 # $$ \text{penalty} = \Big( \frac{5 + n}{6} \Big)^{\alpha}, \qquad \text{score} = \frac{\log p}{\text{penalty}} \qquad (N) $$
 #
-# Both have shape $(N)$. Log-probabilities are negative, so a larger penalty makes a *better* score. An empty text has
-# $n = 1$, because its end counts. The 5 keeps the first few tokens from mattering too much. For $\alpha = 1$ the
-# penalty grows by a sixth from $n = 1$ to $n = 2$, while it would double without the 5.
+# Penalties and scores have shape $(N)$. Log-probabilities are negative, so a larger penalty makes a *better* score.
+# An empty text has $n = 1$, because its end counts. The 5 keeps the first few tokens from mattering too much. For
+# $\alpha = 1$ the penalty grows by a sixth from $n = 1$ to $n = 2$, while it would double without the 5.
 
 # %% [markdown]
 # A text of 2 tokens has a log-probability of $-2.0$, and one of 6 tokens has $-2.3$. **Predict:** which of them wins
@@ -316,8 +316,8 @@ print(lab.with_a_broken_cache(12), lab.with_a_broken_cache(13), sep="\n")
 lab.run_yours("12")
 
 # %% [markdown]
-# This was the last part of the model. `minitransformer learn list` shows what you have left out, and `docs/train.md`
-# explains how to train a model on a text of your own.
+# This was the last part of the model. In chapter 12b you take half of it and train that half on Shakespeare, with
+# your functions inside. `minitransformer learn list` shows what you have left out.
 #
 # **Read next:** `beam_search` in `minitransformer/decoding/beam.py`, then `CachedStack` in
 # `minitransformer/decoding/cached.py`. It copies nothing when a hypothesis is split, because the hypotheses of a

@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 12b. A text of its own: half of the model writes Shakespeare
 #
-# *한국어: 언어 모형 (language model), 자기회귀 (auto-regressive), 가능도 (likelihood), 과적합 (overfitting).*
+# *한국어: 언어 모델 (language model), 자기회귀 (auto-regressive), 가능도 (likelihood), 과적합 (overfitting).*
 
 # %%
 from minitransformer_course import lab, yours
@@ -189,8 +189,8 @@ figure, axes = plt.subplots(figsize=(9, 2.6), layout="constrained")
 lab.text.show_costs(axes, line, costs)
 
 # %% [markdown]
-# The first letters are expensive, because a new word is open to many choices. The model read *BR*, and the rest of *BRUTUS*
-# costs nearly nothing.
+# The first letters are expensive, because a new word is open to many choices. Once the model has read *BR*, the rest of
+# *BRUTUS* costs almost nothing.
 #
 # ## What it writes
 #

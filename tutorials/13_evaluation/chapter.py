@@ -227,8 +227,8 @@ print(f"BLEU of number words {score:.3f}, of letters {corpus_bleu(*counts(*split
 #
 # ## What an honest report says
 #
-# A single score hides two sources of chance: the seed of the training run, and the sentences in the test set. To see the first,
-# train with several seeds. How far do their scores spread?
+# A single score hides two sources of chance: the seed of the training run, and the sentences in the test set. For the seed,
+# train with several. How far do their scores spread?
 #
 # **By hand.** Suppose that each score is 0 or 2, with equal chances. The true mean is 1, and so is the true variance. Two seeds
 # give (0, 0), (0, 2), (2, 0) or (2, 2). The squared deviations from each pair's *own* mean sum to 0, 2, 2 and 0, which is 1 on
@@ -240,8 +240,8 @@ print(f"BLEU of number words {score:.3f}, of letters {corpus_bleu(*counts(*split
 # The *standard error* is the standard deviation of the mean $\bar x$. Variances of independent scores add, so their sum has
 # variance $n \sigma^2$, and their mean $\sigma^2 / n$. For a difference of two means, the two variances add as well.
 #
-# To see the second, draw 200 sentences from the 200, with replacement, a thousand times, and take the BLEU of each draw. This
-# is a *bootstrap*.
+# For the sentences, draw 200 of the 200, with replacement, a thousand times, and take the BLEU of each draw. This is a
+# *bootstrap*.
 
 # %%
 others = [lab.translator.translated(lab.translator.trained(seed), unseen) for seed in (1, 2)]

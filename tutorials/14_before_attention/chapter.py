@@ -145,8 +145,8 @@ print(f"{0.64 ** 50:.0e}")
 #
 # $$ c' = f\, c + i\, g, \qquad h' = o \tanh(c') $$
 #
-# All four are computed from the token and from $h$: the gates are sigmoids of $a_i$, $a_f$ and $a_o$, and the candidate is the
-# tanh of $a_g$. Look for the path from $c$ to $c'$. What is on it, and what is not?
+# The gates and the candidate come from the token and $h$: the gates are sigmoids of $a_i$, $a_f$ and $a_o$, and the
+# candidate is the tanh of $a_g$. Look for the path from $c$ to $c'$. What is on it, and what is not?
 
 # %% [exercise] cell_backward
 
@@ -226,8 +226,7 @@ print("three farthest by three nearest:", *(f"{name} {recurrent.far_by_near(one)
 # %% [markdown]
 # Before training, the saying is true, because the far letters affect the loss least. After training, the opposite holds for all
 # three seeds: the letter to be written is among those read first, and the network has learned to keep it. The network has not
-# learned to keep everything, though. In the left picture, the two models agree on 2 letters and drift apart as words get
-# longer.
+# learned to keep everything. In the left picture, the two models agree on 2 letters and drift apart as words get longer.
 #
 # Larger models have limits. We trained models of 64 units on up to 100 letters, once each. The table shows the share of letters
 # in the right place, by length.

@@ -45,7 +45,7 @@ rng = np.random.default_rng(0)
 # %% [markdown]
 # ## Three positions by hand
 #
-# This is Table 1, plus the separable convolution of section 4. A kernel covers $k$ positions, and each query of restricted
+# Here is Table 1, plus the separable convolution of section 4. A kernel covers $k$ positions, and each query of restricted
 # attention meets $r$ keys. Sequential steps have to run one after another. The longest path is the number of layers or steps
 # between the two positions that are hardest to connect.
 #
@@ -272,10 +272,10 @@ for sentence in sentences:
 # %% [exercise] follows
 
 # %% [derivation]
-# **The rule: a share means something only next to what a simpler explanation reaches.** `np.nonzero(partner >= 0)` lists the
-# queries that have a partner, $n$ of them, so `weights[b, :, t]` is $(n, H, T_k)$. Its argmax over the keys, $(n, H)$, is compared
-# with the partners, $(n, 1)$, and the mean over $n$ is $(H)$. The simpler explanation is a head that knows only distances. It is
-# right wherever $\text{partner} - t$ has the value that occurs most often.
+# **The rule: a share means something only if it is compared with what a simpler explanation achieves.** `np.nonzero(partner >= 0)`
+# lists the queries that have a partner, $n$ of them, so `weights[b, :, t]` is $(n, H, T_k)$. Its argmax over the keys, $(n, H)$,
+# is compared with the partners, $(n, 1)$, and the mean over $n$ is $(H)$. The simpler explanation is a head that knows only
+# distances. It is right wherever $\text{partner} - t$ has the value that occurs most often.
 
 # %%
 weights = translator.attention_weights(*unseen.inputs)

@@ -25,8 +25,7 @@ lab.you_are_here("positions", "layer_norm", "heads", "feed_forward")
 # file, you will recognise nearly everything: embeddings, heads, residuals, feed-forward networks and a softmax. Only four parts
 # are not in the paper. In this chapter you write these four, and then your functions run inside the model.
 #
-# At the end we take them away, one at a time. For one of them, the paper's own part would do almost as well. Which one, do you
-# think?
+# At the end we take them away, one at a time. For one of them, the paper's own part would do almost as well. Which one?
 
 # %%
 import math
@@ -72,8 +71,9 @@ def prove(name, forward, backward, *inputs):
 # **The rule: $n = x s$ has mean square 1.** The mean square of $x s$ is $s^2 \operatorname{mean}(x^2)$, so
 # $s = 1 / \sqrt{\operatorname{mean}(x^2)}$. If you double a row, $s$ is halved and $n$ stays the same.
 #
-# **Where does ε belong?** A row of zeros needs it, and so does backward. The slope of $\sqrt v$ is $1 / (2 \sqrt v)$, which is
-# infinite at $v = 0$. In $\sqrt{v} + \epsilon$ it remains infinite, while $\sqrt{v + \epsilon}$ has a finite slope everywhere:
+# **Where does ε belong?** A row of zeros needs it, and so does backward. The derivative of $\sqrt v$ is $1 / (2 \sqrt v)$,
+# which is infinite at $v = 0$. In $\sqrt{v} + \epsilon$ it remains infinite, while $\sqrt{v + \epsilon}$ has a finite
+# derivative everywhere:
 #
 # $$ s = \frac{1}{\sqrt{\operatorname{mean}(x^2) + \epsilon}} \quad (\dots, 1), \qquad
 #    n = x\, s, \qquad y = \gamma\, n \quad (\dots, D) $$
@@ -97,16 +97,16 @@ print("mean squares of n:", (n ** 2).mean(axis=-1).round(3))
 chat_model.show_sizes(sizes)
 
 # %% [markdown]
-# It is $1.25 / 2.25 = 0.556$, so a row smaller than $\sqrt\epsilon$ stays small. Inside the model, every layer adds to $x$, so
-# $x$ grows. The norm brings each row to size 1 before a sub-layer reads it. In SmolLM2, the row of the first token jumps to
-# 1,000 at layer 13, and many heads put most of their weight on this token.
+# The mean square is $1.25 / 2.25 = 0.556$, so a row smaller than $\sqrt\epsilon$ stays small. Inside the model, every layer
+# adds to $x$, so $x$ grows. The norm brings each row to size 1 before a sub-layer reads it. In SmolLM2, the row of the first
+# token jumps to 1,000 at layer 13, and many heads put most of their weight on this token.
 #
 # ## Positions that turn
 #
 # The paper adds sinusoids to the embeddings, below the first layer. A score is then a product of two sums, which mixes the
 # distance with both absolute positions. In chapter 3 you saw that moving by $k$ steps turns each pair of sinusoids by the same
-# angle, wherever you start. *Rotary positions* use that turn directly. They add nothing to the embeddings; instead, every layer
-# turns pairs of numbers in its queries and keys by an angle that grows with the position.
+# angle, wherever you start. *Rotary positions* use that rotation directly. They add nothing to the embeddings; instead, every
+# layer turns pairs of numbers in its queries and keys by an angle that grows with the position.
 #
 # **By hand.** Query and key are both $(1, 0)$, and each step turns them by 30°. At positions 2 and 0, the query is at 60° and
 # the key at 0°, so their product is the cosine of 60°, which is 0.5. At 7 and 5, the angles are 210° and 150°, and the product
@@ -115,9 +115,9 @@ chat_model.show_sizes(sizes)
 # %% [exercise] rotary
 
 # %% [derivation]
-# **A turn is a matrix, and its transpose turns back.** For a pair that turns by $b$, the matrix is
+# **A rotation is a matrix, and its transpose rotates back.** For a pair that turns by $b$, the matrix is
 # $R_b = \begin{pmatrix} \cos b & -\sin b \\ \sin b & \cos b \end{pmatrix}$, whose columns say where $(1, 0)$ and $(0, 1)$ go.
-# The transpose is $R_b^\top = R_{-b}$, and turns add up: $R_a R_b = R_{a + b}$. So for a query at $t$ and a key at $s$,
+# The transpose is $R_b^\top = R_{-b}$, and angles add up: $R_a R_b = R_{a + b}$. So for a query at $t$ and a key at $s$,
 #
 # $$ (R_{t\omega}\, q)^\top (R_{s\omega}\, k) = q^\top R_{-t\omega} R_{s\omega}\, k = q^\top R_{(s - t)\omega}\, k $$
 #
@@ -144,32 +144,32 @@ for axes, scores, name in zip(both, (added, turned), ("sinusoids added", "turned
     axes.legend(fontsize=9)
 
 # %% [markdown]
-# With `-positions` every turn is undone, which is what the transpose does. On the right, the three curves coincide, because a
-# score depends only on how far away the key is.
+# With `-positions` every rotation is undone, which is what the transpose does. On the right, the three curves coincide,
+# because a score depends only on how far away the key is.
 #
 # ## Which numbers are a pair?
 #
 # You turned neighbouring numbers, as the paper on rotary positions does. Other libraries pair the numbers $i$ and $i + d/2$.
-# Again and again, users report one of the two as a bug (nanochat 264, LLMs-from-scratch 838), and they have evidence, since the
-# outputs differ. **Who is right?**
+# Users keep reporting one of the two as a bug (nanochat 264, LLMs-from-scratch 838), with evidence, since the outputs differ.
+# **Who is right?**
 
 # %% [exercise] test_pairs
 
 # %% [derivation]
 # **The rule: the product depends on $t - s$ alone.** Its derivation never asked which two numbers form a pair or which way they
 # turn, so neighbours and halves are both right. The mixture is wrong, because the two numbers of a pair get different angles,
-# and $\begin{pmatrix} \cos a & -\sin a \\ \sin b & \cos b \end{pmatrix}$ is not a turn. With $d = 2$ there is only one pair and
-# one angle, so the mistake cannot show. A version that never turns satisfies the rule as well, so the test must also require a
-# different product at a different distance.
+# and $\begin{pmatrix} \cos a & -\sin a \\ \sin b & \cos b \end{pmatrix}$ is not a rotation. With $d = 2$ there is only one pair
+# and one angle, so the mistake cannot show. A version that never turns satisfies the rule as well, so the test must also
+# require a different product at a different distance.
 
 # %%
 lab.verdicts(test_pairs)
 
 # %% [markdown]
-# Both are right, and a model can be trained with either, but trained weights fit only one of them. This SmolLM2 file pairs
-# neighbours, while the file that its authors published pairs halves. The next cell runs the model with halves. At first the
-# columns of $W_q$ and $W_k$ stay where they are, and then they move, within each head, to where their pairs now are.
-# **Predict:** do the logits of the second run differ from the right ones by more than rounding?
+# Both ways to pair are right, and a model can be trained with either, but trained weights fit only one of them. This
+# SmolLM2 file pairs neighbours, while the file that its authors published pairs halves. The next cell runs the model with
+# halves. At first the columns of $W_q$ and $W_k$ stay where they are, and then they move, within each head, to where their
+# pairs now are. **Predict:** do the logits of the second run differ from the right ones by more than rounding?
 
 # %%
 d, mine = model.model.config.d_k, {"rms_norm": rms_norm, "rotary": rotary}
@@ -179,8 +179,8 @@ for name, columns in ("as they are", np.arange(d)), ("moved", np.r_[0:d:2, 1:d:2
         print(f"columns {name}: the logits differ by {np.abs(model.logits(question, own=mine) - right).max():.2g}")
 
 # %% [markdown]
-# They differ only by rounding. The two layouts order the same columns differently, which training never notices but an import
-# has to get right.
+# In the second run, the logits differ only by rounding. The two layouts order the same columns differently, which training
+# never notices but an import has to get right.
 #
 # ## A gate in place of ReLU
 #
@@ -190,7 +190,7 @@ for name, columns in ("as they are", np.arange(d)), ("moved", np.r_[0:d:2, 1:d:2
 # $W_{outer}$, brings $h$ back to $d_{model}$.
 #
 # **By hand.** At $a = 0$ the sigmoid is $1/2$ and $h$ is 0. Raise $a$ to 0.01, and $h$ becomes about $0.01 \cdot \frac12 u$. So
-# the slope in $a$ is $u / 2$ there, while ReLU's slope jumps from 0 to 1.
+# the derivative with respect to $a$ is $u / 2$ there, while ReLU's derivative jumps from 0 to 1.
 
 # %% [exercise] swiglu
 
@@ -208,7 +208,8 @@ for name, columns in ("as they are", np.arange(d)), ("moved", np.r_[0:d:2, 1:d:2
 # $a = 1000$. With $s = \frac12 + \frac12 \tanh(a / 2)$, nothing overflows.
 
 # %% [markdown]
-# **Prove it.** Backward multiplies $dh$ by your slopes. The picture has $u = 1$, so it shows silu itself and its slope.
+# **Prove it.** Backward multiplies $dh$ by your two derivatives. The picture has $u = 1$, so it shows silu itself and
+# its derivative, its slope.
 
 
 # %%
@@ -241,7 +242,7 @@ print(f"2 x 576 x 2304 = {2 * 576 * 2304:,} = 3 x 576 x {2 * 576 * 2304 // (3 * 
 # all. *Grouped queries* make the cache smaller. There are still $H$ heads of queries but only $G$ heads of keys and values,
 # each shared by $R = H / G$ neighbouring heads.
 #
-# **By hand.** SmolLM2 has 30 layers with 9 heads of 64 numbers. If each head had its own keys and values, every position would
+# **By hand.** SmolLM2 has 30 layers with 9 heads of width 64. If each head had its own keys and values, every position would
 # take $2 \cdot 30 \cdot 9 \cdot 64 = 34{,}560$ numbers. **Predict:** after how many positions would the cache hold more numbers
 # than the model's 135 million weights? And after how many with 3 groups?
 
@@ -293,8 +294,8 @@ print("\nif nothing turns:", model.answer(question, {**mine, "rotary": lambda x,
 lab.run_yours("16")
 
 # %% [markdown]
-# SmolLM2 still writes words, which it copies from a sentence that it reads before your question: *You are a helpful AI
-# assistant ...* Here is what it writes with one change at a time
+# SmolLM2 still writes words, copied from a sentence that it reads before your question: *You are a helpful AI assistant
+# ...* Here is what it writes with one change at a time
 # ([`experiments/after_2017.py`](../../experiments/after_2017.py)). The loss is that of the unchanged answer, per token.
 # Guessing among 49,152 tokens would cost $\ln 49152 = 10.8$.
 #

@@ -256,7 +256,7 @@ print(str(report).splitlines()[-1])
 #
 # **Where to go next.** [The paper, place by place](../../docs/paper_map.md) leads from every place of the paper to its code, an
 # exercise and a test, and lists 18 slips in widely read explanations, with what settles each. Read the paper once more with
-# that page open. Then read a paper from this year and look for the sentences that a test can settle.
+# that page open. Then read a paper from this year and look for the claims that a test can settle.
 #
 # ## Your Transformer
 

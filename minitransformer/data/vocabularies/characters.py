@@ -1,6 +1,6 @@
 """A vocabulary in which each character is a token, including spaces and line breaks."""
 
-from minitransformer.data.vocabularies.listed import ListedVocabulary, check_text
+from minitransformer.data.vocabularies.listed import ListedVocabulary
 from minitransformer.errors import InputError
 
 
@@ -21,7 +21,6 @@ class CharacterVocabulary(ListedVocabulary):
 
     def encode(self, text) -> list[int]:
         """The id of each character. Raises InputError for one that is not in the vocabulary."""
-        check_text(text)
         unknown = next((character for character in text if character not in self.ids), None)
         if unknown is not None:
             line = text[:text.index(unknown)].count("\n") + 1

@@ -4,14 +4,9 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from minitransformer.checks import check_kind, is_integer
+from minitransformer.checks import is_integer
 from minitransformer.errors import InputError, one_line
 from minitransformer.functional.special import SPECIAL
-
-
-def check_text(text) -> None:
-    """Raise InputError unless `text` is a string."""
-    check_kind(isinstance(text, str), "the text to encode", text, "a string")
 
 
 def check_tokens(ids, size) -> list[int]:

@@ -1,6 +1,6 @@
 """A vocabulary of subwords: byte-pair encoding learned on both languages together."""
 
-from minitransformer.data.vocabularies.listed import check_text, check_tokens
+from minitransformer.data.vocabularies.listed import check_tokens
 from minitransformer.errors import InputError
 from minitransformer.extras import require
 from minitransformer.functional.special import SPECIAL
@@ -46,7 +46,6 @@ class SubwordVocabulary:
 
     def encode(self, text) -> list[int]:
         """The ids of a text. Raises InputError if it contains bytes that are not UTF-8."""
-        check_text(text)
         check_utf8(text)
         return self._tokenizer.encode(text).ids
 

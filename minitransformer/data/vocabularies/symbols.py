@@ -2,7 +2,7 @@
 
 import re
 
-from minitransformer.data.vocabularies.listed import ListedVocabulary, check_text
+from minitransformer.data.vocabularies.listed import ListedVocabulary
 from minitransformer.errors import InputError
 from minitransformer.functional.special import SPECIAL
 
@@ -21,7 +21,6 @@ class SymbolVocabulary(ListedVocabulary):
 
     def encode(self, text) -> list[int]:
         """The ids of the symbols in `text`. Raises InputError for one that is not in the vocabulary."""
-        check_text(text)
         words = re.findall(r"[^\s-]+", text)
         return self.encode_symbols([symbol for word in words for symbol in (
             word if word not in self.ids and self.ids.keys() >= set(word) else [word])])

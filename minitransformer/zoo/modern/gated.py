@@ -4,7 +4,6 @@ from typing import Any, NamedTuple
 
 from minitransformer.backend import Array, module_of
 from minitransformer.checks import check_cache, check_fraction
-from minitransformer.errors import InputError
 from minitransformer.functional.activations import gelu_backward, gelu_forward
 from minitransformer.functional.dropout import DropoutCache, dropout_backward, dropout_forward
 from minitransformer.layers.feed_forward import FEED_FORWARDS
@@ -54,8 +53,6 @@ class GatedFeedForward(Layer):
 
     def __init__(self, d_model, d_ff, rng=None, activation="swiglu", dropout=0.0):
         check_fraction("the dropout rate", dropout)
-        if activation not in list(GATES):
-            raise InputError(f"unknown activation {activation!r}; choose {' or '.join(GATES)}")
         self.gate = Projection(d_model, d_ff, rng)
         self.inner = Projection(d_model, d_ff, rng)
         self.outer = Projection(d_ff, d_model, rng)

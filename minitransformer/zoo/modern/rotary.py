@@ -7,7 +7,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from minitransformer.backend import Array, module_of, to_device
-from minitransformer.checks import check_cache, check_floats, check_shape, is_real
+from minitransformer.checks import check_cache, check_floats, check_shape
 from minitransformer.errors import InputError, choices
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.positions import POSITIONS, PositionsCache
@@ -72,7 +72,7 @@ def _tables(length, d, base, xp, dtype) -> tuple[Array, Array]:
 def check_rotary(d_k, base, layout) -> None:
     if d_k % 2:
         raise InputError(f"a head has {d_k} numbers, but rotary positions turn pairs: d_k must be even")
-    if not is_real(base) or isinstance(base, bool) or not 1 < base < float("inf"):
+    if not 1 < base < float("inf"):
         raise InputError(f"rotary_base is {base!r}, expected a number above 1")
     if layout not in list(LAYOUTS):
         raise InputError(f"unknown rotary_layout {layout!r}; {choices(str(layout), LAYOUTS)}")

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from minitransformer.checks import check_integer, check_kind, is_real
+from minitransformer.checks import check_integer, check_kind
 from minitransformer.errors import InputError
 
 
@@ -66,7 +66,7 @@ class Options:
     def number(self, name, *default) -> float:
         """A number above 0."""
         value = self.take(name, *default)
-        if not is_real(value) or not 0 < value < float("inf"):
+        if not isinstance(value, (int, float)) or not 0 < value < float("inf"):
             raise InputError(f"{self._where}: {name} is {value!r}, expected a number above 0")
         return value
 

@@ -88,12 +88,8 @@ def _bytes(path) -> bytes:
 
 
 def _text(path) -> str:
-    """What people read: in UTF-8, or else in Latin-1, which any bytes are."""
-    data = _bytes(path)
-    try:
-        return data.decode("utf-8-sig").replace("\r\n", "\n")
-    except UnicodeDecodeError:
-        return data.decode("latin-1").replace("\r\n", "\n")
+    """What people read."""
+    return _bytes(path).decode("utf-8-sig", "replace").replace("\r\n", "\n")
 
 
 def _json(path) -> dict:

@@ -5,7 +5,7 @@ import re
 from datetime import datetime
 
 from minitransformer.data.vocabularies import VOCABULARIES
-from minitransformer.data.vocabularies.listed import check_text, check_tokens
+from minitransformer.data.vocabularies.listed import check_tokens
 from minitransformer.data.vocabularies.subwords import check_utf8
 from minitransformer.errors import InputError
 from minitransformer.extras import require
@@ -91,7 +91,6 @@ class PretrainedVocabulary:
 
         Raises InputError if it contains bytes that are not UTF-8, or letters for which there is no token, not even an unknown one.
         """
-        check_text(text)
         check_utf8(text)
         self._check_letters(text)
         return self._begin + self._encode(text, names_are_text=True)

@@ -51,9 +51,6 @@ class Recurrent(Layer):
         """dy: the pair (dy, dfinal). Returns dx, and dstate if forward was given a state."""
         check_cache(self, cache, RecurrentCache)
         name, (batch, length) = type(self).__name__, cache.size
-        if not isinstance(dy, tuple) or len(dy) != 2:
-            raise InputError(f"{name}.backward: dy is a {type(dy).__name__}, expected the pair (dy, dfinal), the gradients of both "
-                             "outputs: (y, final), cache = layer.forward(...)")
         check_floats(f"{name}: dy", dy[0], batch, length, self.hidden_size)
         check_floats(f"{name}: dfinal", dy[1], batch, self.state_size)
         dx, dstate = self.read_backward(*dy, cache.read)

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from minitransformer.backend import Array, module_of, to_device
-from minitransformer.checks import check_config, check_shape
+from minitransformer.checks import check_shape
 from minitransformer.decoding.state import EXTRA_LENGTH, DecodingState, first_and_limit
 from minitransformer.errors import InputError
 from minitransformer.functional.special import PAD
@@ -69,12 +69,10 @@ class RecurrentModel(NextTokenModel):
     """
 
     Config = RecurrentConfig
-    batch_fields = ("source", "target", "next_target")
     _cell: ClassVar[type[RNN] | type[GRU] | type[LSTM]]
     readout: AttentionalState | None = None
 
     def __init__(self, config, seed=0):
-        check_config(self, config, RecurrentConfig, seed)
         rng = np.random.default_rng(seed)
         self.config = config
         self.target_embedding = Embedding(config.target_vocab, config.d_model, rng)

@@ -1,6 +1,5 @@
 """The doctor says what it can prove, says nothing if nothing is wrong, and calls evidence evidence."""
 
-import json
 from functools import partial
 
 import numpy as np
@@ -233,11 +232,9 @@ def test_the_report():
     report = gradcheck((F.relu_forward, doubled), [X], name="mine", methods=("complex",))
     assert str(report).splitlines()[-1] == f"mine: {report.findings['mine']}"
     assert "with this undone the error falls from 5e-01 to" in str(report)
-    plain = json.loads(json.dumps(report.as_dict()))
-    assert plain["findings"]["mine"]["kind"] == NAMED and plain["diagnoses"] == report.diagnoses
+    assert report.findings["mine"].kind == NAMED
     passed = gradcheck(L.Linear(5, 4, np.random.default_rng(0)), [X])
     passed.raise_if_failed()
-    assert "findings" not in passed.as_dict()
     assert (report + passed).findings == report.findings and not (report + passed).passed
 
 

@@ -93,7 +93,7 @@ def test_a_run_without_weights_is_one_line(run_cli, trained, tmp_path):
     assert "no run here" in run_cli("explore", tmp_path, "ab")[2]
     Run.create(tmp_path / "new", Run.load(trained).task, Run.load(trained).model, Run.load(trained).vocabulary)
     code, out, error = run_cli("explore", tmp_path / "new", "ab", "--output", tmp_path / "a.html")
-    assert code == 2 and not out and one_line(error) and "the run has no trained model" in error
+    assert code == 2 and not out and one_line(error) and "no trained model" in error
 
 
 def test_another_kind_of_attention_is_refused(run_cli, tmp_path):

@@ -4,6 +4,7 @@ import argparse
 import gettext
 import json
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -45,27 +46,8 @@ def test_from_a_blank_to_a_solved_exercise(learn, tmp_path):
     for label, words in {"PASSED": "inputs unchanged", "WHERE": "dx[", "WHY": "must sum to 0", "LIKELY": "only the diagonal",
                          "NEXT": "learn hint softmax_backward"}.items():
         assert any(line.split()[0] == label and words in line for line in out.splitlines()[1:]), label
-    assert [one["state"] for one in json.loads(learn("list", "--json")[1])["exercises"] if one["chapter"] == "04_softmax"] == [
-        "passed", "not yet", "not yet", "not yet", "not yet"]
-
-
-def test_json_of_list_and_check(learn, tmp_path):
-    learn("start", "softmax")
-    listed = json.loads(learn("list", "--json")[1])["exercises"]
-    assert len(listed) == len(exercises()) and set(listed[0]) == {"name", "chapter", "title", "state"}
-    code, out, _ = learn("check", "softmax_backward", "--json")
-    assert code == 1 and set(json.loads(out)) == {"exercise", "passed", "stage", "where", "why", "diagnosis"}
-    assert "where you begin" in json.loads(out)["why"]
-    for words in (["check", "04_softmax.py", "--json"], ["check", "--all", "--json"]):
-        code, out, _ = learn(*words)
-        assert code == 1 and [one["stage"] for one in json.loads(out)["exercises"]] == 5 * ["runs"]
-
-
-def test_json_is_json_with_exit_code_2_too(learn, tmp_path):
-    (tmp_path / "04_softmax.py").write_text("def softmax(x:\n")
-    for words in (["check", "softmax", "--json"], ["check", "nothing", "--json"], ["grade", "nowhere", "--json"]):
-        code, out, error = learn(*words)
-        assert code == 2 and json.loads(out)["error"] in error
+    states = [re.match(r"[> ] (passed|not yet) ", line) for line in learn("list")[1].splitlines()]
+    assert [state[1] for state in states if state][:5] == ["passed", "not yet", "not yet", "not yet", "not yet"]
 
 
 def test_progress_is_written_again_by_check_all(learn, tmp_path):
@@ -78,29 +60,21 @@ def test_progress_is_written_again_by_check_all(learn, tmp_path):
     assert json.loads((tmp_path / FILE).read_text()) == before and before["exercises"]["softmax"]["state"] == "passed"
 
 
-def test_nothing_is_overwritten_and_reset_keeps_the_old_file(learn, tmp_path):
+def test_nothing_is_overwritten(learn, tmp_path):
     learn("start", "4")
     path = tmp_path / "04_softmax.py"
     fresh = path.read_bytes()
     path.write_bytes(fresh + b"# mine\n")
     code, _, error = learn("start", "4")
     assert code == 2 and "nothing was changed" in error and path.read_bytes().endswith(b"# mine\n")
-    assert learn("reset", "4")[0] == 0 and path.read_bytes() == fresh
-    assert (tmp_path / "04_softmax.before-reset.py").read_bytes() == fresh + b"# mine\n"
-
-
-def test_what_was_reset_is_to_be_solved_again(learn, tmp_path):
-    learn("start", "4")
-    solve(tmp_path / "04_softmax.py", "softmax")
-    learn("check", "softmax")
-    learn("reset", "4")
-    assert "0 of" in learn()[1] and learn("check")[1].startswith("softmax: not yet")
 
 
 def test_a_command_without_a_name_says_what_to_do_first(learn, tmp_path):
-    for action in ("check", "hint"):
-        code, _, error = learn(action)
-        assert code == 2 and "no chapter was started in this folder: minitransformer learn start 1" in error
+    for started in (False, True):    # chapter 0 has no exercises
+        for words in (["check"], ["check", "--all"], ["hint"]):
+            code, _, error = learn(*words)
+            assert code == 2 and "no exercise was started in this folder: minitransformer learn start 1" in error
+        assert started or learn("start", "0")[0] == 0
     learn("start", "4")
     for name in [one.name for one in find_chapter("4").exercises]:
         solve(tmp_path / "04_softmax.py", name)
@@ -114,9 +88,8 @@ def test_a_chapter_is_checked_by_its_number(learn):
     assert code == 2 and "04_softmax was not started in this folder: minitransformer learn start 4" in error
     learn("start", "4")
     learn("start", "6")
-    code, out, _ = learn("check", "4", "--json")
-    assert code == 1 and {answer["exercise"] for answer in json.loads(out)["exercises"]} == {
-        one.name for one in find_chapter("4").exercises}
+    code, out, _ = learn("check", "4")
+    assert code == 1 and re.findall(r"^(\w+): not yet$", out, re.MULTILINE) == [one.name for one in find_chapter("4").exercises]
 
 
 def test_each_hint_says_more_than_the_one_before(learn, tmp_path):
@@ -213,11 +186,7 @@ def test_a_folder_is_graded(learn, tmp_path):
     students = json.loads(out)["students"]
     assert [one["student"] for one in students] == ["ann", "bob's (2) & 성", "eve", "two\\nlines"]
     assert students[0]["exercises"][0]["passed"] and not students[1]["exercises"][0]["passed"]
-    code, out, _ = learn("grade", folder, "--csv")
-    assert out.splitlines()[0] == "student,softmax_backward,passed" and "ann,passed,1" in out
     assert learn("grade", tmp_path / "nowhere")[0] == 2
-    (folder / "eve.py").rename(folder / "=1+1.py")
-    assert "\n'=1+1,,0\n" in learn("grade", folder, "--csv")[1]    # a spreadsheet is to show the name, not to compute it
 
 
 @pytest.mark.parametrize("chapter", chapters(), ids=lambda chapter: chapter.name)
@@ -266,7 +235,7 @@ def test_every_text_of_the_help_can_be_translated(learn, monkeypatch):
     texts = [parser.description, *(action.help for action in commands._choices_actions)]
     for command in commands.choices.values():
         texts += [command.description, *(action.help for action in command._actions if action.dest != "help")]
-    assert len(texts) > 30 and not [text for text in texts if text and not text.startswith("<")]
+    assert len(texts) > 25 and not [text for text in texts if text and not text.startswith("<")]
 
 
 def test_the_end_of_the_course_is_a_model_of_the_readers_own(learn, tmp_path):

@@ -3,6 +3,7 @@
 import json
 import shutil
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,17 +11,26 @@ from safetensors.numpy import load_file
 
 from minitransformer.cli import main
 from minitransformer.files import write_manifest
+from minitransformer.pictures import plots
 from minitransformer.tasks import toy
+from minitransformer.training import run_report
 from minitransformer.workers import local
 
 
+NO_PICTURE = SimpleNamespace(curves=lambda records: SimpleNamespace(as_html=lambda description: ""))
+
+
 @contextmanager
-def few_examples():
-    """Twenty held-out examples, not 200 and 1,000: an untrained model answers at length. No process starts for a few steps."""
+def few_examples(curves=False):
+    """Twenty held-out examples, not 200 and 1,000: an untrained model answers at length. No process starts for a few steps.
+
+    curves: the report of a run has its picture, which takes longer than the run.
+    """
     with pytest.MonkeyPatch.context() as patch:
         for name in ("VALID", "TEST"):
             patch.setattr(toy, name, 20)
         patch.setattr(local, "WIDEST", 0)
+        patch.setattr(run_report, "plots", plots if curves else NO_PICTURE)
         yield
 
 
@@ -30,9 +40,9 @@ def quick():
         yield
 
 
-def train(*arguments):
+def train(*arguments, curves=False):
     """For fixtures that outlive a test."""
-    with few_examples():
+    with few_examples(curves):
         assert main(["train", *map(str, arguments)]) == 0
 
 
@@ -48,7 +58,7 @@ def trained(tmp_path_factory):
 def numbers_run(tmp_path_factory):
     """A run folder of three steps on Korean number words."""
     folder = tmp_path_factory.mktemp("runs") / "numbers"
-    train("numbers", "--language", "korean", "--steps", 3, "--batch", 4, "--run", folder)
+    train("numbers", "--language", "korean", "--steps", 3, "--batch", 4, "--run", folder, curves=True)
     return folder
 
 
@@ -82,7 +92,7 @@ def language_run(tmp_path_factory):
     (folder / "valid").write_text(text[107:400])    # 293 characters: the last window is not full
     train("language", "--train", folder / "en", "--valid", folder / "valid", *QUICK, "--steps", 60,
           "--window", 16, "--batch", 8, "--positions", "learned", "--peak-rate", 0.02,
-          "--run", folder / "run")
+          "--run", folder / "run", curves=True)
     return folder / "run"
 
 
@@ -92,7 +102,7 @@ def subword_run(tmp_path_factory):
     folder = write_corpus(tmp_path_factory.mktemp("subwords"))
     train("language", "--train", folder / "en", "--valid", folder / "en", *QUICK, "--steps", 10,
           "--vocabulary", "subwords", "--vocab-size", 60, "--window", 12, "--batch", 4,
-          "--positions", "learned", "--run", folder / "run")
+          "--positions", "learned", "--run", folder / "run", curves=True)
     return folder / "run"
 
 

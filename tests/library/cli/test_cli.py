@@ -22,7 +22,6 @@ from minitransformer.files import write_manifest
 from minitransformer.replaceable import TABLE
 from minitransformer.lookup import names
 from minitransformer.tasks import TASKS, toy
-from minitransformer.training import checkpoint
 from minitransformer.training.evaluation import bleu, chrf
 from tests.library.checking.test_gradcheck import X, WrongLinear
 from tests.library.cli.conftest import one_line
@@ -47,11 +46,6 @@ def test_help_of_a_task_begins_with_examples_and_has_groups(run_cli):
     _, out, _ = run_cli("train", "language", "--help")
     assert "Examples:\n  minitransformer train language --train FILE --valid FILE\n" in out
     assert re.findall(r"^(\w+):$", out, re.MULTILINE) == ["Examples", "options", "data", "model", "optimiser", "run"]
-
-
-def test_a_task_is_no_command(run_cli):
-    code, _, error = run_cli("copy")
-    assert code == 2 and one_line(error) and "copy is a task: minitransformer train copy" in error
 
 
 def test_gradcheck_of_named_blocks(run_cli):
@@ -108,15 +102,6 @@ def test_gradcheck_checks_the_textbook_though_kernels_replace_it(run_cli, monkey
     assert code == 1 and "textbook" not in out and "checks FAILED" in out and TABLE["attention_backward"].func is right
 
 
-def test_gradcheck_as_json(run_cli):
-    code, out, _ = run_cli("gradcheck", "layer-norm", "--seed", 3, "--json")
-    found = json.loads(out)
-    assert code == 0 and found["passed"] and 0 < found["worst"] < 2e-5
-    assert found["checks"]["textbook"] == {"passed": 6, "failed": 0} and found["checks"]["numpy"] == {"passed": 8, "failed": 0}
-    assert {frozenset(result) for result in found["results"]} == {
-        frozenset({"block", "wrt", "method", "max_relative_error", "passed"})}
-
-
 def test_gradcheck_of_all_blocks(run_cli, monkeypatch):
     from minitransformer.checking.blocks import blocks
 
@@ -140,8 +125,6 @@ def test_gradcheck_that_fails_exits_with_1(run_cli, monkeypatch):
                         lambda seed, zoo=True: {"linear": (WrongLinear("wrong sign"), (X,))})
     code, out, _ = run_cli("gradcheck")
     assert code == 1 and "FAILED" in out
-    code, out, _ = run_cli("gradcheck", "--json")
-    assert code == 1 and json.loads(out)["passed"] is False
 
 
 def test_the_command_that_comes_next_has_a_text_with_letters(run_cli, tmp_path, monkeypatch):
@@ -200,13 +183,12 @@ def test_redirected_output_is_utf_8():
     """Whatever the locale, like the files that are read."""
     script = "from minitransformer.cli import main; main(['gradcheck', 'none']); print('한국어')"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True,
-                          env={**os.environ, "PYTHONIOENCODING": "cp1252"})
+                          env={**os.environ, "PYTHONIOENCODING": "cp1252", "MINITRANSFORMER_FAST": "0"})
     assert done.stdout.decode("utf-8").strip() == "한국어"
 
 
-@pytest.mark.parametrize("files", [("en", "de"), pytest.param(("tsv",), marks=pytest.mark.campaign)])
-def test_translation_from_text_to_bleu(run_cli, corpus, files):
-    paths = [corpus / name for name in files]
+def test_translation_from_text_to_bleu(run_cli, corpus):
+    paths = [corpus / "en", corpus / "de"]    # text_run has read the TSV
     code, out, _ = run_cli("train", "translate", "--train", *paths, "--valid", *paths, "--run", corpus / "run",
                            "--vocab-size", 90, "--max-length", 40, "--config", "toy", "--steps", 150, "--batch", 400,
                            "--warmup", 20, "--dropout", 0, "--rate-factor", 0.5)
@@ -260,12 +242,7 @@ def test_training_resumes_where_it_stopped(run_cli, text_run, tmp_path, monkeypa
 
 @pytest.mark.parametrize("ruin", [
     lambda run: shutil.rmtree(run / "checkpoints"),
-    lambda run: (run / "checkpoints" / "step-00000012" / "state.json").write_text("{}"),
-    lambda run: seal_state(run / "checkpoints" / "step-00000012", "{}"),
-    *(lambda run, name=name: seal_state(run / "checkpoints" / "step-00000012", json.dumps({
-        "position": 12, "terms": 0, "best_step": 12, "best_nll": 1.5, "worse": 0, name: "x"}))
-      for name in ("terms", "best_step", "best_nll", "worse"))],
-    ids=["none", "damaged", "sealed", "terms", "best_step", "best_nll", "worse"])
+    lambda run: (run / "checkpoints" / "step-00000012" / "state.json").write_text("{}")], ids=["none", "damaged"])
 def test_a_run_that_cannot_be_resumed_stays_as_it_was(run_cli, trained, tmp_path, ruin):
     run = shutil.copytree(trained, tmp_path / "run")
     ruin(run)
@@ -276,12 +253,7 @@ def test_a_run_that_cannot_be_resumed_stays_as_it_was(run_cli, trained, tmp_path
     assert {path.name: path.read_bytes() for path in run.iterdir() if path.is_file()} == before
 
 
-def seal_state(folder, text):
-    (folder / "state.json").write_text(text)
-    write_manifest(folder, checkpoint.FILES)
-
-
-def test_two_commands_at_once_take_two_folders(run_cli, tmp_path, monkeypatch):
+def test_of_two_commands_at_once_one_gets_the_folder(run_cli, tmp_path, monkeypatch):
     """The other command takes the name after this one has checked it and before this one makes its folder."""
     monkeypatch.chdir(tmp_path)
     usual, other = os.rename, [True]
@@ -294,14 +266,10 @@ def test_two_commands_at_once_take_two_folders(run_cli, tmp_path, monkeypatch):
         usual(old, new)
 
     monkeypatch.setattr("minitransformer.training.run.os.rename", rename)
-    code, out, _ = run_cli("train", "copy", "--steps", 1, "--batch", 4)
-    assert code == 0 and "saved in runs/copy-2\n" in out
+    code, _, error = run_cli("train", "copy", "--steps", 1, "--batch", 4)
+    assert code == 2 and "runs/copy already exists and holds a run" in error and one_line(error)
     assert (tmp_path / "runs" / "copy" / "config.json").read_text() == "theirs"
-    assert sorted(os.listdir("runs")) == ["copy", "copy-2"]
-    other.append(True)
-    shutil.rmtree("runs/copy")
-    code, _, error = run_cli("train", "copy", "--steps", 1, "--batch", 4, "--run", "runs/copy")
-    assert code == 2 and "--run runs/copy: already exists; resume it" in error
+    assert os.listdir("runs") == ["copy"]
 
 
 def test_the_help_says_what_a_model_size_is(run_cli):

@@ -34,7 +34,7 @@ print("all done")
 
 def in_cp949(folder, commands, **streams):
     (folder / "text").write_text(TEXT * 20, encoding="utf-8")
-    environment = {**os.environ, "PYTHONIOENCODING": "cp949:strict", "LC_ALL": "C.UTF-8"}
+    environment = {**os.environ, "PYTHONIOENCODING": "cp949:strict", "LC_ALL": "C.UTF-8", "MINITRANSFORMER_FAST": "0"}
     return subprocess.Popen([sys.executable, "-X", "warn_default_encoding", "-c",
                              SCRIPT.format(commands=commands)], cwd=folder, env=environment,
                             stdin=subprocess.DEVNULL, **streams)

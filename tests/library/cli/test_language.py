@@ -176,7 +176,7 @@ def test_the_report(runs, which):
     run = runs[which]
     page = (run / "report.html").read_text(encoding="utf-8")
     assert page.count('<img width="') == page.count('src="data:image/png;base64,') == 1
-    assert page.count("<tr>") > 10 and "valid perplexity" in page
+    assert page.count("<tr>") > 5 and "valid perplexity" in page
 
 
 @pytest.mark.parametrize("prompt, options, words", [

@@ -19,6 +19,12 @@ from tests.library.cli.conftest import one_line
 pytestmark = pytest.mark.slow
 
 
+@pytest.fixture(autouse=True)
+def textbook(monkeypatch):
+    """To load the compiled kernels takes these processes longer than what they do."""
+    monkeypatch.setenv("MINITRANSFORMER_FAST", "0")
+
+
 def long_training(run, **streams):
     """A run without a checkpoint before its end."""
     return subprocess.Popen([sys.executable, "-m", "minitransformer", "train", "copy", "--run", run, "--batch", "4",

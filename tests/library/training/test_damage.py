@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -39,21 +40,22 @@ def cut(path):
     path.write_bytes(path.read_bytes()[:-1])
 
 
-@pytest.mark.parametrize("lost", [slice(0, 1), slice(-1, None), slice(None)], ids=["newest", "oldest", "all"])
 @pytest.mark.parametrize("settings", [dict(average=3), dict(patience=2, cooldown=0.0, schedule="constant", peak_rate=0.3)])
-@pytest.mark.parametrize("damage", [shutil.rmtree, lambda folder: flip(folder / "state.json")], ids=["removed", "flipped"])
-def test_a_finished_run_stays_as_it_is(tmp_path, settings, lost, damage):
-    """Whatever happened to its checkpoints."""
+def test_a_finished_run_stays_as_it_is(tmp_path, settings):
+    """Whatever happened to its checkpoints: the newest, the oldest or all of them are removed or damaged."""
     run, batches, valid = start(tmp_path / "run")
     config = TrainingConfig(**{"steps": 40, "warmup": 1, "validate_every": 2, **settings})
     steps = train(run, config, batches, valid)
-    for step in checkpoint.steps(run.path)[lost]:
-        damage(run.path / "checkpoints" / f"step-{step:08d}")
-    before = {path.name: path.read_bytes() for path in run.path.iterdir() if path.is_file()}
-    again = Run.open(run.path)
-    assert train(again, config, batches, valid, resume=True) == steps
-    assert {path.name: path.read_bytes() for path in run.path.iterdir() if path.is_file()} == before
-    np.testing.assert_array_equal(again.model.flat.data, run.model.flat.data)
+    for i, (damage, lost) in enumerate(product((shutil.rmtree, lambda folder: flip(folder / "state.json")),
+                                               (slice(0, 1), slice(-1, None), slice(None)))):
+        path = shutil.copytree(run.path, tmp_path / str(i))
+        for step in checkpoint.steps(path)[lost]:
+            damage(path / "checkpoints" / f"step-{step:08d}")
+        before = {file.name: file.read_bytes() for file in path.iterdir() if file.is_file()}
+        again = Run.open(path)
+        assert train(again, config, batches, valid, resume=True) == steps
+        assert {file.name: file.read_bytes() for file in path.iterdir() if file.is_file()} == before, (damage, lost)
+        np.testing.assert_array_equal(again.model.flat.data, run.model.flat.data)
 
 
 def test_without_the_best_checkpoint_the_next_best_is_taken(tmp_path, capsys):
@@ -153,23 +155,25 @@ FILES = ("weights.safetensors", "optimizer.safetensors", "state.json", "metrics.
 
 
 @pytest.mark.parametrize("name", FILES)
-@pytest.mark.parametrize("damage", [flip, cut, os.remove])
-def test_a_damaged_checkpoint_is_skipped(tmp_path, capsys, name, damage):
+def test_a_damaged_checkpoint_is_skipped(tmp_path, capsys, name):
+    """And the run ends as if nothing had happened."""
     run, batches, valid = start(tmp_path / "run")
     config = TrainingConfig(steps=20, warmup=5, validate_every=4)
     train(run, config, Interrupted(batches, 10), valid)
-    damage(run.path / "checkpoints" / "step-00000010" / name)
-    with pytest.raises(InputError, match=f"step-00000010/{name}: "):
-        checkpoint.load(run.path, 10)
-    capsys.readouterr()
-    Run.load(run.path)
-    error = capsys.readouterr().err
-    assert f"step-00000010/{name}: " in error and error.endswith("; skipped\n")
+    for damage in (cut, os.remove, flip):
+        path = shutil.copytree(run.path, tmp_path / damage.__name__)
+        damage(path / "checkpoints" / "step-00000010" / name)
+        with pytest.raises(InputError, match=f"step-00000010/{name}: "):
+            checkpoint.load(path, 10)
+        capsys.readouterr()
+        Run.load(path)
+        error = capsys.readouterr().err
+        assert f"step-00000010/{name}: " in error and error.endswith("; skipped\n")
 
     whole, batches, _ = start(tmp_path / "whole")
     train(whole, config, batches, valid)
     again, batches, _ = start(tmp_path / "again")
-    again.path = run.path
+    again.path = path
     assert train(again, config, batches, valid, resume=True) == 20
     assert losses(again) == losses(whole)
     np.testing.assert_array_equal(again.model.flat.data, whole.model.flat.data)

@@ -1,5 +1,6 @@
 """Ctrl-C and the other signals let the step finish and save, unless they are ignored."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -109,5 +110,6 @@ def test_ctrl_c_before_the_first_step(tmp_path, monkeypatch):
 def test_these_tests_may_run_in_the_background():
     """If a script runs `pytest &`, SIGINT is ignored, in its children, too, unless conftest.py restores it."""
     done = subprocess.run([sys.executable, "-c", "import tests.conftest, signal; signal.raise_signal(signal.SIGINT)"],
-                          preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN), capture_output=True, text=True)
+                          preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN), capture_output=True, text=True,
+                          env={**os.environ, "MINITRANSFORMER_FAST": "0"})    # conftest.py loads the kernels
     assert done.stderr.endswith("KeyboardInterrupt\n")

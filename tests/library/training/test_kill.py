@@ -20,6 +20,7 @@ from minitransformer.training import checkpoint
 
 pytestmark = pytest.mark.campaign
 
+TEXTBOOK = {**os.environ, "MINITRANSFORMER_FAST": "0"}    # to load the compiled kernels takes longer than the run
 KILLS = int(os.environ.get("MINITRANSFORMER_KILLS", "3"))
 
 
@@ -27,7 +28,7 @@ def test_killed_at_random_moments(tmp_path):
     options = ["copy", "--steps", str(30 + 8 * KILLS), "--batch", "8", "--threads", "1", "--validate-every", "1",
                "--average", "3", "--dropout", "0.1"]
     command = [sys.executable, "-m", "minitransformer", "train"]
-    quiet = dict(stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    quiet = dict(stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=TEXTBOOK)
     whole, run = tmp_path / "whole", tmp_path / "run"
     subprocess.run([*command, *options, "--run", whole], check=True, **quiet)
 
@@ -57,7 +58,7 @@ def test_killed_with_a_helper(tmp_path):
     options = ["copy", "--batch", "8", "--threads", "2", "--validate-every", "10", "--dropout", "0.1", "--d-model", "16",
                "--num-layers", "1", "--cooldown", "0", "--steps"]
     command, mark = [sys.executable, "-m", "minitransformer", "train", "--workers"], uuid.uuid4().hex
-    quiet = dict(stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env={**os.environ, "OURS": mark})
+    quiet = dict(stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env={**TEXTBOOK, "OURS": mark})
     whole, run = tmp_path / "whole", tmp_path / "run"
     draw, results, kills = random.Random(0), Counter(), 0
     while kills < KILLS:

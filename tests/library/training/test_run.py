@@ -17,7 +17,6 @@ from minitransformer import InputError, Run, TrainingConfig, Transformer, Transf
 from minitransformer import files
 from minitransformer.data.drawn import DrawnBatches, draw_held_out
 from minitransformer.data.vocabularies.characters import CharacterVocabulary
-from minitransformer.errors import FolderTaken
 from minitransformer.files import MANIFEST, write_manifest
 from minitransformer.tasks import TASKS
 from minitransformer.tasks.toy import Copy
@@ -63,7 +62,7 @@ def test_an_empty_folder_is_given_to_one_run_only(tmp_path, monkeypatch):
     def create(seed):
         try:
             Run.create(tmp_path, **given, training=TrainingConfig(steps=5, warmup=1, seed=seed))
-        except FolderTaken as error:
+        except InputError as error:
             taken.append(str(error))
 
     threads = [threading.Thread(target=create, args=(seed,)) for seed in range(6)]
@@ -310,7 +309,7 @@ def poison(weights):
      "output.weight: found no such array, expected"),
     ("vocabulary.json", os.remove, "the run cannot be read"),
     ("vocabulary.json", lambda path: path.write_text("[]"), "the run cannot be read"),
-    ("weights.safetensors", os.remove, "the run has no trained model"),
+    ("weights.safetensors", os.remove, "no trained model"),
     ("weights.safetensors", break_weights, "weights.safetensors: not a safetensors file"),
 ])
 def test_a_run_that_does_not_fit_together_is_explained(tmp_path, name, damage, words):
@@ -346,9 +345,9 @@ def test_created_twice_it_says_what_a_notebook_can_do(tmp_path):
     train(run, config, batches, valid)
     with pytest.raises(InputError) as caught:
         start(tmp_path / "run")
-    way = f"run = Run.open({str(tmp_path / 'run')!r}), then train(run, ..., resume=True)"
-    assert str(caught.value) == (f"{tmp_path / 'run'} already exists and holds a run; choose another folder, "
-                                 f"or resume this run: {way}")
+    path = tmp_path / "run"
+    assert str(caught.value) == (f"{path} already exists and holds a run; choose another folder, or resume it: minitransformer "
+                                 f"train --resume {path}, or in Python: train(Run.open({str(path)!r}), ..., resume=True)")
     again = Run.open(str(tmp_path / "run"))
     assert train(again, replace(config, steps=6), batches, valid, resume=True) == 6
 
