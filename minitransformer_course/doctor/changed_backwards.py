@@ -55,7 +55,8 @@ def changed(of, direction="backward") -> list[Mistake]:
         tree.args.defaults += [ast.Constant(None)] * len(more)
         ast.fix_missing_locations(tree)
     lists = [ast.unparse(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr == "append"]
-    names = list(dict.fromkeys(name for name in (*given, *made, *read, *more, *compared) if name not in ("self", "cache", *lists)))
+    names = list(dict.fromkeys(name for name in (*made, *read, *given, *more, *compared)
+                               if name not in ("self", "cache", "_", *lists)))
     fields = _documented((get_args(inspect.signature(forward).return_annotation) or [None])[-1])
     return [Mistake(of, f"{_in_words(change.sentence, fields)}: `{source.line(places[0])}` is right",
                     _wrong(source, places, change.node, own, more), method, change.rank)
@@ -106,6 +107,7 @@ def _of_expression(node, names) -> Iterator[Change]:
     called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
     if called.endswith("backward") and node.args:
         part, first = called.removeprefix("self."), ast.unparse(node.args[0])
+        part += " (pre-norm's LayerNorm)" if part.endswith("enter_backward") else ""
         yield from (Change(said, fill(expression(form), {"call": node, "dy": node.args[0]})) for form, said in {
             "dy": f"{part} is not called (skipped): {first} is passed on as it is, without the derivative",
             "[call, dy][1]": f"what {part} returns is not used (it is lost): {first} is passed on, without the derivative",

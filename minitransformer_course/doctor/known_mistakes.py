@@ -13,15 +13,14 @@ from minitransformer.backend import Array
 from minitransformer.functional.activation_dropout import ActivationDropoutCache
 from minitransformer.layers import MultiHeadAttention, Residual
 from minitransformer.layers.feed_forward import WITH_DROPOUT
-from minitransformer_course.doctor.mistakes import mistake, textbook_of
+from minitransformer_course.doctor.mistakes import TAUGHT, Mistake, textbook_of
 
 textbook_loss, textbook_norm = textbook_of(F.cross_entropy_backward), textbook_of(F.layer_norm_backward)
 
 
-def teach(of, mistakes) -> None:
-    """{sentence: the wrong backward}."""
-    for sentence, wrong in mistakes.items():
-        mistake(of, sentence)(wrong)
+def teach(of, mistakes, method="backward") -> None:
+    """{sentence: the wrong backward, or another method}."""
+    TAUGHT.extend(Mistake(of, sentence, wrong, method) for sentence, wrong in mistakes.items())
 
 
 def slope(derivative) -> Callable:
@@ -149,6 +148,8 @@ teach("attention", {
     "the dropout mask is applied after the softmax backward, not before it: the wrong order":
         with_scores(lambda dweights, cache: F.dropout_backward(F.softmax_backward(dweights, cache.softmax), cache.dropout)),
     "the mask is ignored in backward: the softmax is computed again without the mask": with_scores(without_mask),
+    "dvalue is made from p, not from the weights after dropout: the dropout mask is missing on the way to the value":
+        lambda dy, cache: (*textbook_of(F.attention_backward)(dy, cache)[:2], cache.softmax.p.swapaxes(-1, -2) @ dy),
     **{f"the softmax's backward (its Jacobian) is skipped on the way to the {name} (d{name}) only":
        with_scores(lambda dweights, cache: F.dropout_backward(dweights, cache.dropout), name) for name in ("query", "key")}})
 
@@ -224,8 +225,9 @@ def layer(of="", change=None, order=("feed_forward", "cross_attention", "self_at
     return backward
 
 
-for kind in ("EncoderLayer", "DecoderLayer"):
-    for name in ("feed_forward", "self_attention"):
+for kind, names in (("EncoderLayer", ("feed_forward", "self_attention")),
+                    ("DecoderLayer", ("feed_forward", "self_attention", "cross_attention"))):
+    for name in names:
         both = f"{name} and {name}_residual"
         teach(kind, {
             f"the backward of {both} is not called (skipped): what they should receive is passed on as it is": layer(name),
@@ -240,3 +242,102 @@ for order in (("self_attention", "feed_forward"), ("feed_forward", "self_attenti
     teach("DecoderLayer" if "cross_attention" in order else "EncoderLayer", {
         f"the sub-layers run backward in the wrong order: {', '.join(order).replace('_', '-')}; it is the forward's order reversed":
             layer(order=order)})
+
+
+def same_dy(self, dy, cache) -> Array:
+    dy = self.norm.backward(dy, cache.norm) if self.norm else dy
+    *_, dx = (layer.backward(dy, one) for layer, one in zip(reversed(self.layers), reversed(cache.layers)))
+    return dx
+
+
+def last_memory_twice(self, dy, cache) -> tuple[Array, Array]:
+    dy = self.norm.backward(dy, cache.norm) if self.norm else dy
+    memories = []
+    for layer, one in zip(reversed(self.layers), reversed(cache.layers)):
+        dy, dmemory = layer.backward(dy, one)
+        memories.append(dmemory)
+    return dy, sum(memories) + memories[0]
+
+
+def without_encoder(self, dy, cache) -> None:
+    self.target_input.backward(self.decoder.backward(dy, cache.decode.decoder)[0], cache.decode.input)
+
+
+def input_from_dy(self, dy, cache) -> None:
+    self.stack.backward(dy, cache.stack)
+    self.input.backward(dy, cache.input)
+
+
+teach("Decoder", {"the memory's gradient counts the last layer's twice": last_memory_twice})
+teach("Encoder", {"every layer gets the same dy, that of the last layer: what a layer returns is not passed on": same_dy})
+teach("Transformer", {"the encoder's backward is missing: the memory's gradient is not passed on to the source": without_encoder},
+      "hidden_backward")
+teach("LanguageModel", {"input (the embedding) gets the dy that stack received, not what stack returns": input_from_dy},
+      "hidden_backward")
+teach("CrossAttention", {"dx is zero: the path through the query is missing": lambda self, dy, cache: next(
+    (0 * dquery, dkey + dvalue) for dquery, dkey, dvalue in [MultiHeadAttention.backward(self, dy, cache)])})
+
+
+def lstm(to_cell=lambda later, hidden: later + hidden, before=lambda dc, f: dc * f, first=0) -> Callable:
+    """to_cell: from the step after it and from the hidden state; before: to the cell of the step before it."""
+    def backward(dafter, cache) -> tuple[Array, Array, Array]:
+        state, weight, i, f, g, o, tanh = cache
+        (h, c), (dh, later) = np.split(state, 2, axis=1), np.split(dafter, 2, axis=1)
+        dc = to_cell(later, dh * o * (1 - tanh * tanh))
+        gates = [dc * g * i * (1 - i), dc * c * f * (1 - f), dc * i * (1 - g * g), dh * tanh * o * (1 - o)]
+        dz = np.concatenate([gates[first], gates[1 - first], *gates[2:]], axis=1)
+        return dz, np.concatenate([dz @ weight.T, before(dc, f)], axis=1), h.T @ dz
+    return backward
+
+
+teach("lstm_step", {
+    "the cell gets no gradient from the hidden state: dh o (1 - tanh^2) is missing": lstm(lambda later, hidden: later),
+    "the cell's gradient from the step after it is missing: only that from the hidden state is left":
+        lstm(lambda later, hidden: hidden),
+    "the path to the cell before lacks the forget gate: dc in place of dc f": lstm(before=lambda dc, f: dc),
+    "the path to the cell before is cut (missing): no gradient passes from cell to cell": lstm(before=lambda dc, f: 0 * dc),
+    "the gradients of input gate and forget gate are swapped": lstm(first=1)})
+
+
+def bidirectional(back=lambda dy, size: dy[:, ::-1, size:], turn=-1, order=1) -> Callable:
+    """back: dy of the right-to-left layer; turn: the step in which its dx is read; order: -1 swaps the final states."""
+    def backward(self, dy, dfinal, cache) -> tuple[Array, Array]:
+        size, halves = self.left_to_right.hidden_size, self._split(dfinal)[::order]
+        dx_back, dback = self.right_to_left.backward((back(dy, size), halves[1]), cache.right_to_left)
+        dx, dahead = self.left_to_right.backward((dy[:, :, :size], halves[0]), cache.left_to_right)
+        return dx + dx_back[:, ::turn], self._join(dahead, dback)
+    return backward
+
+
+teach("Bidirectional", {
+    "dx of the right-to-left layer is not reversed (turned round): it read the sentence backwards": bidirectional(turn=1),
+    "dy of the right-to-left layer is not reversed (turned round): it read the sentence backwards":
+        bidirectional(lambda dy, size: dy[:, :, size:]),
+    "each layer gets the first half of dy: the second belongs to the right-to-left layer":
+        bidirectional(lambda dy, size: dy[:, ::-1, :size]),
+    "the gradients of the two layers' final states are swapped": bidirectional(order=-1)}, "read_backward")
+
+
+def loss_forward(change) -> Callable:
+    """change(the loss with padding, the smoothing, log p of the real targets, that of all): the wrong loss."""
+    def forward(logits, targets, smoothing=0.0, *, padding) -> tuple[Array, Any]:
+        right = textbook_of(F.cross_entropy_forward)
+        (_, cache), (every, with_padding) = (right(logits, targets, smoothing, padding=one) for one in (padding, None))
+        return change(every, smoothing, cache.log_likelihood.sum(), with_padding.log_likelihood.sum()), cache
+    return forward
+
+
+teach("cross_entropy", {
+    "padding is counted in the loss, but not in backward": loss_forward(lambda every, s, real, whole: every),
+    "padding is counted in the smoothing's part of the loss, but not in backward":
+        loss_forward(lambda every, s, real, whole: every + (1 - s) * (whole - real)),
+    "label smoothing is missing, but backward has it": loss_forward(lambda every, s, real, whole: -real)}, "forward")
+
+
+def masked_afterwards(x, mask=None) -> tuple[Array, Any]:
+    p, cache = textbook_of(F.softmax_forward)(x)
+    p = p if mask is None else p * mask
+    return p, cache._replace(p=p)
+
+
+teach("softmax", {"the mask is applied after the softmax: no row sums to 1, as backward assumes": masked_afterwards}, "forward")

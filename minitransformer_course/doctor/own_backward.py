@@ -154,7 +154,7 @@ class Pool:
         self.source, self.forward = source, inspect.getsource(checked._method(0))
         texts = {ast.unparse(node): None for node in ast.walk(source.tree)
                  if isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Load)}
-        names = dict.fromkeys(name for name in source.values if name not in source.names)
+        names = dict.fromkeys(name for name in source.values if name not in source.names and name != "_")
         own = next(iter(inspect.signature(source.function).parameters), "self")
         for name in checked.parameters if checked.layer is not None else ():
             path = "".join(f"[{part}]" if part.isdigit() else f".{part}" for part in name.split("."))

@@ -1,7 +1,5 @@
 """The doctor accuses nobody who is innocent, names a size only if it is unique, and reports what it observed as a fact."""
 
-import inspect
-import traceback
 
 import numpy as np
 import pytest
@@ -175,17 +173,6 @@ def test_an_exercises_mistakes_teach_the_doctor_and_none_is_written_twice():
     with plugged(F.softmax_backward, lambda dp, cache: cache.p * (dp - (dp * cache.p).sum(axis=-1, keepdims=True) * cache.p)):
         found = finding(*ALL["softmax"])
     assert found.kind == NAMED and "the second term has the factor p once too often" in found.sentence
-
-
-def test_the_right_functions_contain_what_mistakes_change():
-    """Without this, a mistake would be forgotten in silence when a backward is rewritten."""
-    for one in [one for one in TAUGHT if "changes" in (one.wrong.__kwdefaults__ or ())]:
-        parameters = inspect.signature(one.wrong).parameters.values()
-        keywords = {parameter.name: None for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY}
-        try:
-            one.wrong(*[None] * (len(parameters) - len(keywords)), **keywords)
-        except Exception as error:    # the changed function ran, but its arguments make no sense
-            assert "<string>" in [frame.filename for frame in traceback.extract_tb(error.__traceback__)], (one, error)
 
 
 def test_a_state_of_an_lstm_is_tried_at_another_width():

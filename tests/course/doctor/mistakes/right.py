@@ -17,7 +17,7 @@ from minitransformer.functional.dropout import DropoutCache, dropout_mask
 from minitransformer.functional.layer_norm import LayerNormCache
 from minitransformer.functional.softmax import SoftmaxCache
 from minitransformer.layers.attention import MultiHeadAttention
-from minitransformer.layers.feed_forward import ACTIVATIONS
+from minitransformer.functional.activations import ACTIVATIONS
 from minitransformer.layers.residual import ResidualCache
 
 cross_entropy_forward = functional.cross_entropy_forward.textbook

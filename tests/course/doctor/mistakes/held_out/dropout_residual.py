@@ -69,7 +69,7 @@ MISTAKES = [
     Mistake("residual-sublayer-twice", ENCODER_LAYER, sublayer_twice, "encoder-layer", (SUBLAYER, TWICE)),
     Mistake("residual-averaged", ENCODER_LAYER, averaged, "encoder-layer", (("half", "averag", "mean", "halv", "0.5", "1/2", "divided by 2", "factor 2", "twice"),)),
     Mistake("residual-norm-skipped", RESIDUAL + "backward", norm_skipped, "residual", (("norm",), MISSING)),
-    Mistake("residual-pre-norm-skipped", ENCODER_LAYER, pre_norm_skipped, "encoder-layer-pre-norm", (("norm", "enter_backward"), MISSING),
+    Mistake("residual-pre-norm-skipped", ENCODER_LAYER, pre_norm_skipped, "encoder-layer-pre-norm", (("norm",), MISSING),
             in_model="transformer-pre-norm"),
     Mistake("residual-shortcut-forgotten-pre-norm", ENCODER_LAYER, shortcut_forgotten_pre_norm, "encoder-layer-pre-norm",
             (SKIP, MISSING), in_model="transformer-pre-norm"),

@@ -198,7 +198,7 @@ MISTAKES = [
             (("first", "position 0", "position", "does not depend", "overwrit", "constant", *UNKNOWN),),
             comment="forward overwrites position 0 with the table's row, so x there has no influence, but backward passes dy on."),
     Mistake("sinusoids-decay", SINUSOIDAL + "backward", sinusoidal_decays_with_position, "sinusoidal-positions",
-            ((*UNKNOWN, "dx", "input", "position", "does not belong there"),),
+            ((*UNKNOWN, "dx", "input", "position", "division by `(1 + 0.1"),),
             comment="dx is divided by 1 + 0.1 t: arbitrary."),
     Mistake("input-no-dropout-backward", INPUT, seen.input_dropout_forgotten, "input",
             (("dropout", "mask"),),
