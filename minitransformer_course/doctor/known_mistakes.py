@@ -233,8 +233,6 @@ for kind, names in (("EncoderLayer", ("feed_forward", "self_attention")),
             f"the backward of {both} is not called (skipped): what they should receive is passed on as it is": layer(name),
             f"what comes out of {both} is not used (it is lost): what comes before them gets the dy that {name}_residual received":
                 layer(name, lambda before, past, dh, enter: before),
-            f"dy is added to what comes out of {name}_residual, as if there were a residual path (skip connection) around it":
-                layer(name, lambda before, past, dh, enter: before + past + enter(dh)),
             f"the residual path (skip connection, shortcut) around {name} goes through the LayerNorm's backward too, but it goes "
             "around it": layer(name, lambda before, past, dh, enter: enter(past + dh))})
 for order in (("self_attention", "feed_forward"), ("feed_forward", "self_attention", "cross_attention"),
@@ -278,13 +276,14 @@ teach("CrossAttention", {"dx is zero: the path through the query is missing": la
     (0 * dquery, dkey + dvalue) for dquery, dkey, dvalue in [MultiHeadAttention.backward(self, dy, cache)])})
 
 
-def lstm(to_cell=lambda later, hidden: later + hidden, before=lambda dc, f: dc * f, first=0) -> Callable:
-    """to_cell: from the step after it and from the hidden state; before: to the cell of the step before it."""
+def lstm(to_cell=lambda later, hidden: later + hidden, before=lambda dc, f: dc * f, first=0,
+         shown=lambda c, tanh: tanh) -> Callable:
+    """to_cell: from the step after it and from the hidden state; before: to the cell before it; shown: what o multiplies."""
     def backward(dafter, cache) -> tuple[Array, Array, Array]:
         state, weight, i, f, g, o, tanh = cache
         (h, c), (dh, later) = np.split(state, 2, axis=1), np.split(dafter, 2, axis=1)
         dc = to_cell(later, dh * o * (1 - tanh * tanh))
-        gates = [dc * g * i * (1 - i), dc * c * f * (1 - f), dc * i * (1 - g * g), dh * tanh * o * (1 - o)]
+        gates = [dc * g * i * (1 - i), dc * c * f * (1 - f), dc * i * (1 - g * g), dh * shown(c, tanh) * o * (1 - o)]
         dz = np.concatenate([gates[first], gates[1 - first], *gates[2:]], axis=1)
         return dz, np.concatenate([dz @ weight.T, before(dc, f)], axis=1), h.T @ dz
     return backward
@@ -296,6 +295,7 @@ teach("lstm_step", {
         lstm(lambda later, hidden: hidden),
     "the path to the cell before lacks the forget gate: dc in place of dc f": lstm(before=lambda dc, f: dc),
     "the path to the cell before is cut (missing): no gradient passes from cell to cell": lstm(before=lambda dc, f: 0 * dc),
+    "the output gate gets the cell before the step, not the tanh of the cell after it": lstm(shown=lambda c, tanh: c),
     "the gradients of input gate and forget gate are swapped": lstm(first=1)})
 
 

@@ -1,6 +1,5 @@
 """The doctor accuses nobody who is innocent, names a size only if it is unique, and reports what it observed as a fact."""
 
-
 import numpy as np
 import pytest
 
