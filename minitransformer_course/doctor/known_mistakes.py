@@ -233,6 +233,8 @@ for kind, names in (("EncoderLayer", ("feed_forward", "self_attention")),
             f"the backward of {both} is not called (skipped): what they should receive is passed on as it is": layer(name),
             f"what comes out of {both} is not used (it is lost): what comes before them gets the dy that {name}_residual received":
                 layer(name, lambda before, past, dh, enter: before),
+            f"dy is added to what comes out of {name}_residual, as if there were a residual path (skip connection) around it":
+                layer(name, lambda before, past, dh, enter: before + past + enter(dh)),
             f"the residual path (skip connection, shortcut) around {name} goes through the LayerNorm's backward too, but it goes "
             "around it": layer(name, lambda before, past, dh, enter: enter(past + dh))})
 for order in (("self_attention", "feed_forward"), ("feed_forward", "self_attention", "cross_attention"),
@@ -341,3 +343,4 @@ def masked_afterwards(x, mask=None) -> tuple[Array, Any]:
 
 
 teach("softmax", {"the mask is applied after the softmax: no row sums to 1, as backward assumes": masked_afterwards}, "forward")
+teach("rotary", {"the rotation is missing (skipped) in backward: dx = dy": lambda dy, cache: dy})
