@@ -14,6 +14,7 @@ from minitransformer.functional.activation_dropout import ActivationDropoutCache
 from minitransformer.layers import MultiHeadAttention, Residual
 from minitransformer.layers.feed_forward import WITH_DROPOUT
 from minitransformer_course.doctor.mistakes import TAUGHT, Mistake, textbook_of
+from minitransformer_course.doctor.operations import OPERATIONS
 
 textbook_loss, textbook_norm = textbook_of(F.cross_entropy_backward), textbook_of(F.layer_norm_backward)
 
@@ -343,4 +344,25 @@ def masked_afterwards(x, mask=None) -> tuple[Array, Any]:
 
 
 teach("softmax", {"the mask is applied after the softmax: no row sums to 1, as backward assumes": masked_afterwards}, "forward")
-teach("rotary", {"the rotation is missing (skipped) in backward: dx = dy": lambda dy, cache: dy})
+teach("rotary", {"the rotation is missing (skipped) in backward: dx = dy": lambda dy, cache: dy,
+                "backward turns in the forward's direction, not back: sin needs the other sign":
+                    lambda dy, cache: textbook_of(OPERATIONS["rotary"].backward)(dy, cache._replace(sin=-cache.sin))})
+teach("silu", {
+    "the product rule's second term, with the derivative of the sigmoid, is missing: dx = dy sigmoid(x)":
+        lambda dy, cache: dy * cache[1],
+    "the term with the derivative of the sigmoid has the wrong sign (subtracted)":
+        lambda dy, cache: dy * cache[1] * (1 - cache[0] * (1 - cache[1]))})
+
+
+def rms(change) -> Callable:
+    """change(dn, n) in place of dn - n mean(dn n)."""
+    def backward(dy, cache) -> tuple[Array, Array]:
+        normed, inverse, gamma = cache
+        return inverse * change(dy * gamma, normed), (dy * normed).reshape(-1, normed.shape[-1]).sum(axis=0)
+    return backward
+
+
+teach("rms_norm", {
+    "the term - n mean(dn * n) (of the root mean square) is missing": rms(lambda dn, n: dn),
+    "the mean of dn is subtracted: that belongs to LayerNorm, RMSNorm has no mean": rms(
+        lambda dn, n: dn - n * (dn * n).mean(axis=-1, keepdims=True) - dn.mean(axis=-1, keepdims=True))})
