@@ -13,29 +13,35 @@ from minitransformer_course.doctor.fitting import fitting
 from minitransformer_course.doctor.rearranged import MOVED, PARTS, only, without
 
 
+def as_a_whole(cases) -> list[tuple[str, float]]:
+    """[(sentence, 0 or the error)] if the wrong gradients are zero, should be zero, or are a factor times the right ones."""
+    names, observed, _right, what = _wrong_ones(cases)
+    if names and all(not g.any() for a in observed for g in a.values()):
+        return [(f"{what} is missing: it is zero everywhere (not computed, not added or not returned)", 0.0)]
+    if names and not any(case.depends_on(name) for case in cases for name in names):
+        return [(f"{what} is not zero, although the output does not depend on {'it' if len(names) == 1 else 'them'}: "
+                 f"the forward does not use {' and '.join(names)} (forgotten there?), so the true gradient is zero", 0.0)]
+    return [(f"{what} {text}", max(_ratio_error(case, names) for case in cases))
+            for text in named_factors(cases, lambda case: _ratio(case, names))] if names else []
+
+
 def explanations(cases) -> list[tuple[str, float]]:
     """[(sentence, error)] of the changes that turn the right gradients into the wrong ones in every case."""
-    names = [name for name in cases[0].observed if any(name in case.wrong for case in cases)]
-    if not names or not all(set(names) <= case.right.keys() for case in cases):
+    names, observed, right, what = _wrong_ones(cases)
+    if not names:
         return []
-    return _of(cases, names)
-
-
-def _of(cases, names) -> list[tuple[str, float]]:
-    explained = []
-    observed = [{name: case.observed[name] for name in names} for case in cases]
-    right = [{name: case.right[name] for name in names} for case in cases]
-    what = gradients_of(names)
-    if all(not g.any() for a in observed for g in a.values()):
-        explained.append((f"{what} is missing: it is zero everywhere (not computed, not added or not returned)", 0.0))
-    elif not any(case.depends_on(name) for case in cases for name in names):
-        explained.append((f"{what} is not zero, although the output does not depend on {'it' if len(names) == 1 else 'them'}: "
-                      f"the forward does not use {' and '.join(names)} (forgotten there?), so the true gradient is zero", 0.0))
-    else:
-        explained += [(f"{what} {text}", max(_ratio_error(case, names) for case in cases))
-                      for text in named_factors(cases, lambda case: _ratio(case, names))]
-    return (explained or _fitting(_changes(cases, names), cases, names, what)
+    return (as_a_whole(cases) or _fitting(_changes(cases, names), cases, names, what)
             or _fitting(_of_upstream(cases[0]), cases, names, what) or _other_mask(cases, observed, right, what))
+
+
+def _wrong_ones(cases) -> tuple[list[str], list[dict], list[dict], str]:
+    """The names of the wrong arrays; of each case, these and the right ones; what they are called. No names if one is not known."""
+    names = [name for name in cases[0].observed if any(name in case.wrong for case in cases)]
+    if not all(set(names) <= case.right.keys() for case in cases):
+        names = []
+    observed, right = ([{name: one[name] for name in names} for one in several] for several in (
+        [case.observed for case in cases], [case.right for case in cases] if names else []))
+    return names, observed, right, gradients_of(names)
 
 
 def _other_mask(cases, observed, right, what) -> list[tuple[str, float]]:
@@ -95,8 +101,6 @@ def _changes(cases, names) -> Iterator[tuple[str, Callable]]:
             yield sentence.format(at=f" along the {axis_name}"), along(axis, change)
     yield "has the right numbers in the wrong places: transposed, and then reshaped to fit", lambda case, right: (
         {name: g.T.reshape(g.shape) for name, g in right.items()} if all(g.ndim == 2 for g in right.values()) else None)
-    yield "has lost its sign: it is the absolute value of the true one", lambda case, right: {
-        name: np.abs(g) for name, g in right.items()}
     for one, other in combinations(names, 2):
         yield (f"are swapped: {one} gets that of {other} and {other} that of {one} (the wrong order)",
                lambda case, right, one=one, other=other: _swapped(right, one, other))

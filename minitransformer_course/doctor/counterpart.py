@@ -7,6 +7,7 @@ block's forward returns the same as a block of the library for the same inputs a
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import cached_property, partial
 from itertools import permutations
 from typing import Any
 
@@ -15,10 +16,11 @@ import numpy as np
 from minitransformer.backend import Array
 from minitransformer.checking.checked_block import Breach, CheckedBlock, flat
 from minitransformer.checking.compare import SAME
+from minitransformer.checking.contract import arrays_in
 from minitransformer.errors import InputError
 from minitransformer.layers import Layer
-from minitransformer_course.doctor.mistakes import textbook_of
-from minitransformer_course.doctor.operations import OPERATIONS, PARAMETERS, Operation, in_place, library_only
+from minitransformer_course.doctor.mistakes import method_of
+from minitransformer_course.doctor.operations import OPERATIONS, PARAMETERS, Operation, in_place, library_only, run_with
 from minitransformer_course.doctor.recorder import Call, record
 
 
@@ -58,24 +60,35 @@ class Counterpart:
                 parameter.grad[...] = 0
             _, made = self._checked.forward()
             gradients = self._checked.gradients(dy, made if cache is None else cache)
-        names = self._names()
+        return self._in_the_cases_names(gradients)
+
+    def _in_the_cases_names(self, gradients) -> dict[str, Array]:
+        names = {**dict(zip(self._checked.inputs, self.case.inputs)), **self._called}
         named = {names.get(name, name): gradient for name, gradient in gradients.items()}
         return {name: np.array(named[name]) for name in self.case.observed}
 
-    def terms(self, function) -> dict[str, dict[str, Array]]:
-        """{array of the case: {term: its part of the right gradient}}, from a function taught in terms.py."""
-        with library_only():
-            for parameter in self._checked.parameters.values():
-                parameter.grad[...] = 0
-            _, cache = self._checked.forward()
-            layer = self._checked.layer
-            terms = function(*([layer] if layer is not None else []), self.case.dy, cache)
-        names = self._names()
-        return {names.get(name, name): parts for name, parts in terms.items()}
+    def gradients_with(self, mistake) -> dict[str, Array]:
+        """The gradients with a mistake in the library's backward or in what it calls. Within library_only() it is faster."""
+        operation, checked = OPERATIONS[mistake.of], self._checked
+        if operation is not self.operation:
+            return self.gradients(self.case.dy, lambda stack, _: stack.enter_context(in_place(
+                operation, mistake.method, mistake.wrong)))
+        own = len(inspect.signature(method_of(mistake.of, "backward")[1]).parameters)    # what follows are forward's arguments
+        more = {name: checked.arguments[name] for name in list(inspect.signature(mistake.wrong).parameters)[own:]}
+        if mistake.rank and not all(isinstance(value, np.ndarray) for value in more.values()):
+            raise ValueError("a number or a condition is no array's gradient")
+        for parameter in checked.parameters.values():
+            parameter.grad[...] = 0
+        with run_with(checked, mistake.method, partial(mistake.wrong, **more) if more else mistake.wrong):
+            return self._in_the_cases_names(checked.gradients(self.case.dy, self._kept))
 
-    def _names(self) -> dict[str, str]:
-        """{library's name: the case's} of inputs and parameters."""
-        return {**dict(zip(self._checked.inputs, self.case.inputs)), **self._called}
+    @cached_property
+    def _kept(self) -> Any:
+        """The cache, for mistakes: one that writes into it fails."""
+        cache = self.cache()
+        for _name, array, _copy in arrays_in(cache):
+            array.flags.writeable = False
+        return cache
 
     def calls(self) -> list[Call]:
         """The calls of its parts' backwards, as a tree (recorder.Call)."""
@@ -93,33 +106,6 @@ class Counterpart:
             operations += [name for name in names if name in OPERATIONS]
             waiting += call.parts
         return list(dict.fromkeys(operations))
-
-
-def put_in_place(mistake, stack, layer=None) -> None:
-    """Make the mistake wherever its operation runs backward; its further parameters are forward's arguments, by name."""
-    operation = OPERATIONS[mistake.of]
-    own = 1 if operation.owner is None else 2    # (dy, cache) or (self, dy, cache)
-    wanted = list(inspect.signature(mistake.wrong).parameters)[own + 1:]
-    if not wanted or mistake.method != "backward":
-        stack.enter_context(in_place(operation, mistake.method, mistake.wrong))
-        return
-    made = {}    # {id of a cache: (the cache, forward's arguments)}
-    forward = textbook_of(operation.forward)
-    signature = inspect.signature(forward)
-
-    def remembering(*values, **options) -> tuple[Array, Any]:
-        y, cache = forward(*values, **options)
-        bound = signature.bind(*values, **options)
-        bound.apply_defaults()
-        made[id(cache)] = cache, bound.arguments
-        return y, cache
-
-    def wrong(*values) -> Any:
-        arguments = made[id(values[-1])][1]
-        return mistake.wrong(*values, **{name: arguments[name] for name in wanted})
-
-    stack.enter_context(in_place(operation, "forward", remembering))
-    stack.enter_context(in_place(operation, "backward", wrong))
 
 
 def find_counterpart(case) -> Counterpart | None:

@@ -1,16 +1,16 @@
 """The gradient doctor: names the mistake behind a wrong gradient, but only one that it can prove.
 
 It finds the innermost part whose own gradient is wrong (locate.py), runs it at several sizes (case.py), and asks about
-each mistake it knows: if this mistake is made in the right gradient, is the result the wrong one, up to rounding, at every
-size? It knows wrong formulas for the library's blocks (known_mistakes/, tried in the library's counterpart of the block,
-counterpart.py), mistakes that any gradient can show (arrays.py), and changes of a reader's own source (repairs.py). It names
-a mistake only if that one alone explains everything. Otherwise it lists evidence (evidence.py).
+each mistake that it can make: is the result the wrong gradient, up to rounding, at every size? It changes the syntax tree of
+the library's counterpart of the block (counterpart.py, changed_backwards.py), the right gradients as a whole (arrays.py), and
+a reader's own source (repairs.py). Few mistakes are listed (known_mistakes.py). It names a mistake only if that one alone
+explains everything. Otherwise it lists evidence (evidence.py).
 
 Whether a check passed has been decided before: `gradcheck` finds this module by its entry point, and asks it only then.
 """
 
 import inspect
-from functools import partial
+import warnings
 
 import numpy as np
 
@@ -20,15 +20,20 @@ from minitransformer.checking.contract import check_finite, run_by_contract
 from minitransformer.checking.finding import CONTRACT, EVIDENCE, NAMED, OBSERVED, Finding
 from minitransformer.errors import InputError
 from minitransformer_course.doctor import (
-    arrays, backward_calls, forwards, known_mistakes, repairs, terms)    # noqa: F401 - known_mistakes teaches the doctor
-from minitransformer_course.doctor.case import affordable, case_or_none, other_cases, redrawn
-from minitransformer_course.doctor.counterpart import find_counterpart, name_of, put_in_place
+    arrays, backward_calls, forwards, known_mistakes, repairs)    # noqa: F401 - known_mistakes teaches the doctor
+from minitransformer_course.doctor.case import Case, affordable, case_or_none, other_cases, redrawn
+from minitransformer_course.doctor.changed_backwards import changed, of_cache
+from minitransformer_course.doctor.counterpart import find_counterpart, name_of
 from minitransformer_course.doctor.evidence import observations
-from minitransformer_course.doctor.fitting import are_one, fitting
+from minitransformer_course.doctor.fitting import fitting, one_of
 from minitransformer_course.doctor.locate import locate
 from minitransformer_course.doctor.mistakes import Mistake, mistakes_of, of_exercises
+from minitransformer_course.doctor.operations import library_only
 from minitransformer_course.doctor.recorder import Call, Recorder
+from minitransformer_course.judge.limits import limited_memory
+from minitransformer_course.judge.syntax_tree import RARE
 
+MOST = 2_000        # mistakes that are tried in one block, the most usual first
 SEVERAL = 4         # arrays: with more of them wrong, a mistake in each is too much of a coincidence
 
 
@@ -133,15 +138,26 @@ def _explanations(cases, parts) -> list[tuple[str, float]]:
     explanations = forwards.explanations(cases)
     if explanations:
         return explanations
-    if all(case.counterpart for case in cases):
-        own, *inner = cases[0].counterpart.operations()
-        inner = [name for name in inner if name not in parts]
-        explanations = (_formulas(cases, mistakes_of([own])) or backward_calls.explanations(cases)
-                        or _formulas(cases, mistakes_of(inner)) or terms.explanations(cases)
-                        or _formulas(cases, _of_exercises(cases, (own, *inner))))
-        if explanations:
-            return explanations
-    return arrays.explanations(cases)
+    if not all(case.counterpart for case in cases):
+        return arrays.explanations(cases)
+    own, *inner = cases[0].counterpart.operations()
+    inner = [name for name in inner if name not in parts]
+    return (_formulas(cases, mistakes_of([own])) or backward_calls.explanations(cases)
+            or _formulas(cases, mistakes_of(inner)) or _formulas(cases, _of_exercises(cases, (own, *inner)))
+            or _changed(cases, own, inner))
+
+
+def _changed(cases, own, inner=()) -> list[tuple[str, float]]:
+    """As `_explanations`: what a gradient as a whole shows, and the change of the library's backward that gives the same."""
+    whole = arrays.as_a_whole(cases)
+    if any("times" not in sentence and "divided" not in sentence for sentence, _ in whole):
+        return whole
+    made = [*changed(own), *of_cache(own, cases[0].counterpart.cache())]
+    found = (_formulas(cases, [one for one in made if one.rank < RARE])
+             or _formulas(cases, [one._replace(sentence=f"in {name}, {one.sentence}") for name in inner for one in changed(name)]))
+    if len(found) == len(whole) == 1:
+        return [(f"{found[0][0]}; {whole[0][0]}", found[0][1])]
+    return whole or found or arrays.explanations(cases) or _formulas(cases, [one for one in made if one.rank == RARE])
 
 
 def _of_each_array(cases, parts) -> list[tuple[str, float]]:
@@ -153,8 +169,8 @@ def _of_each_array(cases, parts) -> list[tuple[str, float]]:
     for name in wrong:
         alone = [case.with_only(name) for case in cases]
         own = cases[0].counterpart.operation.name if all(case.counterpart for case in cases) else ""
-        explanations = (_formulas(alone, mistakes_of([own])) or terms.explanations(alone)
-                        or _formulas(alone, _of_exercises(alone, (own,))) or arrays.explanations(alone))
+        explanations = (_formulas(alone, mistakes_of([own])) or _formulas(alone, _of_exercises(alone, (own,)))
+                        or (_changed(alone, own) if own else arrays.explanations(alone)))
         if len(explanations) != 1:
             return []
         (sentence, error), = explanations
@@ -174,17 +190,20 @@ def _of_exercises(cases, operations) -> list[Mistake]:
 def _formulas(cases, mistakes) -> list[tuple[str, float]]:
     """The mistakes that fit; several that also give the same at further sizes count as one."""
     def made(mistake, case) -> list[Array]:
-        gradients = case.counterpart.gradients(case.dy, partial(put_in_place, mistake))
+        gradients = case.counterpart.gradients_with(mistake)
         return [gradients[name] for name in case.observed]
-    found = fitting([list(case.observed.values()) for case in cases],
-                    ((mistake, lambda i, mistake=mistake: made(mistake, cases[i])) for mistake in mistakes))
-    if len(found) > 1:
-        further = other_cases(cases[0], seed=8)
-        for case in further:
+
+    def further() -> list[Case]:
+        others = other_cases(cases[0], seed=8)
+        for case in others:
             case.counterpart = find_counterpart(case)
-        if are_one([mistake for mistake, _ in found], made, [case for case in further if case.counterpart]):
-            found = found[:1]
-    return [(mistake.sentence, error) for mistake, error in found]
+        return [case for case in others if case.counterpart]
+    with library_only(), limited_memory(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")    # 1[None] makes no sense, but does no harm
+        found = fitting([list(case.observed.values()) for case in cases], (
+            (mistake, lambda i, mistake=mistake: made(mistake, cases[i]))
+            for mistake in sorted(mistakes, key=lambda one: one.rank)[:MOST]))
+        return [(mistake.sentence, error) for mistake, error in one_of(found, made, further)]
 
 
 def _finding(located, more) -> Finding:

@@ -21,14 +21,17 @@ def observations(case, parts=frozenset()) -> list[str]:
         sentences.append("the error is as small as float32 rounding: look for a conversion to float32")
     elif not isinstance(case.dy, tuple) and _is_not_linear(case):
         sentences.append("backward is not linear in dy: three times the upstream gradient does not give three times the gradients")
-    for sentence, change, look in (
-            ("right without the mask", _open_masks, "at where backward needs the mask"),
-            ("right without dropout", _no_dropout, "at the dropout's mask and scale"),
-            ("right without label smoothing", _no_smoothing, "at where the smoothing enters"),
-            ("right for a batch of one", _one_sentence, "at sums and means over the batch"),
-            ("right for one token", _one_token, "at the softmax, the mask, or sums over positions" if "softmax" in
-             [*parts, *(case.counterpart.operations() if case.counterpart else [])] else "at sums over positions")):
-        changed = change(case)
+    masks = {k: np.ones_like(v) for k, v in case.arguments.items() if isinstance(v, np.ndarray) and v.dtype == bool}
+    softmax = "softmax" in [*parts, *(case.counterpart.operations() if case.counterpart else [])]
+    for sentence, changed, look in (
+            ("right without the mask", _with(case, masks), "at where backward needs the mask"),
+            ("right without dropout", _with(case, {}, (lambda: None) if case.checked.takes_rng and case.make_rng() else None),
+             "at the dropout's mask and scale"),
+            ("right without label smoothing", _with(case, {"smoothing": 0.0} if case.arguments.get("smoothing") else {}),
+             "at where the smoothing enters"),
+            ("right for a batch of one", _one_sentence(case), "at sums and means over the batch"),
+            ("right for one token", _one_token(case),
+             "at the softmax, the mask, or sums over positions" if softmax else "at sums over positions")):
         if changed is not None and not changed.is_wrong and all(changed.observed[name].any() for name in case.wrong):
             sentences.append(f"{sentence}: look {look}")
     return sentences
@@ -53,18 +56,6 @@ def _with(case, arguments, make_rng=None) -> Case | None:
     if not (arguments or make_rng):
         return None
     return case_or_none(case.block, {**case.arguments, **arguments}, make_rng or case.make_rng)
-
-
-def _open_masks(case) -> Case | None:
-    return _with(case, {k: np.ones_like(v) for k, v in case.arguments.items() if isinstance(v, np.ndarray) and v.dtype == bool})
-
-
-def _no_dropout(case) -> Case | None:
-    return _with(case, {}, make_rng=lambda: None) if case.make_rng() is not None and case.checked.takes_rng else None
-
-
-def _no_smoothing(case) -> Case | None:
-    return _with(case, {"smoothing": 0.0} if case.arguments.get("smoothing") else {})
 
 
 def _one_sentence(case) -> Case | None:

@@ -2,18 +2,14 @@
 
 import math
 from fractions import Fraction
-from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from minitransformer.checking.checked_block import CheckedBlock, drawing, is_float
+from minitransformer.checking.checked_block import is_float
 from minitransformer.checking.compare import SAME
-from minitransformer.checking.other_sizes import filled
-from minitransformer.errors import InputError
 from minitransformer.functional.special import PAD
 from minitransformer.layers import Layer
-from minitransformer_course.doctor.case import Case, case_or_none
 
 CLOSE = 10 * SAME    # a quotient of two sums is less exact than the sums
 WIDTHS = {"logits": "the vocabulary's size V"}
@@ -39,7 +35,6 @@ FORMS = {    # {a number made of a size n: (its value, what to say of a gradient
 WELL_KNOWN = {"log(2)": math.log(2), "log(10)": math.log(10), "pi": math.pi, "pi/2": math.pi / 2, "sqrt(2)": math.sqrt(2),
               "sqrt(2/pi)": math.sqrt(2 / math.pi)}
 TIME_FIRST = ("through_time",)    # pairs of functions
-MANY = 10    # axes of one size: with more of them, it takes too long to try which are tied
 LARGEST = 12    # a simple constant is a fraction of whole numbers up to this one, or has at most three digits
 
 
@@ -122,7 +117,7 @@ def named_factors(cases, ratio_in) -> list[str]:
     for value, sentence in FORMS.values():
         keys = _fitting_sizes(cases, ratios, value)
         if keys:
-            n, what = _only_size(cases, keys, ratio_in, value)
+            n, what = _only_size(cases, keys)
             found += [sentence.format(n=n, what=what)] if what else []
     scales = [keep_scales(case) for case in cases]
     for power, sentence in ((1, "is multiplied by the dropout's scale 1 / (1 - rate) once too often"),
@@ -138,59 +133,12 @@ def _fitting_sizes(cases, ratios, value) -> list:
     return [key for key in tables[0] if all(key in table and close(value(table[key][0]), r) for table, r in zip(tables, ratios))]
 
 
-def _only_size(cases, keys, ratio_in, value) -> tuple[int, str]:
+def _only_size(cases, keys) -> tuple[int, str]:
     """(number, what it counts) of the size that these keys mean; if several coincide in all cases, it says so."""
     table = sizes(cases[0])
     n, _ = table[keys[0]]
-    while len(axes := [key for key in keys if key[0] == "axis"]) > 1:
-        tied, other = _apart(cases[0], [key[1:] for key in axes])
-        if other is None:
-            keys = [key for key in keys if key not in axes[1:]] if tied else keys
-            break
-        keys = _fitting_sizes([cases[0], other], [ratio_in(cases[0]), ratio_in(other) or 0], value)
     texts = list(dict.fromkeys(table[key][1] for key in keys))
-    if len(texts) < 2:
-        return n, "".join(texts)
-    return n, f"{n}, which is {' and '.join(texts[:3])} (these sizes coincide here)"
-
-
-def _apart(case, axes) -> tuple[bool, Case | None]:
-    """Are these axes, (name of an input or parameter, axis) of one size, always of one size? If not, a Case in which they differ.
-
-    Whether they are is tried out: some axes of that size grow, and forward runs or does not. (False, None) if it cannot be told.
-    """
-    arrays = {**{name: value for name, value in case.arguments.items() if isinstance(value, np.ndarray)},
-              **{name: parameter.data for name, parameter in case.checked.parameters.items()}}
-    size = arrays[axes[0][0]].shape[axes[0][1]]
-    alike = [(name, axis) for name, array in arrays.items() for axis in range(array.ndim) if array.shape[axis] == size]
-    if len(alike) > MANY:
-        return False, None
-    for count in range(1, len(alike)):
-        for some in combinations(alike, count):
-            if axes[0] in some and not set(axes) <= set(some):
-                block, arguments = _with_longer(case, arrays, some)
-                try:
-                    CheckedBlock(block, arguments, np.float64, case.make_rng).forward()
-                except InputError:
-                    continue
-                return False, case_or_none(block, arguments, case.make_rng, seed=5)
-    return True, None
-
-
-def _with_longer(case, arrays, axes) -> tuple[Any, dict]:
-    """The case's block and arguments with these axes longer by the number of heads, since a width is a multiple of it."""
-    rng = drawing(11)
-    block = case.block.astype(np.float64) if isinstance(case.block, Layer) else case.block
-    parameters = block.parameters() if isinstance(block, Layer) else {}
-    growth = math.lcm(*(getattr(layer, "num_heads", 1) for layer in [block, *block.sublayers().values()])) if parameters else 1
-    arguments = dict(case.arguments)
-    for name, array in arrays.items():
-        shape = [size + growth * ((name, axis) in axes) for axis, size in enumerate(array.shape)]
-        if shape != list(array.shape) and name in parameters:
-            parameters[name].data, parameters[name].grad = filled(array, shape, rng), np.zeros(shape)
-        elif shape != list(array.shape):
-            arguments[name] = filled(array, shape, rng)
-    return block, arguments
+    return n, texts[0] if len(texts) == 1 else f"{n}, which is {' and '.join(texts[:3])} (these sizes coincide here)"
 
 
 def as_text(value) -> str:

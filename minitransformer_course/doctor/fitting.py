@@ -34,6 +34,12 @@ def _error(observed, make) -> float:
     return worst
 
 
+def one_of(found, make, further) -> list[tuple[Any, float]]:
+    """Of what `fitting` found, the mistakes with the lowest rank; the first alone if, in the cases further(), they are one."""
+    found = [one for one in found if one[0].rank == min(mistake.rank for mistake, _ in found)]
+    return found[:1] if len(found) > 1 and are_one([mistake for mistake, _ in found], make, further()) else found
+
+
 def are_one(mistakes, make, cases) -> bool:
     """Whether they are the same mistake in different words: in further cases, each gives what one with the first sentence gives.
 

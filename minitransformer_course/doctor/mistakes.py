@@ -3,12 +3,9 @@
 import inspect
 import re
 from collections.abc import Callable
-from functools import cache, wraps
+from functools import cache
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from minitransformer import functional
 from minitransformer.errors import InputError, choices
 from minitransformer.replaceable import Replaceable
 from minitransformer_course.doctor.operations import METHODS, OPERATIONS, PARAMETERS
@@ -22,6 +19,7 @@ class Mistake(NamedTuple):
     sentence: str
     wrong: Any       # wrong(dy, cache), a method's wrong(self, dy, cache); more parameters are forward's arguments
     method: str = "backward"    # or the class's part of one that its base class calls; or "forward", for the right backward
+    rank: int = 0    # of several that give the same numbers, those with the lowest are named
 
 
 def mistake(of, sentence) -> Callable:
@@ -51,47 +49,13 @@ def mistake(of, sentence) -> Callable:
     return teach_one
 
 
-def teach(of, mistakes, *arguments, method="backward") -> None:
-    """Teach mistakes that change the source of the right backward, or forward: {sentence: (right text, wrong text, ...)}.
-
-        teach("rnn_step", {"the derivative of tanh is missing": ("* (1 - after * after)", "")})
-
-    arguments: those of forward that the wrong backward needs, by name. Raises InputError, when the mistake is first tried, if
-    the method of `of` does not contain the right text.
-    """
-    method, textbook = _method_of(of, method)
-    own = inspect.signature(textbook)
-    more = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in arguments]
-    for sentence, changes in mistakes.items():
-        @wraps(textbook)
-        def wrong(*values, changes=changes, **options) -> Any:
-            return _changed(of, textbook, changes, arguments)(*values, **options)
-        wrong.__signature__ = own.replace(parameters=[*own.parameters.values(), *more])    # type: ignore[attr-defined]
-        TAUGHT.append(Mistake(of, sentence, wrong, method))
-
-
-def _method_of(of, method) -> tuple[str, Callable]:
+def method_of(of, method) -> tuple[str, Callable]:
     """(name, function) of the method that an operation has itself: "read_backward" if its base class calls that."""
     operation = OPERATIONS[of]
     names = [] if operation.is_pair else [name for name in vars(operation.owner) if name.endswith(method)]
     if not names or method in names:
         return method, textbook_of(getattr(operation, method))
     return names[0], METHODS[operation.owner, names[0]]    # the library's, even if a reader has replaced it
-
-
-@cache
-def _changed(of, textbook, changes, arguments) -> Callable:
-    """The operation's right method with other text in place of some of its own."""
-    source = inspect.getsource(textbook)
-    head, quotes, body = source[source.index("def "):].rpartition('"""')    # the docstring stays
-    head = head.replace("cache)", ", ".join(["cache", *arguments]) + ")", 1)
-    for right, wrong in zip(changes[::2], changes[1::2]):
-        if right not in body:
-            raise InputError(f"{textbook.__name__} of {of} does not contain {right!r}")
-        body = body.replace(right, wrong)
-    namespace = {**vars(functional), **textbook.__globals__, "np": np}
-    exec(f"def make(__class__):\n {head}{quotes}{body}\n return {textbook.__name__}", namespace)    # super() needs __class__
-    return namespace["make"](OPERATIONS[of].owner)
 
 
 def textbook_of(function) -> Callable:

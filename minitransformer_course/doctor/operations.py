@@ -6,6 +6,7 @@ records its calls, or by the library's own if a reader has replaced that.
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from types import MethodType
 from typing import Any, NamedTuple
 
 from minitransformer import functional, layers, models
@@ -68,6 +69,23 @@ def in_place(operation, direction, function) -> Iterator[None]:
         return
     with _set(operation.owner, direction, function):
         yield
+
+
+@contextmanager
+def run_with(checked, method, function) -> Iterator[None]:
+    """Within the block, `function` runs as the "forward", "backward" or another method of a CheckedBlock."""
+    pair = getattr(checked, "_pair", None)
+    if pair:
+        checked._pair = (function, pair[1]) if method == "forward" else (pair[0], function)
+    else:
+        vars(checked.layer)[method] = MethodType(function, checked.layer)
+    try:
+        yield
+    finally:
+        if pair:
+            checked._pair = pair
+        else:
+            del vars(checked.layer)[method]
 
 
 @contextmanager

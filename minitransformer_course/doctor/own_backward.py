@@ -6,7 +6,6 @@ import math
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
-from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from minitransformer.checking.checked_block import CheckedBlock, drawing, flat
 from minitransformer.checking.contract import arrays_in
 from minitransformer.checking.numeric import COMPLEX_STEP
 from minitransformer.errors import InputError
+from minitransformer_course.doctor.operations import run_with
 from minitransformer_course.doctor.wrong_forms import Found
 from minitransformer_course.judge.syntax_tree import expression, fill
 
@@ -45,18 +45,12 @@ class Probe:
         """{name: the gradient's product with the direction} of a changed backward; None if it does not run."""
         for parameter in self.checked.parameters.values():
             parameter.grad[...] = 0
-        if self.checked.layer is None:
-            self.checked._pair = self.checked._pair[0], function
-        else:
-            vars(self.checked.layer)["backward"] = MethodType(function, self.checked.layer)
         try:
-            gradients = self.checked.gradients(self.dy, self.cache)
+            with run_with(self.checked, "backward", function):
+                gradients = self.checked.gradients(self.dy, self.cache)
             return {key: float((gradients[key[0]] * v).sum()) for key, v in self.directions.items()}
         except InputError:
             return None
-        finally:
-            if self.checked.layer is not None:
-                del vars(self.checked.layer)["backward"]
 
     def is_right(self, along) -> bool:
         return along is not None and all(abs(along[key] - slope) <= NEAR * self.scales[key] for key, slope in self.slopes.items())
@@ -76,20 +70,19 @@ class Source:
         self.names = {**self.function.__globals__, **known.nonlocals, "np": np, "math": math}
         make = ast.parse("def make(__class__): return None").body[0]
         make.body = [self.tree, ast.Return(ast.Name(self.tree.name, ast.Load()))]    # type: ignore[attr-defined]
-        self.module = ast.Module([make], [])
+        self.module = ast.fix_missing_locations(ast.Module([make], []))
         self.owner = known.nonlocals.get("__class__")
         self.places = [(parent, field, i, node) for parent in ast.walk(self.tree) for field, value in ast.iter_fields(parent)
                        for i, node in (enumerate(value) if isinstance(value, list) else [(None, value)])
-                       if isinstance(node, (ast.expr, ast.stmt)) and field not in NEVER]
+                       if isinstance(node, (ast.expr, ast.stmt)) and field not in NEVER
+                       and not (field == "value" and isinstance(getattr(parent, "ctx", None), ast.Store))]    # what is written into
         self.statement = {}    # {id of a node: its statement}
         for statement in [one for one in ast.walk(self.tree) if isinstance(one, ast.stmt)][::-1]:
             header = [statement.iter] if isinstance(statement, ast.For) else [] if hasattr(statement, "body") else [statement]
             self.statement |= {id(node): statement for part in header for node in ast.walk(part)}
-        self.values = dict(self.names)
-        self._known = {}
+        self.values, self._known, self._lines = dict(self.names), {}, {}
 
     def compiled(self) -> Callable:
-        ast.fix_missing_locations(self.module)
         namespace = dict(self.names)
         exec(compile(self.module, "<changed>", "exec"), namespace)
         return namespace["make"](self.owner)
@@ -97,6 +90,7 @@ class Source:
     def changed(self, places, node) -> Callable:
         """The backward with `node` in these places."""
         before = [_get(place) for place in places]
+        ast.fix_missing_locations(node)
         try:
             for place in places:
                 _put(place, node)
@@ -131,11 +125,13 @@ class Source:
             self._known[text] = found if numbers or type(found) in (int, float, np.float64) else None
         return self._known[text]
 
-    def said(self, place) -> str:
-        """The place in words: the statement it is in."""
+    def line(self, place) -> str:
+        """The statement in which a place is."""
         statement = self.statement.get(id(place[3]), place[3])
-        text = ast.unparse(statement).split("\n")[0]
-        return f"in `{text if len(text) <= 90 else text[:87] + '...'}`"
+        if id(statement) not in self._lines:
+            text = ast.unparse(statement).split("\n")[0]
+            self._lines[id(statement)] = text if len(text) <= 90 else text[:87] + "..."
+        return self._lines[id(statement)]
 
 
 def _get(place) -> Any:
@@ -158,7 +154,7 @@ class Pool:
         self.source, self.forward = source, inspect.getsource(checked._method(0))
         texts = {ast.unparse(node): None for node in ast.walk(source.tree)
                  if isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Load)}
-        names = dict.fromkeys(name for name in source.values if name not in source.names)
+        names = dict.fromkeys(name for name in source.values if name not in source.names and name != "_")
         own = next(iter(inspect.signature(source.function).parameters), "self")
         for name in checked.parameters if checked.layer is not None else ():
             path = "".join(f"[{part}]" if part.isdigit() else f".{part}" for part in name.split("."))

@@ -13,10 +13,16 @@ ROW = "(a * b).sum(axis=-1, keepdims=True)"
 DIAGONAL = "only the diagonal of the softmax's Jacobian is used: `{right}` belongs where `{wrong}` is"
 LACKS_ROW = "the sum over the row, which the Jacobian of a softmax subtracts, is missing: `{right}` belongs where `{wrong}` is"
 FORMS = [    # (the wrong form, the right one, what is wrong)
-    ("1 - a", "1 - a * a", "`{a}` is not squared: `{right}` belongs where `{wrong}` is"),
+    ("1 - a", "1 - a * a", "`{a}` is not squared: `{right}` belongs where `{wrong}` is (the slope of tanh)"),
     ("1 - a * a", "a * (1 - a)", "the slope of a sigmoid s is s (1 - s): `{right}` belongs where `{wrong}` is"),
     ("1 - a ** 2", "a * (1 - a)", "the slope of a sigmoid s is s (1 - s): `{right}` belongs where `{wrong}` is"),
     ("a * (1 - a)", "1 - a * a", "the slope of tanh is 1 - h^2: `{right}` belongs where `{wrong}` is"),
+    ("a", "a * b * (1 - b)", "the slope of a sigmoid, {b} (1 - {b}), is missing"),
+    ("a * b", "a * b * (1 - b)", "the slope of a sigmoid is {b} (1 - {b}), not {b}"),
+    ("a * (1 - b)", "a * b * (1 - b)", "the slope of a sigmoid is {b} (1 - {b}), not 1 - {b}"),
+    ("a * (1 - b * b)", "a * b * (1 - b)", "the slope is that of tanh, 1 - {b}^2, but a sigmoid has {b} (1 - {b})"),
+    ("a * (b * (1 - b))", "a * (1 - b * b)", "the slope is that of a sigmoid, but tanh has 1 - {b}^2"),
+    ("a", "a * (1 - b * b)", "the derivative of tanh, 1 - {b}^2, is missing"),
     ("1 - a", "a", "`{right}` belongs where `{wrong}` is"), ("1 - a", "a * (1 - a)", "the factor `{a}` of the slope is missing"),
     ("a * a", "a", "`{a}` is squared, but belongs there once"),
     ("a ** b", "a ** (b + 1)", "the power of `{a}` is one too small"),
@@ -41,26 +47,53 @@ FORMS = [    # (the wrong form, the right one, what is wrong)
     ("a < b", "a > b", "the comparison `{wrong}` is the wrong way round"),
     ("a >= b", "a < b", "the comparison `{wrong}` is the wrong way round"),
     ("a <= b", "a > b", "the comparison `{wrong}` is the wrong way round"),
-    ("~a", "a", "`{a}` is the wrong way round: it must not be negated"),
+    ("~a", "a", "`{wrong}` is the wrong way round: `{a}` must not be negated"),
+    ("zip(a, b)", "zip(reversed(a), reversed(b))", "neither `{a}` nor `{b}` is reversed: the order is that of the forward"),
+    ("zip(a, reversed(b))", "zip(reversed(a), reversed(b))", "`{a}` is not reversed: the wrong order to `{b}`"),
+    ("zip(reversed(a), b)", "zip(reversed(a), reversed(b))", "`{b}` is not reversed: the wrong order to `{a}`"),
+    ("a + 0 * b", "a * b", "the factor {b} is missing"), ("b + 0 * a", "a * b", "the factor {a} is missing"),
+    ("0 * a - b", "a - b", "the term {a} is missing"), ("a - 0 * b", "a - b", "the term - {b} is missing"),
+    ("a", "a + b + c", "only {a} is left: {b} and {c} are missing"),
+    ("c", "a + b + c", "only {c} is left: {a} and {b} are missing"),
+    ("a if np.any(a) else b", "a + b", "`{b}` is not added to what is there: only the first (the last layer's) counts"),
+    ("b", "b if a else c", "the case that `{a}` is false is ignored: `{c}` is missing"),
+    ("c", "b if a else c", "the case `{a}` is ignored: `{b}` is missing"), ("a", "reversed(a)", "`{a}` is not reversed"),
     ("reversed(a)", "a", "the loop runs in the wrong direction: backwards, not in the order of `{a}`"),
     ("np.cumsum(a, axis=b)", "np.flip(np.cumsum(np.flip(a, b), b), b)",
      "the running sum has the wrong direction: a place must get the sum of the later ones, not of the earlier ones (reversed)"),
+    ("0", "-1", "0 (the first) is used where -1 (the last) belongs"),
     ("a[..., ::-1]", "a", "`{a}` is reversed, but must not be"), ("a[::-1]", "a", "`{a}` is reversed, but must not be"),
     ("a[:, ::-1]", "a", "`{a}` is reversed, but must not be")]
 PATTERNS = [(expression(wrong), expression(right), said) for wrong, right, said in FORMS]
 FACTORS = [one for one in PATTERNS if "does not belong" in one[2] or "the factor" in one[2]]    # what is tried last
 STRUCTURE = [one for one in PATTERNS if one not in FACTORS]
+AXES = "0", "1", "2", "-1", "-2", "(0, 1)", "(1, 2)", "(0, 2)", "(-2, -1)", "None"
 REDUCTIONS = "sum", "mean", "max", "cumsum", "flip", "min"
 
 
 def of_form(node, patterns) -> Found:
     """What any expression of one of these forms may be wrong in."""
     for wrong, right, said in patterns:
-        parts = match(wrong, node)
-        if parts is not None and not any(isinstance(part, ast.Constant) and f"{{{key}}}" in said for key, part in parts.items()):
+        parts = None if isinstance(wrong, ast.Name) else match(wrong, node)
+        if parts is not None and _letters(right) <= parts.keys() and not any(
+                isinstance(part, ast.Constant) and f"{{{key}}}" in said for key, part in parts.items()):
             made = fill(right, parts)
             shown = {key: ast.unparse(part) for key, part in parts.items()}
             yield said.format(right=ast.unparse(made), wrong=ast.unparse(node), **shown), made
+
+
+def _letters(form) -> set[str]:
+    return {node.id for node in ast.walk(form) if isinstance(node, ast.Name) and len(node.id) == 1}
+
+
+def made_wrong(node) -> Found:
+    """The same the other way round: what is wrong with a right expression, and the wrong form of it."""
+    for wrong, right, said in PATTERNS:
+        parts = None if isinstance(right, ast.Name) else match(right, node)
+        if parts is not None and _letters(wrong) <= parts.keys():
+            made = fill(wrong, parts)
+            shown = {key: ast.unparse(part) for key, part in parts.items()}
+            yield said.format(right=ast.unparse(node), wrong=ast.unparse(made), **shown), made
 
 
 def of_structure(node, source) -> Found:

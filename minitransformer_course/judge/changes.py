@@ -42,7 +42,7 @@ def _of_rules(node) -> Found:
 
 
 def _of_this(node, names) -> Found:
-    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in names:
+    if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load) and ast.unparse(node) in names:
         yield from _of_name(node, names)
     elif isinstance(node, ast.Subscript) and ast.unparse(node.value).endswith(".shape"):
         for name in dict.fromkeys([ast.unparse(node.value).removesuffix(".shape"), *names]):
@@ -62,7 +62,7 @@ def _of_this(node, names) -> Found:
 
 def _of_name(node, names) -> Found:
     """For x: another name, or x with something done to it."""
-    others = [expression(other) for other in names if other != node.id]
+    others = [expression(other) for other in names if other != ast.unparse(node)]
     for other in others:
         yield _("{wrong} is used where {all} belongs"), other, NAME, {}
     for wrong, sentence in (("~a", _("{a} is the wrong way round")), ("a * a", _("{a} is squared")),

@@ -37,7 +37,7 @@ def other_outputs(exercise, cases, factors, ks) -> Iterator[Changed]:
             yield changed(scaled(names[k], text), rank,
                           lambda outputs, given, k=k, factor=factor: _put(outputs, k, outputs[k] * factor(given)))
     for k in ks:
-        for text, change in _rearranged(expected[k].ndim, expected[k].dtype, MOVED + PARTS):
+        for text, change in rearranged(expected[k].ndim, expected[k].dtype, MOVED + PARTS):
             yield changed(text.format(name=names[k]), WHOLE,
                           lambda outputs, given, k=k, change=change: _put(outputs, k, change(outputs[k])))
         for i, other in enumerate(exercise.parameters):
@@ -64,9 +64,9 @@ def other_inputs(exercise, cases) -> Iterator[Changed]:
     for i, name, value in inputs:
         array = np.asarray(value)
         moved = MOVED if array.dtype.kind == "f" else [one for one in MOVED if one not in ADDED]
-        throughout = [(_("everywhere, {what}").replace("{what}", text), change) for text, change in _rearranged(
+        throughout = [(_("everywhere, {what}").replace("{what}", text), change) for text, change in rearranged(
             array.ndim, array.dtype, moved) if array.dtype.kind != "b" or text not in (TRUE, FALSE)]
-        for text, change in (*_wrong_numbers(array.dtype), *throughout):
+        for text, change in (*wrong_numbers(array.dtype), *throughout):
             yield changed(text, lambda given, i=i, change=change: _put(given, i, change(given[i])), name=name)
         for j, other, another in [one for one in inputs if one[0] != i]:
             if np.ndim(value) == np.ndim(another):
@@ -108,7 +108,7 @@ def everywhere(exercise) -> Iterator[Changed]:
         yield Changed(sentence, namespace[exercise.name], USUAL)
 
 
-def _wrong_numbers(dtype) -> Named:
+def wrong_numbers(dtype) -> Named:
     """Wrong numbers in place of a right input of the dtype."""
     if dtype.kind == "b":
         yield _("{name} is the wrong way round"), np.logical_not
@@ -126,7 +126,7 @@ def _wrong_numbers(dtype) -> Named:
         yield _("the root of {name} is used where {name} belongs"), np.sqrt
 
 
-def _rearranged(ndim, dtype, along_an_axis) -> Named:
+def rearranged(ndim, dtype, along_an_axis) -> Named:
     """Swapped axes, a shift, one sum too many and so on."""
     def said(text, **parts) -> str:
         return text.replace("{at}", _(" along axis {axis}") if ndim > 1 else "").format(name="{name}", **parts)

@@ -1,8 +1,5 @@
 """The doctor accuses nobody who is innocent, names a size only if it is unique, and reports what it observed as a fact."""
 
-import inspect
-import traceback
-
 import numpy as np
 import pytest
 
@@ -45,11 +42,11 @@ def divided(layer, size):
     return layer
 
 
-def test_a_square_matrix_has_two_sizes():
+def test_the_two_sizes_of_a_square_matrix_are_said_to_coincide():
     found = finding(divided(L.Linear(5, 5, rng), lambda self, dy: self.weight.shape[1]), (X,))
-    assert found.kind == NAMED and "divided by the width (last axis) of weight (5)" in found.sentence
-    found = finding(divided(L.Linear(5, 5, rng), lambda self, dy: self.weight.shape[0]), (X,))
-    assert "divided by the width (last axis) of x (5)" in found.sentence
+    assert found.kind == NAMED and "the width (last axis) of weight (5)" in found.sentence and "coincide here" in found.sentence
+    found = finding(divided(L.Linear(5, 4, rng), lambda self, dy: self.weight.shape[0]), (X,))
+    assert "the width (last axis) of x (5)" in found.sentence and "of weight (4)" not in found.sentence
 
 
 def test_heads_and_layers_are_not_taken_for_each_other():
@@ -175,17 +172,6 @@ def test_an_exercises_mistakes_teach_the_doctor_and_none_is_written_twice():
     with plugged(F.softmax_backward, lambda dp, cache: cache.p * (dp - (dp * cache.p).sum(axis=-1, keepdims=True) * cache.p)):
         found = finding(*ALL["softmax"])
     assert found.kind == NAMED and "the second term has the factor p once too often" in found.sentence
-
-
-def test_the_right_functions_contain_what_mistakes_change():
-    """Without this, a mistake would be forgotten in silence when a backward is rewritten."""
-    for one in [one for one in TAUGHT if "changes" in (one.wrong.__kwdefaults__ or ())]:
-        parameters = inspect.signature(one.wrong).parameters.values()
-        keywords = {parameter.name: None for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY}
-        try:
-            one.wrong(*[None] * (len(parameters) - len(keywords)), **keywords)
-        except Exception as error:    # the changed function ran, but its arguments make no sense
-            assert "<string>" in [frame.filename for frame in traceback.extract_tb(error.__traceback__)], (one, error)
 
 
 def test_a_state_of_an_lstm_is_tried_at_another_width():

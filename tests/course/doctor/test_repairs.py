@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
-from minitransformer import Layer, Parameter, gradcheck
+from minitransformer import Layer, Parameter, functional as F, gradcheck
+from minitransformer.checking.blocks import blocks
 from minitransformer.checking.finding import EVIDENCE, NAMED
+from minitransformer.replaceable import plugged
 from tests.course.doctor.finding import finding
 
 rng = np.random.default_rng(4)
@@ -139,6 +141,29 @@ IDS = np.array([[1, 4, 1], [2, 4, 4]])
 def test_loops_and_indices(block, inputs, words):
     found = finding(block, inputs)
     assert found.kind == NAMED and words in found.sentence, found
+
+
+def own_layer_norm_backward(dy, cache):
+    n, s, gamma = cache
+    d = n.shape[-1]
+    dn = dy * gamma
+    dx = s / d * (d * d * dn - dn.sum(axis=-1, keepdims=True) - n * (dn * n).sum(axis=-1, keepdims=True))
+    return dx, (dy * n).sum(axis=(0, 1)), dy.sum(axis=(0, 1))
+
+
+def test_a_backward_of_ones_own_in_a_block_of_the_library():
+    """The library's forward, and a wrong backward of the reader's own that is no change of the library's."""
+    with plugged(F.layer_norm_backward, own_layer_norm_backward):
+        for block in ("layer-norm", "encoder-layer"):
+            found = finding(*blocks()[block])
+            assert found.kind == NAMED and "`d` is squared, but belongs there once" in found.sentence, found
+
+
+def test_what_is_wrong_with_a_library_block_is_said_by_its_right_line():
+    found = finding((F.gelu_forward, lambda dy, c: dy * (0.5 * (1 + c.tanh) + 0.5 * c.x * (1 - c.tanh))), [X])
+    assert found.kind == EVIDENCE    # two mistakes: the square, and u'
+    found = finding((F.softmax_forward, lambda dp, c: c.p * c.p * (dp - (dp * c.p).sum(axis=-1, keepdims=True))), [X])
+    assert found.kind == NAMED and found.sentence.endswith("`return p * (dp - mean)` is right"), found
 
 
 def test_a_block_of_one_size_is_tried_with_other_numbers():
