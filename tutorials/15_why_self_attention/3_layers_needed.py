@@ -12,7 +12,7 @@ from minitransformer_course.judge import also_right, edge, invariant, mistake
 
 # %% reference
 def layers_needed(n, k):
-    """Both are whole numbers, n at least 1 and k at least 2. Returns plain and dilated, also whole numbers."""
+    """n: at least 1, where one position needs no layer; k: at least 2. Returns plain and dilated, whole numbers like both."""
     # your code: how many positions do L layers see? A loop is fine, too
     steps = n - 1
     plain = -(-steps // (k - 1))

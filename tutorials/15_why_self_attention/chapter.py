@@ -105,8 +105,8 @@ for name, layer in layers.items():
 # %% [markdown]
 # Neither number changes. Eight heads compute eight times as many scores, each from an eighth as many numbers. A processor can
 # work on all positions at once because no position waits for the one before it. The recurrent layer performs fewer
-# multiplications, but in 96 portions, one after another. That answers the opening question: such steps take time, and the count
-# ignores them.
+# multiplications, but in 96 portions, one after another. So neither the clock nor the count is wrong: such steps take time, and
+# the count ignores them.
 #
 # Earlier remedies were *factorisation tricks*, which replace a large matrix by the product of two smaller ones, and
 # *conditional computation*, which runs only some parts of the network for each token. Both remove multiplications, and neither
@@ -129,10 +129,10 @@ figure, axes = plt.subplots(figsize=(8, 3.6), layout="constrained")
 lab.costs.show_costs(axes, n, 512, counts)
 
 # %% [markdown]
-# The paper compared $n^2 d$ with $n d^2$, which cross at $n = d$. With all products counted, self-attention never costs less
-# than the plain recurrent layer. Self-attention costs less than an LSTM, which computes three gates and a candidate, until
-# $n = 2 d$, and up to that length most of its cost is in the linear layers. In the table, a convolution costs $k$ times as much
-# as a recurrent layer.
+# The paper compared $n^2 d$ with $n d^2$, which cross at $n = d$, and left out self-attention's linear layers. With all
+# products counted, self-attention never costs less than the plain recurrent layer. Self-attention costs less than an LSTM,
+# which computes three gates and a candidate, until $n = 2 d$, and up to that length most of its cost is in the linear layers.
+# In the table, a convolution costs $k$ times as much as a recurrent layer.
 #
 # The paper adds that a separable convolution "even with $k = n$" costs as much as self-attention and a feed-forward layer
 # together. One reading concludes that the two are "similar in cost". **Predict:** as $n$ grows, does their ratio stay bounded

@@ -2,7 +2,7 @@
 
 Table 3 of the paper gives the number of parameters of each model, rounded to millions. Return the smallest and the largest
 vocabulary that such a number allows. One table of embeddings serves the source, the target and the output, and every linear
-layer has a bias. A row may change d_k and leave d_v as it is.
+layer but the output has a bias. A row may change d_k and leave d_v as it is.
 """
 
 import numpy as np

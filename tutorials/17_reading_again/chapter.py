@@ -212,7 +212,7 @@ print(f"{row}: {difference[list(lab.claims.TABLE_3).index(row) - 1]:+.2f} BLEU, 
 # gradients of the changed model are right, since a wrong backward also changes the score:
 
 # %%
-change = {"num_heads": 1}    # for your row: num_layers, d_ff, pre_norm, ...
+change = {"num_heads": 1}    # for your row: num_layers, d_ff, pre_norm, ... (smoothing belongs to the loss)
 report = gradcheck(Encoder(replace(lab.CONFIG, **change), rng), [rng.standard_normal((1, 5, 32))], methods=["complex"])
 print(str(report).splitlines()[-1])
 
