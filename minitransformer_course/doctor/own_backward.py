@@ -5,6 +5,7 @@ import inspect
 import math
 import sys
 import textwrap
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -84,7 +85,9 @@ class Source:
 
     def compiled(self) -> Callable:
         namespace = dict(self.names)
-        exec(compile(self.module, "<changed>", "exec"), namespace)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")    # a change such as 1[None] makes no sense, but does no harm
+            exec(compile(self.module, "<changed>", "exec"), namespace)
         return namespace["make"](self.owner)
 
     def changed(self, places, node) -> Callable:
