@@ -6,6 +6,7 @@ import os
 from hashlib import sha256
 from itertools import count
 from pathlib import Path
+from typing import BinaryIO
 
 from minitransformer.errors import InputError
 
@@ -73,12 +74,12 @@ def check_manifest(folder, unchecked=()) -> dict[str, str]:
     Files named in `unchecked` are not checked. Raises OSError if one cannot be read now: it may be intact.
     """
     path = folder / MANIFEST
+    with open_regular(path) as file:
+        text = file.read()
     try:
-        manifest = json.loads(path.read_bytes())
+        manifest = json.loads(text)
         version, files = manifest["format"], manifest["files"]
         intact = manifest["sha256"] == _seal(version, files)
-    except FileNotFoundError as error:
-        raise InputError(f"{path}: {error.strerror}") from None
     except (ValueError, LookupError, TypeError, RecursionError):
         intact = False
     if not intact:
@@ -89,11 +90,7 @@ def check_manifest(folder, unchecked=()) -> dict[str, str]:
     for name, expected in files.items():
         if name in unchecked:
             continue
-        try:
-            found = digest(folder / name)
-        except FileNotFoundError as error:
-            raise InputError(f"{folder / name}: {error.strerror}") from None
-        if found != expected:
+        if digest(folder / name) != expected:
             raise InputError(f"{folder / name}: damaged, its sha256 does not match {MANIFEST}")
     return files
 
@@ -106,10 +103,25 @@ def as_json(value, **layout) -> str:
 def digest(path) -> str:
     """The sha256 of a file, as hexadecimal digits."""
     found = sha256()
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         while piece := file.read(PIECE):
             found.update(piece)
     return found.hexdigest()
+
+
+def open_regular(path) -> BinaryIO:
+    """The file, open for reading. Raises InputError if it is missing, or could keep its reader waiting, such as a FIFO."""
+    check_regular(path)
+    try:
+        return path.open("rb")
+    except FileNotFoundError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+
+
+def check_regular(path, expected="a file that minitransformer train wrote") -> None:
+    """Raise InputError if something other than a file or a folder is at `path`."""
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise InputError(f"{path}: neither a file nor a folder, expected {expected}")
 
 
 def _seal(version, files) -> str:

@@ -17,8 +17,11 @@ def read_text(path) -> str:
 
 def read_bytes(path) -> bytes:
     """What is in a file. Raises InputError if it is missing or unreadable."""
+    path = Path(path)
+    if path.is_char_device():
+        raise InputError(f"{path}: a device, expected a text file")    # /dev/zero never ends
     try:
-        return Path(path).read_bytes()
+        return path.read_bytes()
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
     except ValueError as error:    # a NUL in the name

@@ -23,7 +23,10 @@ class WeightsFile(Mapping):
     def __init__(self, path):
         from safetensors import SafetensorError, safe_open
 
+        from minitransformer.files import check_regular
+
         self.path = Path(path)
+        check_regular(self.path, "a safetensors file")
         try:
             with self.path.open("rb") as file:
                 size = int.from_bytes(file.read(8), "little")
@@ -85,10 +88,11 @@ def save_weights(layer, path) -> None:
     """
     from safetensors.numpy import save
 
-    from minitransformer.files import write_durably
+    from minitransformer.files import check_regular, write_durably
 
     if not Path(path).name:
         raise InputError(f"save_weights: path is {path!r}, expected the path of a safetensors file")
+    check_regular(Path(path), "the path of a safetensors file")    # a device would be replaced
     weights = {name: np.ascontiguousarray(to_host(parameter.data)) for name, parameter in layer.parameters().items()}
     for name, array in weights.items():
         if array.dtype.kind != "f":

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from minitransformer.backend import Array, to_host
 from minitransformer.errors import InputError
-from minitransformer.files import check_manifest, make_folder, sync_folder, write_durably, write_manifest
+from minitransformer.files import check_manifest, check_regular, make_folder, sync_folder, write_durably, write_manifest
 from minitransformer.stderr import stderr
 from minitransformer.training.log import parse_log
 
@@ -152,6 +152,7 @@ def load_snapshot(run_folder, step) -> dict:
     from safetensors.numpy import load as from_bytes
 
     path = _snapshot(run_folder, step)
+    check_regular(path, "a snapshot of weights")
     try:
         return from_bytes(path.read_bytes())
     except (OSError, SafetensorError, ValueError, TypeError, LookupError) as error:

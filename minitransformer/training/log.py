@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from minitransformer.errors import InputError
+from minitransformer.files import check_regular
 
 FILE = "metrics.jsonl"
 SHARES = ("exact_match", "accuracy", "majority")    # in percent for a reader, with or without "valid_" in front
@@ -15,6 +16,8 @@ CLOCKS = ("seconds", "time")    # in each record: seconds of training so far, an
 def write_log(run_folder, records, mode="a") -> None:
     """Append records, or with mode "w" start a new log with them."""
     path = run_folder / FILE
+    if not path.is_char_device():    # /dev/null, for one, keeps no writer waiting
+        check_regular(path)
     with path.open(mode, encoding="utf-8") as file:
         file.writelines(json.dumps(record) + "\n" for record in records)
 
@@ -35,6 +38,7 @@ def read_metrics(path) -> list[dict[str, Any]]:
     """The records of metrics.jsonl in the run folder `path`. Raises InputError if there is none to read."""
     path = Path(path) / FILE
     try:
+        check_regular(path)
         records = parse_log(path.read_bytes().decode())
         usable = all(
             isinstance(record, dict) and "step" in record
@@ -42,6 +46,8 @@ def read_metrics(path) -> list[dict[str, Any]]:
             for record in records)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}; give a folder that minitransformer train wrote") from None
+    except InputError:
+        raise
     except (ValueError, RecursionError, OverflowError) as error:
         raise InputError(f"{path}: cannot be read ({error})") from None
     if not records:

@@ -56,6 +56,8 @@ def _is_function(node) -> bool:
 
 
 def _sources(path) -> dict[str, str]:
+    if path.exists() and not (path.is_file() or path.is_dir()):    # a pipe would wait, and /dev/zero never ends
+        raise InputError(_("{path} is neither a Python file nor a notebook").format(path=path))
     try:
         data = path.read_bytes()
     except IsADirectoryError:

@@ -1,5 +1,6 @@
 """Any layer's weights as a file, and back."""
 
+import os
 
 import numpy as np
 import pytest
@@ -56,3 +57,12 @@ def test_wrong_files(tmp_path):
         save_weights(layer, tmp_path / "no" / "folder")
     with pytest.raises(InputError, match="bias is complex128|weight is complex128"):
         save_weights(layer.astype("complex128"), tmp_path / "complex")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no FIFOs")
+@pytest.mark.parametrize("function", [load_weights, save_weights])
+def test_a_pipe_is_neither_waited_for_nor_replaced(function, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="pipe: neither a file nor a folder, expected"):
+        function(Linear(2, 3, np.random.default_rng(0)), tmp_path / "pipe")
+    assert (tmp_path / "pipe").is_fifo()

@@ -1,6 +1,8 @@
 """A pretrained model by the command: import, generate, evaluate, attention, train --from; and data smollm2."""
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -71,6 +73,19 @@ def test_the_run_is_used_like_one_that_was_trained(run_cli, imported, tmp_path):
     assert code == 2 and "the prompt has 17 tokens, but the model has 16 positions" in error and one_line(error)
     code, _, error = run_cli("evaluate", imported)
     assert code == 2 and error == f"minitransformer: {imported} has no validation file of its own; give a text with --test FILE\n"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no FIFOs")
+@pytest.mark.parametrize("name", ["", "config.json", "tokenizer.json", "model.safetensors", "README.md", "chat_template.jinja"])
+def test_a_pipe_is_not_waited_for(run_cli, there, tmp_path, name):
+    path = tmp_path / "pipe.gguf"
+    if name:
+        path = shutil.copytree(there, tmp_path / "there")
+        (path / name).unlink(missing_ok=True)
+    os.mkfifo(path / name)
+    code, out, error = run_cli("import", path, "--run", tmp_path / "run")
+    assert code == 2 and f"{path / name}: neither a file nor a folder, expected a Hugging Face folder or a GGUF file" in error
+    assert one_line(error) and not out and not (tmp_path / "run").exists()
 
 
 def test_a_chat_ends_when_the_model_ends_it(run_cli, imported, language_run, monkeypatch):

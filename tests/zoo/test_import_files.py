@@ -1,6 +1,7 @@
 """Other people's files by the command: what only names, describes or trains is passed over; what changes results is refused."""
 
 import json
+import os
 import shutil
 
 import numpy as np
@@ -60,6 +61,13 @@ def huge(value, dtype):
     def change(folder):
         arrays = load_file(folder / "model.safetensors")
         save_file({**arrays, "model.norm.weight": np.full(8, value, dtype)}, folder / "model.safetensors")
+    return change
+
+
+def waiting(name):
+    def change(folder):
+        (folder / name).unlink(missing_ok=True)
+        os.mkfifo(folder / name)
     return change
 
 
@@ -128,6 +136,8 @@ FOLDERS = {    # {name: (which model, what is done to its folder, None or the wo
     "cut config": ("llama_tied", cut("config.json"), "config.json: cut off ("),
     "cut weights": ("llama_tied", cut("model.safetensors"), "not a safetensors file ("),
     "a tokenizer in Latin-1": ("llama_tied", written(**{"tokenizer.json": b'{"\xe9": 1}'}), "tokenizer.json: not JSON"),
+    "pipe": ("llama_tied", waiting("config.json"), "config.json: neither a file nor a folder"),
+    "weights from a pipe": ("llama_tied", waiting("model.safetensors"), "model.safetensors: neither a file nor a folder"),
     "EOS after a text": ("llama_tied", ending("A", "</s>"), "does not only begin with <s>: that is not supported"),
     "another before a text": ("llama_tied", ending("<unk>", "A"), "does not only begin with <s>"),
     "BOS before a text": ("llama_tied", ending("<s>", "A"), None),
@@ -138,6 +148,8 @@ FOLDERS = {    # {name: (which model, what is done to its folder, None or the wo
 
 @pytest.mark.parametrize("name", FOLDERS)
 def test_a_folder(name, run_cli, tmp_path):
+    if "pipe" in name and not hasattr(os, "mkfifo"):
+        pytest.skip("this system has no named pipes")
     model, change, words = FOLDERS[name]
     change(make_folder(model, tmp_path / "there"))
     check(run_cli, tmp_path, tmp_path / "there", words)
@@ -200,6 +212,13 @@ def test_a_licence_in_a_list_is_named(run_cli, tmp_path):
     folder = make_folder("llama_tied", tmp_path / "there")
     written(README_md=b"---\nlicense:\n- mit\n---\nMod\xe8le")(folder)
     assert "\nlicence: mit (" in run_cli("import", folder, "--run", tmp_path / "run")[1]
+
+
+def test_a_pipe_is_not_waited_for(run_cli, tmp_path):
+    if not hasattr(os, "mkfifo"):
+        pytest.skip("this system has no named pipes")
+    os.mkfifo(tmp_path / "model.gguf")
+    check(run_cli, tmp_path, tmp_path / "model.gguf", "model.gguf: neither a file nor a folder")
 
 
 NOTES = {    # {name: (what is done to the folder, what the command says of it)}

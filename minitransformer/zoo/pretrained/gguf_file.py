@@ -39,6 +39,8 @@ SPACE = "\u2581"    # SentencePiece's sign for a space
 
 
 def read(path) -> Checkpoint:
+    if not path.is_file():    # a FIFO would keep its reader waiting
+        raise InputError(f"{path}: neither a file nor a folder")
     try:
         reader = _reader(path)
         fields = {name: field.contents() for name, field in reader.fields.items() if not name.startswith("GGUF.")}

@@ -10,6 +10,7 @@ import numpy as np
 
 from minitransformer.decoding import generate
 from minitransformer.errors import InputError
+from minitransformer.files import check_regular
 from minitransformer.functional.special import EOS
 from minitransformer.interchange.weights import check_finite
 from minitransformer.layers.initial import undrawn
@@ -36,6 +37,8 @@ def import_model(path, folder, report=lambda line: None) -> Run:
     if not path.exists():
         raise InputError(f"{path}: no such file or folder")
     try:
+        for file in (path, *path.glob("*")):
+            check_regular(file, "a Hugging Face folder or a GGUF file")
         source = hugging_face.read(path) if path.is_dir() else gguf_file.read(path)
         config = source.architecture.configuration(source.options)
         source.options.finish()

@@ -1,6 +1,7 @@
 """Files that cannot be judged, and functions that misbehave: a helpful line, never a traceback, nothing of the reader's changed."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,13 @@ MISBEHAVES = {    # the body: the stage, words of the answer
     "input(); return p": ("runs", "EOFError"),
     "from minitransformer.functional import softmax_forward; return softmax_forward(p)[0]": ("own", "borrowed"),
 }
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no FIFOs")
+def test_a_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe.py")
+    with pytest.raises(InputError, match="pipe.py is neither a Python file nor a notebook"):
+        check_file(tmp_path / "pipe.py")
 
 
 def test_there_is_no_file(tmp_path):

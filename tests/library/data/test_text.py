@@ -55,6 +55,8 @@ def test_a_missing_file_or_a_folder_is_named(tmp_path):
         read_text(tmp_path)
     with pytest.raises(InputError, match="null"):
         read_text("nul\0")
+    with pytest.raises(InputError, match="/dev/zero: a device, expected a text file"):
+        read_text("/dev/zero")
 
 
 def test_decomposed_letters_are_composed(tmp_path):

@@ -1,5 +1,7 @@
 """Snapshots for the explorer's time slider: nothing else notices them."""
 
+import os
+from threading import Timer
 
 import numpy as np
 import pytest
@@ -47,4 +49,16 @@ def test_a_damaged_one_is_named(tmp_path):
     (path.parent / "step-x.safetensors").touch()
     assert checkpoint.snapshot_steps(run.path) == [3]
     with pytest.raises(InputError, match=r"step-00000003.safetensors: not a snapshot of weights \(.+\); delete it"):
+        checkpoint.load_snapshot(run.path, 3)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_is_not_waited_for(tmp_path):
+    run, _, _ = start(tmp_path / "run", 5)
+    checkpoint.save_snapshot(run.path, 3, run.model)
+    path = tmp_path / "run" / "snapshots" / "step-00000003.safetensors"
+    path.unlink()
+    os.mkfifo(path)
+    Timer(1, os.close, [os.open(path, os.O_RDWR | os.O_NONBLOCK)]).start()    # a writer, for whom a reader would wait
+    with pytest.raises(InputError, match="step-00000003.safetensors: neither a file nor a folder, expected a snapshot of weights"):
         checkpoint.load_snapshot(run.path, 3)
