@@ -1,19 +1,25 @@
 """Libraries that come with an extra, not with the core package."""
 
 import importlib
+import re
+from importlib.metadata import PackageNotFoundError, requires
 from types import ModuleType
 
 from minitransformer.errors import InputError
 
 
-EXTRAS = {"numba": "fast", "mpi4py": "distributed", "gguf": "gguf", "jinja2": "gguf", "tokenizers": "translation",
-          "sacrebleu": "translation", "pooch": "translation", "requests": "translation"}
-
-
 def how_to_install(name) -> str:
     """The command that installs the module called `name`: in the clone, with everything else that its extra has."""
-    alone = f"pip install {name}"
-    return f'pip install ".[{EXTRAS[name]}]" in the folder of the clone, or {alone}' if name in EXTRAS else alone
+    try:
+        needed = re.findall(r"^([\w-]+).*extra == [\"'](\w+)", "\n".join(requires("minitransformer") or []), re.MULTILINE)
+    except PackageNotFoundError:    # the source alone, on the path
+        needed = []
+    extras = {extra: [one for one, of in needed if of == extra] for _, extra in needed}
+    with_it = [extra for extra, names in extras.items() if name in names]
+    if not with_it:
+        return f"pip install {name}"
+    extra = min(with_it, key=lambda extra: (extras[extra].index(name), len(extras[extra])))    # some contain several others
+    return f'pip install ".[{extra}]" in the folder of the clone, or pip install {name}'
 
 
 def require(name) -> ModuleType:

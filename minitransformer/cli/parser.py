@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from importlib.metadata import entry_points
 from types import ModuleType
+from typing import Any
 
 from minitransformer import __version__
 from minitransformer.errors import InputError, choices, nearest_of, one_line
@@ -61,6 +62,7 @@ class Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, args=None, namespace=None) -> tuple[argparse.Namespace, list[str]]:
         args = sys.argv[1:] if args is None else args
+        self._check_options_before_command(args)
         namespace, unknown = super().parse_known_args(args, namespace)
         namespace.options = {*self._option_string_actions, *getattr(namespace, "options", ())}
         left_out = [action.dest for action in self._get_positional_actions()
@@ -70,6 +72,25 @@ class Parser(argparse.ArgumentParser):
         if unknown:    # reported here: the parser of all commands does not know the options of one
             self._reject(" ".join(unknown), self._option_string_actions)
         return namespace, unknown
+
+    def _check_options_before_command(self, args) -> None:
+        """Given an unknown option before the command, argparse would take its value for the command."""
+        commands: Any = next((action for action in self._actions if isinstance(action, argparse._SubParsersAction)), None)
+        words = iter(args if commands else [])
+        for word in words:
+            name, _, value = word.partition("=")
+            if not word.startswith("-"):
+                return
+            options = [option for option in self._option_string_actions if option.startswith(name)]
+            if not options:
+                behind = {option for command in commands.choices.values() for option in command._option_string_actions}
+                if name in behind and any(word.partition("=")[0] == "--resume" for word in args):
+                    self.error(f"--resume resumes with the run's own task and settings; leave {name} out")
+                if name in behind:
+                    self.error(f"{name} belongs after {commands.metavar}: {self.prog} {commands.metavar} {name} ...")
+                self._reject(word, [*self._option_string_actions, *sorted(behind)])
+            if self._option_string_actions[options[0]].nargs is None and not value:
+                next(words, None)
 
     def _reject(self, text, known) -> None:
         name = text.strip().partition(" ")[0].partition("=")[0]

@@ -59,5 +59,5 @@ def _check(model, optimizer, batches, workers) -> None:
     if getattr(optimizer, "flat", workers.flat) is not workers.flat and model.flat is not workers.flat:
         raise InputError("these workers were made for another model, or before this one gained or lost parameters; "
                          "make new Threads(model)")
-    if not sum(batch.terms for batch in batches):
+    if sum(batch.terms for batch in batches) < 1:
         raise InputError("training_step: the batch has no terms to learn from, expected at least one")

@@ -13,7 +13,8 @@ ERRORS = (    # of argparse, and of the Parser of all commands
     "argument {name}: invalid choice: {value}; did you mean {nearest}?",
     "argument {name}: invalid choice: {value}; choose from {names}", "argument {name}: invalid {type} value: {value}",
     "argument {name}: expected one argument", "the following arguments are required: {names}",
-    "unrecognized arguments: {text}; did you mean {nearest}?", "unrecognized arguments: {text}")
+    "unrecognized arguments: {text}; did you mean {nearest}?", "unrecognized arguments: {text}",
+    "{name} belongs after {action}: {command}")
 
 
 def add_arguments(parser) -> None:

@@ -1,4 +1,4 @@
-"""Mistakes that nobody listed: one change in the syntax tree of the library's own method, or in the cache that it reads.
+"""Mistakes in no list: each changes one place of the library's own method, as a syntax tree, or of the cache that it reads.
 
 The judge changes the references of its exercises by the same rules. A sentence says what is wrong, and quotes the right line.
 """

@@ -203,7 +203,8 @@ def test_a_verdict_translates_the_names_of_cases_terms_and_parts(korean):
     ("zzz", "글 argument ACTION: invalid choice: 'zzz'; choose from list, start, "),
     ("start", "글 the following arguments are required: CHAPTER"), ("check --foo", "글 unrecognized arguments: --foo"),
     ("grade . --jsn", "글 unrecognized arguments: --jsn; did you mean --json?"),
-    ("grade --seed x .", "글 argument --seed: invalid int value: 'x'"), ("start --language", "글 argument --language: expected")])
+    ("grade --seed x .", "글 argument --seed: invalid int value: 'x'"), ("start --language", "글 argument --language: expected"),
+    ("--give-up", "글 --give-up belongs after ACTION: minitransformer learn ACTION --give-up ...")])
 def test_what_argparse_says_is_translated(korean, monkeypatch, capsys, words, said):
     def complaint() -> str:
         with pytest.raises(SystemExit):

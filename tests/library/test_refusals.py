@@ -69,6 +69,7 @@ CALLS = {
                         r"a batch's labels has shape \(\), expected \(B\)"),
     "fewer targets": (step_with(BATCH._replace(next_target=np.zeros((2, 2), int)), 0.1), r"the shapes .* equal numbers of rows"),
     "nothing to match": (lambda: exact_match(MODEL, []), "exact_match: no pairs"),
+    "terms below 0": (lambda: training_step(MODEL, Adam(MODEL), BATCH._replace(terms=-2), 0.1), "no terms to learn from"),
     "a beta of 2": (lambda: Adam(MODEL, beta1=2), "Adam: beta1 is 2, beta2 is 0.98"),
     "saved without a name": (lambda: save_weights(MODEL, ""), "save_weights: path is '', expected the path of a safetensors file"),
     "too many threads to train": (lambda: Threads(MODEL, 5000), "Threads: count is 5000, expected a whole number"),

@@ -6,7 +6,9 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import sys
+from importlib.metadata import PackageNotFoundError
 
 import pytest
 
@@ -14,6 +16,7 @@ from minitransformer import InputError, Run, TransformerConfig, extras
 from minitransformer import files, memory
 from minitransformer.cli import gradcheck as gradcheck_command
 from minitransformer.tasks.text_to_text import TextToText
+from tests import campaign_but
 from tests.library.cli.conftest import one_line, rewrite
 
 pytestmark = pytest.mark.slow
@@ -40,12 +43,18 @@ def test_a_missing_analyser_of_korean_is_named_before_the_work(run_cli, text_run
 
 
 @pytest.mark.parametrize("extra, names", {
-    "translation": ("tokenizers", "sacrebleu", "pooch"), "fast": ("numba",), "distributed": ("mpi4py",),
-    "gguf": ("gguf", "jinja2")}.items())
-def test_a_missing_library_is_installed_with_its_extra(extra, names):
+    "translation": ("tokenizers", "sacrebleu", "pooch"), "fast": ("numba",), "distributed": ("mpi4py",), "gguf": ("gguf", "jinja2"),
+    "bench": ("torch", "ctranslate2")}.items())
+def test_a_missing_library_is_installed_with_its_extra(extra, names, monkeypatch):
     for name in names:
         assert extras.how_to_install(name) == f'pip install ".[{extra}]" in the folder of the clone, or pip install {name}'
     assert extras.how_to_install("numpy") == "pip install numpy"
+
+    def not_installed(name):
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(extras, "requires", not_installed)
+    assert extras.how_to_install(names[0]) == f"pip install {names[0]}"
 
 
 def test_a_library_that_is_broken_is_not_called_missing(monkeypatch):
@@ -61,6 +70,8 @@ def test_a_library_that_is_broken_is_not_called_missing(monkeypatch):
     ((), "minitransformer: no COMMAND given; start with: minitransformer train copy (see minitransformer --help)"),
     (("--hlep",), "unrecognized arguments: --hlep; did you mean --help?"),
     (("--hlep", "train"), "unrecognized arguments: --hlep; did you mean --help?"),
+    (("train", "--stpes", 5, "copy"), "minitransformer train: unrecognized arguments: --stpes; did you mean --steps?"),
+    (("train", "--d-model", 5, "copy"), "--d-model belongs after TASK: minitransformer train TASK --d-model ..."),
     (("train", "copy", "--heads", 3), "did you mean --num-heads? (see minitransformer train copy --help)"),
     (("train", "copy", "--layers", 3), "did you mean --num-layers?"),
     (("train", "copy", "--resume", "no/such/run"), "leave copy and its options out"),
@@ -88,6 +99,7 @@ def test_a_library_that_is_broken_is_not_called_missing(monkeypatch):
     (("train", "copy", "--config", "huge"), "unknown configuration 'huge'"),
     (("train",), "no TASK given; choose from classify, copy, language, numbers, parse, reverse, sort, translate"),
     (("train", "--resume", "no/such/run"), "no run here"),
+    (("train", "--resume", "no/such/run", "--seed", 4), "--resume resumes with the run's own task and settings; leave --seed out"),
     (("train", "--resume", "no/such/run", "copy"), "leave copy and its options out"),
     (("train", "copy", "--schedule", "constant"), "--peak-rate is None, but the schedule constant needs one"),
     (("train", "copy", "--schedule", "const"), "did you mean constant?"),
@@ -332,6 +344,17 @@ def test_a_received_run_that_cannot_fit_into_memory_is_refused(run_cli, trained,
     rewrite(run, settings)
     code, out, error = run_cli("evaluate", run)
     assert code == 2 and not out and "num_layers is 1,000,000" in error and one_line(error)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no FIFOs")
+@pytest.mark.parametrize("name", campaign_but(
+    ["manifest.json", "config.json", "vocabulary.json", "weights.safetensors"], "config.json"))
+def test_a_fifo_in_a_run_folder_is_named(trained, tmp_path, name):
+    run = shutil.copytree(trained, tmp_path / "run")
+    (run / name).unlink()
+    os.mkfifo(run / name)
+    done = subprocess.run([sys.executable, "-m", "minitransformer", "evaluate", run], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2 and name in done.stderr and one_line(done.stderr)
 
 
 def test_damaged_weights_are_made_again_by_resume(run_cli, trained, tmp_path):
