@@ -286,3 +286,21 @@ def test_a_bias_that_is_still_zero_can_be_diagnosed():
     layer = FirstRow(3, 2, np.random.default_rng(0))
     report = gradcheck(layer, [np.random.default_rng(1).standard_normal((4, 3))], name="mine")
     assert "could not examine" not in str(report.findings["mine"])
+
+
+def test_a_wrong_backward_of_the_library_is_not_blamed_on_its_forward(monkeypatch):
+    """The mean of x * centred is the variance, too: a changed forward that gives the same y explains nothing."""
+    function, right = F.layer_norm_backward, F.layer_norm_backward.textbook
+
+    def wrong(dy, cache):
+        dx, dgamma, dbeta = right(dy, cache)
+        return dx + dx.mean(axis=-2, keepdims=True), dgamma, dbeta
+
+    monkeypatch.setattr(function, "textbook", wrong)
+    function.choose()
+    try:
+        report = str(gradcheck(L.LayerNorm(5), [X]))
+    finally:
+        monkeypatch.undo()
+        function.choose()
+    assert "FAILED" in report and "in forward" not in report, report
