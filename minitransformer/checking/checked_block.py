@@ -50,23 +50,9 @@ class CheckedBlock:
             raise InputError(f"gradcheck: forward{self._signature} needs {', '.join(missing)}")
         self.takes_rng = "rng" in self._signature.parameters
         self._make_rng = make_rng
-        self._positional, self._keywords = self._passed()
         self.inputs = [key for key, value in self.arguments.items() if is_float(value)]
         self.variables = {**{key: self.arguments[key] for key in self.inputs},
                           **{key: parameter.data for key, parameter in self.parameters.items()}}
-
-    def _passed(self) -> tuple[list[str], list[str]]:
-        """The names of the arguments passed by position, and of those passed by keyword because an earlier one is omitted."""
-        given = [*self.arguments, *(["rng"] if self.takes_rng else [])]
-        positional, keywords, in_order = [], [], True
-        for name, parameter in self._signature.parameters.items():
-            if parameter.kind is parameter.VAR_POSITIONAL:
-                positional += [key for key in given if key.startswith(f"{name}[")]
-            elif name not in given:
-                in_order = False
-            else:
-                (positional if in_order and parameter.kind is not parameter.KEYWORD_ONLY else keywords).append(name)
-        return positional, keywords
 
     def _method(self, direction) -> Callable:
         """The forward (0) or the backward (1), looked up at each call because it may have been replaced."""
@@ -74,9 +60,14 @@ class CheckedBlock:
 
     def forward(self) -> tuple[Array, Any]:
         """y, cache; with a fresh generator if forward takes one."""
-        values = {**self.arguments, "rng": self._make_rng()} if self.takes_rng else self.arguments
-        returned = _call("forward", self._method(0), *(values[name] for name in self._positional),
-                         **{name: values[name] for name in self._keywords})
+        values = {**self.arguments, "rng": self._make_rng()} if self.takes_rng else dict(self.arguments)
+        for name, parameter in self._signature.parameters.items():
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                values[name] = [value for key, value in self.arguments.items() if key.startswith(f"{name}[")]
+            elif parameter.kind is parameter.VAR_KEYWORD and name in values:    # **rng
+                values[name] = {name: values[name]}
+        bound = inspect.BoundArguments(self._signature, values)    # it knows which of them are passed by keyword
+        returned = _call("forward", self._method(0), *bound.args, **bound.kwargs)
         if not isinstance(returned, tuple) or len(returned) != 2:
             raise Breach("forward does not return a pair: expected `return y, cache`")
         return returned
@@ -170,9 +161,7 @@ def _wrong_shape(key, got, expected, shapes) -> str:
 
 def _in_order(signature, inputs) -> dict[str, Any]:
     """`inputs` in the order of forward's arguments, which is the order of backward's gradients."""
-    others = [name for name, p in signature.parameters.items() if p.kind is p.VAR_POSITIONAL]
-    unknown = {name for name in inputs if name.partition("[")[0] not in {*signature.parameters, *others}}
-    if unknown:
+    if unknown := {name for name in inputs if name.partition("[")[0] not in signature.parameters}:
         raise InputError(f"gradcheck: forward{signature} has no argument {', '.join(sorted(unknown))}")
     return {key: inputs[key] for name in signature.parameters for key in inputs if key.partition("[")[0] == name}
 
