@@ -14,34 +14,49 @@ from minitransformer.errors import InputError
 CODES = {"F16": np.float16, "F32": np.float32, "F64": np.float64, "BF16": np.uint16}    # the format's names of the dtypes read here
 
 
-class WeightsFile(Mapping):
-    """The arrays of a safetensors file: each is read when it is asked for, so that a large file needs little memory.
+class Arrays(Mapping):
+    """{name: array}: each is read when it is asked for, so that large files need little memory."""
+
+    places: dict[str, Any]    # {name: where the array is}
+
+    def __contains__(self, name) -> bool:    # without reading it
+        return name in self.places
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.places)
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+
+class WeightsFile(Arrays):
+    """The arrays of a safetensors file.
 
     float16, and bfloat16, which NumPy lacks, become float32. Raises InputError for a file that is not intact.
     """
 
-    def __init__(self, path):
+    def __init__(self, path, what="a safetensors file"):
         from safetensors import SafetensorError, safe_open
 
         from minitransformer.files import check_regular
 
         self.path = Path(path)
-        check_regular(self.path, "a safetensors file")
+        check_regular(self.path, what)
         try:
             with self.path.open("rb") as file:
                 size = int.from_bytes(file.read(8), "little")
                 with safe_open(self.path, framework="np") as checked:    # that the header describes the file, byte for byte
                     self.metadata: dict[str, str] = checked.metadata() or {}
-                self._entries = json.loads(file.read(size))
+                self.places = json.loads(file.read(size))
         except OSError as error:
             raise InputError(f"{path}: {error.strerror or error}") from None
         except (SafetensorError, ValueError) as error:
-            raise InputError(f"{path}: not a safetensors file ({error})") from None
-        self._entries.pop("__metadata__", None)
+            raise InputError(f"{path}: not {what} ({error})") from None
+        self.places.pop("__metadata__", None)
         self._start = 8 + size
 
     def __getitem__(self, name) -> np.ndarray:
-        code, shape, (begin, end) = (self._entries[name][key] for key in ("dtype", "shape", "data_offsets"))
+        code, shape, (begin, end) = (self.places[name][key] for key in ("dtype", "shape", "data_offsets"))
         if code not in CODES:
             raise InputError(f"{self.path}: {name} is {code}, expected {', '.join(CODES)}")
         dtype = np.dtype(CODES[code])
@@ -52,16 +67,7 @@ class WeightsFile(Mapping):
 
     def shape_of(self, name) -> tuple[int, ...]:
         """The shape of an array, which is not read."""
-        return tuple(self._entries[name]["shape"])
-
-    def __contains__(self, name) -> bool:    # without reading it
-        return name in self._entries
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._entries)
-
-    def __len__(self) -> int:
-        return len(self._entries)
+        return tuple(self.places[name]["shape"])
 
 
 def as_safetensors(shapes, arrays, metadata) -> Iterator[Any]:

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from minitransformer.backend import Array, to_host
 from minitransformer.errors import InputError
-from minitransformer.files import check_manifest, check_regular, make_folder, sync_folder, write_durably, write_manifest
+from minitransformer.files import check_manifest, make_folder, sync_folder, write_durably, write_manifest
+from minitransformer.interchange.weights import WeightsFile
 from minitransformer.stderr import stderr
 from minitransformer.training.log import parse_log
 
@@ -148,15 +149,10 @@ def snapshot_steps(run_folder) -> list[int]:
 
 def load_snapshot(run_folder, step) -> dict:
     """{parameter name: array}. Raises InputError if the file is damaged."""
-    from safetensors import SafetensorError
-    from safetensors.numpy import load as from_bytes
-
-    path = _snapshot(run_folder, step)
-    check_regular(path, "a snapshot of weights")
     try:
-        return from_bytes(path.read_bytes())
-    except (OSError, SafetensorError, ValueError, TypeError, LookupError) as error:
-        raise InputError(f"{path}: not a snapshot of weights ({error}); delete it") from None
+        return dict(WeightsFile(_snapshot(run_folder, step), "a snapshot of weights"))
+    except InputError as error:
+        raise InputError(f"{error}; delete it") from None
 
 
 def _snapshot(run_folder, step) -> Path:

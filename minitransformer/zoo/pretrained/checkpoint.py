@@ -1,12 +1,12 @@
 """What is read from a pretrained model's files, whatever their format: options, arrays, vocabulary and licence."""
 
 import re
-from collections.abc import Mapping
 from types import ModuleType
 from typing import Any, NamedTuple
 
 from minitransformer.checks import check_integer, check_kind
 from minitransformer.errors import InputError
+from minitransformer.interchange.weights import Arrays
 
 
 class Tensor(NamedTuple):
@@ -20,11 +20,8 @@ class Tensor(NamedTuple):
     of_tokens: bool = False     # a row for each token
 
 
-class Arrays(Mapping):
-    """{its name in the file: array}, each read when it is asked for; and their shapes, which need no reading."""
-
-    def __contains__(self, name) -> bool:    # without reading it
-        return name in set(self)
+class PretrainedArrays(Arrays):
+    """{its name in the file: array}, and their shapes, which need no reading."""
 
     def shape_of(self, name) -> tuple[int, ...]:
         raise NotImplementedError
@@ -37,7 +34,7 @@ class Arrays(Mapping):
 class Checkpoint(NamedTuple):
     architecture: ModuleType
     options: "Options"
-    arrays: Arrays
+    arrays: PretrainedArrays
     vocabulary: dict[str, Any]    # the arguments of PretrainedVocabulary.arrange, but the size
     licence: str | None           # its name, such as apache-2.0
     licence_text: str

@@ -1,6 +1,5 @@
 """A GGUF file of llama.cpp: all in one, the arrays perhaps quantised. The library `gguf` reads it and makes them float32."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -8,7 +7,7 @@ import numpy as np
 from minitransformer.errors import InputError
 from minitransformer.extras import require
 from minitransformer.zoo.pretrained.architectures import architecture
-from minitransformer.zoo.pretrained.checkpoint import Arrays, Checkpoint, Options
+from minitransformer.zoo.pretrained.checkpoint import Checkpoint, Options, PretrainedArrays
 from minitransformer.zoo.pretrained.hugging_face import licence_text
 
 NAMES = {    # {architecture: {the name of an option: what Hugging Face calls it}}
@@ -39,8 +38,6 @@ SPACE = "\u2581"    # SentencePiece's sign for a space
 
 
 def read(path) -> Checkpoint:
-    if not path.is_file():    # a FIFO would keep its reader waiting
-        raise InputError(f"{path}: neither a file nor a folder")
     try:
         reader = _reader(path)
         fields = {name: field.contents() for name, field in reader.fields.items() if not name.startswith("GGUF.")}
@@ -81,14 +78,14 @@ def _reader(path) -> Any:
     return Reader(path)
 
 
-class QuantisedArrays(Arrays):
+class QuantisedArrays(PretrainedArrays):
     """The arrays of a GGUFReader in float32, with the shapes that they have in Hugging Face's files."""
 
     def __init__(self, path, reader, architecture, prefix):
         self._gguf, self._prefix = require("gguf"), prefix
         kinds = {name: kind for kind, name in self._gguf.MODEL_ARCH_NAMES.items()}
         self._names = self._gguf.get_tensor_name_map(kinds[architecture], len(reader.tensors))
-        self._tensors = {tensor.name: tensor for tensor in reader.tensors}
+        self.places = {tensor.name: tensor for tensor in reader.tensors}
         self._transposed = TRANSPOSED if architecture == "gpt2" else ()
         for tensor in {tensor.tensor_type: tensor for tensor in reader.tensors}.values():
             try:
@@ -97,17 +94,11 @@ class QuantisedArrays(Arrays):
                 raise InputError(f"{path}: {tensor.name} is quantised as {tensor.tensor_type.name}, which is not known") from None
 
     def __getitem__(self, name) -> np.ndarray:
-        array = self._gguf.dequantize(self._tensors[name].data, self._tensors[name].tensor_type)
+        array = self._gguf.dequantize(self.places[name].data, self.places[name].tensor_type)
         return array.T if self._is_transposed(name) else array
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._tensors)
-
-    def __len__(self) -> int:
-        return len(self._tensors)
-
     def shape_of(self, name) -> tuple[int, ...]:
-        shape = tuple(map(int, self._tensors[name].shape))    # the last axis first
+        shape = tuple(map(int, self.places[name].shape))    # the last axis first
         return shape if self._is_transposed(name) else shape[::-1]
 
     def find(self, theirs) -> str | None:

@@ -4,10 +4,11 @@ import json
 import re
 from typing import Any
 
+from minitransformer.data.text_files import read_bytes
 from minitransformer.errors import InputError
 from minitransformer.interchange.weights import WeightsFile
 from minitransformer.zoo.pretrained.architectures import architecture
-from minitransformer.zoo.pretrained.checkpoint import Arrays, Checkpoint, Options
+from minitransformer.zoo.pretrained.checkpoint import Checkpoint, Options, PretrainedArrays
 
 # Options of config.json that change what a model computes, in some model or other, and are not known here. All others, unknown
 # names included, say what the model is called, how it was trained or how it writes.
@@ -47,13 +48,13 @@ def read(folder) -> Checkpoint:
         *_licence(folder), notes)
 
 
-class SafetensorsFiles(Arrays):
+class SafetensorsFiles(PretrainedArrays):
     """The arrays of the safetensors files in a folder: those that its index lists, or the only one."""
 
     def __init__(self, folder, prefix):
         index = folder / "model.safetensors.index.json"
         listed = sorted(set(_json(index)["weight_map"].values())) if index.exists() else ["model.safetensors"]
-        self._files, self._prefix = {}, prefix
+        self.places, self._prefix = {}, prefix
         for name in listed:
             if re.search(r"[/\\:]", name):
                 raise InputError(f"{index}: it lists the file {name!r}, expected the name of a file in the same folder")
@@ -62,42 +63,27 @@ class SafetensorsFiles(Arrays):
                 raise InputError(f"{folder / name}: no such file" + (
                     "; weights in .bin files are pickled, and never read: a pickle can run any code" if pickled else ""))
             file = WeightsFile(folder / name)
-            if twice := next((array for array in file if array in self._files), None):
+            if twice := next((array for array in file if array in self.places), None):
                 raise InputError(f"{folder / name}: the array {twice} is in another file, too")
-            self._files.update(dict.fromkeys(file, file))
+            self.places.update(dict.fromkeys(file, file))
 
     def __getitem__(self, name) -> Any:
-        return self._files[name][name]
-
-    def __iter__(self) -> Any:
-        return iter(self._files)
-
-    def __len__(self) -> int:
-        return len(self._files)
+        return self.places[name][name]
 
     def shape_of(self, name) -> tuple[int, ...]:
-        return self._files[name].shape_of(name)
+        return self.places[name].shape_of(name)
 
     def find(self, theirs) -> str | None:
-        return next((name for name in (theirs, self._prefix + theirs) if name in self._files), None)
-
-
-def _bytes(path) -> bytes:
-    if path.exists() and not path.is_file():    # a FIFO would keep its reader waiting
-        raise InputError(f"{path}: not a file")
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from None
+        return next((name for name in (theirs, self._prefix + theirs) if name in self), None)
 
 
 def _text(path) -> str:
     """What people read."""
-    return _bytes(path).decode("utf-8-sig", "replace").replace("\r\n", "\n")
+    return read_bytes(path).decode("utf-8-sig", "replace").replace("\r\n", "\n")
 
 
 def _json(path) -> dict:
-    data = _bytes(path)
+    data = read_bytes(path)
     try:
         value = json.loads(data.decode("utf-8-sig"))
     except json.JSONDecodeError as error:
