@@ -9,11 +9,11 @@ from minitransformer.layers.initial import check_sizes
 from minitransformer.layers.parameter import Parameter
 
 
-def normal_vector(rng, size) -> Parameter:
-    """A (size,) vector, normal with standard deviation 1 / sqrt(size): its product with numbers of size 1 has size 1."""
+def normal(rng, size, *shape) -> Parameter:
+    """A (size, ...) weight, normal with standard deviation 1 / sqrt(size): a sum over `size` products is as large as its terms."""
     check_rng(rng)
-    check_sizes(size)
-    return Parameter((rng.standard_normal(size) / math.sqrt(size)).astype(np.float32))
+    check_sizes(size, *shape)
+    return Parameter((rng.standard_normal((size, *shape)) / math.sqrt(size)).astype(np.float32))
 
 
 def xavier_kernel(rng, kernel_size, d_in, d_out) -> Parameter:
@@ -22,13 +22,6 @@ def xavier_kernel(rng, kernel_size, d_in, d_out) -> Parameter:
     check_sizes(kernel_size, d_in, d_out)
     limit = math.sqrt(6 / (kernel_size * (d_in + d_out)))
     return Parameter(rng.uniform(-limit, limit, (kernel_size, d_in, d_out)).astype(np.float32))
-
-
-def normal_kernel(rng, kernel_size, d_model) -> Parameter:
-    """A (kernel_size, d_model) weight, normal with standard deviation 1 / sqrt(kernel_size): the sums are as large as the terms."""
-    check_rng(rng)
-    check_sizes(kernel_size, d_model)
-    return Parameter((rng.standard_normal((kernel_size, d_model)) / math.sqrt(kernel_size)).astype(np.float32))
 
 
 def orthogonal(rng, size, count=1) -> Parameter:

@@ -73,7 +73,7 @@ class AdditiveAttention(Layer):
     def __init__(self, d_model, d_memory, d_attention, rng=None):
         self.query = Linear(d_model, d_attention, rng)
         self.key = Linear(d_memory, d_attention, rng)
-        self.weight = initial.normal_vector(rng, d_attention)
+        self.weight = initial.normal(rng, d_attention)
 
     def forward(self, x, memory, mask=None) -> tuple[Array, AdditiveCache]:
         """mask: None or bool, (T_q, T_k) or with three axes that broadcast to (B, T_q, T_k); True = may attend."""
@@ -100,7 +100,7 @@ class AdditiveScores(MultiHeadAttention):
 
     def __init__(self, d_model, num_heads, rng=None, d_k=None, d_v=None, dropout=0.0):
         super().__init__(d_model, num_heads, rng, d_k, d_v, dropout)
-        self.weight = initial.normal_vector(rng, self.query.weight.shape[1] // num_heads)
+        self.weight = initial.normal(rng, self.query.weight.shape[1] // num_heads)
 
     def attend(self, q, k, v, mask, rng) -> tuple[Array, AdditiveAttentionCache]:
         return additive_attention_forward(q, k, v, self.weight.data, mask, self.dropout, rng)

@@ -49,7 +49,7 @@ class SeparableConvolution(Layer):
     def __init__(self, d_in, d_out, rng=None, kernel_size=3, dilation=1, causal=False):
         check_integer("kernel_size", kernel_size)
         check_integer("dilation", dilation)
-        self.weight = initial.normal_kernel(rng, kernel_size, d_in)
+        self.weight = initial.normal(rng, kernel_size, d_in)
         self.pointwise = Linear(d_in, d_out, rng)
         self.dilation = dilation
         self.causal = causal
