@@ -7,7 +7,7 @@ the files here extend.
 from minitransformer.zoo.modern.gated import GatedFeedForward, silu_backward, silu_forward
 from minitransformer.zoo.modern.grouped_attention import (
     GroupedQueryAttention, grouped_attention_backward, grouped_attention_forward)
-from minitransformer.zoo.modern.grouped_past import CachedGroupedLayer
+from minitransformer.zoo.modern.grouped_past import CachedGroupedAttention
 from minitransformer.zoo.modern.projection import Projection
 from minitransformer.zoo.modern.rms_norm import RMSNorm, rms_norm_backward, rms_norm_forward
 from minitransformer.zoo.modern.rotary import RotaryPositions, rotary_backward, rotary_forward

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from minitransformer import InputError, functional as F, kernels
-from minitransformer.decoding.cached import CachedLayer, next_position
+from minitransformer.decoding.cached import CachedLayer, CachedSelfAttention, next_position
 from minitransformer.decoding.continuations import OutputWeight, continuations
 from minitransformer.layers import Embedding, EncoderLayer, StackConfig
 from minitransformer.replaceable import TABLE
-from minitransformer.zoo.modern.grouped_past import CachedGroupedLayer, next_grouped_position
+from minitransformer.zoo.modern.grouped_past import CachedGroupedAttention, next_grouped_position
 from tests.library.kernels.calls import textbook
 
 kernels.load_all()
@@ -77,8 +77,8 @@ def cases(dtype):
                                        attention="grouped", attention_settings={"kv_heads": 1}, activation="swiglu",
                                        pre_norm=True), a.rng).astype(dtype)
 
-    def cached(x, state=CachedLayer, layer=layer, function=next_position):
-        state = state(layer, B)
+    def cached(x, kept=CachedSelfAttention, layer=layer, function=next_position):
+        state = CachedLayer(kept, layer, B)
         state.self_attention.make_room(np.zeros((B, 0), int), 8)
         state.self_attention.positions = np.array([3])
         return function(x, state, np.ones((B, 1, 1, 1), bool))
@@ -109,7 +109,7 @@ def cases(dtype):
                                   (a(B, T, D), a(V, D), a(B, T).astype(float))),
         "next_position": lambda: (cached, (a(B, 1, D),)),
         "next_grouped_position": lambda: (
-            lambda x: cached(x, CachedGroupedLayer, grouped, next_grouped_position), (a(B, 1, D),)),
+            lambda x: cached(x, CachedGroupedAttention, grouped, next_grouped_position), (a(B, 1, D),)),
     }
 
 
