@@ -1,6 +1,5 @@
 """The gated recurrent unit (Cho et al. 2014, https://arxiv.org/abs/1406.1078): one step, and the layer."""
 
-from functools import partial
 from typing import NamedTuple
 
 from minitransformer.backend import Array, module_of
@@ -8,7 +7,6 @@ from minitransformer.layers import initial
 from minitransformer.layers.parameter import Parameter
 from minitransformer.replaceable import replaceable
 from minitransformer.zoo.recurrent.layer import OneDirection
-from minitransformer.zoo.recurrent.recurrence import through_time_backward, through_time_forward
 from minitransformer.zoo.sigmoid import sigmoid
 
 
@@ -64,7 +62,7 @@ class GRU(OneDirection):
     """
 
     gates = 3
-    through_time = partial(through_time_forward, (gru_step_forward, gru_step_backward)), through_time_backward
+    step = gru_step_forward, gru_step_backward
 
     def __init__(self, d_in, hidden_size, rng=None, dropout=0.0):
         super().__init__(d_in, hidden_size, rng, dropout)

@@ -11,6 +11,7 @@ from minitransformer.layers.layer import Layer
 from minitransformer.layers.linear import Linear, LinearCache
 from minitransformer.layers.parameter import Parameter
 from minitransformer.zoo import initial
+from minitransformer.zoo.recurrent.recurrence import ThroughTimeCache, through_time_backward, through_time_forward
 
 
 class RecurrentCache(NamedTuple):
@@ -60,11 +61,11 @@ class Recurrent(Layer):
 class OneDirectionCache(NamedTuple):
     dropout: DropoutCache
     input: LinearCache    # input.x: (T, B, d_in), time first
-    steps: Any            # of the function that carries the state
+    steps: ThroughTimeCache
 
 
 class OneDirection(Recurrent):
-    """A layer that reads from the first position to the last. A subclass says how a state becomes the next one.
+    """A layer that reads from the first position to the last. A subclass has the `step` that makes a state the next one.
 
     Its state (B, S) is the hidden state, S = H, or that and a cell side by side, S = 2H. The input's share of all positions is
     one product; the state's share has to wait for the position before. `dropout` is on x (Zaremba et al. 2014,
@@ -73,7 +74,7 @@ class OneDirection(Recurrent):
 
     gates: ClassVar[int]         # how many (H,) pre-activations a step has
     parts: ClassVar[int] = 1     # how many (H,) vectors a state has
-    through_time: ClassVar[tuple[Callable, Callable]]    # forward and backward of the state's way through a sequence
+    step: ClassVar[tuple[Callable, Callable]]    # its forward and its backward, as through_time_forward takes them
 
     def __init__(self, d_in, hidden_size, rng=None, dropout=0.0):
         check_integer("hidden_size", hidden_size)
@@ -97,21 +98,19 @@ class OneDirection(Recurrent):
     def read(self, x, state, mask, rng) -> tuple[tuple[Array, Array], OneDirectionCache]:
         width = self.input.weight.shape[1]
         check_shape(f"{type(self).__name__}: weight", self.weight.data, width // self.gates, width)
-        forward, _ = self.through_time
         x, dropout = dropout_forward(x, self.dropout, rng)
         z, input = self.input.forward(module_of(x).ascontiguousarray(x.swapaxes(0, 1)))     # (T, B, gates H)
         weights = [weight.data for weight in self._weights()]
-        states, steps = forward(z, state, *weights, mask=None if mask is None else mask.T)
+        states, steps = through_time_forward(self.step, z, state, *weights, mask=None if mask is None else mask.T)
         y = states[:, :, :self.hidden_size].swapaxes(0, 1)
         return (y, states[-1]), OneDirectionCache(dropout, input, steps)
 
     def read_backward(self, dy, dfinal, cache) -> tuple[Array, Array]:
         check_cache(self, cache, OneDirectionCache)
-        _, backward = self.through_time
         dstates = module_of(dy).zeros((dy.shape[1], *dfinal.shape), dfinal.dtype)           # (T, B, S)
         dstates[:, :, :self.hidden_size] = dy.swapaxes(0, 1)
         dstates[-1] += dfinal
-        dz, dstate, *dweights = backward(dstates, cache.steps)
+        dz, dstate, *dweights = through_time_backward(dstates, cache.steps)
         for weight, dweight in zip(self._weights(), dweights):
             weight.grad += dweight
         dx = self.input.backward(dz, cache.input).swapaxes(0, 1)

@@ -1,12 +1,10 @@
 """Long short-term memory (Hochreiter and Schmidhuber 1997, https://doi.org/10.1162/neco.1997.9.8.1735): one step, and the layer."""
 
-from functools import partial
 from typing import NamedTuple
 
 from minitransformer.backend import Array, module_of
 from minitransformer.replaceable import replaceable
 from minitransformer.zoo.recurrent.layer import OneDirection
-from minitransformer.zoo.recurrent.recurrence import through_time_backward, through_time_forward
 from minitransformer.zoo.sigmoid import sigmoid
 
 
@@ -66,7 +64,7 @@ class LSTM(OneDirection):
     """
 
     gates, parts = 4, 2
-    through_time = partial(through_time_forward, (lstm_step_forward, lstm_step_backward)), through_time_backward
+    step = lstm_step_forward, lstm_step_backward
 
     def __init__(self, d_in, hidden_size, rng=None, dropout=0.0):
         super().__init__(d_in, hidden_size, rng, dropout)

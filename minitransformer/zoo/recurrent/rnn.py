@@ -1,12 +1,10 @@
 """Elman's recurrent network (Elman 1990, https://doi.org/10.1207/s15516709cog1402_1): one step, and the layer."""
 
-from functools import partial
 from typing import NamedTuple
 
 from minitransformer.backend import Array, module_of
 from minitransformer.replaceable import replaceable
 from minitransformer.zoo.recurrent.layer import OneDirection
-from minitransformer.zoo.recurrent.recurrence import through_time_backward, through_time_forward
 
 
 class RNNStepCache(NamedTuple):
@@ -38,4 +36,4 @@ class RNN(OneDirection):
     """
 
     gates = 1
-    through_time = partial(through_time_forward, (rnn_step_forward, rnn_step_backward)), through_time_backward
+    step = rnn_step_forward, rnn_step_backward
