@@ -48,7 +48,7 @@ class CheckedBlock:
                        if p.default is p.empty and p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY, p.POSITIONAL_ONLY)
                        and name not in self.arguments and name != "rng"]:
             raise InputError(f"gradcheck: forward{self._signature} needs {', '.join(missing)}")
-        self.takes_rng = "rng" in self._signature.parameters
+        self.dtype, self.takes_rng = dtype, "rng" in self._signature.parameters
         self._make_rng = make_rng
         self.inputs = [key for key, value in self.arguments.items() if is_float(value)]
         self.variables = {**{key: self.arguments[key] for key in self.inputs},
@@ -91,7 +91,7 @@ class CheckedBlock:
         """A random upstream gradient for y: an array, or a tuple of arrays. A constant would hide a wrong LayerNorm."""
         if isinstance(y, tuple):
             return tuple(self.upstream(one, rng) for one in y)
-        return rng.standard_normal(np.shape(y))
+        return np.asarray(rng.standard_normal(np.shape(y)), self.dtype)
 
     def gradients(self, dy, cache) -> dict[str, Array]:
         """{name: the gradient from backward}, for every variable."""

@@ -48,13 +48,8 @@ def _computed(block, inputs, dtype, seed) -> dict[str, Array]:
     checked = CheckedBlock(block, inputs, np.dtype(dtype), partial(np.random.default_rng, seed))
     with np.errstate(all="ignore"):
         y, cache = checked.forward()
-        dy = _rounded(checked.upstream(y, drawing(seed, 1)), dtype)
-        gradients = checked.gradients(dy, cache)
+        gradients = checked.gradients(checked.upstream(y, drawing(seed, 1)), cache)
     return {"y": flat(y), **{wrt: np.array(gradient) for wrt, gradient in gradients.items()}}
-
-
-def _rounded(dy, dtype) -> Any:
-    return tuple(_rounded(one, dtype) for one in dy) if isinstance(dy, tuple) else np.asarray(dy, dtype)
 
 
 def _errors(textbook, found) -> list[float]:

@@ -8,17 +8,17 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache
-from inspect import signature
 
+import numpy as np
 from tqdm import tqdm
 
 from minitransformer.checking import Report, gradcheck
 from minitransformer.checking.blocks import blocks
+from minitransformer.checking.checked_block import CheckedBlock
 from minitransformer.checking.kernels import check_kernels, kinds_to_check
 from minitransformer.checking.report import columns
 from minitransformer.checks import check_integer
 from minitransformer.errors import InputError, choices
-from minitransformer.layers.layer import Layer
 from minitransformer.workers.host import available_cores
 
 ALONE = 8    # with more blocks, starting processes takes less time than they save
@@ -39,7 +39,8 @@ def execute(args) -> int:
         if name not in known:
             raise InputError(f"unknown block {name!r}; {choices(name, known)}")
     names = args.names or list(known)
-    report, as_row = Report([]), columns(names, {array for name in names for array in _arrays(*known[name])})
+    checked = [CheckedBlock(block, inputs, np.float64, None) for block, inputs in map(known.__getitem__, names)]
+    report, as_row = Report([]), columns(names, {array for one in checked for array in one.variables})
     with tqdm(total=len(names), unit="block", leave=False, disable=None) as bar:
         for one in _reports(names, args.seed):
             rows = one.results if args.names else one.worst_rows
@@ -48,13 +49,6 @@ def execute(args) -> int:
             bar.update()
     print("\n".join(report.conclusions))
     return 0 if report.passed else 1
-
-
-def _arrays(block, inputs) -> list[str]:
-    """The names of what a block is checked with respect to, before it is."""
-    forward = block[0] if isinstance(block, tuple) else block.forward
-    arguments = inputs if isinstance(inputs, dict) else signature(forward).parameters
-    return [*arguments, *(block.parameters() if isinstance(block, Layer) else ())]
 
 
 @cache
