@@ -4,15 +4,13 @@ line stays empty (with --json: null); only the beginning of a line that is too l
 
 import json
 
-from minitransformer.backend import BACKENDS
-from minitransformer.cli.shared_options import check_command, read_texts
+from minitransformer.cli.shared_options import add_model, check_command, read_texts
 from minitransformer.training.run import Run
 
 
 def add_arguments(parser) -> None:
-    parser.add_argument("run", metavar="RUN", help="folder that minitransformer train wrote")
+    add_model(parser)
     parser.add_argument("text", metavar="TEXT", nargs="?", help="the text (default: lines from standard input)")
-    parser.add_argument("--backend", choices=BACKENDS, default="numpy", help="default: numpy")
     parser.add_argument("--json", action="store_true", help="print one JSON object for each text")
 
 

@@ -14,6 +14,7 @@ from minitransformer.data.labelled import make_labelled_batch, read_labelled, se
 from minitransformer.data.unknown import warn_of_unknown
 from minitransformer.data.vocabularies.subwords import SubwordVocabulary
 from minitransformer.decoding import encode
+from minitransformer.decoding.hypothesis import check_numbers
 from minitransformer.errors import InputError, counted, one_line
 from minitransformer.functional import softmax_forward
 from minitransformer.models.classifier import POOLINGS
@@ -145,6 +146,5 @@ def predict(model, examples) -> np.ndarray:
     for places in by_length(range(len(examples)), BATCH_TOKENS, lengths=lambda i: sentence_length(examples[i])):
         logits, _ = model.forward(make_labelled_batch([examples[i] for i in places]).ids)
         probabilities[places] = to_host(softmax_forward(logits)[0])
-    if not np.isfinite(probabilities).all():
-        raise InputError("the model's logits are not finite numbers; its weights are unusable")
+    check_numbers(np.isfinite(probabilities))
     return probabilities
