@@ -1,5 +1,6 @@
 """Random examples for the toy tasks: an unlimited number to train on, and held-out ones."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from minitransformer.errors import InputError
 MOST_MISSES = 10_000    # after this many draws without a new example, there are no more
 
 
-class DrawnBatches:
+class DrawnBatches(Iterator[Any]):
     """An endless iterator of batches of `size` new examples of a toy task; the same seed gives the same batches.
 
     `position`: the number of batches drawn so far; set it to continue from there.
@@ -18,9 +19,6 @@ class DrawnBatches:
     def __init__(self, task, size, seed):
         self.task, self.size, self.seed = task, size, seed
         self.position = 0
-
-    def __iter__(self) -> "DrawnBatches":
-        return self
 
     def __next__(self) -> Any:
         self.position += 1

@@ -1,5 +1,6 @@
 """Endless batches of a corpus: every epoch has its own order."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,7 @@ import numpy as np
 from minitransformer.data.batches import by_length, make_batch, pair_lengths
 
 
-class EpochBatches:
+class EpochBatches(Iterator[Any]):
     """An endless iterator of batches: each epoch has every example once, in an order drawn from `seed` and the epoch.
 
     `examples`: pairs of id lists, or whatever `make` and `lengths` accept (see by_length). `position`: [epoch, the number
@@ -28,9 +29,6 @@ class EpochBatches:
         epoch, given = position
         self._start_epoch(epoch)
         self._given = given
-
-    def __iter__(self) -> "EpochBatches":
-        return self
 
     def __next__(self) -> Any:
         if self._given == len(self._chunks):

@@ -1,5 +1,6 @@
 """Batches of windows: passages of one long text, for a language model."""
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -30,7 +31,7 @@ class WindowBatch(NamedTuple):
                 for rows in split_rows(self[:-1], n)]
 
 
-class WindowBatches:
+class WindowBatches(Iterator[WindowBatch]):
     """An endless iterator of WindowBatches: `size` windows from random places in a text, ids (N,).
 
     `position`: the number of batches drawn so far; set it to continue from there.
@@ -40,9 +41,6 @@ class WindowBatches:
         check_length(ids, window, "the text")
         self.ids, self.window, self.size, self.seed = np.asarray(ids), window, size, seed
         self.position = 0
-
-    def __iter__(self) -> "WindowBatches":
-        return self
 
     def __next__(self) -> WindowBatch:
         self.position += 1
