@@ -41,6 +41,12 @@ def counted(number, noun) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+def some(things, most) -> str:
+    """The first of `things`, at most so many, and how many more there are."""
+    things = list(things)
+    return ", ".join(things[:most]) + (f" and {len(things) - most} more" if len(things) > most else "")
+
+
 def choices(name, known) -> str:
     """The end of a message about the unknown `name`: the nearest name in `known`, or all of them."""
     nearest = nearest_of(name, known)

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from minitransformer.errors import some
+
 NAMED, EVIDENCE, CONTRACT, OBSERVED = "named", "evidence", "contract", "observed"
 
 
@@ -39,7 +41,7 @@ class Finding:
         if self.place:
             text = f"in {self.place}: {text}"
         text += f"; read {self.read}" if self.read else ""
-        return text + (f"; also wrong: {_several(self.also)}" if self.also else "")
+        return text + (f"; also wrong: {some(self.also, 4)}" if self.also else "")
 
     @property
     def where(self) -> str:
@@ -47,7 +49,3 @@ class Finding:
         if self.index is None:
             return ""
         return f"{self.array}{list(self.index)}: {self.analytic:+.6e}, but the true gradient is {self.numeric:+.6e}"
-
-
-def _several(places, shown=4) -> str:
-    return ", ".join(places[:shown]) + (f" and {len(places) - shown} more" if len(places) > shown else "")

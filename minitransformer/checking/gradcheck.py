@@ -17,7 +17,7 @@ from minitransformer.checking.finding import CONTRACT, OBSERVED, Finding
 from minitransformer.checking.numeric import CENTRAL_STEP, COMPLEX_STEP, central, complex_step, kink, of_each
 from minitransformer.checking.other_sizes import nudged, wrong_elsewhere
 from minitransformer.checking.report import BOUNDS, Report, Result
-from minitransformer.errors import InputError
+from minitransformer.errors import InputError, some
 
 METHODS = {"central": central, "complex": complex_step}
 FULL_CHECK = 2000   # up to this many numbers, each one is checked; above, one projection per array
@@ -189,8 +189,7 @@ def _check_elements(name, method, differentiate, checked, gradients, dy, rng, at
             errors[index] = 0
         where = np.unravel_index(errors.argmax(), errors.shape)    # a nan counts as the largest
         yield Result(name, wrt, method, float(errors[where]), tuple(map(int, where)),
-                     float(analytic[where]), float(numeric[where]), near + len(at),
-                     " and ".join([*at[:1], f"{len(at) - 1} more"][:len(at)]))
+                     float(analytic[where]), float(numeric[where]), near + len(at), some(at, 1))
 
 
 def _check_projections(name, method, differentiate, checked, gradients, dy, rng, at_kink) -> Iterator[Result]:

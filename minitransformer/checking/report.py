@@ -1,8 +1,9 @@
 """The results of a gradient check: one Result per array and method, and their table."""
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+
+import numpy as np
 
 from minitransformer.checking.compare import SAME
 from minitransformer.kernels import KINDS
@@ -108,8 +109,8 @@ class Report:
         verdicts = [(KINDS.get(kind, kind), f"{failed} of {count:,} checks FAILED" if failed else f"all {count:,} checks passed")
                     for kind, (count, failed) in self.counts.items()]
         verdict = verdicts[0][1] if len(verdicts) == 1 else "; ".join(f"{kind}: {said}" for kind, said in verdicts)
-        worst = ", ".join(f"{method} {_largest(errors):.1e} (bound {BOUNDS[method]:.0e})" for method in BOUNDS
-                          if (errors := [r.max_relative_error for r in self.results if r.method == method]))
+        worst = ", ".join(f"{method} {np.max(errors):.1e} (bound {BOUNDS[method]:.0e})" for method in BOUNDS
+                          if (errors := [r.max_relative_error for r in self.results if r.method == method]))    # NaN is the largest
         lines = [f"{verdict}; largest error: {worst}"] if len(verdicts) == 1 else [verdict, f"largest error: {worst}"]
         for block, finding in self.findings.items():
             lines += [f"{block}: {finding.where}"] if finding.where else []
@@ -127,9 +128,3 @@ def columns(blocks, arrays) -> Callable[[Result | None], str]:
         return "  ".join(cell.ljust(width) for cell, width in zip(cells, widths)).rstrip()
 
     return line
-
-
-def _largest(errors) -> float:
-    """The largest of `errors`; nan if one is nan, which max overlooks."""
-    errors = list(errors)
-    return math.nan if any(map(math.isnan, errors)) else max(errors, default=0.0)

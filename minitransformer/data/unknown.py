@@ -2,6 +2,8 @@
 
 import sys
 
+from minitransformer.errors import some
+
 SHOWN = 12
 
 
@@ -15,5 +17,4 @@ def warn_of_unknown(vocabulary, text, ids, name) -> None:
     if not count_unknown(vocabulary, ids):
         return
     found = list(dict.fromkeys(vocabulary.unknown_characters(text)))
-    shown = ", ".join(map(repr, found[:SHOWN])) + (f" and {len(found) - SHOWN} more" if len(found) > SHOWN else "")
-    print(f"{name}: not in the vocabulary, read as <unk>: {shown}", file=sys.stderr)
+    print(f"{name}: not in the vocabulary, read as <unk>: {some(map(repr, found), SHOWN)}", file=sys.stderr)
