@@ -1,13 +1,13 @@
 """Whether a model can fit into memory, before it is made: a system kills a process that takes more than is available."""
 
-import math
 from pathlib import Path
 
 from minitransformer.errors import InputError
+from minitransformer.workers.host import read_if_there
 
 FLOAT32 = 4       # bytes
 LAYER = 10_000    # the least bytes of Python objects in a layer of a stack
-CONTAINER = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")    # its limit, by cgroups 2 and 1
+CONTAINER = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))    # by cgroups 2 and 1
 TO_USE, TO_TRAIN = 2, 4    # arrays of the parameters' size: data and grad; and Adam's m and v
 
 
@@ -25,19 +25,13 @@ def check_fits(config, arrays) -> None:
 
 def available_memory() -> float | None:
     """Bytes that this process can take, given swap and its container's limit; None if the system (not Linux) does not say."""
+    lines = read_if_there(Path("/proc/meminfo")).splitlines()
+    limits = [int(text) for text in map(read_if_there, CONTAINER) if text.strip().isdecimal()]    # not "max"
     try:
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
         kilobytes = {name: int(rest.split()[0]) for name, _, rest in (line.partition(":") for line in lines)}
-        return min(1024 * (kilobytes["MemAvailable"] + kilobytes["SwapFree"]), *map(_limit, CONTAINER))
-    except (OSError, ValueError, LookupError):
+        return min([1024 * (kilobytes["MemAvailable"] + kilobytes["SwapFree"]), *limits])
+    except (ValueError, LookupError):
         return None
-
-
-def _limit(path) -> float:
-    try:
-        return int(Path(path).read_text(encoding="ascii"))
-    except (OSError, ValueError):    # no such file, or "max"
-        return math.inf
 
 
 def _gb(size) -> str:

@@ -29,19 +29,20 @@ def quotas(own=Path("/proc/self/cgroup"), root=Path("/sys/fs/cgroup")) -> Iterat
 
     A group is bound by the quotas of the groups around it, too. A container may name a path of its host; then `root` is its group.
     """
-    for line in _read(own).splitlines():    # 4:cpu,cpuacct:/path in version 1 of control groups, 0::/path in version 2
+    for line in read_if_there(own).splitlines():    # 4:cpu,cpuacct:/path in version 1 of control groups, 0::/path in version 2
         controllers, _, path = line.partition(":")[2].partition(":")
         if controllers and "cpu" not in controllers.split(","):
             continue
         group, files = (root / "cpu", ("cpu.cfs_quota_us", "cpu.cfs_period_us")) if controllers else (root, ("cpu.max",))
         group /= path.strip("/")
         for folder in (group, *group.parents):
-            numbers = " ".join(_read(folder / file) for file in files).split()
+            numbers = " ".join(read_if_there(folder / file) for file in files).split()
             if len(numbers) == 2 and all(number.isdecimal() and int(number) for number in numbers):    # no quota: -1 or max
                 yield int(numbers[0]) / int(numbers[1])
 
 
-def _read(path) -> str:
+def read_if_there(path) -> str:
+    """The text of a file of the system, or ""."""
     try:
         return path.read_text(encoding="utf-8", errors="surrogateescape")
     except OSError:    # another system, or a container that hides the file
