@@ -3,6 +3,7 @@
 from dataclasses import MISSING, field, fields
 from typing import Any
 
+from minitransformer.checks import check_fraction, check_integer
 from minitransformer.errors import InputError, choices
 from minitransformer.lookup import find, names
 
@@ -15,14 +16,25 @@ def setting(meaning, default=MISSING, choices=None, **how) -> Any:
     return field(default=default, metadata={"meaning": meaning, "choices": choices}, **how)
 
 
-def check_choices(settings) -> None:
-    """Raise InputError if a `setting` of a dataclass is not one of its choices."""
+def check_settings(settings, limits) -> None:
+    """Raise InputError unless each field of a dataclass is within its limits, and one of its choices if it has them.
+
+    limits: {name of a whole number: (the least, the most)}. A dropout rate is always below 1, a flag True or False.
+    """
     for one in fields(settings):
-        value, known, table = getattr(settings, one.name), choices_of(one), one.metadata.get("choices")
+        name, value, known, table = one.name, getattr(settings, one.name), choices_of(one), one.metadata.get("choices")
+        if value is None and one.default is None:
+            continue
+        if name in limits:
+            check_integer(name, value, *limits[name])
+        if name.endswith("dropout"):
+            check_fraction(name, value)
+        if one.type is bool and not isinstance(value, bool):
+            raise InputError(f"{name} is {value!r}, expected True or False")
         if known and value not in known:
-            raise InputError(f"{one.name} is {value!r}; {choices(str(value), known)}")
+            raise InputError(f"{name} is {value!r}; {choices(str(value), known)}")
         if isinstance(table, dict):
-            find(table, one.name, value)    # whoever uses the settings finds it in the table
+            find(table, name, value)    # whoever uses the settings finds it in the table
 
 
 def choices_of(one) -> list[str]:

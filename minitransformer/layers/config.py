@@ -3,14 +3,14 @@
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, ClassVar, TypeVar
 
-from minitransformer.checks import check_fraction, check_integer
+from minitransformer.checks import check_fraction
 from minitransformer.errors import InputError, choices
 from minitransformer.layers.attention_kinds import check_attention
 from minitransformer.layers.feed_forward import FEED_FORWARDS
 from minitransformer.layers.layer_norm import NORMS
 from minitransformer.layers.positions import POSITIONS
 from minitransformer.lookup import find, names
-from minitransformer.tables import check_choices, setting
+from minitransformer.tables import check_settings, setting
 
 NAMED = {
     # From the paper, table 3.
@@ -33,17 +33,7 @@ class ModelConfig:
     examples: ClassVar[dict[str, dict[str, Any]]] = NAMED        # {name: sizes} of the named configurations
 
     def __post_init__(self) -> None:
-        for one in fields(self):
-            name, value = one.name, getattr(self, one.name)
-            if value is None and one.default is None:
-                continue
-            if one.type in (int, int | None):
-                check_integer(name, value)
-            if name.endswith("dropout"):
-                check_fraction(name, value)
-            if one.type is bool and not isinstance(value, bool):
-                raise InputError(f"{name} is {value!r}, expected True or False")
-        check_choices(self)
+        check_settings(self, {one.name: (1,) for one in fields(self) if one.type in (int, int | None)})
 
     @classmethod
     def required(cls) -> list[str]:

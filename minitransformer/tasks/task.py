@@ -1,15 +1,15 @@
 """What a task is: the interface that training, evaluation, the run folder, the report and the command use."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 from minitransformer.checks import check_integer
 from minitransformer.decoding import GREEDY
 from minitransformer.errors import InputError
-from minitransformer.tables import check_choices, setting
+from minitransformer.tables import check_settings, setting
 
 EXAMPLES = 8    # texts in a run's report
-LARGEST = {"batch": 1_000_000, "max_length": 10 ** 9, "vocab_size": 1_000_000, "window": 100_000}    # {a setting: its limit}
+LIMITS = {"batch": (1, 1_000_000), "max_length": (1, 10 ** 9), "vocab_size": (1, 1_000_000), "window": (1, 100_000)}
 
 
 class Data(NamedTuple):
@@ -47,9 +47,7 @@ class Task:
     batch: int = setting("examples in a batch", 64)
 
     def __post_init__(self) -> None:
-        for name in [field.name for field in fields(self) if field.name in LARGEST]:
-            self.check_integer(name, 1, LARGEST[name])
-        check_choices(self)
+        check_settings(self, LIMITS)
 
     def check_integer(self, name, least, most) -> None:
         """Raise InputError unless the field `name` is a whole number from `least` to `most`."""

@@ -4,18 +4,19 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
-from minitransformer.checks import check_fraction, check_integer
+from minitransformer.checks import check_fraction
 from minitransformer.errors import InputError
 from minitransformer.workers.host import available_cores
 from minitransformer.workers.launcher import launched
 from minitransformer.workers.threads import MAX_THREADS
 from minitransformer.training.optim import constant, cooldown, inverse_sqrt, schedule
-from minitransformer.tables import check_choices, setting
+from minitransformer.tables import check_settings, setting
 
 MAX_STEPS = 10 ** 9
 MAX_FACTOR = 10 ** 6
-MAX_CHECKPOINTS = 1000
-MAX_SEED = 2 ** 32 - 1
+LIMITS = {**dict.fromkeys(("steps", "warmup", "accumulate", "validate_every"), (1, MAX_STEPS)),
+          **dict.fromkeys(("patience", "snapshot_every"), (0, MAX_STEPS)),
+          "average": (1, 1000), "threads": (1, MAX_THREADS), "seed": (0, 2 ** 32 - 1)}
 SCHEDULES: dict[str, Any] = {"paper": None, "inverse-sqrt": inverse_sqrt, "constant": constant}
 
 
@@ -46,20 +47,13 @@ class TrainingConfig:
     threads: int = setting("threads that share each batch; always one on a GPU", default_factory=default_threads)
 
     def __post_init__(self) -> None:
-        for name in ("steps", "warmup", "accumulate", "validate_every"):
-            check_integer(name, getattr(self, name), 1, MAX_STEPS)
-        for name in ("patience", "snapshot_every"):
-            check_integer(name, getattr(self, name), 0, MAX_STEPS)
-        check_integer("average", self.average, 1, MAX_CHECKPOINTS)
-        check_integer("threads", self.threads, 1, MAX_THREADS)
-        check_integer("seed", self.seed, 0, MAX_SEED)
+        check_settings(self, LIMITS)
         for name in ("rate_factor", "clip", *(["peak_rate"] if self.peak_rate is not None else [])):
             if not isinstance(getattr(self, name), Real) or not 0 < getattr(self, name) <= MAX_FACTOR:
                 raise InputError(f"{name} is {getattr(self, name)!r}, expected a number above 0, at most {MAX_FACTOR:,}")
         check_fraction("smoothing", self.smoothing)
         if not isinstance(self.cooldown, Real) or not 0 <= self.cooldown <= 1:
             raise InputError(f"cooldown is {self.cooldown}, expected 0 to 1")
-        check_choices(self)
         if (self.peak_rate is None) != (self.schedule == "paper"):
             raise InputError(f"peak_rate is {self.peak_rate}, but the schedule {self.schedule} "
                              + ("has its own peak" if self.schedule == "paper" else "needs one"))
