@@ -41,9 +41,8 @@ class CheckedBlock:
             self.layer = block.astype(dtype)
             self.parameters = self.layer.parameters()
         self._signature = inspect.signature(self._method(0)).replace(return_annotation=inspect.Signature.empty)
-        check = _in_order if isinstance(inputs, Mapping) else _named
         self.arguments = {key: value.astype(dtype) if is_float(value) else value
-                          for key, value in check(self._signature, inputs).items()}
+                          for key, value in _by_name(self._signature, inputs).items()}
         if missing := [name for name, p in self._signature.parameters.items()
                        if p.default is p.empty and p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY, p.POSITIONAL_ONLY)
                        and name not in self.arguments and name != "rng"]:
@@ -159,21 +158,16 @@ def _wrong_shape(key, got, expected, shapes) -> str:
     return f"{sentence}; {others[0]} has that shape: are they returned in another order?" if others else sentence
 
 
-def _in_order(signature, inputs) -> dict[str, Any]:
-    """`inputs` in the order of forward's arguments, which is the order of backward's gradients."""
-    if unknown := {name for name in inputs if name.partition("[")[0] not in signature.parameters}:
-        raise InputError(f"gradcheck: forward{signature} has no argument {', '.join(sorted(unknown))}")
-    return {key: inputs[key] for name in signature.parameters for key in inputs if key.partition("[")[0] == name}
-
-
-def _named(signature, inputs) -> dict[str, Any]:
-    """{argument's name: value} for positional inputs; those of *others are others[0], others[1], ..."""
+def _by_name(signature, inputs) -> dict[str, Any]:
+    """{argument's name: value} in forward's order, which is that of backward's gradients; those of *others are others[0], ..."""
     names = []
-    for parameter in signature.parameters.values():
-        if parameter.kind is parameter.VAR_POSITIONAL:
-            names += [f"{parameter.name}[{i}]" for i in range(len(inputs) - len(names))]
-        elif parameter.name != "rng":
-            names.append(parameter.name)
-    if len(inputs) > len(names):
-        raise InputError(f"gradcheck: {len(inputs)} inputs for forward{signature}")
-    return dict(zip(names, inputs))
+    for name, parameter in signature.parameters.items():
+        names += [f"{name}[{i}]" for i in range(len(inputs))] if parameter.kind is parameter.VAR_POSITIONAL else [name]
+    if not isinstance(inputs, Mapping):
+        given = [name for name in names if name != "rng"]
+        if len(inputs) > len(given):
+            raise InputError(f"gradcheck: {len(inputs)} inputs for forward{signature}")
+        inputs = dict(zip(given, inputs))
+    if unknown := inputs.keys() - names:
+        raise InputError(f"gradcheck: forward{signature} has no argument {', '.join(sorted(unknown))}")
+    return {name: inputs[name] for name in names if name in inputs}
