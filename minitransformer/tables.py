@@ -1,4 +1,4 @@
-"""Settings: fields of a dataclass that are options, too. What each means, and which values of a tuple or a table it may have."""
+"""Settings: fields of a dataclass that are options, too. What each means, and which values it may have."""
 
 from dataclasses import MISSING, field, fields
 from typing import Any

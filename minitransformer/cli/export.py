@@ -2,6 +2,8 @@
 that loads it.
 """
 
+from safetensors.numpy import save
+
 from minitransformer.cli.output import check_new, write_new
 from minitransformer.interchange.pytorch import to_pytorch
 from minitransformer.training.run import Run
@@ -36,8 +38,6 @@ def add_arguments(parser) -> None:
 
 
 def execute(args) -> None:
-    from safetensors.numpy import save
-
     check_new(args.output)
     run = Run.load(args.run)
     arrays = to_pytorch(run.model)

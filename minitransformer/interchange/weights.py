@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
 
 from minitransformer.backend import to_device, to_host
 from minitransformer.errors import InputError
+from minitransformer.files import check_regular, write_durably
 
 CODES = {"F16": np.float16, "F32": np.float32, "F64": np.float64, "BF16": np.uint16}    # the format's names of the dtypes read here
 
@@ -36,10 +39,6 @@ class WeightsFile(Arrays):
     """
 
     def __init__(self, path, what="a safetensors file"):
-        from safetensors import SafetensorError, safe_open
-
-        from minitransformer.files import check_regular
-
         self.path = Path(path)
         check_regular(self.path, what)
         try:
@@ -92,10 +91,6 @@ def save_weights(layer, path) -> None:
     An old file at `path` stays until the new one is complete. Raises InputError if the file cannot be written, and for
     complex parameters, which the format does not support.
     """
-    from safetensors.numpy import save
-
-    from minitransformer.files import check_regular, write_durably
-
     if not Path(path).name:
         raise InputError(f"save_weights: path is {path!r}, expected the path of a safetensors file")
     check_regular(Path(path), "the path of a safetensors file")    # a device would be replaced

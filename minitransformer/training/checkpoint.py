@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from safetensors import SafetensorError
+from safetensors.numpy import load as from_bytes, save as to_bytes
+
 from minitransformer.backend import Array, to_host
 from minitransformer.errors import InputError
 from minitransformer.files import check_manifest, make_folder, sync_folder, write_durably, write_manifest
@@ -29,8 +32,6 @@ class Checkpoint(NamedTuple):
 
 def save(run_folder, checkpoint) -> None:
     """Write a Checkpoint as the folder checkpoints/step-N, which gets its name only once it is complete."""
-    from safetensors.numpy import save as to_bytes
-
     folder = run_folder / FOLDER
     new, final = folder / "new", _folder(run_folder, checkpoint.step)
     files = {"weights.safetensors": to_bytes({name: to_host(a) for name, a in checkpoint.weights.items()}),
@@ -66,9 +67,6 @@ def steps(run_folder) -> list[int]:
 
 def load(run_folder, step) -> Checkpoint:
     """The Checkpoint of a step. Raises InputError, naming the file, if one is damaged, missing or not a checkpoint's."""
-    from safetensors import SafetensorError
-    from safetensors.numpy import load as from_bytes
-
     folder = _folder(run_folder, step)
     check_manifest(folder)
     read = {name: (folder / name).read_bytes() for name in FILES}
@@ -135,8 +133,6 @@ def best_weights(run_folder, log) -> dict[str, Array]:
 
 def save_snapshot(run_folder, step, model) -> None:
     """Write the weights of `step`, 0 for the initial ones."""
-    from safetensors.numpy import save as to_bytes
-
     make_folder(run_folder / SNAPSHOTS)
     write_durably(_snapshot(run_folder, step), to_bytes({name: to_host(one.data) for name, one in model.parameters().items()}))
 
