@@ -15,7 +15,7 @@ from minitransformer.data.unknown import warn_of_unknown
 from minitransformer.data.vocabularies.subwords import SubwordVocabulary
 from minitransformer.decoding import encode
 from minitransformer.decoding.hypothesis import check_numbers
-from minitransformer.errors import InputError, counted, one_line
+from minitransformer.errors import InputError, counted, one_line, some
 from minitransformer.functional import softmax_forward
 from minitransformer.models.classifier import POOLINGS
 from minitransformer.tables import setting
@@ -24,6 +24,7 @@ from minitransformer.tasks.task import EXAMPLES, Attended, Data
 from minitransformer.training.evaluation import BATCH_TOKENS, mean_loss, pair_batches
 
 MAX_LABELS = 1000
+SHOWN = 12    # labels in a message
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,8 +78,7 @@ class Classify(FromFiles):
 
     def remarks(self, vocabulary) -> list[str]:
         texts, counts = self.texts["train"], Counter(label for _, label in self.texts["train"])
-        classes = ", ".join(f"{one_line(label)} ({counts[label]:,})" for label in self.labels[:12])
-        classes += ", ..." * (len(self.labels) > 12)
+        classes = some((f"{one_line(label)} ({counts[label]:,})" for label in self.labels), SHOWN)
         return [f"{self.train[0]}: {counted(len(texts), 'sentence')}, such as {texts[0][0]!r:.60} with the label {texts[0][1]!r}; "
                 f"classes: {classes}", *super().remarks(vocabulary)]
 
@@ -124,7 +124,7 @@ class Classify(FromFiles):
         places = {label: i for i, label in enumerate(self.labels)}
         unknown = next((label for _, label in texts if label not in places), None)
         if unknown is not None:
-            raise InputError(f"{file}: the label {unknown!r} is not in the training file, which has {', '.join(self.labels[:12])}")
+            raise InputError(f"{file}: the label {unknown!r} is not in the training file, which has {some(self.labels, SHOWN)}")
         sentences = vocabulary.encode_all([text for text, _ in texts])
         warn_of_unknown(vocabulary, " ".join(text for text, _ in texts), [i for ids in sentences for i in ids], file)
         if long := sum(len(ids) > self.max_length for ids in sentences):
