@@ -93,9 +93,5 @@ class Threads(OneWorker):
 def in_threads(work, items, count) -> list:
     """[work(*item) for item in items], shared by `count` threads with one BLAS thread each."""
     with one_blas_thread, ThreadPoolExecutor(count) as pool:
-        jobs = [pool.submit(copy_context().run, work, *item) for item in items]
-        try:
-            return [job.result() for job in jobs]
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
+        contexts = [copy_context() for _ in items]
+        return list(pool.map(lambda context, item: context.run(work, *item), contexts, items))    # it cancels the rest if one fails
