@@ -47,9 +47,8 @@ def save(run_folder, checkpoint) -> None:
         write_manifest(new, files)
         shutil.rmtree(final, ignore_errors=True)    # a damaged checkpoint of the same step
         os.rename(new, final)
-    except BaseException:
-        shutil.rmtree(new, ignore_errors=True)
-        raise
+    finally:
+        shutil.rmtree(new, ignore_errors=True)    # it still exists only if something failed
     sync_folder(folder)
 
 
