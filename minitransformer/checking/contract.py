@@ -177,11 +177,9 @@ def arrays_in(cache, path="cache") -> list[tuple[str, Array, Array]]:
     if isinstance(cache, np.ndarray):
         return [(path, cache, cache.copy())]
     if isinstance(cache, (tuple, list)):
-        names = getattr(cache, "_fields", range(len(cache)))
-        return [array for name, value in zip(names, cache) for array in arrays_in(value, f"{path}.{name}")]
-    if isinstance(cache, dict):
-        return [array for name, value in cache.items() for array in arrays_in(value, f"{path}.{name}")]
-    return []
+        cache = dict(zip(getattr(cache, "_fields", range(len(cache))), cache))
+    items = cache.items() if isinstance(cache, dict) else ()
+    return [array for name, value in items for array in arrays_in(value, f"{path}.{name}")]
 
 
 def _copied(gradients) -> dict[str, Array]:
