@@ -270,6 +270,8 @@ def test_the_command(old, run_cli):
     assert done.returncode == 0 and "saved in new" in done.stdout, done.stderr
     done = run("evaluate", "new", "--beam", "1", "--json")
     assert done.returncode == 0 and json.loads(done.stdout).keys() == SCORES.keys(), done.stderr
+    done = run("evaluate", "no/such/run")
+    assert done.returncode == 2 and "no run here" in done.stderr and one_line(done.stderr)
     code, out, error = run_cli("evaluate", "new")
     assert code == 2 and not out and one_line(error) and "new: the run cannot be read: unknown task 'parse'; choose from " in error
 
