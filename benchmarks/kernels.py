@@ -43,6 +43,9 @@ def pairs(case) -> Iterator[tuple[str, Callable, Callable, list]]:
     yield "relu_dropout", F.relu_dropout_forward, F.relu_dropout_backward, [wide, 0.1, rng]
     yield "gelu_dropout", F.gelu_dropout_forward, F.gelu_dropout_backward, [wide, 0.1, rng]
     yield "attention", F.attention_forward, F.attention_backward, [query, key, value, mask, 0.1, rng]
+    targets = rng.integers(1, case.vocabulary, (batch, length))
+    yield ("linear_cross_entropy", lambda *inputs: F.linear_cross_entropy_forward(*inputs, padding=0),
+           F.linear_cross_entropy_backward, [x, array(case.vocabulary, d_model) / d_model, targets, 0.1])
 
 
 def ratios(work, turns) -> list[float]:
@@ -106,6 +109,7 @@ def without_backward(case) -> Iterator[tuple[str, Callable]]:
     P = 1 << 20
     data, grad, m, v = (np.zeros(P, np.float32) for _ in range(4))
     yield "adam_update", lambda: F.adam_update(data, grad, m, v, 1, 0.1, 1.0, 0.9, 0.98, 1e-9, np.True_)
+    yield "gather_gradients", lambda: F.gather_gradients(data, [grad])
     key = np.ones(1, "uint64")
     yield "random_words", lambda: F.random_words(key, case.sentences * case.length * 64)
     rng, config = np.random.default_rng(0), case.config()

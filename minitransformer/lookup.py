@@ -10,7 +10,6 @@ from typing import Any
 from minitransformer.errors import InputError, choices
 
 _MODERN, _RECURRENT = "minitransformer.zoo.modern", "minitransformer.zoo.recurrent.model"
-_PARSING = "minitransformer.zoo.parsing"
 ELSEWHERE: dict[str, dict[str, str]] = {    # {kind: {name: the module that adds it to the table of that kind}}
     "activation": {"geglu": _MODERN, "swiglu": _MODERN},
     "attention": {"additive": "minitransformer.zoo.attention.additive", "grouped": _MODERN,
@@ -19,11 +18,10 @@ ELSEWHERE: dict[str, dict[str, str]] = {    # {kind: {name: the module that adds
     "norm": {"rms": _MODERN},
     "positions": {"rotary": _MODERN},
     "model": dict.fromkeys(("rnn", "gru", "lstm", "lstm-attention"), _RECURRENT),
-    "task": {"parse": f"{_PARSING}.task"},
-    "vocabulary": {"pretrained": "minitransformer.zoo.pretrained.vocabulary", "treebank": f"{_PARSING}.vocabulary"},
+    "vocabulary": {"pretrained": "minitransformer.zoo.pretrained.vocabulary"},
     "blocks": {"zoo": "minitransformer.zoo.checked_blocks"},
     "pretrained model": {"smollm2": "minitransformer.zoo.pretrained.smollm2"},
-    "command": {"import": "minitransformer.zoo.pretrained.command", "parse": f"{_PARSING}.command"},
+    "command": {"import": "minitransformer.zoo.pretrained.command"},
     "public name": dict.fromkeys(("GRUModel", "LSTMAttentionModel", "LSTMModel", "RNNModel", "RecurrentConfig"), _RECURRENT),
     "decoding state": dict.fromkeys(("transformer", "language-model"), "minitransformer.decoding.start"),
 }

@@ -55,7 +55,7 @@ def server(monkeypatch):
         base=server.address, terms="Terms: none.", task="translate",
         train=("tok/train.en", "tok/train.en"), valid=("tok/train.en", "tok/train.en"),
         sha256={name: sha256(data).hexdigest() for name, data in FILES.items()})
-    poem = small._replace(train=("train.txt",), valid=("valid.txt",), split="poem.txt", task="language",
+    poem = small._replace(train=("train.txt",), valid=("valid.txt",), split=registry.split_characters, task="language",
                           sha256={"poem.txt": sha256(POEM.encode()).hexdigest()})
     monkeypatch.setitem(registry.CORPORA, "small", small)
     monkeypatch.setitem(registry.CORPORA, "poem", poem)

@@ -9,7 +9,7 @@ from minitransformer.errors import InputError, one_line
 from minitransformer.replaceable import kernels_run
 from minitransformer.workers.launcher import launched
 
-FAST = {"train", "evaluate", "translate", "generate", "classify", "parse"}    # kernels run in these commands
+FAST = {"train", "evaluate", "translate", "generate", "classify"}    # kernels run in these commands
 
 
 def main(argv=None) -> int:

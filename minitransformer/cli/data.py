@@ -28,8 +28,8 @@ def execute(args) -> None:
     download(args.corpus, folder, report)
     corpus = CORPORA[args.corpus]
     train, valid = (" ".join(quote(str(folder / name)) for name in files) for files in (corpus.train, corpus.valid))
-    preset = f" --preset {args.corpus}" if args.corpus in find(TASKS, "task", corpus.task).presets else ""
-    print(f"{args.corpus}: {len(corpus.files)} files in {folder}, all intact\n{corpus.terms}\n"
+    preset = f" --preset {args.corpus}" if args.corpus in TASKS[corpus.task].presets else ""
+    print(f"{args.corpus}: intact, in {folder}\n{corpus.terms}\n"
           f"train on it: minitransformer train {corpus.task}{preset} --train {train} --valid {valid} --run runs/{args.corpus}")
 
 

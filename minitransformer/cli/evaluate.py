@@ -1,6 +1,6 @@
 """Measure a trained model: on a toy task, exact match or accuracy on 1,000 examples held out from training; in translation,
 perplexity, and BLEU and chrF (sacrebleu) of the model's own output; for a language model, perplexity and bits per
-character; for a classifier, accuracy; for a parser, the F1 score of labelled brackets.
+character; for a classifier, accuracy.
 """
 
 import json

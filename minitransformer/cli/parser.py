@@ -10,7 +10,7 @@ from typing import Any
 
 from minitransformer import __version__
 from minitransformer.errors import InputError, choices, nearest_of, one_line
-from minitransformer.lookup import ELSEWHERE, names
+from minitransformer.lookup import ELSEWHERE
 
 COMMANDS = {    # each is a module, imported only when it is requested: its docstring heads its help
     "data": "download a corpus to train on",
@@ -19,7 +19,6 @@ COMMANDS = {    # each is a module, imported only when it is requested: its docs
     "translate": "print a trained model's output for a text",
     "generate": "continue a text with a trained language model",
     "classify": "predict the class of a text with a trained classifier",
-    "parse": "draw the tree of a sentence with a trained parser",
     "import": "make a run of a pretrained GPT-2 or Llama",
     "export": "write the weights of a run for PyTorch's layers",
     "learn": "work through the chapters: exercises, and a judge that says what is wrong and why",
@@ -100,7 +99,7 @@ class Parser(argparse.ArgumentParser):
     def _check_value(self, action, value) -> None:
         if action.dest == "command" and value not in COMMANDS and not nearest_of(value, COMMANDS):
             from minitransformer.tasks import TASKS
-            if value in names(TASKS, "task"):
+            if value in TASKS:
                 raise argparse.ArgumentError(action, f"{value} is a task: minitransformer train {value}")
         if action.choices is not None and value not in action.choices:
             raise argparse.ArgumentError(action, f"invalid choice: {value!r}; {choices(value, list(action.choices))}")

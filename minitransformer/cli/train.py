@@ -6,10 +6,9 @@ import argparse
 import sys
 from itertools import islice
 
-from minitransformer.cli.train_options import HELP, add_task, new_run
+from minitransformer.cli.train_options import add_task, new_run
 from minitransformer.errors import InputError, quote
 from minitransformer.kernels import in_one_line
-from minitransformer.lookup import find, names
 from minitransformer.tasks import TASKS
 from minitransformer.training import interrupt
 from minitransformer.training.start import begin, resume
@@ -22,12 +21,9 @@ def add_arguments(parser) -> None:
     parser.add_argument("--resume", metavar="RUN", help="resume the run in this folder")
     add_workers(parser)
     tasks = parser.add_subparsers(dest="task", metavar="TASK")
-    for name in names(TASKS, "task"):
-        if name not in TASKS and {name, *HELP}.isdisjoint(parser.words):    # then it is not needed, nor are its options
-            tasks.add_parser(name)
-            continue
-        text = find(TASKS, "task", name).description
-        task = tasks.add_parser(name, help=text, description=f"Train a model to {text}.", argument_default=argparse.SUPPRESS)
+    for name, kind in TASKS.items():
+        task = tasks.add_parser(name, help=kind.description, description=f"Train a model to {kind.description}.",
+                                argument_default=argparse.SUPPRESS)
         add_workers(task)
         task.add_argument("--resume", help=argparse.SUPPRESS)    # `execute` says that it goes without a task
         add_task(task, name, parser.words)

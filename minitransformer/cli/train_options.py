@@ -24,7 +24,7 @@ STACK = {one.name: one.default for one in fields(StackConfig) if one.metadata}
 def new_run(args) -> dict[str, Any]:
     """The arguments of training.start.begin for `train TASK`, with the task's defaults or its preset's, checked."""
     if not args.task:
-        raise InputError(f"train: no TASK given; choose from {', '.join(names(TASKS, 'task'))} (see minitransformer train --help)")
+        raise InputError(f"train: no TASK given; choose from {', '.join(TASKS)} (see minitransformer train --help)")
     given, task = vars(args), find(TASKS, "task", args.task)
     options = {**defaults(task, given.get("preset")), **given}
     if options["schedule"] == "paper":

@@ -15,9 +15,9 @@ PRETRAINED: dict[str, Callable] = {}    # {a model to import: function(folder, r
 def download(corpus, folder, report) -> None:
     """Download every file of `corpus` into `folder` and check its sha256; `report(text)` is called for each file.
 
-    A damaged file stays as it is until a new one is complete. A corpus in one file is then split into files to train, validate and
-    test on. Raises InputError if the corpus is unknown, the folder is unusable, the library pooch is missing, or a file cannot be
-    downloaded or is not the expected one; files downloaded before that are kept.
+    A damaged file stays as it is until a new one is complete. A corpus in one file is then split. Raises InputError if the corpus
+    is unknown, the folder is unusable, the library pooch is missing, or a file cannot be downloaded or is not the expected one;
+    files downloaded before that are kept.
     """
     if corpus not in CORPORA:
         raise InputError(f"unknown corpus '{corpus}'; {choices(corpus, list(CORPORA))}")
@@ -47,8 +47,9 @@ def download(corpus, folder, report) -> None:
 
 
 def _split(corpus, folder, report) -> None:
-    """Split the corpus's single file into files to train, validate and perhaps test on."""
-    for name, data in zip(corpus.parts, corpus.divide((folder / corpus.split).read_bytes()), strict=True):
+    """Split the corpus's single file."""
+    (whole,) = corpus.sha256
+    for name, data in corpus.split((folder / whole).read_bytes()).items():
         path = folder / name
         intact = os.path.isfile(path) and path.read_bytes() == data
         try:

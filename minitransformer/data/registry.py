@@ -1,41 +1,16 @@
 """The corpora that `minitransformer data` downloads: their addresses, the sha256 of each file, and how some of them are split."""
 
-import re
-import zipfile
 from collections.abc import Callable
-from io import BytesIO
 from typing import NamedTuple
 
 TRAIN_SHARE = 0.9    # the share of a single text to train on
 
 
-def split_characters(data) -> list[bytes]:
-    """[the first 90 % of the characters of a text, the rest]."""
+def split_characters(data) -> dict[str, bytes]:
+    """train.txt, the first 90 % of the characters of a text, and valid.txt, the rest."""
     text = data.decode()
     end = int(TRAIN_SHARE * len(text))
-    return [text[:end].encode(), text[end:].encode()]
-
-
-def split_treebank(data) -> list[bytes]:
-    """NLTK's treebank.zip as [80 %, 10 %, 10 %] of its trees in the order of the newspaper, one on each line."""
-    trees = []
-    with zipfile.ZipFile(BytesIO(data)) as archive:
-        for name in sorted(name for name in archive.namelist() if re.fullmatch(r"treebank/combined/wsj_\d+\.mrg", name)):
-            trees += one_line_trees(archive.read(name).decode("ascii"))
-    valid, test = len(trees) * 8 // 10, len(trees) * 9 // 10
-    return ["".join(f"{tree}\n" for tree in part).encode() for part in (trees[:valid], trees[valid:test], trees[test:])]
-
-
-def one_line_trees(text) -> list[str]:
-    """Trees over several lines as one line each, with the same brackets, labels and words."""
-    trees, depth = [""], 0
-    for token in re.findall(r"[()]|[^\s()]+", text):
-        joined = token == ")" or not trees[-1] or (trees[-1].endswith("(") and token != "(")
-        trees[-1] += token if joined else f" {token}"
-        depth += {"(": 1, ")": -1}.get(token, 0)
-        if not depth:
-            trees.append("")
-    return trees[:-1]
+    return {"train.txt": text[:end].encode(), "valid.txt": text[end:].encode()}
 
 
 class Corpus(NamedTuple):
@@ -45,18 +20,7 @@ class Corpus(NamedTuple):
     train: tuple         # the names of the files to train on, as --train of the task takes them
     valid: tuple
     sha256: dict         # {name: hexadecimal digits}; a name is also the file's path in the user's folder
-    split: str = ""      # the name of a file that holds all of them, which is split into `train`, `valid` and `test`
-    test: tuple = ()
-    divide: Callable[[bytes], list[bytes]] = split_characters    # how: the contents of those files, in this order
-
-    @property
-    def files(self) -> list[str]:
-        """The names of all files in the user's folder."""
-        return [*self.sha256, *(self.parts if self.split else ())]
-
-    @property
-    def parts(self) -> tuple:
-        return *self.train, *self.valid, *self.test
+    split: Callable[[bytes], dict[str, bytes]] | None = None    # of a corpus in one file: {name: contents} of what it becomes
 
 
 def _github(repository, commit, folder) -> str:
@@ -95,7 +59,7 @@ CORPORA = {
         base=_github("karpathy/char-rnn", "6f9487a6fe5b420b7ca9afb0d7c078e37c1d1b4e", "data/tinyshakespeare"),
         terms="Terms of use: the works of Shakespeare are in the public domain; the repository it comes from, "
               "https://github.com/karpathy/char-rnn, has the MIT license",
-        train=("train.txt",), valid=("valid.txt",), split="input.txt",
+        train=("train.txt",), valid=("valid.txt",), split=split_characters,
         sha256={"input.txt": "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"},
     ),
     "sst2": Corpus(
@@ -109,13 +73,5 @@ CORPORA = {
             "dev.tsv": "92353770071a2a889f75d000a38a9e541ea8f0a5499e50f040b17917a5cbf66f",
             "test.tsv": "54a9c12c77e402fc14d6a66a506f24d999f596b0176eb777c972cccc2f9cc4b0",
         },
-    ),
-    "ptb": Corpus(
-        task="parse",
-        base=_github("nltk/nltk_data", "5db857e6f7df11eabb5e5665836db9ec8df07e28", "packages/corpora"),
-        terms="Terms of use: for non-commercial use only. It is the sample of the Penn Treebank, (C) LDC 1995, that NLTK passes on "
-              "under fair use to illustrate its tools; see https://github.com/nltk/nltk_data",
-        train=("train.trees",), valid=("valid.trees",), test=("test.trees",), split="treebank.zip", divide=split_treebank,
-        sha256={"treebank.zip": "9da92d76c3666cfb6cddeaed0f7e86b344cce0f0928a286d439e555f19c37399"},
     ),
 }

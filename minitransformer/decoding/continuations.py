@@ -44,6 +44,7 @@ def continuations(x, weight, sums, count) -> tuple[np.ndarray, np.ndarray, np.nd
     return ends, best, parents.astype(int), ids.astype(int)
 
 
+@replaceable
 def log_normaliser(logits) -> Array:
     """log(sum(exp(logits))) of each row, (R,): logits (R, V)."""
     xp = module_of(logits)

@@ -8,6 +8,7 @@ from minitransformer.backend import Array, module_of
 from minitransformer.replaceable import replaceable
 
 
+@replaceable
 def gather_gradients(grad, others) -> Array:
     """Add the vectors `others` to the vector grad (P,) in place and set them to zero; returns the square of grad's norm."""
     for other in others:

@@ -66,7 +66,8 @@ class Map:
                          _logits("Linear, Wᵀ" if getattr(config, "share_output", True) else "Linear", "(B, T, V)"))
         both = isinstance(config, TransformerConfig)
         if config.attention == "scaled":
-            self._inside(self.find("self_attention"), *("T_q", "T_k") if both else ("T", "T"))
+            around, *lengths = ("cross_attention", "T_q", "T_k") if both else ("self_attention", "T", "T")
+            self._inside(self.find(around), *lengths)
         self._uses(RIGHT if both else LEFT, self.find("output"), self.find("probabilities"), self.find("tokens"))
         self.height = max(box.top for box in self.boxes) + 0.12
         self.title = self.height - 0.3 if both else self.find("adam").bottom - 0.6

@@ -38,7 +38,7 @@ class Task:
     description: ClassVar[str]              # its line in the help
     model: ClassVar[str] = "transformer"    # a name in MODELS
     models: ClassVar[tuple] = ()            # names in MODELS to choose from; (): there is no other
-    command: ClassVar[str] = "translate"    # the command that uses its model: translate, generate, classify, parse
+    command: ClassVar[str] = "translate"    # the command that uses its model: translate, generate, classify
     search: ClassVar = GREEDY               # the default search for outputs
     defaults: ClassVar[dict] = {}           # {option of train: value} if it differs from the option's own default
     presets: ClassVar[dict] = {}            # {name: such a dict}

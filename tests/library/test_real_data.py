@@ -6,8 +6,6 @@ import json
 import pytest
 
 from minitransformer.data.parallel import read_pairs
-from minitransformer.zoo.parsing.brackets import build_tree, linearise
-from minitransformer.zoo.parsing.treebank import read_trees
 
 pytestmark = pytest.mark.campaign
 
@@ -66,19 +64,3 @@ def test_a_classifier_learns_from_sst2(multi30k, run_cli, tmp_path):
     assert code == 0, error
     scores = json.loads(run_cli("evaluate", tmp_path / "run", "--test", folder / "test.tsv.gz", "--json")[1])
     assert scores["examples"] == 872 and scores["majority"] == 444 / 872 and scores["accuracy"] > 0.6
-
-
-def test_a_parser_learns_from_the_treebank(multi30k, run_cli, tmp_path):
-    """All its trees go to brackets and back; sixty small updates know what often follows what, 3 equally likely symbols."""
-    lines = gzip.decompress((beside(multi30k, "ptb-sample") / "trees.txt.gz").read_bytes()).decode().splitlines(keepends=True)
-    (tmp_path / "train").write_text("".join(lines))
-    trees = [tree for _, tree in read_trees(tmp_path / "train")]
-    assert len(trees) == 3914 and sum(len(tree.words) for tree in trees) == 94_084
-    assert all(build_tree(linearise(tree), tree.words, [tag.label for tag in tree.tags()]) == tree for tree in trees)
-    for name, part in (("train", lines[:600]), ("valid", [line for line in lines[3131:3522] if line.count(" ") < 40][:30])):
-        (tmp_path / name).write_text("".join(part))
-    code, _, error = run_cli("train", "parse", "--train", tmp_path / "train", "--valid", tmp_path / "valid", "--config", "toy",
-                             "--run", tmp_path / "run", "--steps", 60, "--warmup", 20, "--batch", 1024)
-    assert code == 0, error
-    scores = json.loads(run_cli("evaluate", tmp_path / "run", "--beam", 1, "--json")[1])
-    assert scores["sentences"] == 30 and 1.5 < scores["perplexity"] < 5 and 0 <= scores["well_formed"] <= 30

@@ -25,7 +25,6 @@ from minitransformer_course.explorer.page import batch_of, explore
 from minitransformer.data.vocabularies.characters import CharacterVocabulary
 from minitransformer.data.vocabularies.subwords import SubwordVocabulary
 from minitransformer.data.vocabularies.symbols import SymbolVocabulary
-from minitransformer.zoo.parsing.vocabulary import TreebankVocabulary
 from tests.library.models.makers import KINDS, RECURRENT, make_batch_for, make_model
 
 RNG = np.random.default_rng(0)
@@ -196,7 +195,6 @@ def test_a_generator_left_out(layer):
 def some_vocabularies():
     yield VOCABULARY
     yield CharacterVocabulary("abc")
-    yield TreebankVocabulary(["a"], ["S"], ["N"])
     yield SubwordVocabulary.learn(["abc"], 20)
 
 

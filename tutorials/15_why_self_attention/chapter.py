@@ -247,7 +247,8 @@ print(f"pronouns right in 200 unseen sentences: {lab.pronouns.right_pronouns(tra
 # the lower rows, the decoder writes the pronoun: head 0 looks at *street* in both sentences, and head 2 at *animal* or *wide*.
 #
 # A map shows where a head looks, not whether the answer depends on it. To test that, take one word away from one row, so that
-# the others share its weight. **Predict** which words the pronoun depends on.
+# the others share its weight. The cell prints the word that is then the most likely, with its probability. **Predict** which words
+# the pronoun depends on.
 
 # %%
 for sentence in sentences:

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from minitransformer.decoding.continuations import FIRST_WORD, SEARCHES, continuations
+from minitransformer.backend import Array
+from minitransformer.decoding.continuations import FIRST_WORD, SEARCHES, continuations, log_normaliser
 from minitransformer.kernels.exponential import exp, rank, ranked
 from minitransformer.kernels.loops import FEW, loop, packed
 from minitransformer.replaceable import replaces, textbook_of
@@ -27,6 +28,13 @@ def continuations_compiled(x, weight, sums, count) -> tuple[np.ndarray, np.ndarr
     parents, ids = np.zeros((batch, count), int), np.full((batch, count), FIRST_WORD)
     choose(logits, packed(sums, batch, width), ends, totals, parents, ids)
     return ends, totals, parents, ids
+
+
+@replaces(log_normaliser, "numpy", "float32")
+def log_normaliser_compiled(logits) -> Array:
+    found = np.empty(len(logits), logits.dtype)
+    normalise_rows(packed(logits, *logits.shape), found)
+    return found
 
 
 @loop("matrix matrix matrix")
@@ -67,6 +75,14 @@ def choose(logits, sums, ends, totals, parents, ids) -> None:
                                 place -= 1
                             totals[sentence, place] = before + row[token]
                             parents[sentence, place], ids[sentence, place] = parent, token
+
+
+@loop("matrix vector")
+def normalise_rows(logits, found) -> None:
+    """logits: (R, V), found: (R,). Writes found."""
+    peaks = np.empty(-(-logits.shape[1] // BLOCK), logits.dtype)
+    for row in range(len(logits)):
+        found[row] = normaliser(logits[row], peaks)
 
 
 @loop("vector vector")

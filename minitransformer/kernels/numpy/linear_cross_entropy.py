@@ -20,15 +20,19 @@ class LinearCrossEntropyGradients(NamedTuple):
 
 
 @replaces(linear_cross_entropy_forward, "numpy", "float32 float64", "iu")
-@np.errstate(under="ignore")
 def linear_cross_entropy_forward_blocked(x, weight, targets, smoothing=0.0, *,
                                          padding) -> tuple[Array, LinearCrossEntropyGradients]:
+    return in_blocks(exponentiate, x, weight, targets, smoothing, padding)
+
+
+@np.errstate(under="ignore")
+def in_blocks(exponentiate, x, weight, targets, smoothing, padding) -> tuple[Array, LinearCrossEntropyGradients]:
     """With e = exp(logits - max) and r = 1 for a real token, else 0, dlogits_nv is
 
         r_n / sum_v(e_nv) e_nv - (1 - smoothing) r_n [v is the target] - smoothing / V r_n.
 
     The first factor scales the narrow matrices x and dx instead of the wide e, and the last term is
-    the same for all v: both cost no pass over the logits.
+    the same for all v: both cost no pass over the logits. What happens between the products is `exponentiate`'s.
     """
     if weight.dtype != x.dtype:
         return textbook_of(linear_cross_entropy_forward)(x, weight, targets, smoothing, padding=padding)
@@ -43,7 +47,7 @@ def linear_cross_entropy_forward_blocked(x, weight, targets, smoothing=0.0, *,
     for start in range(0, len(rows), step):
         n = slice(start, start + step)
         e = rows[n] @ weight.T
-        _exponentiate(e, ids[n], real[n], smoothing, log_likelihood[n], log_mean[n], scale[n])
+        exponentiate(e, ids[n], real[n], float(smoothing), log_likelihood[n], log_mean[n], scale[n])
         np.matmul(e, weight, out=dx[n])
         dx[n] *= scale[n, None]
         if start:
@@ -57,7 +61,7 @@ def linear_cross_entropy_forward_blocked(x, weight, targets, smoothing=0.0, *,
     return loss, LinearCrossEntropyGradients(dx.reshape(x.shape), dweight, log_likelihood.reshape(targets.shape))
 
 
-def _exponentiate(e, targets, real, smoothing, log_likelihood, log_mean, scale) -> None:
+def exponentiate(e, targets, real, smoothing, log_likelihood, log_mean, scale) -> None:
     """e: (N, V), the logits, become their gradient / scale, except for the term that all of a row share.
 
     targets, real, and what is written, log_likelihood, scale, and log_mean (the mean of the logits becomes that of the

@@ -97,7 +97,7 @@ def test_a_library_that_is_broken_is_not_called_missing(monkeypatch):
     (("generate", "no/such/run"), "required: PROMPT"), (("generate", "no/such/run", "x"), "no run here"),
     (("classify", "no/such/run", "x"), "no run here"), (("classify",), "required: RUN"),
     (("train", "copy", "--config", "huge"), "unknown configuration 'huge'"),
-    (("train",), "no TASK given; choose from classify, copy, language, numbers, parse, reverse, sort, translate"),
+    (("train",), "no TASK given; choose from classify, copy, language, numbers, reverse, sort, translate"),
     (("train", "--resume", "no/such/run"), "no run here"),
     (("train", "--resume", "no/such/run", "--seed", 4), "--resume resumes with the run's own task and settings; leave --seed out"),
     (("train", "--resume", "no/such/run", "copy"), "leave copy and its options out"),

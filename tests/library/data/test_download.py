@@ -1,10 +1,8 @@
 """A corpus arrives intact or not at all, existing files stay, and errors are named."""
 
 import gzip
-import io
 import os
 import sys
-import zipfile
 from contextlib import nullcontext
 from hashlib import sha256
 
@@ -13,10 +11,7 @@ import pytest
 from minitransformer import InputError
 from minitransformer.data import registry
 from minitransformer.data.download import download
-from minitransformer.data.registry import split_treebank
-from minitransformer.lookup import names
 from minitransformer.tasks import TASKS
-from minitransformer.zoo.parsing.task import Parse
 from tests.small_corpus import FILES, POEM
 
 
@@ -161,10 +156,9 @@ def test_a_missing_library_is_named(tmp_path, monkeypatch):
 
 def test_the_registry_is_well_formed():
     for corpus in registry.CORPORA.values():
-        assert not corpus.test or corpus.split
-        assert {*corpus.train, *corpus.valid} <= set(corpus.files) and corpus.base.endswith("/")
-        assert corpus.task in names(TASKS, "task")
-        assert not corpus.split or (corpus.split in corpus.sha256 and not {*corpus.parts} & corpus.sha256.keys())
+        used = {*corpus.train, *corpus.valid}
+        assert used == {*corpus.split(b"")} if corpus.split else used <= corpus.sha256.keys()
+        assert corpus.task in TASKS and corpus.base.endswith("/") and (len(corpus.sha256) == 1 or not corpus.split)
         assert all(len(digits) == 64 and int(digits, 16) for digits in corpus.sha256.values())
         assert len(set(corpus.sha256.values())) == len(corpus.sha256)
 
@@ -201,43 +195,3 @@ def test_tiny_shakespeare_gets_its_usual_split(server, multi30k, tmp_path, monke
     assert task.make_vocabulary().size == 65 + 3
     assert {path.name: path.stat().st_size for path in tmp_path.iterdir()} == {
         "input.txt": 1_115_394, "train.txt": 1_003_854, "valid.txt": 111_540}
-
-
-def as_nltk_has_them(trees, files):
-    """treebank.zip: trees, one a line, as wsj_0001.mrg and so on with their brackets on several lines, and other files."""
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
-        archive.writestr("treebank/README", "( (S (NN readme)) )")
-        archive.writestr("treebank/raw/wsj_0001", "raw")
-        for i in reversed(range(files)):
-            part = trees[i * len(trees) // files:(i + 1) * len(trees) // files]
-            text = "".join(f"\n{tree[:-1]} )\n".replace(" (VP", "\n    (VP").replace(") (", ")\n  (") for tree in part)
-            archive.writestr(f"treebank/combined/wsj_{i + 1:04}.mrg", text)
-    return packed.getvalue()
-
-
-def test_the_treebank_is_unpacked_and_split(server, tmp_path, monkeypatch):
-    """In the order of the files' names, one tree a line; 80, 10 and 10 %."""
-    trees = [f"( (S (NP-SBJ (NN w{i})) (VP (VBZ is) (NP (-NONE- *))) (. .)))" for i in range(27)]
-    packed = as_nltk_has_them(trees, 4)
-    server.files["treebank.zip"] = packed
-    corpus = registry.CORPORA["ptb"]._replace(base=server.address, sha256={"treebank.zip": sha256(packed).hexdigest()})
-    monkeypatch.setitem(registry.CORPORA, "ptb", corpus)
-    lines = []
-    download("ptb", tmp_path, lines.append)
-    assert lines == ["treebank.zip: downloaded", *(f"{name}.trees: split off" for name in ("train", "valid", "test"))]
-    parts = [(tmp_path / f"{name}.trees").read_text().splitlines() for name in ("train", "valid", "test")]
-    assert list(map(len, parts)) == [21, 3, 3] and [tree for part in parts for tree in part] == trees
-    assert corpus.files == [line.split(":")[0] for line in lines]
-    task = Parse(train=[str(tmp_path / corpus.train[0])], valid=[str(tmp_path / corpus.valid[0])])
-    assert task.make_vocabulary().labels == ["NP", "S", "VP", "X"]
-
-
-def test_the_real_treebank_comes_out_as_it_is(multi30k):
-    """Whatever its line breaks: all 3,914 trees."""
-    text = multi30k.with_name("ptb-sample") / "trees.txt.gz"
-    if not text.is_file():
-        pytest.skip(f"{text} does not exist: no real data here")
-    text = gzip.decompress(text.read_bytes()).decode()
-    parts = split_treebank(as_nltk_has_them(text.splitlines(), 199))
-    assert b"".join(parts).decode() == text and [part.count(b"\n") for part in parts] == [3131, 391, 392]

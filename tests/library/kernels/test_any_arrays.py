@@ -5,7 +5,7 @@ import pytest
 
 from minitransformer import InputError, functional as F, kernels
 from minitransformer.decoding.cached import CachedLayer, CachedSelfAttention, next_position
-from minitransformer.decoding.continuations import OutputWeight, continuations
+from minitransformer.decoding.continuations import OutputWeight, continuations, log_normaliser
 from minitransformer.layers import Embedding, EncoderLayer, StackConfig
 from minitransformer.replaceable import TABLE
 from minitransformer.zoo.modern.grouped_past import CachedGroupedAttention, next_grouped_position
@@ -66,9 +66,10 @@ def dropped(forward, backward, a, shape=(B, T, D)):
 def cases(dtype):
     """{name of a replaceable function with kernels: function that returns a call and its arrays}."""
     a = Arrays(dtype)
+    embedding = Embedding(V, D, a.rng).astype(dtype)
     stack = StackConfig(num_layers=1, d_model=D, num_heads=H, d_ff=5)
     layer = EncoderLayer(stack, a.rng).astype(dtype)
-    targets = a.rng.integers(1, V, (B, T))
+    ids, targets = a.rng.integers(0, V, (B, T)), a.rng.integers(1, V, (B, T))
 
     def adam(data, grad, m, v):
         return F.adam_update(data, grad, m, v, 3, 0.1, 0.5, 0.9, 0.98, 1e-9, np.bool_(True))
@@ -96,6 +97,7 @@ def cases(dtype):
         **dropped(F.dropout_forward, F.dropout_backward, a), **dropped(F.relu_dropout_forward, F.relu_dropout_backward, a),
         **dropped(F.gelu_dropout_forward, F.gelu_dropout_backward, a),
         "dropout_sum_forward": lambda: (lambda *xs: F.dropout_sum_forward(*xs, 0.3, generator()), (a(B, T, D), a(B, T, D))),
+        "gather_gradients": lambda: in_place(lambda grad, other: F.gather_gradients(grad, [other]), a(D), a(D)),
         "adam_update": lambda: in_place(adam, a(D), a(D), a(D), abs(a(D))),
         "attention_forward": lambda: (lambda *qkvm: F.attention_forward(*qkvm, 0.3, generator()),
                                       (a(B, H, T, D), a(B, H, K, D), a(B, H, K, 7), mask)),
@@ -105,8 +107,10 @@ def cases(dtype):
         "layer_norm_backward": lambda: backward_of(F.layer_norm_forward, F.layer_norm_backward, a(B, T, D), a(D), a(D)),
         "linear_cross_entropy_forward": lambda: (loss, (a(B, T, D), a(V, D), targets)),
         "linear_cross_entropy_backward": lambda: (loss_backward, (a(B, T, D), a(V, D), targets)),
+        "Embedding.backward": lambda: backward_of_layer(embedding, ids),
         "continuations": lambda: (lambda x, weight, sums: continuations(x, OutputWeight(weight), sums, 3),
                                   (a(B, T, D), a(V, D), a(B, T).astype(float))),
+        "log_normaliser": lambda: (lambda logits: log_normaliser(logits.copy()), (a(T, V),)),
         "next_position": lambda: (cached, (a(B, 1, D),)),
         "next_grouped_position": lambda: (
             lambda x: cached(x, CachedGroupedAttention, grouped, next_grouped_position), (a(B, 1, D),)),
@@ -134,7 +138,7 @@ ORDERS = {"C": np.array, "F": np.asfortranarray, "strided": strided, "backwards"
           "transposed": lambda array: array.T.copy().T, "read-only": read_only, "unaligned": unaligned}
 CHANGES = {**{dtype: lambda array, dtype=dtype: array.astype(dtype) for dtype in DTYPES}, **ORDERS}
 # What only decoding calls: no complex step takes this way.
-REAL = ("continuations", "next_position", "next_grouped_position")
+REAL = ("continuations", "log_normaliser", "next_position", "next_grouped_position")
 PRECISION = {"float16": 2e-3, "float32": 2e-5, "complex64": 2e-5, ">f4": 2e-5}
 
 

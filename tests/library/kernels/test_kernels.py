@@ -14,6 +14,7 @@ from minitransformer import Adam, InputError, Transformer, TransformerConfig, gr
 from minitransformer import functional as F
 from minitransformer.checking.blocks import blocks
 from minitransformer.functional.special import PAD
+from minitransformer.layers import Embedding
 from minitransformer.replaceable import TABLE
 from minitransformer.zoo import kernels as kernels_of_the_zoo, modern    # noqa: F401 - whose kernels are loaded, too
 from minitransformer_course.doctor.operations import OPERATIONS
@@ -61,7 +62,7 @@ INPUTS = {"attention": attention_inputs, "dropout": dropout_inputs, "dropout_sum
           "linear_cross_entropy": linear_cross_entropy_inputs}
 OWN_CACHE = {"linear_cross_entropy"}    # both halves have a kernel, and the cache between them is theirs
 # No pairs of functions, and tested on their own, below or in test_continuations.py, test_cached.py and test_grouped_past.py:
-OTHERS = {"adam_update", "random_words", "continuations",
+OTHERS = {"adam_update", "gather_gradients", "random_words", "Embedding", "log_normaliser", "continuations",
           "next_position", "next_grouped_position"}
 SIZES = st.tuples(*[st.integers(1, 5)] * 5)
 
@@ -273,12 +274,45 @@ def test_adams_moments_without_gradients_become_zero(dtype):
 
 
 @pytest.mark.parametrize("context", [nullcontext, pytest.param(uncompiled, marks=needs_numba)])
+@pytest.mark.parametrize("dtype", BOUNDS)
+@given(size=st.integers(1, 6000), count=st.integers(0, 3), seed=st.integers(0, 99))
+def test_gradients_are_gathered_alike(dtype, context, size, count, seed):
+    entry, rng = TABLE["gather_gradients"], np.random.default_rng(seed)
+    vectors = [rng.standard_normal(size).astype(dtype) for _ in range(count + 1)]
+    with context():
+        for gather in (entry.textbook, *(kernel.function for kernel in entry.kernels)):
+            grad, *others = copy.deepcopy(vectors)
+            square = gather(grad, others)
+            assert square.dtype == dtype and square == pytest.approx(float(sum(vectors) @ sum(vectors)), rel=10 * BOUNDS[dtype])
+            np.testing.assert_allclose(grad, sum(vectors), rtol=0, atol=BOUNDS[dtype])
+            assert not np.any(others)
+
+
+@pytest.mark.parametrize("context", [nullcontext, pytest.param(uncompiled, marks=needs_numba)])
 @given(key=st.integers(0, 2 ** 62 - 1), count=st.integers(0, 40))
 def test_random_words_are_the_same_bits(context, key, count):
     entry, key = TABLE["random_words"], np.array([key], "uint64")
     with context():
         for kernel in entry.kernels:
             np.testing.assert_array_equal(kernel.function(key, count), entry.textbook(key, count))
+
+
+@pytest.mark.parametrize("context", [nullcontext, pytest.param(uncompiled, marks=needs_numba)])
+@pytest.mark.parametrize("dtype", BOUNDS)
+@given(sizes=SIZES, seed=st.integers(0, 99))
+def test_embeddings_give_the_same_gradient(dtype, context, sizes, seed):
+    """Tokens are repeated, and the gradient is added to one that is not zero."""
+    batch, length, vocab_size, d_model, _ = sizes
+    rng, found = np.random.default_rng(seed), []
+    ids, dy = rng.integers(0, vocab_size, (batch, length)), rng.standard_normal((batch, length, d_model)).astype(dtype)
+    for run_it in (textbook, context):
+        layer = Embedding(vocab_size, d_model, np.random.default_rng(0)).astype(dtype)
+        layer.weight.grad[...] = 1
+        with run_it():
+            _, cache = layer.forward(ids)
+            layer.backward(dy, cache)
+        found.append(layer.weight.grad)
+    np.testing.assert_allclose(*found, rtol=0, atol=BOUNDS[dtype] * max(1, np.abs(found[0]).max()))
 
 
 @pytest.mark.parametrize("mask", [np.zeros((3, 3), "float32"), np.ones((3, 3), int)])

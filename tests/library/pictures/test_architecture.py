@@ -158,6 +158,14 @@ def rows(config, x):
     return [box.kind for box in sorted(Map(config).boxes, key=lambda box: box.y) if box.x == x]
 
 
+@pytest.mark.parametrize("name, kind", [("base", "cross_attention"), ("language model", "self_attention")])
+def test_the_panel_opens_from_the_attention_whose_shapes_it_shows(name, kind):
+    found = Map(CONFIGS[name])
+    box = found.find(kind)
+    assert {line.points[0] for line in found.lines if line.style == ":"} == {
+        (box.x + box.width / 2, box.top), (box.x + box.width / 2, box.bottom)}
+
+
 def test_pre_norm_normalises_before_each_sub_layer_and_at_the_end():
     post, pre = (rows(CONFIGS[name], LEFT) for name in ("shared", "pre-norm"))
     sublayers = ["self_attention", "dropout", "add"], ["feed_forward", "dropout", "add"]

@@ -214,7 +214,7 @@ def test_a_vocabulary_of_another_size_is_refused(tmp_path):
 @pytest.mark.parametrize("table, kind, name, words", [
     (TASKS, "task", "cpoy", "unknown task 'cpoy'; did you mean copy?"),
     (MODELS, "model", "transfomer", "unknown model 'transfomer'; did you mean"),
-    (VOCABULARIES, "vocabulary", "x", "unknown vocabulary 'x'; choose from characters, pretrained, subwords, symbols, treebank"),
+    (VOCABULARIES, "vocabulary", "x", "unknown vocabulary 'x'; choose from characters, pretrained, subwords, symbols"),
     (TASKS, "task", None, "unknown task None; choose from"), (TASKS, "task", ["copy"], "unknown task ['copy']; choose from"),
 ])
 def test_a_name_that_is_not_there_is_named(table, kind, name, words):

@@ -2,11 +2,10 @@
 
 from collections import Counter
 
-from minitransformer.data.vocabularies import VOCABULARIES
+from experiments.parsing.brackets import WORD, linearise
 from minitransformer.data.vocabularies.listed import ListedVocabulary
 from minitransformer.errors import InputError
 from minitransformer.functional.special import SPECIAL
-from minitransformer.zoo.parsing.brackets import WORD
 
 LEAST = 2          # how often a word must occur to get a token of its own
 OTHER = "X"        # the Penn Treebank's label for what has no better one; replaces labels not seen in training
@@ -34,9 +33,8 @@ class TreebankVocabulary(ListedVocabulary):
     def learn(cls, trees) -> "TreebankVocabulary":
         """The labels and tags of `trees`, and the words that occur in them at least twice."""
         counts = Counter(word for tree in trees for word in tree.words)
-        labels = {label for tree in trees for label in _labels(tree)} | {OTHER}
-        tags = {tag.label for tree in trees for tag in tree.tags()} - {WORD}
-        return cls(sorted(word for word, count in counts.items() if count >= LEAST), sorted(labels), sorted(tags))
+        tags = {tag for tree in trees for tag in tree.tags} - {WORD}
+        return cls(sorted(word for word, count in counts.items() if count >= LEAST), sorted({*_labels(trees), OTHER}), sorted(tags))
 
     def encode(self, text) -> list[int]:
         """The ids of the words in `text`, which are separated by spaces; a word without a token is read as its class."""
@@ -50,8 +48,8 @@ class TreebankVocabulary(ListedVocabulary):
         return [self._symbols.get(symbol) or self._symbols[symbol[0] + OTHER if symbol[0] in "()" else WORD]
                 for symbol in symbols]
 
-    def unknown_labels(self, tree) -> set[str]:
-        return set(_labels(tree)) - set(self.labels)
+    def unknown_labels(self, trees) -> set[str]:
+        return _labels(trees) - set(self.labels)
 
 
 def word_class(word) -> str:
@@ -62,8 +60,5 @@ def word_class(word) -> str:
     return f"<{'Word' if word[:1].isupper() else 'word'}{'-' if '-' in word else ''}{ending}>"
 
 
-def _labels(tree) -> list[str]:
-    return [] if tree.is_tag else [tree.label, *(label for child in tree.children for label in _labels(child))]
-
-
-VOCABULARIES["treebank"] = TreebankVocabulary
+def _labels(trees) -> set[str]:
+    return {symbol[1:] for tree in trees for symbol in linearise(tree) if symbol != WORD}

@@ -1,12 +1,41 @@
-"""From a tree to a sequence of brackets and back (Vinyals et al. 2015, https://arxiv.org/abs/1412.7449, section 2.3)."""
+"""A constituency tree as a sequence of brackets, and back (Vinyals et al. 2015, https://arxiv.org/abs/1412.7449, section 2.3)."""
 
-from minitransformer.zoo.parsing.tree import MAX_DEPTH, Tree
+from typing import Any, NamedTuple
 
-WORD = "XX"    # stands for each word, whatever its tag
+WORD = "XX"        # stands for each word, whatever its tag
+MAX_DEPTH = 200    # brackets inside one another; the deepest tree of the Penn Treebank has a sixth of them
 
 
 class NotATree(ValueError):
-    """A sequence that is not a tree of its sentence; the message says why."""
+    """Brackets that are not a tree; the message says why."""
+
+
+class Tree(NamedTuple):
+    """A phrase with its parts, or a tag with its word: Tree("NP", (Tree("DT", ("the",)), Tree("NN", ("cat",))))."""
+
+    label: str
+    children: tuple[Any, ...]    # Trees; of a tag: (word,)
+
+    @property
+    def is_tag(self) -> bool:
+        return isinstance(self.children[0], str)
+
+    @property
+    def leaves(self) -> list["Tree"]:
+        """The tags with their words, in the order of the sentence."""
+        return [self] if self.is_tag else [leaf for child in self.children for leaf in child.leaves]
+
+    @property
+    def words(self) -> list[str]:
+        return [leaf.children[0] for leaf in self.leaves]
+
+    @property
+    def tags(self) -> list[str]:
+        return [leaf.label for leaf in self.leaves]
+
+    def __str__(self) -> str:
+        """As the Penn Treebank writes it, on one line: (NP (DT the) (NN cat))."""
+        return f"({self.label} {' '.join(map(str, self.children))})"
 
 
 def linearise(tree, tags=False) -> list[str]:
@@ -17,8 +46,8 @@ def linearise(tree, tags=False) -> list[str]:
     return [f"({tree.label}", *inside, f"){tree.label}"]
 
 
-def build_tree(symbols, words, tags=None) -> Tree:
-    """The Tree of a sequence of symbols over `words`, with `tags` (default: the symbols that stand for the words).
+def build_tree(symbols, words, tags) -> Tree:
+    """The Tree of a sequence of symbols over `words` with their `tags`.
 
     Raises NotATree unless the brackets match and one other symbol stands for each of the words.
     """
@@ -29,7 +58,7 @@ def build_tree(symbols, words, tags=None) -> Tree:
         if symbol[0] not in "()":
             if place == len(words):
                 raise NotATree(f"it has more than the {len(words)} words of its sentence")
-            children.append(Tree(tags[place] if tags else symbol, (words[place],)))
+            children.append(Tree(tags[place], (words[place],)))
             place += 1
         elif symbol[0] == "(":
             if len(stack) > MAX_DEPTH:

@@ -1,1 +1,0 @@
-"""Constituency trees: read, written as brackets with labels, scored and drawn."""
