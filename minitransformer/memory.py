@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from minitransformer.errors import InputError
-from minitransformer.workers.host import read_if_there
+from minitransformer.files import read_if_there
 
 FLOAT32 = 4       # bytes
 LAYER = 10_000    # the least bytes of Python objects in a layer of a stack

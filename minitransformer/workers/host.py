@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 
+from minitransformer.files import read_if_there
 from minitransformer.kernels import say_if_none_is_compiled
 from minitransformer.replaceable import kernels_run
 
@@ -39,14 +40,6 @@ def quotas(own=Path("/proc/self/cgroup"), root=Path("/sys/fs/cgroup")) -> Iterat
             numbers = " ".join(read_if_there(folder / file) for file in files).split()
             if len(numbers) == 2 and all(number.isdecimal() and int(number) for number in numbers):    # no quota: -1 or max
                 yield int(numbers[0]) / int(numbers[1])
-
-
-def read_if_there(path) -> str:
-    """The text of a file of the system, or ""."""
-    try:
-        return path.read_text(encoding="utf-8", errors="surrogateescape")
-    except OSError:    # another system, or a container that hides the file
-        return ""
 
 
 @contextmanager
