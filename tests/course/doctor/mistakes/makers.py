@@ -25,40 +25,43 @@ CONVOLUTIONAL = "minitransformer.zoo.convolutional."
 TRANSFORMER = MODELS + "transformer:Transformer.hidden_backward"
 
 
-def relu(name, wrong, *says, block="relu", replaces="relu_backward", **more):
-    return Mistake("relu-" + name, replaces, wrong, block, says, **more)
+def _maker(replaces, block, in_model="transformer"):
+    """make(name, wrong, *says, ...): a Mistake in the operation that shows in these blocks."""
+    def make(name, wrong, *says, block=block, in_model=in_model, **more):
+        return Mistake(name, replaces, wrong, block, says, in_model=in_model, **more)
+    return make
 
 
-def gelu(name, wrong, *says, block="gelu", replaces="gelu_backward", in_model="transformer-pre-norm", **more):
-    return Mistake("gelu-" + name, replaces, wrong, block, says, in_model=in_model, **more)
+PRE_NORM, WITHOUT_LOSS = "transformer-pre-norm", ""    # no model of blocks() ends in its loss
 
-
-def learned_positions(name, wrong, *says, replaces=LEARNED, in_model="transformer-unshared", **more):
-    return Mistake("learned-positions-" + name, replaces, wrong, "learned-positions", says, in_model=in_model, **more)
-
-
-def heads(name, wrong, *says, replaces="MultiHeadAttention.backward", **more):
-    return Mistake("heads-" + name, replaces, wrong, "multi-head-attention", says, **more)
-
-
-def self_attention(name, wrong, *says, **more):
-    return Mistake("self-attention-" + name, LAYERS + "attention:SelfAttention.backward", wrong, "self-attention", says, **more)
-
-
-def cross_attention(name, wrong, *says, **more):
-    return Mistake("cross-attention-" + name, LAYERS + "attention:CrossAttention.backward", wrong, "cross-attention", says, **more)
-
-
-def loss(name, wrong, *says, **more):
-    return Mistake("cross-entropy-" + name, "cross_entropy_backward", wrong, "cross-entropy", says, in_model="", **more)
-
-
-def forward_loss(name, wrong, *says, **more):
-    return Mistake("cross-entropy-forward-" + name, "cross_entropy_forward", wrong, "cross-entropy", says, in_model="", **more)
-
-
-def linear_loss(name, wrong, *says, **more):
-    return Mistake("linear-cross-entropy-" + name, "linear_cross_entropy_backward", wrong, "linear-cross-entropy", says, in_model="", **more)
+linear, linear_forward = _maker("Linear.backward", "linear"), _maker("Linear.forward", "linear")
+embedding, embedding_forward = _maker("Embedding.backward", "embedding"), _maker("Embedding.forward", "embedding")
+output, output_forward = _maker(OUTPUT + "backward", "output-projection"), _maker(OUTPUT + "forward", "output-projection")
+learned_positions = _maker(LEARNED, "learned-positions", "transformer-unshared")
+sinusoidal = _maker(POSITIONS + "SinusoidalPositions.backward", "sinusoidal-positions")
+input = _maker(INPUT, "input")
+relu, relu_forward = _maker("relu_backward", "relu"), _maker("relu_forward", "relu")
+gelu, gelu_forward = _maker("gelu_backward", "gelu", PRE_NORM), _maker("gelu_forward", "gelu", PRE_NORM)
+dropout, dropout_forward = _maker("dropout_backward", "dropout"), _maker("dropout_forward", "dropout")
+norm, norm_forward = _maker("layer_norm_backward", "layer-norm"), _maker("layer_norm_forward", "layer-norm")
+layer_norm = _maker(LAYERS + "layer_norm:LayerNorm.backward", "layer-norm")
+softmax, softmax_forward = _maker("softmax_backward", "softmax"), _maker("softmax_forward", "softmax")
+attention, attention_forward = _maker("attention_backward", "attention"), _maker("attention_forward", "attention")
+heads = _maker("MultiHeadAttention.backward", "multi-head-attention")
+self_attention = _maker(LAYERS + "attention:SelfAttention.backward", "self-attention")
+cross_attention = _maker(LAYERS + "attention:CrossAttention.backward", "cross-attention")
+feed_forward = _maker(FF, "feed-forward")
+residual, residual_forward = _maker(RESIDUAL + "backward", "residual"), _maker(RESIDUAL + "forward", "residual")
+encoder_layer, decoder_layer = _maker(ENCODER_LAYER, "encoder-layer"), _maker(DECODER_LAYER, "decoder-layer")
+encoder_layer_pre_norm = _maker(ENCODER_LAYER, "encoder-layer-pre-norm", PRE_NORM)
+encoder, decoder = _maker(ENCODER, "encoder"), _maker(DECODER, "decoder")
+mean_over_tokens, mean_forward = (_maker(MEAN + name, "mean-over-tokens", "classifier") for name in ("backward", "forward"))
+first_token = _maker(FIRST, "first-token", "classifier-first-token")
+transformer = _maker(TRANSFORMER, "transformer")
+language_model = _maker(MODELS + "language_model:LanguageModel.hidden_backward", "language-model", "language-model")
+classifier = _maker(MODELS + "classifier:Classifier.backward", "classifier", "classifier")
+loss, loss_forward = (_maker("cross_entropy_" + name, "cross-entropy", WITHOUT_LOSS) for name in ("backward", "forward"))
+fused = _maker("linear_cross_entropy_backward", "linear-cross-entropy", WITHOUT_LOSS)
 
 
 def edited(name, replaces, right, wrong, block, *says, **more):

@@ -7,7 +7,6 @@ from minitransformer.functional.activations import CUBIC, GeluCache, ReluCache, 
 from minitransformer.layers.positions import PositionsCache
 from minitransformer.layers.pooling import MeanCache
 from tests.course.doctor.mistakes import makers
-from tests.course.doctor.mistakes.makers import FIRST, INPUT, MEAN, POSITIONS
 from tests.course.doctor.mistakes.mistake import Mistake
 from tests.course.doctor.mistakes.right import gelu, learned
 from tests.course.doctor.mistakes.words import ASSIGNED, AVERAGED, BATCH, COMPLEX, INNER, IN_PLACE, MISSING, RAISES, SIGN, TWICE
@@ -17,7 +16,6 @@ BUFFERS = {}
 relu_inverted = lambda dy, cache: dy * ~cache.positive
 relu_without_dy = lambda dy, cache: cache.positive.astype(dy.dtype)
 relu_leaks = lambda dy, cache: np.where(cache.positive, dy, 0.01 * dy)
-relu_forward_with_abs = lambda x: ((x + np.abs(x)) / 2, ReluCache(x.real > 0))
 
 
 def relu_forward_in_place(x):
@@ -30,7 +28,6 @@ gelu_three_forgotten = gelu(u_prime=lambda x: SLOPE * (1 + CUBIC * x * x))
 gelu_linear_for_square = gelu(u_prime=lambda x: SLOPE * (1 + 3 * CUBIC * x))
 gelu_slope_forgotten = gelu(u_prime=lambda x: 1 + 3 * CUBIC * x * x)
 gelu_typing_error = gelu(u_prime=lambda x: SLOPE * (1 + 3 * 0.44715 * x * x))
-gelu_second_term_only = gelu(first=lambda tanh: 0)
 gelu_half_forgotten = gelu(second=lambda x, tanh, u_prime: x * (1 - tanh * tanh) * u_prime)
 gelu_subtracted = gelu(second=lambda x, tanh, u_prime: -0.5 * x * (1 - tanh * tanh) * u_prime)
 gelu_tanh_not_squared = gelu(second=lambda x, tanh, u_prime: 0.5 * x * (1 - tanh) * u_prime)
@@ -48,9 +45,7 @@ def gelu_forward_caches_u(x):
 
 
 sinusoidal_over_batch = lambda self, dy, cache: np.broadcast_to(dy.sum(axis=0), dy.shape).copy()
-learned_without_batch = learned(lambda dy: dy)
 learned_off_by_one = learned(at=lambda length: slice(1, length + 1))
-learned_nothing_returned = learned(dx=lambda dy: None)
 learned_first_sentence = learned(lambda dy: dy[0])
 
 
@@ -89,41 +84,45 @@ def first_averaged(self, dy, cache):
 
 
 MISTAKES = [
-    makers.relu("inverted", relu_inverted, ("invert", "complement", "opposite", "wrong way", "x <= 0", "x < 0", "negative", "swap")),
-    makers.relu("without-dy", relu_without_dy, ("dy",), MISSING),
-    makers.relu("leaks", relu_leaks, ("leak", "0.01", "x <= 0", "x < 0", "negative", "not positive", "x > 0")),
-    makers.relu("forward-in-place", relu_forward_in_place, IN_PLACE, replaces="relu_forward", in_model=""),
-    makers.relu("forward-with-abs", relu_forward_with_abs, COMPLEX, replaces="relu_forward", in_model=""),
-    makers.gelu("three-forgotten", gelu_three_forgotten, ("3 *", "3 x", "factor 3", "factor of 3", "times 3", "the 3", "three", "x^3", "derivative of the cub")),
-    makers.gelu("linear-for-square", gelu_linear_for_square, ("x^2", "x * x", "x**2", "squar", "x²", *INNER)),
-    makers.gelu("slope-forgotten", gelu_slope_forgotten, ("sqrt(2/pi)", "sqrt(2 / pi)", "slope", *INNER)),
-    makers.gelu("second-term-only", gelu_second_term_only, ("first", "1 + tanh", "product rule", "term"), MISSING),
-    makers.gelu("half-forgotten", gelu_half_forgotten, ("half", "0.5", "/ 2", "1/2", *TWICE), ("second", "1 - tanh", "x (1", "term", "u'", "sech")),
-    makers.gelu("subtracted", gelu_subtracted, (*SIGN, "subtract")),
-    makers.gelu("tanh-not-squared", gelu_tanh_not_squared, ("tanh^2", "tanh * tanh", "tanh**2", "tanh²", "squar", "1 - tanh")),
-    makers.gelu("typing-error", gelu_typing_error, ("0.044715", "0.44715", "cubic", "constant", "coefficient", "3 *", *INNER)),
-    makers.gelu("forward-one-buffer", gelu_forward_one_buffer,
-                  ("cache", "shared", "overwr", "last", "other", "another", "later", "in place", "in-place", "reuse", "changed"),
-                  replaces="gelu_forward", block="transformer-pre-norm"),
-    makers.gelu("forward-caches-u", gelu_forward_caches_u, ("tanh", "cache"), replaces="gelu_forward"),
-    Mistake("sinusoidal-over-batch", POSITIONS + "SinusoidalPositions.backward", sinusoidal_over_batch, "sinusoidal-positions",
-            ((*BATCH, "sum", "axis"),)),
-    makers.learned_positions("without-batch", learned_without_batch, (*BATCH, "sum", "axis", "shape", "broadcast", *RAISES)),
-    makers.learned_positions("off-by-one", learned_off_by_one, ("off by one", "shift", "neighbour", "next", "row", "position")),
-    makers.learned_positions("assigned", learned_assigned, ASSIGNED, in_model=""),
-    makers.learned_positions("nothing-returned", learned_nothing_returned, ("none", "return", "nothing", *RAISES)),
-    makers.learned_positions("first-sentence", learned_first_sentence, (*BATCH, "first")),
-    makers.learned_positions("forward-from-one", learned_forward_from_one, ("off by one", "shift", "neighbour", "next", "row", "position"),
-             replaces=POSITIONS + "LearnedPositions.forward"),
-    Mistake("input-positions-skipped", INPUT, input_positions_skipped, "input", (("position",), MISSING), in_model="transformer-unshared"),
-    Mistake("input-embedding-skipped", INPUT, input_embedding_skipped, "input", (("embedding",), MISSING)),
-    Mistake("mean-over-tokens-padding-too", MEAN + "backward", pooling_padding_too, "mean-over-tokens",
-            (("pad", "real", "mask"),), in_model="", comment="in a classifier, nothing that padding's hidden states receive comes from elsewhere"),
-    Mistake("mean-over-tokens-share-twice", MEAN + "backward", pooling_share_twice, "mean-over-tokens",
-            ((*TWICE, "count", "share", "divid"),), in_model="classifier"),
-    Mistake("mean-over-tokens-forward-counts-padding", MEAN + "forward", pooling_forward_counts_padding, "mean-over-tokens",
-            (("pad", "real", "mask", "forward"),), in_model="classifier"),
-    Mistake("first-token-everywhere", FIRST, first_everywhere, "first-token",
-            (("first", "other position", "all positions", "every position"),), in_model="classifier-first-token"),
-    Mistake("first-token-averaged", FIRST, first_averaged, "first-token", (AVERAGED,), in_model="classifier-first-token"),
+    makers.relu("relu-inverted", relu_inverted,
+            ("invert", "complement", "opposite", "wrong way", "x <= 0", "x < 0", "negative", "swap")),
+    makers.relu("relu-without-dy", relu_without_dy, ("dy",), MISSING),
+    makers.relu("relu-leaks", relu_leaks, ("leak", "0.01", "x <= 0", "x < 0", "negative", "not positive", "x > 0")),
+    makers.relu_forward("relu-forward-in-place", relu_forward_in_place, IN_PLACE, in_model=""),
+    makers.relu_forward("relu-forward-with-abs", lambda x: ((x + np.abs(x)) / 2, ReluCache(x.real > 0)), COMPLEX, in_model=""),
+    makers.gelu("gelu-three-forgotten", gelu_three_forgotten,
+            ("3 *", "3 x", "factor 3", "factor of 3", "times 3", "the 3", "three", "x^3", "derivative of the cub")),
+    makers.gelu("gelu-linear-for-square", gelu_linear_for_square, ("x^2", "x * x", "x**2", "squar", "x²", *INNER)),
+    makers.gelu("gelu-slope-forgotten", gelu_slope_forgotten, ("sqrt(2/pi)", "sqrt(2 / pi)", "slope", *INNER)),
+    makers.gelu("gelu-second-term-only", gelu(first=lambda tanh: 0), ("first", "1 + tanh", "product rule", "term"), MISSING),
+    makers.gelu("gelu-half-forgotten", gelu_half_forgotten, ("half", "0.5", "/ 2", "1/2", *TWICE),
+            ("second", "1 - tanh", "x (1", "term", "u'", "sech")),
+    makers.gelu("gelu-subtracted", gelu_subtracted, (*SIGN, "subtract")),
+    makers.gelu("gelu-tanh-not-squared", gelu_tanh_not_squared, ("tanh^2", "tanh * tanh", "tanh**2", "tanh²", "squar", "1 - tanh")),
+    makers.gelu("gelu-typing-error", gelu_typing_error, ("0.044715", "0.44715", "cubic", "constant", "coefficient", "3 *", *INNER)),
+    makers.gelu_forward("gelu-forward-one-buffer", gelu_forward_one_buffer,
+            ("cache", "shared", "overwr", "last", "other", "another", "later", "in place", "in-place", "reuse", "changed"),
+            block="transformer-pre-norm"),
+    makers.gelu_forward("gelu-forward-caches-u", gelu_forward_caches_u, ("tanh", "cache")),
+    makers.sinusoidal("sinusoidal-over-batch", sinusoidal_over_batch, (*BATCH, "sum", "axis")),
+    makers.learned_positions("learned-positions-without-batch", learned(lambda dy: dy),
+            (*BATCH, "sum", "axis", "shape", "broadcast", *RAISES)),
+    makers.learned_positions("learned-positions-off-by-one", learned_off_by_one,
+            ("off by one", "shift", "neighbour", "next", "row", "position")),
+    makers.learned_positions("learned-positions-assigned", learned_assigned, ASSIGNED, in_model=""),
+    makers.learned_positions("learned-positions-nothing-returned", learned(dx=lambda dy: None),
+            ("none", "return", "nothing", *RAISES)),
+    makers.learned_positions("learned-positions-first-sentence", learned_first_sentence, (*BATCH, "first")),
+    Mistake("learned-positions-forward-from-one", "minitransformer.layers.positions:LearnedPositions.forward",
+            learned_forward_from_one, "learned-positions", (("off by one", "shift", "neighbour", "next", "row", "position"),),
+            in_model="transformer-unshared"),
+    makers.input("input-positions-skipped", input_positions_skipped, ("position",), MISSING, in_model="transformer-unshared"),
+    makers.input("input-embedding-skipped", input_embedding_skipped, ("embedding",), MISSING),
+    makers.mean_over_tokens("mean-over-tokens-padding-too", pooling_padding_too, ("pad", "real", "mask"), in_model="",
+            comment="in a classifier, nothing that padding's hidden states receive comes from elsewhere"),
+    makers.mean_over_tokens("mean-over-tokens-share-twice", pooling_share_twice, (*TWICE, "count", "share", "divid")),
+    makers.mean_forward("mean-over-tokens-forward-counts-padding", pooling_forward_counts_padding,
+            ("pad", "real", "mask", "forward")),
+    makers.first_token("first-token-everywhere", first_everywhere, ("first", "other position", "all positions", "every position")),
+    makers.first_token("first-token-averaged", first_averaged, AVERAGED),
 ]

@@ -2,6 +2,7 @@
 
 from minitransformer.layers.attention import MultiHeadAttention
 from tests.course.doctor.mistakes import makers
+from tests.course.doctor.mistakes.mistake import Mistake
 from tests.course.doctor.mistakes.right import changed, multi_head
 from tests.course.doctor.mistakes.seen.shapes_and_heads import unturned
 from tests.course.doctor.mistakes.words import AVERAGED, KEY, MISSING, QUERY, RAISES, SWAPPED, TURN, TWICE, VALUE
@@ -14,10 +15,7 @@ def split_interleaved(self, x):
 
 merge_without_transpose = lambda self, x: unturned(x)
 queries_merged_without_transpose = multi_head(merge=lambda self, q, k, v: (unturned(q), self.merge(k), self.merge(v)))
-heads_interleaved = multi_head(split=split_interleaved)
-time_lost = multi_head(split=lambda self, d: d.reshape(len(d), self.num_heads, 1, -1))
 divided_by_heads = multi_head(merge=lambda self, *ds: [self.merge(d) / self.num_heads for d in ds])
-projections_not_undone = multi_head(project=lambda self, dq, dk, dv, cache: (dq, dk, dv))
 value_before_key = changed(multi_head(), lambda dq, dk, dv, *_: (dq, dv, dk))
 query_through_key = multi_head(project=lambda self, dq, dk, dv, cache: (
     self.key.backward(dq, cache.query), self.key.backward(dk, cache.key), self.value.backward(dv, cache.value)))
@@ -35,20 +33,25 @@ ONE_THIRD = ("third", "/ 3", "1/3", "0.33", "averag", "mean", "divid", "three")
 NUMBER = ("three", "3 ", "too many", "tuple", "one gradient", "number of", "unpack", "returns", *RAISES)
 
 MISTAKES = [
-    makers.heads("queries-merged-without-transpose", queries_merged_without_transpose, QUERY, TURN),
-    makers.heads("interleaved", heads_interleaved, ("head", "interleav", "split", "order", *TURN)),
-    makers.heads("merge-both-ways-without-transpose", merge_without_transpose, TURN, replaces="MultiHeadAttention.merge"),
-    makers.heads("time-lost", time_lost, ("length", "shape", "axis", "time", *RAISES), comment="numpy-ml: the time axis is gone in a reshape"),
-    makers.heads("divided", divided_by_heads, ("head",), AVERAGED),
-    makers.heads("projections-not-undone", projections_not_undone, ("projection", "linear", "shape", "query", "W_Q", *RAISES)),
-    makers.heads("value-before-key", value_before_key, SWAPPED, in_model="", comment="where key and value are one sequence it is right"),
-    makers.heads("query-through-key", query_through_key, QUERY, ("key",)),
-    makers.heads("one-sum", one_sum, ("key", "value"), ("sum", "both", "added", "plus", *TWICE)),
-    makers.self_attention("without-keys", self_without_keys, KEY, MISSING),
-    makers.self_attention("without-queries", self_without_queries, QUERY, MISSING),
-    makers.self_attention("averaged", self_averaged, ONE_THIRD),
-    makers.self_attention("three-gradients", self_three_gradients, NUMBER),
-    makers.cross_attention("without-values", cross_without_values, VALUE, MISSING),
-    makers.cross_attention("averaged", cross_averaged, ("half", "averag", "mean", "halv", "0.5", "1/2", "divid", "factor 2", "twice")),
-    makers.cross_attention("swapped", cross_swapped, SWAPPED),
+    makers.heads("heads-queries-merged-without-transpose", queries_merged_without_transpose, QUERY, TURN),
+    makers.heads("heads-interleaved", multi_head(split=split_interleaved), ("head", "interleav", "split", "order", *TURN)),
+    Mistake("heads-merge-both-ways-without-transpose", "MultiHeadAttention.merge", merge_without_transpose, "multi-head-attention",
+            (TURN,)),
+    makers.heads("heads-time-lost", multi_head(split=lambda self, d: d.reshape(len(d), self.num_heads, 1, -1)),
+            ("length", "shape", "axis", "time", *RAISES), comment="numpy-ml: the time axis is gone in a reshape"),
+    makers.heads("heads-divided", divided_by_heads, ("head",), AVERAGED),
+    makers.heads("heads-projections-not-undone", multi_head(project=lambda self, dq, dk, dv, cache: (dq, dk, dv)),
+            ("projection", "linear", "shape", "query", "W_Q", *RAISES)),
+    makers.heads("heads-value-before-key", value_before_key, SWAPPED, in_model="",
+            comment="where key and value are one sequence it is right"),
+    makers.heads("heads-query-through-key", query_through_key, QUERY, ("key",)),
+    makers.heads("heads-one-sum", one_sum, ("key", "value"), ("sum", "both", "added", "plus", *TWICE)),
+    makers.self_attention("self-attention-without-keys", self_without_keys, KEY, MISSING),
+    makers.self_attention("self-attention-without-queries", self_without_queries, QUERY, MISSING),
+    makers.self_attention("self-attention-averaged", self_averaged, ONE_THIRD),
+    makers.self_attention("self-attention-three-gradients", self_three_gradients, NUMBER),
+    makers.cross_attention("cross-attention-without-values", cross_without_values, VALUE, MISSING),
+    makers.cross_attention("cross-attention-averaged", cross_averaged,
+            ("half", "averag", "mean", "halv", "0.5", "1/2", "divid", "factor 2", "twice")),
+    makers.cross_attention("cross-attention-swapped", cross_swapped, SWAPPED),
 ]

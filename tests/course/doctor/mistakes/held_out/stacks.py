@@ -1,7 +1,6 @@
 """Mistakes in the feed-forward network, in layers, stacks and whole models."""
 
-from tests.course.doctor.mistakes.makers import DECODER, DECODER_LAYER, ENCODER, ENCODER_LAYER, FF, MODELS, TRANSFORMER
-from tests.course.doctor.mistakes.mistake import Mistake
+from tests.course.doctor.mistakes import makers
 from tests.course.doctor.mistakes.right import decoder, encoder, feed_forward, last_first, through, transformer
 from tests.course.doctor.mistakes.words import ASSIGNED, MISSING, ORDER, SELF, SWAPPED, TWICE
 
@@ -31,7 +30,6 @@ def decoder_returns_swapped(self, dy, cache):
 
 
 memory_of_last_layer = decoder(lambda memories: memories[0])
-memory_weighted_twice = decoder(lambda memories: memories[0] + sum(memories))
 encoder_caches_forwards = encoder(order=lambda layers, caches: zip(reversed(layers), caches))
 encoder_first_layer_skipped = encoder(order=lambda layers, caches: zip(layers[:0:-1], caches[:0:-1]))
 model_without_encoder = transformer(encode=lambda *_: None, source=False)
@@ -76,30 +74,29 @@ def classifier_encoder_skipped(self, dlogits, cache):
 
 
 MISTAKES = [
-    Mistake("feed-forward-activation-forgotten", FF, activation_forgotten, "feed-forward", (("activation", "relu"), MISSING)),
-    Mistake("feed-forward-activation-twice", FF, activation_twice, "encoder-layer-pre-norm", (("activation", "gelu"), TWICE),
-            in_model="transformer-pre-norm", comment="with ReLU twice is once"),
-    Mistake("feed-forward-inner-forgotten", FF, inner_forgotten, "feed-forward", (("inner", "W1", "b1"), MISSING)),
-    Mistake("encoder-layer-parallel", ENCODER_LAYER, encoder_parallel, "encoder-layer",
-            (SELF, ("dy", "chain", "parallel", "feed_forward", "feed-forward", "sum", "one after", "output"))),
-    Mistake("encoder-layer-order", ENCODER_LAYER, encoder_order, "encoder-layer", (ORDER,)),
-    Mistake("decoder-layer-self-attention-skipped", DECODER_LAYER, decoder_self_attention_skipped, "decoder-layer", (SELF, MISSING)),
-    Mistake("decoder-layer-returns-swapped", DECODER_LAYER, decoder_returns_swapped, "decoder-layer", (SWAPPED,)),
-    Mistake("decoder-memory-of-last-layer", DECODER, memory_of_last_layer, "decoder",
-            (("memory",), (*ASSIGNED, "one layer", "only", "sum", "last", "layers.1", "layers", *MISSING))),
-    Mistake("decoder-memory-of-last-layer-twice", DECODER, memory_weighted_twice, "decoder", (("memory",), TWICE)),
-    Mistake("decoder-layers-forwards", DECODER, decoder_layers_forwards, "decoder", (ORDER,)),
-    Mistake("encoder-caches-forwards", ENCODER, encoder_caches_forwards, "encoder", ((*ORDER, "cache"),)),
-    Mistake("encoder-first-layer-skipped", ENCODER, encoder_first_layer_skipped, "encoder", (("layer",), ("first", "layers.0", "layer 0", *MISSING))),
-    Mistake("encoder-same-dy", ENCODER, encoder_same_dy, "encoder",
-            (("dy", "layer"), ("chain", "last layer", "same dy", "handed", "pass", "one after", "not that of", "layers.1", "layers", *MISSING))),
-    Mistake("transformer-without-encoder", TRANSFORMER, model_without_encoder, "transformer", (("encoder", "memory", "source"), MISSING)),
-    Mistake("transformer-around-encoder", TRANSFORMER, model_around_encoder, "transformer",
-            (("source", "encoder", "memory"), ("dmemory", "dx", "embedding", "source_input", "input", *MISSING))),
-    Mistake("transformer-target-input-twice", TRANSFORMER, model_target_input_twice, "transformer",
-            (("target", "embedding", "input"), (*TWICE, "more", "extra", "two", "dy"))),
-    Mistake("language-model-input-from-dy", MODELS + "language_model:LanguageModel.hidden_backward", language_model_input_from_dy,
-            "language-model", (("embedding", "input"), ("dy", "stack", "chain", "skip", *MISSING)), in_model="language-model"),
-    Mistake("classifier-encoder-skipped", MODELS + "classifier:Classifier.backward", classifier_encoder_skipped, "classifier",
-            (("encoder",), MISSING), in_model="classifier"),
+    makers.feed_forward("feed-forward-activation-forgotten", activation_forgotten, ("activation", "relu"), MISSING),
+    makers.feed_forward("feed-forward-activation-twice", activation_twice, ("activation", "gelu"), TWICE,
+            block="encoder-layer-pre-norm", in_model="transformer-pre-norm", comment="with ReLU twice is once"),
+    makers.feed_forward("feed-forward-inner-forgotten", inner_forgotten, ("inner", "W1", "b1"), MISSING),
+    makers.encoder_layer("encoder-layer-parallel", encoder_parallel, SELF,
+            ("dy", "chain", "parallel", "feed_forward", "feed-forward", "sum", "one after", "output")),
+    makers.encoder_layer("encoder-layer-order", encoder_order, ORDER),
+    makers.decoder_layer("decoder-layer-self-attention-skipped", decoder_self_attention_skipped, SELF, MISSING),
+    makers.decoder_layer("decoder-layer-returns-swapped", decoder_returns_swapped, SWAPPED),
+    makers.decoder("decoder-memory-of-last-layer", memory_of_last_layer, ("memory",),
+            (*ASSIGNED, "one layer", "only", "sum", "last", "layers.1", "layers", *MISSING)),
+    makers.decoder("decoder-memory-of-last-layer-twice", decoder(lambda memories: memories[0] + sum(memories)), ("memory",), TWICE),
+    makers.decoder("decoder-layers-forwards", decoder_layers_forwards, ORDER),
+    makers.encoder("encoder-caches-forwards", encoder_caches_forwards, (*ORDER, "cache")),
+    makers.encoder("encoder-first-layer-skipped", encoder_first_layer_skipped, ("layer",), ("first", "layers.0", "layer 0", *MISSING)),
+    makers.encoder("encoder-same-dy", encoder_same_dy, ("dy", "layer"),
+            ("chain", "last layer", "same dy", "handed", "pass", "one after", "not that of", "layers.1", "layers", *MISSING)),
+    makers.transformer("transformer-without-encoder", model_without_encoder, ("encoder", "memory", "source"), MISSING),
+    makers.transformer("transformer-around-encoder", model_around_encoder, ("source", "encoder", "memory"),
+            ("dmemory", "dx", "embedding", "source_input", "input", *MISSING)),
+    makers.transformer("transformer-target-input-twice", model_target_input_twice, ("target", "embedding", "input"),
+            (*TWICE, "more", "extra", "two", "dy")),
+    makers.language_model("language-model-input-from-dy", language_model_input_from_dy, ("embedding", "input"),
+            ("dy", "stack", "chain", "skip", *MISSING)),
+    makers.classifier("classifier-encoder-skipped", classifier_encoder_skipped, ("encoder",), MISSING),
 ]

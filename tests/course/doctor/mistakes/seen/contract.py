@@ -4,7 +4,7 @@ import numpy as np
 
 from minitransformer.functional import softmax_forward
 from minitransformer.layers.linear import LinearCache
-from tests.course.doctor.mistakes.mistake import Mistake
+from tests.course.doctor.mistakes import makers
 from tests.course.doctor.mistakes.right import assigning, attention, changed, given, linear, norm, total
 from tests.course.doctor.mistakes.words import ASSIGNED, COMPLEX, PRECISION, RAISES, RANDOM
 
@@ -31,7 +31,6 @@ def linear_for_two_sentences(self, dy, cache):
     return np.stack([d @ self.weight.data.T, other_d @ self.weight.data.T])
 
 
-linear_zeroes_first = assigning(linear(), "weight", "bias")
 linear_clips_dy = given(linear(), lambda self, dy, cache: (self, np.clip(dy, -1, 1), cache))
 linear_adds_noise = given(linear(), lambda self, dy, cache: (
     self, dy + 0.01 * np.random.default_rng().standard_normal(dy.shape), cache))
@@ -50,19 +49,17 @@ def softmax_forward_adds_noise(x, mask=None):
 
 
 MISTAKES = [
-    Mistake("contract-softmax-not-written", "softmax_backward", softmax_not_written, "softmax", ((*RAISES, "not implemented"),)),
-    Mistake("contract-layer-norm-wrong-field", "layer_norm_backward", layer_norm_wrong_field, "layer-norm", ((*RAISES, "attributeerror", "std"),)),
-    Mistake("contract-layer-norm-two-axes-only", "layer_norm_backward", layer_norm_two_axes_only, "layer-norm",
-            (("axes", "shape", "unpack", "dimension", *RAISES),)),
-    Mistake("contract-linear-zeroes-first", "Linear.backward", linear_zeroes_first, "linear", (ASSIGNED,), in_model=""),
-    Mistake("contract-linear-for-two-sentences", "Linear.backward", linear_for_two_sentences, "linear",
-            (("batch", "shape", "size", "unpack", *RAISES),), in_model="",
-            comment="right for a batch of two, which is the batch of blocks()"),
-    Mistake("contract-linear-clips-dy", "Linear.backward", linear_clips_dy, "linear",
-            (("clip", "linear in", "not linear", "nonlinear", "proportional", "large"),)),
-    Mistake("contract-linear-adds-noise", "Linear.backward", linear_adds_noise, "linear", ((*RANDOM, "noise"),)),
-    Mistake("contract-linear-forward-in-float32", "Linear.forward", linear_forward_in_float32, "linear", ((*PRECISION, *COMPLEX),), in_model=""),
-    Mistake("contract-softmax-forward-adds-noise", "softmax_forward", softmax_forward_adds_noise, "softmax", ((*RANDOM, "noise"),)),
-    Mistake("contract-attention-infinite", "attention_backward", attention_infinite, "attention", (("nan", "inf", "finite"),), in_model="",
+    makers.softmax("contract-softmax-not-written", softmax_not_written, (*RAISES, "not implemented")),
+    makers.norm("contract-layer-norm-wrong-field", layer_norm_wrong_field, (*RAISES, "attributeerror", "std")),
+    makers.norm("contract-layer-norm-two-axes-only", layer_norm_two_axes_only, ("axes", "shape", "unpack", "dimension", *RAISES)),
+    makers.linear("contract-linear-zeroes-first", assigning(linear(), "weight", "bias"), ASSIGNED, in_model=""),
+    makers.linear("contract-linear-for-two-sentences", linear_for_two_sentences, ("batch", "shape", "size", "unpack", *RAISES),
+            in_model="", comment="right for a batch of two, which is the batch of blocks()"),
+    makers.linear("contract-linear-clips-dy", linear_clips_dy,
+            ("clip", "linear in", "not linear", "nonlinear", "proportional", "large")),
+    makers.linear("contract-linear-adds-noise", linear_adds_noise, (*RANDOM, "noise")),
+    makers.linear_forward("contract-linear-forward-in-float32", linear_forward_in_float32, (*PRECISION, *COMPLEX), in_model=""),
+    makers.softmax_forward("contract-softmax-forward-adds-noise", softmax_forward_adds_noise, (*RANDOM, "noise")),
+    makers.attention("contract-attention-infinite", attention_infinite, ("nan", "inf", "finite"), in_model="",
             comment="log 0 where a query attends to nothing"),
 ]

@@ -1,12 +1,10 @@
 """Mistakes in dropout and in the residual connection."""
 
+from tests.course.doctor.mistakes import makers
 from tests.course.doctor.mistakes import right
-from tests.course.doctor.mistakes.makers import DECODER_LAYER, ENCODER_LAYER, RESIDUAL
-from tests.course.doctor.mistakes.mistake import Mistake
 from tests.course.doctor.mistakes.right import dropout, encoder_layer, leave, through, unchanged
 from tests.course.doctor.mistakes.words import IN_PLACE, MISSING, RAISES, RANDOM, SIGN, SKIP, SUBLAYER, TWICE
 
-rescales_only = dropout(lambda dy, mask: dy * mask.max())
 scale_forgotten = dropout(lambda dy, mask: dy * (mask > 0))
 scale_twice = dropout(lambda dy, mask: dy * mask * mask)
 mask_of_first_sentence = dropout(lambda dy, mask: dy * mask[:1])
@@ -51,25 +49,23 @@ def pre_norm_of_sum(self, dy, cache):
 
 
 MISTAKES = [
-    Mistake("dropout-rescales-only", "dropout_backward", rescales_only, "dropout",
-            (("mask", "drop", "zero"), (*MISSING, "everywhere", "scale")), comment="numpy-ml, its issue 94"),
-    Mistake("dropout-scale-forgotten", "dropout_backward", scale_forgotten, "dropout",
-            (("scal", "1 / (1 - ", "1/(1 - ", "1/(1-", "keep", "factor"),), excludes=("scale applied twice",)),
-    Mistake("dropout-scale-twice", "dropout_backward", scale_twice, "dropout",
-            (("scal", "1 / (1 - ", "mask", "factor"), (*TWICE, "too large"))),
-    Mistake("dropout-in-place", "dropout_backward", in_place, "dropout", (IN_PLACE,), comment="the shortcut loses what was dropped"),
-    Mistake("dropout-mask-of-first-sentence", "dropout_backward", mask_of_first_sentence, "dropout",
-            (("mask",), ("batch", "first", "sentence", "example", "shared", "same for", "one", "other"))),
-    Mistake("dropout-forward-draws-twice", "dropout_forward", forward_draws_twice, "dropout",
-            (("mask", "draw", "drawn"), (*RANDOM, "other", "another", "different", "not the", "cache", "wrong mask"))),
-    Mistake("residual-shortcut-twice", ENCODER_LAYER, shortcut_twice, "encoder-layer", (SKIP, TWICE)),
-    Mistake("residual-sublayer-lost", ENCODER_LAYER, sublayer_lost, "encoder-layer", (SUBLAYER, MISSING)),
-    Mistake("residual-subtracted", ENCODER_LAYER, subtracted, "encoder-layer", ((*SIGN, "subtract"),)),
-    Mistake("residual-dropout-forgotten", RESIDUAL + "backward", dropout_forgotten, "residual", (("dropout", "mask"), MISSING)),
-    Mistake("residual-dropout-on-shortcut", RESIDUAL + "backward", dropout_on_shortcut, "residual", (("dropout", "mask"), (*SKIP, "both", "dy"))),
-    Mistake("residual-shortcut-around-norm", RESIDUAL + "backward", shortcut_around_norm, "residual", (("norm",), (*SKIP, "dy"))),
-    Mistake("residual-pre-norm-of-sum", ENCODER_LAYER, pre_norm_of_sum, "encoder-layer-pre-norm", (("norm",), (*SKIP, "sum", "dy", "both")),
-            in_model="transformer-pre-norm"),
-    Mistake("residual-others-lost", DECODER_LAYER, others_lost, "decoder-layer",
-            (("memory", "other", "unpack", "two", "number of", "missing", *RAISES),)),
+    makers.dropout("dropout-rescales-only", dropout(lambda dy, mask: dy * mask.max()), ("mask", "drop", "zero"),
+            (*MISSING, "everywhere", "scale"), comment="numpy-ml, its issue 94"),
+    makers.dropout("dropout-scale-forgotten", scale_forgotten, ("scal", "1 / (1 - ", "1/(1 - ", "1/(1-", "keep", "factor"),
+            excludes=("scale applied twice",)),
+    makers.dropout("dropout-scale-twice", scale_twice, ("scal", "1 / (1 - ", "mask", "factor"), (*TWICE, "too large")),
+    makers.dropout("dropout-in-place", in_place, IN_PLACE, comment="the shortcut loses what was dropped"),
+    makers.dropout("dropout-mask-of-first-sentence", mask_of_first_sentence, ("mask",),
+            ("batch", "first", "sentence", "example", "shared", "same for", "one", "other")),
+    makers.dropout_forward("dropout-forward-draws-twice", forward_draws_twice, ("mask", "draw", "drawn"),
+            (*RANDOM, "other", "another", "different", "not the", "cache", "wrong mask")),
+    makers.encoder_layer("residual-shortcut-twice", shortcut_twice, SKIP, TWICE),
+    makers.encoder_layer("residual-sublayer-lost", sublayer_lost, SUBLAYER, MISSING),
+    makers.encoder_layer("residual-subtracted", subtracted, (*SIGN, "subtract")),
+    makers.residual("residual-dropout-forgotten", dropout_forgotten, ("dropout", "mask"), MISSING),
+    makers.residual("residual-dropout-on-shortcut", dropout_on_shortcut, ("dropout", "mask"), (*SKIP, "both", "dy")),
+    makers.residual("residual-shortcut-around-norm", shortcut_around_norm, ("norm",), (*SKIP, "dy")),
+    makers.encoder_layer_pre_norm("residual-pre-norm-of-sum", pre_norm_of_sum, ("norm",), (*SKIP, "sum", "dy", "both")),
+    makers.decoder_layer("residual-others-lost", others_lost,
+            ("memory", "other", "unpack", "two", "number of", "missing", *RAISES)),
 ]

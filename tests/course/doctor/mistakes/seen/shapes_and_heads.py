@@ -23,8 +23,6 @@ def only_head(self, head):
     return (np.arange(self.num_heads) == head % self.num_heads)[:, None, None]
 
 
-merged_without_transpose = multi_head(merge=lambda self, *ds: map(unturned, ds))
-split_without_transpose = multi_head(split=split_reshaped)
 first_head_only = multi_head(merge=lambda self, *ds: [self.merge(d * only_head(self, 0)) for d in ds])
 heads_averaged = multi_head(merge=lambda self, *ds: [
     self.merge(np.broadcast_to(d.mean(axis=1, keepdims=True), d.shape)) for d in ds])
@@ -33,7 +31,6 @@ query_projection_skipped = multi_head(project=lambda self, dq, dk, dv, cache: (
     dq @ self.query.weight.data.T, self.key.backward(dk, cache.key), self.value.backward(dv, cache.value)))
 key_with_cache_of_value = multi_head(project=lambda self, dq, dk, dv, cache: (
     self.query.backward(dq, cache.query), self.key.backward(dk, cache.value), self.value.backward(dv, cache.value)))
-values_twice = changed(multi_head(), lambda dq, dk, dv, *_: (dq, dk, 2 * dv))
 
 
 def output_twice(self, dy, cache):
@@ -59,21 +56,22 @@ def cross_memory_last(self, dy, cache):
 OUTPUT = ("output", "W_O")
 
 MISTAKES = [
-    makers.heads("merged-without-transpose", merged_without_transpose, TURN),
-    makers.heads("split-without-transpose", split_without_transpose, TURN),
-    makers.heads("first-only", first_head_only, ("head",), ("first", "only", *MISSING)),
-    makers.heads("averaged", heads_averaged, ("head",), ("averag", "mean", "same")),
-    makers.heads("output-twice", output_twice, OUTPUT, TWICE),
-    makers.heads("output-weight-skipped", output_weight_skipped, OUTPUT, MISSING),
-    makers.heads("query-projection-skipped", query_projection_skipped, QUERY, MISSING),
-    makers.heads("key-with-cache-of-value", key_with_cache_of_value, KEY, ("value", "cache", "wrong input"), in_model="",
-         comment="where key and value are one sequence it is right"),
-    makers.heads("values-twice", values_twice, VALUE, TWICE),
-    makers.self_attention("without-values", self_without_values, VALUE, MISSING),
-    makers.self_attention("queries-only", self_queries_only, ("key", "value", "only", "three"), (*MISSING, "only")),
-    makers.self_attention("values-twice", self_values_twice, VALUE, TWICE),
-    makers.self_attention("keys-subtracted", self_keys_subtracted, KEY, (*SIGN, "subtract")),
-    makers.cross_attention("without-keys", cross_without_keys, KEY, MISSING),
-    makers.cross_attention("last-position-only", cross_memory_last, ("memory", "key"), ("last", "position", "only", *MISSING)),
-    makers.cross_attention("query-lost", cross_query_lost, ("query", "queries", "dx"), MISSING),
+    makers.heads("heads-merged-without-transpose", multi_head(merge=lambda self, *ds: map(unturned, ds)), TURN),
+    makers.heads("heads-split-without-transpose", multi_head(split=split_reshaped), TURN),
+    makers.heads("heads-first-only", first_head_only, ("head",), ("first", "only", *MISSING)),
+    makers.heads("heads-averaged", heads_averaged, ("head",), ("averag", "mean", "same")),
+    makers.heads("heads-output-twice", output_twice, OUTPUT, TWICE),
+    makers.heads("heads-output-weight-skipped", output_weight_skipped, OUTPUT, MISSING),
+    makers.heads("heads-query-projection-skipped", query_projection_skipped, QUERY, MISSING),
+    makers.heads("heads-key-with-cache-of-value", key_with_cache_of_value, KEY, ("value", "cache", "wrong input"), in_model="",
+            comment="where key and value are one sequence it is right"),
+    makers.heads("heads-values-twice", changed(multi_head(), lambda dq, dk, dv, *_: (dq, dk, 2 * dv)), VALUE, TWICE),
+    makers.self_attention("self-attention-without-values", self_without_values, VALUE, MISSING),
+    makers.self_attention("self-attention-queries-only", self_queries_only, ("key", "value", "only", "three"), (*MISSING, "only")),
+    makers.self_attention("self-attention-values-twice", self_values_twice, VALUE, TWICE),
+    makers.self_attention("self-attention-keys-subtracted", self_keys_subtracted, KEY, (*SIGN, "subtract")),
+    makers.cross_attention("cross-attention-without-keys", cross_without_keys, KEY, MISSING),
+    makers.cross_attention("cross-attention-last-position-only", cross_memory_last, ("memory", "key"),
+            ("last", "position", "only", *MISSING)),
+    makers.cross_attention("cross-attention-query-lost", cross_query_lost, ("query", "queries", "dx"), MISSING),
 ]

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from tests.course.doctor.mistakes.makers import DECODER, DECODER_LAYER, ENCODER, ENCODER_LAYER, FF, MODELS, TRANSFORMER
-from tests.course.doctor.mistakes.mistake import Mistake
+from tests.course.doctor.mistakes import makers
 from tests.course.doctor.mistakes.right import changed, decoder, encoder, feed_forward, through, transformer, unchanged
 from tests.course.doctor.mistakes.words import ASSIGNED, AVERAGED, CROSS, FEED, MISSING, ORDER, SELF, TWICE
 
@@ -45,7 +44,6 @@ encoder_summed = encoder(step=lambda dx, dy: dy + dx)
 encoder_norm_forgotten = encoder(norm=False)
 model_without_source_input = transformer(source=False)
 model_without_target_input = transformer(target=False)
-model_halves_memory = transformer(lambda dmemory, self: dmemory / len(self.decoder.layers))
 
 
 def language_model_without_input(self, dy, cache):
@@ -61,33 +59,27 @@ def classifier_pooling_repeated(self, dlogits, cache):
 
 
 MISTAKES = [
-    Mistake("feed-forward-dropout-forgotten", FF, dropout_forgotten, "feed-forward", (("dropout", "mask"), MISSING)),
-    Mistake("feed-forward-plus-dy", FF, plus_dy, "feed-forward",
-            (("dy", "residual", "skip", "shortcut", "identity"), ("added", "plus", "+", "too much", *TWICE, "extra", "not in", "superfluous", "residual"))),
-    Mistake("encoder-layer-feed-forward-skipped", ENCODER_LAYER, encoder_feed_forward_skipped, "encoder-layer", (FEED, MISSING)),
-    Mistake("encoder-layer-attention-skipped", ENCODER_LAYER, encoder_attention_skipped, "encoder-layer", (SELF, MISSING)),
-    Mistake("decoder-layer-memory-zero", DECODER_LAYER, decoder_memory_zero, "decoder-layer", (("memory",), MISSING)),
-    Mistake("decoder-layer-around-cross-attention", DECODER_LAYER, decoder_around_cross, "decoder-layer",
-            (CROSS, (*MISSING, "around", "dx"))),
-    Mistake("decoder-layer-order", DECODER_LAYER, decoder_order, "decoder-layer", (ORDER,)),
-    Mistake("decoder-memory-of-first-layer", DECODER, memory_of_first_layer, "decoder",
-            (("memory",), (*ASSIGNED, "one layer", "only", "sum", "first", "layers.0", "layers", *MISSING))),
-    Mistake("decoder-memory-averaged", DECODER, memory_averaged, "decoder",
-            (("memory",), (*AVERAGED, "half", "halv", "0.5", "number of layers"))),
-    Mistake("encoder-layers-forwards", ENCODER, encoder_layers_forwards, "encoder", (ORDER,)),
-    Mistake("encoder-last-layer-skipped", ENCODER, encoder_last_layer_skipped, "encoder", (("layer",), ("last", "layers.1", "layer 1", *MISSING))),
-    Mistake("encoder-summed", ENCODER, encoder_summed, "encoder",
-            (("dy", "residual", "skip", "shortcut", "layer"), ("added", "plus", "+", "sum", *TWICE, "extra", "too much"))),
-    Mistake("encoder-final-norm-forgotten", ENCODER, encoder_norm_forgotten, "transformer-pre-norm", (("norm",), MISSING),
+    makers.feed_forward("feed-forward-dropout-forgotten", dropout_forgotten, ("dropout", "mask"), MISSING),
+    makers.feed_forward("feed-forward-plus-dy", plus_dy, ("dy", "residual", "skip", "shortcut", "identity"),
+            ("added", "plus", "+", "too much", *TWICE, "extra", "not in", "superfluous", "residual")),
+    makers.encoder_layer("encoder-layer-feed-forward-skipped", encoder_feed_forward_skipped, FEED, MISSING),
+    makers.encoder_layer("encoder-layer-attention-skipped", encoder_attention_skipped, SELF, MISSING),
+    makers.decoder_layer("decoder-layer-memory-zero", decoder_memory_zero, ("memory",), MISSING),
+    makers.decoder_layer("decoder-layer-around-cross-attention", decoder_around_cross, CROSS, (*MISSING, "around", "dx")),
+    makers.decoder_layer("decoder-layer-order", decoder_order, ORDER),
+    makers.decoder("decoder-memory-of-first-layer", memory_of_first_layer, ("memory",),
+            (*ASSIGNED, "one layer", "only", "sum", "first", "layers.0", "layers", *MISSING)),
+    makers.decoder("decoder-memory-averaged", memory_averaged, ("memory",), (*AVERAGED, "half", "halv", "0.5", "number of layers")),
+    makers.encoder("encoder-layers-forwards", encoder_layers_forwards, ORDER),
+    makers.encoder("encoder-last-layer-skipped", encoder_last_layer_skipped, ("layer",), ("last", "layers.1", "layer 1", *MISSING)),
+    makers.encoder("encoder-summed", encoder_summed, ("dy", "residual", "skip", "shortcut", "layer"),
+            ("added", "plus", "+", "sum", *TWICE, "extra", "too much")),
+    makers.encoder("encoder-final-norm-forgotten", encoder_norm_forgotten, ("norm",), MISSING, block="transformer-pre-norm",
             in_model="transformer-pre-norm"),
-    Mistake("transformer-without-source-input", TRANSFORMER, model_without_source_input, "transformer",
-            (("source", "embedding", "encode"), MISSING)),
-    Mistake("transformer-without-target-input", TRANSFORMER, model_without_target_input, "transformer",
-            (("target", "embedding", "decode"), MISSING)),
-    Mistake("transformer-memory-halved", TRANSFORMER, model_halves_memory, "transformer",
-            (("memory", "encoder"), (*AVERAGED, "half", "halv", "0.5", "number of layers", "factor"))),
-    Mistake("language-model-without-input", MODELS + "language_model:LanguageModel.hidden_backward", language_model_without_input,
-            "language-model", (("embedding", "input"), MISSING), in_model="language-model"),
-    Mistake("classifier-pooling-repeated", MODELS + "classifier:Classifier.backward", classifier_pooling_repeated, "classifier",
-            (("pool", "pad", "real", "length", "mean"),), in_model="classifier"),
+    makers.transformer("transformer-without-source-input", model_without_source_input, ("source", "embedding", "encode"), MISSING),
+    makers.transformer("transformer-without-target-input", model_without_target_input, ("target", "embedding", "decode"), MISSING),
+    makers.transformer("transformer-memory-halved", transformer(lambda dmemory, self: dmemory / len(self.decoder.layers)),
+            ("memory", "encoder"), (*AVERAGED, "half", "halv", "0.5", "number of layers", "factor")),
+    makers.language_model("language-model-without-input", language_model_without_input, ("embedding", "input"), MISSING),
+    makers.classifier("classifier-pooling-repeated", classifier_pooling_repeated, ("pool", "pad", "real", "length", "mean")),
 ]
