@@ -25,9 +25,21 @@ CONVOLUTIONAL = "minitransformer.zoo.convolutional."
 TRANSFORMER = MODELS + "transformer:Transformer.hidden_backward"
 
 
+def _edit(replaces, right, wrong):
+    """The library's function with `wrong` for `right`."""
+    function = TABLE[replaces].textbook if replaces in TABLE else pkgutil.resolve_name(replaces)
+    source = textwrap.dedent(inspect.getsource(function))
+    head, quotes, body = source[source.index("def "):].rpartition('"""')
+    assert right in body, f"{replaces} has changed: it does not contain {right!r}"
+    namespace = dict(function.__globals__)
+    exec(head + quotes + body.replace(right, wrong), namespace)
+    return namespace[function.__name__]
+
+
 def _maker(replaces, block, in_model="transformer"):
-    """make(name, wrong, *says, ...): a Mistake in the operation that shows in these blocks."""
+    """make(name, wrong, *says, ...): a Mistake in the operation that shows in these blocks. A pair (right, wrong) edits it."""
     def make(name, wrong, *says, block=block, in_model=in_model, **more):
+        wrong = _edit(replaces, *wrong) if isinstance(wrong, tuple) else wrong
         return Mistake(name, replaces, wrong, block, says, in_model=in_model, **more)
     return make
 
@@ -66,11 +78,4 @@ fused = _maker("linear_cross_entropy_backward", "linear-cross-entropy", WITHOUT_
 
 def edited(name, replaces, right, wrong, block, *says, **more):
     """The mistake of writing `wrong` for `right` in the library's backward."""
-    function = TABLE[replaces].textbook if replaces in TABLE else pkgutil.resolve_name(replaces)
-    source = textwrap.dedent(inspect.getsource(function))
-    source = source[source.index("def "):]
-    assert right in source.rpartition('"""')[2], f"{replaces} has changed: it does not contain {right!r}"
-    head, quotes, body = source.rpartition('"""')
-    namespace = dict(function.__globals__)
-    exec(head + quotes + body.replace(right, wrong), namespace)
-    return Mistake(name, replaces, namespace[function.__name__], block, says, **more)
+    return Mistake(name, replaces, _edit(replaces, right, wrong), block, says, **more)

@@ -2,12 +2,9 @@
 
 import numpy as np
 
-from minitransformer.functional import dropout_backward
 from minitransformer.functional.activations import CUBIC, GeluCache, ReluCache, SLOPE
-from minitransformer.layers.positions import PositionsCache
-from minitransformer.layers.pooling import MeanCache
 from tests.course.doctor.mistakes import makers
-from tests.course.doctor.mistakes.mistake import Mistake
+from tests.course.doctor.mistakes.makers import edited
 from tests.course.doctor.mistakes.right import gelu, learned
 from tests.course.doctor.mistakes.words import ASSIGNED, AVERAGED, BATCH, COMPLEX, INNER, IN_PLACE, MISSING, RAISES, SIGN, TWICE
 
@@ -39,48 +36,14 @@ def gelu_forward_one_buffer(x):
     return 0.5 * x * (1 + tanh), GeluCache(x, tanh)
 
 
-def gelu_forward_caches_u(x):
-    u = SLOPE * (x + CUBIC * x * x * x)
-    return 0.5 * x * (1 + np.tanh(u)), GeluCache(x, u)
-
-
 sinusoidal_over_batch = lambda self, dy, cache: np.broadcast_to(dy.sum(axis=0), dy.shape).copy()
 learned_off_by_one = learned(at=lambda length: slice(1, length + 1))
 learned_first_sentence = learned(lambda dy: dy[0])
 
 
-def learned_assigned(self, dy, cache):
-    self.weight.grad[: cache.length] = dy.sum(axis=0)
-    return dy
-
-
-def learned_forward_from_one(self, x):
-    length = x.shape[1]
-    return x + self.weight.data[1: length + 1], PositionsCache(x.shape)
-
-
-def input_positions_skipped(self, dy, cache):
-    self.embedding.backward(dropout_backward(dy, cache.dropout), cache.embedding)
-
-
-def input_embedding_skipped(self, dy, cache):
-    self.positions.backward(dropout_backward(dy, cache.dropout), cache.positions)
-
-
 pooling_padding_too = lambda self, dy, cache: dy[:, None, :] * cache.share.max(axis=1, keepdims=True) * np.ones_like(cache.share)
 pooling_share_twice = lambda self, dy, cache: dy[:, None, :] * cache.share * cache.share
 first_everywhere = lambda self, dy, cache: np.broadcast_to(dy[:, None, :], cache.shape).copy()
-
-
-def pooling_forward_counts_padding(self, x, real):
-    count = np.maximum(real.sum(axis=1, keepdims=True), 1)
-    return x.mean(axis=1), MeanCache((real / count)[:, :, None], x.shape[2])
-
-
-def first_averaged(self, dy, cache):
-    dx = np.zeros(cache.shape)
-    dx[:, 0] = dy / cache.shape[1]
-    return dx
 
 
 MISTAKES = [
@@ -103,26 +66,28 @@ MISTAKES = [
     makers.gelu_forward("gelu-forward-one-buffer", gelu_forward_one_buffer,
             ("cache", "shared", "overwr", "last", "other", "another", "later", "in place", "in-place", "reuse", "changed"),
             block="transformer-pre-norm"),
-    makers.gelu_forward("gelu-forward-caches-u", gelu_forward_caches_u, ("tanh", "cache")),
+    makers.gelu_forward("gelu-forward-caches-u", ("GeluCache(x, tanh)", "GeluCache(x, SLOPE * (x + CUBIC * x * x * x))"),
+            ("tanh", "cache")),
     makers.sinusoidal("sinusoidal-over-batch", sinusoidal_over_batch, (*BATCH, "sum", "axis")),
     makers.learned_positions("learned-positions-without-batch", learned(lambda dy: dy),
             (*BATCH, "sum", "axis", "shape", "broadcast", *RAISES)),
     makers.learned_positions("learned-positions-off-by-one", learned_off_by_one,
             ("off by one", "shift", "neighbour", "next", "row", "position")),
-    makers.learned_positions("learned-positions-assigned", learned_assigned, ASSIGNED, in_model=""),
+    makers.learned_positions("learned-positions-assigned", ("+=", "="), ASSIGNED, in_model=""),
     makers.learned_positions("learned-positions-nothing-returned", learned(dx=lambda dy: None),
             ("none", "return", "nothing", *RAISES)),
     makers.learned_positions("learned-positions-first-sentence", learned_first_sentence, (*BATCH, "first")),
-    Mistake("learned-positions-forward-from-one", "minitransformer.layers.positions:LearnedPositions.forward",
-            learned_forward_from_one, "learned-positions", (("off by one", "shift", "neighbour", "next", "row", "position"),),
+    edited("learned-positions-forward-from-one", "minitransformer.layers.positions:LearnedPositions.forward", "[:length]",
+            "[1:length + 1]", "learned-positions", ("off by one", "shift", "neighbour", "next", "row", "position"),
             in_model="transformer-unshared"),
-    makers.input("input-positions-skipped", input_positions_skipped, ("position",), MISSING, in_model="transformer-unshared"),
-    makers.input("input-embedding-skipped", input_embedding_skipped, ("embedding",), MISSING),
+    makers.input("input-positions-skipped", ("dx = self.positions.backward(dx, cache.positions)", "pass"), ("position",), MISSING,
+            in_model="transformer-unshared"),
+    makers.input("input-embedding-skipped", ("self.embedding.backward(dx, cache.embedding)", "pass"), ("embedding",), MISSING),
     makers.mean_over_tokens("mean-over-tokens-padding-too", pooling_padding_too, ("pad", "real", "mask"), in_model="",
             comment="in a classifier, nothing that padding's hidden states receive comes from elsewhere"),
     makers.mean_over_tokens("mean-over-tokens-share-twice", pooling_share_twice, (*TWICE, "count", "share", "divid")),
-    makers.mean_forward("mean-over-tokens-forward-counts-padding", pooling_forward_counts_padding,
+    makers.mean_forward("mean-over-tokens-forward-counts-padding", ("(x * share).sum(axis=1)", "x.mean(axis=1)"),
             ("pad", "real", "mask", "forward")),
     makers.first_token("first-token-everywhere", first_everywhere, ("first", "other position", "all positions", "every position")),
-    makers.first_token("first-token-averaged", first_averaged, AVERAGED),
+    makers.first_token("first-token-averaged", ("= dy\n", "= dy / cache.shape[1]\n"), AVERAGED),
 ]

@@ -3,9 +3,8 @@
 import numpy as np
 
 from minitransformer.functional import softmax_forward
-from minitransformer.layers.linear import LinearCache
 from tests.course.doctor.mistakes import makers
-from tests.course.doctor.mistakes.right import attention, changed, given, linear, norm, norm_forward, over_rows, product, softmax
+from tests.course.doctor.mistakes.right import attention, changed, given, linear, norm, norm_forward, softmax
 from tests.course.doctor.mistakes.words import ASSIGNED, COMPLEX, IN_PLACE, RAISES
 
 LAST = {}
@@ -20,26 +19,6 @@ def softmax_grows(dp, cache):
     return LAST[dp.shape].copy()
 
 
-def linear_new_grad(self, dy, cache):
-    self.weight.grad = product(cache.x, dy)
-    self.bias.grad = over_rows(dy)
-    return dy @ self.weight.data.T
-
-
-def linear_weight_decay(self, dy, cache):
-    self.weight.grad += 0.1 * self.weight.data
-    return linear()(self, dy, cache)
-
-
-def linear_forward_rounds(self, x):
-    return np.round(x @ self.weight.data + self.bias.data, 2), LinearCache(x)
-
-
-def softmax_forward_of_real_part(x, mask=None):
-    p, cache = softmax_forward.textbook(x.real, mask)
-    return p, cache
-
-
 def attention_overwrites_value(dy, cache):
     dquery, dkey, cache.value[...] = attention()(dy, cache)
     return dquery, dkey, cache.value
@@ -51,17 +30,17 @@ MISTAKES = [
     makers.softmax("contract-softmax-grows", softmax_grows,
             ("second", "call", "state", "determin", "again", "accumul", "twice", "keeps", "grows", "same cache"),
             comment="right once; every later call adds to it"),
-    makers.linear("contract-linear-new-grad", linear_new_grad, (*ASSIGNED, "new array", "view", "rebound"), in_model=""),
+    makers.linear("contract-linear-new-grad", ("grad +=", "grad ="), (*ASSIGNED, "new array", "view", "rebound"), in_model=""),
     makers.linear("contract-linear-normalises-dy", given(linear(), lambda self, dy, cache: (self, dy / np.linalg.norm(dy), cache)),
             ("norm", "factor", "linear in", "not linear", "scale", "length", "proportional", "times", "constant", "divid")),
-    makers.linear("contract-linear-weight-decay", linear_weight_decay, ("weight", "dW"),
+    makers.linear("contract-linear-weight-decay", ("+= rows.T", "+= 0.1 * self.weight.data + rows.T"), ("weight", "dW"),
             ("decay", "added", "regular", "even without", "dy = 0", "dy is 0", "zero dy", "not depend", "multiple of", "+ ", "l2", "linear in", "offset")),
-    makers.linear_forward("contract-linear-forward-rounds", linear_forward_rounds,
+    makers.linear_forward("contract-linear-forward-rounds", ("return y.", "return y.round(2)."),
             ("round", "step", "constant", "jump", "smooth", "discontinu", "differentiab", "stair", "complex", "noise", "piecewise"),
             in_model=""),
     makers.norm_forward("contract-layer-norm-forward-with-norm", layer_norm_forward_with_norm, (*COMPLEX, "norm("), in_model="",
             comment="right for real numbers; the norm takes the absolute value of complex ones"),
-    makers.softmax_forward("contract-softmax-forward-of-real-part", softmax_forward_of_real_part, (*COMPLEX, "imag", "real"),
-            in_model="", comment="right for real numbers; the complex step's part is lost"),
+    makers.softmax_forward("contract-softmax-forward-of-real-part", lambda x, mask=None: softmax_forward.textbook(x.real, mask),
+            (*COMPLEX, "imag", "real"), in_model="", comment="right for real numbers; the complex step's part is lost"),
     makers.attention("contract-attention-overwrites-value", attention_overwrites_value, IN_PLACE, in_model=""),
 ]

@@ -16,12 +16,6 @@ scale_divided = dropout(lambda dy, mask: dy * (mask > 0) / mask.max())
 dropped_for_kept = dropout(lambda dy, mask: dy * (mask == 0) * mask.max())
 
 
-@dropout
-def new_mask(dy, mask):
-    keep = np.random.default_rng().random(dy.shape) < (mask > 0).mean()
-    return dy * keep * mask.max()
-
-
 @right.dropout_forward
 def forward_own_numbers(x, dropout_rate, rng):
     mask = mask_for(x, dropout_rate, np.random)
@@ -53,7 +47,9 @@ MISTAKES = [
     makers.dropout("dropout-mask-ignored", mask_ignored, ("mask", "dropout"), (*MISSING, "unchanged", "as it is")),
     makers.dropout("dropout-scale-divided", scale_divided, ("scal", "1 / (1 - ", "1 - ", "factor", "keep"),
             (*SIGN, "divid", "multipl", "inverse", "too small", "instead", "times")),
-    makers.dropout("dropout-new-mask", new_mask, RANDOM),
+    makers.dropout("dropout-new-mask",
+            ("dy * cache.mask", "dy * (np.random.default_rng().random(dy.shape) < (cache.mask > 0).mean()) * cache.mask.max()"),
+            RANDOM),
     makers.dropout("dropout-dropped-for-kept", dropped_for_kept, ("mask", "dropped", "kept"),
             ("invert", "complement", "opposite", "swap", "instead", "exactly where", "wrong way", "where", "1 - ")),
     makers.dropout_forward("dropout-forward-own-numbers", forward_own_numbers, (*RANDOM, "rng")),

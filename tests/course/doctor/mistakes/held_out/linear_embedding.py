@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 
-from minitransformer.layers.linear import LinearCache
 from tests.course.doctor.mistakes import makers
 from tests.course.doctor.mistakes.right import assigning, changed, embedding, linear, output, over_rows, product, rows
 from tests.course.doctor.mistakes.words import ASSIGNED, AVERAGED, MISSING, PRECISION, RAISES, SIGN, TWICE
@@ -16,14 +15,6 @@ subtracted = linear(weight=lambda x, dy: -product(x, dy), bias=lambda dy: -over_
 step_before_dx = changed(linear(), lambda dx, self, dy, cache: dy @ (self.weight.data - 0.01 * self.weight.grad).T)
 in_float32 = linear(lambda x, dy: product(x.astype(np.float32), dy.astype(np.float32)), lambda dy: over_rows(dy.astype(np.float32)),
                     lambda dy, W: dy.astype(np.float32) @ W.T.astype(np.float32))
-
-
-def forward_bias_per_sentence(self, x):
-    return x @ self.weight.data + len(x) * self.bias.data, LinearCache(x)
-
-
-def forward_caches_scaled(self, x):
-    return x @ self.weight.data + self.bias.data, LinearCache(x / math.sqrt(x.shape[-1]))
 
 
 embedding_scale_forgotten = embedding(scale=lambda vocab_size, d_model: 1)
@@ -51,9 +42,9 @@ MISTAKES = [
     makers.linear("linear-in-float32", in_float32, PRECISION),
     makers.linear("linear-dx-from-gradient", changed(linear(), lambda dx, self, dy, cache: dy @ self.weight.grad.T),
             ("dx", "gradient of x", "input"), ("weight", "W^T", "W.T", "grad of"), in_model=""),
-    makers.linear_forward("linear-forward-bias-per-sentence", forward_bias_per_sentence, ("bias",)),
-    makers.linear_forward("linear-forward-caches-scaled", forward_caches_scaled, ("weight", "dW", "cache"),
-            ("sqrt", "scal", "factor", "cache", "times")),
+    makers.linear_forward("linear-forward-bias-per-sentence", ("+= self.bias.data", "+= len(x) * self.bias.data"), ("bias",)),
+    makers.linear_forward("linear-forward-caches-scaled", ("LinearCache(x)", "LinearCache(x / x.shape[-1] ** 0.5)"),
+            ("weight", "dW", "cache"), ("sqrt", "scal", "factor", "cache", "times")),
     makers.embedding("embedding-scale-forgotten", embedding_scale_forgotten, SCALE, (*MISSING, "too small")),
     makers.embedding("embedding-scale-squared", embedding_scale_squared, ("d_model", *SCALE),
             (*TWICE, "root", "d_model instead", "too large")),

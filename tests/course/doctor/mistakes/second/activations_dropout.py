@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from minitransformer.functional import dropout_forward
-from minitransformer.functional.activations import ACTIVATIONS, CUBIC, GeluCache, ReluCache, SLOPE
+from minitransformer.functional.activations import ACTIVATIONS, CUBIC, ReluCache, SLOPE
 from minitransformer.functional.dropout import DropoutCache, dropout_mask
 from minitransformer.layers.feed_forward import FeedForwardCache
 from tests.course.doctor.mistakes import makers
@@ -36,26 +36,6 @@ gelu_two_three_and_half = gelu(second=lambda x, tanh, _: x * (1 - tanh * tanh) *
 gelu_wobble = right.changed(gelu(), lambda dx, dy, cache: dx + dy * 0.05 * np.sin(3 * cache.x))
 
 
-def gelu_forward_sigmoid(x):
-    return x / (1 + np.exp(-1.702 * x)), GeluCache(x, np.tanh(SLOPE * (x + CUBIC * x * x * x)))
-
-
-def gelu_forward_square(x):
-    tanh = np.tanh(SLOPE * (x + CUBIC * x * x))
-    return 0.5 * x * (1 + tanh), GeluCache(x, tanh)
-
-
-def gelu_forward_caches_output(x):
-    tanh = np.tanh(SLOPE * (x + CUBIC * x * x * x))
-    y = 0.5 * x * (1 + tanh)
-    return y, GeluCache(y, tanh)
-
-
-def gelu_forward_numpy_root(x):
-    tanh = np.tanh(np.sqrt(2 / np.pi) * (x + CUBIC * x * x * x))
-    return 0.5 * x * (1 + tanh), GeluCache(x, tanh)
-
-
 # ---- dropout
 
 dropout_scale_of_mean = dropout(lambda dy, mask: dy * (mask > 0) / float((mask > 0).mean()))
@@ -65,36 +45,6 @@ dropout_leaks = dropout(lambda dy, mask: dy * (0.95 * mask + 0.05))
 
 def mask_for(x, dropout_rate, rng):
     return dropout_mask(x.shape, dropout_rate, rng, x.real.dtype)
-
-
-@dropout
-def dropout_new_mask(dy, mask):
-    keep = np.random.rand(*dy.shape) < (mask > 0).mean()
-    return dy * keep * mask.max()
-
-
-@right.dropout_forward
-def dropout_forward_unscaled(x, dropout_rate, rng):
-    mask = mask_for(x, dropout_rate, rng)
-    return x * (mask > 0), mask
-
-
-@right.dropout_forward
-def dropout_forward_two_masks(x, dropout_rate, rng):
-    return x * mask_for(x, dropout_rate, rng), mask_for(x, dropout_rate, rng)
-
-
-@right.dropout_forward
-def dropout_forward_global_generator(x, dropout_rate, rng):
-    mask = ((np.random.rand(*x.shape) >= dropout_rate) / (1 - dropout_rate)).astype(x.real.dtype)
-    return x * mask, mask
-
-
-@right.dropout_forward
-def dropout_forward_multiplies_noise(x, dropout_rate, rng):
-    mask = mask_for(x, dropout_rate, rng)
-    noise = 1 + math.sqrt(dropout_rate) * rng.standard_normal(x.shape).astype(x.real.dtype)
-    return x * mask * noise, mask
 
 
 # ---- feed-forward
@@ -157,16 +107,20 @@ MISTAKES = [
     makers.gelu("gelu-as-relu", seen.gelu_as_relu, ("relu", "x > 0", "step", "positive")),
     makers.gelu("gelu-wobble", gelu_wobble, (*UNKNOWN, "gelu", "dx", "input", "sin")),
     makers.gelu("gelu-two-three-and-half", gelu_two_three_and_half, (*GELU, "twice", "doubl")),
-    makers.gelu_forward("gelu-forward-sigmoid", gelu_forward_sigmoid, ("sigmoid", "1.702", "approximation", "silu", "swish", "forward")),
-    makers.gelu_forward("gelu-forward-square", gelu_forward_square, (*GELU, "square", "power", "forward")),
-    makers.gelu_forward("gelu-caches-argument", held_out.gelu_forward_caches_u, ("tanh", "cache", " u ")),
-    makers.gelu_forward("gelu-caches-output", gelu_forward_caches_output, (" x ", "cache", "output")),
-    makers.gelu_forward("gelu-float64-root", gelu_forward_numpy_root, ("float64", "dtype", "float32", "precision"), in_model=""),
+    makers.gelu_forward("gelu-forward-sigmoid", ("0.5 * x * (1 + tanh)", "x / (1 + module_of(x).exp(-1.702 * x))"),
+            ("sigmoid", "1.702", "approximation", "silu", "swish", "forward")),
+    makers.gelu_forward("gelu-forward-square", ("x * x * x", "x * x"), (*GELU, "square", "power", "forward")),
+    makers.gelu_forward("gelu-caches-argument", ("GeluCache(x, tanh)", "GeluCache(x, SLOPE * (x + CUBIC * x * x * x))"),
+            ("tanh", "cache", " u ")),
+    makers.gelu_forward("gelu-caches-output", ("GeluCache(x,", "GeluCache(0.5 * x * (1 + tanh),"), (" x ", "cache", "output")),
+    makers.gelu_forward("gelu-float64-root", ("SLOPE", "module_of(x).sqrt(2 / math.pi)"),
+            ("float64", "dtype", "float32", "precision"), in_model=""),
     makers.dropout("dropout-backward-unscaled", seen_residual.scale_forgotten, (*DROPOUT, "scale", "factor", "1 - rate")),
     makers.dropout("dropout-backward-scaled-twice", seen_residual.scale_twice, (*DROPOUT, "scale", "factor", "twice")),
     makers.dropout("dropout-backward-inverted", dropout(lambda dy, mask: dy * (mask.max() - mask)), DROPOUT),
     makers.dropout("dropout-backward-ignored", held_out_residual.mask_ignored, DROPOUT),
-    makers.dropout("dropout-backward-new-mask", dropout_new_mask, DROPOUT),
+    makers.dropout("dropout-backward-new-mask",
+            ("dy * cache.mask", "dy * (np.random.rand(*dy.shape) < (cache.mask > 0).mean()) * cache.mask.max()"), DROPOUT),
     makers.dropout("dropout-backward-first-sample", seen_residual.mask_of_first_sentence, DROPOUT),
     makers.dropout("dropout-backward-divides", dropout(lambda dy, mask: dy / mask), ("nan", "infinit", "inf", "finite", "divi")),
     makers.dropout("dropout-backward-in-place", seen_residual.in_place, ("in place", "in-place", "chang", "modif", "overwr", "writes", "alter", "dropout", "shortcut"), block="residual",
@@ -175,10 +129,15 @@ MISTAKES = [
     makers.dropout("dropout-backward-shifted", dropout_shifted_mask, (*DROPOUT, "shift", "roll")),
     makers.dropout("dropout-backward-leaks", dropout_leaks, (*UNKNOWN, *DROPOUT, "dx", "input")),
     makers.dropout("dropout-two-inverted-unscaled", dropout(lambda dy, mask: dy * (mask == 0)), DROPOUT),
-    makers.dropout_forward("dropout-forward-unscaled", dropout_forward_unscaled, (*DROPOUT, "scale", "factor", "1.4")),
-    makers.dropout_forward("dropout-forward-two-masks", dropout_forward_two_masks, DROPOUT),
-    makers.dropout_forward("dropout-forward-global-generator", dropout_forward_global_generator, ("random", "generator", "reproduc", "rng", "seed", "call")),
-    makers.dropout_forward("dropout-forward-noise", dropout_forward_multiplies_noise, (*UNKNOWN, *DROPOUT, "forward", "input", "dx", "noise")),
+    makers.dropout_forward("dropout-forward-unscaled", ("x * mask", "x * (mask > 0)"), (*DROPOUT, "scale", "factor", "1.4")),
+    makers.dropout_forward("dropout-forward-two-masks",
+            ("DropoutCache(mask)", "DropoutCache(dropout_mask(x.shape, dropout_rate, rng, x.real.dtype))"), DROPOUT),
+    makers.dropout_forward("dropout-forward-global-generator",
+            ("dropout_mask(x.shape, dropout_rate, rng, x.real.dtype)", "((np.random.rand(*x.shape) >= dropout_rate) / (1 - dropout_rate)).astype(x.real.dtype)"),
+            ("random", "generator", "reproduc", "rng", "seed", "call")),
+    makers.dropout_forward("dropout-forward-noise",
+            ("x * mask", "x * mask * (1 + math.sqrt(dropout_rate) * rng.standard_normal(x.shape).astype(x.real.dtype))"),
+            (*UNKNOWN, *DROPOUT, "forward", "input", "dx", "noise")),
     makers.feed_forward("feed-forward-no-dropout-backward", seen_stacks.dropout_forgotten, DROPOUT),
     makers.feed_forward("feed-forward-no-activation-backward", held_out_stacks.activation_forgotten, ("relu", "activation", "positive")),
     makers.feed_forward("feed-forward-activation-twice", held_out_stacks.activation_twice, ("gelu", "activation", "relu", "feed"), block="encoder-layer-pre-norm", in_model="transformer-pre-norm",

@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from minitransformer.functional import dropout_backward, sinusoids
+from minitransformer.functional import sinusoids
 from minitransformer.layers.embedding import EmbeddingCache
 from minitransformer.layers.positions import PositionsCache
 from tests.course.doctor.mistakes import makers
+from tests.course.doctor.mistakes.makers import edited
 from tests.course.doctor.mistakes.held_out import activations_positions as held_out
 from tests.course.doctor.mistakes.held_out import linear_embedding as held_out_embedding
 from tests.course.doctor.mistakes.mistake import Mistake
@@ -42,25 +43,8 @@ def embedding_unscaled_and_last_place(self, dy, cache):
 learned_mean_and_shift = learned(lambda dy: dy.mean(axis=0), at=lambda length: slice(1, length + 1))
 
 
-def learned_sum_over_time(self, dy, cache):
-    self.weight.grad[: len(dy)] += dy.sum(axis=1)
-    return dy
-
-
 def table(x):
     return sinusoids(*x.shape[1:], np, x.real.dtype.name)
-
-
-def sinusoidal_as_a_product(self, dy, cache):
-    return dy * table(dy)
-
-
-def sinusoidal_subtracted_again(self, dy, cache):
-    return dy - table(dy)
-
-
-def sinusoidal_forward_scales(self, x):
-    return x * x.shape[-1] ** 0.5 + table(x), PositionsCache(x.shape)
 
 
 def sinusoidal_forward_replaces(self, x):
@@ -74,12 +58,6 @@ def sinusoidal_decays_with_position(self, dy, cache):
 
 
 # ---- both and dropout
-
-def input_stale_name(self, dy, cache):
-    dx = dropout_backward(dy, cache.dropout)
-    self.positions.backward(dx, cache.positions)
-    self.embedding.backward(dy, cache.embedding)
-
 
 def input_own_dropout(self, dy, cache):
     keep = np.random.rand(*dy.shape) >= self.dropout
@@ -112,7 +90,7 @@ MISTAKES = [
             ("order", "transpos", "permut", "shuffl", "wrong row", "other", "scrambl", "ids")),
     makers.embedding("embedding-last-sequence", embedding(lambda ids, d: (ids[-1], d[-1])),
             ("last", "batch", "sequence", "only", "some of", "part", *MISSING)),
-    makers.embedding_forward("embedding-forward-no-scale", seen_embedding.embedding_forward_unscaled, SQRT),
+    makers.embedding_forward("embedding-forward-no-scale", ("math.sqrt(d_model) * ", ""), SQRT),
     makers.embedding_forward("embedding-forward-unit-rows", embedding_forward_unit_rows,
             (*UNKNOWN, "norm", "unit", "length", "embedding", "weight", "forward")),
     makers.embedding("embedding-leak", embedding_leaks_to_next_id, (*UNKNOWN, "embedding", "weight", "next", "neighbour", "shift")),
@@ -133,7 +111,8 @@ MISTAKES = [
     makers.learned_positions("learned-positions-no-dx", learned(dx=np.zeros_like), ("dx", "input", " x ", *MISSING),
             comment="dx is zero: the gradient is thought to go to the position table alone."),
     makers.learned_positions("learned-positions-embedding-scale", seen.learned_scaled, SQRT),
-    makers.learned_positions("learned-positions-sum-over-time", learned_sum_over_time,
+    makers.learned_positions("learned-positions-sum-over-time",
+            ("[: cache.length] += dy.sum(axis=0)", "[: len(dy)] += dy.sum(axis=1)"),
             ("axis", "axes", "batch", "position", "wrong", "time", "sum")),
     makers.learned_positions("learned-positions-reversed", seen.learned_reversed,
             ("revers", "order", "mirror", "flip", "backward", "permut", "wrong row", "other row")),
@@ -143,29 +122,31 @@ MISTAKES = [
             ("last", "position", "row", "slice", "off by one", *MISSING)),
     makers.learned_positions("learned-positions-dx-summed", learned(dx=lambda dy: np.broadcast_to(dy.sum(axis=0), dy.shape)),
             ("dx", "input", " x ", "batch"), ("sum", "batch", "broadcast", "same", "every", "all")),
-    makers.learned_positions("learned-positions-assigned", held_out.learned_assigned,
-            ("+=", "accumulat", "overwrit", "assign", "replac", "add"), in_model=""),
+    makers.learned_positions("learned-positions-assigned", ("+=", "="), ("+=", "accumulat", "overwrit", "assign", "replac", "add"),
+            in_model=""),
     makers.learned_positions("learned-positions-running-sum", learned(lambda dy: np.cumsum(dy.sum(axis=0), axis=0)),
             (*UNKNOWN, "cumul", "running", "weight", "position", "table")),
     makers.learned_positions("learned-positions-two-mean-and-shift", learned_mean_and_shift,
             ("off by one", "shift", "next", "row", "mean", "average", "half", "weight")),
-    makers.sinusoidal("sinusoids-as-product", sinusoidal_as_a_product,
+    makers.sinusoidal("sinusoids-as-product", lambda self, dy, cache: dy * table(dy),
             ("multipl", "product", "times", "sinusoid", "position", "table", "encoding")),
-    makers.sinusoidal("sinusoids-subtracted", sinusoidal_subtracted_again,
+    makers.sinusoidal("sinusoids-subtracted", lambda self, dy, cache: dy - table(dy),
             ("subtract", "minus", "constant", "does not depend on dy", "extra", "sinusoid", "position", "table", "encoding"),
             comment="backward subtracts the table from dy ('undo the forward'); the derivative of an added constant is 0."),
-    Mistake("sinusoids-forward-scales", SINUSOIDAL + "forward", sinusoidal_forward_scales, "sinusoidal-positions", (SQRT,)),
+    edited("sinusoids-forward-scales", SINUSOIDAL + "forward", "x +", "x * d_model ** 0.5 +", "sinusoidal-positions", SQRT),
     Mistake("sinusoids-forward-replaces-first", SINUSOIDAL + "forward", sinusoidal_forward_replaces, "sinusoidal-positions",
             (("first", "position 0", "position", "does not depend", "overwrit", "constant", *UNKNOWN),)),
     makers.sinusoidal("sinusoids-decay", sinusoidal_decays_with_position,
             (*UNKNOWN, "dx", "input", "position", "division by `(1 + 0.1")),
-    makers.input("input-no-dropout-backward", seen.input_dropout_forgotten, ("dropout", "mask")),
-    makers.input("input-stale-dy", input_stale_name, ("dropout", "mask", "dy is used where dx"), ("embedding",)),
+    makers.input("input-no-dropout-backward", ("dropout_backward(dy, cache.dropout)", "dy"), ("dropout", "mask")),
+    makers.input("input-stale-dy", ("self.embedding.backward(dx", "self.embedding.backward(dy"),
+            ("dropout", "mask", "dy is used where dx"), ("embedding",)),
     makers.input("input-dropout-last", seen.input_dropout_after_positions, ("dropout", "mask"), in_model="transformer-unshared"),
-    makers.input("input-positions-constant", held_out.input_positions_skipped, ("position",), MISSING,
+    makers.input("input-positions-constant", ("dx = self.positions.backward(dx, cache.positions)", "pass"), ("position",), MISSING,
             in_model="transformer-unshared",
             comment="The positions' backward is never called (as is right for sinusoids), so learned positions get no gradient."),
-    makers.input("input-embedding-twice", seen.input_embedding_twice, ("embedding",),
+    makers.input("input-embedding-twice",
+            ("dx = self.positions", "self.embedding.backward(dx, cache.embedding); dx = self.positions"), ("embedding",),
             ("twice", "doubl", "factor", "2 times", "times 2", "2x")),
     makers.input("input-own-dropout-mask", input_own_dropout,
             ("dropout", "mask", "random", "generator", "reproduc", "differs from call")),

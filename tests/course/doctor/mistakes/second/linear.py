@@ -3,12 +3,9 @@
 import numpy as np
 
 from minitransformer.functional.softmax import SoftmaxCache
-from minitransformer.layers.linear import LinearCache
-from minitransformer.layers.output_projection import OutputCache
 from tests.course.doctor.mistakes import makers
-from tests.course.doctor.mistakes.held_out import contract as held_out
 from tests.course.doctor.mistakes.held_out import linear_embedding as held_out_embedding
-from tests.course.doctor.mistakes.right import assigning, changed, linear, mean, output, over_rows, product, rows, softmax, total
+from tests.course.doctor.mistakes.right import assigning, changed, linear, output, over_rows, product, rows, softmax, total
 from tests.course.doctor.mistakes.seen import contract as seen
 from tests.course.doctor.mistakes.seen import linear_embedding as seen_embedding
 from tests.course.doctor.mistakes.words import LEFT_OUT, UNKNOWN
@@ -43,34 +40,10 @@ def weight_step_inside_backward(self, dy, cache):
     return dy @ self.weight.data.T
 
 
-def bias_in_dx(self, dy, cache):
-    return linear(weight=lambda x, dy: product(x, dy + self.bias.data))(self, dy, cache)
-
-
-def forward_adds_bias_twice(self, x):
-    return x @ self.weight.data + 2 * self.bias.data, LinearCache(x)
-
-
-def forward_without_bias(self, x):
-    return x @ self.weight.data, LinearCache(x)
-
-
-def forward_keeps_half_precision(self, x):
-    return x @ self.weight.data + self.bias.data, LinearCache(x.real.astype(np.float16).astype(x.dtype))
-
-
-def forward_keeps_the_centred_input(self, x):
-    return x @ self.weight.data + self.bias.data, LinearCache(x - mean(x))
-
-
 # ---- the output projection
 
 tied_reshaped = output(weight=lambda x, dlogits: product(x, dlogits).reshape(dlogits.shape[-1], x.shape[-1]))
 tied_halved = output(weight=lambda x, dlogits: 0.5 * product(dlogits, x))
-
-
-def projection_forward_scaled(self, x):
-    return x.shape[-1] ** -0.5 * x @ self.weight.data.T, OutputCache(x)
 
 
 def projection_backs_probabilities(self, dlogits, cache):
@@ -101,19 +74,20 @@ MISTAKES = [
             comment="The bias gradient is summed over the batch axis only, and gets the shape (T, d_out)."),
     makers.linear("linear-updates-inside-backward", weight_step_inside_backward,
             ("update", "change", "modif", "in place", "writes", "altered", "overwr", "parameter", "weight")),
-    makers.linear("linear-weight-decay", held_out.linear_weight_decay, ("weight",),
+    makers.linear("linear-weight-decay", ("+= rows.T", "+= 0.1 * self.weight.data + rows.T"), ("weight",),
             ("decay", "l2", "regulari", "0.1", "itself", "its own", "the weight", "weight.data", "multiple of", "extra", "too much", "w added")),
     makers.linear("linear-dw-over-batch-size", linear(weight=lambda x, dy: product(x, dy) / len(dy)), ("weight",),
             (*AVERAGE, "half", "factor", "1/2", "0.5", "1 / b")),
     makers.linear("linear-both-over-rows", divided_by_all_rows, (*AVERAGE, "1/6", "factor", "0.1667", "sixth")),
-    makers.linear_forward("linear-forward-bias-twice", forward_adds_bias_twice, ("bias",),
+    makers.linear_forward("linear-forward-bias-twice", ("+= self.bias.data", "+= 2 * self.bias.data"), ("bias",),
             ("twice", "half", "factor", "doubl", "2 times", "times 2", "2x", "0.5")),
-    makers.linear_forward("linear-forward-no-bias", forward_without_bias, ("bias",),
+    makers.linear_forward("linear-forward-no-bias", ("y += self.bias.data", "pass"), ("bias",),
             (*MISSING, "not used", "no effect", "does not depend", "unused", "no influence", "forward")),
-    makers.linear_forward("linear-caches-half-precision", forward_keeps_half_precision, ("weight", "cache"),
+    makers.linear_forward("linear-caches-half-precision",
+            ("LinearCache(x)", "LinearCache(x.real.astype('float16').astype(x.dtype))"), ("weight", "cache"),
             ("precision", "float16", "round", "half", "digits", "accura", "dtype", "cache", "stale", "error", "nearly", "almost")),
-    makers.linear_forward("linear-caches-centred-input", forward_keeps_the_centred_input, ("weight", "cache"),
-            ("cache", "centr", "mean", "subtract", "other input", " x ", "kept", "stored")),
+    makers.linear_forward("linear-caches-centred-input", ("LinearCache(x)", "LinearCache(x - x.mean(axis=-1, keepdims=True))"),
+            ("weight", "cache"), ("cache", "centr", "mean", "subtract", "other input", " x ", "kept", "stored")),
     makers.linear("linear-off-by-one-rows", linear(weight=lambda x, dy: rows(x)[:-1].T @ rows(dy)[1:]), ("weight",),
             ("shift", "off by one", "next", "neighbour", "neighbor", "other row", "wrong row", "previous", "mismatch", "roll"),
             comment="dW pairs each row of x with the dy of the next row (off by one, as for a next-token target)."),
@@ -122,7 +96,8 @@ MISTAKES = [
     makers.linear("linear-descent-sign", held_out_embedding.subtracted, ("sign", "negat", "minus", "-1", "opposite")),
     makers.linear("linear-weight-assigned", assigning(linear(), "weight"),
             ("+=", "accumulat", "overwrit", "assign", "replac", "add"), in_model=""),
-    makers.linear("linear-bias-in-dw", bias_in_dx, ("weight",), ("bias", "extra", "too much", "added", *UNKNOWN)),
+    makers.linear("linear-bias-in-dw", ("rows.T @ drows", "rows.T @ (drows + self.bias.data)"), ("weight",),
+            ("bias", "extra", "too much", "added", *UNKNOWN)),
     makers.linear("linear-clipped-upstream", seen.linear_clips_dy, (*UNKNOWN, "clip", "linear", "dx", "weight")),
     makers.linear("linear-tanh-of-dx", changed(linear(), lambda dx, *_: np.tanh(dx)), (*UNKNOWN, "tanh", "dx", "input", "linear")),
     makers.linear("linear-root-of-dw", linear(weight=weight_root), (*UNKNOWN, "weight", "root", "power")),
@@ -141,7 +116,7 @@ MISTAKES = [
             comment="The projection adds no gradient to the shared weight: 'the embedding owns it'."),
     makers.output("tied-output-halved", tied_halved, ("half", "factor", "0.5", "1/2", "averag", "divided"),
             comment="The projection's dW is halved, as if shared weights should average their two gradients."),
-    makers.output_forward("output-forward-scaled", projection_forward_scaled,
+    makers.output_forward("output-forward-scaled", ("@ self.weight.data.T", "@ self.weight.data.T / d_model ** 0.5"),
             ("sqrt", "factor", "scale", "2.65", "2.646", "0.378", "times", "divid"),
             comment="forward scales the logits by 1/sqrt(d_model) as T5 does for tied weights; backward does not."),
     makers.output("output-softmax-backward-too", projection_backs_probabilities, ("softmax", "twice", "jacobian", "output"),

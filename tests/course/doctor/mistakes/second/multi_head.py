@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
-from minitransformer.functional import attention_forward
-from minitransformer.layers.attention import MultiHeadAttention, MultiHeadAttentionCache
+from minitransformer.layers.attention import MultiHeadAttention
 from tests.course.doctor.mistakes import makers
+from tests.course.doctor.mistakes.makers import edited
 from tests.course.doctor.mistakes.held_out import shapes_and_heads as held_out
 from tests.course.doctor.mistakes.mistake import Mistake
 from tests.course.doctor.mistakes.right import changed, given, multi_head, multi_head_forward
@@ -15,16 +15,6 @@ from tests.course.doctor.mistakes.words import LEFT_OUT, UNKNOWN
 
 MISSING = (*LEFT_OUT, "does not", "not multiplied", "only")
 HEADS = ("head", "split", "merge", "transpos", "swapaxes", "reshap", "order", "permut", "shuffl", "scrambl")
-
-
-def merge_interleaved(self, x):
-    batch, heads, length, d = x.shape
-    return x.transpose(0, 2, 3, 1).reshape(batch, length, heads * d)
-
-
-def merge_reversed_heads(self, x):
-    batch, heads, length, d = x.shape
-    return x[:, ::-1].swapaxes(1, 2).reshape(batch, length, heads * d)
 
 
 backward_key_and_value_caches = multi_head(project=lambda self, dq, dk, dv, cache: (
@@ -53,15 +43,6 @@ def backward_two_heads_and_output(self, dy, cache):
     return backward_over_heads(self, dy, cache)
 
 
-def forward_reversed_heads(self, query, key, value, mask=None, rng=None):
-    q, query_cache = self.query.forward(query)
-    k, key_cache = self.key.forward(key)
-    v, value_cache = self.value.forward(value)
-    heads, attention = attention_forward(self.split(q), self.split(k), self.split(v), mask, self.dropout, rng)
-    y, output = self.output.forward(self.merge(heads[:, ::-1]))
-    return y, MultiHeadAttentionCache(query_cache, key_cache, value_cache, attention, output)
-
-
 forward_value_from_key = given(multi_head_forward, lambda self, query, key, value, mask=None, rng=None: (
     self, query, key, key, mask, rng))
 forward_query_added = changed(multi_head_forward, lambda y, cache, self, query, *_: (y + query, cache))
@@ -76,8 +57,8 @@ MISTAKES = [
     Mistake("heads-split-reshape-only", MHA + "split", seen.split_reshaped, BLOCK, (HEADS,)),
     Mistake("heads-split-interleaved", MHA + "split", held_out.split_interleaved, BLOCK, (HEADS,)),
     Mistake("heads-merge-reshape-only", MHA + "merge", held_out.merge_without_transpose, BLOCK, (HEADS,)),
-    Mistake("heads-merge-interleaved", MHA + "merge", merge_interleaved, BLOCK, (HEADS,)),
-    Mistake("heads-merge-reversed", MHA + "merge", merge_reversed_heads, BLOCK, ((*HEADS, "revers"),)),
+    edited("heads-merge-interleaved", MHA + "merge", "x.swapaxes(1, 2)", "x.transpose(0, 2, 3, 1)", BLOCK, HEADS),
+    edited("heads-merge-reversed", MHA + "merge", "x.swapaxes", "x[:, ::-1].swapaxes", BLOCK, (*HEADS, "revers")),
     makers.heads("mha-key-value-caches-swapped", backward_key_and_value_caches, ("key", "value"),
             ("swap", "exchang", "cache", "input", "wrong", "weight", "other"), in_model="",
             comment="The key's projection is handed the value's cache and the reverse: invisible where key and value are one array."),
@@ -99,7 +80,8 @@ MISTAKES = [
     makers.heads("mha-soft-sign", backward_soft_sign, (*UNKNOWN, "head", "query", "key", "value", "attention")),
     Mistake("mha-forward-value-from-key", MHA + "forward", forward_value_from_key, BLOCK, (("value", "key"),), in_model="",
             comment="forward projects the key input for the values too, so the value input has no influence: invisible in self- and cross-attention."),
-    Mistake("mha-forward-reversed-heads", MHA + "forward", forward_reversed_heads, BLOCK, ((*HEADS, "revers"),)),
+    edited("mha-forward-reversed-heads", MHA + "forward", "self.merge(heads)", "self.merge(heads[:, ::-1])", BLOCK,
+            (*HEADS, "revers")),
     Mistake("mha-forward-adds-query", MHA + "forward", forward_query_added, BLOCK,
             (("query", "residual", "shortcut", "skip", "direct", "identity"), (*MISSING, "residual", "shortcut", "skip", "direct", "identity", "dy"))),
     makers.self_attention("self-attention-no-value", seen.self_without_values, ("value", "dv"), MISSING),

@@ -5,9 +5,9 @@ from functools import reduce
 import numpy as np
 
 from minitransformer.functional import dropout_backward
-from minitransformer.layers.encoder import EncoderLayerCache
-from minitransformer.layers.pooling import FirstCache, MeanCache
+from minitransformer.layers.pooling import FirstCache
 from tests.course.doctor.mistakes import makers
+from tests.course.doctor.mistakes.makers import edited
 from tests.course.doctor.mistakes import right
 from tests.course.doctor.mistakes.held_out import activations_positions as held_out_positions
 from tests.course.doctor.mistakes.held_out import stacks as held_out
@@ -36,29 +36,12 @@ def residual_dropout_at_the_end(self, dy, cache):
     return through(self, "self_attention", dx, cache)
 
 
-def residual_forward_shortcut_from_norm(self, x, mask=None, rng=None):
-    def sublayer(name, x, *others):
-        x, entered = getattr(self, f"{name}_residual").enter(x)
-        h, inside = getattr(self, name).forward(x, *others, rng=rng)
-        y, left = getattr(self, f"{name}_residual").forward(x, h, rng)
-        return y, (entered, inside, left)
-
-    x, attended = sublayer("self_attention", x, mask)
-    y, fed = sublayer("feed_forward", x)
-    return y, EncoderLayerCache(*attended, *fed)
-
-
 def residual_forward_stale_norm(self, x, h, rng=None):
     y, cache = leave_forward()(self, x, h, rng)
     return y, cache if self.pre_norm else cache._replace(norm=self.norm.forward(x)[1])
 
 
 # ---- layers and stacks
-
-def encoder_layer_stale_dy(self, dy, cache):
-    through(self, "feed_forward", dy, cache)
-    return through(self, "self_attention", dy, cache)
-
 
 def encoder_layer_adds_both(self, dy, cache):
     dx = through(self, "feed_forward", dy, cache)
@@ -88,51 +71,11 @@ mean_share_of_first_sentence = lambda self, dy, cache: dy[:, None, :] * cache.sh
 mean_sharp = lambda self, dy, cache: dy[:, None, :] * cache.share ** 1.5
 
 
-def mean_count_of_the_batch(self, dy, cache):
-    real = cache.share > 0
-    return dy[:, None, :] * real / real.sum().astype(dy.dtype)
-
-
-def mean_forward_padding_too(self, x, real):
-    share = (real / np.maximum(real.sum(axis=1, keepdims=True), 1)).astype(x.real.dtype)[:, :, None]
-    return x.mean(axis=1), MeanCache(share, x.shape[2])
-
-
-def mean_forward_root_of_count(self, x, real):
-    count = np.maximum(real.sum(axis=1, keepdims=True), 1)
-    share = (real / count).astype(x.real.dtype)[:, :, None]
-    return (x * real[:, :, None]).sum(axis=1) / np.sqrt(count).astype(x.real.dtype), MeanCache(share, x.shape[2])
-
-
-def first_second_too(self, dy, cache):
-    dx = np.zeros(cache.shape, dy.dtype)
-    dx[:, :2] = dy[:, None]
-    return dx
-
-
-def first_shared_dy(self, dy, cache):
-    dx = np.zeros(cache.shape, dy.dtype)
-    dx[:, 0] = dy[0]
-    return dx
-
-
 # ---- models
 
 model_memory_twice = transformer(lambda dmemory, _: 2 * dmemory)
 model_encoder_called_twice = transformer(encode=lambda encoder, d, cache: [encoder.backward(d, cache) for _ in range(2)][1])
 model_memory_detach_norm = transformer(lambda dmemory, _: dmemory / np.sqrt(1 + right.total(dmemory * dmemory)))
-
-
-def classifier_softmax_free(self, dlogits, cache):
-    dx = self.output.backward(dlogits / len(dlogits), cache.output)
-    dx = self.pooling.backward(dx, cache.pooling)
-    dx = self.encoder.backward(dx, cache.encoder)
-    self.input.backward(dx, cache.input)
-
-
-def classifier_encoder_frozen(self, dlogits, cache):
-    dx = self.output.backward(dlogits, cache.output)
-    self.pooling.backward(dx, cache.pooling)
 
 
 NORM = ("norm",)
@@ -158,17 +101,20 @@ MISTAKES = [
     makers.decoder_layer("residual-no-gradient-for-memory", held_out_residual.others_zero, ("memory",), MISSING),
     makers.residual("residual-two-dropout-and-shortcut", residual_two_dropout_and_shortcut, DROPOUT + SHORT + ("twice", "doubl")),
     makers.encoder_layer("residual-blend", residual_blend, (*UNKNOWN, "residual", "dx", "input")),
-    Mistake("residual-forward-shortcut-from-norm", ENC + "EncoderLayer.forward", residual_forward_shortcut_from_norm,
-            "encoder-layer-pre-norm", (SHORT + NORM,), in_model="transformer-pre-norm"),
+    edited("residual-forward-shortcut-from-norm", ENC + "EncoderLayer.forward", "enter(x)\n", "enter(x)\n    x = h\n",
+            "encoder-layer-pre-norm", SHORT + NORM, in_model="transformer-pre-norm"),
     makers.residual_forward("residual-forward-scaled", residual_forward_scaled, ("factor", "scale", "sqrt", "0.707", "1.41", "times", "constant")),
     makers.residual_forward("residual-stale-norm-cache", residual_forward_stale_norm, (*NORM, "cache", "stale")),
     makers.encoder_layer("encoder-layer-wrong-order", held_out.encoder_order, ("order", "revers", "before", "attention", "feed")),
-    makers.encoder_layer("encoder-layer-stale-dy", encoder_layer_stale_dy, ("feed", "dy", "attention", "skipped", "chain", "wrong gradient")),
+    makers.encoder_layer("encoder-layer-stale-dy", ("self_attention_residual.backward(dx", "self_attention_residual.backward(dy"),
+            ("feed", "dy", "attention", "skipped", "chain", "wrong gradient")),
     makers.encoder_layer("encoder-layer-adds-both", encoder_layer_adds_both, (*SHORT, "twice", "added", "feed", "extra")),
     makers.encoder("encoder-not-reversed", seen.encoder_layers_forwards, ("order", "revers", "first", "last", "layers")),
     makers.encoder("encoder-caches-not-reversed", held_out.encoder_caches_forwards, ("cache", "order", "revers", "layers")),
     makers.encoder("encoder-first-layer-left-out", held_out.encoder_first_layer_skipped, ("layer", "layers.0", "first"), MISSING),
-    makers.encoder("encoder-every-layer-gets-dy", held_out.encoder_same_dy, ("layer", "dy", "chain", "order")),
+    makers.encoder("encoder-every-layer-gets-dy",
+            ("dy = layer.backward(dy, layer_cache)\n    return dy", "dx = layer.backward(dy, layer_cache)\n    return dx"),
+            ("layer", "dy", "chain", "order")),
     makers.encoder("encoder-no-final-norm", seen.encoder_norm_forgotten, NORM, block="transformer-pre-norm", in_model="transformer-pre-norm",
             comment="Pre-norm: the final LayerNorm's backward is left out (post-norm has none)."),
     makers.encoder("encoder-adds-a-shortcut", seen.encoder_summed, (*SHORT, "layer", "twice", "extra"),
@@ -187,15 +133,22 @@ MISTAKES = [
     makers.mean_over_tokens("pooling-mean-over-all", mean_over_all_positions, ("padding", "mask", "real", "count", "number of", "divid", "1/t", "position")),
     makers.mean_over_tokens("pooling-mean-not-divided", seen_positions.pooling_undivided, ("divid", "count", "number of", "mean", "factor", "share")),
     makers.mean_over_tokens("pooling-mean-share-squared", held_out_positions.pooling_share_twice, ("twice", "square", "divid", "count", "share", "factor")),
-    makers.mean_over_tokens("pooling-mean-count-of-batch", mean_count_of_the_batch, ("batch", "count", "divid", "number of", "factor", "share", "constant")),
+    makers.mean_over_tokens("pooling-mean-count-of-batch",
+            ("* cache.share", "* (cache.share > 0) / (cache.share > 0).sum().astype(dy.dtype)"),
+            ("batch", "count", "divid", "number of", "factor", "share", "constant")),
     makers.mean_over_tokens("pooling-mean-first-sentences-share", mean_share_of_first_sentence, ("first", "batch", "padding", "count", "share", "broadcast", "sentence", "mask")),
-    makers.mean_forward("pooling-forward-padding-too", mean_forward_padding_too, ("padding", "mask", "real", "count", "number of", "divid", "position", "share")),
-    makers.mean_forward("pooling-forward-root-of-count", mean_forward_root_of_count, ("root", "sqrt", "count", "factor", "divid", "number of", "scale", "share")),
+    makers.mean_forward("pooling-forward-padding-too", ("(x * share).sum(axis=1)", "x.mean(axis=1)"),
+            ("padding", "mask", "real", "count", "number of", "divid", "position", "share")),
+    makers.mean_forward("pooling-forward-root-of-count",
+            ("x * share).sum(axis=1)", "x * real[:, :, None]).sum(axis=1) / xp.sqrt(count).astype(x.real.dtype)"),
+            ("root", "sqrt", "count", "factor", "divid", "number of", "scale", "share")),
     makers.mean_over_tokens("pooling-mean-odd-power", mean_sharp, (*UNKNOWN, "dx", "input", "share", "factor", "constant")),
-    makers.first_token("pooling-first-gets-last", seen_positions.first_becomes_last, ("last", "first", "position", "place")),
+    makers.first_token("pooling-first-gets-last", ("[:, 0]", "[:, -1]"), ("last", "first", "position", "place")),
     makers.first_token("pooling-first-everywhere", held_out_positions.first_everywhere, ("every", "all", "other", "broadcast", "first", "position")),
-    makers.first_token("pooling-first-two-positions", first_second_too, ("second", "slice", "off by one", "first", "position", "two")),
-    makers.first_token("pooling-first-shared-dy", first_shared_dy, ("batch", "sentence", "sequence", "sample", "broadcast", "first", "upstream", "dy")),
+    makers.first_token("pooling-first-two-positions", ("dx[:, 0] = dy", "dx[:, :2] = dy[:, None]"),
+            ("second", "slice", "off by one", "first", "position", "two")),
+    makers.first_token("pooling-first-shared-dy", ("= dy\n", "= dy[0]\n"),
+            ("batch", "sentence", "sequence", "sample", "broadcast", "first", "upstream", "dy")),
     Mistake("pooling-first-forward-mean", POOL + "FirstToken.forward", lambda self, x, real: (x.mean(axis=1), FirstCache(x.shape)),
             "first-token", (("mean", "first", "position", "average", "other", "forward"),), in_model="classifier-first-token"),
     makers.transformer("model-encoder-not-reached", held_out.model_without_encoder, ("encoder", "memory", "source"), MISSING),
@@ -207,10 +160,14 @@ MISTAKES = [
     makers.transformer("model-encoder-backward-twice", model_encoder_called_twice, ("encoder",), ("twice", "doubl", "2 times", "times 2", "2x", "factor")),
     makers.transformer("model-encoder-skipped", transformer(encode=lambda encoder, dmemory, cache: dmemory), ("encoder",), MISSING),
     makers.transformer("model-memory-normalised", model_memory_detach_norm, (*UNKNOWN, "encoder", "memory", "source")),
-    makers.language_model("model-language-input-forgotten", seen.language_model_without_input, ("embedding", "input", "weight"), MISSING,
+    makers.language_model("model-language-input-forgotten", ("self.input.backward(dx, cache.input)", "pass"),
+            ("embedding", "input", "weight"), MISSING,
             comment="The input's backward is never called: the tied weight has the output projection's part only."),
-    makers.language_model("model-language-stack-bypassed", held_out.language_model_input_from_dy, ("embedding", "input", "stack", "dy", "weight")),
-    makers.classifier("model-classifier-over-batch", classifier_softmax_free, ("average", "mean", "half", "divid", "factor", "0.5", "1/2", "batch"),
+    makers.language_model("model-language-stack-bypassed", ("self.input.backward(dx", "self.input.backward(dy"),
+            ("embedding", "input", "stack", "dy", "weight")),
+    makers.classifier("model-classifier-over-batch", ("backward(dlogits", "backward(dlogits / len(dlogits)"),
+            ("average", "mean", "half", "divid", "factor", "0.5", "1/2", "batch"),
             comment="dlogits is divided by the batch size, which is the loss's affair."),
-    makers.classifier("model-classifier-encoder-frozen", classifier_encoder_frozen, ("encoder", "pooling", "embedding", "input"), MISSING),
+    makers.classifier("model-classifier-encoder-frozen", ("dx = self.encoder", "return\n    dx = self.encoder"),
+            ("encoder", "pooling", "embedding", "input"), MISSING),
 ]

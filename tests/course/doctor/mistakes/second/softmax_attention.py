@@ -32,25 +32,12 @@ def softmax_modifies_dp(dp, cache):
     return cache.p * dp
 
 
-def softmax_forward_one_more(x, mask=None):
-    if mask is not None:
-        x = np.where(mask, x, -np.inf)
-    peak = x.max(axis=-1, keepdims=True)
-    p = np.exp(x - np.where(peak == -np.inf, 0, peak))
-    p = p / (1 + total(p))
-    return p, SoftmaxCache(p)
-
-
 def softmax_forward_unguarded(x, mask=None, masked=-np.inf):
     if mask is not None:
         x = np.where(mask, x, masked)
     p = np.exp(x - x.real.max(axis=-1, keepdims=True))
     p = p / total(p)
     return p, SoftmaxCache(p)
-
-
-def softmax_forward_finite_mask(x, mask=None):
-    return softmax_forward_unguarded(x, mask, -1e9)
 
 
 def softmax_forward_in_place(x, mask=None):
@@ -131,11 +118,11 @@ MISTAKES = [
     makers.softmax("softmax-small-cut", softmax_small_ones_cut, (*UNKNOWN, "softmax", "small", "zero", "dx", "input")),
     makers.softmax_forward("softmax-forward-base-two", softmax_forward_base_two,
             ("log 2", "ln 2", "0.693", "1.44", "factor", "times", "scale", "temperature", "base", "constant")),
-    makers.softmax_forward("softmax-forward-one-more", softmax_forward_one_more,
+    makers.softmax_forward("softmax-forward-one-more", ("p /= total", "p /= 1 + total"),
             ("sum to", "denominator", "total", "normalis", "maximum", "max"),
             comment="forward adds 1 to the denominator after subtracting the maximum ('softmax off by one' done wrong); the maximum no longer cancels."),
     makers.softmax_forward("softmax-mask-after", seen.forward_masks_afterwards, ("mask", "sum to", "normalis")),
-    makers.softmax_forward("softmax-finite-mask", softmax_forward_finite_mask,
+    makers.softmax_forward("softmax-finite-mask", lambda x, mask=None: softmax_forward_unguarded(x, mask, -1e9),
             ("mask", "nothing", "row", "uniform", "-1e9", "empty"), in_model="",
             comment="forward writes -1e9 where masked: a row that attends to nothing becomes uniform, with a gradient in the given backward that it doesn't have."),
     makers.softmax_forward("softmax-nan-for-empty-row", softmax_forward_unguarded,

@@ -27,11 +27,6 @@ def relu_forward_one_buffer(x):
     return x * positive, ReluCache(positive)
 
 
-def relu_forward_mask_of_batch(x):
-    positive = (x.real > 0)
-    return x * positive, ReluCache(positive[:1])
-
-
 gelu_cubic_forgotten = gelu(u_prime=lambda x: SLOPE)
 gelu_slope_inverted = gelu(u_prime=lambda x: math.sqrt(math.pi / 2) * (1 + 3 * CUBIC * x * x))
 gelu_first_term_only = gelu(second=lambda *_: 0)
@@ -56,37 +51,13 @@ learned_last_missing = learned(lambda dy: dy.sum(axis=0)[:-1], at=lambda length:
 learned_reversed = learned(lambda dy: dy.sum(axis=0)[::-1])
 
 
-def input_dropout_forgotten(self, dy, cache):
-    dx = self.positions.backward(dy, cache.positions)
-    self.embedding.backward(dx, cache.embedding)
-
-
 def input_dropout_after_positions(self, dy, cache):
     dx = self.positions.backward(dy, cache.positions)
     self.embedding.backward(dropout_backward(dx, cache.dropout), cache.embedding)
 
 
-def input_embedding_twice(self, dy, cache):
-    dx = dropout_backward(dy, cache.dropout)
-    self.embedding.backward(dx, cache.embedding)
-    dx = self.positions.backward(dx, cache.positions)
-    self.embedding.backward(dx, cache.embedding)
-
-
 pooling_by_length = lambda self, dy, cache: dy[:, None, :] * (cache.share > 0) / cache.share.shape[1]
 pooling_undivided = lambda self, dy, cache: dy[:, None, :] * (cache.share > 0)
-
-
-def first_becomes_last(self, dy, cache):
-    dx = np.zeros(cache.shape)
-    dx[:, -1] = dy
-    return dx
-
-
-def first_of_batch(self, dy, cache):
-    dx = np.zeros(cache.shape)
-    dx[0, 0] = dy[0]
-    return dx
 
 
 MISTAKES = [
@@ -100,7 +71,7 @@ MISTAKES = [
     makers.relu_forward("relu-forward-one-buffer", relu_forward_one_buffer,
             ("cache", "shared", "overwr", "last", "other", "another", "later", "in place", "in-place", "reuse", "changed"),
             block="encoder"),
-    makers.relu_forward("relu-forward-mask-of-first-sentence", relu_forward_mask_of_batch,
+    makers.relu_forward("relu-forward-mask-of-first-sentence", ("ReluCache(positive)", "ReluCache(positive[:1])"),
             ("mask", "positive", "x > 0", "cache", *BATCH)),
     makers.gelu("gelu-inner-forgotten", gelu(u_prime=lambda x: 1), (*INNER, "derivative"), MISSING),
     makers.gelu("gelu-cubic-forgotten", gelu_cubic_forgotten, ("0.044715", "cubic", "x^2", "x^3", "x**", "x * x", "CUBIC", "3 *")),
@@ -122,15 +93,16 @@ MISTAKES = [
     makers.learned_positions("learned-positions-last-missing", learned_last_missing, ("last", "length", "row", "position")),
     makers.learned_positions("learned-positions-reversed", learned_reversed,
             ("revers", "order", "backwards", "permut", "wrong row", "wrong position", "mixed", "other position", "flip")),
-    makers.input("input-dropout-forgotten", input_dropout_forgotten, ("dropout", "mask"), MISSING),
+    makers.input("input-dropout-forgotten", ("dropout_backward(dy, cache.dropout)", "dy"), ("dropout", "mask"), MISSING),
     makers.input("input-dropout-after-positions", input_dropout_after_positions, ("dropout", "mask"),
             ("position", "order", "after", "before", *MISSING), in_model="transformer-unshared"),
-    makers.input("input-embedding-twice", input_embedding_twice, ("embedding",), TWICE),
+    makers.input("input-embedding-twice",
+            ("dx = self.positions", "self.embedding.backward(dx, cache.embedding); dx = self.positions"), ("embedding",), TWICE),
     makers.mean_over_tokens("mean-over-tokens-by-length", pooling_by_length,
             ("length", "padding", "real", "number of", "all positions", "/ T", "by T")),
     makers.mean_over_tokens("mean-over-tokens-undivided", pooling_undivided,
             ("divid", "mean", "share", "count", "1 /", "number of", "sum")),
-    makers.first_token("first-token-becomes-last", first_becomes_last,
+    makers.first_token("first-token-becomes-last", ("[:, 0]", "[:, -1]"),
             ("last", "wrong position", "other position", "first", "position")),
-    makers.first_token("first-token-of-first-sentence", first_of_batch, BATCH),
+    makers.first_token("first-token-of-first-sentence", ("dx[:, 0] = dy", "dx[0, 0] = dy[0]"), BATCH),
 ]

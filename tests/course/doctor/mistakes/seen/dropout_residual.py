@@ -2,7 +2,7 @@
 
 from tests.course.doctor.mistakes import makers
 from tests.course.doctor.mistakes import right
-from tests.course.doctor.mistakes.right import dropout, encoder_layer, leave, through, unchanged
+from tests.course.doctor.mistakes.right import dropout, encoder_layer, leave, unchanged
 from tests.course.doctor.mistakes.words import IN_PLACE, MISSING, RAISES, RANDOM, SIGN, SKIP, SUBLAYER, TWICE
 
 scale_forgotten = dropout(lambda dy, mask: dy * (mask > 0))
@@ -30,12 +30,6 @@ sublayer_lost = encoder_layer(lambda dx, dh: dx)
 subtracted = encoder_layer(lambda dx, dh: dx - dh)
 dropout_forgotten = leave(drop=unchanged)
 dropout_on_shortcut = leave(dx=lambda dz, dh: dh)
-
-
-def others_lost(self, dy, cache):
-    dx = through(self, "feed_forward", dy, cache)
-    dx, _ = through(self, "cross_attention", dx, cache)
-    return through(self, "self_attention", dx, cache)
 
 
 def shortcut_around_norm(self, dy, cache):
@@ -66,6 +60,6 @@ MISTAKES = [
     makers.residual("residual-dropout-on-shortcut", dropout_on_shortcut, ("dropout", "mask"), (*SKIP, "both", "dy")),
     makers.residual("residual-shortcut-around-norm", shortcut_around_norm, ("norm",), (*SKIP, "dy")),
     makers.encoder_layer_pre_norm("residual-pre-norm-of-sum", pre_norm_of_sum, ("norm",), (*SKIP, "sum", "dy", "both")),
-    makers.decoder_layer("residual-others-lost", others_lost,
+    makers.decoder_layer("residual-others-lost", ("return dx, dmemory", "return dx"),
             ("memory", "other", "unpack", "two", "number of", "missing", *RAISES)),
 ]

@@ -4,8 +4,6 @@ import math
 
 import numpy as np
 
-from minitransformer.layers.embedding import EmbeddingCache
-from minitransformer.layers.output_projection import OutputCache
 from tests.course.doctor.mistakes import makers
 from tests.course.doctor.mistakes.right import assigning, changed, embedding, linear, output, over_rows, product, rows
 from tests.course.doctor.mistakes.words import ASSIGNED, AVERAGED, MISSING, RAISES
@@ -25,23 +23,9 @@ def embedding_first_place(ids, d):
     return distinct, rows(d)[first]
 
 
-def embedding_forward_unscaled(self, ids):
-    return self.weight.data[ids], EmbeddingCache(ids)
-
-
-def embedding_forward_off_by_one(self, ids):
-    return math.sqrt(self.weight.shape[1]) * self.weight.data[ids - 1], EmbeddingCache(ids)
-
-
 output_scaled = output(weight=lambda x, dlogits: math.sqrt(x.shape[-1]) * product(dlogits, x))
 output_divided_by_tokens = output(weight=lambda x, dlogits: product(dlogits, x) / len(rows(x)))
 output_dx_scaled = changed(output(), lambda dx, *_: dx * math.sqrt(dx.shape[-1]))
-
-
-def output_forward_scaled(self, x):
-    return x @ self.weight.data.T / math.sqrt(x.shape[-1]), OutputCache(x)
-
-
 SCALE = ("sqrt(d_model)", "sqrt(D)", "scal", "√", "sqrt", "2.64", "2.65")
 
 MISTAKES = [
@@ -68,11 +52,11 @@ MISTAKES = [
             ("off by one", "shift", "neighbour", "row", "wrong token", "id - 1", "ids - 1", "next", "previous", "other token", "wrong id")),
     makers.embedding("embedding-ids-sorted", embedding(lambda ids, d: (np.sort(ids.ravel()), rows(d))),
             ("sort", "order", "place", "wrong token", "wrong row", "other token", "mixed", "permut", "rows", "swap", "ids")),
-    makers.embedding_forward("embedding-forward-unscaled", embedding_forward_unscaled, SCALE),
-    makers.embedding_forward("embedding-forward-off-by-one", embedding_forward_off_by_one,
+    makers.embedding_forward("embedding-forward-unscaled", ("math.sqrt(d_model) * ", ""), SCALE),
+    makers.embedding_forward("embedding-forward-off-by-one", ("(ids,", "(ids - 1,"),
             ("off by one", "shift", "neighbour", "row", "wrong token", "id - 1", "ids - 1", "next", "previous", "other token", "wrong id")),
     makers.output("output-scaled", output_scaled, ("weight", "dW"), SCALE),
     makers.output("output-divided-by-tokens", output_divided_by_tokens, ("weight", "dW"), AVERAGED),
     makers.output("output-dx-scaled", output_dx_scaled, ("dx", "input", "gradient of x"), SCALE),
-    makers.output_forward("output-forward-scaled", output_forward_scaled, SCALE),
+    makers.output_forward("output-forward-scaled", ("@ self.weight.data.T", "@ self.weight.data.T / d_model ** 0.5"), SCALE),
 ]

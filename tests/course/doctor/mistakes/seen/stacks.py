@@ -10,20 +10,6 @@ dropout_forgotten = feed_forward(drop=unchanged)
 plus_dy = changed(feed_forward(), lambda dx, self, dy, cache: dy + dx)
 
 
-def encoder_feed_forward_skipped(self, dy, cache):
-    return through(self, "self_attention", dy, cache)
-
-
-def encoder_attention_skipped(self, dy, cache):
-    return through(self, "feed_forward", dy, cache)
-
-
-def decoder_memory_zero(self, dy, cache):
-    dx = through(self, "feed_forward", dy, cache)
-    dx, dmemory = through(self, "cross_attention", dx, cache)
-    return through(self, "self_attention", dx, cache), np.zeros_like(dmemory)
-
-
 def decoder_around_cross(self, dy, cache):
     dx = through(self, "feed_forward", dy, cache)
     _, dmemory = through(self, "cross_attention", dx, cache)
@@ -46,10 +32,6 @@ model_without_source_input = transformer(source=False)
 model_without_target_input = transformer(target=False)
 
 
-def language_model_without_input(self, dy, cache):
-    self.stack.backward(dy, cache.stack)
-
-
 def classifier_pooling_repeated(self, dlogits, cache):
     dx = self.output.backward(dlogits, cache.output)
     length = cache.input.positions.length
@@ -62,9 +44,11 @@ MISTAKES = [
     makers.feed_forward("feed-forward-dropout-forgotten", dropout_forgotten, ("dropout", "mask"), MISSING),
     makers.feed_forward("feed-forward-plus-dy", plus_dy, ("dy", "residual", "skip", "shortcut", "identity"),
             ("added", "plus", "+", "too much", *TWICE, "extra", "not in", "superfluous", "residual")),
-    makers.encoder_layer("encoder-layer-feed-forward-skipped", encoder_feed_forward_skipped, FEED, MISSING),
-    makers.encoder_layer("encoder-layer-attention-skipped", encoder_attention_skipped, SELF, MISSING),
-    makers.decoder_layer("decoder-layer-memory-zero", decoder_memory_zero, ("memory",), MISSING),
+    makers.encoder_layer("encoder-layer-feed-forward-skipped", lambda self, dy, cache: through(self, "self_attention", dy, cache),
+            FEED, MISSING),
+    makers.encoder_layer("encoder-layer-attention-skipped", lambda self, dy, cache: through(self, "feed_forward", dy, cache), SELF,
+            MISSING),
+    makers.decoder_layer("decoder-layer-memory-zero", ("return dx, dmemory", "return dx, 0 * dmemory"), ("memory",), MISSING),
     makers.decoder_layer("decoder-layer-around-cross-attention", decoder_around_cross, CROSS, (*MISSING, "around", "dx")),
     makers.decoder_layer("decoder-layer-order", decoder_order, ORDER),
     makers.decoder("decoder-memory-of-first-layer", memory_of_first_layer, ("memory",),
@@ -80,6 +64,7 @@ MISTAKES = [
     makers.transformer("transformer-without-target-input", model_without_target_input, ("target", "embedding", "decode"), MISSING),
     makers.transformer("transformer-memory-halved", transformer(lambda dmemory, self: dmemory / len(self.decoder.layers)),
             ("memory", "encoder"), (*AVERAGED, "half", "halv", "0.5", "number of layers", "factor")),
-    makers.language_model("language-model-without-input", language_model_without_input, ("embedding", "input"), MISSING),
+    makers.language_model("language-model-without-input", ("self.input.backward(dx, cache.input)", "pass"), ("embedding", "input"),
+            MISSING),
     makers.classifier("classifier-pooling-repeated", classifier_pooling_repeated, ("pool", "pad", "real", "length", "mean")),
 ]
