@@ -1,8 +1,11 @@
 """Makers of the mistakes in one operation, for the tables: what they share is said here."""
 
 import inspect
+import math
 import pkgutil
 import textwrap
+
+import numpy as np
 
 from minitransformer.replaceable import TABLE
 from tests.course.doctor.mistakes.mistake import Mistake
@@ -25,22 +28,38 @@ CONVOLUTIONAL = "minitransformer.zoo.convolutional."
 TRANSFORMER = MODELS + "transformer:Transformer.hidden_backward"
 
 
-def _edit(replaces, right, wrong):
-    """The library's function with `wrong` for `right`."""
+def mistake(name, replaces, wrong, block, says, **more):
+    """wrong: a function, or what the library's one becomes: (right, wrong) parts of its text, or several such pairs in a row."""
+    return Mistake(name, replaces, _edit(replaces, *wrong) if isinstance(wrong, tuple) else wrong, block, says, **more)
+
+
+def _edit(replaces, *texts):
     function = TABLE[replaces].textbook if replaces in TABLE else pkgutil.resolve_name(replaces)
     source = textwrap.dedent(inspect.getsource(function))
     head, quotes, body = source[source.index("def "):].rpartition('"""')
-    assert right in body, f"{replaces} has changed: it does not contain {right!r}"
-    namespace = dict(function.__globals__)
-    exec(head + quotes + body.replace(right, wrong), namespace)
+    for right, wrong in zip(texts[::2], texts[1::2]):
+        assert right in body, f"{replaces} has changed: it does not contain {right!r}"
+        body = body.replace(right, wrong)
+    body = body.replace("super()", f"super({function.__qualname__.partition('.')[0]}, self)")    # no class is around it now
+    namespace = dict(function.__globals__, math=math, np=np)    # as a learner imports them
+    exec(head + quotes + body, namespace)
     return namespace[function.__name__]
 
 
+def through(layer, name, dy, cache):
+    """What a sub-layer in its residual returns: (dx, *gradients of the sub-layer's other inputs), or dx."""
+    residual = getattr(layer, f"{name}_residual")
+    past, dh = residual.backward(dy, getattr(cache, f"{name}_residual"))
+    dh = getattr(layer, name).backward(dh, getattr(cache, name))
+    dh, *others = dh if isinstance(dh, tuple) else (dh,)
+    dx = past + residual.enter_backward(dh, getattr(cache, f"{name}_entered"))
+    return (dx, *others) if others else dx
+
+
 def _maker(replaces, block, in_model="transformer"):
-    """make(name, wrong, *says, ...): a Mistake in the operation that shows in these blocks. A pair (right, wrong) edits it."""
+    """make(name, wrong, *says, ...): a mistake in the operation that shows in these blocks."""
     def make(name, wrong, *says, block=block, in_model=in_model, **more):
-        wrong = _edit(replaces, *wrong) if isinstance(wrong, tuple) else wrong
-        return Mistake(name, replaces, wrong, block, says, in_model=in_model, **more)
+        return mistake(name, replaces, wrong, block, says, in_model=in_model, **more)
     return make
 
 
@@ -78,4 +97,4 @@ fused = _maker("linear_cross_entropy_backward", "linear-cross-entropy", WITHOUT_
 
 def edited(name, replaces, right, wrong, block, *says, **more):
     """The mistake of writing `wrong` for `right` in the library's backward."""
-    return Mistake(name, replaces, _edit(replaces, right, wrong), block, says, **more)
+    return mistake(name, replaces, (right, wrong), block, says, **more)

@@ -5,29 +5,15 @@ import numpy as np
 from minitransformer.functional.activations import CUBIC, GeluCache, ReluCache, SLOPE
 from tests.course.doctor.mistakes import makers
 from tests.course.doctor.mistakes.makers import edited
-from tests.course.doctor.mistakes.right import gelu, learned
 from tests.course.doctor.mistakes.words import ASSIGNED, AVERAGED, BATCH, COMPLEX, INNER, IN_PLACE, MISSING, RAISES, SIGN, TWICE
 
 BUFFERS = {}
-
-relu_inverted = lambda dy, cache: dy * ~cache.positive
-relu_without_dy = lambda dy, cache: cache.positive.astype(dy.dtype)
-relu_leaks = lambda dy, cache: np.where(cache.positive, dy, 0.01 * dy)
 
 
 def relu_forward_in_place(x):
     positive = x.real > 0
     x *= positive
     return x, ReluCache(positive)
-
-
-gelu_three_forgotten = gelu(u_prime=lambda x: SLOPE * (1 + CUBIC * x * x))
-gelu_linear_for_square = gelu(u_prime=lambda x: SLOPE * (1 + 3 * CUBIC * x))
-gelu_slope_forgotten = gelu(u_prime=lambda x: 1 + 3 * CUBIC * x * x)
-gelu_typing_error = gelu(u_prime=lambda x: SLOPE * (1 + 3 * 0.44715 * x * x))
-gelu_half_forgotten = gelu(second=lambda x, tanh, u_prime: x * (1 - tanh * tanh) * u_prime)
-gelu_subtracted = gelu(second=lambda x, tanh, u_prime: -0.5 * x * (1 - tanh * tanh) * u_prime)
-gelu_tanh_not_squared = gelu(second=lambda x, tanh, u_prime: 0.5 * x * (1 - tanh) * u_prime)
 
 
 def gelu_forward_one_buffer(x):
@@ -37,46 +23,44 @@ def gelu_forward_one_buffer(x):
 
 
 sinusoidal_over_batch = lambda self, dy, cache: np.broadcast_to(dy.sum(axis=0), dy.shape).copy()
-learned_off_by_one = learned(at=lambda length: slice(1, length + 1))
-learned_first_sentence = learned(lambda dy: dy[0])
-
 
 pooling_padding_too = lambda self, dy, cache: dy[:, None, :] * cache.share.max(axis=1, keepdims=True) * np.ones_like(cache.share)
 pooling_share_twice = lambda self, dy, cache: dy[:, None, :] * cache.share * cache.share
 first_everywhere = lambda self, dy, cache: np.broadcast_to(dy[:, None, :], cache.shape).copy()
 
-
 MISTAKES = [
-    makers.relu("relu-inverted", relu_inverted,
+    makers.relu("relu-inverted", ("dy * cache.positive", "dy * ~cache.positive"),
             ("invert", "complement", "opposite", "wrong way", "x <= 0", "x < 0", "negative", "swap")),
-    makers.relu("relu-without-dy", relu_without_dy, ("dy",), MISSING),
-    makers.relu("relu-leaks", relu_leaks, ("leak", "0.01", "x <= 0", "x < 0", "negative", "not positive", "x > 0")),
+    makers.relu("relu-without-dy", ("dy * cache.positive", "cache.positive.astype(dy.dtype)"), ("dy",), MISSING),
+    makers.relu("relu-leaks", ("dy * cache.positive", "np.where(cache.positive, dy, 0.01 * dy)"),
+            ("leak", "0.01", "x <= 0", "x < 0", "negative", "not positive", "x > 0")),
     makers.relu_forward("relu-forward-in-place", relu_forward_in_place, IN_PLACE, in_model=""),
-    makers.relu_forward("relu-forward-with-abs", lambda x: ((x + np.abs(x)) / 2, ReluCache(x.real > 0)), COMPLEX, in_model=""),
-    makers.gelu("gelu-three-forgotten", gelu_three_forgotten,
+    makers.relu_forward("relu-forward-with-abs", ("x * positive", "(x + abs(x)) / 2"), COMPLEX, in_model=""),
+    makers.gelu("gelu-three-forgotten", ("3 * ", ""),
             ("3 *", "3 x", "factor 3", "factor of 3", "times 3", "the 3", "three", "x^3", "derivative of the cub")),
-    makers.gelu("gelu-linear-for-square", gelu_linear_for_square, ("x^2", "x * x", "x**2", "squar", "x²", *INNER)),
-    makers.gelu("gelu-slope-forgotten", gelu_slope_forgotten, ("sqrt(2/pi)", "sqrt(2 / pi)", "slope", *INNER)),
-    makers.gelu("gelu-second-term-only", gelu(first=lambda tanh: 0), ("first", "1 + tanh", "product rule", "term"), MISSING),
-    makers.gelu("gelu-half-forgotten", gelu_half_forgotten, ("half", "0.5", "/ 2", "1/2", *TWICE),
+    makers.gelu("gelu-linear-for-square", ("CUBIC * x * x", "CUBIC * x"), ("x^2", "x * x", "x**2", "squar", "x²", *INNER)),
+    makers.gelu("gelu-slope-forgotten", ("SLOPE * ", ""), ("sqrt(2/pi)", "sqrt(2 / pi)", "slope", *INNER)),
+    makers.gelu("gelu-second-term-only", ("0.5 * (1 + tanh) + ", ""), ("first", "1 + tanh", "product rule", "term"), MISSING),
+    makers.gelu("gelu-half-forgotten", ("0.5 * x", "x"), ("half", "0.5", "/ 2", "1/2", *TWICE),
             ("second", "1 - tanh", "x (1", "term", "u'", "sech")),
-    makers.gelu("gelu-subtracted", gelu_subtracted, (*SIGN, "subtract")),
-    makers.gelu("gelu-tanh-not-squared", gelu_tanh_not_squared, ("tanh^2", "tanh * tanh", "tanh**2", "tanh²", "squar", "1 - tanh")),
-    makers.gelu("gelu-typing-error", gelu_typing_error, ("0.044715", "0.44715", "cubic", "constant", "coefficient", "3 *", *INNER)),
+    makers.gelu("gelu-subtracted", ("+ 0.5 * x", "- 0.5 * x"), (*SIGN, "subtract")),
+    makers.gelu("gelu-tanh-not-squared", ("tanh * tanh", "tanh"),
+            ("tanh^2", "tanh * tanh", "tanh**2", "tanh²", "squar", "1 - tanh")),
+    makers.gelu("gelu-typing-error", ("CUBIC", "0.44715"),
+            ("0.044715", "0.44715", "cubic", "constant", "coefficient", "3 *", *INNER)),
     makers.gelu_forward("gelu-forward-one-buffer", gelu_forward_one_buffer,
             ("cache", "shared", "overwr", "last", "other", "another", "later", "in place", "in-place", "reuse", "changed"),
             block="transformer-pre-norm"),
     makers.gelu_forward("gelu-forward-caches-u", ("GeluCache(x, tanh)", "GeluCache(x, SLOPE * (x + CUBIC * x * x * x))"),
             ("tanh", "cache")),
     makers.sinusoidal("sinusoidal-over-batch", sinusoidal_over_batch, (*BATCH, "sum", "axis")),
-    makers.learned_positions("learned-positions-without-batch", learned(lambda dy: dy),
+    makers.learned_positions("learned-positions-without-batch", ("dy.sum(axis=0)", "dy"),
             (*BATCH, "sum", "axis", "shape", "broadcast", *RAISES)),
-    makers.learned_positions("learned-positions-off-by-one", learned_off_by_one,
+    makers.learned_positions("learned-positions-off-by-one", ("[: cache.length]", "[1: cache.length + 1]"),
             ("off by one", "shift", "neighbour", "next", "row", "position")),
     makers.learned_positions("learned-positions-assigned", ("+=", "="), ASSIGNED, in_model=""),
-    makers.learned_positions("learned-positions-nothing-returned", learned(dx=lambda dy: None),
-            ("none", "return", "nothing", *RAISES)),
-    makers.learned_positions("learned-positions-first-sentence", learned_first_sentence, (*BATCH, "first")),
+    makers.learned_positions("learned-positions-nothing-returned", ("return dy", "return"), ("none", "return", "nothing", *RAISES)),
+    makers.learned_positions("learned-positions-first-sentence", ("dy.sum(axis=0)", "dy[0]"), (*BATCH, "first")),
     edited("learned-positions-forward-from-one", "minitransformer.layers.positions:LearnedPositions.forward", "[:length]",
             "[1:length + 1]", "learned-positions", ("off by one", "shift", "neighbour", "next", "row", "position"),
             in_model="transformer-unshared"),

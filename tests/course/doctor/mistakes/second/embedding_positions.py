@@ -3,24 +3,16 @@
 import numpy as np
 
 from minitransformer.functional import sinusoids
-from minitransformer.layers.embedding import EmbeddingCache
+from minitransformer.layers.embedding import Embedding, EmbeddingCache
 from minitransformer.layers.positions import PositionsCache
 from tests.course.doctor.mistakes import makers
 from tests.course.doctor.mistakes.makers import edited
-from tests.course.doctor.mistakes.held_out import activations_positions as held_out
-from tests.course.doctor.mistakes.held_out import linear_embedding as held_out_embedding
 from tests.course.doctor.mistakes.mistake import Mistake
-from tests.course.doctor.mistakes.right import embedding, given, learned
 from tests.course.doctor.mistakes.seen import activations_positions as seen
-from tests.course.doctor.mistakes.seen import linear_embedding as seen_embedding
 from tests.course.doctor.mistakes.words import LEFT_OUT, UNKNOWN
 
-LEARNED = "minitransformer.layers.positions:LearnedPositions.backward"
 SINUSOIDAL = "minitransformer.layers.positions:SinusoidalPositions."
 MISSING = (*LEFT_OUT, "does not reach", "only")
-
-embedding_by_position = embedding(lambda ids, d: (np.broadcast_to(np.arange(ids.shape[1]), ids.shape), d))
-embedding_root_of_count = embedding(lambda ids, d: (ids, d / np.sqrt(np.bincount(ids.ravel())[ids])[..., None]))
 
 
 def embedding_forward_unit_rows(self, ids):
@@ -30,17 +22,12 @@ def embedding_forward_unit_rows(self, ids):
 
 
 def embedding_leaks_to_next_id(self, dy, cache):
-    embedding(lambda ids, d: (ids, 0.9 * d))(self, dy, cache)
-    embedding(lambda ids, d: ((ids + 1) % len(self.weight.grad), 0.1 * d))(self, dy, cache)
+    Embedding.backward.textbook(self, 0.9 * dy, cache)
+    Embedding.backward.textbook(self, 0.1 * dy, cache._replace(ids=(cache.ids + 1) % len(self.weight.grad)))
 
 
 def embedding_unscaled_and_last_place(self, dy, cache):
     self.weight.grad[cache.ids] += dy
-
-
-# ---- positions
-
-learned_mean_and_shift = learned(lambda dy: dy.mean(axis=0), at=lambda length: slice(1, length + 1))
 
 
 def table(x):
@@ -57,8 +44,6 @@ def sinusoidal_decays_with_position(self, dy, cache):
     return dy / (1 + 0.1 * np.arange(cache.length, dtype=dy.dtype))[:, None]
 
 
-# ---- both and dropout
-
 def input_own_dropout(self, dy, cache):
     keep = np.random.rand(*dy.shape) >= self.dropout
     dx = self.positions.backward(dy * keep / (1 - self.dropout), cache.positions)
@@ -68,65 +53,69 @@ def input_own_dropout(self, dy, cache):
 SQRT = ("sqrt", "2.65", "2.646", "2.6458", "0.378", "factor", "times", "scale", "root", "constant")
 
 MISTAKES = [
-    makers.embedding("embedding-no-scale", held_out_embedding.embedding_scale_forgotten, SQRT),
-    makers.embedding("embedding-scale-d-model", held_out_embedding.embedding_scale_squared, SQRT),
-    makers.embedding("embedding-scale-divides", held_out_embedding.embedding_scale_divided, (*SQRT, "divid", "1/7", "0.143")),
-    makers.embedding("embedding-assigned", held_out_embedding.embedding_wiped,
+    makers.embedding("embedding-no-scale", ("math.sqrt(d_model) * ", ""), SQRT),
+    makers.embedding("embedding-scale-d-model", ("math.sqrt(d_model)", "d_model"), SQRT),
+    makers.embedding("embedding-scale-divides", ("math.sqrt(d_model)", "1 / math.sqrt(d_model)"), (*SQRT, "divid", "1/7", "0.143")),
+    makers.embedding("embedding-assigned", ("size = 1", "self.weight.grad[...] = 0; size = 1"),
             ("+=", "accumulat", "overwrit", "assign", "replac", "add", "output", "shared", "tied", "lost", *MISSING),
             block="language-model",
             comment="The embedding assigns its gradient to the shared weight, wiping out the output projection's part."),
-    makers.embedding("embedding-by-frequency", seen_embedding.embedding_places_averaged,
+    makers.embedding("embedding-by-frequency", ("* sums", "* sums / counts[some][:, None]"),
             ("average", "mean", "divid", "count", "frequen", "how often", "repeat", "number of", "several")),
-    makers.embedding("embedding-padding-index", held_out_embedding.embedding_without_padding,
+    makers.embedding("embedding-padding-index", ("(counts & size) > 0", "((counts & size) > 0) & (distinct != 0)"),
             ("pad", "id 0", "row 0", "first row", "token 0", "embedding", *MISSING), block="transformer",
             comment="The row of PAD (id 0) gets no gradient, as PyTorch's padding_idx, though forward uses it like any row."),
-    makers.embedding("embedding-ids-from-one", seen_embedding.embedding_off_by_one,
+    makers.embedding("embedding-ids-from-one", ("cache.ids.reshape(-1)", "cache.ids.reshape(-1) - 1"),
             ("off by one", "shift", "row", "ids - 1", "id - 1", "neighbour", "wrong", "before", "previous", "other id")),
-    makers.embedding("embedding-first-occurrence", seen_embedding.embedding_first_place,
+    makers.embedding("embedding-first-occurrence", ("size = 1", "counts = np.ones_like(counts); size = 1"),
             ("repeat", "more than once", "several", "only one", "first", "occurr", "again", "places")),
-    makers.embedding("embedding-scattered-by-position", embedding_by_position,
+    makers.embedding("embedding-scattered-by-position",
+            ("cache.ids.reshape(-1)", "np.broadcast_to(np.arange(cache.ids.shape[1]), cache.ids.shape).reshape(-1)"),
             ("position", "wrong row", "other row", "rows", "ids", "scatter", "index")),
-    makers.embedding("embedding-ids-transposed", held_out_embedding.embedding_ids_transposed,
+    makers.embedding("embedding-ids-transposed", ("cache.ids.reshape(-1)", "cache.ids.T.reshape(-1)"),
             ("order", "transpos", "permut", "shuffl", "wrong row", "other", "scrambl", "ids")),
-    makers.embedding("embedding-last-sequence", embedding(lambda ids, d: (ids[-1], d[-1])),
+    makers.embedding("embedding-last-sequence", ("cache.ids.reshape", "cache.ids[-1].reshape", "dy.reshape", "dy[-1].reshape"),
             ("last", "batch", "sequence", "only", "some of", "part", *MISSING)),
     makers.embedding_forward("embedding-forward-no-scale", ("math.sqrt(d_model) * ", ""), SQRT),
     makers.embedding_forward("embedding-forward-unit-rows", embedding_forward_unit_rows,
             (*UNKNOWN, "norm", "unit", "length", "embedding", "weight", "forward")),
     makers.embedding("embedding-leak", embedding_leaks_to_next_id, (*UNKNOWN, "embedding", "weight", "next", "neighbour", "shift")),
-    makers.embedding("embedding-root-frequency", embedding_root_of_count,
+    makers.embedding("embedding-root-frequency", ("* sums", "* sums / np.sqrt(counts[some])[:, None]"),
             (*UNKNOWN, "repeat", "count", "more than once", "several", "frequen", "embedding", "weight")),
-    makers.embedding("embedding-signed-square", given(embedding(), lambda self, dy, cache: (self, dy * abs(dy), cache)),
+    makers.embedding("embedding-signed-square", ("dy.reshape(-1, d_model)", "(dy * abs(dy)).reshape(-1, d_model)"),
             (*UNKNOWN, "square", "power", "embedding", "weight", "linear in")),
     makers.embedding("embedding-two-no-scale-and-repeats", embedding_unscaled_and_last_place,
             (*SQRT, "repeat", "more than once", "several", "last", "occurr")),
-    makers.learned_positions("learned-positions-mean", seen.learned_mean,
+    makers.learned_positions("learned-positions-mean", ("dy.sum(axis=0)", "dy.mean(axis=0)"),
             ("mean", "average", "divid", "half", "batch", "factor", "0.5")),
-    makers.learned_positions("learned-positions-first-sequence", held_out.learned_first_sentence,
+    makers.learned_positions("learned-positions-first-sequence", ("dy.sum(axis=0)", "dy[0]"),
             ("first", "batch", "only", "sequence", "b = 0", "sum", *MISSING)),
-    makers.learned_positions("learned-positions-last-sequence", learned(lambda dy: dy[-1]),
+    makers.learned_positions("learned-positions-last-sequence", ("dy.sum(axis=0)", "dy[-1]"),
             ("last", "batch", "only", "sequence", "overwrit", "sum", *MISSING)),
-    makers.learned_positions("learned-positions-from-one", held_out.learned_off_by_one,
+    makers.learned_positions("learned-positions-from-one", ("[: cache.length]", "[1: cache.length + 1]"),
             ("off by one", "shift", "next", "row", "later", "position + 1", "one too far", "neighbour")),
-    makers.learned_positions("learned-positions-no-dx", learned(dx=np.zeros_like), ("dx", "input", " x ", *MISSING),
+    makers.learned_positions("learned-positions-no-dx", ("return dy", "return 0 * dy"), ("dx", "input", " x ", *MISSING),
             comment="dx is zero: the gradient is thought to go to the position table alone."),
-    makers.learned_positions("learned-positions-embedding-scale", seen.learned_scaled, SQRT),
+    makers.learned_positions("learned-positions-embedding-scale", ("dy.sum(axis=0)", "math.sqrt(dy.shape[-1]) * dy.sum(axis=0)"),
+            SQRT),
     makers.learned_positions("learned-positions-sum-over-time",
             ("[: cache.length] += dy.sum(axis=0)", "[: len(dy)] += dy.sum(axis=1)"),
             ("axis", "axes", "batch", "position", "wrong", "time", "sum")),
-    makers.learned_positions("learned-positions-reversed", seen.learned_reversed,
+    makers.learned_positions("learned-positions-reversed", ("dy.sum(axis=0)", "dy.sum(axis=0)[::-1]"),
             ("revers", "order", "mirror", "flip", "backward", "permut", "wrong row", "other row")),
-    makers.learned_positions("learned-positions-every-row", learned(lambda dy: dy.sum(axis=(0, 1)), at=lambda length: slice(None)),
+    makers.learned_positions("learned-positions-every-row", ("[: cache.length] += dy.sum(axis=0)", "[...] += dy.sum(axis=(0, 1))"),
             ("axis", "axes", "every", "all", "same", "broadcast", "sum", "each row", "position")),
-    makers.learned_positions("learned-positions-last-dropped", seen.learned_last_missing,
+    makers.learned_positions("learned-positions-last-dropped",
+            ("[: cache.length] += dy.sum(axis=0)", "[: cache.length - 1] += dy.sum(axis=0)[:-1]"),
             ("last", "position", "row", "slice", "off by one", *MISSING)),
-    makers.learned_positions("learned-positions-dx-summed", learned(dx=lambda dy: np.broadcast_to(dy.sum(axis=0), dy.shape)),
+    makers.learned_positions("learned-positions-dx-summed", ("return dy", "return np.broadcast_to(dy.sum(axis=0), dy.shape)"),
             ("dx", "input", " x ", "batch"), ("sum", "batch", "broadcast", "same", "every", "all")),
     makers.learned_positions("learned-positions-assigned", ("+=", "="), ("+=", "accumulat", "overwrit", "assign", "replac", "add"),
             in_model=""),
-    makers.learned_positions("learned-positions-running-sum", learned(lambda dy: np.cumsum(dy.sum(axis=0), axis=0)),
+    makers.learned_positions("learned-positions-running-sum", ("dy.sum(axis=0)", "dy.sum(axis=0).cumsum(axis=0)"),
             (*UNKNOWN, "cumul", "running", "weight", "position", "table")),
-    makers.learned_positions("learned-positions-two-mean-and-shift", learned_mean_and_shift,
+    makers.learned_positions("learned-positions-two-mean-and-shift",
+            ("[: cache.length] += dy.sum(axis=0)", "[1: cache.length + 1] += dy.mean(axis=0)"),
             ("off by one", "shift", "next", "row", "mean", "average", "half", "weight")),
     makers.sinusoidal("sinusoids-as-product", lambda self, dy, cache: dy * table(dy),
             ("multipl", "product", "times", "sinusoid", "position", "table", "encoding")),

@@ -3,11 +3,8 @@
 import numpy as np
 
 from tests.course.doctor.mistakes import makers
-from tests.course.doctor.mistakes.right import changed, decoder, encoder, feed_forward, through, transformer, unchanged
+from tests.course.doctor.mistakes.makers import through
 from tests.course.doctor.mistakes.words import ASSIGNED, AVERAGED, CROSS, FEED, MISSING, ORDER, SELF, TWICE
-
-dropout_forgotten = feed_forward(drop=unchanged)
-plus_dy = changed(feed_forward(), lambda dx, self, dy, cache: dy + dx)
 
 
 def decoder_around_cross(self, dy, cache):
@@ -22,16 +19,6 @@ def decoder_order(self, dy, cache):
     return through(self, "cross_attention", dx, cache)
 
 
-memory_of_first_layer = decoder(lambda memories: memories[-1])
-memory_averaged = decoder(lambda memories: sum(memories) / len(memories))
-encoder_layers_forwards = encoder(order=zip)
-encoder_last_layer_skipped = encoder(order=lambda layers, caches: zip(layers[-2::-1], caches[-2::-1]))
-encoder_summed = encoder(step=lambda dx, dy: dy + dx)
-encoder_norm_forgotten = encoder(norm=False)
-model_without_source_input = transformer(source=False)
-model_without_target_input = transformer(target=False)
-
-
 def classifier_pooling_repeated(self, dlogits, cache):
     dx = self.output.backward(dlogits, cache.output)
     length = cache.input.positions.length
@@ -41,8 +28,10 @@ def classifier_pooling_repeated(self, dlogits, cache):
 
 
 MISTAKES = [
-    makers.feed_forward("feed-forward-dropout-forgotten", dropout_forgotten, ("dropout", "mask"), MISSING),
-    makers.feed_forward("feed-forward-plus-dy", plus_dy, ("dy", "residual", "skip", "shortcut", "identity"),
+    makers.feed_forward("feed-forward-dropout-forgotten", ("cache.dropout)", "type(cache.dropout)(None))"), ("dropout", "mask"),
+            MISSING),
+    makers.feed_forward("feed-forward-plus-dy", ("return self.inner", "return dy + self.inner"),
+            ("dy", "residual", "skip", "shortcut", "identity"),
             ("added", "plus", "+", "too much", *TWICE, "extra", "not in", "superfluous", "residual")),
     makers.encoder_layer("encoder-layer-feed-forward-skipped", lambda self, dy, cache: through(self, "self_attention", dy, cache),
             FEED, MISSING),
@@ -51,18 +40,24 @@ MISTAKES = [
     makers.decoder_layer("decoder-layer-memory-zero", ("return dx, dmemory", "return dx, 0 * dmemory"), ("memory",), MISSING),
     makers.decoder_layer("decoder-layer-around-cross-attention", decoder_around_cross, CROSS, (*MISSING, "around", "dx")),
     makers.decoder_layer("decoder-layer-order", decoder_order, ORDER),
-    makers.decoder("decoder-memory-of-first-layer", memory_of_first_layer, ("memory",),
+    makers.decoder("decoder-memory-of-first-layer", ("dmemory + dlayer", "dlayer"), ("memory",),
             (*ASSIGNED, "one layer", "only", "sum", "first", "layers.0", "layers", *MISSING)),
-    makers.decoder("decoder-memory-averaged", memory_averaged, ("memory",), (*AVERAGED, "half", "halv", "0.5", "number of layers")),
-    makers.encoder("encoder-layers-forwards", encoder_layers_forwards, ORDER),
-    makers.encoder("encoder-last-layer-skipped", encoder_last_layer_skipped, ("layer",), ("last", "layers.1", "layer 1", *MISSING)),
-    makers.encoder("encoder-summed", encoder_summed, ("dy", "residual", "skip", "shortcut", "layer"),
+    makers.decoder("decoder-memory-averaged", ("return dy, dmemory", "return dy, dmemory / len(self.layers)"), ("memory",),
+            (*AVERAGED, "half", "halv", "0.5", "number of layers")),
+    makers.encoder("encoder-layers-forwards",
+            ("zip(reversed(self.layers), reversed(cache.layers))", "zip(self.layers, cache.layers)"), ORDER),
+    makers.encoder("encoder-last-layer-skipped",
+            ("zip(reversed(self.layers), reversed(cache.layers))", "zip(self.layers[-2::-1], cache.layers[-2::-1])"), ("layer",),
+            ("last", "layers.1", "layer 1", *MISSING)),
+    makers.encoder("encoder-summed", ("dy = layer", "dy = dy + layer"), ("dy", "residual", "skip", "shortcut", "layer"),
             ("added", "plus", "+", "sum", *TWICE, "extra", "too much")),
-    makers.encoder("encoder-final-norm-forgotten", encoder_norm_forgotten, ("norm",), MISSING, block="transformer-pre-norm",
+    makers.encoder("encoder-final-norm-forgotten", ("if self.norm", "if False"), ("norm",), MISSING, block="transformer-pre-norm",
             in_model="transformer-pre-norm"),
-    makers.transformer("transformer-without-source-input", model_without_source_input, ("source", "embedding", "encode"), MISSING),
-    makers.transformer("transformer-without-target-input", model_without_target_input, ("target", "embedding", "decode"), MISSING),
-    makers.transformer("transformer-memory-halved", transformer(lambda dmemory, self: dmemory / len(self.decoder.layers)),
+    makers.transformer("transformer-without-source-input", ("self.source_input.backward(dx, cache.encode.input)", "pass"),
+            ("source", "embedding", "encode"), MISSING),
+    makers.transformer("transformer-without-target-input", ("self.target_input.backward(dx, cache.decode.input)", "pass"),
+            ("target", "embedding", "decode"), MISSING),
+    makers.transformer("transformer-memory-halved", ("backward(dmemory", "backward(dmemory / len(self.decoder.layers)"),
             ("memory", "encoder"), (*AVERAGED, "half", "halv", "0.5", "number of layers", "factor")),
     makers.language_model("language-model-without-input", ("self.input.backward(dx, cache.input)", "pass"), ("embedding", "input"),
             MISSING),
