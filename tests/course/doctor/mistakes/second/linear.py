@@ -11,6 +11,23 @@ from tests.course.doctor.mistakes.words import LEFT_OUT, UNKNOWN
 MISSING = (*LEFT_OUT, "does not reach")
 AVERAGE = ("mean", "average", "divid", "per token", "number of")
 
+
+def product(x, dy):
+    return x.reshape(-1, x.shape[-1]).T @ dy.reshape(-1, dy.shape[-1])
+
+
+def linear(weight):
+    def backward(self, dy, cache):
+        self.weight.grad += weight(cache.x, dy)
+        self.bias.grad += dy.sum(axis=tuple(range(dy.ndim - 1)))
+        return dy @ self.weight.data.T
+    return backward
+
+
+def bias_in_dw(self, dy, cache):
+    return linear(weight=lambda x, dy: product(x, dy + self.bias.data))(self, dy, cache)
+
+
 project_backward = OutputProjection.backward
 
 
@@ -70,7 +87,7 @@ MISTAKES = [
     makers.linear("linear-descent-sign", ("grad +=", "grad -="), ("sign", "negat", "minus", "-1", "opposite")),
     makers.linear("linear-weight-assigned", ("weight.grad +=", "weight.grad[...] ="),
             ("+=", "accumulat", "overwrit", "assign", "replac", "add"), in_model=""),
-    makers.linear("linear-bias-in-dw", ("rows.T @ drows", "rows.T @ (drows + self.bias.data)"), ("weight",),
+    makers.linear("linear-bias-in-dw", bias_in_dw, ("weight",),
             ("bias", "extra", "too much", "added", *UNKNOWN)),
     makers.linear("linear-clipped-upstream", ("dy.reshape(-1, d_out)", "np.clip(dy, -1, 1).reshape(-1, d_out)"),
             (*UNKNOWN, "clip", "linear", "dx", "weight")),
