@@ -1,4 +1,6 @@
-"""The command `minitransformer learn` in an empty folder, and how its tests solve an exercise."""
+"""The command `minitransformer learn` in an empty folder, how its tests solve an exercise, and figures that are closed again."""
+
+import sys
 
 import pytest
 
@@ -10,6 +12,20 @@ def learn(run_cli, tmp_path, monkeypatch):
     """learn(*words) -> (exit code, stdout, stderr), in an empty folder."""
     monkeypatch.chdir(tmp_path)
     return lambda *words: run_cli("learn", *words)
+
+
+@pytest.fixture(autouse=True)
+def no_figures():
+    yield
+    if pyplot := sys.modules.get("matplotlib.pyplot"):    # most tests draw nothing
+        pyplot.close("all")
+
+
+@pytest.fixture
+def axes():
+    from matplotlib import pyplot
+
+    return pyplot.figure().subplots()
 
 
 def solve(path, name, source=None):
