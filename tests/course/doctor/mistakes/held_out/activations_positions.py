@@ -22,12 +22,6 @@ def gelu_forward_one_buffer(x):
     return 0.5 * x * (1 + tanh), GeluCache(x, tanh)
 
 
-sinusoidal_over_batch = lambda self, dy, cache: np.broadcast_to(dy.sum(axis=0), dy.shape).copy()
-
-pooling_padding_too = lambda self, dy, cache: dy[:, None, :] * cache.share.max(axis=1, keepdims=True) * np.ones_like(cache.share)
-pooling_share_twice = lambda self, dy, cache: dy[:, None, :] * cache.share * cache.share
-first_everywhere = lambda self, dy, cache: np.broadcast_to(dy[:, None, :], cache.shape).copy()
-
 MISTAKES = [
     makers.relu("relu-inverted", ("dy * cache.positive", "dy * ~cache.positive"),
             ("invert", "complement", "opposite", "wrong way", "x <= 0", "x < 0", "negative", "swap")),
@@ -53,7 +47,8 @@ MISTAKES = [
             block="transformer-pre-norm"),
     makers.gelu_forward("gelu-forward-caches-u", ("GeluCache(x, tanh)", "GeluCache(x, SLOPE * (x + CUBIC * x * x * x))"),
             ("tanh", "cache")),
-    makers.sinusoidal("sinusoidal-over-batch", sinusoidal_over_batch, (*BATCH, "sum", "axis")),
+    makers.sinusoidal("sinusoidal-over-batch", ("return dy", "return np.broadcast_to(dy.sum(axis=0), dy.shape).copy()"),
+            (*BATCH, "sum", "axis")),
     makers.learned_positions("learned-positions-without-batch", ("dy.sum(axis=0)", "dy"),
             (*BATCH, "sum", "axis", "shape", "broadcast", *RAISES)),
     makers.learned_positions("learned-positions-off-by-one", ("[: cache.length]", "[1: cache.length + 1]"),
@@ -67,11 +62,14 @@ MISTAKES = [
     makers.input("input-positions-skipped", ("dx = self.positions.backward(dx, cache.positions)", "pass"), ("position",), MISSING,
             in_model="transformer-unshared"),
     makers.input("input-embedding-skipped", ("self.embedding.backward(dx, cache.embedding)", "pass"), ("embedding",), MISSING),
-    makers.mean_over_tokens("mean-over-tokens-padding-too", pooling_padding_too, ("pad", "real", "mask"), in_model="",
-            comment="in a classifier, nothing that padding's hidden states receive comes from elsewhere"),
-    makers.mean_over_tokens("mean-over-tokens-share-twice", pooling_share_twice, (*TWICE, "count", "share", "divid")),
+    makers.mean_over_tokens("mean-over-tokens-padding-too",
+            ("* cache.share", "* cache.share.max(axis=1, keepdims=True) * np.ones_like(cache.share)"), ("pad", "real", "mask"),
+            in_model="", comment="in a classifier, nothing that padding's hidden states receive comes from elsewhere"),
+    makers.mean_over_tokens("mean-over-tokens-share-twice", ("* cache.share", "* cache.share * cache.share"),
+            (*TWICE, "count", "share", "divid")),
     makers.mean_forward("mean-over-tokens-forward-counts-padding", ("(x * share).sum(axis=1)", "x.mean(axis=1)"),
             ("pad", "real", "mask", "forward")),
-    makers.first_token("first-token-everywhere", first_everywhere, ("first", "other position", "all positions", "every position")),
+    makers.first_token("first-token-everywhere", ("dx[:, 0] = dy", "dx[...] = dy[:, None]"),
+            ("first", "other position", "all positions", "every position")),
     makers.first_token("first-token-averaged", ("= dy\n", "= dy / cache.shape[1]\n"), AVERAGED),
 ]

@@ -14,11 +14,6 @@ def encoder_order(self, dy, cache):
     return through(self, "feed_forward", dx, cache)
 
 
-def decoder_self_attention_skipped(self, dy, cache):
-    dx = through(self, "feed_forward", dy, cache)
-    return through(self, "cross_attention", dx, cache)
-
-
 MISTAKES = [
     makers.feed_forward("feed-forward-activation-forgotten",
             ("activate_backward(dh, ActivationDropoutCache(cache.activation, cache.dropout))", "dh if cache.dropout.mask is None else dh * cache.dropout.mask"),
@@ -32,7 +27,8 @@ MISTAKES = [
     makers.encoder_layer("encoder-layer-parallel", encoder_parallel, SELF,
             ("dy", "chain", "parallel", "feed_forward", "feed-forward", "sum", "one after", "output")),
     makers.encoder_layer("encoder-layer-order", encoder_order, ORDER),
-    makers.decoder_layer("decoder-layer-self-attention-skipped", decoder_self_attention_skipped, SELF, MISSING),
+    makers.decoder_layer("decoder-layer-self-attention-skipped",
+            ("dx, dh = self.self_attention", "return dx, dmemory\n    dx, dh = self.self_attention"), SELF, MISSING),
     makers.decoder_layer("decoder-layer-returns-swapped", ("return dx, dmemory", "return dmemory, dx"), SWAPPED),
     makers.decoder("decoder-memory-of-last-layer", ("dmemory + dlayer", "dlayer if layer is self.layers[-1] else dmemory"),
             ("memory",), (*ASSIGNED, "one layer", "only", "sum", "last", "layers.1", "layers", *MISSING)),

@@ -2,13 +2,9 @@
 
 import numpy as np
 
-from minitransformer.functional import sinusoids
 from minitransformer.layers.embedding import Embedding, EmbeddingCache
-from minitransformer.layers.positions import PositionsCache
 from tests.course.doctor.mistakes import makers
 from tests.course.doctor.mistakes.makers import edited
-from tests.course.doctor.mistakes.mistake import Mistake
-from tests.course.doctor.mistakes.seen import activations_positions as seen
 from tests.course.doctor.mistakes.words import LEFT_OUT, UNKNOWN
 
 SINUSOIDAL = "minitransformer.layers.positions:SinusoidalPositions."
@@ -30,24 +26,8 @@ def embedding_unscaled_and_last_place(self, dy, cache):
     self.weight.grad[cache.ids] += dy
 
 
-def table(x):
-    return sinusoids(*x.shape[1:], np, x.real.dtype.name)
-
-
-def sinusoidal_forward_replaces(self, x):
-    y = x + table(x)
-    y[:, 0] = table(x)[0]
-    return y, PositionsCache(x.shape)
-
-
 def sinusoidal_decays_with_position(self, dy, cache):
     return dy / (1 + 0.1 * np.arange(cache.length, dtype=dy.dtype))[:, None]
-
-
-def input_own_dropout(self, dy, cache):
-    keep = np.random.rand(*dy.shape) >= self.dropout
-    dx = self.positions.backward(dy * keep / (1 - self.dropout), cache.positions)
-    self.embedding.backward(dx, cache.embedding)
 
 
 SQRT = ("sqrt", "2.65", "2.646", "2.6458", "0.378", "factor", "times", "scale", "root", "constant")
@@ -117,26 +97,30 @@ MISTAKES = [
     makers.learned_positions("learned-positions-two-mean-and-shift",
             ("[: cache.length] += dy.sum(axis=0)", "[1: cache.length + 1] += dy.mean(axis=0)"),
             ("off by one", "shift", "next", "row", "mean", "average", "half", "weight")),
-    makers.sinusoidal("sinusoids-as-product", lambda self, dy, cache: dy * table(dy),
+    makers.sinusoidal("sinusoids-as-product", ("return dy", "return dy * sinusoids(*dy.shape[1:], np, dy.dtype.name)"),
             ("multipl", "product", "times", "sinusoid", "position", "table", "encoding")),
-    makers.sinusoidal("sinusoids-subtracted", lambda self, dy, cache: dy - table(dy),
+    makers.sinusoidal("sinusoids-subtracted", ("return dy", "return dy - sinusoids(*dy.shape[1:], np, dy.dtype.name)"),
             ("subtract", "minus", "constant", "does not depend on dy", "extra", "sinusoid", "position", "table", "encoding"),
             comment="backward subtracts the table from dy ('undo the forward'); the derivative of an added constant is 0."),
     edited("sinusoids-forward-scales", SINUSOIDAL + "forward", "x +", "x * d_model ** 0.5 +", "sinusoidal-positions", SQRT),
-    Mistake("sinusoids-forward-replaces-first", SINUSOIDAL + "forward", sinusoidal_forward_replaces, "sinusoidal-positions",
-            (("first", "position 0", "position", "does not depend", "overwrit", "constant", *UNKNOWN),)),
+    edited("sinusoids-forward-replaces-first", SINUSOIDAL + "forward", "return x +",
+            "return x * (np.arange(length) > 0)[:, None] +", "sinusoidal-positions",
+            ("first", "position 0", "position", "does not depend", "overwrit", "constant", *UNKNOWN)),
     makers.sinusoidal("sinusoids-decay", sinusoidal_decays_with_position,
             (*UNKNOWN, "dx", "input", "position", "division by `(1 + 0.1")),
     makers.input("input-no-dropout-backward", ("dropout_backward(dy, cache.dropout)", "dy"), ("dropout", "mask")),
     makers.input("input-stale-dy", ("self.embedding.backward(dx", "self.embedding.backward(dy"),
             ("dropout", "mask", "dy is used where dx"), ("embedding",)),
-    makers.input("input-dropout-last", seen.input_dropout_after_positions, ("dropout", "mask"), in_model="transformer-unshared"),
+    makers.input("input-dropout-last",
+            ("dx = dropout_backward(dy, cache.dropout)", "dx = dy", "self.embedding.backward(dx", "self.embedding.backward(dropout_backward(dx, cache.dropout)"),
+            ("dropout", "mask"), in_model="transformer-unshared"),
     makers.input("input-positions-constant", ("dx = self.positions.backward(dx, cache.positions)", "pass"), ("position",), MISSING,
             in_model="transformer-unshared",
             comment="The positions' backward is never called (as is right for sinusoids), so learned positions get no gradient."),
     makers.input("input-embedding-twice",
             ("dx = self.positions", "self.embedding.backward(dx, cache.embedding); dx = self.positions"), ("embedding",),
             ("twice", "doubl", "factor", "2 times", "times 2", "2x")),
-    makers.input("input-own-dropout-mask", input_own_dropout,
+    makers.input("input-own-dropout-mask",
+            ("dropout_backward(dy, cache.dropout)", "dy * (np.random.rand(*dy.shape) >= self.dropout) / (1 - self.dropout)"),
             ("dropout", "mask", "random", "generator", "reproduc", "differs from call")),
 ]

@@ -1,15 +1,12 @@
 """Mistakes in residuals, encoder and decoder layers, stacks, pooling and whole models."""
 
-import numpy as np
 
 from minitransformer.functional import dropout_backward
 from minitransformer.layers.pooling import FirstCache
 from tests.course.doctor.mistakes import makers
-from tests.course.doctor.mistakes.held_out import activations_positions as held_out_positions
 from tests.course.doctor.mistakes.held_out import stacks as held_out
 from tests.course.doctor.mistakes.makers import edited, through
 from tests.course.doctor.mistakes.mistake import Mistake
-from tests.course.doctor.mistakes.seen import activations_positions as seen_positions
 from tests.course.doctor.mistakes.seen import stacks as seen
 from tests.course.doctor.mistakes.words import LEFT_OUT, UNKNOWN
 
@@ -47,10 +44,6 @@ def decoder_memory_first_twice(self, dy, cache):
         memories.append(dlayer)
     return dy, memory(memories)
 
-
-mean_over_all_positions = lambda self, dy, cache: np.repeat(dy[:, None, :], cache.share.shape[1], axis=1) / cache.share.shape[1]
-mean_share_of_first_sentence = lambda self, dy, cache: dy[:, None, :] * cache.share[:1]
-mean_sharp = lambda self, dy, cache: dy[:, None, :] * cache.share ** 1.5
 
 NORM = ("norm",)
 SHORT = ("residual", "shortcut", "skip", "direct", "identity", "dy", "sum", "path")
@@ -116,7 +109,9 @@ MISTAKES = [
     makers.encoder("encoder-tanh-between-layers", ("layer.backward(dy, layer_cache)", "np.tanh(layer.backward(dy, layer_cache))"),
             (*UNKNOWN, "encoder", "layer", "dx", "input", "tanh")),
     makers.decoder_layer("decoder-layer-wrong-order", decoder_layer_memory_wrong_order, ("order", "revers", "before", "cross", "attention", "feed")),
-    makers.decoder_layer("decoder-layer-no-self-attention", held_out.decoder_self_attention_skipped, ("self-attention", "self_attention", "self attention"), MISSING),
+    makers.decoder_layer("decoder-layer-no-self-attention",
+            ("dx, dh = self.self_attention", "return dx, dmemory\n    dx, dh = self.self_attention"),
+            ("self-attention", "self_attention", "self attention"), MISSING),
     makers.decoder_layer("decoder-layer-stale-dx", seen.decoder_around_cross, ("cross", "dx", "self", "skipped", "wrong gradient")),
     makers.decoder("decoder-memory-overwritten", ("dmemory + dlayer", "dlayer"), ("memory",),
             (*MISSING, "first", "last", "overwrit", "sum", "add", "some of", "layer", "one"),
@@ -130,21 +125,27 @@ MISTAKES = [
     makers.decoder("decoder-two-memory-and-norm", ("if self.norm", "if False", "dmemory + dlayer", "dlayer"),
             ("memory", "norm", "cross", "encoder"), block="transformer-pre-norm", in_model="transformer-pre-norm"),
     makers.decoder("decoder-memory-mixture", ("dmemory + dlayer", "0.7 * dmemory + dlayer"), (*UNKNOWN, "memory")),
-    makers.mean_over_tokens("pooling-mean-over-all", mean_over_all_positions, ("padding", "mask", "real", "count", "number of", "divid", "1/t", "position")),
-    makers.mean_over_tokens("pooling-mean-not-divided", seen_positions.pooling_undivided, ("divid", "count", "number of", "mean", "factor", "share")),
-    makers.mean_over_tokens("pooling-mean-share-squared", held_out_positions.pooling_share_twice, ("twice", "square", "divid", "count", "share", "factor")),
+    makers.mean_over_tokens("pooling-mean-over-all", ("* cache.share", "* np.ones_like(cache.share) / cache.share.shape[1]"),
+            ("padding", "mask", "real", "count", "number of", "divid", "1/t", "position")),
+    makers.mean_over_tokens("pooling-mean-not-divided", ("* cache.share", "* (cache.share > 0)"),
+            ("divid", "count", "number of", "mean", "factor", "share")),
+    makers.mean_over_tokens("pooling-mean-share-squared", ("* cache.share", "* cache.share * cache.share"),
+            ("twice", "square", "divid", "count", "share", "factor")),
     makers.mean_over_tokens("pooling-mean-count-of-batch",
             ("* cache.share", "* (cache.share > 0) / (cache.share > 0).sum().astype(dy.dtype)"),
             ("batch", "count", "divid", "number of", "factor", "share", "constant")),
-    makers.mean_over_tokens("pooling-mean-first-sentences-share", mean_share_of_first_sentence, ("first", "batch", "padding", "count", "share", "broadcast", "sentence", "mask")),
+    makers.mean_over_tokens("pooling-mean-first-sentences-share", ("* cache.share", "* cache.share[:1]"),
+            ("first", "batch", "padding", "count", "share", "broadcast", "sentence", "mask")),
     makers.mean_forward("pooling-forward-padding-too", ("(x * share).sum(axis=1)", "x.mean(axis=1)"),
             ("padding", "mask", "real", "count", "number of", "divid", "position", "share")),
     makers.mean_forward("pooling-forward-root-of-count",
             ("x * share).sum(axis=1)", "x * real[:, :, None]).sum(axis=1) / xp.sqrt(count).astype(x.real.dtype)"),
             ("root", "sqrt", "count", "factor", "divid", "number of", "scale", "share")),
-    makers.mean_over_tokens("pooling-mean-odd-power", mean_sharp, (*UNKNOWN, "dx", "input", "share", "factor", "constant")),
+    makers.mean_over_tokens("pooling-mean-odd-power", ("* cache.share", "* cache.share ** 1.5"),
+            (*UNKNOWN, "dx", "input", "share", "factor", "constant")),
     makers.first_token("pooling-first-gets-last", ("[:, 0]", "[:, -1]"), ("last", "first", "position", "place")),
-    makers.first_token("pooling-first-everywhere", held_out_positions.first_everywhere, ("every", "all", "other", "broadcast", "first", "position")),
+    makers.first_token("pooling-first-everywhere", ("dx[:, 0] = dy", "dx[...] = dy[:, None]"),
+            ("every", "all", "other", "broadcast", "first", "position")),
     makers.first_token("pooling-first-two-positions", ("dx[:, 0] = dy", "dx[:, :2] = dy[:, None]"),
             ("second", "slice", "off by one", "first", "position", "two")),
     makers.first_token("pooling-first-shared-dy", ("= dy\n", "= dy[0]\n"),

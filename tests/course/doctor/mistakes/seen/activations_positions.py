@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 
-from minitransformer.functional import dropout_backward
 from minitransformer.functional.activations import ReluCache
 from tests.course.doctor.mistakes import makers
 from tests.course.doctor.mistakes.words import AVERAGED, BATCH, INNER, IN_PLACE, MISSING, TWICE
@@ -28,17 +27,6 @@ def gelu_of_sigmoid(dy, cache):
     s = 1 / (1 + np.exp(-1.702 * cache.x))
     return dy * (s + 1.702 * cache.x * s * (1 - s))
 
-
-sinusoidal_scaled = lambda self, dy, cache: dy * math.sqrt(dy.shape[-1])
-
-
-def input_dropout_after_positions(self, dy, cache):
-    dx = self.positions.backward(dy, cache.positions)
-    self.embedding.backward(dropout_backward(dx, cache.dropout), cache.embedding)
-
-
-pooling_by_length = lambda self, dy, cache: dy[:, None, :] * (cache.share > 0) / cache.share.shape[1]
-pooling_undivided = lambda self, dy, cache: dy[:, None, :] * (cache.share > 0)
 
 MISTAKES = [
     makers.relu("relu-mask-from-dy", ("dy * cache.positive", "dy * (dy > 0)"),
@@ -67,8 +55,9 @@ MISTAKES = [
             ("relu", "x > 0", "step", "positive")),
     makers.gelu("gelu-slope-inverted", ("SLOPE", "math.sqrt(math.pi / 2)"),
             ("sqrt(2/pi)", "sqrt(2 / pi)", "sqrt(pi", "slope", *INNER)),
-    makers.sinusoidal("sinusoidal-scaled", sinusoidal_scaled, ("sqrt", "scal", "factor", "√", "times")),
-    makers.sinusoidal("sinusoidal-zero", lambda self, dy, cache: np.zeros_like(dy), MISSING),
+    makers.sinusoidal("sinusoidal-scaled", ("return dy", "return math.sqrt(dy.shape[-1]) * dy"),
+            ("sqrt", "scal", "factor", "√", "times")),
+    makers.sinusoidal("sinusoidal-zero", ("return dy", "return 0 * dy"), MISSING),
     makers.learned_positions("learned-positions-mean", ("dy.sum(axis=0)", "dy.mean(axis=0)"), BATCH, AVERAGED),
     makers.learned_positions("learned-positions-weight-forgotten", ("dy.sum(axis=0)", "0"), ("weight", "dW", "table"), MISSING),
     makers.learned_positions("learned-positions-every-row", ("dy.sum(axis=0)", "dy.sum(axis=(0, 1))"),
@@ -81,13 +70,14 @@ MISTAKES = [
     makers.learned_positions("learned-positions-reversed", ("dy.sum(axis=0)", "dy.sum(axis=0)[::-1]"),
             ("revers", "order", "backwards", "permut", "wrong row", "wrong position", "mixed", "other position", "flip")),
     makers.input("input-dropout-forgotten", ("dropout_backward(dy, cache.dropout)", "dy"), ("dropout", "mask"), MISSING),
-    makers.input("input-dropout-after-positions", input_dropout_after_positions, ("dropout", "mask"),
-            ("position", "order", "after", "before", *MISSING), in_model="transformer-unshared"),
+    makers.input("input-dropout-after-positions",
+            ("dx = dropout_backward(dy, cache.dropout)", "dx = dy", "self.embedding.backward(dx", "self.embedding.backward(dropout_backward(dx, cache.dropout)"),
+            ("dropout", "mask"), ("position", "order", "after", "before", *MISSING), in_model="transformer-unshared"),
     makers.input("input-embedding-twice",
             ("dx = self.positions", "self.embedding.backward(dx, cache.embedding); dx = self.positions"), ("embedding",), TWICE),
-    makers.mean_over_tokens("mean-over-tokens-by-length", pooling_by_length,
+    makers.mean_over_tokens("mean-over-tokens-by-length", ("* cache.share", "* (cache.share > 0) / cache.share.shape[1]"),
             ("length", "padding", "real", "number of", "all positions", "/ T", "by T")),
-    makers.mean_over_tokens("mean-over-tokens-undivided", pooling_undivided,
+    makers.mean_over_tokens("mean-over-tokens-undivided", ("* cache.share", "* (cache.share > 0)"),
             ("divid", "mean", "share", "count", "1 /", "number of", "sum")),
     makers.first_token("first-token-becomes-last", ("[:, 0]", "[:, -1]"),
             ("last", "wrong position", "other position", "first", "position")),

@@ -3,11 +3,6 @@
 from tests.course.doctor.mistakes import makers
 from tests.course.doctor.mistakes.words import IN_PLACE, MISSING, RAISES, RANDOM, SIGN, SKIP, SUBLAYER, TWICE
 
-
-def mask_for(x, dropout_rate, rng):
-    return (rng.random(x.shape) >= dropout_rate) / (1 - dropout_rate)
-
-
 MISTAKES = [
     makers.dropout("dropout-rescales-only", ("dy * cache.mask", "dy * cache.mask.max()"), ("mask", "drop", "zero"),
             (*MISSING, "everywhere", "scale"), comment="numpy-ml, its issue 94"),
