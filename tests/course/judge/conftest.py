@@ -5,6 +5,7 @@ import sys
 import pytest
 
 from minitransformer_course.judge.course import find_exercise
+from minitransformer_course.judge.judge_file import check_file
 
 
 @pytest.fixture
@@ -12,6 +13,16 @@ def learn(run_cli, tmp_path, monkeypatch):
     """learn(*words) -> (exit code, stdout, stderr), in an empty folder."""
     monkeypatch.chdir(tmp_path)
     return lambda *words: run_cli("learn", *words)
+
+
+@pytest.fixture
+def judged(tmp_path):
+    """judged(text, ...) -> the only answer to a learner's file with that text, mine.py."""
+    def judge(text, *arguments, **options):
+        (tmp_path / "mine.py").write_text(text, encoding="utf-8")
+        (answer,) = check_file(tmp_path / "mine.py", *arguments, **options).answers
+        return answer
+    return judge
 
 
 @pytest.fixture(autouse=True)
