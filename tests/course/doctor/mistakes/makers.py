@@ -26,6 +26,7 @@ OUTPUT = LAYERS + "output_projection:OutputProjection."
 RECURRENT = "minitransformer.zoo.recurrent."
 CONVOLUTIONAL = "minitransformer.zoo.convolutional."
 TRANSFORMER = MODELS + "transformer:Transformer.hidden_backward"
+BIAS_GRADIENT = "module_of(dy).ones(len(drows), dy.dtype) @ drows"    # in Linear.backward
 
 
 def mistake(name, replaces, wrong, block, says, **more):
@@ -96,5 +97,5 @@ fused = _maker("linear_cross_entropy_backward", "linear-cross-entropy", WITHOUT_
 
 
 def edited(name, replaces, right, wrong, block, *says, **more):
-    """The mistake of writing `wrong` for `right` in the library's backward."""
+    """The mistake of writing `wrong` for `right` in the library's function."""
     return mistake(name, replaces, (right, wrong), block, says, **more)

@@ -1,6 +1,7 @@
 """Mistakes in the linear layer, the embedding and the output projection."""
 
 from tests.course.doctor.mistakes import makers
+from tests.course.doctor.mistakes.makers import BIAS_GRADIENT
 from tests.course.doctor.mistakes.words import ASSIGNED, AVERAGED, MISSING, PRECISION, RAISES, SIGN, TWICE
 
 SCALE = ("sqrt(d_model)", "sqrt(D)", "scal", "√", "sqrt", "2.64", "2.65")
@@ -8,12 +9,10 @@ SCALE = ("sqrt(d_model)", "sqrt(D)", "scal", "√", "sqrt", "2.64", "2.65")
 MISTAKES = [
     makers.linear("linear-dx-untransposed", ("data.T", "data"), ("transpos", "W^T", "W.T", *RAISES)),
     makers.linear("linear-weight-transposed", ("rows.T @ drows", "drows.T @ rows"), ("transpos", "x^T", "shape", *RAISES)),
-    makers.linear("linear-bias-twice", ("module_of(dy).ones(len(drows), dy.dtype) @ drows", "2 * drows.sum(axis=0)"), ("bias",),
-            TWICE),
+    makers.linear("linear-bias-twice", (BIAS_GRADIENT, "2 * drows.sum(axis=0)"), ("bias",), TWICE),
     makers.linear("linear-weight-mean-over-rows", ("rows.T @ drows", "rows.T @ drows / len(rows)"), ("weight", "dW"), AVERAGED),
     makers.linear("linear-divided-by-batch",
-            ("rows.T @ drows", "rows.T @ drows / len(dy)", "module_of(dy).ones(len(drows), dy.dtype) @ drows", "drows.sum(axis=0) / len(dy)"),
-            ("batch",), AVERAGED),
+            ("rows.T @ drows", "rows.T @ drows / len(dy)", BIAS_GRADIENT, "drows.sum(axis=0) / len(dy)"), ("batch",), AVERAGED),
     makers.linear("linear-subtracted", ("grad +=", "grad -="), SIGN),
     makers.linear("linear-step-before-dx", ("self.weight.data.T", "(self.weight.data - 0.01 * self.weight.grad).T"),
             ("dx", "gradient of x", "input"), ("weight", "W^T", "W.T", "updated"), in_model="",

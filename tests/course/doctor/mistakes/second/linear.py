@@ -6,6 +6,7 @@ from minitransformer.functional import softmax_backward
 from minitransformer.functional.softmax import SoftmaxCache
 from minitransformer.layers import OutputProjection
 from tests.course.doctor.mistakes import makers
+from tests.course.doctor.mistakes.makers import BIAS_GRADIENT
 from tests.course.doctor.mistakes.words import LEFT_OUT, UNKNOWN
 
 MISSING = (*LEFT_OUT, "does not reach")
@@ -48,12 +49,11 @@ MISTAKES = [
             ("transpos", "reshap", "order", "permut", "scrambl", "shuffl", "wrong place")),
     makers.linear("linear-product-of-sums", ("rows.T @ drows", "np.outer(rows.sum(axis=0), drows.sum(axis=0))"), ("weight",),
             ("product of", "outer", "sums", "summed", "cross", "different row", "before the product")),
-    makers.linear("linear-bias-one-number", ("module_of(dy).ones(len(drows), dy.dtype) @ drows", "dy.sum()"), ("bias",),
+    makers.linear("linear-bias-one-number", (BIAS_GRADIENT, "dy.sum()"), ("bias",),
             ("axis", "axes", "over everything", "all", "one number", "same", "every", "scalar", "broadcast", "constant")),
-    makers.linear("linear-bias-first-sequence",
-            ("module_of(dy).ones(len(drows), dy.dtype) @ drows", "dy[0].reshape(-1, d_out).sum(axis=0)"), ("bias",),
+    makers.linear("linear-bias-first-sequence", (BIAS_GRADIENT, "dy[0].reshape(-1, d_out).sum(axis=0)"), ("bias",),
             ("first", "batch", "only", "one s", "b = 0", "sample", "some of", "part of", "sequence")),
-    makers.linear("linear-bias-last-row", ("module_of(dy).ones(len(drows), dy.dtype) @ drows", "drows[-1]"), ("bias",),
+    makers.linear("linear-bias-last-row", (BIAS_GRADIENT, "drows[-1]"), ("bias",),
             ("last", "only", "overwrit", "one row", "some of", "part of")),
     makers.linear("linear-bias-keeps-positions",
             ("self.bias.grad += module_of(dy).ones(len(drows), dy.dtype) @ drows", "self.bias.grad = self.bias.grad + dy.sum(axis=0)"),
@@ -66,15 +66,14 @@ MISTAKES = [
             ("decay", "l2", "regulari", "0.1", "itself", "its own", "the weight", "weight.data", "multiple of", "extra", "too much", "w added")),
     makers.linear("linear-dw-over-batch-size", ("rows.T @ drows", "rows.T @ drows / len(dy)"), ("weight",),
             (*AVERAGE, "half", "factor", "1/2", "0.5", "1 / b")),
-    makers.linear("linear-both-over-rows",
-            ("rows.T @ drows", "rows.T @ drows / len(rows)", "module_of(dy).ones(len(drows), dy.dtype) @ drows", "drows.mean(axis=0)"),
+    makers.linear("linear-both-over-rows", ("rows.T @ drows", "rows.T @ drows / len(rows)", BIAS_GRADIENT, "drows.mean(axis=0)"),
             (*AVERAGE, "1/6", "factor", "0.1667", "sixth")),
     makers.linear_forward("linear-forward-bias-twice", ("+= self.bias.data", "+= 2 * self.bias.data"), ("bias",),
             ("twice", "half", "factor", "doubl", "2 times", "times 2", "2x", "0.5")),
     makers.linear_forward("linear-forward-no-bias", ("y += self.bias.data", "pass"), ("bias",),
             (*MISSING, "not used", "no effect", "does not depend", "unused", "no influence", "forward")),
     makers.linear_forward("linear-caches-half-precision",
-            ("LinearCache(x)", "LinearCache(x.real.astype('float16').astype(x.dtype))"), ("weight", "cache"),
+            ("LinearCache(x)", "LinearCache(x.real.astype(np.float16).astype(x.dtype))"), ("weight", "cache"),
             ("precision", "float16", "round", "half", "digits", "accura", "dtype", "cache", "stale", "error", "nearly", "almost")),
     makers.linear_forward("linear-caches-centred-input", ("LinearCache(x)", "LinearCache(x - x.mean(axis=-1, keepdims=True))"),
             ("weight", "cache"), ("cache", "centr", "mean", "subtract", "other input", " x ", "kept", "stored")),
@@ -82,7 +81,7 @@ MISTAKES = [
             ("shift", "off by one", "next", "neighbour", "neighbor", "other row", "wrong row", "previous", "mismatch", "roll"),
             comment="dW pairs each row of x with the dy of the next row (off by one, as for a next-token target)."),
     makers.linear("linear-last-position-dropped",
-            ("rows.T @ drows", "cache.x[:, :-1].reshape(-1, d_in).T @ dy[:, :-1].reshape(-1, d_out)", "module_of(dy).ones(len(drows), dy.dtype) @ drows", "dy[:, :-1].reshape(-1, d_out).sum(axis=0)"),
+            ("rows.T @ drows", "cache.x[:, :-1].reshape(-1, d_in).T @ dy[:, :-1].reshape(-1, d_out)", BIAS_GRADIENT, "dy[:, :-1].reshape(-1, d_out).sum(axis=0)"),
             ("last", "position", "some of", "part of", "row", "slice", "token")),
     makers.linear("linear-descent-sign", ("grad +=", "grad -="), ("sign", "negat", "minus", "-1", "opposite")),
     makers.linear("linear-weight-assigned", ("weight.grad +=", "weight.grad[...] ="),
@@ -96,8 +95,7 @@ MISTAKES = [
             (*UNKNOWN, "weight", "root", "power")),
     makers.linear("linear-half-absolute-input", ("rows.T @ drows", "(0.5 * rows + 0.5 * abs(rows)).T @ drows"),
             (*UNKNOWN, "weight", "negative", "positive", "relu")),
-    makers.linear("linear-two-mean-bias-and-sign",
-            ("rows.T @ drows", "-rows.T @ drows", "module_of(dy).ones(len(drows), dy.dtype) @ drows", "drows.mean(axis=0)"),
+    makers.linear("linear-two-mean-bias-and-sign", ("rows.T @ drows", "-rows.T @ drows", BIAS_GRADIENT, "drows.mean(axis=0)"),
             ("sign", "negat", "minus", "-1", "opposite"), ("bias", *AVERAGE)),
     makers.output("tied-output-assigned", ("grad +=", "grad[...] ="), ("+=", "accumulat", "overwrit", "assign", "replac", "add"),
             in_model=""),

@@ -3,6 +3,7 @@
 import numpy as np
 
 from tests.course.doctor.mistakes import makers
+from tests.course.doctor.mistakes.makers import BIAS_GRADIENT
 from tests.course.doctor.mistakes.words import UNKNOWN
 
 
@@ -19,7 +20,7 @@ def _(name, replaces, wrong, block, places, comment, in_model="transformer"):
 
 LAYERS = "minitransformer.layers."
 MISTAKES = [
-    _("nameless-linear-bias-weights", "Linear.backward", ("module_of(dy).ones(len(drows), dy.dtype) @ drows", "drows.sum(axis=0) * np.linspace(0.5, 1.5, d_out, dtype=dy.dtype)"), "linear", ("bias",), "The bias gradient's columns are multiplied by 0.5 to 1.5."),
+    _("nameless-linear-bias-weights", "Linear.backward", (BIAS_GRADIENT, "drows.sum(axis=0) * np.linspace(0.5, 1.5, d_out, dtype=dy.dtype)"), "linear", ("bias",), "The bias gradient's columns are multiplied by 0.5 to 1.5."),
     _("nameless-linear-rows-smoothed", "Linear.backward", ("return (drows", "return ((0.75 * drows + 0.25 * np.roll(drows, 1, axis=0))"), "linear", ("dx", "input", "linear"), "dx is made with dy smoothed over neighbouring rows."),
     _("nameless-linear-forward-bends", "Linear.forward", ("return y", "y = y + 0.05 * y * y * y\n    return y"), "linear", ("linear", "input", "weight", "bias", "forward"), "forward adds 0.05 y^3 to its result y, which the given backward doesn't know."),
     _("nameless-embedding-dims-fade", "Embedding.backward", ("* sums", "* sums * (0.9 ** np.arange(d_model)).astype(dy.dtype)"), "embedding", ("embedding", "weight"), "The gradient of feature i is multiplied by 0.9^i."),

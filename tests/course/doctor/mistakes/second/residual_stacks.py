@@ -1,6 +1,5 @@
 """Mistakes in residuals, encoder and decoder layers, stacks, pooling and whole models."""
 
-
 from minitransformer.functional import dropout_backward
 from minitransformer.layers.pooling import FirstCache
 from tests.course.doctor.mistakes import makers

@@ -1,6 +1,7 @@
 """Five mistakes to start with; they move to their families' files."""
 
 from tests.course.doctor.mistakes import makers
+from tests.course.doctor.mistakes.makers import BIAS_GRADIENT
 
 
 def embedding_repeated_ids(self, dy, cache):
@@ -14,8 +15,7 @@ MISTAKES = [
     makers.norm("layer-norm-projection-forgotten", (" - normed * through_variance", ""),
             ("mean(dn * n)", "variance", "standard deviation", "second mean", "inverse"),
             ("miss", "forgot", "left out", "without", "lack", "constant")),
-    makers.linear("linear-bias-mean-for-sum", ("module_of(dy).ones(len(drows), dy.dtype) @ drows", "drows.mean(axis=0)"),
-            ("bias",), ("mean", "average", "divided")),
+    makers.linear("linear-bias-mean-for-sum", (BIAS_GRADIENT, "drows.mean(axis=0)"), ("bias",), ("mean", "average", "divided")),
     makers.embedding("embedding-repeated-ids", embedding_repeated_ids,
             ("repeat", "more than once", "several", "only one", "last", "again")),
     makers.encoder_layer("residual-shortcut-forgotten", ("dx + self.feed_forward", "self.feed_forward"),

@@ -1,6 +1,7 @@
 """Mistakes in the linear layer, the embedding and the output projection."""
 
 from tests.course.doctor.mistakes import makers
+from tests.course.doctor.mistakes.makers import BIAS_GRADIENT
 from tests.course.doctor.mistakes.words import ASSIGNED, AVERAGED, MISSING, RAISES
 
 SCALE = ("sqrt(d_model)", "sqrt(D)", "scal", "√", "sqrt", "2.64", "2.65")
@@ -8,17 +9,16 @@ SCALE = ("sqrt(d_model)", "sqrt(D)", "scal", "√", "sqrt", "2.64", "2.65")
 MISTAKES = [
     makers.linear("linear-weight-reshaped", ("rows.T @ drows", "(drows.T @ rows).reshape(d_in, d_out)"), ("weight", "dW"),
             ("transpos", "reshap", "x^T"), comment="made to fit, as in many a first attempt"),
-    makers.linear("linear-bias-forgotten", ("module_of(dy).ones(len(drows), dy.dtype) @ drows", "0"), ("bias",), MISSING),
-    makers.linear("linear-bias-mean-over-positions",
-            ("module_of(dy).ones(len(drows), dy.dtype) @ drows", "dy.sum(axis=0).mean(axis=tuple(range(dy.ndim - 2)))"), ("bias",),
-            AVERAGED),
-    makers.linear("linear-bias-without-batch", ("module_of(dy).ones(len(drows), dy.dtype) @ drows", "dy.sum(axis=1)"),
-            ("bias", *RAISES), ("shape", "axis", "axes", "broadcast", "sum", *RAISES)),
+    makers.linear("linear-bias-forgotten", (BIAS_GRADIENT, "0"), ("bias",), MISSING),
+    makers.linear("linear-bias-mean-over-positions", (BIAS_GRADIENT, "dy.sum(axis=0).mean(axis=tuple(range(dy.ndim - 2)))"),
+            ("bias",), AVERAGED),
+    makers.linear("linear-bias-without-batch", (BIAS_GRADIENT, "dy.sum(axis=1)"), ("bias", *RAISES),
+            ("shape", "axis", "axes", "broadcast", "sum", *RAISES)),
     makers.linear("linear-assigned", ("grad +=", "grad[...] ="), ASSIGNED, in_model=""),
     makers.linear("linear-last-sentence-only", ("rows.T @ drows", "cache.x[-1].reshape(-1, d_in).T @ dy[-1].reshape(-1, d_out)"),
             ("batch", "sentence", "example", "last", "sample", "sequence")),
     makers.linear("linear-first-sentence-only",
-            ("rows.T @ drows", "cache.x[0].reshape(-1, d_in).T @ dy[0].reshape(-1, d_out)", "module_of(dy).ones(len(drows), dy.dtype) @ drows", "dy[0].reshape(-1, d_out).sum(axis=0)"),
+            ("rows.T @ drows", "cache.x[0].reshape(-1, d_in).T @ dy[0].reshape(-1, d_out)", BIAS_GRADIENT, "dy[0].reshape(-1, d_out).sum(axis=0)"),
             ("batch", "sentence", "example", "first", "sample", "sequence")),
     makers.linear("linear-dx-divided-by-batch", ("return (drows", "return (drows / len(dy)"), ("batch",), AVERAGED),
     makers.linear("linear-nothing-returned", ("return (drows @ self.weight.data.T).reshape(cache.x.shape)", "return None"),
