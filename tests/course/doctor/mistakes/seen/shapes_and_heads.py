@@ -7,10 +7,13 @@ OUTPUT = ("output", "W_O")
 
 MISTAKES = [
     makers.heads("heads-merged-without-transpose",
-            ("self.merge(dq)", "dq.reshape(len(dq), dq.shape[2], -1)", "self.merge(dk)", "dk.reshape(len(dk), dk.shape[2], -1)", "self.merge(dv)", "dv.reshape(len(dv), dv.shape[2], -1)"),
+            ("self.merge(dq)", "dq.reshape(len(dq), dq.shape[2], -1)",
+             "self.merge(dk)", "dk.reshape(len(dk), dk.shape[2], -1)",
+             "self.merge(dv)", "dv.reshape(len(dv), dv.shape[2], -1)"),
             TURN),
     makers.heads("heads-split-without-transpose",
-            ("self.split(self.output.backward(dy, cache.output))", "self.output.backward(dy, cache.output)\n    dheads = dheads.reshape(len(dheads), self.num_heads, dheads.shape[1], -1)"),
+            ("self.split(self.output.backward(dy, cache.output))",
+             "self.output.backward(dy, cache.output)\n    dheads = dheads.reshape(len(dheads), self.num_heads, dheads.shape[1], -1)"),
             TURN),
     makers.heads("heads-first-only", ("dheads, cache", "dheads * (np.arange(self.num_heads) == 0)[:, None, None], cache"),
             ("head",), ("first", "only", *MISSING)),
