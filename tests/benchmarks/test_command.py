@@ -18,7 +18,6 @@ from tests.library.cli.conftest import one_line
 pytestmark = pytest.mark.slow
 
 
-
 @pytest.fixture
 def measured(monkeypatch):
     """The measurements are replaced by fixed numbers."""
@@ -48,6 +47,11 @@ def measured(monkeypatch):
     ("decoding x --scaling --against marianmt", "--scaling measures minitransformer alone"),
     ("decoding x --scaling --batch 1", "leave --against and --batch out"),
     ("decoding x --batch 0", "argument --batch: 0 is not a whole number from 1 to "),
+    ("layers --config tiny", "unrecognized arguments: --config tiny"),
+    ("layers --rounds 0", "argument --rounds: 0 is not a whole number from 1 to 1,000"),
+    ("layers --threads 1", "unrecognized arguments: --threads 1"),
+    ("layers --output no/such/folder.png", "there is no folder no/such"),
+    ("layers --outputs a.png", "did you mean --output?"),
 ])
 def test_wrong_arguments(run_benchmark, arguments, words):
     code, out, error = run_benchmark(*arguments.split())
@@ -71,19 +75,13 @@ def test_bad_input_is_one_line_in_a_process_of_its_own(tmp_path):
         assert done.returncode == 2 and not done.stdout and one_line(done.stderr) and done.stderr.startswith("benchmarks")
 
 
-@pytest.mark.parametrize("library", ["torch", "jax"])
-def test_a_missing_library_is_named_with_its_command(run_benchmark, monkeypatch, library):
-    monkeypatch.setitem(sys.modules, library, None)
-    code, out, error = run_benchmark("step", "--against", library)
-    assert code == 2 and not out and f"pip install {library}" in error and error.count("\n") == 1
-
-
-@pytest.mark.parametrize("library", ["transformers", "ctranslate2"])
-def test_a_missing_decoder_is_named_with_its_command(run_benchmark, monkeypatch, library):
-    monkeypatch.setitem(sys.modules, library, None)
+@pytest.mark.parametrize("arguments, library", [
+    ("step --against torch", "torch"), ("step --against jax", "jax"),
+    ("decoding run --against marianmt", "transformers"), ("decoding run --against ctranslate2", "ctranslate2")])
+def test_a_missing_library_is_named_with_its_command(run_benchmark, monkeypatch, arguments, library):
     monkeypatch.setitem(sys.modules, "torch", sys)
-    peer = {"transformers": "marianmt"}.get(library, library)
-    code, out, error = run_benchmark("decoding", "run", "--against", peer)
+    monkeypatch.setitem(sys.modules, library, None)
+    code, out, error = run_benchmark(*arguments.split())
     assert code == 2 and not out and f"pip install {library}" in error and error.count("\n") == 1
 
 

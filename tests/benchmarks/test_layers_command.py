@@ -5,7 +5,6 @@ import json
 import pytest
 
 from benchmarks import layers
-from tests.library.cli.conftest import one_line
 
 pytestmark = pytest.mark.slow
 
@@ -33,15 +32,3 @@ def test_the_table_and_the_picture(run_benchmark, measured, tmp_path):
     rows = [line.split() for line in out.splitlines()]
     assert ["self-attention", "805,306,368", "1.000", "4", "1", "1.94", "1.50", "1.85", "0.84"] in rows
     assert sum(row[:1] == ["separable"] for row in rows) == 2 and ["recurrent", "1.00", "4.00"] in rows
-
-
-@pytest.mark.parametrize("arguments, words", [
-    (("--config", "tiny"), "unrecognized arguments: --config tiny"),
-    (("--rounds", 0), "argument --rounds: 0 is not a whole number from 1 to 1,000"),
-    (("--threads", 1), "unrecognized arguments: --threads 1"),
-    (("--output", "no/such/folder.png"), "there is no folder no/such"),
-    (("--outputs", "a.png"), "did you mean --output?"),
-])
-def test_wrong_arguments(run_benchmark, measured, arguments, words):
-    code, _, error = run_benchmark("layers", *arguments)
-    assert code == 2 and words in error and one_line(error)

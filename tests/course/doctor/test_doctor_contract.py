@@ -11,6 +11,7 @@ from minitransformer.replaceable import plugged
 from tests.course.doctor.finding import ALL, X, finding
 
 LAST = {}
+product = lambda dy, x: dy @ x    # the shapes do not fit
 
 
 def random_mask(x):
@@ -63,7 +64,8 @@ class Assigned(L.Linear):
     ((lambda x: (x * x, x), lambda dy, x: 2 * x * dy * np.where(x > 0, 1, np.nan)), "gradient of x is NaN"),
     ((lambda x: ((x * x).astype("f4"), x), lambda dy, x: 2 * x * dy), "forward returns float32"),
     ((lambda x: (x * x, x), lambda dy, x: (2 * x * dy).astype("f4")), "is float32, expected float64"),
-    ((lambda x: (x * x, x), lambda dy, x: dy @ x), "backward raises ValueError"),
+    ((lambda x: (x * x, x), product),
+     rf"backward raises ValueError: .*test_doctor_contract.py, line {product.__code__.co_firstlineno}\)"),
     ((lambda x: x @ x, lambda dy, x: dy @ x), "forward raises ValueError"),
     ((lambda x: x * x, lambda dy, x: dy), "expected `return y, cache`"),
     ((lambda x: (x * x, x), lambda dy, x: np.stack([2 * x[0] * dy[0], 2 * x[1] * dy[1]])),

@@ -47,10 +47,17 @@ def opened(browser, tmp_path_factory):
     return open_page
 
 
-def of_word(word="backward", target=None, smoothing=0.1, weights=None, left_out=()):
-    model, vocabulary = lab.drawkcab()
-    return make_page(model, vocabulary, batch_of(model, vocabulary, word, target), smoothing, "drawkcab", weights or {
-        "trained": {name: parameter.data for name, parameter in model.parameters().items()}}, left_out)
+def data_of(model):
+    return {name: parameter.data for name, parameter in model.parameters().items()}
+
+
+def page_of(model, vocabulary, *texts, smoothing=0.0, title="a run", weights=None, left_out=()):
+    weights = weights or {"trained": data_of(model)}
+    return make_page(model, vocabulary, batch_of(model, vocabulary, *texts), smoothing, title, weights, left_out)
+
+
+def of_word(word="backward", target=None, **options):
+    return page_of(*lab.drawkcab(), word, target, **{"smoothing": 0.1, "title": "drawkcab", **options})
 
 
 def loss_of(word, target=None, smoothing=0.1):
@@ -80,8 +87,7 @@ def test_the_model_writes_as_it_does_elsewhere(opened):
                                           share_output=False))
     norm = model.decoder.layers[0].feed_forward_residual.norm
     norm.gamma.data[...], norm.beta.data[...], model.output.weight.data[...] = 0, 1, np.array([[5], [4], [1], [2], [3]])
-    weights = {name: parameter.data for name, parameter in model.parameters().items()}
-    browser = opened(make_page(model, vocabulary, batch_of(model, vocabulary, "ab", "a"), 0.0, "a run", {"trained": weights}))
+    browser = opened(page_of(model, vocabulary, "ab", "a"))
     browser.run("find('write').click()")
     assert browser.run("state.batch.target") == batch_of(model, vocabulary, "ab").target[0].tolist() == [1, *52 * [4]]
 
@@ -365,9 +371,7 @@ def test_a_language_models_tour_has_eight_steps_too(opened):
 def test_the_time_slider_shows_other_weights(opened):
     model, vocabulary = lab.drawkcab()
     new = Transformer(lab.CONFIG, seed=3)
-    weights = {name: {key: parameter.data for key, parameter in one.parameters().items()}
-               for name, one in (("step 0", new), ("trained", model))}
-    browser = opened(of_word(weights=weights, left_out=[100, 2000]))
+    browser = opened(of_word(weights={"step 0": data_of(new), "trained": data_of(model)}, left_out=[100, 2000]))
     trained = shown(browser)
     assert "no room for the snapshots of step 100, 2,000." in browser.run("document.body.innerText")
     assert browser.run("find('step').textContent") == "trained (2 left out)"
@@ -391,8 +395,7 @@ def language_model(characters, text, **changes):
     vocabulary = CharacterVocabulary(characters)
     model = randomised(LanguageModel(LanguageModelConfig(vocab_size=vocabulary.size, num_layers=2, d_model=8, num_heads=2, d_ff=8,
                                                          dropout=0.1, max_length=40, **changes)), 0.1)
-    return make_page(model, vocabulary, batch_of(model, vocabulary, text), 0.0, f"a run of {text}",
-                     {"trained": {name: parameter.data for name, parameter in model.parameters().items()}}), model
+    return page_of(model, vocabulary, text, title=f"a run of {text}"), model
 
 
 def test_text_is_text(opened):
@@ -418,9 +421,7 @@ def test_a_line_break_stays_in_the_text(opened):
 def test_a_token_that_would_end_a_script_is_a_token(opened):
     vocabulary = SymbolVocabulary(["</script>", "<!--", "<script>"])
     model = Transformer(TransformerConfig(source_vocab=6, target_vocab=6, num_layers=1, d_model=8, num_heads=2, d_ff=8))
-    weights = {name: parameter.data for name, parameter in model.parameters().items()}
-    batch = batch_of(model, vocabulary, "</script> <script>", "")
-    browser = opened(make_page(model, vocabulary, batch, 0.0, "a run", {"trained": weights}))
+    browser = opened(page_of(model, vocabulary, "</script> <script>", ""))
     assert browser.run("tokensOf('encoder')") == ["</script>", "<script>", "</s>"] and shown(browser) > 0
 
 
@@ -522,9 +523,8 @@ def test_the_whole_map_is_in_view_and_nothing_covers_anything(opened, kind, widt
     """No box, no name: names have at least 11 pixels, stay in their boxes, and no picture is under them."""
     sizes = dict(source_vocab=6, target_vocab=6, num_layers=2, d_model=8, num_heads=2, d_ff=8)
     model, vocabulary = Transformer(TransformerConfig(**sizes, pre_norm=True, attention_dropout=0.1)), SymbolVocabulary("abc")
-    page = (of_word() if kind == "post-norm" else language_model("abc", "abcab")[0] if kind == "language model" else make_page(
-        model, vocabulary, batch_of(model, vocabulary, "abc", "cb"), 0.1, "a run",
-        {"trained": {name: parameter.data for name, parameter in model.parameters().items()}}))
+    page = (of_word() if kind == "post-norm" else language_model("abc", "abcab")[0] if kind == "language model" else
+            page_of(model, vocabulary, "abc", "cb", smoothing=0.1))
     for scheme in ("light", "dark"):
         browser = opened(page, screen=(width, height, scheme))
         for shown in ("values", "gradients"):
@@ -627,10 +627,8 @@ def test_colour_blind_readers_can_tell_the_colours_of_a_scale_apart(opened, sche
 def test_a_toy_runs_page_is_small():
     model = Transformer(TransformerConfig.named("toy", 29))
     _, vocabulary = lab.drawkcab()
-    weights = {name: parameter.data for name, parameter in model.parameters().items()}
-    batch = batch_of(model, vocabulary, "backward", "drawkcab")
-    one, four = (len(make_page(model, vocabulary, batch, 0.1, "toy", dict.fromkeys(range(count), weights)).html.encode())
-                 for count in (1, 4))
+    one, four = (len(page_of(model, vocabulary, "backward", "drawkcab", smoothing=0.1, title="toy",
+                             weights=dict.fromkeys(range(count), data_of(model))).html.encode()) for count in (1, 4))
     assert one < 2.5e6 and four < 6e6
 
 

@@ -89,9 +89,8 @@ RIGHT = FUNCTION + "return p * (dp - (dp * p).sum(axis=-1, keepdims=True))\n"
 
 
 @pytest.mark.parametrize("end", ["\x0c", "\u2028", "\x85"], ids=ascii)
-def test_a_character_that_ends_no_line_in_python_hides_nothing(tmp_path, end):
-    (tmp_path / "mine.py").write_text(f"{HEAD}# one{end}two\n{RIGHT}", encoding="utf-8")
-    assert check_file(tmp_path / "mine.py").answers[0].passed
+def test_a_character_that_ends_no_line_in_python_hides_nothing(judged, end):
+    assert judged(f"{HEAD}# one{end}two\n{RIGHT}").passed
 
 
 @pytest.mark.parametrize("cell", ["np.exp?", "?np.exp", "if True:\n    %timeit np.exp(1)", "files = !ls", "await nothing()",
@@ -104,10 +103,9 @@ def test_what_only_a_notebook_understands_is_left_out(tmp_path, cell):
     assert check_file(tmp_path / "mine.ipynb").answers[0].passed
 
 
-def test_an_exception_names_its_case(tmp_path):
-    (tmp_path / "mine.py").write_text("def clip(dW, db, limit):\n    return 1 / float(abs(dW).sum()), db\n")
-    answer = check_file(tmp_path / "mine.py").answers[0]
-    assert "ZeroDivisionError" in answer.why and "(a gradient of 0)" in answer.why
+def test_an_exception_names_its_case(judged):
+    why = judged("def clip(dW, db, limit):\n    return 1 / float(abs(dW).sum()), db\n").why
+    assert "ZeroDivisionError" in why and "(a gradient of 0)" in why
 
 
 @pytest.mark.parametrize("body", MISBEHAVES)
@@ -121,19 +119,17 @@ def test_what_misbehaves(tmp_path, body):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_call_that_hides_from_the_teachers_watch_is_told(tmp_path):
-    (tmp_path / "mine.py").write_text(HEAD + FUNCTION + "import sys; sys.setprofile(None); return p * dp")
-    assert "it calls sys.setprofile" in check_file(tmp_path / "mine.py", graded=True)[0][0].where
+def test_a_call_that_hides_from_the_teachers_watch_is_told(judged):
+    source = HEAD + FUNCTION + "import sys; sys.setprofile(None); return p * dp"
+    assert "it calls sys.setprofile" in judged(source, graded=True).where
 
 
 @pytest.mark.campaign
-def test_a_right_but_slow_solution_is_called_so(tmp_path):
+def test_a_right_but_slow_solution_is_called_so(judged):
     right = find_exercise("softmax_backward").source.replace("    return", "    __import__('time').sleep(1)\n    return")
-    (tmp_path / "mine.py").write_text(HEAD + right)
-    answer = check_file(tmp_path / "mine.py", limit=2.5)[0][0]
+    answer = judged(HEAD + right, limit=2.5)
     assert answer.stage == "runs" and "it is right so far, but slow: " in answer.why and "loop" not in answer.why
-    (tmp_path / "mine.py").write_text(HEAD + right.replace("p * (", "2 * p * ("))
-    assert "an endless loop?" in check_file(tmp_path / "mine.py", limit=2.5)[0][0].why
+    assert "an endless loop?" in judged(HEAD + right.replace("p * (", "2 * p * ("), limit=2.5).why
 
 
 def test_a_name_that_is_nearly_the_exercises_is_asked_for(tmp_path):
@@ -144,23 +140,20 @@ def test_a_name_that_is_nearly_the_exercises_is_asked_for(tmp_path):
             check_file(tmp_path / "mine.py", names)
 
 
-def test_what_is_not_needed_is_not_run(tmp_path):
+def test_what_is_not_needed_is_not_run(judged):
     """A page has cells of its own, and a reader tries things in it."""
-    (tmp_path / "mine.py").write_text(f"import sys, minitransformer\n{HEAD}x = 1 / 0\n{FUNCTION}return p * dp\nsys.exit(1)\n")
-    assert "the sum over the row is missing" in check_file(tmp_path / "mine.py")[0][0].diagnosis
+    answer = judged(f"import sys, minitransformer\n{HEAD}x = 1 / 0\n{FUNCTION}return p * dp\nsys.exit(1)\n")
+    assert "the sum over the row is missing" in answer.diagnosis
 
 
-def test_what_the_page_defines_is_told(tmp_path):
+def test_what_the_page_defines_is_told(judged):
     page = cells.parse(find_exercise("softmax_backward").chapter.text)
     helper = next(cell.source for cell in page if "\ndef diagonal(" in f"\n{cell.source}")
-    (tmp_path / "mine.py").write_text(f"{helper}\n{HEAD}{FUNCTION}return diagonal(dp, p)\n")
-    answer = check_file(tmp_path / "mine.py")[0][0]
-    assert "name 'diagonal' is not defined; the judge runs your own code without the page's cells: define diagonal" in answer.why
-    assert "import" not in answer.why
-    (tmp_path / "mine.py").write_text(HEAD + FUNCTION + "return softmax(p)\n")
-    assert "or write `from my_transformer import softmax` above" in check_file(tmp_path / "mine.py")[0][0].why
-    (tmp_path / "mine.py").write_text(HEAD + FUNCTION + "return no_such_name(p)\n")
-    assert "page's cells" not in check_file(tmp_path / "mine.py")[0][0].why
+    why = judged(f"{helper}\n{HEAD}{FUNCTION}return diagonal(dp, p)\n").why
+    assert "name 'diagonal' is not defined; the judge runs your own code without the page's cells: define diagonal" in why
+    assert "import" not in why
+    assert "or write `from my_transformer import softmax` above" in judged(HEAD + FUNCTION + "return softmax(p)\n").why
+    assert "page's cells" not in judged(HEAD + FUNCTION + "return no_such_name(p)\n").why
 
 
 def test_one_endless_loop_does_not_hide_the_others(tmp_path):
@@ -177,7 +170,7 @@ def test_a_loop_is_found_in_a_folder_of_any_name(tmp_path):
     assert check_file(folder / "mine.py", limit=0.8)[0][0].where in ("line 2", "line 3")
 
 
-def test_a_thread_that_goes_on_is_not_waited_for(tmp_path, monkeypatch):
+def test_a_thread_that_goes_on_is_not_waited_for(judged, monkeypatch):
     stopped, run = [], run_file.subprocess.run
 
     def recorded(*arguments, **options):
@@ -188,28 +181,24 @@ def test_a_thread_that_goes_on_is_not_waited_for(tmp_path, monkeypatch):
             raise
 
     monkeypatch.setattr(run_file.subprocess, "run", recorded)
-    (tmp_path / "mine.py").write_text("import threading, time\n" + FUNCTION
-                                      + "threading.Thread(target=time.sleep, args=[60]).start(); return p * dp")
-    assert check_file(tmp_path / "mine.py", limit=0.8)[0][0].stage == "invariants" and not stopped
+    source = f"import threading, time\n{FUNCTION}threading.Thread(target=time.sleep, args=[60]).start(); return p * dp"
+    assert judged(source, limit=0.8).stage == "invariants" and not stopped
 
 
-def test_an_error_in_a_module_beside_the_file_is_told_with_its_name(tmp_path):
+def test_an_error_in_a_module_beside_the_file_is_told_with_its_name(tmp_path, judged):
     (tmp_path / "own.py").write_text("def f(x):\n    return x.nothing\n")
-    (tmp_path / "mine.py").write_text("from own import f\n" + FUNCTION + "return f(p)\n")
-    assert check_file(tmp_path / "mine.py")[0][0].where == "own.py, line 2: return x.nothing"
+    assert judged(f"from own import f\n{FUNCTION}return f(p)\n").where == "own.py, line 2: return x.nothing"
 
 
-def test_a_failure_of_the_judge_itself_is_told_as_such(tmp_path, monkeypatch):
+def test_a_failure_of_the_judge_itself_is_told_as_such(judged, monkeypatch):
     monkeypatch.setattr(run_file, "START", run_file.START.replace("main(", "sys.modules[main.__module__].call_on = None\nmain("))
-    (tmp_path / "mine.py").write_text(FUNCTION + "return p\n")
     with pytest.raises(InputError, match="the judge itself failed .TypeError"):
-        check_file(tmp_path / "mine.py")
+        judged(FUNCTION + "return p\n")
 
 
-def test_a_learners_numpy_py_is_left_alone(tmp_path):
+def test_a_learners_numpy_py_is_left_alone(tmp_path, judged):
     (tmp_path / "numpy.py").write_text("raise SystemExit")
-    (tmp_path / "mine.py").write_text(HEAD + FUNCTION + "return p * dp")
-    assert check_file(tmp_path / "mine.py")[0][0].stage == "invariants"
+    assert judged(HEAD + FUNCTION + "return p * dp").stage == "invariants"
 
 
 def test_a_folder_that_cannot_be_written_is_one_line(run_cli, tmp_path, monkeypatch):

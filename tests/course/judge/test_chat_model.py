@@ -98,7 +98,6 @@ def test_the_pictures_name_their_axes():
     chat_model.show_cache(axes, (9, 3))
     assert axes.get_xlabel() == "positions" and len(axes.lines) == 3
     assert axes.lines[1].get_ydata()[-1] == pytest.approx(2 * 30 * 9 * 64 * 8192 / 1e6)
-    plt.close("all")
 
 
 def test_the_table_is_what_the_experiment_measured():

@@ -12,7 +12,6 @@ from minitransformer.functional import softmax
 from minitransformer_course.judge import limits
 from minitransformer_course.judge.course import exercises, find_exercise
 from minitransformer_course.judge.grade import grade
-from minitransformer_course.judge.judge_file import check_file
 from minitransformer_course.judge.judgement import check_function
 
 pytestmark = pytest.mark.campaign
@@ -67,12 +66,11 @@ LIMITED = ("allocates", "writes")
 
 @pytest.mark.parametrize("graded", [False, True], ids=["checked", "graded"])
 @pytest.mark.parametrize("what", HOSTILE)
-def test_a_hostile_solution_does_not_pass(tmp_path, what, graded):
+def test_a_hostile_solution_does_not_pass(judged, what, graded):
     source, stage, words = HOSTILE[what]
     if what.startswith(LIMITED) and not sys.platform.startswith("linux"):
         pytest.skip("the system does not limit it")
-    (tmp_path / "mine.py").write_text(HEAD + source)
-    ((answer,), *_) = check_file(tmp_path / "mine.py", ["softmax_backward"], limit=60, graded=graded)
+    answer = judged(HEAD + source, ["softmax_backward"], limit=60, graded=graded)
     assert not answer.passed and answer.stage == stage and words in str(answer), answer
     assert len(str(answer).splitlines()) <= 8
 
@@ -83,18 +81,15 @@ def test_numpy_that_is_replaced_by_a_file_is_told(tmp_path):
     assert not student["exercises"] and "replaces numpy.allclose" in student["errors"][0]
 
 
-def test_a_page_may_ask_the_judge(tmp_path):
+def test_a_page_may_ask_the_judge(judged):
     """As a notebook does; and a library that is tried first may be missing."""
-    (tmp_path / "mine.py").write_text(
-        HEAD + "from minitransformer_course import check\ntry:\n    import scipy\nexcept ImportError:\n    scipy = None\n"
-        + REFERENCE + "print(check('softmax_backward', softmax_backward))\n")
-    ((answer,), *_) = check_file(tmp_path / "mine.py", graded=True)
+    asks = "from minitransformer_course import check\ntry:\n    import scipy\nexcept ImportError:\n    scipy = None\n"
+    answer = judged(HEAD + asks + REFERENCE + "print(check('softmax_backward', softmax_backward))\n", graded=True)
     assert answer.passed, answer
 
 
-def test_numpys_own_programs_are_not_the_learners(tmp_path):
-    (tmp_path / "mine.py").write_text(HEAD + "import numpy.testing\n" + REFERENCE)
-    assert check_file(tmp_path / "mine.py")[0][0].passed
+def test_numpys_own_programs_are_not_the_learners(judged):
+    assert judged(HEAD + "import numpy.testing\n" + REFERENCE).passed
 
 
 def test_a_wrong_sum_of_gradients_does_not_pass_in_this_process_either():
@@ -120,9 +115,9 @@ def test_one_submission_never_ends_the_table(tmp_path, monkeypatch):
     assert all("the judge itself failed (ZeroDivisionError" in student["errors"][0] for student in grade(tmp_path))
 
 
-def test_a_library_that_counts_bleu_is_refused_by_name(tmp_path):
-    (tmp_path / "mine.py").write_text("def corpus_bleu(matches, totals, lengths, references):\n    import sacrebleu\n")
-    assert "it imports sacrebleu" in check_file(tmp_path / "mine.py").answers[0].where
+def test_a_library_that_counts_bleu_is_refused_by_name(judged):
+    answer = judged("def corpus_bleu(matches, totals, lengths, references):\n    import sacrebleu\n")
+    assert "it imports sacrebleu" in answer.where
 
 
 def test_a_constant_is_wrong_and_not_kept():

@@ -35,12 +35,6 @@ plt.figure()
 """
 
 
-@pytest.fixture(autouse=True)
-def no_figures():
-    yield
-    plt.close("all")
-
-
 def test_the_running_example_reverses_every_word():
     model, vocabulary = lab.drawkcab()
     assert lab.write(model, vocabulary, "backward") == "drawkcab"
@@ -76,8 +70,7 @@ def test_a_head_looks_at_the_letter_that_it_writes():
     assert encoder.weights.shape == (4, 8, 8) and encoder.predicted is None
 
 
-def test_a_map_names_its_letters_and_its_axes():
-    axes = plt.figure().subplots()
+def test_a_map_names_its_letters_and_its_axes(axes):
     cross = lab.attention_of(*lab.drawkcab(), "key")
     image = lab.show_map(axes, cross, head=2)
     assert np.array_equal(image.get_array(), cross.weights[2])
@@ -173,24 +166,21 @@ def texts(axes):
     return [text.get_text() for text in axes.texts if text.get_text()]
 
 
-def test_a_graph_shows_each_node_with_its_value_and_its_gradient():
-    axes = plt.figure().subplots()
+def test_a_graph_shows_each_node_with_its_value_and_its_gradient(axes):
     lab.show_graph(axes, {"p": ["x", "W"], "y": ["p", "b"]}, {"x": 3, "W": 2, "p": 6, "b": 4, "y": 10}, dict.fromkeys("xWpby", 0.5))
     assert sorted(texts(axes)) == sorted(["$x$", "$W$", "$p$", "$b$", "$y$", "3", "2", "6", "4", "10", *5 * ["0.5"]])
     places = {text.get_text(): text.get_position() for text in axes.texts if text.get_text().startswith("$")}
     assert places["$x$"][0] == places["$W$"][0] < places["$p$"][0] == places["$b$"][0] < places["$y$"][0]
 
 
-def test_a_lookup_has_two_arrows_into_the_row_of_a_repeated_token():
-    axes = plt.figure().subplots()
+def test_a_lookup_has_two_arrows_into_the_row_of_a_repeated_token(axes):
     lab.show_lookup(axes, ["the", "cat", "the"], np.array([0, 1, 0]), ["the", "cat"])
     ends = [one.xy for one in axes.texts if hasattr(one, "xy")]
     assert len(ends) == 3 and ends[0] == ends[2] != ends[1]
     assert texts(axes).count("dy") == 3 and "row of\ncat" in texts(axes)
 
 
-def test_scores_and_losses_name_their_axes():
-    axes = plt.figure().subplots()
+def test_scores_and_losses_name_their_axes(axes):
     image = lab.show_scores(axes, np.array([[1.0, -3.0]]), "a", "bc")
     assert image.get_clim() == (-3, 3) and "query" in axes.get_ylabel() and "key" in axes.get_xlabel()
     axes = plt.figure().subplots()
@@ -249,8 +239,7 @@ def test_the_script_of_the_weights_writes_weights_that_fit(tmp_path):
     load_weights(lab.drawkcab()[0], tmp_path / "weights.safetensors")
 
 
-def test_a_tree_shows_every_hypothesis_and_what_became_of_it():
-    axes = plt.figure().subplots()
+def test_a_tree_shows_every_hypothesis_and_what_became_of_it(axes):
     tried = [(("<s>", "so"), np.log(0.5)), (("<s>", "</s>"), np.log(0.1)), (("<s>", "so", "</s>"), np.log(0.2))]
     lab.show_tree(axes, tried, [("<s>", "so", "</s>")], "width 1")
     boxes = {text.get_text(): text.get_bbox_patch() for text in axes.texts}

@@ -10,12 +10,6 @@ from minitransformer_course.lab import recurrent
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(autouse=True)
-def no_figures():
-    yield
-    plt.close("all")
-
-
 @pytest.fixture(scope="module")
 def model():
     return recurrent.copier("lstm-attention", steps=120)

@@ -16,12 +16,6 @@ from minitransformer_course.judge.plug import in_the_paper
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(autouse=True)
-def no_figures():
-    yield
-    plt.close("all")
-
-
 def model_of(vocabulary):
     return LanguageModel(LanguageModelConfig.named("toy", vocab_size=vocabulary.size, max_length=64, pre_norm=True))
 
@@ -83,15 +77,13 @@ def test_an_earlier_function_is_the_readers_own_once_it_passed(tmp_path, monkeyp
     assert capsys.readouterr().out == "nucleus: the reference, until yours passes\nnucleus: yours\n"
 
 
-def test_the_bits_of_both_texts_and_their_levels_are_drawn():
-    axes = plt.figure().subplots()
+def test_the_bits_of_both_texts_and_their_levels_are_drawn(axes):
     lab.text.show_bits(axes, {0: [6, 6.1], 50: [4, 4.2]}, {"pairs": 3.6})
     assert [[*line.get_ydata()] for line in axes.lines] == [[6, 4], [6.1, 4.2], [3.6, 3.6]]
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["training text", "held-out text"]
 
 
-def test_every_character_of_a_line_has_its_bar():
-    axes = plt.figure().subplots()
+def test_every_character_of_a_line_has_its_bar(axes):
     lab.text.show_costs(axes, "a b\n", [1, 2, 3])
     assert [text.get_text() for text in axes.get_xticklabels()] == ["a", "␣", "b", "¶"] and len(axes.patches) == 3
 

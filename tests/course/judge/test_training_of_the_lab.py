@@ -11,12 +11,6 @@ from minitransformer_course import lab
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(autouse=True)
-def no_figures():
-    yield
-    plt.close("all")
-
-
 def test_a_model_learns_to_reverse_only_if_it_reads():
     reading, blind = (lab.training.reverse(200, blind=blind, learning_rate=lambda step: 0.004)[1] for blind in (False, True))
     assert len(reading) == 200 and reading[:3] == pytest.approx(blind[:3], abs=0.2)

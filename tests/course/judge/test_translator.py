@@ -64,16 +64,13 @@ def test_what_is_seen_is_in_a_batch_of_training_and_nothing_unseen_is():
 
 
 def test_the_pictures_show_what_they_are_given():
-    try:
-        translator.show_shares({"a": 0.5, "b": 1.0}, "right (%)")
-        assert [bar.get_width() for bar in plt.gca().patches] == [50, 100]
-        translator.show_spread(np.array([0.4, 0.5]), [0.41, 0.42, 0.43])
-        assert [line.get_xdata()[0] for line in plt.gca().lines] == [41, 42, 43]
-        translator.show_merges([9, 7], ["ab"])
-        assert plt.gca().lines[0].get_ydata().tolist() == [9, 7]
-        assert [text.get_text() for text in plt.gca().get_xticklabels()] == ["none", "ab"]
-    finally:
-        plt.close("all")
+    translator.show_shares({"a": 0.5, "b": 1.0}, "right (%)")
+    assert [bar.get_width() for bar in plt.gca().patches] == [50, 100]
+    translator.show_spread(np.array([0.4, 0.5]), [0.41, 0.42, 0.43])
+    assert [line.get_xdata()[0] for line in plt.gca().lines] == [41, 42, 43]
+    translator.show_merges([9, 7], ["ab"])
+    assert plt.gca().lines[0].get_ydata().tolist() == [9, 7]
+    assert [text.get_text() for text in plt.gca().get_xticklabels()] == ["none", "ab"]
 
 
 def test_the_scores_of_multi30k_are_those_that_were_recorded():
@@ -133,14 +130,10 @@ def test_words_of_a_map_are_made_of_their_subwords():
 
 
 @pytest.mark.parametrize("fonts, word", [(["DejaVu Sans"], "hangukeo"), (["NanumGothic"], "한국어")])
-def test_without_a_font_for_hangul_it_is_spelled_in_latin_letters(monkeypatch, fonts, word):
+def test_without_a_font_for_hangul_it_is_spelled_in_latin_letters(monkeypatch, axes, fonts, word):
     monkeypatch.setattr(lab.korean.font_manager, "get_font_names", lambda: fonts)
-    _figure, axes = plt.subplots()
-    try:
-        lab.show_translation(axes, *lab.load_korean_model(), "한국어")
-        assert axes.get_xticklabels()[0].get_text() == word
-    finally:
-        plt.close("all")
+    lab.show_translation(axes, *lab.load_korean_model(), "한국어")
+    assert axes.get_xticklabels()[0].get_text() == word
 
 
 @pytest.mark.campaign

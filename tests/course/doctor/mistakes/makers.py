@@ -1,8 +1,11 @@
 """Makers of the mistakes in one operation, for the tables: what they share is said here."""
 
 import inspect
+import math
 import pkgutil
 import textwrap
+
+import numpy as np
 
 from minitransformer.replaceable import TABLE
 from tests.course.doctor.mistakes.mistake import Mistake
@@ -23,51 +26,76 @@ OUTPUT = LAYERS + "output_projection:OutputProjection."
 RECURRENT = "minitransformer.zoo.recurrent."
 CONVOLUTIONAL = "minitransformer.zoo.convolutional."
 TRANSFORMER = MODELS + "transformer:Transformer.hidden_backward"
+BIAS_GRADIENT = "module_of(dy).ones(len(drows), dy.dtype) @ drows"    # in Linear.backward
 
 
-def relu(name, wrong, *says, block="relu", replaces="relu_backward", **more):
-    return Mistake("relu-" + name, replaces, wrong, block, says, **more)
+def mistake(name, replaces, wrong, block, says, **more):
+    """wrong: a function, or what the library's one becomes: (right, wrong) parts of its text, or several such pairs in a row."""
+    return Mistake(name, replaces, _edit(replaces, *wrong) if isinstance(wrong, tuple) else wrong, block, says, **more)
 
 
-def gelu(name, wrong, *says, block="gelu", replaces="gelu_backward", in_model="transformer-pre-norm", **more):
-    return Mistake("gelu-" + name, replaces, wrong, block, says, in_model=in_model, **more)
+def _edit(replaces, *texts):
+    function = TABLE[replaces].textbook if replaces in TABLE else pkgutil.resolve_name(replaces)
+    source = textwrap.dedent(inspect.getsource(function))
+    head, quotes, body = source[source.index("def "):].rpartition('"""')
+    for right, wrong in zip(texts[::2], texts[1::2]):
+        assert right in body, f"{replaces} has changed: it does not contain {right!r}"
+        body = body.replace(right, wrong)
+    body = body.replace("super()", f"super({function.__qualname__.partition('.')[0]}, self)")    # no class is around it now
+    namespace = dict(function.__globals__, math=math, np=np)    # as a learner imports them
+    exec(head + quotes + body, namespace)
+    return namespace[function.__name__]
 
 
-def learned_positions(name, wrong, *says, replaces=LEARNED, in_model="transformer-unshared", **more):
-    return Mistake("learned-positions-" + name, replaces, wrong, "learned-positions", says, in_model=in_model, **more)
+def through(layer, name, dy, cache):
+    """What a sub-layer in its residual returns: (dx, *gradients of the sub-layer's other inputs), or dx."""
+    residual = getattr(layer, f"{name}_residual")
+    past, dh = residual.backward(dy, getattr(cache, f"{name}_residual"))
+    dh = getattr(layer, name).backward(dh, getattr(cache, name))
+    dh, *others = dh if isinstance(dh, tuple) else (dh,)
+    dx = past + residual.enter_backward(dh, getattr(cache, f"{name}_entered"))
+    return (dx, *others) if others else dx
 
 
-def heads(name, wrong, *says, replaces="MultiHeadAttention.backward", **more):
-    return Mistake("heads-" + name, replaces, wrong, "multi-head-attention", says, **more)
+def _maker(replaces, block, in_model="transformer"):
+    """make(name, wrong, *says, ...): a mistake in the operation that shows in these blocks."""
+    def make(name, wrong, *says, block=block, in_model=in_model, **more):
+        return mistake(name, replaces, wrong, block, says, in_model=in_model, **more)
+    return make
 
 
-def self_attention(name, wrong, *says, **more):
-    return Mistake("self-attention-" + name, LAYERS + "attention:SelfAttention.backward", wrong, "self-attention", says, **more)
+PRE_NORM, WITHOUT_LOSS = "transformer-pre-norm", ""    # no model of blocks() ends in its loss
 
-
-def cross_attention(name, wrong, *says, **more):
-    return Mistake("cross-attention-" + name, LAYERS + "attention:CrossAttention.backward", wrong, "cross-attention", says, **more)
-
-
-def loss(name, wrong, *says, **more):
-    return Mistake("cross-entropy-" + name, "cross_entropy_backward", wrong, "cross-entropy", says, in_model="", **more)
-
-
-def forward_loss(name, wrong, *says, **more):
-    return Mistake("cross-entropy-forward-" + name, "cross_entropy_forward", wrong, "cross-entropy", says, in_model="", **more)
-
-
-def linear_loss(name, wrong, *says, **more):
-    return Mistake("linear-cross-entropy-" + name, "linear_cross_entropy_backward", wrong, "linear-cross-entropy", says, in_model="", **more)
+linear, linear_forward = _maker("Linear.backward", "linear"), _maker("Linear.forward", "linear")
+embedding, embedding_forward = _maker("Embedding.backward", "embedding"), _maker("Embedding.forward", "embedding")
+output, output_forward = _maker(OUTPUT + "backward", "output-projection"), _maker(OUTPUT + "forward", "output-projection")
+learned_positions = _maker(LEARNED, "learned-positions", "transformer-unshared")
+sinusoidal = _maker(POSITIONS + "SinusoidalPositions.backward", "sinusoidal-positions")
+input = _maker(INPUT, "input")
+relu, relu_forward = _maker("relu_backward", "relu"), _maker("relu_forward", "relu")
+gelu, gelu_forward = _maker("gelu_backward", "gelu", PRE_NORM), _maker("gelu_forward", "gelu", PRE_NORM)
+dropout, dropout_forward = _maker("dropout_backward", "dropout"), _maker("dropout_forward", "dropout")
+norm, norm_forward = _maker("layer_norm_backward", "layer-norm"), _maker("layer_norm_forward", "layer-norm")
+layer_norm = _maker(LAYERS + "layer_norm:LayerNorm.backward", "layer-norm")
+softmax, softmax_forward = _maker("softmax_backward", "softmax"), _maker("softmax_forward", "softmax")
+attention, attention_forward = _maker("attention_backward", "attention"), _maker("attention_forward", "attention")
+heads = _maker("MultiHeadAttention.backward", "multi-head-attention")
+self_attention = _maker(LAYERS + "attention:SelfAttention.backward", "self-attention")
+cross_attention = _maker(LAYERS + "attention:CrossAttention.backward", "cross-attention")
+feed_forward = _maker(FF, "feed-forward")
+residual, residual_forward = _maker(RESIDUAL + "backward", "residual"), _maker(RESIDUAL + "forward", "residual")
+encoder_layer, decoder_layer = _maker(ENCODER_LAYER, "encoder-layer"), _maker(DECODER_LAYER, "decoder-layer")
+encoder_layer_pre_norm = _maker(ENCODER_LAYER, "encoder-layer-pre-norm", PRE_NORM)
+encoder, decoder = _maker(ENCODER, "encoder"), _maker(DECODER, "decoder")
+mean_over_tokens, mean_forward = (_maker(MEAN + name, "mean-over-tokens", "classifier") for name in ("backward", "forward"))
+first_token = _maker(FIRST, "first-token", "classifier-first-token")
+transformer = _maker(TRANSFORMER, "transformer")
+language_model = _maker(MODELS + "language_model:LanguageModel.hidden_backward", "language-model", "language-model")
+classifier = _maker(MODELS + "classifier:Classifier.backward", "classifier", "classifier")
+loss, loss_forward = (_maker("cross_entropy_" + name, "cross-entropy", WITHOUT_LOSS) for name in ("backward", "forward"))
+fused = _maker("linear_cross_entropy_backward", "linear-cross-entropy", WITHOUT_LOSS)
 
 
 def edited(name, replaces, right, wrong, block, *says, **more):
-    """The mistake of writing `wrong` for `right` in the library's backward."""
-    function = TABLE[replaces].textbook if replaces in TABLE else pkgutil.resolve_name(replaces)
-    source = textwrap.dedent(inspect.getsource(function))
-    source = source[source.index("def "):]
-    assert right in source.rpartition('"""')[2], f"{replaces} has changed: it does not contain {right!r}"
-    head, quotes, body = source.rpartition('"""')
-    namespace = dict(function.__globals__)
-    exec(head + quotes + body.replace(right, wrong), namespace)
-    return Mistake(name, replaces, namespace[function.__name__], block, says, **more)
+    """The mistake of writing `wrong` for `right` in the library's function."""
+    return mistake(name, replaces, (right, wrong), block, says, **more)

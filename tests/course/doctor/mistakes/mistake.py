@@ -13,4 +13,4 @@ class Mistake:
     says: tuple            # groups of words: a right diagnosis contains one of every group (case-insensitive)
     excludes: tuple = ()   # words that a right diagnosis does not contain
     in_model: str = "transformer"   # the whole model of checking/blocks.py in which it shows too
-    comment: str = ""      # what the learner did
+    comment: str = ""      # what name and code do not say

@@ -2,22 +2,12 @@
 
 import numpy as np
 
-from minitransformer.functional import dropout_backward
 from minitransformer.functional.activations import CUBIC, GeluCache, ReluCache, SLOPE
-from minitransformer.layers.positions import PositionsCache
-from minitransformer.layers.pooling import MeanCache
 from tests.course.doctor.mistakes import makers
-from tests.course.doctor.mistakes.makers import FIRST, INPUT, MEAN, POSITIONS
-from tests.course.doctor.mistakes.mistake import Mistake
-from tests.course.doctor.mistakes.right import gelu, learned
+from tests.course.doctor.mistakes.makers import edited
 from tests.course.doctor.mistakes.words import ASSIGNED, AVERAGED, BATCH, COMPLEX, INNER, IN_PLACE, MISSING, RAISES, SIGN, TWICE
 
 BUFFERS = {}
-
-relu_inverted = lambda dy, cache: dy * ~cache.positive
-relu_without_dy = lambda dy, cache: cache.positive.astype(dy.dtype)
-relu_leaks = lambda dy, cache: np.where(cache.positive, dy, 0.01 * dy)
-relu_forward_with_abs = lambda x: ((x + np.abs(x)) / 2, ReluCache(x.real > 0))
 
 
 def relu_forward_in_place(x):
@@ -26,104 +16,60 @@ def relu_forward_in_place(x):
     return x, ReluCache(positive)
 
 
-gelu_three_forgotten = gelu(u_prime=lambda x: SLOPE * (1 + CUBIC * x * x))
-gelu_linear_for_square = gelu(u_prime=lambda x: SLOPE * (1 + 3 * CUBIC * x))
-gelu_slope_forgotten = gelu(u_prime=lambda x: 1 + 3 * CUBIC * x * x)
-gelu_typing_error = gelu(u_prime=lambda x: SLOPE * (1 + 3 * 0.44715 * x * x))
-gelu_second_term_only = gelu(first=lambda tanh: 0)
-gelu_half_forgotten = gelu(second=lambda x, tanh, u_prime: x * (1 - tanh * tanh) * u_prime)
-gelu_subtracted = gelu(second=lambda x, tanh, u_prime: -0.5 * x * (1 - tanh * tanh) * u_prime)
-gelu_tanh_not_squared = gelu(second=lambda x, tanh, u_prime: 0.5 * x * (1 - tanh) * u_prime)
-
-
 def gelu_forward_one_buffer(x):
     tanh = BUFFERS.setdefault((x.shape, x.dtype), np.empty_like(x))
     tanh[...] = np.tanh(SLOPE * (x + CUBIC * x * x * x))
     return 0.5 * x * (1 + tanh), GeluCache(x, tanh)
 
 
-def gelu_forward_caches_u(x):
-    u = SLOPE * (x + CUBIC * x * x * x)
-    return 0.5 * x * (1 + np.tanh(u)), GeluCache(x, u)
-
-
-sinusoidal_over_batch = lambda self, dy, cache: np.broadcast_to(dy.sum(axis=0), dy.shape).copy()
-learned_without_batch = learned(lambda dy: dy)
-learned_off_by_one = learned(at=lambda length: slice(1, length + 1))
-learned_nothing_returned = learned(dx=lambda dy: None)
-learned_first_sentence = learned(lambda dy: dy[0])
-
-
-def learned_assigned(self, dy, cache):
-    self.weight.grad[: cache.length] = dy.sum(axis=0)
-    return dy
-
-
-def learned_forward_from_one(self, x):
-    length = x.shape[1]
-    return x + self.weight.data[1: length + 1], PositionsCache(x.shape)
-
-
-def input_positions_skipped(self, dy, cache):
-    self.embedding.backward(dropout_backward(dy, cache.dropout), cache.embedding)
-
-
-def input_embedding_skipped(self, dy, cache):
-    self.positions.backward(dropout_backward(dy, cache.dropout), cache.positions)
-
-
-pooling_padding_too = lambda self, dy, cache: dy[:, None, :] * cache.share.max(axis=1, keepdims=True) * np.ones_like(cache.share)
-pooling_share_twice = lambda self, dy, cache: dy[:, None, :] * cache.share * cache.share
-first_everywhere = lambda self, dy, cache: np.broadcast_to(dy[:, None, :], cache.shape).copy()
-
-
-def pooling_forward_counts_padding(self, x, real):
-    count = np.maximum(real.sum(axis=1, keepdims=True), 1)
-    return x.mean(axis=1), MeanCache((real / count)[:, :, None], x.shape[2])
-
-
-def first_averaged(self, dy, cache):
-    dx = np.zeros(cache.shape)
-    dx[:, 0] = dy / cache.shape[1]
-    return dx
-
-
 MISTAKES = [
-    makers.relu("inverted", relu_inverted, ("invert", "complement", "opposite", "wrong way", "x <= 0", "x < 0", "negative", "swap")),
-    makers.relu("without-dy", relu_without_dy, ("dy",), MISSING),
-    makers.relu("leaks", relu_leaks, ("leak", "0.01", "x <= 0", "x < 0", "negative", "not positive", "x > 0")),
-    makers.relu("forward-in-place", relu_forward_in_place, IN_PLACE, replaces="relu_forward", in_model=""),
-    makers.relu("forward-with-abs", relu_forward_with_abs, COMPLEX, replaces="relu_forward", in_model=""),
-    makers.gelu("three-forgotten", gelu_three_forgotten, ("3 *", "3 x", "factor 3", "factor of 3", "times 3", "the 3", "three", "x^3", "derivative of the cub")),
-    makers.gelu("linear-for-square", gelu_linear_for_square, ("x^2", "x * x", "x**2", "squar", "x²", *INNER)),
-    makers.gelu("slope-forgotten", gelu_slope_forgotten, ("sqrt(2/pi)", "sqrt(2 / pi)", "slope", *INNER)),
-    makers.gelu("second-term-only", gelu_second_term_only, ("first", "1 + tanh", "product rule", "term"), MISSING),
-    makers.gelu("half-forgotten", gelu_half_forgotten, ("half", "0.5", "/ 2", "1/2", *TWICE), ("second", "1 - tanh", "x (1", "term", "u'", "sech")),
-    makers.gelu("subtracted", gelu_subtracted, (*SIGN, "subtract")),
-    makers.gelu("tanh-not-squared", gelu_tanh_not_squared, ("tanh^2", "tanh * tanh", "tanh**2", "tanh²", "squar", "1 - tanh")),
-    makers.gelu("typing-error", gelu_typing_error, ("0.044715", "0.44715", "cubic", "constant", "coefficient", "3 *", *INNER)),
-    makers.gelu("forward-one-buffer", gelu_forward_one_buffer,
-                  ("cache", "shared", "overwr", "last", "other", "another", "later", "in place", "in-place", "reuse", "changed"),
-                  replaces="gelu_forward", block="transformer-pre-norm"),
-    makers.gelu("forward-caches-u", gelu_forward_caches_u, ("tanh", "cache"), replaces="gelu_forward"),
-    Mistake("sinusoidal-over-batch", POSITIONS + "SinusoidalPositions.backward", sinusoidal_over_batch, "sinusoidal-positions",
-            ((*BATCH, "sum", "axis"),)),
-    makers.learned_positions("without-batch", learned_without_batch, (*BATCH, "sum", "axis", "shape", "broadcast", *RAISES)),
-    makers.learned_positions("off-by-one", learned_off_by_one, ("off by one", "shift", "neighbour", "next", "row", "position")),
-    makers.learned_positions("assigned", learned_assigned, ASSIGNED, in_model=""),
-    makers.learned_positions("nothing-returned", learned_nothing_returned, ("none", "return", "nothing", *RAISES)),
-    makers.learned_positions("first-sentence", learned_first_sentence, (*BATCH, "first")),
-    makers.learned_positions("forward-from-one", learned_forward_from_one, ("off by one", "shift", "neighbour", "next", "row", "position"),
-             replaces=POSITIONS + "LearnedPositions.forward"),
-    Mistake("input-positions-skipped", INPUT, input_positions_skipped, "input", (("position",), MISSING), in_model="transformer-unshared"),
-    Mistake("input-embedding-skipped", INPUT, input_embedding_skipped, "input", (("embedding",), MISSING)),
-    Mistake("mean-over-tokens-padding-too", MEAN + "backward", pooling_padding_too, "mean-over-tokens",
-            (("pad", "real", "mask"),), in_model="", comment="in a classifier, nothing that padding's hidden states receive comes from elsewhere"),
-    Mistake("mean-over-tokens-share-twice", MEAN + "backward", pooling_share_twice, "mean-over-tokens",
-            ((*TWICE, "count", "share", "divid"),), in_model="classifier"),
-    Mistake("mean-over-tokens-forward-counts-padding", MEAN + "forward", pooling_forward_counts_padding, "mean-over-tokens",
-            (("pad", "real", "mask", "forward"),), in_model="classifier"),
-    Mistake("first-token-everywhere", FIRST, first_everywhere, "first-token",
-            (("first", "other position", "all positions", "every position"),), in_model="classifier-first-token"),
-    Mistake("first-token-averaged", FIRST, first_averaged, "first-token", (AVERAGED,), in_model="classifier-first-token"),
+    makers.relu("relu-inverted", ("dy * cache.positive", "dy * ~cache.positive"),
+            ("invert", "complement", "opposite", "wrong way", "x <= 0", "x < 0", "negative", "swap")),
+    makers.relu("relu-without-dy", ("dy * cache.positive", "cache.positive.astype(dy.dtype)"), ("dy",), MISSING),
+    makers.relu("relu-leaks", ("dy * cache.positive", "np.where(cache.positive, dy, 0.01 * dy)"),
+            ("leak", "0.01", "x <= 0", "x < 0", "negative", "not positive", "x > 0")),
+    makers.relu_forward("relu-forward-in-place", relu_forward_in_place, IN_PLACE, in_model=""),
+    makers.relu_forward("relu-forward-with-abs", ("x * positive", "(x + abs(x)) / 2"), COMPLEX, in_model=""),
+    makers.gelu("gelu-three-forgotten", ("3 * ", ""),
+            ("3 *", "3 x", "factor 3", "factor of 3", "times 3", "the 3", "three", "x^3", "derivative of the cub")),
+    makers.gelu("gelu-linear-for-square", ("CUBIC * x * x", "CUBIC * x"), ("x^2", "x * x", "x**2", "squar", "x²", *INNER)),
+    makers.gelu("gelu-slope-forgotten", ("SLOPE * ", ""), ("sqrt(2/pi)", "sqrt(2 / pi)", "slope", *INNER)),
+    makers.gelu("gelu-second-term-only", ("0.5 * (1 + tanh) + ", ""), ("first", "1 + tanh", "product rule", "term"), MISSING),
+    makers.gelu("gelu-half-forgotten", ("0.5 * x", "x"), ("half", "0.5", "/ 2", "1/2", *TWICE),
+            ("second", "1 - tanh", "x (1", "term", "u'", "sech")),
+    makers.gelu("gelu-subtracted", ("+ 0.5 * x", "- 0.5 * x"), (*SIGN, "subtract")),
+    makers.gelu("gelu-tanh-not-squared", ("tanh * tanh", "tanh"),
+            ("tanh^2", "tanh * tanh", "tanh**2", "tanh²", "squar", "1 - tanh")),
+    makers.gelu("gelu-typing-error", ("CUBIC", "0.44715"),
+            ("0.044715", "0.44715", "cubic", "constant", "coefficient", "3 *", *INNER)),
+    makers.gelu_forward("gelu-forward-one-buffer", gelu_forward_one_buffer,
+            ("cache", "shared", "overwr", "last", "other", "another", "later", "in place", "in-place", "reuse", "changed"),
+            block="transformer-pre-norm"),
+    makers.gelu_forward("gelu-forward-caches-u", ("GeluCache(x, tanh)", "GeluCache(x, SLOPE * (x + CUBIC * x * x * x))"),
+            ("tanh", "cache")),
+    makers.sinusoidal("sinusoidal-over-batch", ("return dy", "return np.broadcast_to(dy.sum(axis=0), dy.shape).copy()"),
+            (*BATCH, "sum", "axis")),
+    makers.learned_positions("learned-positions-without-batch", ("dy.sum(axis=0)", "dy"),
+            (*BATCH, "sum", "axis", "shape", "broadcast", *RAISES)),
+    makers.learned_positions("learned-positions-off-by-one", ("[: cache.length]", "[1: cache.length + 1]"),
+            ("off by one", "shift", "neighbour", "next", "row", "position")),
+    makers.learned_positions("learned-positions-assigned", ("+=", "="), ASSIGNED, in_model=""),
+    makers.learned_positions("learned-positions-nothing-returned", ("return dy", "return"), ("none", "return", "nothing", *RAISES)),
+    makers.learned_positions("learned-positions-first-sentence", ("dy.sum(axis=0)", "dy[0]"), (*BATCH, "first")),
+    edited("learned-positions-forward-from-one", "minitransformer.layers.positions:LearnedPositions.forward", "[:length]",
+            "[1:length + 1]", "learned-positions", ("off by one", "shift", "neighbour", "next", "row", "position"),
+            in_model="transformer-unshared"),
+    makers.input("input-positions-skipped", ("dx = self.positions.backward(dx, cache.positions)", "pass"), ("position",), MISSING,
+            in_model="transformer-unshared"),
+    makers.input("input-embedding-skipped", ("self.embedding.backward(dx, cache.embedding)", "pass"), ("embedding",), MISSING),
+    makers.mean_over_tokens("mean-over-tokens-padding-too",
+            ("* cache.share", "* cache.share.max(axis=1, keepdims=True) * np.ones_like(cache.share)"), ("pad", "real", "mask"),
+            in_model="", comment="in a classifier, nothing that padding's hidden states receive comes from elsewhere"),
+    makers.mean_over_tokens("mean-over-tokens-share-twice", ("* cache.share", "* cache.share * cache.share"),
+            (*TWICE, "count", "share", "divid")),
+    makers.mean_forward("mean-over-tokens-forward-counts-padding", ("(x * share).sum(axis=1)", "x.mean(axis=1)"),
+            ("pad", "real", "mask", "forward")),
+    makers.first_token("first-token-everywhere", ("dx[:, 0] = dy", "dx[...] = dy[:, None]"),
+            ("first", "other position", "all positions", "every position")),
+    makers.first_token("first-token-averaged", ("= dy\n", "= dy / cache.shape[1]\n"), AVERAGED),
 ]

@@ -4,43 +4,17 @@ import math
 
 import numpy as np
 
-from minitransformer.functional import dropout_backward
-from minitransformer.functional.activations import CUBIC, ReluCache, SLOPE
+from minitransformer.functional.activations import ReluCache
 from tests.course.doctor.mistakes import makers
-from tests.course.doctor.mistakes.makers import FIRST, INPUT, MEAN, POSITIONS
-from tests.course.doctor.mistakes.mistake import Mistake
-from tests.course.doctor.mistakes.right import gelu, learned
 from tests.course.doctor.mistakes.words import AVERAGED, BATCH, INNER, IN_PLACE, MISSING, TWICE
 
 BUFFERS = {}
-
-relu_mask_from_dy = lambda dy, cache: dy * (dy > 0)
-relu_both_masks = lambda dy, cache: np.maximum(dy, 0) * cache.positive
-relu_passes_all = lambda dy, cache: dy
-
-
-def relu_in_place(dy, cache):
-    dy[~cache.positive] = 0
-    return dy
 
 
 def relu_forward_one_buffer(x):
     positive = BUFFERS.setdefault(x.shape, np.empty(x.shape, bool))
     np.greater(x.real, 0, out=positive)
     return x * positive, ReluCache(positive)
-
-
-def relu_forward_mask_of_batch(x):
-    positive = (x.real > 0)
-    return x * positive, ReluCache(positive[:1])
-
-
-gelu_inner_forgotten = gelu(u_prime=lambda x: 1)
-gelu_cubic_forgotten = gelu(u_prime=lambda x: SLOPE)
-gelu_slope_inverted = gelu(u_prime=lambda x: math.sqrt(math.pi / 2) * (1 + 3 * CUBIC * x * x))
-gelu_first_term_only = gelu(second=lambda *_: 0)
-gelu_x_forgotten = gelu(second=lambda x, tanh, u_prime: 0.5 * (1 - tanh * tanh) * u_prime)
-gelu_as_relu = lambda dy, cache: dy * (cache.x > 0)
 
 
 def gelu_of_erf(dy, cache):
@@ -54,86 +28,58 @@ def gelu_of_sigmoid(dy, cache):
     return dy * (s + 1.702 * cache.x * s * (1 - s))
 
 
-sinusoidal_scaled = lambda self, dy, cache: dy * math.sqrt(dy.shape[-1])
-sinusoidal_zero = lambda self, dy, cache: np.zeros_like(dy)
-learned_mean = learned(lambda dy: dy.mean(axis=0))
-learned_weight_forgotten = learned(lambda dy: 0)
-learned_every_row = learned(lambda dy: dy.sum(axis=(0, 1)))
-learned_scaled = learned(lambda dy: math.sqrt(dy.shape[-1]) * dy.sum(axis=0))
-learned_last_missing = learned(lambda dy: dy.sum(axis=0)[:-1], at=lambda length: slice(length - 1))
-learned_reversed = learned(lambda dy: dy.sum(axis=0)[::-1])
-
-
-def input_dropout_forgotten(self, dy, cache):
-    dx = self.positions.backward(dy, cache.positions)
-    self.embedding.backward(dx, cache.embedding)
-
-
-def input_dropout_after_positions(self, dy, cache):
-    dx = self.positions.backward(dy, cache.positions)
-    self.embedding.backward(dropout_backward(dx, cache.dropout), cache.embedding)
-
-
-def input_embedding_twice(self, dy, cache):
-    dx = dropout_backward(dy, cache.dropout)
-    self.embedding.backward(dx, cache.embedding)
-    dx = self.positions.backward(dx, cache.positions)
-    self.embedding.backward(dx, cache.embedding)
-
-
-pooling_by_length = lambda self, dy, cache: dy[:, None, :] * (cache.share > 0) / cache.share.shape[1]
-pooling_undivided = lambda self, dy, cache: dy[:, None, :] * (cache.share > 0)
-
-
-def first_becomes_last(self, dy, cache):
-    dx = np.zeros(cache.shape)
-    dx[:, -1] = dy
-    return dx
-
-
-def first_of_batch(self, dy, cache):
-    dx = np.zeros(cache.shape)
-    dx[0, 0] = dy[0]
-    return dx
-
-
 MISTAKES = [
-    makers.relu("mask-from-dy", relu_mask_from_dy, ("dy > 0", "sign of dy", "from dy", "of dy", "positive dy", "dy is", "negative dy", "gradient > 0", "incoming")),
-    makers.relu("both-masks", relu_both_masks, ("dy > 0", "sign of dy", "from dy", "of dy", "positive dy", "dy is", "negative dy", "gradient > 0", "incoming", "max")),
-    makers.relu("passes-all", relu_passes_all, ("x > 0", "positive", "mask", "negative x", "x <= 0", "kink", "x < 0"), (*MISSING, "everywhere", "unchanged")),
-    makers.relu("in-place", relu_in_place, IN_PLACE, in_model=""),
-    makers.relu("forward-one-buffer", relu_forward_one_buffer,
-          ("cache", "shared", "overwr", "last", "other", "another", "later", "in place", "in-place", "reuse", "changed"),
-          replaces="relu_forward", block="encoder"),
-    makers.relu("forward-mask-of-first-sentence", relu_forward_mask_of_batch, ("mask", "positive", "x > 0", "cache", *BATCH),
-          replaces="relu_forward"),
-    makers.gelu("inner-forgotten", gelu_inner_forgotten, (*INNER, "derivative"), MISSING),
-    makers.gelu("cubic-forgotten", gelu_cubic_forgotten, ("0.044715", "cubic", "x^2", "x^3", "x**", "x * x", "CUBIC", "3 *")),
-    makers.gelu("first-term-only", gelu_first_term_only, ("second", "1 - tanh", "x (1", "product rule", "term"), MISSING),
-    makers.gelu("x-forgotten", gelu_x_forgotten, ("x (1", "x *", "factor x", "times x", "by x", "the x", "x is", "product rule"), MISSING, excludes=("u' is missing",)),
-    makers.gelu("of-erf", gelu_of_erf, ("erf", "exact", "other form", "tanh form", "approximation", "Phi")),
-    makers.gelu("of-sigmoid", gelu_of_sigmoid, ("sigmoid", "1.702", "other form", "tanh form", "approximation", "swish", "silu")),
-    makers.gelu("as-relu", gelu_as_relu, ("relu", "x > 0", "step", "positive")),
-    makers.gelu("slope-inverted", gelu_slope_inverted, ("sqrt(2/pi)", "sqrt(2 / pi)", "sqrt(pi", "slope", *INNER)),
-    Mistake("sinusoidal-scaled", POSITIONS + "SinusoidalPositions.backward", sinusoidal_scaled, "sinusoidal-positions",
-            (("sqrt", "scal", "factor", "√", "times"),)),
-    Mistake("sinusoidal-zero", POSITIONS + "SinusoidalPositions.backward", sinusoidal_zero, "sinusoidal-positions",
-            (MISSING,)),
-    makers.learned_positions("mean", learned_mean, BATCH, AVERAGED),
-    makers.learned_positions("weight-forgotten", learned_weight_forgotten, ("weight", "dW", "table"), MISSING),
-    makers.learned_positions("every-row", learned_every_row, ("position", "length", "axis", "axes", "every row", "all rows", "same")),
-    makers.learned_positions("scaled", learned_scaled, ("sqrt", "scal", "factor", "√")),
-    makers.learned_positions("last-missing", learned_last_missing, ("last", "length", "row", "position")),
-    makers.learned_positions("reversed", learned_reversed, ("revers", "order", "backwards", "permut", "wrong row", "wrong position", "mixed", "other position", "flip")),
-    Mistake("input-dropout-forgotten", INPUT, input_dropout_forgotten, "input", (("dropout", "mask"), MISSING)),
-    Mistake("input-dropout-after-positions", INPUT, input_dropout_after_positions, "input",
-            (("dropout", "mask"), ("position", "order", "after", "before", *MISSING)), in_model="transformer-unshared"),
-    Mistake("input-embedding-twice", INPUT, input_embedding_twice, "input", (("embedding",), TWICE)),
-    Mistake("mean-over-tokens-by-length", MEAN + "backward", pooling_by_length, "mean-over-tokens",
-            (("length", "padding", "real", "number of", "all positions", "/ T", "by T"),), in_model="classifier"),
-    Mistake("mean-over-tokens-undivided", MEAN + "backward", pooling_undivided, "mean-over-tokens",
-            (("divid", "mean", "share", "count", "1 /", "number of", "sum"),), in_model="classifier"),
-    Mistake("first-token-becomes-last", FIRST, first_becomes_last, "first-token",
-            (("last", "wrong position", "other position", "first", "position"),), in_model="classifier-first-token"),
-    Mistake("first-token-of-first-sentence", FIRST, first_of_batch, "first-token", ((*BATCH,),), in_model="classifier-first-token"),
+    makers.relu("relu-mask-from-dy", ("dy * cache.positive", "dy * (dy > 0)"),
+            ("dy > 0", "sign of dy", "from dy", "of dy", "positive dy", "dy is", "negative dy", "gradient > 0", "incoming")),
+    makers.relu("relu-both-masks", ("dy * cache.positive", "np.maximum(dy, 0) * cache.positive"),
+            ("dy > 0", "sign of dy", "from dy", "of dy", "positive dy", "dy is", "negative dy", "gradient > 0", "incoming", "max")),
+    makers.relu("relu-passes-all", ("dy * cache.positive", "dy"),
+            ("x > 0", "positive", "mask", "negative x", "x <= 0", "kink", "x < 0"), (*MISSING, "everywhere", "unchanged")),
+    makers.relu("relu-in-place", ("return dy * cache.positive", "dy[~cache.positive] = 0\n    return dy"), IN_PLACE, in_model=""),
+    makers.relu_forward("relu-forward-one-buffer", relu_forward_one_buffer,
+            ("cache", "shared", "overwr", "last", "other", "another", "later", "in place", "in-place", "reuse", "changed"),
+            block="encoder"),
+    makers.relu_forward("relu-forward-mask-of-first-sentence", ("ReluCache(positive)", "ReluCache(positive[:1])"),
+            ("mask", "positive", "x > 0", "cache", *BATCH)),
+    makers.gelu("gelu-inner-forgotten", (" * u_prime", ""), (*INNER, "derivative"), MISSING),
+    makers.gelu("gelu-cubic-forgotten", (" * (1 + 3 * CUBIC * x * x)", ""),
+            ("0.044715", "cubic", "x^2", "x^3", "x**", "x * x", "CUBIC", "3 *")),
+    makers.gelu("gelu-first-term-only", (" + 0.5 * x * (1 - tanh * tanh) * u_prime", ""),
+            ("second", "1 - tanh", "x (1", "product rule", "term"), MISSING),
+    makers.gelu("gelu-x-forgotten", ("0.5 * x * ", "0.5 * "),
+            ("x (1", "x *", "factor x", "times x", "by x", "the x", "x is", "product rule"), MISSING, excludes=("u' is missing",)),
+    makers.gelu("gelu-of-erf", gelu_of_erf, ("erf", "exact", "other form", "tanh form", "approximation", "Phi")),
+    makers.gelu("gelu-of-sigmoid", gelu_of_sigmoid,
+            ("sigmoid", "1.702", "other form", "tanh form", "approximation", "swish", "silu")),
+    makers.gelu("gelu-as-relu", ("0.5 * (1 + tanh) + 0.5 * x * (1 - tanh * tanh) * u_prime", "x > 0"),
+            ("relu", "x > 0", "step", "positive")),
+    makers.gelu("gelu-slope-inverted", ("SLOPE", "math.sqrt(math.pi / 2)"),
+            ("sqrt(2/pi)", "sqrt(2 / pi)", "sqrt(pi", "slope", *INNER)),
+    makers.sinusoidal("sinusoidal-scaled", ("return dy", "return math.sqrt(dy.shape[-1]) * dy"),
+            ("sqrt", "scal", "factor", "√", "times")),
+    makers.sinusoidal("sinusoidal-zero", ("return dy", "return 0 * dy"), MISSING),
+    makers.learned_positions("learned-positions-mean", ("dy.sum(axis=0)", "dy.mean(axis=0)"), BATCH, AVERAGED),
+    makers.learned_positions("learned-positions-weight-forgotten", ("dy.sum(axis=0)", "0"), ("weight", "dW", "table"), MISSING),
+    makers.learned_positions("learned-positions-every-row", ("dy.sum(axis=0)", "dy.sum(axis=(0, 1))"),
+            ("position", "length", "axis", "axes", "every row", "all rows", "same")),
+    makers.learned_positions("learned-positions-scaled", ("dy.sum(axis=0)", "math.sqrt(dy.shape[-1]) * dy.sum(axis=0)"),
+            ("sqrt", "scal", "factor", "√")),
+    makers.learned_positions("learned-positions-last-missing",
+            ("[: cache.length] += dy.sum(axis=0)", "[: cache.length - 1] += dy.sum(axis=0)[:-1]"),
+            ("last", "length", "row", "position")),
+    makers.learned_positions("learned-positions-reversed", ("dy.sum(axis=0)", "dy.sum(axis=0)[::-1]"),
+            ("revers", "order", "backwards", "permut", "wrong row", "wrong position", "mixed", "other position", "flip")),
+    makers.input("input-dropout-forgotten", ("dropout_backward(dy, cache.dropout)", "dy"), ("dropout", "mask"), MISSING),
+    makers.input("input-dropout-after-positions",
+            ("dx = dropout_backward(dy, cache.dropout)", "dx = dy", "self.embedding.backward(dx", "self.embedding.backward(dropout_backward(dx, cache.dropout)"),
+            ("dropout", "mask"), ("position", "order", "after", "before", *MISSING), in_model="transformer-unshared"),
+    makers.input("input-embedding-twice",
+            ("dx = self.positions", "self.embedding.backward(dx, cache.embedding); dx = self.positions"), ("embedding",), TWICE),
+    makers.mean_over_tokens("mean-over-tokens-by-length", ("* cache.share", "* (cache.share > 0) / cache.share.shape[1]"),
+            ("length", "padding", "real", "number of", "all positions", "/ T", "by T")),
+    makers.mean_over_tokens("mean-over-tokens-undivided", ("* cache.share", "* (cache.share > 0)"),
+            ("divid", "mean", "share", "count", "1 /", "number of", "sum")),
+    makers.first_token("first-token-becomes-last", ("[:, 0]", "[:, -1]"),
+            ("last", "wrong position", "other position", "first", "position")),
+    makers.first_token("first-token-of-first-sentence", ("dx[:, 0] = dy", "dx[0, 0] = dy[0]"), BATCH),
 ]

@@ -1,12 +1,7 @@
 """Five mistakes to start with; they move to their families' files."""
 
-from tests.course.doctor.mistakes.mistake import Mistake
-from tests.course.doctor.mistakes.right import encoder_layer, linear, mean, norm, rows, softmax
-
-softmax_diagonal = softmax(lambda dp, p: p * (1 - p) * dp)
-layer_norm_without_projection = norm(lambda dn, n, s, *_: s * (dn - mean(dn)))
-linear_mean_over_rows = linear(bias=lambda dy: rows(dy).mean(axis=0))
-residual_without_shortcut = encoder_layer(lambda dy, dh: dh)
+from tests.course.doctor.mistakes import makers
+from tests.course.doctor.mistakes.makers import BIAS_GRADIENT
 
 
 def embedding_repeated_ids(self, dy, cache):
@@ -15,14 +10,14 @@ def embedding_repeated_ids(self, dy, cache):
 
 
 MISTAKES = [
-    Mistake("softmax-diagonal-only", "softmax_backward", softmax_diagonal, "softmax",
-            (("diagonal", "off-diagonal", "p (1 - p)", "p * (1 - p)", "p(1 - p)", "p(1-p)"),)),
-    Mistake("layer-norm-projection-forgotten", "layer_norm_backward", layer_norm_without_projection, "layer-norm",
-            (("mean(dn * n)", "variance", "standard deviation", "second mean", "inverse"), ("miss", "forgot", "left out", "without", "lack", "constant"))),
-    Mistake("linear-bias-mean-for-sum", "Linear.backward", linear_mean_over_rows, "linear",
-            (("bias",), ("mean", "average", "divided"))),
-    Mistake("embedding-repeated-ids", "Embedding.backward", embedding_repeated_ids, "embedding",
-            (("repeat", "more than once", "several", "only one", "last", "again"),)),
-    Mistake("residual-shortcut-forgotten", "minitransformer.layers.encoder:EncoderLayer.backward", residual_without_shortcut,
-            "encoder-layer", (("residual", "skip", "shortcut", "direct", "identity", "dy + "),)),
+    makers.softmax("softmax-diagonal-only", ("p * (dp - mean)", "p * (1 - p) * dp"),
+            ("diagonal", "off-diagonal", "p (1 - p)", "p * (1 - p)", "p(1 - p)", "p(1-p)")),
+    makers.norm("layer-norm-projection-forgotten", (" - normed * through_variance", ""),
+            ("mean(dn * n)", "variance", "standard deviation", "second mean", "inverse"),
+            ("miss", "forgot", "left out", "without", "lack", "constant")),
+    makers.linear("linear-bias-mean-for-sum", (BIAS_GRADIENT, "drows.mean(axis=0)"), ("bias",), ("mean", "average", "divided")),
+    makers.embedding("embedding-repeated-ids", embedding_repeated_ids,
+            ("repeat", "more than once", "several", "only one", "last", "again")),
+    makers.encoder_layer("residual-shortcut-forgotten", ("dx + self.feed_forward", "self.feed_forward"),
+            ("residual", "skip", "shortcut", "direct", "identity", "dy + ")),
 ]

@@ -1,79 +1,41 @@
 """Mistakes in multi-head attention: heads, projections, and the paths of self- and cross-attention."""
 
-import numpy as np
-
-from minitransformer.layers.attention import MultiHeadAttention
 from tests.course.doctor.mistakes import makers
-from tests.course.doctor.mistakes.right import changed, multi_head
 from tests.course.doctor.mistakes.words import KEY, MISSING, QUERY, SIGN, TURN, TWICE, VALUE
-
-
-def unturned(x):
-    batch, heads, length, d = x.shape
-    return x.reshape(batch, length, heads * d)
-
-
-def split_reshaped(self, x):
-    batch, length, width = x.shape
-    return x.reshape(batch, self.num_heads, length, width // self.num_heads)
-
-
-def only_head(self, head):
-    """(H, 1, 1): which head it is."""
-    return (np.arange(self.num_heads) == head % self.num_heads)[:, None, None]
-
-
-merged_without_transpose = multi_head(merge=lambda self, *ds: map(unturned, ds))
-split_without_transpose = multi_head(split=split_reshaped)
-first_head_only = multi_head(merge=lambda self, *ds: [self.merge(d * only_head(self, 0)) for d in ds])
-heads_averaged = multi_head(merge=lambda self, *ds: [
-    self.merge(np.broadcast_to(d.mean(axis=1, keepdims=True), d.shape)) for d in ds])
-output_weight_skipped = multi_head(output=lambda self, dy, cache: dy @ self.output.weight.data.T)
-query_projection_skipped = multi_head(project=lambda self, dq, dk, dv, cache: (
-    dq @ self.query.weight.data.T, self.key.backward(dk, cache.key), self.value.backward(dv, cache.value)))
-key_with_cache_of_value = multi_head(project=lambda self, dq, dk, dv, cache: (
-    self.query.backward(dq, cache.query), self.key.backward(dk, cache.value), self.value.backward(dv, cache.value)))
-values_twice = changed(multi_head(), lambda dq, dk, dv, *_: (dq, dk, 2 * dv))
-
-
-def output_twice(self, dy, cache):
-    self.output.backward(dy, cache.output)
-    return multi_head()(self, dy, cache)
-
-
-self_without_values = changed(MultiHeadAttention.backward, lambda dq, dk, dv, *_: dq + dk)
-self_queries_only = changed(MultiHeadAttention.backward, lambda dq, dk, dv, *_: dq)
-self_values_twice = changed(MultiHeadAttention.backward, lambda dq, dk, dv, *_: dq + dv + dv + dk)
-self_keys_subtracted = changed(MultiHeadAttention.backward, lambda dq, dk, dv, *_: dq - dk + dv)
-cross_without_keys = changed(MultiHeadAttention.backward, lambda dq, dk, dv, *_: (dq, dv))
-cross_query_lost = changed(MultiHeadAttention.backward, lambda dq, dk, dv, *_: (np.zeros_like(dq), dk + dv))
-
-
-def cross_memory_last(self, dy, cache):
-    dquery, dkey, dvalue = MultiHeadAttention.backward(self, dy, cache)
-    dmemory = dkey + dvalue
-    dmemory[:, :-1] = 0
-    return dquery, dmemory
-
 
 OUTPUT = ("output", "W_O")
 
 MISTAKES = [
-    makers.heads("merged-without-transpose", merged_without_transpose, TURN),
-    makers.heads("split-without-transpose", split_without_transpose, TURN),
-    makers.heads("first-only", first_head_only, ("head",), ("first", "only", *MISSING)),
-    makers.heads("averaged", heads_averaged, ("head",), ("averag", "mean", "same")),
-    makers.heads("output-twice", output_twice, OUTPUT, TWICE),
-    makers.heads("output-weight-skipped", output_weight_skipped, OUTPUT, MISSING),
-    makers.heads("query-projection-skipped", query_projection_skipped, QUERY, MISSING),
-    makers.heads("key-with-cache-of-value", key_with_cache_of_value, KEY, ("value", "cache", "wrong input"), in_model="",
-         comment="where key and value are one sequence it is right"),
-    makers.heads("values-twice", values_twice, VALUE, TWICE),
-    makers.self_attention("without-values", self_without_values, VALUE, MISSING),
-    makers.self_attention("queries-only", self_queries_only, ("key", "value", "only", "three"), (*MISSING, "only")),
-    makers.self_attention("values-twice", self_values_twice, VALUE, TWICE),
-    makers.self_attention("keys-subtracted", self_keys_subtracted, KEY, (*SIGN, "subtract")),
-    makers.cross_attention("without-keys", cross_without_keys, KEY, MISSING),
-    makers.cross_attention("last-position-only", cross_memory_last, ("memory", "key"), ("last", "position", "only", *MISSING)),
-    makers.cross_attention("query-lost", cross_query_lost, ("query", "queries", "dx"), MISSING),
+    makers.heads("heads-merged-without-transpose",
+            ("self.merge(dq)", "dq.reshape(len(dq), dq.shape[2], -1)",
+             "self.merge(dk)", "dk.reshape(len(dk), dk.shape[2], -1)",
+             "self.merge(dv)", "dv.reshape(len(dv), dv.shape[2], -1)"),
+            TURN),
+    makers.heads("heads-split-without-transpose",
+            ("self.split(self.output.backward(dy, cache.output))",
+             "self.output.backward(dy, cache.output)\n    dheads = dheads.reshape(len(dheads), self.num_heads, dheads.shape[1], -1)"),
+            TURN),
+    makers.heads("heads-first-only", ("dheads, cache", "dheads * (np.arange(self.num_heads) == 0)[:, None, None], cache"),
+            ("head",), ("first", "only", *MISSING)),
+    makers.heads("heads-averaged",
+            ("self.attend_backward(dheads, cache.attention)", "(0 * d + d.mean(axis=1, keepdims=True) for d in self.attend_backward(dheads, cache.attention))"),
+            ("head",), ("averag", "mean", "same")),
+    makers.heads("heads-output-twice", ("dheads =", "self.output.backward(dy, cache.output)\n    dheads ="), OUTPUT, TWICE),
+    makers.heads("heads-output-weight-skipped", ("self.output.backward(dy, cache.output)", "dy @ self.output.weight.data.T"),
+            OUTPUT, MISSING),
+    makers.heads("heads-query-projection-skipped",
+            ("self.query.backward(self.merge(dq), cache.query)", "self.merge(dq) @ self.query.weight.data.T"), QUERY, MISSING),
+    makers.heads("heads-key-with-cache-of-value", ("cache.key", "cache.value"), KEY, ("value", "cache", "wrong input"),
+            in_model="", comment="where key and value are one sequence it is right"),
+    makers.heads("heads-values-twice", (", dvalue", ", 2 * dvalue"), VALUE, TWICE),
+    makers.self_attention("self-attention-without-values", (" + dvalue", ""), VALUE, MISSING),
+    makers.self_attention("self-attention-queries-only", (" + dkey + dvalue", ""), ("key", "value", "only", "three"),
+            (*MISSING, "only")),
+    makers.self_attention("self-attention-values-twice", ("+ dvalue", "+ 2 * dvalue"), VALUE, TWICE),
+    makers.self_attention("self-attention-keys-subtracted", ("+ dkey", "- dkey"), KEY, (*SIGN, "subtract")),
+    makers.cross_attention("cross-attention-without-keys", ("dkey + ", ""), KEY, MISSING),
+    makers.cross_attention("cross-attention-last-position-only", ("return", "dkey[:, :-1] = dvalue[:, :-1] = 0\n    return"),
+            ("memory", "key"), ("last", "position", "only", *MISSING)),
+    makers.cross_attention("cross-attention-query-lost", ("return dquery", "return 0 * dquery"), ("query", "queries", "dx"),
+            MISSING),
 ]

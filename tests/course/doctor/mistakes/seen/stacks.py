@@ -2,27 +2,9 @@
 
 import numpy as np
 
-from tests.course.doctor.mistakes.makers import DECODER, DECODER_LAYER, ENCODER, ENCODER_LAYER, FF, MODELS, TRANSFORMER
-from tests.course.doctor.mistakes.mistake import Mistake
-from tests.course.doctor.mistakes.right import changed, decoder, encoder, feed_forward, through, transformer, unchanged
+from tests.course.doctor.mistakes import makers
+from tests.course.doctor.mistakes.makers import through
 from tests.course.doctor.mistakes.words import ASSIGNED, AVERAGED, CROSS, FEED, MISSING, ORDER, SELF, TWICE
-
-dropout_forgotten = feed_forward(drop=unchanged)
-plus_dy = changed(feed_forward(), lambda dx, self, dy, cache: dy + dx)
-
-
-def encoder_feed_forward_skipped(self, dy, cache):
-    return through(self, "self_attention", dy, cache)
-
-
-def encoder_attention_skipped(self, dy, cache):
-    return through(self, "feed_forward", dy, cache)
-
-
-def decoder_memory_zero(self, dy, cache):
-    dx = through(self, "feed_forward", dy, cache)
-    dx, dmemory = through(self, "cross_attention", dx, cache)
-    return through(self, "self_attention", dx, cache), np.zeros_like(dmemory)
 
 
 def decoder_around_cross(self, dy, cache):
@@ -37,21 +19,6 @@ def decoder_order(self, dy, cache):
     return through(self, "cross_attention", dx, cache)
 
 
-memory_of_first_layer = decoder(lambda memories: memories[-1])
-memory_averaged = decoder(lambda memories: sum(memories) / len(memories))
-encoder_layers_forwards = encoder(order=zip)
-encoder_last_layer_skipped = encoder(order=lambda layers, caches: zip(layers[-2::-1], caches[-2::-1]))
-encoder_summed = encoder(step=lambda dx, dy: dy + dx)
-encoder_norm_forgotten = encoder(norm=False)
-model_without_source_input = transformer(source=False)
-model_without_target_input = transformer(target=False)
-model_halves_memory = transformer(lambda dmemory, self: dmemory / len(self.decoder.layers))
-
-
-def language_model_without_input(self, dy, cache):
-    self.stack.backward(dy, cache.stack)
-
-
 def classifier_pooling_repeated(self, dlogits, cache):
     dx = self.output.backward(dlogits, cache.output)
     length = cache.input.positions.length
@@ -61,33 +28,38 @@ def classifier_pooling_repeated(self, dlogits, cache):
 
 
 MISTAKES = [
-    Mistake("feed-forward-dropout-forgotten", FF, dropout_forgotten, "feed-forward", (("dropout", "mask"), MISSING)),
-    Mistake("feed-forward-plus-dy", FF, plus_dy, "feed-forward",
-            (("dy", "residual", "skip", "shortcut", "identity"), ("added", "plus", "+", "too much", *TWICE, "extra", "not in", "superfluous", "residual"))),
-    Mistake("encoder-layer-feed-forward-skipped", ENCODER_LAYER, encoder_feed_forward_skipped, "encoder-layer", (FEED, MISSING)),
-    Mistake("encoder-layer-attention-skipped", ENCODER_LAYER, encoder_attention_skipped, "encoder-layer", (SELF, MISSING)),
-    Mistake("decoder-layer-memory-zero", DECODER_LAYER, decoder_memory_zero, "decoder-layer", (("memory",), MISSING)),
-    Mistake("decoder-layer-around-cross-attention", DECODER_LAYER, decoder_around_cross, "decoder-layer",
-            (CROSS, (*MISSING, "around", "dx"))),
-    Mistake("decoder-layer-order", DECODER_LAYER, decoder_order, "decoder-layer", (ORDER,)),
-    Mistake("decoder-memory-of-first-layer", DECODER, memory_of_first_layer, "decoder",
-            (("memory",), (*ASSIGNED, "one layer", "only", "sum", "first", "layers.0", "layers", *MISSING))),
-    Mistake("decoder-memory-averaged", DECODER, memory_averaged, "decoder",
-            (("memory",), (*AVERAGED, "half", "halv", "0.5", "number of layers"))),
-    Mistake("encoder-layers-forwards", ENCODER, encoder_layers_forwards, "encoder", (ORDER,)),
-    Mistake("encoder-last-layer-skipped", ENCODER, encoder_last_layer_skipped, "encoder", (("layer",), ("last", "layers.1", "layer 1", *MISSING))),
-    Mistake("encoder-summed", ENCODER, encoder_summed, "encoder",
-            (("dy", "residual", "skip", "shortcut", "layer"), ("added", "plus", "+", "sum", *TWICE, "extra", "too much"))),
-    Mistake("encoder-final-norm-forgotten", ENCODER, encoder_norm_forgotten, "transformer-pre-norm", (("norm",), MISSING),
+    makers.feed_forward("feed-forward-dropout-forgotten", ("cache.dropout)", "type(cache.dropout)(None))"), ("dropout", "mask"),
+            MISSING),
+    makers.feed_forward("feed-forward-plus-dy", ("return self.inner", "return dy + self.inner"),
+            ("dy", "residual", "skip", "shortcut", "identity"),
+            ("added", "plus", "+", "too much", *TWICE, "extra", "not in", "superfluous", "residual")),
+    makers.encoder_layer("encoder-layer-feed-forward-skipped", lambda self, dy, cache: through(self, "self_attention", dy, cache),
+            FEED, MISSING),
+    makers.encoder_layer("encoder-layer-attention-skipped",
+            ("dx, dh = self.self_attention", "return dx\n    dx, dh = self.self_attention"), SELF, MISSING),
+    makers.decoder_layer("decoder-layer-memory-zero", ("return dx, dmemory", "return dx, 0 * dmemory"), ("memory",), MISSING),
+    makers.decoder_layer("decoder-layer-around-cross-attention", decoder_around_cross, CROSS, (*MISSING, "around", "dx")),
+    makers.decoder_layer("decoder-layer-order", decoder_order, ORDER),
+    makers.decoder("decoder-memory-of-first-layer", ("dmemory + dlayer", "dlayer"), ("memory",),
+            (*ASSIGNED, "one layer", "only", "sum", "first", "layers.0", "layers", *MISSING)),
+    makers.decoder("decoder-memory-averaged", ("return dy, dmemory", "return dy, dmemory / len(self.layers)"), ("memory",),
+            (*AVERAGED, "half", "halv", "0.5", "number of layers")),
+    makers.encoder("encoder-layers-forwards",
+            ("zip(reversed(self.layers), reversed(cache.layers))", "zip(self.layers, cache.layers)"), ORDER),
+    makers.encoder("encoder-last-layer-skipped",
+            ("zip(reversed(self.layers), reversed(cache.layers))", "zip(self.layers[-2::-1], cache.layers[-2::-1])"), ("layer",),
+            ("last", "layers.1", "layer 1", *MISSING)),
+    makers.encoder("encoder-summed", ("dy = layer", "dy = dy + layer"), ("dy", "residual", "skip", "shortcut", "layer"),
+            ("added", "plus", "+", "sum", *TWICE, "extra", "too much")),
+    makers.encoder("encoder-final-norm-forgotten", ("if self.norm", "if False"), ("norm",), MISSING, block="transformer-pre-norm",
             in_model="transformer-pre-norm"),
-    Mistake("transformer-without-source-input", TRANSFORMER, model_without_source_input, "transformer",
-            (("source", "embedding", "encode"), MISSING)),
-    Mistake("transformer-without-target-input", TRANSFORMER, model_without_target_input, "transformer",
-            (("target", "embedding", "decode"), MISSING)),
-    Mistake("transformer-memory-halved", TRANSFORMER, model_halves_memory, "transformer",
-            (("memory", "encoder"), (*AVERAGED, "half", "halv", "0.5", "number of layers", "factor"))),
-    Mistake("language-model-without-input", MODELS + "language_model:LanguageModel.hidden_backward", language_model_without_input,
-            "language-model", (("embedding", "input"), MISSING), in_model="language-model"),
-    Mistake("classifier-pooling-repeated", MODELS + "classifier:Classifier.backward", classifier_pooling_repeated, "classifier",
-            (("pool", "pad", "real", "length", "mean"),), in_model="classifier"),
+    makers.transformer("transformer-without-source-input", ("self.source_input.backward(dx, cache.encode.input)", "pass"),
+            ("source", "embedding", "encode"), MISSING),
+    makers.transformer("transformer-without-target-input", ("self.target_input.backward(dx, cache.decode.input)", "pass"),
+            ("target", "embedding", "decode"), MISSING),
+    makers.transformer("transformer-memory-halved", ("backward(dmemory", "backward(dmemory / len(self.decoder.layers)"),
+            ("memory", "encoder"), (*AVERAGED, "half", "halv", "0.5", "number of layers", "factor")),
+    makers.language_model("language-model-without-input", ("self.input.backward(dx, cache.input)", "pass"), ("embedding", "input"),
+            MISSING),
+    makers.classifier("classifier-pooling-repeated", classifier_pooling_repeated, ("pool", "pad", "real", "length", "mean")),
 ]
