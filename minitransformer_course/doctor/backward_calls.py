@@ -44,7 +44,7 @@ def _made(cases, ratios, i) -> list[Array]:
             return method(ratios[at][i] * values[0], values[1])
         return method(*values, **options)
 
-    gradients = cases[i].counterpart.gradients(cases[i].dy, lambda stack, layer: stack.enter_context(hooked(layer, look)))
+    gradients = cases[i].counterpart.gradients(cases[i].dy, lambda layer: hooked(layer, look))
     return [gradients[name] for name in cases[i].observed]
 
 

@@ -44,8 +44,6 @@ class Probe:
 
     def along(self, function) -> dict[tuple[str, int], float] | None:
         """{name: the gradient's product with the direction} of a changed backward; None if it does not run."""
-        for parameter in self.checked.parameters.values():
-            parameter.grad[...] = 0
         try:
             with run_with(self.checked, "backward", function):
                 gradients = self.checked.gradients(self.dy, self.cache)
