@@ -196,9 +196,8 @@ def _formulas(cases, mistakes) -> list[tuple[str, float]]:
         return [case for case in others if case.counterpart]
     with library_only(), limited_memory(), warnings.catch_warnings():
         warnings.simplefilter("ignore")    # 1[None] makes no sense, but does no harm
-        found = fitting([list(case.observed.values()) for case in cases], (
-            (mistake, lambda i, mistake=mistake: made(mistake, cases[i]))
-            for mistake in sorted(mistakes, key=lambda one: one.rank)[:MOST]))
+        usual = sorted(mistakes, key=lambda one: one.rank)[:MOST]
+        found = fitting(usual, made, cases, [list(case.observed.values()) for case in cases])
         return [(mistake.sentence, error) for mistake, error in one_of(found, made, further)]
 
 
