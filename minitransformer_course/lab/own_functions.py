@@ -3,7 +3,7 @@
 import re
 import runpy
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -118,9 +118,7 @@ def own_functions() -> Iterator[list[str]]:
     """Within the block, the functions of the folder's my_transformer.py run in place of the library's; yields their names."""
     names = [name for name in my_transformer.names_in(".") if name in in_the_paper()]
     made = runpy.run_path(str(Path(my_transformer.FILE))) if names else {}
-    with ExitStack() as stack:
-        for one in plugs({name: made[name] for name in names}):
-            stack.enter_context(one)
+    with plugs({name: made[name] for name in names}):
         yield names
 
 
