@@ -25,7 +25,7 @@ class Exercise:
     def __init__(self, path, chapter):
         self.path, self.chapter = path, chapter
         self.name = path.stem.partition("_")[2]
-        self.source = reference_source(path.read_text(encoding="utf-8"))
+        self.source = REFERENCE.findall(path.read_text(encoding="utf-8"))[0].strip() + "\n"
         self.module = module = _imported(f"tutorials.{self.name}", path)
         self.title, _line, task = module.__doc__.strip().partition("\n")
         self.task = task.strip()
@@ -86,11 +86,6 @@ def _imported(name, path) -> Any:
     finally:
         sys.dont_write_bytecode = writes
     return module
-
-
-def reference_source(text) -> str:
-    """The code between `# %% reference` and the next cell of an exercise's file."""
-    return REFERENCE.findall(text)[0].strip() + "\n"
 
 
 def skeleton(reference, name) -> str:
