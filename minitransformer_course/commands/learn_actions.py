@@ -191,7 +191,7 @@ def solution(args) -> int:
 
 
 def grade(args) -> None:
-    from minitransformer_course.judge.grade import grade as grade_folder, mistakes, table
+    from minitransformer_course.judge.judge_file import grade as grade_folder, mistakes, table
     from minitransformer_course.judge.limits import not_contained
 
     if args.seed < 0 or not 0 < args.timeout < 3600:
