@@ -7,6 +7,7 @@ import sys
 import textwrap
 import warnings
 from collections.abc import Callable, Iterator
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -206,7 +207,7 @@ class Pool:
             if np.shape(value) == shape or np.ndim(value) == 0:
                 yield expression(text)
         full = [text for text, value in arrays.items() if np.shape(value) == shape and shape]
-        for axis in [*range(len(shape)), *((i, j) for i in range(len(shape)) for j in range(i + 1, len(shape)))]:
+        for axis in (*range(len(shape)), *combinations(range(len(shape)), 2)):
             for one in full:
                 yield expression(f"{one}.mean(axis={axis}, keepdims=True)")
                 for other in full:
