@@ -91,15 +91,14 @@ class Source:
 
     def changed(self, places, node) -> Callable:
         """The backward with `node` in these places."""
-        before = [_get(place) for place in places]
         ast.fix_missing_locations(node)
         try:
             for place in places:
                 _put(place, node)
             return self.compiled()
         finally:
-            for place, old in zip(places, before):
-                _put(place, old)
+            for place in places:
+                _put(place, place[3])
 
     def run(self, probe) -> dict[tuple[str, int], float] | None:
         """The unchanged backward; its local names are kept in `values`."""
@@ -134,11 +133,6 @@ class Source:
             text = ast.unparse(statement).split("\n")[0]
             self._lines[id(statement)] = text if len(text) <= 90 else text[:87] + "..."
         return self._lines[id(statement)]
-
-
-def _get(place) -> Any:
-    parent, field, i, _node = place
-    return getattr(parent, field) if i is None else getattr(parent, field)[i]
 
 
 def _put(place, node) -> None:
