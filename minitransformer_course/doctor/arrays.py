@@ -85,11 +85,8 @@ def _changes(cases, names) -> Iterator[tuple[str, Callable]]:
         return lambda case, right: (None if any(axis == -1 and g.ndim < 3 for g in right.values())
                                     else {name: change(g, axis) for name, g in right.items()})
 
-    def of_square(g) -> Array | None:
-        return g.swapaxes(-1, -2) if g.ndim >= 2 else None
-
     yield "is transposed (a transpose is missing, or one too many)", lambda case, right: (
-        {name: of_square(g) for name, g in right.items()}
+        {name: g.swapaxes(-1, -2) for name, g in right.items()}
         if all(g.ndim >= 2 and g.shape[-1] == g.shape[-2] for g in right.values()) else None)
     of_input = all(name in cases[0].inputs and cases[0].observed[name].ndim > 2 for name in names)    # (B, T, d)
     counts = ("", "")

@@ -44,7 +44,8 @@ def are_one(mistakes, make, cases) -> bool:
     """Whether they are the same mistake in different words: in further cases, each gives what one with the first sentence gives."""
     made = [[_made_if_it_runs(make, mistake, case) for case in cases] for mistake in mistakes]
     first = [arrays for mistake, arrays in zip(mistakes, made) if mistake.sentence == mistakes[0].sentence]
-    return bool(cases) and all(any(all(map(_is_same, one, other)) for other in first) for one in made)
+    alike = ((all(relative_error(a, b) <= SAME for a, b in zip(one, other)) for other in first) for one in made)
+    return bool(cases) and all(map(any, alike))
 
 
 def _made_if_it_runs(make, mistake, case) -> list[Array]:
@@ -52,10 +53,6 @@ def _made_if_it_runs(make, mistake, case) -> list[Array]:
         return make(mistake, case)
     except Exception:    # if neither runs, no difference is seen
         return []
-
-
-def _is_same(some, others) -> bool:
-    return relative_error(some, others) <= SAME
 
 
 def tuple_of(returned) -> tuple[Array, ...]:

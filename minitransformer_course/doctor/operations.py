@@ -40,17 +40,12 @@ def _pairs() -> list[Operation]:
 
 
 def _classes() -> list[Operation]:
-    """The operations of every layer and of the classes that it inherits from."""
+    """The operations of every layer and of the classes that it inherits from, if they have a backward or a part of one."""
     layers: list[Any] = [value for room in CLASSES for value in vars(room).values()
                          if isinstance(value, type) and issubclass(value, Layer)]
     bases = [cls for layer in layers for cls in layer.__mro__ if issubclass(cls, Layer)]
-    classes = [cls for cls in dict.fromkeys([*layers, *bases]) if _has_a_backward(cls)]
-    return [Operation(cls.__name__, cls, cls.forward, cls.backward) for cls in classes]
-
-
-def _has_a_backward(cls) -> bool:
-    """Whether a class has a derivative of its own: `backward`, or the part of one that its base class calls."""
-    return any(name.endswith("backward") for name in vars(cls))
+    return [Operation(cls.__name__, cls, cls.forward, cls.backward) for cls in dict.fromkeys([*layers, *bases])
+            if any(name.endswith("backward") for name in vars(cls))]
 
 
 OPERATIONS = {operation.name: operation for operation in [*_pairs(), *_classes()]}
