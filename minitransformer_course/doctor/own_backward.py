@@ -17,8 +17,8 @@ from minitransformer.checking.contract import arrays_in
 from minitransformer.checking.numeric import COMPLEX_STEP
 from minitransformer.errors import InputError
 from minitransformer_course.doctor.operations import run_with
-from minitransformer_course.doctor.wrong_forms import Found
-from minitransformer_course.judge.syntax_tree import expression, fill
+from minitransformer_course.doctor.wrong_forms import Found, filled
+from minitransformer_course.judge.syntax_tree import expression
 
 NEAR = 1e-10      # relative error of a derivative along a direction
 TWICE = 3         # directions for each array: one is used up by a factor that is solved for
@@ -181,17 +181,14 @@ class Pool:
         shape = np.shape(self.source.value(node))
         for text, value in self.arrays.items():
             for form in ("b", "b[..., None]", "b[:, None]") if np.ndim(value) == len(shape) - 1 else ("b",):
-                factor = fill(expression(form), {"b": expression(text)})
+                factor = filled(form, b=expression(text))
                 if not _fits(self.source.value(factor), shape):
                     continue
-                for slope, said in SLOPES:
-                    missing = fill(expression(slope), {"f": factor})
-                    yield (f"`{ast.unparse(node)}` lacks the factor `{ast.unparse(missing)}`{self._slope(said)}",
-                           fill(expression("a * b"), {"a": node, "b": missing}))
-
-    def _slope(self, of) -> str:
-        """Whose slope that is, if the forward has such a function."""
-        return f" (the slope of {of})" if of and of in self.forward else ""
+                for slope, of in SLOPES:
+                    missing = filled(slope, f=factor)
+                    said = f" (the slope of {of})" if of and of in self.forward else ""    # a function that the forward has
+                    yield (f"`{ast.unparse(node)}` lacks the factor `{ast.unparse(missing)}`{said}",
+                           filled("a * b", a=node, b=missing))
 
     def terms(self, node) -> Iterator[Any]:
         """Arrays that could be added to the node."""
