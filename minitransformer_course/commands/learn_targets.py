@@ -21,7 +21,7 @@ def targets(args, progress) -> list[tuple[Path, list[str] | None]]:
         return _by_file([one for chapter, _path in started(".") for one in chapter.exercises])
     if args.target and Path(args.target).name == my_transformer.MODEL_FILE:
         raise InputError(_("{path} is a whole model: minitransformer learn plug proves it").format(path=args.target))
-    other = args.target if args.target not in exercises() else ""
+    other = args.target if args.target not in exercises() else ""    # a file, or the number of a chapter
     if other and (Path(other).suffix in (".py", ".ipynb") or Path(other).exists()):
         return [(Path(other), None)]
     if other and other[0].isdecimal():

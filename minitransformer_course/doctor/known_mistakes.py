@@ -89,7 +89,7 @@ teach("FeedForward", {"the activation's derivative (the ReLU mask, or GELU's) is
 
 
 def with_other(**methods) -> Callable:
-    """The backward of a layer of which some methods are others: {name: function of the layer and what the method is given}."""
+    """MultiHeadAttention's backward with some methods replaced: {name: function of the layer and what the method is given}."""
     def backward(self, dy, cache) -> tuple[Array, ...]:
         other = copy.copy(self)
         vars(other).update({name: partial(function, self) for name, function in methods.items()})
