@@ -5,8 +5,6 @@ from collections.abc import Callable
 
 from minitransformer.errors import one_line
 from minitransformer_course.commands import learn_actions as actions
-from minitransformer_course.commands.learn_grade import grade
-from minitransformer_course.commands.learn_plug import plug
 from minitransformer_course.judge.messages import _, languages
 
 ERRORS = (    # of argparse, and of the Parser of all commands
@@ -46,13 +44,14 @@ def add_arguments(parser) -> None:
     option = add("hint", actions.show_hint, _("the next of four hints"))
     option("name", nargs="?", metavar="NAME", help=_("(default: the first that is not right yet)"))
 
-    add("plug", plug, _("prove and train a model of all functions of yours, and of my_model.py; takes a few minutes at most"))
+    add("plug", actions.plug,
+        _("prove and train a model of all functions of yours, and of my_model.py; takes a few minutes at most"))
 
     option = add("solution", actions.solution, _("the derivation and the reference, once yours passes"))
     option("name", metavar="NAME")
     option("--give-up", action="store_true", help=_("show it earlier; this is recorded"))
 
-    option = add("grade", grade, _("for a teacher: check a folder of submissions, with other shapes and numbers"))
+    option = add("grade", actions.grade, _("for a teacher: check a folder of submissions, with other shapes and numbers"))
     option("folder", metavar="FOLDER", help=_("a file or a folder for each student; their code is run, as your user"))
     option("--json", action="store_true", help=_("print one JSON object"))
     option("--seed", type=int, default=1, help=_("for shapes and numbers (default: 1)"))

@@ -1,10 +1,12 @@
 """What each action of `minitransformer learn` does; some return an exit code."""
 
+import json
 import sys
 from pathlib import Path
 
 from minitransformer.cli.output import write_new
 from minitransformer.errors import InputError
+from minitransformer.files import free_name
 from minitransformer_course.commands.learn_targets import (
     NOT_DONE, chapters_file, first_to_solve, next_exercise, targets)
 from minitransformer_course.judge import my_transformer
@@ -13,7 +15,7 @@ from minitransformer_course.judge.course import SHORT, chapters, exercises, find
 from minitransformer_course.judge.hints import STEPS, hint
 from minitransformer_course.judge.learner_file import notebook_page, percent_page
 from minitransformer_course.judge.learner_progress import NOT_STARTED, NOT_YET, PASSED, Progress, learner_file, started
-from minitransformer_course.judge.messages import _, choose, how_to_choose, padded
+from minitransformer_course.judge.messages import _, choose, columns, how_to_choose, padded
 from minitransformer_course.judge.pages import translated, translated_code
 
 
@@ -112,17 +114,19 @@ def check(args) -> int:
     answers = []
     for path, names in targets(args, progress):
         checked = check_file(path, names)
-        _print_answers(checked.answers, checked.printed)
-        _note(progress, checked)
+        for text in filter(None, [checked.printed, *(answer.printed for answer in checked.answers)]):
+            print("\n".join(f"  | {line}" for line in text.splitlines()))
+        for answer in checked.answers:
+            print(answer)
+            progress.update(answer.exercise, state=PASSED if answer.passed else NOT_YET)
+        _keep(checked)
         answers += checked.answers
     progress.save()
     return 0 if all(answer.passed for answer in answers) else NOT_DONE
 
 
-def _note(progress, checked) -> None:
-    """Record the answers for a file, and add the functions that pass to my_transformer.py."""
-    for answer in checked.answers:
-        progress.update(answer.exercise, state=PASSED if answer.passed else NOT_YET)
+def _keep(checked) -> None:
+    """Add the functions that pass to my_transformer.py."""
     passed = [answer.exercise for answer in checked.answers if answer.passed]
     try:
         if passed:
@@ -143,14 +147,41 @@ def show_hint(args) -> None:
     progress.save()
 
 
+def plug(args) -> int:
+    from minitransformer_course.judge import capstone
+    from minitransformer_course.judge.capstone_report import is_page, proof_page, report
+    from minitransformer_course.judge.plug import in_the_paper
+    from minitransformer_course.judge.run_file import run_capstone
+
+    places = in_the_paper()    # the exercises that have a place in it
+    names, model = [name for name in my_transformer.names_in(".") if name in places], Path(my_transformer.MODEL_FILE)
+    if not names and not model.exists():
+        raise InputError(_("nothing that passes so far has a place of its own in the model; these have: {names}").format(
+            names=", ".join(places)))
+    result = run_capstone(Path(my_transformer.FILE), model, names, capstone.STEPS)
+    print(report(result, names, places))
+    if "errors" in result:
+        page = Path(my_transformer.FILE).with_suffix(".html")
+        page = page if is_page(page) else free_name(page)
+        page.write_bytes(proof_page(result, names, places).encode())
+        print(_("{path} shows this on the map of the model: open it in a browser").format(path=page))
+    done = result.get("exact") == 1
+    if model.exists():
+        progress, own = Progress("."), len(result["own"])
+        state = PASSED if done and own == len(my_transformer.FUNCTIONS) else NOT_YET
+        progress.update(my_transformer.MODEL, state=state, own=own)
+        progress.save()
+    return 0 if done else NOT_DONE
+
+
 def solution(args) -> int:
     progress = Progress(".")
     exercise = find_exercise(args.name)
-    if progress.of(exercise.name)["state"] != PASSED and not args.give_up:
-        print(_("{name} does not pass yet. Ask for a hint: minitransformer learn hint {name}\n"
-                "To see the solution all the same: minitransformer learn solution {name} --give-up").format(name=exercise.name))
-        return NOT_DONE
     if progress.of(exercise.name)["state"] != PASSED:
+        if not args.give_up:
+            print(_("{name} does not pass yet. Ask for a hint: minitransformer learn hint {name}\n"
+                    "To see the solution all the same: minitransformer learn solution {name} --give-up").format(name=exercise.name))
+            return NOT_DONE
         progress.update(exercise.name, gave_up=True)
         progress.save()
     derivation = [translated(cell.source) if is_text(cell.kind, cell.name) else cell.source
@@ -159,8 +190,24 @@ def solution(args) -> int:
     return 0
 
 
-def _print_answers(answers, printed) -> None:
-    for text in filter(None, [printed, *(answer.printed for answer in answers)]):
-        print("\n".join(f"  | {line}" for line in text.splitlines()))
-    for answer in answers:
-        print(answer)
+def grade(args) -> None:
+    from minitransformer_course.judge.judge_file import grade as grade_folder, mistakes, table
+    from minitransformer_course.judge.limits import not_contained
+
+    if args.seed < 0 or not 0 < args.timeout < 3600:
+        raise InputError(_("expected --seed of 0 or more and --timeout between 0 and 3600 seconds"))
+    print(not_contained(), file=sys.stderr, flush=True)    # before any of it runs
+    students = grade_folder(args.folder, args.seed, args.timeout)
+    if args.json:
+        counted = [{"diagnosis": text, "students": n} for text, n in mistakes(students)]
+        print(json.dumps({"students": students, "mistakes": counted}))
+        return
+    rows = table(students)
+    widths = [max(columns(row[i]) for row in rows) for i in range(len(rows[0]))]
+    for row in rows:
+        print("  ".join(padded(cell, width) for cell, width in zip(row, widths)).rstrip())
+    for text, n in mistakes(students):
+        print(f"{n:4} x  {text}")
+    for student in students:
+        for error in student["errors"]:
+            print(f"{student['student']}: {error}")

@@ -21,16 +21,16 @@ def targets(args, progress) -> list[tuple[Path, list[str] | None]]:
         return _by_file([one for chapter, _path in started(".") for one in chapter.exercises])
     if args.target and Path(args.target).name == my_transformer.MODEL_FILE:
         raise InputError(_("{path} is a whole model: minitransformer learn plug proves it").format(path=args.target))
-    if args.target and _is_file(args.target):
-        return [(Path(args.target), None)]
-    if args.target and args.target not in exercises() and args.target[0].isdecimal():
-        chapter = find_chapter(args.target)
+    other = args.target if args.target not in exercises() else ""    # a file, or the number of a chapter
+    if other and (Path(other).suffix in (".py", ".ipynb") or Path(other).exists()):
+        return [(Path(other), None)]
+    if other and other[0].isdecimal():
+        chapter = find_chapter(other)
         chapters_file(chapter)
         if not chapter.exercises:
             raise InputError(_("{name} has no exercises; what comes next: minitransformer learn").format(name=chapter.name))
         return _by_file(chapter.exercises)
-    exercise = find_exercise(args.target) if args.target else first_to_solve(progress)
-    return _by_file([exercise])
+    return _by_file([find_exercise(args.target) if args.target else first_to_solve(progress)])
 
 
 def _by_file(wanted) -> list[tuple[Path, list[str] | None]]:
@@ -39,10 +39,6 @@ def _by_file(wanted) -> list[tuple[Path, list[str] | None]]:
     for one in wanted:
         found.setdefault(chapters_file(one.chapter), []).append(one.name)    # type: ignore[union-attr]
     return list(found.items())
-
-
-def _is_file(target) -> bool:
-    return target not in exercises() and (Path(target).suffix in (".py", ".ipynb") or Path(target).exists())
 
 
 def chapters_file(chapter) -> Path:

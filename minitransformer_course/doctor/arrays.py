@@ -1,7 +1,6 @@
 """Mistakes that any gradient can show, in every block: a sign, a factor, an order, a lost part of dy, another gradient's place."""
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -68,14 +67,15 @@ def _ratio_error(case, names) -> float:
 
 
 def _fitting(changes, cases, names, what) -> list[tuple[str, float]]:
-    def made(change, i) -> list[Array]:
-        changed = change(cases[i], {name: cases[i].right[name] for name in names})
+    def made(mistake, case) -> list[Array]:
+        _sentence, change = mistake
+        changed = change(case, {name: case.right[name] for name in names})
         if changed is None:
             raise ValueError("the change does nothing for these shapes")
         return [changed[name] for name in names]
-    observed = [[case.observed[name] for name in names] for case in cases]
-    fit = fitting(observed, ((f"{what} {sentence}", partial(made, change)) for sentence, change in changes))
-    return list(dict(fit).items())    # if the gap has zeros anyway, shifted and rolled are alike, and so is their sentence
+    fit = fitting(changes, made, cases, [[case.observed[name] for name in names] for case in cases])
+    found = {f"{what} {sentence}": error for (sentence, _change), error in fit}
+    return list(found.items())    # if the gap has zeros anyway, shifted and rolled are alike, and so is their sentence
 
 
 def _changes(cases, names) -> Iterator[tuple[str, Callable]]:
@@ -85,11 +85,8 @@ def _changes(cases, names) -> Iterator[tuple[str, Callable]]:
         return lambda case, right: (None if any(axis == -1 and g.ndim < 3 for g in right.values())
                                     else {name: change(g, axis) for name, g in right.items()})
 
-    def of_square(g) -> Array | None:
-        return g.swapaxes(-1, -2) if g.ndim >= 2 else None
-
     yield "is transposed (a transpose is missing, or one too many)", lambda case, right: (
-        {name: of_square(g) for name, g in right.items()}
+        {name: g.swapaxes(-1, -2) for name, g in right.items()}
         if all(g.ndim >= 2 and g.shape[-1] == g.shape[-2] for g in right.values()) else None)
     of_input = all(name in cases[0].inputs and cases[0].observed[name].ndim > 2 for name in names)    # (B, T, d)
     counts = ("", "")

@@ -1,6 +1,5 @@
 """A composite hands a part a gradient that is a factor times what the part should get: divided by the batch, doubled, ..."""
 
-from functools import partial
 from typing import Any
 
 from minitransformer.backend import Array
@@ -18,11 +17,12 @@ def explanations(cases) -> list[tuple[str, float]]:
     """
     if not isinstance(cases[0].block, Layer):
         return []
-    received = {id(case): (_received(case), _parts(case.counterpart.calls())) for case in cases}
+    received = {id(case): [_parts(calls) for calls in (record(case.checked, case.dy).backward.parts, case.counterpart.calls())]
+                for case in cases}
     parts = received[id(cases[0])][1]
 
     def ratio_in(case, path) -> float | None:
-        got, expected = (calls.get(path) for calls in received.get(id(case)) or (_received(case), _parts(case.counterpart.calls())))
+        got, expected = (calls.get(path) for calls in received[id(case)])
         if got is None or expected is None or isinstance(got.dy, tuple) or got.dy.shape != expected.dy.shape:
             return None
         return ratio({"dy": got.dy}, {"dy": expected.dy})
@@ -30,27 +30,22 @@ def explanations(cases) -> list[tuple[str, float]]:
     scaled = {path: ratios for path in parts if all(ratios := [ratio_in(case, path) for case in cases])
               and not all(close(r, 1) for r in ratios)}
     alike = [path for path, ratios in scaled.items() if all(map(close, ratios, next(iter(scaled.values()))))]
-    return fitting([list(case.observed.values()) for case in cases], (
-        (f"the gradient handed to {' and '.join(paths)} {sentence}",
-         partial(_made, cases, {path: scaled[path] for path in paths}))
-        for paths in [*([path] for path in scaled), *([alike] if len(alike) > 1 else [])]
-        for sentence in named_factors(cases, lambda case, path=paths[0]: ratio_in(case, path))))
 
+    def made(mistake, case) -> list[Array]:
+        _sentence, paths = mistake
 
-def _made(cases, ratios, i) -> list[Array]:
-    """The gradients of the i-th case's counterpart if these parts are handed `ratios[path][i]` times what they should get."""
-    def look(at, direction, method, *values, **options) -> Any:
-        if direction == "backward" and at in ratios:
-            return method(ratios[at][i] * values[0], values[1])
-        return method(*values, **options)
+        def look(at, direction, method, *values, **options) -> Any:
+            if direction == "backward" and at in paths:
+                return method(ratio_in(case, at) * values[0], values[1])
+            return method(*values, **options)
+        gradients = case.counterpart.gradients(case.dy, lambda layer: hooked(layer, look))
+        return [gradients[name] for name in case.observed]
 
-    gradients = cases[i].counterpart.gradients(cases[i].dy, lambda stack, layer: stack.enter_context(hooked(layer, look)))
-    return [gradients[name] for name in cases[i].observed]
-
-
-def _received(case) -> dict[str, Call]:
-    """{path: Call} of the backwards that the block calls directly."""
-    return _parts(record(case.checked, case.dy).backward.parts)
+    mistakes = [(f"the gradient handed to {' and '.join(paths)} {sentence}", paths)
+                for paths in [*([path] for path in scaled), *([alike] if len(alike) > 1 else [])]
+                for sentence in named_factors(cases, lambda case, path=paths[0]: ratio_in(case, path))]
+    fit = fitting(mistakes, made, cases, [list(case.observed.values()) for case in cases])
+    return [(sentence, error) for (sentence, _paths), error in fit]
 
 
 def _parts(calls) -> dict[str, Call]:

@@ -6,7 +6,7 @@ block's forward returns the same as a block of the library for the same inputs a
 
 import inspect
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import nullcontext
 from functools import cached_property, partial
 from itertools import permutations
 from typing import Any
@@ -47,15 +47,12 @@ class Counterpart:
         with library_only():
             return self._checked.forward()[1]
 
-    def gradients(self, dy, make=None, cache=None) -> dict[str, Array]:
-        """{name: gradient} of the library's backward; `make(stack, layer)` makes a mistake in it for this call.
+    def gradients(self, dy, within=lambda layer: nullcontext(), cache=None) -> dict[str, Array]:
+        """{name: gradient} of the library's backward, run within a context that makes a mistake in the layer.
 
         Backward gets the cache of the library's forward, unless another one is given.
         """
-        with ExitStack() as stack:
-            stack.enter_context(library_only())
-            if make:
-                make(stack, self._checked.layer)
+        with library_only(), within(self._checked.layer):
             for parameter in self._checked.parameters.values():
                 parameter.grad[...] = 0
             _, made = self._checked.forward()
@@ -71,14 +68,11 @@ class Counterpart:
         """The gradients with a mistake in the library's backward or in what it calls. Within library_only() it is faster."""
         operation, checked = OPERATIONS[mistake.of], self._checked
         if operation is not self.operation:
-            return self.gradients(self.case.dy, lambda stack, _: stack.enter_context(in_place(
-                operation, mistake.method, mistake.wrong)))
+            return self.gradients(self.case.dy, lambda layer: in_place(operation, mistake.method, mistake.wrong))
         own = len(inspect.signature(method_of(mistake.of, "backward")[1]).parameters)    # what follows are forward's arguments
         more = {name: checked.arguments[name] for name in list(inspect.signature(mistake.wrong).parameters)[own:]}
         if mistake.rank and not all(isinstance(value, np.ndarray) for value in more.values()):
             raise ValueError("a number or a condition is no array's gradient")
-        for parameter in checked.parameters.values():
-            parameter.grad[...] = 0
         with run_with(checked, mistake.method, partial(mistake.wrong, **more) if more else mistake.wrong):
             return self._in_the_cases_names(checked.gradients(self.case.dy, self._kept))
 

@@ -29,7 +29,7 @@ from minitransformer_course.doctor.fitting import fitting, one_of
 from minitransformer_course.doctor.locate import locate
 from minitransformer_course.doctor.mistakes import Mistake, mistakes_of, of_exercises
 from minitransformer_course.doctor.operations import library_only
-from minitransformer_course.doctor.recorder import Call, Recorder
+from minitransformer_course.doctor.recorder import Recorder, innermost_first
 from minitransformer_course.judge.limits import limited_memory
 from minitransformer_course.judge.syntax_tree import RARE
 
@@ -75,7 +75,7 @@ def find_breach(block, inputs, make_rng, breach, check=check_by_contract) -> Fin
             checked.gradients(checked.upstream(y, drawing(0)), cache)
     except Breach:
         pass    # what has been found by then is enough
-    for call in _innermost_first(recorder.forward.parts) + _innermost_first(recorder.backward.parts):
+    for call in innermost_first(recorder.forward.parts + recorder.backward.parts):
         if call.dy is None or np.isfinite(flat(call.dy)).all():
             inner = _breach_of(check, call.block, call.arguments, call.make_rng, call.dy)
             if inner:
@@ -93,10 +93,6 @@ def _breach_of(check, block, arguments, make_rng, dy) -> str:
     except InputError:    # a part that cannot run alone with its inputs tells us nothing
         pass
     return ""
-
-
-def _innermost_first(calls) -> list[Call]:
-    return [inner for call in calls for inner in (*_innermost_first(call.parts), call)]
 
 
 def examine(case, parts=frozenset(), facts=()) -> tuple[str, float | None, str]:
@@ -200,9 +196,8 @@ def _formulas(cases, mistakes) -> list[tuple[str, float]]:
         return [case for case in others if case.counterpart]
     with library_only(), limited_memory(), warnings.catch_warnings():
         warnings.simplefilter("ignore")    # 1[None] makes no sense, but does no harm
-        found = fitting([list(case.observed.values()) for case in cases], (
-            (mistake, lambda i, mistake=mistake: made(mistake, cases[i]))
-            for mistake in sorted(mistakes, key=lambda one: one.rank)[:MOST]))
+        usual = sorted(mistakes, key=lambda one: one.rank)[:MOST]
+        found = fitting(usual, made, cases, [list(case.observed.values()) for case in cases])
         return [(mistake.sentence, error) for mistake, error in one_of(found, made, further)]
 
 

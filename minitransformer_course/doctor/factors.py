@@ -114,31 +114,20 @@ def named_factors(cases, ratio_in) -> list[str]:
         simple = as_text(ratios[0])
         found = ([text for value, text in CONSTANTS.items() if close(value, ratios[0])]
                  or ([f"is exactly {simple} times the true one, at every size (a constant factor)"] if simple else []))
+    tables = [sizes(case) for case in cases]
     for value, sentence in FORMS.values():
-        keys = _fitting_sizes(cases, ratios, value)
-        if keys:
-            n, what = _only_size(cases, keys)
-            found += [sentence.format(n=n, what=what)] if what else []
+        fitting = [counted for key, counted in tables[0].items() if all(
+            key in table and close(value(table[key][0]), r) for table, r in zip(tables, ratios))]
+        if fitting:
+            n, texts = fitting[0][0], list(dict.fromkeys(what for _n, what in fitting))
+            several = f"{n}, which is {' and '.join(texts[:3])} (these sizes coincide here)"
+            found.append(sentence.format(n=n, what=texts[0] if len(texts) == 1 else several))
     scales = [keep_scales(case) for case in cases]
     for power, sentence in ((1, "is multiplied by the dropout's scale 1 / (1 - rate) once too often"),
                             (-1, "lacks the dropout's scale 1 / (1 - rate)")):
         if any(all(i < len(some) and close(some[i] ** power, r) for some, r in zip(scales, ratios)) for i in range(len(scales[0]))):
             found.append(sentence)
     return found
-
-
-def _fitting_sizes(cases, ratios, value) -> list:
-    """The keys of the sizes for which `value` gives the constants in all cases."""
-    tables = [sizes(case) for case in cases]
-    return [key for key in tables[0] if all(key in table and close(value(table[key][0]), r) for table, r in zip(tables, ratios))]
-
-
-def _only_size(cases, keys) -> tuple[int, str]:
-    """(number, what it counts) of the size that these keys mean; if several coincide in all cases, it says so."""
-    table = sizes(cases[0])
-    n, _ = table[keys[0]]
-    texts = list(dict.fromkeys(table[key][1] for key in keys))
-    return n, texts[0] if len(texts) == 1 else f"{n}, which is {' and '.join(texts[:3])} (these sizes coincide here)"
 
 
 def as_text(value) -> str:

@@ -11,22 +11,22 @@ from minitransformer.backend import Array
 from minitransformer.checking.compare import SAME, relative_error
 
 
-def fitting(observed, mistakes) -> list[tuple[Any, float]]:
+def fitting(mistakes, make, cases, observed) -> list[tuple[Any, float]]:
     """[(mistake, error with it undone)] of those that give the observed arrays up to rounding, in every case.
 
-    observed: of each case, its arrays. mistakes: (mistake, make), with make(i) the arrays that the mistake gives in the i-th case.
+    make(mistake, case): the arrays that a mistake gives there. observed: of each case, its arrays.
     """
-    errors = [(mistake, _error(observed, make)) for mistake, make in mistakes]
+    errors = [(mistake, _error(mistake, make, cases, observed)) for mistake in mistakes]
     return [(mistake, error) for mistake, error in errors if error <= SAME]
 
 
-def _error(observed, make) -> float:
+def _error(mistake, make, cases, observed) -> float:
     """The largest error of all cases; inf as soon as one is not explained, or the wrong formula cannot run there."""
     worst = 0.0
-    for i, arrays in enumerate(observed):
+    for case, arrays in zip(cases, observed):
         try:
             with np.errstate(all="ignore"):
-                worst = max(worst, relative_error(arrays, make(i)))
+                worst = max(worst, relative_error(arrays, make(mistake, case)))
         except Exception:    # a wrong formula need not fit every shape
             return np.inf
         if not worst <= SAME:
@@ -41,13 +41,11 @@ def one_of(found, make, further) -> list[tuple[Any, float]]:
 
 
 def are_one(mistakes, make, cases) -> bool:
-    """Whether they are the same mistake in different words: in further cases, each gives what one with the first sentence gives.
-
-    make(mistake, case) -> arrays.
-    """
+    """Whether they are the same mistake in different words: in further cases, each gives what one with the first sentence gives."""
     made = [[_made_if_it_runs(make, mistake, case) for case in cases] for mistake in mistakes]
     first = [arrays for mistake, arrays in zip(mistakes, made) if mistake.sentence == mistakes[0].sentence]
-    return bool(cases) and all(any(all(map(_is_same, one, other)) for other in first) for one in made)
+    alike = ((all(relative_error(a, b) <= SAME for a, b in zip(one, other)) for other in first) for one in made)
+    return bool(cases) and all(map(any, alike))
 
 
 def _made_if_it_runs(make, mistake, case) -> list[Array]:
@@ -55,10 +53,6 @@ def _made_if_it_runs(make, mistake, case) -> list[Array]:
         return make(mistake, case)
     except Exception:    # if neither runs, no difference is seen
         return []
-
-
-def _is_same(some, others) -> bool:
-    return relative_error(some, others) <= SAME
 
 
 def tuple_of(returned) -> tuple[Array, ...]:

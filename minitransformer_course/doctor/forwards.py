@@ -37,8 +37,6 @@ def explanations(cases) -> list[tuple[str, float]]:
         checked, right = blocks[id(case), mistake.of]
         if relative_error([flat(case.y)], [flat(right)]) <= SAME:
             raise ValueError("the forward is the library's: a change that keeps y would be blamed for a wrong backward")
-        for parameter in checked.parameters.values():
-            parameter.grad[...] = 0
         with run_with(checked, "forward", mistake.wrong):
             y, cache = checked.forward()
         if relative_error([flat(case.y)], [flat(y)]) > SAME:
@@ -47,9 +45,8 @@ def explanations(cases) -> list[tuple[str, float]]:
         named = {**gradients, **dict(zip(case.inputs, [gradients[name] for name in checked.inputs]))}
         return [named[name] for name in case.observed]
     with library_only():
-        found = fitting([list(case.observed.values()) for case in cases], (
-            (mistake, lambda i, mistake=mistake: made(mistake, cases[i]))
-            for mistake in (*taught, *(one for operation in own for one in changed(operation.name, "forward")))))
+        mistakes = [*taught, *(one for operation in own for one in changed(operation.name, "forward"))]
+        found = fitting(mistakes, made, cases, [list(case.observed.values()) for case in cases])
         return [(f"in forward, {mistake.sentence}", error) for mistake, error in one_of(
             found, made, partial(other_cases, cases[0], seed=8))]
 

@@ -88,47 +88,38 @@ def activation_twice(self, dy, cache) -> Array:
 teach("FeedForward", {"the activation's derivative (the ReLU mask, or GELU's) is applied twice": activation_twice})
 
 
-def interleaved(self, dy, cache) -> tuple[Array, ...]:
-    other = copy.copy(self)
-    other.split = lambda x: x.reshape(*x.shape[:2], -1, self.num_heads).transpose(0, 3, 1, 2)
-    return MultiHeadAttention.backward(other, dy, cache)
-
-
-teach("MultiHeadAttention", {
-    "the heads are split interleaved in backward: (d, H) in place of (H, d) in the reshape, the wrong order of axes": interleaved,
-    "the gradients of key and value are added up, and their sum is returned for both":
-        lambda *given: next((dq, dk + dv, dk + dv) for dq, dk, dv in [MultiHeadAttention.backward(*given)])})
-
-
-def of_heads(change) -> Callable:
-    """change(layer, gradients of q, k and v in heads) -> the three."""
+def with_other(**methods) -> Callable:
+    """MultiHeadAttention's backward with some methods replaced: {name: function of the layer and what the method is given}."""
     def backward(self, dy, cache) -> tuple[Array, ...]:
         other = copy.copy(self)
-        other.attend_backward = lambda dheads, cached: change(self, self.attend_backward(dheads, cached))
+        vars(other).update({name: partial(function, self) for name, function in methods.items()})
         return MultiHeadAttention.backward(other, dy, cache)
     return backward
 
 
-def unturned(self, dy, cache, split=False, merge=False) -> tuple[Array, ...]:
-    other = copy.copy(self)
-    if split:
-        other.split = lambda x: x.reshape(len(x), self.num_heads, x.shape[1], -1)
-    if merge:
-        other.merge = lambda x: x.reshape(len(x), x.shape[2], -1)
-    return MultiHeadAttention.backward(other, dy, cache)
+def of_heads(change) -> Callable:
+    """change(layer, the gradient of q, k or v in heads): another one."""
+    return with_other(attend_backward=lambda self, dheads, cached: [
+        change(self, one) for one in self.attend_backward(dheads, cached)])
 
 
+UNSPLIT = {"split": lambda self, x: x.reshape(len(x), self.num_heads, x.shape[1], -1)}
+UNMERGED = {"merge": lambda self, x: x.reshape(len(x), x.shape[2], -1)}
 NOT_TURNED = "in the wrong order of axes: the transpose of heads and positions is missing"
 teach("MultiHeadAttention", {
-    f"the heads are merged {NOT_TURNED}": lambda self, dy, cache: unturned(self, dy, cache, merge=True),
-    f"the heads are split {NOT_TURNED}": lambda self, dy, cache: unturned(self, dy, cache, split=True),
-    f"the heads are split and merged {NOT_TURNED}": lambda self, dy, cache: unturned(self, dy, cache, split=True, merge=True),
+    "the heads are split interleaved in backward: (d, H) in place of (H, d) in the reshape, the wrong order of axes":
+        with_other(split=lambda self, x: x.reshape(*x.shape[:2], -1, self.num_heads).transpose(0, 3, 1, 2)),
+    "the gradients of key and value are added up, and their sum is returned for both":
+        lambda *given: next((dq, dk + dv, dk + dv) for dq, dk, dv in [MultiHeadAttention.backward(*given)]),
+    f"the heads are merged {NOT_TURNED}": with_other(**UNMERGED),
+    f"the heads are split {NOT_TURNED}": with_other(**UNSPLIT),
+    f"the heads are split and merged {NOT_TURNED}": with_other(**UNSPLIT, **UNMERGED),
     "only the first head gets a gradient": of_heads(
-        lambda self, d: [one * (np.arange(self.num_heads) == 0)[:, None, None] for one in d]),
+        lambda self, d: d * (np.arange(self.num_heads) == 0)[:, None, None]),
     "only the last head gets a gradient": of_heads(
-        lambda self, d: [one * (np.arange(self.num_heads) == self.num_heads - 1)[:, None, None] for one in d]),
+        lambda self, d: d * (np.arange(self.num_heads) == self.num_heads - 1)[:, None, None]),
     "every head gets the gradient averaged over the heads": of_heads(
-        lambda self, d: [0 * one + one.mean(axis=1, keepdims=True) for one in d])})
+        lambda self, d: 0 * d + d.mean(axis=1, keepdims=True))})
 
 
 def with_scores(dscores, only="") -> Callable:

@@ -9,7 +9,7 @@ from minitransformer.checking.compare import SAME, relative_error
 from minitransformer.layers import Layer
 from minitransformer_course.doctor.case import Case, case_or_none
 from minitransformer_course.doctor.counterpart import find_counterpart, name_of
-from minitransformer_course.doctor.recorder import Call, record
+from minitransformer_course.doctor.recorder import Call, innermost_first, record
 
 
 class Located(NamedTuple):
@@ -27,8 +27,8 @@ def locate(case) -> Located:
     wrong = _innermost(recorder.backward.parts) or [(recorder.backward, case)]
     (call, innermost), *others = wrong
     innermost.counterpart = find_counterpart(innermost)    # before its right gradients are requested
-    return Located(call.path, innermost, [other for other, _ in others], _blocks(call.parts),
-                   _facts(call, innermost, recorder), recorder.changed)
+    parts = {name_of(inside.block) for inside in innermost_first(call.parts)}
+    return Located(call.path, innermost, [other for other, _ in others], parts, _facts(call, innermost, recorder), recorder.changed)
 
 
 def _innermost(calls) -> list[tuple[Call, Case]]:
@@ -42,14 +42,6 @@ def _innermost(calls) -> list[tuple[Call, Case]]:
         elif one is None:
             wrong += _innermost(call.parts)
     return wrong
-
-
-def _blocks(calls) -> set[str]:
-    """The names of everything called, at any depth."""
-    names = set()
-    for call in calls:
-        names |= {name_of(call.block)} | _blocks(call.parts)
-    return names
 
 
 def _facts(call, case, recorder) -> list[str]:

@@ -5,7 +5,7 @@ records its calls, or by the library's own if a reader has replaced that.
 """
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from types import MethodType
 from typing import Any, NamedTuple
 
@@ -40,17 +40,12 @@ def _pairs() -> list[Operation]:
 
 
 def _classes() -> list[Operation]:
-    """The operations of every layer and of the classes that it inherits from."""
+    """The operations of every layer and of the classes that it inherits from, if they have a backward or a part of one."""
     layers: list[Any] = [value for room in CLASSES for value in vars(room).values()
                          if isinstance(value, type) and issubclass(value, Layer)]
     bases = [cls for layer in layers for cls in layer.__mro__ if issubclass(cls, Layer)]
-    classes = [cls for cls in dict.fromkeys([*layers, *bases]) if _has_a_backward(cls)]
-    return [Operation(cls.__name__, cls, cls.forward, cls.backward) for cls in classes]
-
-
-def _has_a_backward(cls) -> bool:
-    """Whether a class has a derivative of its own: `backward`, or the part of one that its base class calls."""
-    return any(name.endswith("backward") for name in vars(cls))
+    return [Operation(cls.__name__, cls, cls.forward, cls.backward) for cls in dict.fromkeys([*layers, *bases])
+            if any(name.endswith("backward") for name in vars(cls))]
 
 
 OPERATIONS = {operation.name: operation for operation in [*_pairs(), *_classes()]}
@@ -59,33 +54,20 @@ METHODS = {(operation.owner, name): getattr(operation.owner, name) for operation
             for name, method in vars(cls).items() if callable(method) and not name.startswith("__")}
 
 
-@contextmanager
-def in_place(operation, direction, function) -> Iterator[None]:
+def in_place(operation, direction, function) -> AbstractContextManager:
     """Within the block, `function` runs in place of the operation's "forward" or "backward", or of another method of its class."""
     target = getattr(operation, direction, None)
-    if isinstance(target, Replaceable):
-        with plugged(target, function):
-            yield
-        return
-    with _set(operation.owner, direction, function):
-        yield
+    return plugged(target, function) if isinstance(target, Replaceable) else _set(operation.owner, direction, function)
 
 
-@contextmanager
-def run_with(checked, method, function) -> Iterator[None]:
-    """Within the block, `function` runs as the "forward", "backward" or another method of a CheckedBlock."""
-    pair = getattr(checked, "_pair", None)
-    if pair:
-        checked._pair = (function, pair[1]) if method == "forward" else (pair[0], function)
-    else:
-        vars(checked.layer)[method] = MethodType(function, checked.layer)
-    try:
-        yield
-    finally:
-        if pair:
-            checked._pair = pair
-        else:
-            del vars(checked.layer)[method]
+def run_with(checked, method, function) -> AbstractContextManager:
+    """Within the block, `function` runs as the "forward", "backward" or another method of a CheckedBlock; gradients begin at 0."""
+    for parameter in checked.parameters.values():
+        parameter.grad[...] = 0
+    if checked.layer is not None:
+        return _set(checked.layer, method, MethodType(function, checked.layer))
+    forward, backward = checked._pair
+    return _set(checked, "_pair", (function, backward) if method == "forward" else (forward, function))
 
 
 @contextmanager

@@ -7,6 +7,7 @@ import sys
 import textwrap
 import warnings
 from collections.abc import Callable, Iterator
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,8 @@ from minitransformer.checking.contract import arrays_in
 from minitransformer.checking.numeric import COMPLEX_STEP
 from minitransformer.errors import InputError
 from minitransformer_course.doctor.operations import run_with
-from minitransformer_course.doctor.wrong_forms import Found
-from minitransformer_course.judge.syntax_tree import expression, fill
+from minitransformer_course.doctor.wrong_forms import Found, filled
+from minitransformer_course.judge.syntax_tree import expression
 
 NEAR = 1e-10      # relative error of a derivative along a direction
 TWICE = 3         # directions for each array: one is used up by a factor that is solved for
@@ -44,8 +45,6 @@ class Probe:
 
     def along(self, function) -> dict[tuple[str, int], float] | None:
         """{name: the gradient's product with the direction} of a changed backward; None if it does not run."""
-        for parameter in self.checked.parameters.values():
-            parameter.grad[...] = 0
         try:
             with run_with(self.checked, "backward", function):
                 gradients = self.checked.gradients(self.dy, self.cache)
@@ -92,15 +91,14 @@ class Source:
 
     def changed(self, places, node) -> Callable:
         """The backward with `node` in these places."""
-        before = [_get(place) for place in places]
         ast.fix_missing_locations(node)
         try:
             for place in places:
                 _put(place, node)
             return self.compiled()
         finally:
-            for place, old in zip(places, before):
-                _put(place, old)
+            for place in places:
+                _put(place, place[3])
 
     def run(self, probe) -> dict[tuple[str, int], float] | None:
         """The unchanged backward; its local names are kept in `values`."""
@@ -135,11 +133,6 @@ class Source:
             text = ast.unparse(statement).split("\n")[0]
             self._lines[id(statement)] = text if len(text) <= 90 else text[:87] + "..."
         return self._lines[id(statement)]
-
-
-def _get(place) -> Any:
-    parent, field, i, _node = place
-    return getattr(parent, field) if i is None else getattr(parent, field)[i]
 
 
 def _put(place, node) -> None:
@@ -188,17 +181,14 @@ class Pool:
         shape = np.shape(self.source.value(node))
         for text, value in self.arrays.items():
             for form in ("b", "b[..., None]", "b[:, None]") if np.ndim(value) == len(shape) - 1 else ("b",):
-                factor = fill(expression(form), {"b": expression(text)})
+                factor = filled(form, b=expression(text))
                 if not _fits(self.source.value(factor), shape):
                     continue
-                for slope, said in SLOPES:
-                    missing = fill(expression(slope), {"f": factor})
-                    yield (f"`{ast.unparse(node)}` lacks the factor `{ast.unparse(missing)}`{self._slope(said)}",
-                           fill(expression("a * b"), {"a": node, "b": missing}))
-
-    def _slope(self, of) -> str:
-        """Whose slope that is, if the forward has such a function."""
-        return f" (the slope of {of})" if of and of in self.forward else ""
+                for slope, of in SLOPES:
+                    missing = filled(slope, f=factor)
+                    said = f" (the slope of {of})" if of and of in self.forward else ""    # a function that the forward has
+                    yield (f"`{ast.unparse(node)}` lacks the factor `{ast.unparse(missing)}`{said}",
+                           filled("a * b", a=node, b=missing))
 
     def terms(self, node) -> Iterator[Any]:
         """Arrays that could be added to the node."""
@@ -208,7 +198,7 @@ class Pool:
             if np.shape(value) == shape or np.ndim(value) == 0:
                 yield expression(text)
         full = [text for text, value in arrays.items() if np.shape(value) == shape and shape]
-        for axis in [*range(len(shape)), *((i, j) for i in range(len(shape)) for j in range(i + 1, len(shape)))]:
+        for axis in (*range(len(shape)), *combinations(range(len(shape)), 2)):
             for one in full:
                 yield expression(f"{one}.mean(axis={axis}, keepdims=True)")
                 for other in full:

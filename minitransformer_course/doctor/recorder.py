@@ -150,6 +150,13 @@ def record(checked, dy) -> Recorder:
     return recorder
 
 
+def innermost_first(calls) -> Iterator[Call]:
+    """The calls and all those inside them, which come first."""
+    for call in calls:
+        yield from innermost_first(call.parts)
+        yield call
+
+
 def _key(block) -> int | tuple[Callable, Callable]:
     return id(block) if isinstance(block, Layer) else block
 

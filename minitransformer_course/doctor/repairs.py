@@ -96,21 +96,22 @@ class Search:
         function = self._changed(places, node)
         return function is not None and all(probe.is_right(probe.along(function)) for probe in self.probes.values())
 
-    def _tried(self, place, changes) -> Iterator[str]:
+    def _tried(self, places, changes) -> Iterator[str]:
+        where = f"`{self.source.line(places[0])}`" if len(places) == 1 else f"{len(places)} places of backward"
         for said, node in changes:
-            if self._is_right([place], node):
-                yield f"in `{self.source.line(place)}`, {said}"
+            if self._is_right(places, node):
+                yield f"in {where}, {said}"
 
     def _statements(self) -> Iterator[str]:
         for place in [place for place in self.source.places if isinstance(place[3], ast.stmt)]:
-            yield from self._tried(place, of_statement(place[3]))
+            yield from self._tried([place], of_statement(place[3]))
 
     def _forms(self, places, patterns) -> Iterator[str]:
         for place in places:
-            yield from self._tried(place, of_form(place[3], patterns))
+            yield from self._tried([place], of_form(place[3], patterns))
             if patterns is STRUCTURE:
-                yield from self._tried(place, of_structure(place[3], self.source))
-                yield from self._tried(place, self._transposed(place))
+                yield from self._tried([place], of_structure(place[3], self.source))
+                yield from self._tried([place], self._transposed(place))
 
     def _transposed(self, place) -> Found:
         parent, _field, _i, node = place
@@ -163,13 +164,13 @@ class Search:
                 for form in ("a", "a[:, None]", "a[..., None]") if number else ("1 - a", "a * a", "a")[:2 if other == own else 3]:
                     made = filled(form, a=expression(other))
                     said = f"`{ast.unparse(place[3])}` is used where `{ast.unparse(made)}` belongs"
-                    yield from self._tried(place, [(said, made)])
+                    yield from self._tried([place], [(said, made)])
 
     def _more(self, places) -> Iterator[str]:
         for place in places:
             operand = isinstance(place[0], ast.BinOp) and isinstance(place[0].op, ast.MatMult)
             if _is_top(place) or operand or isinstance(place[0], ast.Attribute):
-                yield from self._tried(place, self.pool.factors(place[3]))
+                yield from self._tried([place], self.pool.factors(place[3]))
 
     def _added(self, places) -> Iterator[str]:
         for place in places:
@@ -197,9 +198,7 @@ class Search:
             (axes if of_axis else alike).setdefault(ast.unparse(place[3]), []).append(place)
         repeated = [several for several in alike.values() if len(several) > 1]
         for several in [several for several in repeated if isinstance(several[0][3], (ast.BinOp, ast.Call))]:
-            for said, node in (*of_form(several[0][3], STRUCTURE), *of_structure(several[0][3], self.source)):
-                if self._is_right(several, node):
-                    yield f"in {len(several)} places of backward, {said}"
+            yield from self._tried(several, (*of_form(several[0][3], STRUCTURE), *of_structure(several[0][3], self.source)))
         for text, several in axes.items():
             for axis in AXES if len(several) > 1 else ():
                 if self._is_right(several, expression(axis)):

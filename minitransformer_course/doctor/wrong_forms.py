@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -109,12 +110,11 @@ def of_structure(node, source) -> Found:
                 yield f"{said}, in all steps", made
     if isinstance(node, (ast.Tuple, ast.List, ast.Call)):
         several = node.args if isinstance(node, ast.Call) else node.elts
-        for i in range(len(several) - 1):
-            for j in range(i + 1, len(several)):
-                if not isinstance(several[i], ast.Constant):
-                    other = _swapped(several, i, j)
-                    made = ast.Call(node.func, other, node.keywords) if isinstance(node, ast.Call) else type(node)(other, node.ctx)
-                    yield (f"`{ast.unparse(several[i])}` and `{ast.unparse(several[j])}` are swapped (the wrong order)", made)
+        for i, j in combinations(range(len(several)), 2):
+            if not isinstance(several[i], ast.Constant):
+                other = _swapped(several, i, j)
+                made = ast.Call(node.func, other, node.keywords) if isinstance(node, ast.Call) else type(node)(other, node.ctx)
+                yield f"`{ast.unparse(several[i])}` and `{ast.unparse(several[j])}` are swapped (the wrong order)", made
 
 
 def _of_call(node, source) -> Found:
@@ -126,9 +126,8 @@ def _of_call(node, source) -> Found:
             yield f"`{text}` {said}: `{ast.unparse(made)}`", made
     inner = ast.unparse(node.args[0] if _is_np(node.func.value) and node.args else node.func.value)
     dimensions = np.ndim(source.value(expression(inner)))
-    axes = [*range(dimensions), *((i, j) for i in range(dimensions) for j in range(i + 1, dimensions))]
     if name in REDUCTIONS:
-        for axis in axes:
+        for axis in (*range(dimensions), *combinations(range(dimensions), 2)):
             keywords = [ast.keyword(one.arg, ast.Constant(axis)) if one.arg == "axis" else one for one in node.keywords]
             args = list(node.args)
             if all(one.arg != "axis" for one in node.keywords) and args[_is_np(node.func.value):]:
@@ -139,19 +138,16 @@ def _of_call(node, source) -> Found:
     if name == "einsum" and isinstance(node.args[0], ast.Constant) and isinstance(node.args[0].value, str):
         yield from _of_einsum(node, node.args[0].value)
     if name == "reshape" and dimensions > 2:
-        for i in range(1, dimensions):
-            for j in range(i):
-                made = fill(expression(f"a.swapaxes({j}, {i})"), {"a": node.func.value})
-                yield (f"`{inner}` is reshaped without swapping its axes {j} and {i} first, which mixes them (transpose)",
-                       ast.Call(ast.Attribute(made, "reshape", ast.Load()), node.args, node.keywords))
+        for j, i in combinations(range(dimensions), 2):
+            made = filled(f"a.swapaxes({j}, {i})", a=node.func.value)
+            yield (f"`{inner}` is reshaped without swapping its axes {j} and {i} first, which mixes them (transpose)",
+                   ast.Call(ast.Attribute(made, "reshape", ast.Load()), node.args, node.keywords))
     if name in ("transpose", "reshape"):
         several = node.args[0].elts if len(node.args) == 1 and isinstance(node.args[0], ast.Tuple) else node.args
-        for i in range(len(several)):
-            for j in range(i):
-                made = ast.Call(node.func, _swapped(several, i, j), [])
-                if name == "reshape":
-                    made = ast.Call(ast.Attribute(made, "swapaxes", ast.Load()), [ast.Constant(j), ast.Constant(i)], [])
-                yield f"`{text}` has its axes in the wrong order: `{ast.unparse(made)}` belongs there", made
+        for j, i in combinations(range(len(several)), 2):
+            made = ast.Call(node.func, _swapped(several, i, j), [])
+            made = filled(f"a.swapaxes({j}, {i})", a=made) if name == "reshape" else made
+            yield f"`{text}` has its axes in the wrong order: `{ast.unparse(made)}` belongs there", made
 
 
 def _of_einsum(node, text) -> Found:
@@ -159,12 +155,11 @@ def _of_einsum(node, text) -> Found:
     operands = [*sides[0].split(","), *sides[1:]]
     for k, letters in enumerate(operands):
         what = "the result" if k == len(node.args) - 1 else f"`{ast.unparse(node.args[k + 1])}`"
-        for i in range(len(letters)):
-            for j in range(i):
-                made = [*operands[:k], "".join(_swapped(letters, i, j)), *operands[k + 1:]]
-                new = ",".join(made[:len(node.args) - 1]) + ("->" + made[-1] if len(sides) > 1 else "")
-                yield (f"the indices {letters[j]} and {letters[i]} of {what} are swapped (transposed): \"{new}\" belongs where "
-                       f"\"{text}\" is", ast.Call(node.func, [ast.Constant(new), *node.args[1:]], node.keywords))
+        for j, i in combinations(range(len(letters)), 2):
+            made = [*operands[:k], "".join(_swapped(letters, i, j)), *operands[k + 1:]]
+            new = ",".join(made[:len(node.args) - 1]) + ("->" + made[-1] if len(sides) > 1 else "")
+            yield (f"the indices {letters[j]} and {letters[i]} of {what} are swapped (transposed): \"{new}\" belongs where "
+                   f"\"{text}\" is", ast.Call(node.func, [ast.Constant(new), *node.args[1:]], node.keywords))
 
 
 def _of_index(node, source) -> Found:
@@ -186,10 +181,10 @@ def _of_index(node, source) -> Found:
                       ast.Slice(None, lower and ast.UnaryOp(ast.USub(), lower)),
                       ast.Slice(upper) if upper else ast.Slice(None, lower)]
             if lower and upper:
-                others += [ast.Slice(fill(expression("a + b"), {"a": lower, "b": ast.Constant(k)}),
-                                     fill(expression("a + b"), {"a": upper, "b": ast.Constant(k)})) for k in (-1, 1)]
+                others += [ast.Slice(filled("a + b", a=lower, b=k), filled("a + b", a=upper, b=k))
+                           for k in map(ast.Constant, (-1, 1))]
         elif isinstance(part, (ast.Name, ast.BinOp)) and isinstance(source.value(part), (int, np.integer)):
-            others = [fill(expression(form), {"a": part}) for form in ("a - 1", "a + 1")]
+            others = [filled(form, a=part) for form in ("a - 1", "a + 1")]
             others += [part.left] if isinstance(part, ast.BinOp) and isinstance(part.right, ast.Constant) else []
         for other in others:
             made = put(i, other)
@@ -198,28 +193,27 @@ def _of_index(node, source) -> Found:
         value = source.value(part)
         if isinstance(part, (ast.Constant, ast.UnaryOp)) and isinstance(value, int) and value in (0, -1):
             axis = i - sum(isinstance(one, ast.Constant) and one.value is None for one in parts[:i])
-            made = fill(expression(f"a.sum(axis={axis})"), {"a": put(i, ast.Slice())})
+            made = filled(f"a.sum(axis={axis})", a=put(i, ast.Slice()))
             yield f"`{text}` counts only the {'last' if value else 'first'}: the sum over all of them belongs there", made
     if isinstance(node.ctx, ast.Load):
         for axis in range(min(np.ndim(source.value(node.value)), 3)):
-            made = ast.Subscript(fill(expression(f"np.flip(a, {axis})"), {"a": node.value}), node.slice, node.ctx)
+            made = ast.Subscript(filled(f"np.flip(a, {axis})", a=node.value), node.slice, node.ctx)
             yield f"`{ast.unparse(node.value)}` is read in the wrong order along axis {axis}: it must be reversed (flipped)", made
 
 
 def of_statement(node) -> Found:
     """What a statement may be wrong in: = for +=, indices that repeat, the direction of a loop."""
-    if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Subscript) and isinstance(node.op, ast.Add):
-        parts = {"a": node.target.value, "b": node.target.slice, "c": node.value}
-        if not any(isinstance(one, ast.Slice) for one in ast.walk(node.target.slice)):
-            yield (f"indices in `{ast.unparse(node.target.slice)}` repeat, and += keeps only one of the numbers that belong to the "
-                   "same index: np.add.at adds them all", ast.Expr(
-                       fill(expression("np.add.at(a, b, c)"), parts)))
+    if (isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Subscript) and isinstance(node.op, ast.Add)
+            and not any(isinstance(one, ast.Slice) for one in ast.walk(node.target.slice))):
+        yield (f"indices in `{ast.unparse(node.target.slice)}` repeat, and += keeps only one of the numbers that belong to the "
+               "same index: np.add.at adds them all", ast.Expr(
+                   filled("np.add.at(a, b, c)", a=node.target.value, b=node.target.slice, c=node.value)))
     if isinstance(node, ast.Assign) and isinstance(node.targets[0], (ast.Subscript, ast.Name, ast.Attribute)):
         yield (f"`{ast.unparse(node.targets[0])}` is assigned (=), which overwrites what is there already: it must be added (+=)",
                ast.AugAssign(node.targets[0], ast.Add(), node.value))
     if isinstance(node, ast.For):
         yield (f"the loop over `{ast.unparse(node.iter)}` runs in the wrong direction: it must run in reverse order", ast.For(
-            node.target, fill(expression("list(a)[::-1]"), {"a": node.iter}), node.body, node.orelse))
+            node.target, filled("list(a)[::-1]", a=node.iter), node.body, node.orelse))
 
 
 def _swapped(several, i, j) -> list:

@@ -8,7 +8,6 @@ import dataclasses
 import runpy
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from functools import cache
 from itertools import count
 from types import SimpleNamespace
@@ -53,10 +52,7 @@ def run(parts, own, steps=STEPS, say=lambda text: None) -> dict[str, Any]:
 
     paper = SimpleNamespace(**runpy.run_path(str(folder_of_chapters() / "one_file.py")))
     result: dict[str, Any] = {"own": list(own), "not_passed": []}
-    with ExitStack() as stack, np.errstate(all="ignore"):
-        stack.enter_context(one_blas_thread)
-        for one in plugs(parts):
-            stack.enter_context(one)
+    with one_blas_thread, plugs(parts), np.errstate(all="ignore"):
         functions = library()
         functions |= own
         for name in CALLED if "train" in own else ():

@@ -5,6 +5,7 @@ import re
 from typing import NamedTuple
 
 HEAD = re.compile(r"# %%(?: \[(?P<kind>\w+)\])?(?: (?P<rest>.*))?")
+COMMENTED = re.compile("^# ?", re.MULTILINE)
 FILE, CELL = "<file>", "<cell "    # the names under which Python runs a script, and how those of a notebook's cells begin
 
 
@@ -29,8 +30,8 @@ def parse(text) -> list[Cell]:
             found.append((head["kind"] or "code", head["rest"] or "", inside))
         elif inside is not None:
             inside.append(line)
-    return [Cell(kind, "\n".join(_uncommented(inside) if is_text(kind, name) else inside).strip("\n"), name)
-            for kind, name, inside in found]
+    pages = ((kind, "\n".join(inside), name) for kind, name, inside in found)
+    return [Cell(kind, (COMMENTED.sub("", text) if is_text(kind, name) else text).strip("\n"), name) for kind, text, name in pages]
 
 
 def is_text(kind, name="") -> bool:
@@ -54,7 +55,3 @@ def notebook(cells) -> str:
 def title(lines) -> str:
     """How a reader finds a cell: by its first line of code."""
     return next((line.strip() for line in lines if line.strip() and not line.lstrip().startswith(("#", "@"))), "")
-
-
-def _uncommented(lines) -> list[str]:
-    return [line.removeprefix("#").removeprefix(" ") if line.startswith("#") else line for line in lines]

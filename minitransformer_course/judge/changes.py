@@ -19,6 +19,7 @@ SIGNS = {ast.Add: " + ", ast.Sub: " - ", ast.Mult: " ", ast.MatMult: " ", ast.Di
 BINDS = {ast.BitOr: 0, ast.BitXor: 0, ast.BitAnd: 1, ast.Add: 2, ast.Sub: 2, ast.Mult: 3, ast.MatMult: 3, ast.Div: 3, ast.Pow: 5}
 TIGHTEST = 9    # for what never needs brackets
 LONGEST = 40    # characters of an expression that replaces a name
+TRANSPOSED = expression("a.T"), expression("a.swapaxes(-1, -2)")
 
 
 def changes(node, names, means) -> Iterator[Change]:
@@ -26,19 +27,14 @@ def changes(node, names, means) -> Iterator[Change]:
 
     names: what could replace a name. means: as in `formula`.
     """
-    for sentence, wrong, rank, parts in (*_of_this(node, names), *_of_rules(node)):
+    of_rules = ((sentence, wrong, rank, parts) for pattern, wrong, sentence, rank in rules()
+                if (parts := match(pattern, node)) is not None)
+    for sentence, wrong, rank, parts in (*_of_this(node, names), *of_rules):
         changed = fill(wrong, parts)
         if ast.dump(changed) != ast.dump(node):
             shown = {key: formula(part, means) for key, part in {**parts, "all": node, "wrong": changed}.items()
                      if f"{{{key}}}" in sentence}
             yield Change(sentence.format(**shown), changed, rank)
-
-
-def _of_rules(node) -> Found:
-    for pattern, wrong, sentence, rank in rules():
-        parts = match(pattern, node)
-        if parts is not None:
-            yield sentence, wrong, rank, parts
 
 
 def _of_this(node, names) -> Found:
@@ -139,10 +135,9 @@ def _written(node, means) -> tuple[str, int]:
         return "-" + _bracketed(node.operand, means, 3), 3
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert):
         return "not " + _bracketed(node.operand, means, 4), 2
-    if isinstance(node, ast.Attribute) and node.attr == "T":
-        return _bracketed(node.value, means, 6) + "^T", 6
-    if _swaps_last_two(node):
-        return _bracketed(node.func.value, means, 6) + "^T", 6
+    for transposed in TRANSPOSED:
+        if parts := match(transposed, node):
+            return _bracketed(parts["a"], means, 6) + "^T", 6
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         of, name = node.func.value, node.func.attr
         if name in ("reshape", "astype", "copy"):
@@ -159,8 +154,3 @@ def _bracketed(node, means, binds) -> str:
     """The expression, in brackets if its outermost sign binds less tightly than `binds`."""
     text, own = _written(node, means)
     return text if own >= binds else f"({text})"
-
-
-def _swaps_last_two(node) -> bool:
-    return (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "swapaxes"
-            and [ast.unparse(one) for one in node.args] == ["-1", "-2"])

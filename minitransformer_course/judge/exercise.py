@@ -2,11 +2,9 @@
 
 import inspect
 import re
-import sys
 import textwrap
-from importlib.machinery import ModuleSpec, SourceFileLoader
-from importlib.util import module_from_spec
-from typing import Any
+from types import ModuleType
+from typing import Any, cast
 
 import numpy as np
 
@@ -25,8 +23,10 @@ class Exercise:
     def __init__(self, path, chapter):
         self.path, self.chapter = path, chapter
         self.name = path.stem.partition("_")[2]
-        self.source = reference_source(path.read_text(encoding="utf-8"))
-        self.module = module = _imported(f"tutorials.{self.name}", path)
+        text = path.read_text(encoding="utf-8")
+        self.source = REFERENCE.findall(text)[0].strip() + "\n"
+        self.module = module = cast(Any, ModuleType(f"tutorials.{self.name}"))    # a name by which the judge knows its functions
+        exec(compile(text, str(path), "exec"), vars(module))
         self.title, _line, task = module.__doc__.strip().partition("\n")
         self.task = task.strip()
         self.minutes = module.minutes
@@ -74,23 +74,6 @@ class Exercise:
         while (first == second).any():
             second = rng.permutation(SIZES)[:letters]
         return rng, [first.tolist(), second.tolist()]
-
-
-def _imported(name, path) -> Any:
-    """The file as a module, under a name by which the judge knows its functions."""
-    loader = SourceFileLoader(name, str(path))
-    module = module_from_spec(ModuleSpec(name, loader, origin=loader.path))
-    writes, sys.dont_write_bytecode = sys.dont_write_bytecode, True    # the folder may be read-only, or a clone
-    try:
-        loader.exec_module(module)
-    finally:
-        sys.dont_write_bytecode = writes
-    return module
-
-
-def reference_source(text) -> str:
-    """The code between `# %% reference` and the next cell of an exercise's file."""
-    return REFERENCE.findall(text)[0].strip() + "\n"
 
 
 def skeleton(reference, name) -> str:

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import partial
 
 import numpy as np
 
@@ -83,7 +84,7 @@ class _Search:
             made = [one for one in made if one.sentence in {said for k in ks for said in same_everywhere(self.exercise.returns[k])}]
         made.sort(key=lambda one: (self._names_the_unknown(one.sentence), one.rank, one.lines))
         candidates = self._fitting(made, self.given, ks)
-        are_alike = are_one(candidates, lambda one, arguments: _made(one, arguments, ks), self.further)
+        are_alike = are_one(candidates, partial(_made, ks), self.further)
         return candidates[:1] if are_alike else candidates
 
     def _programs(self, number, ks) -> list:
@@ -106,11 +107,11 @@ class _Search:
     def _fitting(self, candidates, given, ks) -> list:
         """The candidates whose function gives the outputs `ks` of the arrays `given`."""
         observed = [[arrays[k] for k in ks] for arrays in given]
-        return [candidate for candidate, _after in fitting(observed, (
-            (candidate, lambda i, candidate=candidate: _made(candidate, self.cases[i][1], ks)) for candidate in candidates))]
+        given_to = [arguments for _case, arguments in self.cases]
+        return [candidate for candidate, _after in fitting(candidates, partial(_made, ks), given_to, observed)]
 
 
-def _made(candidate, arguments, ks) -> list[Array]:
+def _made(ks, candidate, arguments) -> list[Array]:
     """The outputs `ks` of a mistake."""
     copied = [one.copy() if isinstance(one, np.ndarray) else one for one in arguments]
     with np.errstate(all="ignore"):

@@ -17,16 +17,10 @@ PIECE = re.compile(r"""[\w.]*\.\w+\((?:\w+=[^(),]+|-?\d+|,\s*)*\)    # x.sum(axi
 def hint(exercise, step) -> str:
     """The text of a hint."""
     question, term, hole = exercise.module.hints
-    if step == 1:
-        return _(question)
-    if step == 2:
-        return _(term)
-    if step == 3:
-        return _("The line with one hole, ___:") + f"\n    {hole}"
-    short = len(solution(exercise)) <= SHORT
-    said = (_("The pieces of each line, in the wrong order, without commas and most brackets:") if short
-            else _("These lines, in the wrong order:"))
-    return said + "".join(f"\n    {line}" for line in shuffled(exercise))
+    last = (_("The pieces of each line, in the wrong order, without commas and most brackets:")
+            if len(solution(exercise)) <= SHORT else _("These lines, in the wrong order:"))
+    return [_(question), _(term), _("The line with one hole, ___:") + f"\n    {hole}",
+            "\n    ".join([last, *shuffled(exercise)])][step - 1]
 
 
 def solution(exercise) -> list[str]:

@@ -73,8 +73,9 @@ def cases_of(exercise, seed=0) -> list[tuple[str, tuple]]:
     tells_less = any(one.dtype.kind != "f" for one in tuple_of(exercise.reference(*first)))    # masks and ids, not numbers
     if tells_less and not exercise.versions:
         cases += [case for more in (1, 2) for case in exercise.cases(seed + 100 * more)[:2]]
+    single = tuple(one.astype(np.float32) if isinstance(one, np.ndarray) and one.dtype == float else one for one in first)
     return [*cases, (_("other numbers of the same shapes"), exercise.other_numbers(seed)), (_("the same numbers again"), first),
-            ("float32", tuple(map(_single, first)))]
+            ("float32", single)]
 
 
 def check_outcomes(exercise, cases, outcomes, source="") -> Answer:
@@ -144,8 +145,3 @@ def _next(exercise, stage) -> str:
         return f"minitransformer learn check {exercise.name}"
     return _('minitransformer learn hint {name}; read again: "{section}"').format(
         name=exercise.name, section=_(exercise.module.section))
-
-
-def _single(value) -> Any:
-    """The argument in float32, if it is an array of float64."""
-    return value.astype(np.float32) if isinstance(value, np.ndarray) and value.dtype == float else value

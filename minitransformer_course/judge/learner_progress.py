@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from minitransformer.errors import InputError
-from minitransformer.files import free_name
+from minitransformer.files import free_name, write_durably
 from minitransformer_course.judge.course import Chapter, chapters
 from minitransformer_course.judge.messages import FILE, _, language
 
@@ -47,10 +47,8 @@ class Progress:
         self.exercises[name] = {**self.of(name), **changes}
 
     def save(self) -> None:
-        new = self.path.with_name(FILE + ".new")
         kept = {"language": self.language or language(), "exercises": self.exercises}
-        new.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
-        new.replace(self.path)
+        write_durably(self.path, (json.dumps(kept, indent=1) + "\n").encode())
 
 
 def learner_file(folder, chapter) -> Path | None:

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 from minitransformer.errors import InputError
+from minitransformer.files import write_durably
 from minitransformer_course.judge.cells import lines
 from minitransformer_course.judge.course import exercises
 from minitransformer_course.judge.messages import _
@@ -39,9 +40,7 @@ def add(folder, sources, names) -> None:
     for name, exercise in exercises().items():
         if name in sections:
             text += f"\n{SECTION.format(name=name, chapter=exercise.chapter.name)}\n\n{sections[name]}\n\n"
-    new = path.with_name(f"{FILE}.new")
-    new.write_text(text.rstrip() + "\n", encoding="utf-8")
-    new.replace(path)
+    write_durably(path, (text.rstrip() + "\n").encode())
 
 
 def names_in(folder) -> list[str]:

@@ -27,8 +27,9 @@ def own_code(files, names) -> dict[str, str]:
 
     The lines keep their numbers: others become empty. Of the chapters' own statements only imports are kept.
     """
-    kept = needed(files, names)
-    return {file: _only(source, [one.node for one in kept if one.file == file]) for file, source in files.items()}
+    kept = {(one.file, number) for one in needed(files, names) for number in numbers_of(one.node)}
+    return {file: "\n".join(line if (file, number) in kept else "" for number, line in enumerate(lines(source), 1)) + "\n"
+            for file, source in files.items()}
 
 
 def needed(files, names) -> list[Statement]:
@@ -89,8 +90,3 @@ def _is_plain_import(node) -> bool:
 def numbers_of(node) -> range:
     """The numbers of a statement's lines, decorators included."""
     return range(min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", []))]), node.end_lineno + 1)
-
-
-def _only(source, nodes) -> str:
-    kept = {number for node in nodes for number in numbers_of(node)}
-    return "\n".join(line if number in kept else "" for number, line in enumerate(lines(source), 1)) + "\n"

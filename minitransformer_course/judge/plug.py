@@ -1,13 +1,13 @@
 """The reader's functions inside the real model, and a model that trains with them on a toy task."""
 
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from minitransformer import Adam, Transformer, TransformerConfig, greedy, plugged, schedule, training_step
-from minitransformer.data.batches import make_batch
-from minitransformer.data.drawn import DrawnBatches, draw_held_out
+from minitransformer import Adam, Transformer, TransformerConfig, plugged, schedule, training_step
+from minitransformer.data.drawn import DrawnBatches
 from minitransformer.tasks import TASKS
 from minitransformer.workers.host import one_blas_thread
 from minitransformer_course.judge.course import exercises, find_exercise
@@ -18,7 +18,6 @@ COPY = TASKS["copy"]()
 
 class Training(NamedTuple):
     losses: list     # for each token, a number for each step
-    example: list    # a source that was not trained on, and the model's answer
     model: Any
 
 
@@ -28,29 +27,26 @@ def in_the_paper() -> list[str]:
             if one.plug and not one.plug.replaced.__module__.startswith("minitransformer.zoo.")]
 
 
-def plugs(own) -> list:
-    """The contexts in which the reader's functions {name: function} take their places in the library."""
-    places = {name: find_exercise(name).plug for name in own}
-    return [plugged(plug.replaced, plug.adapt(own[name])) for name, plug in places.items() if plug]
+@contextmanager
+def plugs(own) -> Iterator[None]:
+    """Within the block, the reader's functions {name of an exercise: function} run in their places in the library."""
+    with ExitStack() as stack:
+        for name, function in own.items():
+            if plug := find_exercise(name).plug:
+                stack.enter_context(plugged(plug.replaced, plug.adapt(function)))
+        yield
 
 
-def train(*plugs, steps=STEPS, task=COPY, seed=0, **sizes) -> Training:
+def train(within=None, steps=STEPS, task=COPY, seed=0, **sizes) -> Training:
     """The Training of a small model on a toy task; `sizes` change its TransformerConfig.
 
-    plugs: `plugged(...)` of functions of yours, each to run in place of one of the library's. seed: of the initial weights and
+    within: `plugged(...)` of a function of yours, to run in place of one of the library's. seed: of the initial weights and
     of the letters.
     """
-    vocabulary = task.make_vocabulary()
-    batches = DrawnBatches(task, 24, seed)
-    with ExitStack() as stack, one_blas_thread, np.errstate(all="ignore"):
-        for plug in plugs:
-            stack.enter_context(plug)
-        model = Transformer(TransformerConfig.named("toy", vocabulary.size, num_layers=1, **sizes), seed=seed)
+    with within or nullcontext(), one_blas_thread, np.errstate(all="ignore"):
+        model = Transformer(TransformerConfig.named("toy", task.make_vocabulary().size, num_layers=1, **sizes), seed=seed)
         adam, losses = Adam(model), []
-        for step in range(1, steps + 1):
-            batch = next(batches)
+        for step, batch in zip(range(1, steps + 1), DrawnBatches(task, 24, seed)):
             sums = training_step(model, adam, batch, schedule(step, 64, warmup=50, factor=0.3))
             losses.append(float(sums.loss) / batch.terms)
-        source, _target = next(pair for pair in draw_held_out(task, 20) if 4 < len(pair[0]) < 9)
-        answer = greedy(model, make_batch([(source, source)]).source)[0]
-    return Training(losses, [" ".join(vocabulary.tokens(source)), vocabulary.decode(answer[:2 * len(source)])], model)
+    return Training(losses, model)

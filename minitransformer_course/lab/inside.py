@@ -8,7 +8,7 @@ import numpy as np
 from minitransformer import Transformer, TransformerConfig
 from minitransformer.data.batches import Batch, make_batch
 from minitransformer.functional import softmax_forward
-from minitransformer.functional.special import BOS, EOS, SPECIAL
+from minitransformer.functional.special import SPECIAL
 from minitransformer.layers.initial import ENDS
 from minitransformer.training import step
 
@@ -65,8 +65,7 @@ def cross_attention_inputs(model, vocabulary, word) -> tuple[np.ndarray, np.ndar
 
     Rows of x: the letters of the word from the last to the first, and the end. Rows of the memory: the word, and the end.
     """
-    ids = vocabulary.encode(word)
-    _y, cache = model.hidden(np.array([[*ids, EOS]]), np.array([[BOS, *ids[::-1]]]))
+    _y, cache = model.hidden(*_batch(vocabulary, word).inputs)
     found = cache.decode.decoder.layers[-1].cross_attention
     return found.query.x[0], found.key.x[0]
 

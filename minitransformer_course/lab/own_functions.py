@@ -3,14 +3,12 @@
 import re
 import runpy
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
 
 from minitransformer.checking.compare import relative_error
-from minitransformer.pictures import architecture
 from minitransformer.pictures.boxes import LEFT, Map
 from minitransformer_course.judge import my_transformer
 from minitransformer_course.judge.course import PARTS, exercises, find_chapter, find_exercise
@@ -20,6 +18,7 @@ from minitransformer_course.judge.messages import _, padded
 from minitransformer_course.judge.plug import in_the_paper, plugs
 from minitransformer_course.lab.example import CONFIG, drawkcab, write
 from minitransformer_course.lab.inside import add_gradients
+from minitransformer_course.lab.pictures import show_model
 
 GAINS = {    # {exercise: what the reader's model does once it passes}, after "Now your model"
     "linear_backward": "learns the weights of its linear layers",
@@ -69,10 +68,7 @@ def you_are_here(*parts, shapes=True) -> None:
     """Draw the map with this chapter's parts outlined, and those filled whose exercises pass in the current folder."""
     progress = Progress(".")
     own = [part for part, names in PARTS.items() if all(progress.of(name)["state"] == PASSED for name in names)]
-    figure = plt.figure()
-    axes = figure.add_axes((0, 0, 1, 1))
-    architecture.draw(axes, here=parts, own=own, shape=lambda box: box.shape if shapes else "")
-    figure.set_size_inches(architecture.WIDTH, axes.get_ylim()[1])    # one unit is an inch
+    show_model(here=parts, own=own, shape=lambda box: box.shape if shapes else "")
 
 
 def figure_1(filled=None) -> None:
@@ -84,10 +80,7 @@ def figure_1(filled=None) -> None:
                 (("scores", "scores"), ("answers", "weighted_sum"), ("merged", "merge"), ("logits", "output"))}}
     texts = {box: f"{name} = ?" if filled is None else f"({', '.join(map(str, filled[name]))})" for name, box in asked.items()}
     texts |= {box: re.sub(r"^(\w+ =|.*?,.*?,) ", r"\1\n", text) for box, text in texts.items() if box.kind == "split"}    # narrow
-    figure = plt.figure()
-    axes = figure.add_axes((0, 0, 1, 1))
-    architecture.draw(axes, CONFIG, shape=lambda box: texts.get(box, ""))
-    figure.set_size_inches(architecture.WIDTH, axes.get_ylim()[1])
+    show_model(CONFIG, shape=lambda box: texts.get(box, ""))
 
 
 def run_yours(chapter, word="backward") -> None:
@@ -118,9 +111,7 @@ def own_functions() -> Iterator[list[str]]:
     """Within the block, the functions of the folder's my_transformer.py run in place of the library's; yields their names."""
     names = [name for name in my_transformer.names_in(".") if name in in_the_paper()]
     made = runpy.run_path(str(Path(my_transformer.FILE))) if names else {}
-    with ExitStack() as stack:
-        for one in plugs({name: made[name] for name in names}):
-            stack.enter_context(one)
+    with plugs({name: made[name] for name in names}):
         yield names
 
 

@@ -8,7 +8,16 @@ from matplotlib.colors import LogNorm
 
 from minitransformer.functional import softmax_forward
 from minitransformer.functional.special import EOS
+from minitransformer.pictures import architecture
 from minitransformer_course.lab.example import LETTERS
+
+
+def show_model(config=None, **how) -> None:
+    """Draw the map of a configuration, as `architecture.draw` does, on a figure of its size."""
+    figure = plt.figure()
+    axes = figure.add_axes((0, 0, 1, 1))
+    architecture.draw(axes, config=config, **how)
+    figure.set_size_inches(architecture.WIDTH, axes.get_ylim()[1])    # one unit is an inch
 
 
 def show_map(axes, found, head=0) -> Any:

@@ -5,12 +5,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from minitransformer import Batch, Transformer, TransformerConfig, greedy, load_weights, make_batch
+from minitransformer import Batch, Transformer, TransformerConfig, load_weights, make_batch
 from minitransformer.data.drawn import draw_held_out
 from minitransformer.data.vocabularies.symbols import SymbolVocabulary
 from minitransformer.functional.special import BOS, EOS
 from minitransformer.tasks.toy import ToyTask
 from minitransformer_course.judge.course import folder_of_chapters
+from minitransformer_course.lab.example import attention_of, write
 
 # English, German and the German pronoun, which is masculine, feminine or neuter as its noun is.
 ANIMALS = {
@@ -71,7 +72,7 @@ def tired_animal() -> Transformer:
 
 def translation(model, english) -> str:
     """What the model writes, each time the most likely word."""
-    return VOCABULARY.decode(greedy(model, np.array([[*VOCABULARY.encode(english), EOS]]))[0])
+    return write(model, VOCABULARY, english)
 
 
 def unseen() -> Batch:
@@ -105,10 +106,9 @@ def partners(batch) -> dict[str, tuple[str, np.ndarray]]:
 
 def rows_of(model, english) -> tuple[dict[str, np.ndarray], list[str]]:
     """({who asks: attention weights (H, T_k)}, the source's tokens): the row of "it", and that in which it is translated."""
-    source, german = VOCABULARY.encode(english), translation(model, english).split()
-    weights = model.attention_weights(np.array([[*source, EOS]]), np.array([[BOS, *VOCABULARY.encode_symbols(german)]]))
-    words, t = [*english.split(), "</s>"], german.index("weil") + 1
-    return {"it": weights["encoder"][0][0][:, words.index("it")], german[t]: weights["cross"][0][0][:, t]}, words
+    encoder, cross = (attention_of(model, VOCABULARY, english, kind) for kind in ("encoder", "cross"))
+    words, t = encoder.keys, cross.predicted.index("weil") + 1
+    return {"it": encoder.weights[:, words.index("it")], cross.predicted[t]: cross.weights[:, t]}, words
 
 
 def without(model, english, where, word) -> str:

@@ -2,12 +2,10 @@
 
 from collections.abc import Callable
 
-import matplotlib.pyplot as plt
 import numpy as np
 
 from minitransformer.data.vocabularies.characters import CharacterVocabulary
 from minitransformer.data.windows import WindowBatches
-from minitransformer.pictures import architecture
 from minitransformer_course.judge.course import folder_of_chapters
 
 TRAIN_SHARE = 0.9
@@ -35,14 +33,6 @@ def random_windows(ids, size=12) -> WindowBatches:
 def predictor(model) -> Callable:
     """predict(ids) -> logits (T, V) of the language model, for ids (T,)."""
     return lambda ids: model.forward(ids[None])[0][0]
-
-
-def show_model(config) -> None:
-    """Draw the map of a language model."""
-    figure = plt.figure()
-    axes = figure.add_axes((0, 0, 1, 1))
-    architecture.draw(axes, config)
-    figure.set_size_inches(architecture.WIDTH, axes.get_ylim()[1])
 
 
 def show_bits(axes, found, levels=()) -> None:

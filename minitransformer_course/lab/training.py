@@ -9,6 +9,7 @@ import numpy as np
 from minitransformer import Adam, Transformer, TransformerConfig, make_batch, training_step
 from minitransformer.data.drawn import draw_held_out
 from minitransformer.data.vocabularies.symbols import SymbolVocabulary
+from minitransformer.functional import softmax_forward
 from minitransformer.functional.special import SPECIAL
 from minitransformer.tasks import TASKS
 from minitransformer.tasks.toy import LetterTask, ToyTask
@@ -85,8 +86,7 @@ def undecided(model, word) -> tuple[np.ndarray, np.ndarray, int]:
     """(p, ids, t) while the model writes `word` backwards: p (1, T, V), the targets ids (1, T), and where p is least certain."""
     letters = LETTERS.encode(word)
     batch = make_batch([(letters, letters[::-1])])
-    p = np.exp(model.forward(*batch.inputs)[0].astype(float))
-    p /= p.sum(axis=-1, keepdims=True)
+    p, _cache = softmax_forward(model.forward(*batch.inputs)[0].astype(float))
     return p, batch.next_target, int((p ** 2).sum(axis=-1)[0].argmin())
 
 

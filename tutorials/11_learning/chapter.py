@@ -314,7 +314,7 @@ print(f"base: {100_000 * 0.4 / 3600:.1f} hours; big, 300,000 steps of 1.0 s: {30
 # Let your Adam train the running example from scratch, next to SGD.
 
 # %%
-with plugs({"adam_step": adam_step})[0]:
+with plugs({"adam_step": adam_step}):
     own = lab.training.reverse(240, learning_rate=lambda step: 0.006)[1]
 sgd = lab.training.reverse(240, optimizer=lab.training.SGD, learning_rate=lambda step: 1.0)[1]
 figure, axes = plt.subplots(figsize=(6.4, 3), layout="constrained")

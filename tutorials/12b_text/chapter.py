@@ -49,7 +49,7 @@ print(vocabulary.decode(train[:180]))
 
 # %%
 config = LanguageModelConfig.named("toy", vocab_size=vocabulary.size, max_length=64, pre_norm=True)
-lab.text.show_model(config)
+lab.show_model(config)
 
 # %% [markdown]
 # | | encoder-decoder | decoder-only |

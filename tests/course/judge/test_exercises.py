@@ -165,7 +165,7 @@ def test_a_plugged_function_runs_in_the_model_and_trains_like_the_librarys(name)
 
     later = LATER.get(EXERCISES[name].plug.replaced.__module__.rpartition(".")[2], {})
     assert bool(later) != (name in in_the_paper())
-    np.testing.assert_allclose(train(*plugs({name: own}), steps=2, **later).losses, train(steps=2, **later).losses, rtol=1e-4)
+    np.testing.assert_allclose(train(plugs({name: own}), steps=2, **later).losses, train(steps=2, **later).losses, rtol=1e-4)
     assert calls
 
 

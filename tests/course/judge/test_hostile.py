@@ -11,7 +11,7 @@ import pytest
 from minitransformer.functional import softmax
 from minitransformer_course.judge import limits
 from minitransformer_course.judge.course import exercises, find_exercise
-from minitransformer_course.judge.grade import grade
+from minitransformer_course.judge.judge_file import grade
 from minitransformer_course.judge.judgement import check_function
 
 pytestmark = pytest.mark.campaign
