@@ -6,6 +6,8 @@ import warnings
 from contextlib import nullcontext
 from typing import Any
 
+from tqdm import tqdm
+
 from minitransformer.stderr import stderr
 
 BAR = "{percentage:3.0f}% |{bar:10}| {n_fmt}/{total_fmt} [{elapsed}<{remaining}{postfix}]"
@@ -19,10 +21,10 @@ def make_progress(total, step) -> Any:
         return nullcontext(Lines(total, step))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")    # about a missing ipywidgets
-        from tqdm.auto import tqdm    # in a notebook its widget, or text if ipywidgets is not installed
+        from tqdm.auto import tqdm as suitable    # in a notebook its widget, or text if ipywidgets is not installed
 
-    class Bar(tqdm):
-        show = tqdm.set_postfix_str
+    class Bar(suitable):
+        show = suitable.set_postfix_str
 
         def write(self, text) -> None:
             super().write(text, file=file)
@@ -46,13 +48,7 @@ class Lines:
         if (now >= self._next or tenth > self._tenth) and self._step < self._total:    # the validation says how the last step ended
             self._next, self._tenth = now + LINE_EVERY, tenth
             left = (now - self._since) / max(1, self._step - self._first) * (self._total - self._step)
-            self.write(f"step {self._step} of {self._total}: {text}, {as_clock(left)} left")
+            self.write(f"step {self._step} of {self._total}: {text}, {tqdm.format_interval(left)} left")
 
     def write(self, text) -> None:
         print(text, file=stderr, flush=True)
-
-
-def as_clock(seconds) -> str:
-    """75 -> 1:15, 3675 -> 1:01:15."""
-    minutes, seconds = divmod(round(seconds), 60)
-    return f"{minutes // 60}:{minutes % 60:02}:{seconds:02}" if minutes >= 60 else f"{minutes}:{seconds:02}"

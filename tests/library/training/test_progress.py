@@ -40,9 +40,9 @@ def lines(monkeypatch, capsys, seconds, total, first):
 def test_a_log_file_gets_a_line_for_each_tenth_with_the_time_left(monkeypatch, capsys):
     """The first at once. A resumed run counts its own steps' time."""
     assert lines(monkeypatch, capsys, 3, 400, 0) == [
-        "step 10 of 400: loss 10, 1:57 left", *(f"step {step} of 400: loss {step}, {left} left" for step, left in zip(
-            range(40, 400, 40), ("1:48", "1:36", "1:24", "1:12", "1:00", "0:48", "0:36", "0:24", "0:12"))), "the end"]
-    assert lines(monkeypatch, capsys, 3, 100, 70) == ["step 80 of 100: loss 80, 0:06 left", "step 90 of 100: loss 90, 0:03 left",
+        "step 10 of 400: loss 10, 01:57 left", *(f"step {step} of 400: loss {step}, {left} left" for step, left in zip(
+            range(40, 400, 40), ("01:48", "01:36", "01:24", "01:12", "01:00", "00:48", "00:36", "00:24", "00:12"))), "the end"]
+    assert lines(monkeypatch, capsys, 3, 100, 70) == ["step 80 of 100: loss 80, 00:06 left", "step 90 of 100: loss 90, 00:03 left",
                                                       "the end"]
 
 
