@@ -3,7 +3,6 @@
 import gzip
 import io
 import os
-import sys
 import zipfile
 from contextlib import nullcontext
 from hashlib import sha256
@@ -151,12 +150,6 @@ def test_a_split_that_cannot_be_written_leaves_what_was_there(server, tmp_path, 
 def test_an_unknown_corpus(tmp_path):
     with pytest.raises(InputError, match="unknown corpus 'multi30'; did you mean multi30k?"):
         download("multi30", tmp_path, print)
-
-
-def test_a_missing_library_is_named(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pooch", None)
-    with pytest.raises(InputError, match=r"this needs pooch: pip install \"\.\[translation\]\""):
-        download("multi30k", tmp_path, print)
 
 
 def test_the_registry_is_well_formed():
