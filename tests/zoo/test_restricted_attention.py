@@ -8,8 +8,7 @@ from hypothesis import given, settings, strategies as st
 
 from minitransformer import InputError
 from minitransformer.layers import SelfAttention
-from minitransformer.zoo.baselines import (
-    AdditiveCrossAttention, AdditiveSelfAttention, RestrictedSelfAttention, UnscaledSelfAttention)
+from minitransformer.zoo.baselines import AdditiveSelfAttention, RestrictedSelfAttention, UnscaledSelfAttention
 from tests.randomised import randomised
 
 D, H, D_K, D_V = 6, 3, 2, 4
@@ -93,12 +92,7 @@ def test_the_scores_of_each_head(kind):
 @pytest.mark.parametrize("call, words", [
     (lambda: make(-1), "radius is -1, expected a whole number of at least 0"),
     (lambda: make(1.5), "radius is 1.5, expected a whole number of at least 0"),
-    (lambda: make(1).forward(np.ones((2, 5, D + 1))), r"RestrictedSelfAttention: x has shape \(2, 5, 7\), expected \(B, T, 6\)"),
-    (lambda: make(1).forward(np.ones((2, 0, D))), "RestrictedSelfAttention: x has no positions, expected at least one"),
-    (lambda: make(1).forward(np.ones((2, 5, D)), np.ones((2, 1, 5, 5), bool)), r"mask has shape \(2, 1, 5, 5\), expected"),
     (lambda: make(1).forward(np.ones((2, 5, D)), np.ones((2, 1, 1, 5))), "mask has dtype float64, expected bool"),
-    (lambda: make(1).backward(np.ones((2, 5, D)), ()), "the cache is a tuple, expected the MultiHeadAttentionCache"),
-    (lambda: make(None, kind=AdditiveCrossAttention).forward(np.ones((2, 5, D)), np.ones((1, 4, D))), "key has shape"),
 ])
 def test_what_does_not_fit_is_explained(call, words):
     with pytest.raises(InputError, match=words):

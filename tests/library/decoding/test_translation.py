@@ -42,11 +42,6 @@ def test_a_batch_decodes_as_its_sentences_do(model):
     assert len(outputs) == len(SOURCES) and len(set(map(len, outputs))) > 2
 
 
-def test_a_beam_of_nothing_is_explained(model):
-    with pytest.raises(InputError, match="the beam width is 0"):
-        decode_all(model, SOURCES, Search(beam=0))
-
-
 def test_learned_positions_end_an_output():
     """EOS needs the last of the 8 positions, so 7 tokens come before it."""
     config = TransformerConfig.named("toy", 10, d_model=16, num_heads=2, positions="learned", max_length=8)
@@ -103,11 +98,6 @@ def test_a_line_that_is_too_long_is_cut_and_named(model, capsys):
     vocabulary = SymbolVocabulary("abcdefg")
     assert translate(model, vocabulary, ["a", "a b c"], 2) == translate(model, vocabulary, ["a", "a b"], 2)
     assert capsys.readouterr().err == ("line 2 has 3 tokens: only the first 2 are read (max_length in training)\n")
-
-
-def test_a_line_that_is_no_text_is_named(model):
-    with pytest.raises(InputError, match="line 2 is not UTF-8 text"):
-        translate(model, SymbolVocabulary("abcdefg"), ["a", "\udcff"], 10)
 
 
 def test_sentences_of_similar_lengths_are_decoded_together():

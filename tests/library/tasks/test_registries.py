@@ -17,7 +17,7 @@ from minitransformer.training.evaluation import mean_loss
 from minitransformer.layers import Embedding, LinearCrossEntropy, OutputProjection
 from minitransformer.models import MODELS
 from minitransformer.models.next_token import NextTokenModel
-from minitransformer.lookup import ELSEWHERE, find
+from minitransformer.lookup import ELSEWHERE
 from minitransformer.tables import setting
 from minitransformer.tasks import TASKS
 from minitransformer.tasks.toy import LetterTask
@@ -209,18 +209,6 @@ def test_a_vocabulary_of_another_size_is_refused(tmp_path):
     with pytest.raises(InputError, match="the vocabulary has 6 tokens, the model 29; they are not from the same run"):
         Run.create(tmp_path / "run", **copy_run(vocabulary=CharacterVocabulary("abc")))
     assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize("table, kind, name, words", [
-    (TASKS, "task", "cpoy", "unknown task 'cpoy'; did you mean copy?"),
-    (MODELS, "model", "transfomer", "unknown model 'transfomer'; did you mean"),
-    (VOCABULARIES, "vocabulary", "x", "unknown vocabulary 'x'; choose from characters, pretrained, subwords, symbols, treebank"),
-    (TASKS, "task", None, "unknown task None; choose from"), (TASKS, "task", ["copy"], "unknown task ['copy']; choose from"),
-])
-def test_a_name_that_is_not_there_is_named(table, kind, name, words):
-    with pytest.raises(InputError) as caught:
-        find(table, kind, name)
-    assert words in str(caught.value)
 
 
 TABLES = {"activation": "layers.feed_forward.FEED_FORWARDS", "attention": "layers.attention_kinds.ATTENTIONS",

@@ -16,10 +16,8 @@ from safetensors.numpy import load_file, save_file
 from minitransformer import InputError, Run, TrainingConfig, Transformer, TransformerConfig, train
 from minitransformer import files
 from minitransformer.data.drawn import DrawnBatches, draw_held_out
-from minitransformer.data.vocabularies.characters import CharacterVocabulary
 from minitransformer.files import MANIFEST, write_manifest
 from minitransformer.tasks import TASKS
-from minitransformer.tasks.toy import Copy
 from minitransformer.training import run as folders
 from minitransformer.training.evaluation import pair_batches
 from minitransformer.training.lock import only_trainer
@@ -27,28 +25,10 @@ from tests.library.training.test_resume import Interrupted
 from tests.library.training.test_training import start
 
 
-def test_a_run_is_not_overwritten(tmp_path):
-    (tmp_path / "mine").write_text("mine")
-    with pytest.raises(InputError, match="already exists and is not an empty folder; choose another$"):
-        start(tmp_path)
-
-
 def parts():
     task = TASKS["copy"]()
     vocabulary = task.make_vocabulary()
     return {"task": task, "model": Transformer(TransformerConfig.named("toy", vocabulary.size)), "vocabulary": vocabulary}
-
-
-class OwnTask(Copy):
-    """Not registered: no run folder with it could be opened again."""
-
-
-class OwnModel(Transformer):
-    """The same."""
-
-
-class OwnVocabulary(CharacterVocabulary):
-    """The same."""
 
 
 def test_an_empty_folder_is_given_to_one_run_only(tmp_path, monkeypatch):
@@ -75,20 +55,6 @@ def test_an_empty_folder_is_given_to_one_run_only(tmp_path, monkeypatch):
     Run.open(tmp_path)
 
 
-@pytest.mark.parametrize("changes, words", [
-    (lambda: {"task": OwnTask()}, r'OwnTask is not registered, .*: TASKS\["a-name"\] = OwnTask'),
-    (lambda: {"model": OwnModel(parts()["model"].config)}, r'OwnModel is not registered, .*MODELS\["a-name"\] = OwnModel'),
-    (lambda: {"vocabulary": OwnVocabulary("abc")}, r'OwnVocabulary is not registered, .*VOCABULARIES\["a-name"\] = OwnVocabulary'),
-    (lambda: {"vocabulary": CharacterVocabulary("abc")},
-     "the vocabulary has 6 tokens, the model 29; they are not from the same run"),
-])
-def test_what_load_would_refuse_is_refused_at_once(tmp_path, changes, words):
-    """Not after the training run, when it can no longer be evaluated."""
-    with pytest.raises(InputError, match=words):
-        Run.create(tmp_path / "run", **{**parts(), **changes()})
-    assert not list(tmp_path.iterdir())
-
-
 def test_what_create_is_given_load_gives_back(tmp_path):
     config = TrainingConfig(steps=7, warmup=3, seed=5, clip=0.5)
     made = Run.create(tmp_path / "run", **parts(), training=config)
@@ -111,13 +77,6 @@ def test_numpy_numbers_are_settings_too(tmp_path):
     run = Run.create(tmp_path / "run", task, model, vocabulary, config)
     train(run, config, DrawnBatches(task, 8, 0), pair_batches(draw_held_out(task, 9)))
     assert Run.load(run.path).model.config.d_ff == 16
-
-
-def test_files_of_the_user_are_not_overwritten(tmp_path):
-    (tmp_path / "loss.png").write_text("mine")
-    with pytest.raises(InputError, match="is not an empty folder"):
-        start(tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["loss.png"]
 
 
 def test_a_failed_save_leaves_no_half_file(tmp_path, monkeypatch):
@@ -331,11 +290,6 @@ def test_a_flipped_bit_is_explained(tmp_path, name):
     (run.path / name).write_bytes(data)
     with pytest.raises(InputError, match=f"{name}: damaged"):
         Run.load(run.path)
-
-
-def test_a_missing_run_is_explained(tmp_path):
-    with pytest.raises(InputError, match="no run here"):
-        Run.load(tmp_path / "none")
 
 
 def test_created_twice_it_says_what_a_notebook_can_do(tmp_path):
