@@ -177,18 +177,9 @@ def test_training_steps_never_wait(device, kind, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_loss_of_every_model(device, kind):
-    """loss_forward and loss_backward, and mean_loss over batches, one wait each."""
+def test_the_mean_loss_of_every_model(device, kind):
+    """Over batches, one wait each."""
     batches = [make_batch_for(kind, seed) for seed in range(3)]
-
-    def work(backend):
-        model = make_model(kind).astype(device.dtype).to(backend)
-        with device.never_waits():
-            sums, cache = model.loss_forward(batches[0], smoothing=0.1)
-            model.loss_backward(0.3, cache)
-        return {"loss": sums.loss, "nll": sums.negative_log_likelihood, "gradient": model.flat.grad}
-
-    device.check(worst(*on_both(work), device.dtype), device.dtype, slack=1e4)
     one, other = (make_model(kind).to(backend) for backend in ("cupy", "numpy"))
     strict.waits.clear()
     assert mean_loss(one, batches) == pytest.approx(mean_loss(other, batches), rel=1e-12)
@@ -243,11 +234,10 @@ def test_classes(device):
         assert type(one) is np.ndarray
 
 
-def test_evaluation_and_decoding(device):
-    """The same validation loss, the same outputs, and at most one wait per position."""
+def test_decoding(device):
+    """The same outputs, and at most one wait per position."""
     batch = make_batch(PAIRS)
     one, other = (model(backend).astype(FLOAT64) for backend in ("cupy", "numpy"))
-    assert mean_loss(one, pair_batches(PAIRS)) == pytest.approx(mean_loss(other, pair_batches(PAIRS)), rel=1e-12)
     strict.waits.clear()
     outputs = greedy(one, batch.source)
     assert len(strict.waits) <= 1 + max(map(len, outputs))

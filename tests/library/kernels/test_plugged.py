@@ -58,20 +58,6 @@ def test_a_part_of_a_fused_function_of_your_own_runs_in_each_place_of_a_model(fu
     assert mine.calls == calls
 
 
-def test_what_it_computes_reaches_the_weights():
-    """A plugged-in wrong derivative changes the gradient: nothing else is used in its place."""
-    gradients = []
-    for factor in (1, 2):
-        model = small_model()
-        usual = F.softmax_backward.textbook
-        with plugged(F.softmax_backward, lambda dp, cache: factor * usual(dp, cache)):
-            _, cache = model.loss_forward(BATCH)
-            model.loss_backward(1.0, cache)
-        gradients.append(model.decoder.layers[1].cross_attention.query.weight.grad)
-    np.testing.assert_allclose(gradients[1], 2 * gradients[0], rtol=1e-10, atol=1e-12)
-    assert gradients[0].any()
-
-
 @pytest.mark.parametrize("function", [F.cross_entropy_forward, F.cross_entropy_backward])
 def test_a_cross_entropy_of_your_own_turns_off_both_halves_of_the_fused_loss(function):
     """One half alone would hand the other a cache that it cannot read."""
