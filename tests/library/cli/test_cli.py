@@ -116,8 +116,8 @@ def test_many_blocks_are_shared_by_processes_and_printed_in_order(run_cli, monke
 def test_gradcheck_that_fails_exits_with_1(run_cli, monkeypatch):
     monkeypatch.setattr("minitransformer.cli.gradcheck.blocks",
                         lambda seed, zoo=True: {"linear": (WrongLinear("wrong sign"), (X,))})
-    code, out, _ = run_cli("gradcheck")
-    assert code == 1 and "FAILED" in out
+    code, out, _ = run_cli("gradcheck")    # without names, of each block only the worst array by each method
+    assert code == 1 and "FAILED" in out and sum(line.startswith("linear ") for line in out.splitlines()) == 2
 
 
 def test_the_command_that_comes_next_has_a_text_with_letters(run_cli, tmp_path, monkeypatch):

@@ -230,16 +230,6 @@ def test_processes_draw_the_dropout_that_threads_draw():
     assert not np.array_equal(expected[0].flat.data, trained(None, dropout=0.3)[0].flat.data)
 
 
-def test_each_sentence_is_one_members():
-    """Every part once, and none twice."""
-    model, batch = Transformer(TransformerConfig.named("toy", 12)), make_batch(PAIRS)
-    rows = []
-    for rank in range(2):
-        workers = Process(model, 2, Meeting(2), rank)
-        rows += [row.tolist() for _, (part,), _ in workers.shard([batch], (0,)) for row in part.next_target]
-    assert sorted([i for i in row if i] for row in rows) == sorted([i for i in row if i] for row in batch.next_target.tolist())
-
-
 def test_one_process_sums_and_agrees_with_itself():
     workers, vector = Threads(Transformer(TransformerConfig.named("toy", 12)), 2), np.array([1.0, 2.0])
     workers.sum(vector)
@@ -346,15 +336,3 @@ def test_processes_that_are_out_of_patience_stop_together(tmp_path):
     (steps, main, _), (other_steps, other, _) = in_two_processes(tmp_path / "run", config)
     assert steps == other_steps < 60
     np.testing.assert_array_equal(main.flat.data, other.flat.data)    # the best checkpoint's
-
-
-def test_processes_share_each_update_of_accumulated_batches():
-    """`shard` splits each batch of the update, as threads do."""
-    model = Transformer(TransformerConfig.named("toy", 12))
-    batches = [make_batch(PAIRS), make_batch(PAIRS[:2])]
-    terms = 0
-    for rank in range(2):
-        ((_, parts, _),) = Process(model, 1, Meeting(2), rank).shard(batches, (0,))
-        assert len(parts) == 2
-        terms += sum(part.terms for part in parts)
-    assert terms == sum(batch.terms for batch in batches)

@@ -14,7 +14,6 @@ from minitransformer.data.epochs import EpochBatches
 from minitransformer.data.labelled import make_labelled_batch, sentence_length
 from minitransformer.data.windows import WindowBatches
 from minitransformer.files import write_manifest
-from minitransformer.layers import initial
 from minitransformer.models import MODELS
 from minitransformer.lookup import find
 from minitransformer.tasks import TASKS
@@ -75,6 +74,14 @@ class Interrupted:
         setattr(self.batches, name, value)
 
 
+def trained(folder, stopped=None, **settings):
+    """(run, config, batches, valid) of a run of `start` after its training, or after Ctrl-C in the step `stopped`."""
+    run, batches, valid = start(folder)
+    config = TrainingConfig(**{"warmup": 2, **settings})
+    train(run, config, Interrupted(batches, stopped) if stopped else batches, valid)
+    return run, config, batches, valid
+
+
 @pytest.mark.parametrize("batches, settings", [
     (of_task, dict()), (of_corpus, dict(threads=2, accumulate=3)), (of_no_position, dict(average=3)),
     (of_corpus, dict(patience=1, cooldown=0.0, schedule="constant", peak_rate=1.0))])
@@ -100,21 +107,6 @@ def test_to_the_same_bits(tmp_path, batches, settings):
     assert rest == expected_rest and arrays.keys() == expected.keys()
     for name in arrays:
         np.testing.assert_array_equal(arrays[name], expected[name])
-
-
-def test_a_run_resumes_with_its_own_weights(tmp_path, monkeypatch):
-    """Its first weights were drawn by a version in which every sub-layer ended with Xavier's weights."""
-    config = TrainingConfig(steps=25, warmup=5, validate_every=6, seed=5, threads=1)
-    with monkeypatch.context() as earlier:
-        earlier.setattr(initial, "shrink_ends", lambda num_layers, *sublayers: None)
-        whole, _, valid = start(tmp_path / "whole", 5)
-        train(whole, config, of_task(5), valid)
-        stopped, _, _ = start(tmp_path / "stopped", 5)
-        train(stopped, config, Interrupted(of_task(5), 8), valid)
-    run = Run.open(tmp_path / "stopped")
-    assert not np.array_equal(start(tmp_path / "today", 5)[0].model.flat.data, run.model.flat.data)
-    assert train(run, config, of_task(5), valid, resume=True) == 25
-    assert (run.path / "weights.safetensors").read_bytes() == (whole.path / "weights.safetensors").read_bytes()
 
 
 @pytest.mark.parametrize("name, options", [
@@ -149,8 +141,7 @@ def test_every_kind_of_model_resumes_to_the_same_bits(tmp_path, name, options):
 
 @pytest.mark.parametrize("position", ["x", 3.5, [0, 1], {}])
 def test_the_position_of_other_batches_is_named(tmp_path, position):
-    run, batches, valid = start(tmp_path / "run")
-    train(run, TrainingConfig(steps=2, warmup=2), batches, valid)
+    run, _, batches, valid = trained(tmp_path / "run", steps=2)
     folder = run.path / "checkpoints" / "step-00000002"
     (folder / "state.json").write_text(json.dumps({**json.loads((folder / "state.json").read_text()), "position": position}))
     write_manifest(folder, checkpoint.FILES)
@@ -172,8 +163,7 @@ def test_accumulated_batches_are_one_update():
 
 
 def test_the_average_is_of_the_last_checkpoints(tmp_path, capsys):
-    run, batches, valid = start(tmp_path / "run")
-    train(run, TrainingConfig(steps=23, warmup=5, validate_every=5, average=3), batches, valid)
+    run, _, _, valid = trained(tmp_path / "run", steps=23, warmup=5, validate_every=5, average=3)
     assert checkpoint.steps(run.path) == [23, 20, 15]
     weights = [state(run, step)[0]["target_embedding.weight"] for step in (23, 20, 15)]
     np.testing.assert_allclose(run.model.parameters()["target_embedding.weight"].data, sum(weights) / 3, rtol=1e-5, atol=1e-7)
@@ -197,8 +187,7 @@ def test_two_checkpoints_are_kept(tmp_path, monkeypatch):
     for patience, kept in ((0, [20, 16]), (9, [20, 16, 4])):
         growing = iter(map(float, range(1, 9)))
         monkeypatch.setattr("minitransformer.training.trainer.mean_loss", lambda *_: next(growing))
-        run, batches, valid = start(tmp_path / str(patience))
-        train(run, TrainingConfig(steps=20, warmup=5, validate_every=4, patience=patience), batches, valid)
+        run, *_ = trained(tmp_path / str(patience), steps=20, validate_every=4, patience=patience)
         assert checkpoint.steps(run.path) == kept
 
 
