@@ -14,14 +14,8 @@ import pytest
 
 from minitransformer import Run, TrainingConfig, train
 from minitransformer.training import interrupt, trainer
+from tests.library.training.test_resume import Interrupted
 from tests.library.training.test_training import start
-
-
-def interrupting(batches, step, number=signal.SIGINT):
-    for i, batch in enumerate(batches, 1):
-        if i == step:
-            signal.raise_signal(number)
-        yield batch
 
 
 @pytest.mark.parametrize("number, again", [
@@ -30,7 +24,7 @@ def test_a_signal_ends_the_step_and_saves(tmp_path, capsys, number, again):
     run, batches, valid = start(tmp_path / "run")
     usual = signal.signal(number, signal.default_int_handler)    # nohup has SIGHUP ignored
     try:
-        assert train(run, TrainingConfig(steps=50, warmup=5), interrupting(batches, 7, number), valid) == 7
+        assert train(run, TrainingConfig(steps=50, warmup=5), Interrupted(batches, 7, number), valid) == 7
         assert signal.getsignal(number) == signal.default_int_handler
     finally:
         signal.signal(number, usual)
@@ -41,7 +35,7 @@ def test_a_signal_ends_the_step_and_saves(tmp_path, capsys, number, again):
 
 def test_a_second_ctrl_c_interrupts_at_once(tmp_path):
     run, batches, valid = start(tmp_path / "run")
-    twice = interrupting(interrupting(batches, 3), 3)
+    twice = Interrupted(Interrupted(batches, 3), 3)
     with pytest.raises(KeyboardInterrupt):
         train(run, TrainingConfig(steps=50, warmup=5), twice, valid)
 
@@ -51,10 +45,10 @@ def test_who_started_us_may_want_no_interrupt(tmp_path):
     run, batches, valid = start(tmp_path / "run")
     usual = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        assert train(run, TrainingConfig(steps=5, warmup=2), interrupting(batches, 3), valid) == 5
+        assert train(run, TrainingConfig(steps=5, warmup=2), Interrupted(batches, 3), valid) == 5
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
         run, batches, valid = start(tmp_path / "other")
-        assert train(run, TrainingConfig(steps=5, warmup=2), interrupting(batches, 3, signal.SIGTERM), valid) == 3
+        assert train(run, TrainingConfig(steps=5, warmup=2), Interrupted(batches, 3, signal.SIGTERM), valid) == 3
     finally:
         signal.signal(signal.SIGINT, usual)
 
@@ -75,7 +69,7 @@ def test_ctrl_c_in_the_middle_of_a_write(tmp_path, monkeypatch):
 
     run, batches, valid = start(tmp_path / "run")
     monkeypatch.setattr(interrupt, "print", reentrant, raising=False)
-    assert train(run, TrainingConfig(steps=50, warmup=5), interrupting(batches, 7), valid) == 7
+    assert train(run, TrainingConfig(steps=50, warmup=5), Interrupted(batches, 7), valid) == 7
 
 
 @contextmanager

@@ -53,10 +53,10 @@ def state(run, step):
 
 
 class Interrupted:
-    """Batches; the one numbered `at` comes with Ctrl-C."""
+    """Batches; the one numbered `at` comes with Ctrl-C, or with another signal."""
 
-    def __init__(self, batches, at):
-        self.__dict__.update(batches=batches, left=at)
+    def __init__(self, batches, at, number=signal.SIGINT):
+        self.__dict__.update(batches=batches, left=at, number=number)
 
     def __iter__(self):
         return self
@@ -64,7 +64,7 @@ class Interrupted:
     def __next__(self):
         self.__dict__["left"] -= 1
         if self.left == 0:
-            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(self.number)
         return next(self.batches)
 
     def __getattr__(self, name):

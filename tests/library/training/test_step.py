@@ -24,14 +24,14 @@ class Noting:
 def test_the_gradient_is_the_mean_over_all_terms(kind, count):
     """For one batch and for several: with Adam, which ignores a gradient's scale, a mistake would not show."""
     some = [make_batch_for(kind, seed, sentences) for seed, sentences in ((0, 5), (1, 2), (2, 3))]
-    for batches in (some[0], some[:1], some):
+    for batches, smoothing in ((some[0], 0.1), (some[:1], 0.0), (some, 0.1)):
         model = make_model(kind)
         optimizer, expected = Noting(model), make_model(kind)
-        sums = training_step(model, optimizer, batches, 0.25, smoothing=0.1, workers=count and Threads(model, count))
+        sums = training_step(model, optimizer, batches, 0.25, smoothing=smoothing, workers=count and Threads(model, count))
         listed = batches if isinstance(batches, list) else [batches]
         terms, loss, likelihood = sum(batch.terms for batch in listed), 0.0, 0.0
         for batch in listed:
-            part, cache = expected.loss_forward(batch, smoothing=0.1)
+            part, cache = expected.loss_forward(batch, smoothing=smoothing)
             expected.loss_backward(1.0, cache)
             loss, likelihood = loss + part.loss, likelihood + part.negative_log_likelihood
         np.testing.assert_allclose(optimizer.gradient, expected.flat.grad / terms, rtol=0, atol=1e-13)
