@@ -24,14 +24,6 @@ def test_submodules_are_attributes():
     assert not hasattr(minitransformer, "transformr")
 
 
-def test_the_array_decides():
-    assert backend.module_of(np.ones(2)) is np
-
-
-def test_numpy_by_name():
-    assert backend.get_module("numpy") is np
-
-
 def test_cupy_that_is_not_installed(monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", None)
     with pytest.raises(InputError, match=r'not installed; install it with pip install cupy-cuda12x'):
@@ -63,6 +55,7 @@ def test_cupy_with_a_gpu(monkeypatch):
 
 def test_host_and_device_moves_keep_numpy_arrays():
     array = np.ones(2)
+    assert backend.module_of(array) is backend.get_module("numpy") is np
     assert backend.to_host(array) is array
     assert backend.to_device(array, np) is array
 

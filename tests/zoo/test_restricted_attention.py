@@ -42,23 +42,6 @@ def test_it_is_full_attention_under_a_band(length, radius, causal, padded, seed)
         np.testing.assert_allclose(one.grad, other.grad, rtol=0, atol=1e-12)
 
 
-def test_a_radius_of_zero_leaves_each_position_to_itself():
-    layer, x = make(0), np.random.default_rng(0).standard_normal((2, 5, D))
-    alone = np.concatenate([layer.forward(x[:, [t]])[0] for t in range(5)], axis=1)
-    np.testing.assert_allclose(layer.forward(x)[0], alone, rtol=0, atol=1e-13)
-
-
-def test_padding_alone_gives_zeros():
-    """No position can be attended to: the heads are zeros, the output its bias, and nothing gets a gradient."""
-    layer, x = make(2), np.random.default_rng(0).standard_normal((2, 5, D))
-    real = np.ones((2, 1, 1, 5), bool)
-    real[1] = False
-    y, cache = layer.forward(x, real)
-    assert not cache.output.x[1].any() and cache.output.x[0].all()
-    dx = layer.backward(np.ones_like(y), cache)
-    assert not dx[1].any() and dx[0].all() and np.isfinite(layer.query.weight.grad).all()
-
-
 def test_memory_grows_with_the_length_and_not_with_its_square():
     """At four times the length four times the memory, forward and backward; the T x T scores alone would take sixteen."""
     layer = RestrictedSelfAttention(8, 1, np.random.default_rng(0), 16)

@@ -97,29 +97,6 @@ def test_where_the_error_is():
     assert math.isnan(failed.analytic) and math.isfinite(failed.numeric)
 
 
-@pytest.mark.parametrize("projection", [False, True])
-def test_a_kink_is_reported_not_failed(projection):
-    """At exactly 0 ReLU has no derivative: central differences see half a slope, backward says 0."""
-    x = X.copy()
-    x[0, 1, 2] = x[1, 0, 0] = 0
-    report = gradcheck((F.relu_forward, F.relu_backward), (x,), methods=("central",), projection=projection)
-    assert report.passed
-    assert report.results[0].kinks == (1 if projection else 2)
-    assert "at a kink" in str(report)
-
-
-def test_a_wrong_gradient_at_a_kink_still_fails():
-    x = X.copy()
-    x[0, 1, 2] = 0
-
-    def wrong_backward(dy, cache):
-        dx = F.relu_backward(dy, cache)
-        dx[0, 1, 2] = 2 * dy[0, 1, 2]    # outside of both slopes, 0 and dy
-        return dx
-
-    assert not gradcheck((F.relu_forward, wrong_backward), (x,), methods=("central",)).passed
-
-
 def test_both_methods_by_default_and_the_size_decides():
     report = gradcheck(L.Linear(5, 4, np.random.default_rng(0)), (X,))
     assert {result.method for result in report.results} == {"central", "complex"}

@@ -4,7 +4,6 @@ import contextlib
 import io
 import json
 import math
-import os
 import re
 import shutil
 from functools import wraps
@@ -214,24 +213,6 @@ def test_a_run_that_cannot_be_resumed_stays_as_it_was(run_cli, trained, tmp_path
     code, out, error = run_cli("train", "--resume", run)
     assert code == 2 and not out and "no checkpoint is left to resume from" in error.splitlines()[-1] and "Traceback" not in error
     assert {path.name: path.read_bytes() for path in run.iterdir() if path.is_file()} == before
-
-
-def test_of_two_commands_at_once_one_gets_the_folder(refused, tmp_path, monkeypatch):
-    """The other command takes the name after this one has checked it and before this one makes its folder."""
-    monkeypatch.chdir(tmp_path)
-    usual, other = os.rename, [True]
-
-    def rename(old, new):
-        if other and str(new) == "runs/copy":
-            other.clear()
-            (tmp_path / "runs" / "copy").mkdir()
-            (tmp_path / "runs" / "copy" / "config.json").write_text("theirs")
-        usual(old, new)
-
-    monkeypatch.setattr("minitransformer.training.run.os.rename", rename)
-    assert "runs/copy already exists and holds a run" in refused("train", "copy", "--steps", 1, "--batch", 4)
-    assert (tmp_path / "runs" / "copy" / "config.json").read_text() == "theirs"
-    assert os.listdir("runs") == ["copy"]
 
 
 def test_the_sizes_of_a_model_are_options(run_cli, tmp_path):

@@ -27,12 +27,6 @@ def nats_by_hand(model, ids, window):
     return total / (len(ids) - 1)
 
 
-def test_it_learns(language_run):
-    """Sixty small updates; the log shows how far they get."""
-    records = [json.loads(line) for line in (language_run / "metrics.jsonl").read_text().splitlines()]
-    assert records[0]["perplexity"] > 10 > 5 > records[-1]["valid_perplexity"] > 1
-
-
 def test_evaluate_is_over_all_of_the_text(run_cli, language_run):
     code, out, _ = run_cli("evaluate", language_run, "--json")
     scores, run = json.loads(out), Run.load(language_run)
@@ -168,14 +162,6 @@ def test_attention(run_cli, language_run, tmp_path):
     assert predicted == [*"he dog", "…"]
     assert len(weights) == 2 and weights[0].shape == (1, 2, 7, 7) and queries == keys == list("the dog")
     assert np.allclose(weights[0].sum(axis=-1), 1, atol=1e-5) and not np.triu(weights[0][0, 0], 1).any()
-
-
-@pytest.mark.parametrize("which", ["language", "subwords"])
-def test_the_report(runs, which):
-    run = runs[which]
-    page = (run / "report.html").read_text(encoding="utf-8")
-    assert page.count('<img width="') == page.count('src="data:image/png;base64,') == 1
-    assert page.count("<tr>") > 5 and "valid perplexity" in page
 
 
 @pytest.mark.parametrize("options, said", [

@@ -10,7 +10,7 @@ import pytest
 from safetensors.numpy import load_file
 
 from minitransformer import (
-    Adam, InputError, Run, TrainingConfig, Transformer, TransformerConfig, beam_search, greedy, make_batch, sample,
+    Adam, InputError, Run, TrainingConfig, Transformer, TransformerConfig, beam_search, make_batch, sample,
     train, training_step)
 from minitransformer.backend import get_module, to_device, to_host
 from minitransformer.checking.blocks import blocks
@@ -234,23 +234,18 @@ def test_classes(device):
         assert type(one) is np.ndarray
 
 
-def test_decoding(device):
-    """The same outputs, and at most one wait per position."""
-    batch = make_batch(PAIRS)
-    one, other = (model(backend).astype(FLOAT64) for backend in ("cupy", "numpy"))
+@pytest.mark.parametrize("waits, search", [
+    (1, lambda model, source: beam_search(model, source, 1)),
+    (1, lambda model, source: beam_search(model, source, 3, min_length=1, max_length=9)),
+    (2, lambda model, source: sample(model, source, [np.random.default_rng(i) for i in range(len(source))], 2, 1.5, 5, 0.9))])
+def test_search(device, search, waits):
+    """The same outputs, and at most so many waits per position."""
+    models, source = [model(backend).astype(FLOAT64) for backend in ("cupy", "numpy")], make_batch(PAIRS).source
     strict.waits.clear()
-    outputs = greedy(one, batch.source)
-    assert len(strict.waits) <= 1 + max(map(len, outputs))
-    assert outputs == greedy(other, batch.source)
-    assert len(set(map(tuple, outputs))) > 1
-
-
-@pytest.mark.parametrize("search", [
-    lambda model, source: beam_search(model, source, 3, min_length=1, max_length=9),
-    lambda model, source: sample(model, source, [np.random.default_rng(i) for i in range(len(source))], 2, 1.5, 5, 0.9)])
-def test_search(device, search):
-    batch = make_batch(PAIRS)
-    one, other = (search(model(backend).astype(FLOAT64), batch.source) for backend in ("cupy", "numpy"))
+    one = search(models[0], source)
+    assert len(strict.waits) <= waits * (1 + max(len(h.ids) for found in one for h in found))
+    other = search(models[1], source)
+    assert len({tuple(h.ids) for found in one for h in found}) > 1
     assert [[h.ids for h in found] for found in one] == [[h.ids for h in found] for found in other]
     for found, expected in zip(one, other):
         np.testing.assert_allclose([h[1:] for h in found], [h[1:] for h in expected], rtol=1e-10)

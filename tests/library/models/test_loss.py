@@ -7,13 +7,12 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from minitransformer import functional as F
-from minitransformer.data.labelled import LabelledBatch
 from minitransformer.functional import cross_entropy_backward, cross_entropy_forward
 from minitransformer.models import MODELS
 from minitransformer.models.next_token import LossSums
 from minitransformer.replaceable import kernels_run, plugged
 from minitransformer.functional.special import PAD
-from tests.library.models.makers import KINDS, make_batch_for, make_model, random_ids
+from tests.library.models.makers import KINDS, make_batch_for, make_model
 
 
 def targets_of(kind, batch):
@@ -121,13 +120,3 @@ def test_float32_stays_float32(kind):
     sums, cache = model.loss_forward(make_batch_for(kind), np.random.default_rng(0), 0.1)
     model.loss_backward(1 / 7, cache)
     assert {sums.loss.dtype, sums.negative_log_likelihood.dtype, model.flat.grad.dtype} == {np.dtype("float32")}
-
-
-def test_class_0_is_no_padding():
-    """Its examples count like all others."""
-    model = make_model("classifier")
-    batch = LabelledBatch(random_ids(np.random.default_rng(0), 4, 3), np.zeros(4, int))
-    sums, _ = model.loss_forward(batch)
-    logits, _ = model.forward(batch.ids)
-    log_p = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
-    assert sums.loss == pytest.approx(-log_p[:, 0].sum(), rel=1e-12)
