@@ -8,6 +8,8 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from minitransformer import Run
+from minitransformer.functional.special import BOS
+from minitransformer.zoo.pretrained.importing import import_model
 from tests.library.cli.conftest import one_line
 from tests.fixtures.pretrained_cases import make_folder, tokenizer, tokens
 from tests.zoo.test_pretrained import PIECES, sentence_piece, write_gguf
@@ -118,7 +120,6 @@ FOLDERS = {    # {name: (which model, what is done to its folder, None or the wo
     "a tokenizer in Latin-1": ("llama_tied", written(**{"tokenizer.json": b'{"\xe9": 1}'}), "tokenizer.json: not JSON"),
     "EOS after a text": ("llama_tied", ending("A", "</s>"), "does not only begin with <s>: that is not supported"),
     "another before a text": ("llama_tied", ending("<unk>", "A"), "does not only begin with <s>"),
-    "BOS before a text": ("llama_tied", ending("<s>", "A"), None),
     "lost letters": ("llama_tied", splitting("c"), "its tokenizer loses text: the character 'c' has no token in the model's"),
     "lost words": ("llama_tied", splitting("th"), "its tokenizer loses text: the tokens of 'th th' decode to ' '"),
 }
@@ -181,6 +182,14 @@ GGUF = {    # {name: (the arguments of write_gguf, None or the words of the refu
 def test_a_gguf_file(name, run_cli, tmp_path):
     arguments, words = GGUF[name]
     check(run_cli, tmp_path, write_gguf("llama_untied", tmp_path / "model.gguf", **arguments), words)
+
+
+@pytest.mark.parametrize("around", [("<s>", "A"), ("A",)])
+def test_a_text_begins_with_bos_if_that_is_how_the_tokenizer_does_it(around, tmp_path):
+    ending(*around)(folder := make_folder("llama_tied", tmp_path / "there"))
+    vocabulary = import_model(folder, tmp_path / "run").vocabulary
+    ids = vocabulary.encode("the ant")
+    assert ids.count(BOS) == (ids[0] == BOS) == (around[0] == "<s>") and vocabulary.decode(ids) == "the ant"
 
 
 def test_a_licence_in_a_list_is_named(run_cli, tmp_path):

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from minitransformer import InputError, Run, gradcheck
+from minitransformer import InputError, Run
 from minitransformer.zoo.pretrained.vocabulary import PretrainedVocabulary
 from minitransformer.functional.special import BOS, EOS, PAD
 from minitransformer.tasks.language import Language
@@ -348,21 +348,6 @@ def test_the_special_tokens_come_first_and_text_is_text(kind, bos, eos, tmp_path
         PretrainedVocabulary.arrange(renumbered, len(ids), bos, eos)
 
 
-@pytest.mark.parametrize("begins", [True, False])
-def test_a_text_begins_with_bos_if_that_is_how_the_tokenizer_does_it(begins, tmp_path):
-    config, arrays, _, _ = parts(FOLDER / "llama_tied.safetensors")
-    folder, found = write_folder(tmp_path / "there", config, arrays), tokenizer("llama")
-    text = {"Sequence": {"id": "A", "type_id": 0}}
-    found["post_processor"] = {
-        "type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}}, text] if begins else [text],
-        "pair": [text, {"Sequence": {"id": "B", "type_id": 0}}],
-        "special_tokens": {"<s>": {"id": "<s>", "ids": [config["bos_token_id"]], "tokens": ["<s>"]}}}
-    (folder / "tokenizer.json").write_text(json.dumps(found), encoding="utf-8")
-    vocabulary = import_model(folder, tmp_path / "run").vocabulary
-    ids = vocabulary.encode("the ant")
-    assert ids.count(BOS) == (ids[0] == BOS) == begins and vocabulary.decode(ids) == "the ant"
-
-
 TEMPLATE = "{% for message in messages %}<s>{{ message['content'] }}</s>{% endfor %}{% if add_generation_prompt %}<s>a{% endif %}"
 
 
@@ -410,10 +395,3 @@ def test_a_template_gets_the_tokens_that_the_files_name(tmp_path):
     with pytest.raises(InputError, match="it names sep_token, which is not known here"):
         chatting("{{ sep_token }}a", special={"unk_token": "<unk>"}).encode_chat("ant")
     assert chatting("{{ cls_token }}a", special={"cls_token": "<s>"}).encode_chat("ant")[0] == BOS
-
-
-def test_every_gradient_of_an_imported_model_is_checked(tmp_path):
-    import_model(make_folder("llama_wide_heads", tmp_path / "there"), tmp_path / "run")
-    run = Run.load(tmp_path / "run")
-    ids = np.array([run.vocabulary.encode("".join(LETTERS[:7]))])
-    assert gradcheck(run.model.astype(np.float64), [ids], projection=True).passed

@@ -49,22 +49,16 @@ REFUSED = [    # (what is typed, in an empty folder; words of the line that refu
     ("train --d-model 5 copy", "--d-model belongs after TASK: minitransformer train TASK --d-model ..."),
     ("train cpoy", "invalid choice: 'cpoy'; did you mean copy?"),
     ("train copy --heads 3", "did you mean --num-heads? (see minitransformer train copy --help)"),
-    ("train copy --layers 3", "did you mean --num-layers?"),
     ("train copy ''", "unrecognized arguments: "),
     ("train copy --step x", "invalid int value: 'x'"),
     ("train copy --nonsense", "unrecognized arguments: --nonsense (see minitransformer train copy --help)"),
     ("train copy --rate_factr=3", "did you mean --rate-factor? (see minitransformer train copy --help)"),
-    ("train copy --rate-factor inf", "--rate-factor is inf, expected a number above 0"),
     ("train copy --backend torch", "invalid choice: 'torch'; choose from numpy, cupy, auto"),
     ("train copy --steps 0", "--steps is 0, expected a whole number from 1 to 1,000,000,000"),
     (f"train copy --steps {'9' * 400}", "expected a whole number from 1 to 1,000,000,000"),
-    ("train copy --batch 0", "--batch is 0"),
     ("train copy --seed -1", "--seed is -1"),
-    ("train copy --dropout 1", "--dropout is 1.0"),
-    ("train copy --d-model 10 --num-heads 4", "num_heads"),
     ("train copy --schedule constant --peak-rate 0.1 --rate-factor 2", "with constant use --peak-rate"),
     ("train copy --schedule constant", "--peak-rate is None, but the schedule constant needs one"),
-    ("train copy --schedule const", "did you mean constant?"),
     ("train copy --config huge", "unknown configuration 'huge'"),
     ("train copy --window 8", "unrecognized arguments: --window"), ("train copy --preset x", "unrecognized arguments: --preset"),
     ("train copy --run /proc/none", "/proc/none"), (f"train copy --run {'a' * 300}", "File name too long"),
@@ -93,15 +87,12 @@ REFUSED = [    # (what is typed, in an empty folder; words of the line that refu
     ("train translate --train x --valid x --preset multi30", "did you mean multi30k?"),
     ("train language", "required: --train, --valid"),
     ("train language --train x y --valid x", "unrecognized arguments: y"),
-    ("train language --train x --valid x", "x: No such file or directory"),
     (f"{TRAIN_LANGUAGE} --window 0", "--window is 0"),
     (f"{TRAIN_LANGUAGE} --vocabulary words", "invalid choice: 'words'"),
     (f"{TRAIN_LANGUAGE} --vocabulary subwords --vocab-size 0", "--vocab-size is 0"),
-    (f"{TRAIN_LANGUAGE} --d-model 10 --num-heads 4", "num_heads"),
     (f"{TRAIN_LANGUAGE} --preset nothing", "invalid choice: 'nothing'"),
     (f"{TRAIN_LANGUAGE} --max-length 9", "unrecognized arguments: --max-length"),
     ("train classify --train x", "required: --valid"),
-    (f"{TRAIN_CLASSIFY} --d-model 10 --num-heads 4", "num_heads"),
     (f"{TRAIN_CLASSIFY} --pooling last", "invalid choice: 'last'"),
     (f"{TRAIN_CLASSIFY} --max-length 0", "--max-length is 0"),
     (f"{TRAIN_CLASSIFY} --batch 20", "--batch is 20 tokens, expected at least max_length + 1 = 257"),
@@ -112,32 +103,26 @@ REFUSED = [    # (what is typed, in an empty folder; words of the line that refu
     ("gradcheck '\x1b[31mred\r\u2028'", r"\x1b[31mred\r\u2028"),    # control characters are not printed
     ("data", "the following arguments are required: CORPUS"),
     ("data multi30", "invalid choice: 'multi30'; did you mean multi30k?"),
-    ("data wmt14", "invalid choice: 'wmt14'; choose from multi30k"),
     ("data multi30k --folder /proc/none", "/proc/none/raw/train.en.gz: No such file or directory"),
     ("data multi30k --folder /dev/null", "/dev/null/raw/train.en.gz: Not a directory"),
-    (f"data multi30k --folder {'a' * 300}", "File name too long"),
 
     ("evaluate no/such/run", "no run here"), ("evaluate 'no\nrun'", "no\\nrun: no run here"),
-    ("translate no/such/run text", "no run here"), (f"translate {'a' * 300} x", "File name too long"),
+    (f"translate {'a' * 300} x", "File name too long"),
     ("translate {copy} 'a X'", "unknown symbol 'X'"), ("translate {copy} a\udcff", "line 1 is not UTF-8 text"),
     ("translate {copy} --beam 2 a b", "unrecognized arguments: b"),
     ("translate {copy} 'a b' --beam 0", "--beam is 0, expected a whole number from 1 to 1,000"),
     ("translate {copy} 'a b' --beam 2 --n-best 3", "--n-best is 3, expected 1 to the --beam of 2"),
     ("translate {copy} 'a b' --min-length 3 --max-length 2", "--max-length is 2, expected a whole number from 3"),
-    ("translate {copy} 'a b' --length-penalty nan", "--length-penalty is nan"),
-    ("generate no/such/run", "required: PROMPT"), ("generate no/such/run x", "no run here"),
+    ("generate no/such/run", "required: PROMPT"),
     ("generate {language} ''", "the prompt is empty, expected at least one token to continue"),
     ("generate {language} 'the dog is red and blue .'", "the prompt has 25 tokens, but the model has 16 positions"),
     ("generate {language} 'the Dog'", "PROMPT, line 1: the character 'D' is not in the vocabulary"),
     ("generate {language} the\u2028", "PROMPT, line 1: the character"),
     ("generate {language} the\udcff", "PROMPT, line 1: the character"),
     ("generate {language} the --tokens 0", "--tokens is 0, expected a whole number from 1 to 1,000,000"),
-    ("generate {language} the --seed -1", "--seed is -1, expected a whole"),
-    ("generate {language} the --temperature 0", "--temperature is 0"), ("generate {language} the --top-p 2", "--top-p is 2"),
-    ("generate {language} the --top-k -2", "--top-k is -2"),
-    ("classify no/such/run x", "no run here"), ("classify", "required: RUN"),
+    ("generate {language} the --top-p 2", "--top-p is 2"),
+    ("classify", "required: RUN"),
     ("classify {classify} ''", "the text is empty, expected a text to classify"),
-    ("classify {classify} ' '", "the text is empty, expected a text to classify"),
 
     ("attention {numbers} twenty --layer 2", "--layer is 2, expected 0 to 1"), ("attention {numbers} ' '", "the text is empty"),
     ("attention {numbers} twenty --kind all", "invalid choice: 'all'"),
@@ -432,9 +417,10 @@ def test_a_fifo_in_a_run_folder_is_named(trained, tmp_path, name):
 
 def test_damaged_weights_are_made_again_by_resume(run_cli, refused, trained, tmp_path):
     run = shutil.copytree(trained, tmp_path / "run")
+    whole = (run / "weights.safetensors").read_bytes()
     (run / "weights.safetensors").write_bytes(b"")
     assert f"again from its checkpoints: minitransformer train --resume {run}\n" in refused("translate", run, "a b")
-    assert run_cli("train", "--resume", run)[0] == 0 and run_cli("translate", run, "a b")[0] == 0
+    assert run_cli("train", "--resume", run)[0] == 0 and (run / "weights.safetensors").read_bytes() == whole
     (run / "weights.safetensors").write_bytes(b"")
     shutil.rmtree(run / "checkpoints")
     assert "--resume" not in refused("translate", run, "a b")

@@ -134,12 +134,6 @@ def test_the_architecture(run_cli, numbers_run, tmp_path):
     assert min(size_of(tmp_path / "a.png")) > 800
 
 
-def test_the_architecture_of_another_model(run_cli, refused, tmp_path):
-    run_cli("train", "copy", "--steps", 1, "--batch", 2, "--model", "rnn", "--run", tmp_path / "run")
-    error = refused("plot", "architecture", tmp_path / "run", "--output", tmp_path / "a.png")
-    assert "a recurrent model is not a Transformer" in error and not (tmp_path / "a.png").exists()
-
-
 @pytest.mark.parametrize("content, words", [
     (None, "No such file"), ("{", "cannot be read"), ("", "nothing has been logged yet"), ("[1]", "not the log of a run"),
     ("3", "not the log of a run"), ('{"step": NaN}', "not the log of a run"),

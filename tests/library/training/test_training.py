@@ -68,7 +68,7 @@ def test_the_loop_is_its_steps(tmp_path):
 
 def test_a_loss_that_is_no_number_keeps_the_last_good_weights(tmp_path):
     run, batches, valid = start(tmp_path / "run")
-    config = TrainingConfig(steps=50, warmup=5, validate_every=10)
+    config = TrainingConfig(steps=20, warmup=5, validate_every=10)
 
     def poisoned():
         for i, batch in enumerate(batches, 1):
@@ -89,44 +89,36 @@ def test_a_loss_that_is_no_number_keeps_the_last_good_weights(tmp_path):
     np.testing.assert_array_equal(run.model.flat.data, whole.model.flat.data)
 
 
-@pytest.mark.parametrize("path, direction", [
-    ("decoder.layers.1.cross_attention", "forward"), ("decoder.layers.0.feed_forward.inner", "backward"),
-    ("encoder.layers.0.self_attention_residual.norm", "backward"), ("source_input", "forward"),
-])
-def test_a_block_that_overflows_is_named(tmp_path, monkeypatch, path, direction):
-    """In step 13, which changes no weight."""
-    run, batches, valid = start(tmp_path / "run")
-    layer, calls, weights = run.model.sublayers()[path], [], []
-    usual = getattr(layer, direction)
+def overflows(layer, direction, begins=1, seen=lambda: None):
+    """From its call `begins` on, what this method of the layer returns contains infinity; seen() is called before it returns."""
+    usual, calls = getattr(layer, direction), []
 
-    def overflow(*arguments, **options):
+    def overflowing(*arguments, **options):
         calls.append(1)
         result = usual(*arguments, **options)
-        if len(calls) >= 13:
-            weights.append(run.model.flat.data.copy())
-            first = result[0] if isinstance(result, tuple) else result
-            first[0] = np.inf
-        return result
+        if len(calls) < begins:
+            return result
+        seen()
+        first, *rest = result if isinstance(result, tuple) else (result,)
+        first = np.asarray(first)
+        first.reshape(-1)[:1] = np.inf
+        return (first, *rest) if rest else first
 
-    monkeypatch.setattr(layer, direction, overflow)
-    with pytest.raises(InputError, match=f"step 13: NaN or infinity in {path}, {direction}; no weights were saved yet"):
-        train(run, TrainingConfig(steps=50, warmup=5, threads=1), batches, valid)
-    assert len(weights) == 2 and np.array_equal(*weights)    # of the step, and of its repetition
+    setattr(layer, direction, overflowing)
 
 
-@pytest.mark.parametrize("direction", ["forward", "backward"])
-def test_a_loss_that_overflows_is_named(tmp_path, monkeypatch, direction):
-    """The layer that makes it, `loss`, is a block like any other."""
+@pytest.mark.parametrize("path, direction", [
+    ("decoder.layers.1.cross_attention", "forward"), ("decoder.layers.0.feed_forward.inner", "backward"),
+    ("encoder.layers.0.self_attention_residual.norm", "backward"), ("source_input", "forward"), ("loss", "forward"),
+    ("loss", "backward")])
+def test_a_block_that_overflows_is_named(tmp_path, path, direction):
+    """In step 13, which changes no weight, or when the loss is logged; the layer that makes it is a block like any other."""
     run, batches, valid = start(tmp_path / "run")
-    usual = getattr(run.model.loss, direction)
-
-    def overflow(*arguments, **options):
-        result = usual(*arguments, **options)
-        return (np.float32(np.inf), result[1]) if direction == "forward" else result * np.float32(np.inf)
-
-    monkeypatch.setattr(run.model.loss, direction, overflow)
-    with pytest.raises(InputError, match=f"NaN or infinity in loss, {direction}; no weights were saved yet"):
+    step, weights = 20 if (path, direction) == ("loss", "forward") else 13, []
+    overflows(run.model.sublayers()[path], direction, 13, lambda: weights.append(run.model.flat.data.copy()))
+    with pytest.raises(InputError, match=f"step {step}: NaN or infinity in {path}, {direction}; no weights were saved yet"):
         train(run, TrainingConfig(steps=50, warmup=5, threads=1), batches, valid)
+    assert step == 20 or (len(weights) == 2 and np.array_equal(*weights))    # of the step, and of its repetition
 
 
 @pytest.mark.parametrize("scale", [np.nan, 1])
@@ -182,15 +174,7 @@ def test_the_search_for_nan_knows_every_model(kind, path, direction):
     """A model with nothing but loss_forward and loss_backward."""
     model, batch = make_model(kind).astype(np.float32), make_batch_for(kind)
     stack = "stack" if kind == "language-model" else "encoder"
-    layer = model.sublayers()[f"{stack}.layers.1.{path}"]
-    usual = getattr(layer, direction)
-
-    def overflow(*arguments, **options):
-        result = usual(*arguments, **options)
-        (result[0] if isinstance(result, tuple) else result)[0] = np.inf
-        return result
-
-    setattr(layer, direction, overflow)
+    overflows(model.sublayers()[f"{stack}.layers.1.{path}"], direction)
     model.flat.grad[...] = np.nan    # as the step may have left it: this blames no block
     with np.errstate(all="ignore"):
         found = locate_non_finite(model, Threads(model, 2), [batch], (0, 1), 0.1)
