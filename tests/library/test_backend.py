@@ -58,8 +58,3 @@ def test_host_and_device_moves_keep_numpy_arrays():
     assert backend.module_of(array) is backend.get_module("numpy") is np
     assert backend.to_host(array) is array
     assert backend.to_device(array, np) is array
-
-
-def test_generators_repeat():
-    draws = [backend.generator(np, *seed).random() for seed in ((1, 2), (1, 2), (2, 1))]
-    assert draws[0] == draws[1] != draws[2]

@@ -19,6 +19,7 @@ from minitransformer.pictures.architecture import architecture
 from minitransformer.replaceable import kernels_run
 from minitransformer.tasks import TASKS
 from minitransformer.zoo import baselines as R
+from minitransformer.data.download import download
 from minitransformer.data.labelled import make_labelled_batch
 from minitransformer.training.evaluation import exact_match, mean_loss
 from minitransformer.training.settings import RunSettings
@@ -216,6 +217,7 @@ CALLS = [    # (a call, words of the error)
     # Tasks, and other names in a table
     (lambda: find(TASKS, "task", "cpoy"), "unknown task 'cpoy'; did you mean copy"),
     (lambda: find(TASKS, "task", None), "unknown task None"),
+    (lambda: download("multi30", "nowhere", print), "unknown corpus 'multi30'; did you mean multi30k"),
     (lambda: find(TASKS, "task", ["copy"]), r"unknown task \['copy'\]; choose from"),
     (lambda: find(VOCABULARIES, "vocabulary", "x"),
      "unknown vocabulary 'x'; choose from characters, pretrained, subwords, symbols, treebank"),
@@ -266,7 +268,7 @@ def test_sentences_may_be_of_any_kind_of_sequence():
 
 
 @pytest.mark.parametrize("call", [
-    lambda: Linear(4, 3, 7), lambda: Embedding(4, 3, 7), lambda: FeedForward(4, 3, RNG, dropout=0.5).forward(X, rng=7),
+    lambda: FeedForward(4, 3, RNG, dropout=0.5).forward(X, rng=7),
     lambda: Encoder(StackConfig.named("toy", dropout=0), RNG).forward(np.ones((1, 2, 64), np.float32), rng=7),
     lambda: next(generate(make_model("language-model"), [4, 5], 3, 7)),
     lambda: SelfAttention(4, 2, RNG, dropout=0.5).forward(X, rng=7)])

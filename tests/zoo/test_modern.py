@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from minitransformer import (
-    InputError, LanguageModel, LanguageModelConfig, Transformer, TransformerConfig, beam_search, generate, plugged)
+    InputError, LanguageModel, LanguageModelConfig, Transformer, TransformerConfig, beam_search, plugged)
 from minitransformer.decoding import cached
 from minitransformer.decoding.cached import CachedStack
 from minitransformer.functional import attention_backward, attention_forward, causal_mask
@@ -140,10 +140,6 @@ def test_a_rotation_of_the_readers_own_runs_in_decoding_too():
         found, expected = model.start(ids).advance(ids[:, -1:]), model.hidden(ids)[0]
     np.testing.assert_allclose(found, expected[:, -1:], **NEAR)
     assert abs(expected - model.hidden(ids)[0]).max() > 0.01
-
-
-def test_it_generates_beyond_its_window():
-    assert len(list(generate(model_of(**LLAMA, max_length=9), [3, 4, 5], 12, np.random.default_rng(0)))) == 12
 
 
 def test_a_transformer_of_them_searches_with_its_cache_as_without():

@@ -213,14 +213,6 @@ def test_without_a_state_there_is_no_gradient_of_one(kind):
         np.testing.assert_array_equal(layer.backward((y, final), cache), layer.backward((y, final), zeros[1])[0])
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_float32_without_a_state(kind):
-    layer = kind(D, H, np.random.default_rng(0))
-    (y, final), cache = layer.forward(np.ones((B, T, D), np.float32))
-    dx = layer.backward((y, final), cache)
-    assert {array.dtype for array in (y, final, dx)} == {np.dtype("float32")}
-
-
 def back(layer, dy):
     return layer.backward(dy, layer.forward(np.ones((B, T, D)))[1])
 

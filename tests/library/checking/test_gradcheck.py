@@ -18,6 +18,7 @@ from minitransformer.checking import BOUNDS, Report, Result
 from minitransformer.checking.blocks import blocks
 from minitransformer.checking.blocks import TrainingLoss
 from minitransformer.replaceable import plugged
+from minitransformer.zoo.baselines import RNN
 from minitransformer_course.doctor.operations import OPERATIONS
 
 X = np.random.default_rng(3).standard_normal((2, 3, 5))
@@ -170,39 +171,17 @@ def test_inputs_by_name():
     assert gradcheck(layer, {"memory": X[:, :2] + 1, "x": X}, methods=("complex",)).passed
 
 
-class Recurrent(L.Layer):
-    """y_t = tanh(x_t + y_{t-1} W): returns all y and the last one."""
+class WithoutState(RNN):
+    """Its backward ignores the gradient of the last state."""
 
-    def __init__(self):
-        self.weight = L.Linear(5, 5, np.random.default_rng(0)).weight
-
-    def forward(self, x):
-        state, states = 0 * x[:, 0], []
-        for t in range(x.shape[1]):
-            state = np.tanh(x[:, t] + state @ self.weight.data)
-            states.append(state)
-        return (np.stack(states, axis=1), state), states
-
-    def backward(self, dy, states):
-        dstates, dstate = dy
-        dx = np.zeros_like(dstates)
-        for t in reversed(range(len(states))):
-            before = states[t - 1] if t else 0 * states[0]
-            dx[:, t] = (dstates[:, t] + dstate) * (1 - states[t] * states[t])
-            self.weight.grad += before.T @ dx[:, t]
-            dstate = dx[:, t] @ self.weight.data.T
-        return dx
+    def backward(self, dy, cache):
+        return super().backward((dy[0], 0 * dy[1]), cache)
 
 
 @pytest.mark.parametrize("projection", [False, True])
 def test_a_forward_that_returns_several_outputs(projection):
-    assert gradcheck(Recurrent(), (X,), projection=projection).passed
-
-    class WithoutState(Recurrent):
-        def backward(self, dy, states):
-            return super().backward((dy[0], 0 * dy[1]), states)
-
-    report = gradcheck(WithoutState(), (X,), projection=projection)
+    assert gradcheck(RNN(5, 4, np.random.default_rng(0)), (X,), projection=projection).passed
+    report = gradcheck(WithoutState(5, 4, np.random.default_rng(0)), (X,), projection=projection)
     assert not report.passed and report.findings
 
 

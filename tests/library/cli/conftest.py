@@ -92,7 +92,7 @@ def language_run(tmp_path_factory):
     text = (folder / "en").read_text()
     (folder / "valid").write_text(text[107:400])    # 293 characters: the last window is not full
     train("language", "--train", folder / "en", "--valid", folder / "valid", *QUICK, "--steps", 60,
-          "--window", 16, "--batch", 8, "--positions", "learned", "--peak-rate", 0.02,
+          "--validate-every", 40, "--window", 16, "--batch", 8, "--positions", "learned", "--peak-rate", 0.02,
           "--run", folder / "run", curves=True)
     return folder / "run"
 
@@ -121,7 +121,7 @@ def classify_run(tmp_path_factory):
              for word in words[:count]]
     (folder / "valid.tsv").write_text("".join(valid), encoding="utf-8")
     train("classify", "--train", folder / "train.tsv", "--valid", folder / "valid.tsv", *QUICK,
-          "--steps", 80, "--vocab-size", 60, "--max-length", 20, "--batch", 200, "--dropout", 0,
+          "--steps", 80, "--validate-every", 60, "--vocab-size", 60, "--max-length", 20, "--batch", 200, "--dropout", 0,
           "--peak-rate", 0.01, "--run", folder / "run")
     return folder / "run"
 

@@ -22,6 +22,7 @@ def test_it_learns_and_is_measured(run_cli, classify_run):
     scores, run = json.loads(out), Run.load(classify_run)
     examples = read_labelled(classify_run.parent / "valid.tsv", "--valid")
     assert code == 0 and list(scores) == ["accuracy", "majority", "examples", "nats"]
+    assert run.task.labels == sorted(SENTIMENTS) and run.model.config.num_classes == 3
     right = [run.answer([text])[0] == label for text, label in examples]
     assert scores["accuracy"] == np.mean(right) > 0.8 and scores["majority"] == 0.5 and scores["examples"] == 10
     p = run.task.probabilities(run, [text for text, _ in examples])
@@ -51,11 +52,6 @@ def test_what_was_taken_for_text_and_label_is_said(run_cli, tmp_path):
                              "--vocab-size", 60, "--config", "toy", "--run", tmp_path / "run")
     assert code == 0 and "nsmc.txt: 1 line without a document or a label, left out" in error
     assert "nsmc.txt: 3 sentences, such as '아 더빙' with the label '0'; classes: 0 (1), 1 (2)\n" in error
-
-
-def test_the_labels_are_those_of_the_file(classify_run):
-    run = Run.load(classify_run)
-    assert run.task.labels == sorted(SENTIMENTS) and run.model.config.num_classes == 3
 
 
 @pytest.mark.parametrize("sentence", ["a fine good film xu", "a dull bad film", "something else 漢", "film " * 50])
@@ -126,5 +122,3 @@ def test_attention(run_cli, classify_run, tmp_path):
     weights, queries, keys, predicted = Run.load(run).task.attention(Run.load(run), text)["encoder"]
     assert predicted is None and queries == keys and weights[0].shape[2:] == (len(queries), len(keys))
     assert np.allclose(weights[-1].sum(axis=-1), 1, atol=1e-5)
-
-

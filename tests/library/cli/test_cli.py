@@ -193,10 +193,11 @@ def test_n_best_hypotheses_come_with_scores(run_cli, text_run, typed):
     assert float(rows[0][1]) >= float(rows[1][1]) and rows[0][2] != rows[1][2] and rows[2][2] == ""
 
 
-def test_training_resumes_where_it_stopped(run_cli, text_run, tmp_path):
+@pytest.mark.parametrize("name", ["translate", "language", "classify"])
+def test_training_resumes_where_it_stopped(run_cli, runs, tmp_path, name):
     """Killed before its last checkpoint, the resumed run ends with the same bits as one that was not killed."""
     run = tmp_path / "killed"
-    assert resumes_to_the_bit(run_cli, text_run, run)
+    assert resumes_to_the_bit(run_cli, runs[name], run)
     weights = (run / "weights.safetensors").read_bytes()
     code, out, error = run_cli("train", "--resume", run)    # there is nothing more to do
     assert code == 0 and (run / "weights.safetensors").read_bytes() == weights

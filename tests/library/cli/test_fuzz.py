@@ -165,40 +165,28 @@ def damage(draw):
     return change
 
 
+SUBWORDS = ["--vocabulary", "subwords", "--vocab-size", "60"]
+TEXTS = {"translate": ("translate", ["en", "de"], SMALL), "language": ("language", ["en"], LANGUAGE),
+         "subwords": ("language", ["en"], [*LANGUAGE, *SUBWORDS]), "classify": ("classify", ["labels"], SMALL)}
+
+
 @CASES
-@given(st.data())
-def test_any_text(workshop, data):
+@given(st.sampled_from(sorted(TEXTS)), st.data())
+def test_any_text(workshop, run, data):
     """Training and evaluation on text that was damaged."""
-    for name in ("source", "target"):
-        content = Path({"source": "en", "target": "de"}[name]).read_bytes()
+    task, files, options = TEXTS[run]
+    damaged = []
+    for file in files:
+        content = Path(file).read_bytes()
         for change in data.draw(st.lists(damage(), max_size=2)):
             content = change(content)
-        Path(name).write_bytes(content)
-    files = data.draw(st.sampled_from([["source", "target"], ["source"], ["source", "target", "tsv"], ["source.gz"]]))
-    shutil.copy("source", "source.gz")
-    if data.draw(st.booleans()):
-        command(["train", "translate", "--train", *files, "--valid", "tsv", *SMALL, "--run", "new"])
-    else:
-        command(["evaluate", "translate", "--test", *files, "--json"])
-
-
-@CASES
-@given(st.data())
-def test_any_text_without_a_translation(workshop, data):
-    """The same for a language model, of characters or subwords, and for a classifier."""
-    task, run, file = data.draw(st.sampled_from([("language", "language", "en"), ("language", "subwords", "en"),
-                                                 ("classify", "classify", "labels")]))
-    content = Path(file).read_bytes()
-    for change in data.draw(st.lists(damage(), min_size=1, max_size=2)):
-        content = change(content)
-    Path("damaged").write_bytes(content)
-    text = ("damaged", file)
-    train, valid = data.draw(st.sampled_from([text, text[::-1], ("damaged", "damaged")]))
-    vocabulary = ["--vocabulary", "subwords", "--vocab-size", "60"] if run == "subwords" else []
-    small = SMALL if task == "classify" else [*LANGUAGE, *vocabulary]
+        damaged.append(data.draw(st.sampled_from([f"damaged.{file}", f"damaged.{file}.gz"])))
+        Path(damaged[-1]).write_bytes(content)
+    damaged = data.draw(st.sampled_from([damaged, damaged[:1], [*damaged, "tsv"]]))
+    train, valid = data.draw(st.sampled_from([(damaged, files), (files, damaged), (damaged, damaged)]))
     command(data.draw(st.sampled_from([
-        ["train", task, "--train", train, "--valid", valid, *small, "--run", "new"],
-        ["evaluate", run, "--test", "damaged", "--json"]])))
+        ["train", task, "--train", *train, "--valid", *valid, *options, "--run", "new"],
+        ["evaluate", run, "--test", *damaged, "--json"]])))
 
 
 @CASES

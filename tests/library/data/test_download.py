@@ -144,11 +144,6 @@ def test_a_split_that_cannot_be_written_leaves_what_was_there(server, tmp_path, 
     assert contents(tmp_path) == {"poem.txt": POEM.encode(), "train.txt": b"the user's"}
 
 
-def test_an_unknown_corpus(tmp_path):
-    with pytest.raises(InputError, match="unknown corpus 'multi30'; did you mean multi30k?"):
-        download("multi30", tmp_path, print)
-
-
 def test_the_registry_is_well_formed():
     for corpus in registry.CORPORA.values():
         assert not corpus.test or corpus.split

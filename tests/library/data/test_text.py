@@ -10,6 +10,7 @@ from hypothesis import given, strategies as st
 from minitransformer import InputError, make_batch
 from minitransformer.data.batches import by_length
 from minitransformer.data.epochs import EpochBatches
+from minitransformer.data.labelled import make_labelled_batch, sentence_length
 from minitransformer.data.parallel import MAX_CHARACTERS, encode_pairs, read_pairs
 from minitransformer.data.text_files import read_text, split_lines
 from minitransformer.data.vocabularies.subwords import NAMES, SubwordVocabulary
@@ -189,13 +190,18 @@ def test_by_length_pads_little():
     assert lengths != sorted(lengths)    # the order of the batches is shuffled
 
 
-def test_an_epoch_is_all_pairs_once():
-    pairs = [([i], [i] * (1 + i % 4)) for i in range(3, 60)]
-    batches, found = EpochBatches(pairs, 30, seed=4), []
+@pytest.mark.parametrize("of, more", [
+    (lambda i: ([i], [i] * (1 + i % 4)), ()), (lambda i: ([i] * (1 + i % 4), i), (make_labelled_batch, sentence_length))],
+    ids=["pairs", "labelled sentences"])
+def test_an_epoch_is_all_examples_once(of, more):
+    batches, found = EpochBatches([of(i) for i in range(3, 60)], 30, 4, *more), []
     for _ in range(3):
         sources = []
-        while len(sources) < len(pairs):
-            sources += next(batches).source[:, 0].tolist()
+        while len(sources) < 57:
+            batch = next(batches)
+            assert batch.inputs[0].size <= 30
+            assert not more or (batch.ids[:, 0] == batch.labels).all()
+            sources += batch.inputs[0][:, 0].tolist()
         assert sorted(sources) == list(range(3, 60))
         found.append(sources)
     assert found[0] != found[1] != found[2]

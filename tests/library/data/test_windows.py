@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minitransformer import InputError
-from minitransformer.data.epochs import EpochBatches
-from minitransformer.data.labelled import make_labelled_batch, read_labelled, sentence_length
+from minitransformer.data.labelled import make_labelled_batch, read_labelled
 from minitransformer.data.vocabularies.characters import CharacterVocabulary
 from minitransformer.data.windows import WindowBatches, consecutive_windows
 from minitransformer.functional.special import BOS, EOS, PAD
@@ -103,13 +102,3 @@ def test_a_labelled_batch_and_its_parts():
     assert batch.labels.tolist() == [2, 0, 1] and batch.terms == 3 and batch.num_tokens == 6
     first, second = batch.split(2)
     assert first.labels.tolist() == [2, 0] and second.ids.tolist() == [[9, 3]] and len(batch.split(9)) == 3
-
-
-def test_an_epoch_is_all_labelled_sentences_once():
-    examples = [([i] * (1 + i % 5), i) for i in range(3, 50)]
-    batches, labels = EpochBatches(examples, 20, 4, make_labelled_batch, sentence_length), []
-    while len(labels) < len(examples):
-        batch = next(batches)
-        assert batch.ids.size <= 20 and all(ids[0] == label for ids, label in zip(batch.ids, batch.labels))
-        labels += batch.labels.tolist()
-    assert sorted(labels) == list(range(3, 50))

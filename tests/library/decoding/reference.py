@@ -1,6 +1,5 @@
 """Decoding by definition: everything is computed again for each prefix, one sentence at a time."""
 
-
 import numpy as np
 
 from minitransformer import Transformer, TransformerConfig

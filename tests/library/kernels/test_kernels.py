@@ -19,7 +19,6 @@ kernels.load_all()
 KERNELS = {f"{kernel.function.__module__.removeprefix('minitransformer.kernels.')}.{kernel.function.__name__}": (entry, kernel)
            for entry in TABLE.values() for kernel in entry.kernels if kernel.module == "numpy"}
 BOUNDS = {"float32": 2e-5, "float64": 1e-12}
-COMPILED = "minitransformer.kernels.compiled."
 needs_numba = pytest.mark.skipif(bool(kernels.state.problem), reason=f"no compiled kernels: {kernels.state.problem}")
 
 

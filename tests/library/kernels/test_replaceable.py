@@ -38,7 +38,8 @@ def test_what_decides_between_kernel_and_textbook():
 
 def test_running_names_what_runs():
     assert running()["attention_forward"].__module__.startswith("minitransformer.kernels.")
-    assert running(module="cupy")["attention_forward"] is TABLE["attention_forward"].textbook
+    for other in (dict(module="cupy"), dict(dtype="complex128")):
+        assert running(**other)["attention_forward"] is TABLE["attention_forward"].textbook
     with plugged(F.relu_forward, mine := lambda x: x):
         assert running()["relu_forward"] is mine
 

@@ -42,10 +42,3 @@ def test_a_sentence_of_padding_alone_gives_no_nan():
         logits, cache = model.forward(np.array([[PAD, PAD], [3, PAD]]))
         model.backward(np.ones_like(logits), cache)
         assert logits.shape == (2, CLASSES) and np.isfinite(logits).all() and np.isfinite(model.flat.grad).all()
-
-
-def test_attention_weights_are_those_of_each_layer():
-    weights = make_model("classifier").attention_weights(np.array([[3, 4, PAD]]))
-    assert weights.keys() == {"encoder"} and [w.shape for w in weights["encoder"]] == [(1, 3, 3, 3)] * 2
-    assert (weights["encoder"][0][..., 2] == 0).all()    # nobody attends to padding
-    np.testing.assert_allclose(weights["encoder"][1].sum(axis=-1), 1)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from minitransformer import beam_search, greedy
+from minitransformer import InputError, beam_search, greedy
 from minitransformer.decoding.state import EXTRA_LENGTH
 from minitransformer.functional import cross_entropy_backward, cross_entropy_forward
 from minitransformer.functional.special import BOS, EOS, PAD
@@ -119,3 +119,19 @@ def test_the_limit_is_what_the_source_leaves(name):
     source = np.array([[4, 5, 6, EOS], [4, EOS, PAD, PAD], [EOS, PAD, PAD, PAD]])
     for argument, extra in ((), EXTRA_LENGTH), ((7,), 7):
         assert make(name).start(source, *argument).limit.tolist() == [3 + extra, 1 + extra, extra]
+
+
+@pytest.mark.parametrize("positions", ["learned", "sinusoidal"])
+def test_a_prompt_may_fill_all_positions_but_no_more(positions):
+    """A prompt of three tokens leaves one of four positions; no others were trained."""
+    model = make_model("language-model", positions=positions, max_length=4)
+    assert [model.start(np.ones((2, length), int)).limit.tolist() for length in (3, 4)] == [[1, 1], [0, 0]]
+    with pytest.raises(InputError, match="the prompt has 5 tokens, but the model has 4 positions"):
+        model.start(np.ones((1, 5), int))
+
+
+def test_the_output_of_a_language_model_has_the_embeddings_weight():
+    model = make_model("language-model")
+    assert model.output.weight is model.embedding.weight is model.loss.weight
+    assert next(iter(model.parameters())) == "embedding.weight"
+    assert model.num_parameters() == sum(p.data.size for p in {id(p): p for p in model.parameters().values()}.values())

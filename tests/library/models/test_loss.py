@@ -50,36 +50,14 @@ def test_the_loss_is_forward_and_cross_entropy(kind, seed, smoothing, pre_norm, 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_loss_backward_adds(kind):
-    """Twice without zeroing is twice the gradient; the cache stays as it was."""
-    model, batch = make_model(kind), make_batch_for(kind)
-    _, cache = model.loss_forward(batch)
-    model.loss_backward(1.0, cache)
-    once = model.flat.grad.copy()
-    model.loss_backward(1.0, cache)
-    np.testing.assert_allclose(model.flat.grad, 2 * once, rtol=1e-12, atol=1e-12)
-
-
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("parts", [3, 9])
 def test_the_parts_of_a_batch_add_up(kind, parts):
-    """Sums and gradients of split(n) are those of the whole: what threads and processes rely on."""
-    model, batch = make_model(kind), make_batch_for(kind)
+    """Of their losses and gradients: tests/library/training/test_step.py."""
+    batch = make_batch_for(kind)
     shares = batch.split(parts)
     assert len(shares) == min(parts, 5)
     assert sum(share.terms for share in shares) == batch.terms
     assert sum(share.num_tokens for share in shares) == batch.num_tokens
-    sums, cache = model.loss_forward(batch, smoothing=0.1)
-    model.loss_backward(1 / batch.terms, cache)
-    whole = model.flat.grad.copy()
-    model.zero_grad()
-    total = 0.0
-    for share in shares:
-        part, cache = model.loss_forward(share, smoothing=0.1)
-        model.loss_backward(1 / batch.terms, cache)
-        total += part.loss
-    assert total == pytest.approx(sums.loss, rel=1e-12)
-    np.testing.assert_allclose(model.flat.grad, whole, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", KINDS)

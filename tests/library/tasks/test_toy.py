@@ -10,7 +10,6 @@ from minitransformer.tasks import numbers as number_words
 from minitransformer.data.drawn import draw_examples, draw_held_out
 from minitransformer.training.evaluation import exact_match, mean_loss, pair_batches, perplexity
 from minitransformer.decoding import GREEDY, decode_all
-from minitransformer.decoding.hypothesis import Hypothesis
 from minitransformer.models import Transformer, TransformerConfig
 from minitransformer.tasks import TASKS, toy
 from minitransformer.tasks.toy import is_held_out
@@ -52,14 +51,6 @@ def test_it_is_measured_on_held_out_examples(monkeypatch):
     assert exact_match(model, right) == 1
 
 
-def test_exact_match_uses_the_threads_that_it_is_told_to(monkeypatch):
-    def decode(model, sources, search, threads):
-        return [[Hypothesis(ids, 0.0, 0.0)] for ids in sources] if (search, threads) == (GREEDY, 3) else None
-
-    monkeypatch.setattr("minitransformer.training.evaluation.decode_all", decode)
-    assert exact_match(None, [([5], [5]), ([6], [7])], threads=3) == 0.5
-
-
 def test_a_task_with_too_few_examples_says_so():
     """Too few either way: few of ten one-letter examples are held out; if all are, none is left to train on."""
     class Small(TASKS["copy"]):
@@ -77,3 +68,32 @@ def test_a_task_with_too_few_examples_says_so():
         draw_held_out(Small(), 200)
     with pytest.raises(InputError, match="the task small has only 0 different examples to train on, expected 5"):
         draw_examples(AllHeldOut(), 0, 5)
+
+
+@pytest.mark.parametrize("n, english, german, korean", [
+    (0, "zero", "null", "영"),
+    (1, "one", "eins", "일"),
+    (10, "ten", "zehn", "십"),
+    (17, "seventeen", "siebzehn", "십칠"),
+    (21, "twenty one", "einundzwanzig", "이십일"),
+    (30, "thirty", "dreißig", "삼십"),
+    (101, "one hundred one", "einhunderteins", "백일"),
+    (1000, "one thousand", "eintausend", "천"),
+    (10_000, "ten thousand", "zehntausend", "만"),
+    (11_111, "eleven thousand one hundred eleven", "elftausendeinhundertelf", "만 천백십일"),
+    (20_006, "twenty thousand six", "zwanzigtausendsechs", "이만 육"),
+    (101_000, "one hundred one thousand", "einhunderteintausend", "십만 천"),
+    (123_000, "one hundred twenty three thousand", "einhundertdreiundzwanzigtausend", "십이만 삼천"),
+    (999_999, "nine hundred ninety nine thousand nine hundred ninety nine",
+     "neunhundertneunundneunzigtausendneunhundertneunundneunzig", "구십구만 구천구백구십구"),
+])
+def test_number_words(n, english, german, korean):
+    assert " ".join(number_words.english(n)) == english
+    assert "".join(number_words.german(n)) == german
+    assert "".join(number_words.korean(n)) == korean
+
+
+@pytest.mark.parametrize("language", number_words.LANGUAGES)
+def test_number_words_differ(language):
+    words = {"".join(number_words.LANGUAGES[language](n)) for n in range(20_000)}
+    assert len(words) == 20_000

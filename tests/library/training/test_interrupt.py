@@ -1,10 +1,6 @@
 """Ctrl-C and the other signals let the step finish and save, unless they are ignored."""
 
-import os
 import signal
-import subprocess
-import sys
-import threading
 import time
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -53,15 +49,6 @@ def test_who_started_us_may_want_no_interrupt(tmp_path):
         signal.signal(signal.SIGINT, usual)
 
 
-def test_training_works_outside_of_the_main_thread(tmp_path):
-    run, batches, valid = start(tmp_path / "run")
-    steps = []
-    thread = threading.Thread(target=lambda: steps.append(train(run, TrainingConfig(steps=2, warmup=1), batches, valid)))
-    thread.start()
-    thread.join()
-    assert steps == [2]
-
-
 def test_ctrl_c_in_the_middle_of_a_write(tmp_path, monkeypatch):
     """The reader of standard error has stopped reading: Python forbids a write within the write that waits."""
     def reentrant(*_, **__):
@@ -99,11 +86,3 @@ def test_ctrl_c_before_the_first_step(tmp_path, monkeypatch):
         clock = SimpleNamespace(monotonic=time.monotonic, perf_counter=lambda: signal.raise_signal(signal.SIGINT) or 0)
         patch.setattr(trainer, "time", clock)    # the trainer's alone: locks look at the clock, too
         assert train(*arguments) == 0
-
-
-def test_these_tests_may_run_in_the_background():
-    """If a script runs `pytest &`, SIGINT is ignored, in its children, too, unless conftest.py restores it."""
-    done = subprocess.run([sys.executable, "-c", "import tests.conftest, signal; signal.raise_signal(signal.SIGINT)"],
-                          preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN), capture_output=True, text=True,
-                          env={**os.environ, "MINITRANSFORMER_FAST": "0"})    # conftest.py loads the kernels
-    assert done.stderr.endswith("KeyboardInterrupt\n")

@@ -1,6 +1,5 @@
 """The step, the loop, and the folder it fills."""
 
-
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
