@@ -176,11 +176,6 @@ def test_a_first_softmax_loads_mathematics_alone():
     assert not rooms & {"layers", "models", "decoding", "training", "zoo", "tasks", "data", "cli"}
 
 
-@pytest.mark.parametrize("name", minitransformer.__all__)
-def test_a_public_name_works(name):
-    assert getattr(minitransformer, name) is not None
-
-
 def test_no_function_that_may_be_replaced_is_wrapped():
     """But by functools.lru_cache, which is C: a step of a debugger would lead into the wrapper."""
     for name in minitransformer.__all__:
@@ -194,3 +189,24 @@ def test_a_debugger_steps_from_the_call_into_the_textbook():
     code = "import numpy as np, pdb, minitransformer.functional as F\nx = np.ones(3)\npdb.set_trace()\nF.softmax_forward(x)"
     shown = subprocess.run([sys.executable, "-c", code], input="step\ncontinue\n", capture_output=True, text=True, cwd=ROOT)
     assert shown.returncode == 0 and re.search(r"--Call--\n> \S+softmax\.py\(\d+\)softmax_forward", shown.stdout), shown
+
+
+def test_type_checkers_see_the_public_names_where_they_are():
+    """Each once, and the same object."""
+    package = ast.parse((PACKAGE / "__init__.py").read_text(encoding="utf-8"))
+    (block,) = [node for node in package.body if isinstance(node, ast.If)]
+    names = {alias.name: node.module for node in block.body for alias in node.names}
+    assert len(names) == sum(len(node.names) for node in block.body) and set(names) == set(minitransformer.__all__)
+    for name, module in names.items():
+        assert getattr(minitransformer, name) is getattr(import_module(module), name)
+
+
+def test_the_marker_and_every_module_are_installed(tmp_path):
+    """By setuptools, from setup.py and setup.cfg: what it copies into a wheel."""
+    pytest.importorskip("setuptools")
+    subprocess.run([sys.executable, "setup.py", "-q", "build", "--build-base", tmp_path / "base", "--build-lib", tmp_path / "lib"],
+                   cwd=ROOT, check=True, capture_output=True)
+    for package in "minitransformer", "minitransformer_course":
+        modules = {path.relative_to(ROOT) for path in (ROOT / package).rglob("*.py")}
+        assert modules <= {path.relative_to(tmp_path / "lib") for path in (tmp_path / "lib" / package).rglob("*.py")}
+    assert (tmp_path / "lib" / "minitransformer" / "py.typed").exists()

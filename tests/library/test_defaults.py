@@ -11,7 +11,6 @@ from minitransformer.layers import (
     Encoder, EncoderLayer, FeedForward, LinearCrossEntropy, MultiHeadAttention, Residual, StackConfig)
 from minitransformer.layers.config import NAMED
 from minitransformer.models import Classifier, LanguageModel, LanguageModelConfig, Transformer
-from minitransformer.training.evaluation import bleu
 from minitransformer.training.step import add_gradients
 from minitransformer.workers.local import LocalProcesses
 from minitransformer.workers.processes import Processes
@@ -31,7 +30,6 @@ DEFAULTS = [
       for function in (R.windows_forward, R.convolution_forward, R.depthwise_convolution_forward)],
     *[(function, dict(dropout_rate=0.0, rng=None)) for function in (F.relu_dropout_forward, F.gelu_dropout_forward)],
     (R.restricted_attention_forward, dict(causal=False, mask=None, dropout_rate=0.0, rng=None)),
-    (F.sinusoids, dict(xp=np, dtype="float64")),
     *[(function, dict(epsilon=1e-5)) for function in (S.rms_norm_forward, S.RMSNorm)],
     (S.rotary_forward, dict(positions=None, base=10000.0, layout="interleaved")),    # as in their paper
     (S.grouped_attention_forward, dict(mask=None, dropout_rate=0.0, rng=None)),
@@ -52,7 +50,6 @@ DEFAULTS = [
     (TransformerConfig, dict(share_embeddings=True, share_output=True)),             # section 3.4
     (RecurrentConfig, dict(num_layers=1, d_model=64, dropout=0.0, bidirectional=True, share_embeddings=True, share_output=True)),
     (Adam, dict(beta1=0.9, beta2=0.98, epsilon=1e-9)),                               # section 5.3
-    (Adam.step, dict(clip=None)),                                                    # the paper's has none
     (schedule, dict(factor=1.0)),
     (training_step, dict(smoothing=0.0, clip=1.0)),
     (add_gradients, dict(rng=None, smoothing=0.0)),
@@ -61,7 +58,6 @@ DEFAULTS = [
     (Search, dict(beam=1, alpha=0.6, min_length=0, max_length=None, extra_length=None)),
     (sample, dict(count=1, temperature=1.0, top_k=0, top_p=1.0, min_length=0, max_length=None)),
     (generate, dict(temperature=1.0, top_k=0, top_p=1.0)),
-    (bleu, dict(tokenize="13a")),
     (LinearCrossEntropy.forward, dict(smoothing=0.0)),
     *[(model, dict(seed=0)) for model in (Classifier, LanguageModel, Transformer)],
     *[(model.loss_forward, dict(rng=None, smoothing=0.0)) for model in (Classifier, LanguageModel, Transformer)],

@@ -5,13 +5,9 @@ import json
 
 import pytest
 
-from minitransformer.data.parallel import read_pairs
+from minitransformer.training.log import read_metrics
 
 pytestmark = pytest.mark.campaign
-
-
-def last_record(run):
-    return json.loads((run / "metrics.jsonl").read_text().splitlines()[-1])
 
 
 def beside(multi30k, name):
@@ -21,20 +17,13 @@ def beside(multi30k, name):
     return path
 
 
-def test_multi30k_is_read_to_its_end(multi30k):
-    pairs = read_pairs([multi30k / f"train.lc.norm.tok.{side}.gz" for side in ("en", "de")])
-    assert len(pairs) == 29_000
-    assert pairs[0] == ("two young , white males are outside near many bushes .",
-                        "zwei junge weiße männer sind im freien in der nähe vieler büsche .")
-
-
 def test_a_model_learns_from_multi30k(multi30k, run_cli, tmp_path):
     """A hundred small updates reduce the perplexity to a quarter of the 1,000 that guessing would give."""
     train, valid = ([multi30k / f"{split}.lc.norm.tok.{side}.gz" for side in ("en", "de")] for split in ("train", "val"))
     code, out, error = run_cli("train", "translate", "--train", *train, "--valid", *valid, "--run", tmp_path / "run",
                                "--config", "toy", "--vocab-size", 1000, "--steps", 100, "--batch", 1000, "--warmup", 30)
     assert code == 0, error
-    assert last_record(tmp_path / "run")["valid_perplexity"] < 250
+    assert read_metrics(tmp_path / "run")[-1]["valid_perplexity"] < 250
     code, out, _ = run_cli("translate", tmp_path / "run", "a man is riding a bike .")
     assert code == 0 and out.strip()
 
@@ -50,7 +39,7 @@ def test_a_language_model_learns_from_tiny_shakespeare(multi30k, run_cli, tmp_pa
     assert code == 0, error
     scores = json.loads(run_cli("evaluate", tmp_path / "run", "--json")[1])
     assert scores["characters"] == 19_999 and 2 < scores["bits_per_character"] < 4.2
-    assert scores["nats_per_token"] == pytest.approx(last_record(tmp_path / "run")["valid_nll"], rel=1e-5)
+    assert scores["nats_per_token"] == pytest.approx(read_metrics(tmp_path / "run")[-1]["valid_nll"], rel=1e-5)
     code, out, _ = run_cli("generate", tmp_path / "run", "KING", "--tokens", 100)
     assert code == 0 and out.startswith("KING") and len(out) == 105
 

@@ -1,6 +1,6 @@
 """experiments/context_vector.md and chapter 14 show what was measured, and the picture can be drawn again."""
 
-import importlib.util
+import importlib
 import json
 import re
 
@@ -11,15 +11,9 @@ from tests import ROOT
 RESULTS = json.loads((ROOT / "experiments" / "context_vector.json").read_text(encoding="utf-8"))
 
 
-@pytest.fixture(scope="module")
-def experiment():
-    spec = importlib.util.spec_from_file_location("context_vector", ROOT / "experiments" / "context_vector.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_the_table_is_of_the_results(experiment):
+def test_the_table_is_of_the_results_and_the_picture_can_be_drawn(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "experiments"))
+    experiment = importlib.import_module("context_vector")
     page = (ROOT / "experiments" / "context_vector.md").read_text(encoding="utf-8")
     chapter = (ROOT / "tutorials" / "14_before_attention" / "chapter.py").read_text(encoding="utf-8")
     for name, label in experiment.LABELS.items():
@@ -30,8 +24,5 @@ def test_the_table_is_of_the_results(experiment):
         right = [f"{100 * measured[length]:.0f} %" for length in (10, 20, 50, 100)]
         assert accuracy == ", ".join(right)
         assert f"| {label} | {' | '.join(right)} |" in chapter
-
-
-def test_the_picture_can_be_drawn(experiment, tmp_path):
     experiment.draw(RESULTS, tmp_path / "picture.png")
     assert (tmp_path / "picture.png").stat().st_size > 50_000

@@ -1,7 +1,6 @@
 """Other people's files by the command: what only names, describes or trains is passed over; what changes results is refused."""
 
 import json
-import os
 import shutil
 
 import numpy as np
@@ -9,6 +8,8 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from minitransformer import Run
+from minitransformer.functional.special import BOS
+from minitransformer.zoo.pretrained.importing import import_model
 from tests.library.cli.conftest import one_line
 from tests.fixtures.pretrained_cases import make_folder, tokenizer, tokens
 from tests.zoo.test_pretrained import PIECES, sentence_piece, write_gguf
@@ -64,19 +65,6 @@ def huge(value, dtype):
     return change
 
 
-def waiting(name):
-    def change(folder):
-        (folder / name).unlink(missing_ok=True)
-        os.mkfifo(folder / name)
-    return change
-
-
-def cut(name):
-    def change(folder):
-        (folder / name).write_bytes((folder / name).read_bytes()[:-30])
-    return change
-
-
 def ending(*tokens):
     """A post-processor that puts tokens around a text."""
     parts = [{"Sequence": {"id": "A", "type_id": 0}} if token == "A" else {"SpecialToken": {"id": token, "type_id": 0}}
@@ -121,26 +109,17 @@ FOLDERS = {    # {name: (which model, what is done to its folder, None or the wo
     "an unlisted file": ("llama_tied", written(**{"adapter.safetensors": b"damaged"}), None),
     "Unigram": ("llama_tied", unigram, None),
     "clipped": ("llama_tied", config(clip_qkv=8.0), "the option clip_qkv (8.0) is not known here, and may change"),
-    "one key": ("llama_tied", config(multi_query=True), "the option multi_query (True) is not known here, and may change"),
-    "window": ("llama_tied", config(sliding_window=4), "the option sliding_window (4) is not known here, and may change"),
     "quantised": ("llama_tied", config(quantization_config={"bits": 4}), "the option quantization_config"),
-    "code": ("llama_tied", config(auto_map={"AutoModel": "x.X"}), "the option auto_map"),
     "both ways": ("llama_tied", config(is_causal=False), "is_causal is False, expected True"),
-    "experts": ("llama_tied", config(num_local_experts=8), "the option num_local_experts"),
     "BERT": ("gpt2", config(architectures=["BertModel"]), "architectures names 'BertModel', but model_type is 'gpt2'"),
     "heads": ("gpt2", config(n_head=3), "d_model 8 is not divisible by 3 heads"),
     "useless": ("llama_tied", huge(3e38, np.float32), "what was imported cannot be used: "),
     "huge": ("llama_tied", huge(1e300, np.float64), "model.norm.weight contains a number that is too large for float32"),
     "elsewhere": ("llama_tied", moved, "it lists the file '../x.safetensors', expected the name of a file in the same folder"),
     "twice": ("llama_tied", double, "the array model.norm.weight is in another file, too"),
-    "cut config": ("llama_tied", cut("config.json"), "config.json: cut off ("),
-    "cut weights": ("llama_tied", cut("model.safetensors"), "not a safetensors file ("),
     "a tokenizer in Latin-1": ("llama_tied", written(**{"tokenizer.json": b'{"\xe9": 1}'}), "tokenizer.json: not JSON"),
-    "pipe": ("llama_tied", waiting("config.json"), "config.json: neither a file nor a folder"),
-    "weights from a pipe": ("llama_tied", waiting("model.safetensors"), "model.safetensors: neither a file nor a folder"),
     "EOS after a text": ("llama_tied", ending("A", "</s>"), "does not only begin with <s>: that is not supported"),
     "another before a text": ("llama_tied", ending("<unk>", "A"), "does not only begin with <s>"),
-    "BOS before a text": ("llama_tied", ending("<s>", "A"), None),
     "lost letters": ("llama_tied", splitting("c"), "its tokenizer loses text: the character 'c' has no token in the model's"),
     "lost words": ("llama_tied", splitting("th"), "its tokenizer loses text: the tokens of 'th th' decode to ' '"),
 }
@@ -148,8 +127,6 @@ FOLDERS = {    # {name: (which model, what is done to its folder, None or the wo
 
 @pytest.mark.parametrize("name", FOLDERS)
 def test_a_folder(name, run_cli, tmp_path):
-    if "pipe" in name and not hasattr(os, "mkfifo"):
-        pytest.skip("this system has no named pipes")
     model, change, words = FOLDERS[name]
     change(make_folder(model, tmp_path / "there"))
     check(run_cli, tmp_path, tmp_path / "there", words)
@@ -203,22 +180,22 @@ GGUF = {    # {name: (the arguments of write_gguf, None or the words of the refu
 
 @pytest.mark.parametrize("name", GGUF)
 def test_a_gguf_file(name, run_cli, tmp_path):
-    gguf = pytest.importorskip("gguf", reason="gguf is not installed")
     arguments, words = GGUF[name]
-    check(run_cli, tmp_path, write_gguf(gguf, "llama_untied", tmp_path / "model.gguf", **arguments), words)
+    check(run_cli, tmp_path, write_gguf("llama_untied", tmp_path / "model.gguf", **arguments), words)
+
+
+@pytest.mark.parametrize("around", [("<s>", "A"), ("A",)])
+def test_a_text_begins_with_bos_if_that_is_how_the_tokenizer_does_it(around, tmp_path):
+    ending(*around)(folder := make_folder("llama_tied", tmp_path / "there"))
+    vocabulary = import_model(folder, tmp_path / "run").vocabulary
+    ids = vocabulary.encode("the ant")
+    assert ids.count(BOS) == (ids[0] == BOS) == (around[0] == "<s>") and vocabulary.decode(ids) == "the ant"
 
 
 def test_a_licence_in_a_list_is_named(run_cli, tmp_path):
     folder = make_folder("llama_tied", tmp_path / "there")
     written(README_md=b"---\nlicense:\n- mit\n---\nMod\xe8le")(folder)
     assert "\nlicence: mit (" in run_cli("import", folder, "--run", tmp_path / "run")[1]
-
-
-def test_a_pipe_is_not_waited_for(run_cli, tmp_path):
-    if not hasattr(os, "mkfifo"):
-        pytest.skip("this system has no named pipes")
-    os.mkfifo(tmp_path / "model.gguf")
-    check(run_cli, tmp_path, tmp_path / "model.gguf", "model.gguf: neither a file nor a folder")
 
 
 NOTES = {    # {name: (what is done to the folder, what the command says of it)}
@@ -285,8 +262,7 @@ def test_a_letter_without_a_token_is_refused(run_cli, tmp_path):
 @pytest.mark.parametrize("letter", [".", "\t"])
 def test_a_letter_is_never_read_as_padding(letter, run_cli, tmp_path):
     """The unknown token is padding if nothing else is free: attention would not see it, and the loss would not count it."""
-    gguf = pytest.importorskip("gguf", reason="gguf is not installed")
-    path = write_gguf(gguf, "llama_untied", tmp_path / "model.gguf", words=sentence_piece)
+    path = write_gguf("llama_untied", tmp_path / "model.gguf", words=sentence_piece)
     assert run_cli("import", path, "--run", tmp_path / "run")[0] == 0 and Run.load(tmp_path / "run").vocabulary.unknown_id == 0
     code, _, error = run_cli("generate", tmp_path / "run", f"the{letter}cat")
     assert code == 2 and f"the character {letter!r} has no token in the model's vocabulary" in error

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from minitransformer import InputError, Run, gradcheck
+from minitransformer import InputError, Run
 from minitransformer.zoo.pretrained.vocabulary import PretrainedVocabulary
 from minitransformer.functional.special import BOS, EOS, PAD
 from minitransformer.tasks.language import Language
@@ -23,6 +23,12 @@ def test_transformers_computes_the_same(name, tmp_path):
     assert len(found) > 20 and max(found.values()) < 1e-9, {name: error for name, error in found.items() if error > 1e-9}
 
 
+def changed(path, name="llama_tied", change=lambda arrays: arrays, **config):
+    """The folder of a model, with other arrays and other values in its configuration."""
+    usual, arrays, _, _ = parts(FOLDER / f"{name}.safetensors")
+    return write_folder(path, {**usual, **config}, change(arrays))
+
+
 def weights(run):
     return {name: parameter.data for name, parameter in Run.load(run).model.parameters().items()}
 
@@ -37,8 +43,7 @@ def logits(run, letters="thecatan"):
 @pytest.mark.parametrize("positions, window", [(16, 16), (512, 512), (2048, 512)])
 def test_evaluate_reads_what_the_model_can(positions, window, tmp_path):
     """Four windows at a time, each of 512 tokens if the model has so many positions."""
-    config, arrays, _, _ = parts(FOLDER / "llama_tied.safetensors")
-    import_model(write_folder(tmp_path / "there", {**config, "max_position_embeddings": positions}, arrays), tmp_path / "run")
+    import_model(changed(tmp_path / "there", max_position_embeddings=positions), tmp_path / "run")
     assert Run.load(tmp_path / "run").task == Language(train=[], valid=[], vocabulary="subwords", window=window, batch=4)
 
 
@@ -49,8 +54,7 @@ def test_evaluate_reads_what_the_model_can(positions, window, tmp_path):
                     "transformer.h.1.attn.masked_bias": np.zeros(1, np.float32)}],
     ids=["without the prefix", "the embedding twice", "with the causal mask"])
 def test_old_files_of_gpt2_are_read(change, tmp_path):
-    config, arrays, _, _ = parts(FOLDER / "gpt2.safetensors")
-    import_model(write_folder(tmp_path / "old", config, change(arrays)), tmp_path / "run")
+    import_model(changed(tmp_path / "old", "gpt2", change), tmp_path / "run")
     import_model(make_folder("gpt2", tmp_path / "new"), tmp_path / "other")
     np.testing.assert_equal(weights(tmp_path / "run"), weights(tmp_path / "other"))
 
@@ -84,8 +88,7 @@ def as_bfloat16(raw):
 @pytest.mark.parametrize("name", ["llama_wide_heads", "llama_untied", "gpt2"])
 def test_a_gguf_file_is_the_same_model(name, tmp_path):
     """As llama.cpp's converter writes it: the pairs of a head are neighbours, and GPT-2's weights are transposed."""
-    gguf = pytest.importorskip("gguf", reason="gguf is not installed")
-    path = write_gguf(gguf, name, tmp_path / "model.gguf")
+    path = write_gguf(name, tmp_path / "model.gguf")
     import_model(path, tmp_path / "run")
     import_model(make_folder(name, tmp_path / "folder"), tmp_path / "other")
     np.testing.assert_allclose(logits(tmp_path / "run"), logits(tmp_path / "other"), rtol=0, atol=2e-5)
@@ -95,8 +98,9 @@ def test_a_gguf_file_is_the_same_model(name, tmp_path):
     assert (tmp_path / "run" / "LICENSE").read_text() == "model.gguf: apache-2.0\n\n"
 
 
-def write_gguf(gguf, name, path, pre="gpt-2", change=lambda writer: None, words=None):
+def write_gguf(name, path, pre="gpt-2", change=lambda writer: None, words=None):
     """`words(writer)` writes a tokenizer other than that of a Hugging Face folder with pairs of bytes."""
+    gguf = pytest.importorskip("gguf", reason="gguf is not installed")
     config, arrays, _, _ = parts(FOLDER / f"{name}.safetensors")
     kind = config["model_type"]
     writer = gguf.GGUFWriter(path, kind)
@@ -186,9 +190,8 @@ BY_LLAMA_CPP = {
 
 @pytest.mark.parametrize("name", BY_LLAMA_CPP)
 def test_a_text_has_the_tokens_that_llama_cpp_gives_it(name, tmp_path):
-    gguf = pytest.importorskip("gguf", reason="gguf is not installed")
     model, arguments, expected = BY_LLAMA_CPP[name]
-    vocabulary = import_model(write_gguf(gguf, model, tmp_path / "model.gguf", **arguments), tmp_path / "run").vocabulary
+    vocabulary = import_model(write_gguf(model, tmp_path / "model.gguf", **arguments), tmp_path / "run").vocabulary
     for text, ids in expected.items():
         assert [vocabulary.rows[i] for i in vocabulary.encode(text)] == ids, text
         assert name == "a piece of its own" or vocabulary.decode(vocabulary.encode(text)) == text    # a space after it is its own
@@ -196,8 +199,7 @@ def test_a_text_has_the_tokens_that_llama_cpp_gives_it(name, tmp_path):
 
 def test_names_of_tokens_in_a_gguf_file(tmp_path):
     """A control token's name in a text is text; the file's other end of a turn ends a text, too."""
-    gguf = pytest.importorskip("gguf", reason="gguf is not installed")
-    path = write_gguf(gguf, "llama_untied", tmp_path / "model.gguf", words=lambda writer: sentence_piece(writer, pieces=RUNS),
+    path = write_gguf("llama_untied", tmp_path / "model.gguf", words=lambda writer: sentence_piece(writer, pieces=RUNS),
                       change=lambda writer: writer.add_eot_token_id(30))
     vocabulary = import_model(path, tmp_path / "run").vocabulary
     assert vocabulary.encode("a<s>").count(BOS) == 1 and vocabulary.decode(vocabulary.encode("a<s>")) == "a<s>"
@@ -222,13 +224,11 @@ def test_names_of_tokens_in_a_gguf_file(tmp_path):
      "the array rope_freqs.weight belongs to nothing that is known here"),
 ])
 def test_a_gguf_file_that_would_mean_something_else_is_refused(pre, change, words, tmp_path):
-    gguf = pytest.importorskip("gguf", reason="gguf is not installed")
-    refused(write_gguf(gguf, "llama_tied", tmp_path / "model.gguf", pre, change), tmp_path, words)
+    refused(write_gguf("llama_tied", tmp_path / "model.gguf", pre, change), tmp_path, words)
 
 
 def test_a_gguf_file_that_is_cut_or_lies_is_refused(tmp_path):
-    gguf = pytest.importorskip("gguf", reason="gguf is not installed")
-    raw = write_gguf(gguf, "llama_tied", tmp_path / "model.gguf").read_bytes()
+    raw = write_gguf("llama_tied", tmp_path / "model.gguf").read_bytes()
     path = tmp_path / "damaged.gguf"
     lies = raw[:8] + b"\xff" * 8 + raw[16:], raw[:16] + b"\xff" * 7 + b"\0" + raw[24:]
     for damaged in (raw[:4], raw[:200], raw[:201], raw[:-100], *lies):
@@ -241,7 +241,7 @@ def test_a_gguf_file_that_is_cut_or_lies_is_refused(tmp_path):
 
 def test_an_array_of_numbers_that_is_not_there_is_not_counted_through(tmp_path, monkeypatch):
     gguf = pytest.importorskip("gguf", reason="gguf is not installed")
-    path, reads = write_gguf(gguf, "llama_tied", tmp_path / "model.gguf"), []
+    path, reads = write_gguf("llama_tied", tmp_path / "model.gguf"), []
     raw, usual = path.read_bytes(), gguf.GGUFReader._get
     length = raw.index(key := b"tokenizer.ggml.token_type") + len(key) + 8    # after the type, and that of an item
     monkeypatch.setattr(gguf.GGUFReader, "_get", lambda *a, **order: reads.append(1) or usual(*a, **order))
@@ -259,49 +259,40 @@ def refused(path, tmp_path, words):
     assert sorted(tmp_path.iterdir()) == before
 
 
-LLAMA_CHANGES = {
-    "attention_bias is True, expected False": dict(attention_bias=True),
-    "mlp_bias is True": dict(mlp_bias=True),
-    "hidden_act is 'gelu', expected 'silu'": dict(hidden_act="gelu"),
-    "rope_parameters: rope_type is 'llama3', expected 'default'": dict(rope_parameters={"rope_type": "llama3", "rope_theta": 1e4}),
-    "rope_scaling: rope_type is 'linear'": dict(rope_scaling={"rope_type": "linear", "factor": 2.0}),
-    "rope_scaling: type is 'linear', expected 'default'": dict(rope_scaling={"type": "linear", "factor": 2.0}),
-    "rope_parameters: the option factor (2.0) is not known": dict(rope_parameters={"rope_theta": 1e4, "factor": 2.0}),
-    "partial_rotary_factor is 0.5": dict(rope_parameters={"partial_rotary_factor": 0.5}),
-    "the option sliding_window (4) is not known here": dict(sliding_window=4),
-    "the architecture is 'mamba', expected 'gpt2' or 'llama'": dict(model_type="mamba"),
-    "the architecture is ['llama']": dict(model_type=["llama"]),
-    "hidden_size is '8', expected a whole number": dict(hidden_size="8"),
-    "num_hidden_layers is 0, expected a whole number": dict(num_hidden_layers=0),
-    "rms_norm_eps is -1, expected a number above 0": dict(rms_norm_eps=-1),
-    "kv_heads is 3, expected a divisor of the 4 heads": dict(num_key_value_heads=3),
-    "the array layers.2.self_attn.q_proj.weight is missing": dict(num_hidden_layers=10 ** 12),
-    "the array model.layers.1.input_layernorm.weight belongs to nothing": dict(num_hidden_layers=1),
-    "has shape (10, 8), expected (12, 8)": dict(intermediate_size=12),
-    "the array lm_head.weight is missing": dict(tie_word_embeddings=False),
-    "no token None, with which the model's texts end": dict(eos_token_id=None),
-}
-
-
-@pytest.mark.parametrize("words, change", LLAMA_CHANGES.items())
-def test_an_option_that_changes_the_mathematics_is_refused(words, change, tmp_path):
-    config, arrays, _, _ = parts(FOLDER / "llama_tied.safetensors")
-    refused(write_folder(tmp_path / "there", {**config, **change}, arrays), tmp_path, words)
-
-
-@pytest.mark.parametrize("words, change", {
-    "scale_attn_weights is False, expected True": dict(scale_attn_weights=False),
-    "scale_attn_by_inverse_layer_idx is True": dict(scale_attn_by_inverse_layer_idx=True),
-    "activation_function is 'relu', expected 'gelu_new' or 'gelu_pytorch_tanh'": dict(activation_function="relu"),
-    "add_cross_attention is True": dict(add_cross_attention=True)}.items())
-def test_the_same_for_gpt2(words, change, tmp_path):
-    config, arrays, _, _ = parts(FOLDER / "gpt2.safetensors")
-    refused(write_folder(tmp_path / "there", {**config, **change}, arrays), tmp_path, words)
+@pytest.mark.parametrize("name, words, change", [
+    ("llama_tied", "attention_bias is True, expected False", dict(attention_bias=True)),
+    ("llama_tied", "mlp_bias is True", dict(mlp_bias=True)),
+    ("llama_tied", "hidden_act is 'gelu', expected 'silu'", dict(hidden_act="gelu")),
+    ("llama_tied", "rope_parameters: rope_type is 'llama3', expected 'default'",
+     dict(rope_parameters={"rope_type": "llama3", "rope_theta": 1e4})),
+    ("llama_tied", "rope_scaling: rope_type is 'linear'", dict(rope_scaling={"rope_type": "linear", "factor": 2.0})),
+    ("llama_tied", "rope_scaling: type is 'linear', expected 'default'", dict(rope_scaling={"type": "linear", "factor": 2.0})),
+    ("llama_tied", "rope_parameters: the option factor (2.0) is not known",
+     dict(rope_parameters={"rope_theta": 1e4, "factor": 2.0})),
+    ("llama_tied", "partial_rotary_factor is 0.5", dict(rope_parameters={"partial_rotary_factor": 0.5})),
+    ("llama_tied", "the option sliding_window (4) is not known here", dict(sliding_window=4)),
+    ("llama_tied", "the architecture is 'mamba', expected 'gpt2' or 'llama'", dict(model_type="mamba")),
+    ("llama_tied", "the architecture is ['llama']", dict(model_type=["llama"])),
+    ("llama_tied", "hidden_size is '8', expected a whole number", dict(hidden_size="8")),
+    ("llama_tied", "num_hidden_layers is 0, expected a whole number", dict(num_hidden_layers=0)),
+    ("llama_tied", "rms_norm_eps is -1, expected a number above 0", dict(rms_norm_eps=-1)),
+    ("llama_tied", "kv_heads is 3, expected a divisor of the 4 heads", dict(num_key_value_heads=3)),
+    ("llama_tied", "the array layers.2.self_attn.q_proj.weight is missing", dict(num_hidden_layers=10 ** 12)),
+    ("llama_tied", "the array model.layers.1.input_layernorm.weight belongs to nothing", dict(num_hidden_layers=1)),
+    ("llama_tied", "has shape (10, 8), expected (12, 8)", dict(intermediate_size=12)),
+    ("llama_tied", "the array lm_head.weight is missing", dict(tie_word_embeddings=False)),
+    ("llama_tied", "no token None, with which the model's texts end", dict(eos_token_id=None)),
+    ("gpt2", "scale_attn_weights is False, expected True", dict(scale_attn_weights=False)),
+    ("gpt2", "scale_attn_by_inverse_layer_idx is True", dict(scale_attn_by_inverse_layer_idx=True)),
+    ("gpt2", "activation_function is 'relu', expected 'gelu_new' or 'gelu_pytorch_tanh'", dict(activation_function="relu")),
+    ("gpt2", "add_cross_attention is True", dict(add_cross_attention=True)),
+])
+def test_an_option_that_changes_the_mathematics_is_refused(name, words, change, tmp_path):
+    refused(changed(tmp_path / "there", name, **change), tmp_path, words)
 
 
 def test_files_that_are_damaged_or_missing_are_named(tmp_path):
-    config, arrays, _, _ = parts(FOLDER / "llama_tied.safetensors")
-    there = write_folder(tmp_path / "there", config, arrays)
+    there = make_folder("llama_tied", tmp_path / "there")
     raw = (there / "model.safetensors").read_bytes()
     for damaged in (raw[:-1], raw[:20], raw[:4], b"", b"\xff" * 8 + raw[8:], raw + b"\0"):
         (there / "model.safetensors").write_bytes(damaged)
@@ -320,10 +311,10 @@ def test_files_that_are_damaged_or_missing_are_named(tmp_path):
     (there / "config.json").write_text("[]", encoding="utf-8")
     refused(there, tmp_path, "config.json: a JSON list, expected an object")
     refused(tmp_path / "nowhere", tmp_path, "nowhere: no such file or folder")
-    broken = {**arrays, "model.norm.weight": np.full(8, np.nan, np.float32)}
-    refused(write_folder(tmp_path / "nan", config, broken), tmp_path, "model.norm.weight contains something other than finite")
-    changed = {**arrays, "lm_head.weight": 2 * arrays["model.embed_tokens.weight"]}
-    refused(write_folder(tmp_path / "head", config, changed), tmp_path, "the array lm_head.weight belongs to nothing")
+    broken = lambda arrays: {**arrays, "model.norm.weight": np.full(8, np.nan, np.float32)}
+    refused(changed(tmp_path / "nan", change=broken), tmp_path, "model.norm.weight contains something other than finite")
+    double = lambda arrays: {**arrays, "lm_head.weight": 2 * arrays["model.embed_tokens.weight"]}
+    refused(changed(tmp_path / "head", change=double), tmp_path, "the array lm_head.weight belongs to nothing")
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "mine").touch()
     refused(tmp_path / "nan", tmp_path, "already exists and is not an empty folder")
@@ -351,25 +342,10 @@ def test_the_special_tokens_come_first_and_text_is_text(kind, bos, eos, tmp_path
         vocabulary.encode("a\udcff")
     with pytest.raises(InputError, match=f"the tokenizer has the id {len(ids) - 1}, but the model has 30 tokens"):
         PretrainedVocabulary.arrange(tokenizer(kind), 30, bos, eos)
-    changed = tokenizer(kind)
-    changed["added_tokens"][0]["id"] += 1
+    renumbered = tokenizer(kind)
+    renumbered["added_tokens"][0]["id"] += 1
     with pytest.raises(InputError, match="the tokenizer says that .* has the id 1., but it has"):
-        PretrainedVocabulary.arrange(changed, len(ids), bos, eos)
-
-
-@pytest.mark.parametrize("begins", [True, False])
-def test_a_text_begins_with_bos_if_that_is_how_the_tokenizer_does_it(begins, tmp_path):
-    config, arrays, _, _ = parts(FOLDER / "llama_tied.safetensors")
-    folder, found = write_folder(tmp_path / "there", config, arrays), tokenizer("llama")
-    text = {"Sequence": {"id": "A", "type_id": 0}}
-    found["post_processor"] = {
-        "type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}}, text] if begins else [text],
-        "pair": [text, {"Sequence": {"id": "B", "type_id": 0}}],
-        "special_tokens": {"<s>": {"id": "<s>", "ids": [config["bos_token_id"]], "tokens": ["<s>"]}}}
-    (folder / "tokenizer.json").write_text(json.dumps(found), encoding="utf-8")
-    vocabulary = import_model(folder, tmp_path / "run").vocabulary
-    ids = vocabulary.encode("the ant")
-    assert ids.count(BOS) == (ids[0] == BOS) == begins and vocabulary.decode(ids) == "the ant"
+        PretrainedVocabulary.arrange(renumbered, len(ids), bos, eos)
 
 
 TEMPLATE = "{% for message in messages %}<s>{{ message['content'] }}</s>{% endfor %}{% if add_generation_prompt %}<s>a{% endif %}"
@@ -419,10 +395,3 @@ def test_a_template_gets_the_tokens_that_the_files_name(tmp_path):
     with pytest.raises(InputError, match="it names sep_token, which is not known here"):
         chatting("{{ sep_token }}a", special={"unk_token": "<unk>"}).encode_chat("ant")
     assert chatting("{{ cls_token }}a", special={"cls_token": "<s>"}).encode_chat("ant")[0] == BOS
-
-
-def test_every_gradient_of_an_imported_model_is_checked(tmp_path):
-    import_model(make_folder("llama_wide_heads", tmp_path / "there"), tmp_path / "run")
-    run = Run.load(tmp_path / "run")
-    ids = np.array([run.vocabulary.encode("".join(LETTERS[:7]))])
-    assert gradcheck(run.model.astype(np.float64), [ids], projection=True).passed

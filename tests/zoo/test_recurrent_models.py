@@ -2,15 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
 
-from minitransformer import InputError, beam_search, functional as F, greedy, plugged
-from minitransformer.decoding.state import EXTRA_LENGTH
+from minitransformer import InputError, functional as F, greedy, plugged
 from minitransformer.functional.special import BOS, EOS, PAD
-from minitransformer.models import MODELS, Transformer, TransformerConfig
+from minitransformer.models import MODELS, TransformerConfig
 from minitransformer.zoo import baselines as R
 from minitransformer.zoo.baselines import RecurrentConfig
-from tests.library.decoding import reference
 from tests.library.kernels.calls import counting
 from tests.library.models.makers import RECURRENT, V, make_batch_for, make_model, random_ids
 
@@ -24,86 +21,6 @@ def test_dropout_is_where_it_belongs(kind, calls):
     with plugged(F.dropout_mask, mine):
         make_model(kind, dropout=0.2, bidirectional=False).loss_forward(make_batch_for(kind), np.random.default_rng(0))
     assert mine.calls == calls
-
-
-def sources(rng, count):
-    found = [[*rng.integers(EOS + 1, V, size).tolist(), EOS] for size in rng.integers(1, 7, count)]
-    return found, np.array([ids + [PAD] * (7 - len(ids)) for ids in found])
-
-
-@pytest.mark.parametrize("kind", RECURRENT)
-@given(seed=st.integers(0, 99), width=st.integers(1, 4), bidirectional=st.booleans(),
-       share=st.booleans())
-@settings(max_examples=4)
-def test_search_is_its_definition(kind, seed, width, bidirectional, share):
-    """The same tokens in the same order and scores within 1e-10, padded sources included."""
-    model = make_model(kind, seed, bidirectional=bidirectional, share_output=share)
-    model.flat.data[...] *= 2    # outputs that differ from source to source
-    some, batch = sources(np.random.default_rng(seed), 3)
-    for source, found in zip(some, beam_search(model, batch, width, 0.6, 0, 5)):
-        expected = reference.beam_search(model, source[:-1], width, 0.6, 0, 5)
-        assert [h.ids for h in found] == [tokens for tokens, _, _ in expected]
-        np.testing.assert_allclose([(h.log_probability, h.score) for h in found], [rest for _, *rest in expected],
-                                   rtol=0, atol=1e-10)
-
-
-@pytest.mark.parametrize("kind", RECURRENT)
-def test_hypotheses_are_reordered_and_sentences_kept(kind):
-    """Each hypothesis continues its parent's, also after another sentence was dropped."""
-    model, rng = make_model(kind), np.random.default_rng(0)
-    source = random_ids(rng, 3, 4)
-    source[1, 2:] = PAD
-    state = model.start(source)
-    assert state.first.tolist() == [[BOS]] * 3 and state.limit.tolist() == [3 + EXTRA_LENGTH, 1 + EXTRA_LENGTH, 3 + EXTRA_LENGTH]
-    assert model.start(source, 7).limit.tolist() == [3 + 7, 1 + 7, 3 + 7]
-    state.advance(state.first)
-    targets, parents = np.full((3, 1, 1), BOS), np.zeros((3, 2), int)
-    for step in range(4):
-        ids = random_ids(rng, len(source), 2)
-        targets = np.concatenate([np.take_along_axis(targets, parents[:, :, None], axis=1), ids[:, :, None]], axis=2)
-        x = state.advance(ids, parents)
-        for i, own in enumerate(targets):
-            expected, _ = model.hidden(source[[i, i]], own)
-            np.testing.assert_allclose(x[i], expected[:, -1], rtol=0, atol=1e-12)
-        if step == 1:
-            rows = np.array([2, 1])
-            state.keep(rows)
-            source, targets = source[rows], targets[rows]
-        parents = rng.integers(0, 2, (len(source), 2))
-
-
-@pytest.mark.parametrize("kind", RECURRENT)
-@pytest.mark.parametrize("bidirectional", [True, False])
-def test_padding_changes_nothing(kind, bidirectional):
-    """Appended padding leaves logits, loss and every gradient as they were."""
-    model, rng = make_model(kind, bidirectional=bidirectional), np.random.default_rng(0)
-    source, target, following = (random_ids(rng, 3, 4) for _ in range(3))
-    found = []
-    for more in (0, 2):
-        s, t, f = (np.pad(ids, [(0, 0), (0, more)], constant_values=PAD) for ids in (source, target, following))
-        model.zero_grad()
-        logits, cache = model.forward(s, t)
-        loss, loss_cache = F.cross_entropy_forward(logits, f, 0.1, padding=PAD)
-        model.backward(F.cross_entropy_backward(1.0, loss_cache), cache)
-        found.append((logits[:, :4], loss, model.flat.grad.copy()))
-    for one, other in zip(*found):
-        np.testing.assert_allclose(other, one, rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("kind", RECURRENT)
-def test_a_source_of_padding_alone_gives_no_nan(kind):
-    model = make_model(kind)
-    source = np.array([[PAD, PAD], [4, 5]])
-    logits, cache = model.forward(source, np.array([[1, 2], [3, PAD]]))
-    model.backward(np.ones_like(logits), cache)
-    assert np.isfinite(logits).all() and np.isfinite(model.flat.grad).all()
-    assert len(greedy(model, source)) == 2
-
-
-@pytest.mark.parametrize("kind", RECURRENT)
-def test_a_source_and_a_target_of_one_token(kind):
-    logits, _ = make_model(kind).forward(np.array([[EOS]]), np.array([[BOS]]))
-    assert logits.shape == (1, 1, V)
 
 
 def with_two_context_vectors(model, source, target):
@@ -159,37 +76,6 @@ def test_the_seed_makes_the_model_and_attention_adds_to_it():
     for name, parameter in plain.items():
         np.testing.assert_array_equal(parameter.data, attending[name].data)
     assert {name.partition(".")[0] for name in attending.keys() - plain.keys()} == {"readout"}
-
-
-def test_the_size_for_multi30k_is_that_of_the_transformer():
-    """Within 3 %, so that a comparison at equal size is a matter of two names."""
-    sizes = [MODELS["lstm-attention"](RecurrentConfig.named("tiny", 6000)).num_parameters(),
-             Transformer(TransformerConfig.named("tiny", 6000)).num_parameters()]
-    assert sizes[0] == pytest.approx(sizes[1], rel=0.03)
-
-
-@pytest.mark.parametrize("changes, words", [
-    (dict(num_layers=0), "num_layers is 0, expected a whole number of at least 1"),
-    (dict(d_model=2.0), "d_model is 2.0, expected a whole"),
-    (dict(d_model=7), "d_model is 7, expected an even number: half of it for each direction"),
-    (dict(dropout=1.0), "dropout is 1.0, expected a number of at least 0 and below 1"),
-    (dict(source_vocab=5), "share_embeddings needs one vocabulary"),
-])
-def test_wrong_settings_are_explained(changes, words):
-    with pytest.raises(InputError, match=words):
-        RecurrentConfig.named("toy", **{"vocab_size": V, **changes})
-
-
-@pytest.mark.parametrize("call, words", [
-    (lambda: RecurrentConfig.named("base", V), "unknown configuration 'base' of a recurrent model; choose from toy, tiny"),
-    (lambda: make_model("lstm").forward(np.ones(3, int), np.ones((1, 2), int)), r"LSTMModel: source has shape \(3,\), expected"),
-    (lambda: make_model("gru").forward(np.ones((2, 3), int), np.ones((1, 2), int)), r"GRUModel: target has shape \(1, 2\), exp"),
-    (lambda: make_model("rnn").forward(np.full((1, 3), V), np.ones((1, 2), int)), f"token id {V}, expected 0 to {V - 1}"),
-    (lambda: make_model("rnn").backward(np.ones((1, 2, V)), ()), "the cache is a tuple, expected the LogitsCache"),
-])
-def test_what_does_not_fit_is_explained(call, words):
-    with pytest.raises(InputError, match=words):
-        call()
 
 
 @pytest.mark.parametrize("kind", [RecurrentConfig, TransformerConfig])

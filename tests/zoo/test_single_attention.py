@@ -45,18 +45,10 @@ def test_nothing_to_attend_to_gives_zeros():
     assert not (y.any() or dx.any() or dmemory.any())
 
 
-@pytest.mark.parametrize("layer", [additive(), AttentionalState(additive(), 4, 4, np.random.default_rng(0)).astype(np.float64)],
-                         ids=["additive", "attentional state"])
-@pytest.mark.parametrize("x, memory, mask, words", [
-    (X[0], MEMORY, None, r"x has shape \(3, 4\), expected \(B, T_q"),
-    (X, MEMORY[:1], None, r"memory has shape \(1, 5, 4\), expected \(2, T_k, 4\)"),
-    (X, MEMORY[..., :3], None, r"memory has shape \(2, 5, 3\), expected \(2, T_k, 4\)"),
-    (X, MEMORY, SOME.astype(float), r"mask has dtype float64, expected bool \(True = may attend\)"),
-    (X, MEMORY, SOME.T, r"mask has shape \(5, 3\), expected \(3, 5\) or 3 axes that broadcast to \(B, T_q, T_k\) = \(2, 3, 5\)"),
-])
-def test_what_does_not_fit_is_explained(layer, x, memory, mask, words):
-    with pytest.raises(InputError, match=words):
-        layer.forward(x, memory, mask)
+@pytest.mark.parametrize("layer", [additive(), AttentionalState(additive(), 4, 4, np.random.default_rng(0)).astype(np.float64)])
+def test_a_mask_of_numbers_is_refused(layer):
+    with pytest.raises(InputError, match=r"mask has dtype float64, expected bool \(True = may attend\)"):
+        layer.forward(X, MEMORY, SOME.astype(float))
 
 
 def test_the_vector_of_additive_attention_begins_with_scores_of_size_one():

@@ -248,13 +248,13 @@ def command(names):
         return cli(["gradcheck", *names])
 
 
-def judge(group, whole, change):
+def judge(group, change):
     """(Mutant, its effect, what noticed it: a block's name, or "" if nothing did)."""
     mutant, function = change
     if not compiles_differently(mutant):    # of those that are reached only: it takes a while
         return mutant, "no change", ""
     signal.signal(signal.SIGVTALRM, signal.default_int_handler)
-    signal.setitimer(signal.ITIMER_VIRTUAL, 5 * LIMIT if whole else LIMIT)
+    signal.setitimer(signal.ITIMER_VIRTUAL, LIMIT)
     try:
         install(mutant, function)
     except ValueError:    # super() is no longer called, or is now
@@ -262,8 +262,8 @@ def judge(group, whole, change):
     try:
         with kernels_run():
             found = effect(group, function)
-        for name in [] if found == "no effect" else ["the command"] if whole else unchanged.blocks.get(function, ()):
-            if command([] if whole else [name]):
+        for name in [] if found == "no effect" else unchanged.blocks.get(function, ()):
+            if command([name]):
                 return mutant, found, name
     except KeyboardInterrupt:
         return mutant, "never ends", "whoever waits"
@@ -279,7 +279,6 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1, help="how many are tried at a time (default: 1)")
     parser.add_argument("--files", nargs="*", help="change these only, such as functional/attention.py")
-    parser.add_argument("--whole", action="store_true", help="run the whole command, not the blocks that use the function")
     args = parser.parse_args()
     # Without kernels, the command checks less: the textbook's check alone must notice a changed textbook.
     os.environ["MINITRANSFORMER_FAST"] = {"numpy": "numpy", "compiled": "1"}.get(args.group[0], "0")
@@ -301,7 +300,7 @@ def campaign(group, count, args):
     random.Random(args.seed).shuffle(drawn)
     tried, missed = {}, {}
     with multiprocessing.get_context("fork").Pool(args.jobs, maxtasksperchild=1) as pool:    # a process for each change
-        for mutant, found, noticed in pool.imap_unordered(partial(judge, group, args.whole), drawn):
+        for mutant, found, noticed in pool.imap_unordered(partial(judge, group), drawn):
             tried[found] = tried.get(found, 0) + 1
             counts = found not in ("no change", "no effect", "cannot be tried")
             if counts and not noticed:

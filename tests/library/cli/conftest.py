@@ -1,14 +1,15 @@
 """Shared by the tests of the command: trained runs, which no test changes, a small corpus, and the form of an error."""
 
+import io
 import json
 import shutil
+import sys
 from contextlib import contextmanager
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
-from safetensors.numpy import load_file
 
+from minitransformer import Run
 from minitransformer.cli import main
 from minitransformer.files import write_manifest
 from minitransformer.pictures import plots
@@ -91,7 +92,7 @@ def language_run(tmp_path_factory):
     text = (folder / "en").read_text()
     (folder / "valid").write_text(text[107:400])    # 293 characters: the last window is not full
     train("language", "--train", folder / "en", "--valid", folder / "valid", *QUICK, "--steps", 60,
-          "--window", 16, "--batch", 8, "--positions", "learned", "--peak-rate", 0.02,
+          "--validate-every", 40, "--window", 16, "--batch", 8, "--positions", "learned", "--peak-rate", 0.02,
           "--run", folder / "run", curves=True)
     return folder / "run"
 
@@ -120,9 +121,27 @@ def classify_run(tmp_path_factory):
              for word in words[:count]]
     (folder / "valid.tsv").write_text("".join(valid), encoding="utf-8")
     train("classify", "--train", folder / "train.tsv", "--valid", folder / "valid.tsv", *QUICK,
-          "--steps", 80, "--vocab-size", 60, "--max-length", 20, "--batch", 200, "--dropout", 0,
+          "--steps", 80, "--validate-every", 60, "--vocab-size", 60, "--max-length", 20, "--batch", 200, "--dropout", 0,
           "--peak-rate", 0.01, "--run", folder / "run")
     return folder / "run"
+
+
+@pytest.fixture
+def refused(run_cli, capsys):
+    """refused(*arguments) -> what the command says that refuses them: one line, exit code 2, and no output."""
+    def run(*arguments):
+        capsys.readouterr()    # what was printed before
+        code, out, error = run_cli(*arguments)
+        assert code == 2 and not out and one_line(error), (arguments, code, out, error)
+        return error
+
+    return run
+
+
+@pytest.fixture
+def typed(monkeypatch):
+    """typed(data): what standard input then gives; None if it is closed."""
+    return lambda data: monkeypatch.setattr(sys, "stdin", None if data is None else io.TextIOWrapper(io.BytesIO(data)))
 
 
 @pytest.fixture
@@ -157,12 +176,12 @@ def one_line(error):
 
 
 def resumes_to_the_bit(run_cli, folder, run):
-    """A copy `run` of that run folder, as if killed after step 3 of 6, resumes: to the same weights as of the run that was not."""
+    """A copy `run` of that run folder, as if killed before its last checkpoint, resumes to its weights."""
     shutil.copytree(folder, run)
-    shutil.rmtree(run / "checkpoints" / "step-00000006")
+    *_, before, last = sorted((run / "checkpoints").iterdir())
+    shutil.rmtree(last)
     (run / "weights.safetensors").unlink()
-    write_manifest(run, ["config.json", "vocabulary.json"])
-    code, _, error = run_cli("train", "--resume", run)
-    assert code == 0 and "resuming after step 3" in error
-    one, other = (load_file(path / "weights.safetensors") for path in (run, folder))
-    return one.keys() == other.keys() and all(np.array_equal(one[name], other[name]) for name in one)
+    write_manifest(run, ["config.json", Run.open(folder).vocabulary.file_name])
+    code, out, error = run_cli("train", "--resume", run)
+    assert code == 0 and f"saved in {run}" in out and f"resuming after step {int(before.name[5:])}" in error
+    return (run / "weights.safetensors").read_bytes() == (folder / "weights.safetensors").read_bytes()

@@ -1,11 +1,9 @@
 """Classifiers by the command: train classify, evaluate, classify, attention and the report."""
 
 import gzip
-import io
 import json
 import re
 import shutil
-import sys
 
 import matplotlib.image
 import numpy as np
@@ -13,7 +11,7 @@ import pytest
 
 from minitransformer import Run
 from minitransformer.data.labelled import read_labelled
-from tests.library.cli.conftest import SENTIMENTS, one_line, rewrite
+from tests.library.cli.conftest import SENTIMENTS, rewrite
 
 pytestmark = pytest.mark.slow
 
@@ -24,6 +22,7 @@ def test_it_learns_and_is_measured(run_cli, classify_run):
     scores, run = json.loads(out), Run.load(classify_run)
     examples = read_labelled(classify_run.parent / "valid.tsv", "--valid")
     assert code == 0 and list(scores) == ["accuracy", "majority", "examples", "nats"]
+    assert run.task.labels == sorted(SENTIMENTS) and run.model.config.num_classes == 3
     right = [run.answer([text])[0] == label for text, label in examples]
     assert scores["accuracy"] == np.mean(right) > 0.8 and scores["majority"] == 0.5 and scores["examples"] == 10
     p = run.task.probabilities(run, [text for text, _ in examples])
@@ -55,11 +54,6 @@ def test_what_was_taken_for_text_and_label_is_said(run_cli, tmp_path):
     assert "nsmc.txt: 3 sentences, such as '아 더빙' with the label '0'; classes: 0 (1), 1 (2)\n" in error
 
 
-def test_the_labels_are_those_of_the_file(classify_run):
-    run = Run.load(classify_run)
-    assert run.task.labels == sorted(SENTIMENTS) and run.model.config.num_classes == 3
-
-
 @pytest.mark.parametrize("sentence", ["a fine good film xu", "a dull bad film", "something else 漢", "film " * 50])
 def test_classify_a_text(run_cli, classify_run, sentence):
     code, out, _ = run_cli("classify", classify_run, sentence, "--json")
@@ -71,40 +65,36 @@ def test_classify_a_text(run_cli, classify_run, sentence):
     assert best == found["class"] and rest == [f"{label} {q:.4f}" for label, q in p.items()]
 
 
-def test_classify_lines_of_standard_input(run_cli, classify_run, monkeypatch):
+def test_classify_lines_of_standard_input(run_cli, classify_run, typed):
     """Each as if it were alone, in order, although sentences of equal length are read together."""
     lines = ["a dull bad film zw, zw, zw and zw", "a fine good film", "xu is just a film", "bad", "a fine good film zw zw zw zw"]
     alone = [json.loads(run_cli("classify", classify_run, line, "--json")[1]) for line in lines]
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("\n".join(lines).encode())))
+    typed("\n".join(lines).encode())
     code, out, _ = run_cli("classify", classify_run, "--json")
     together = [json.loads(line) for line in out.splitlines()]
     assert code == 0 and [found["class"] for found in together] == [found["class"] for found in alone]
     for one, other in zip(together, alone):
         assert one["probabilities"] == pytest.approx(other["probabilities"], abs=1e-5)
     assert len({found["class"] for found in together}) > 1
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
+    typed(b"")
     assert run_cli("classify", classify_run)[:2] == (0, "")
 
 
-def lines_of(monkeypatch, *lines):
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("\n".join(lines).encode())))
-
-
-def test_an_empty_line_stays_empty(run_cli, classify_run, monkeypatch):
+def test_an_empty_line_stays_empty(run_cli, classify_run, typed):
     lines = ["a dull bad film", "", " ", "a fine good film"]
-    lines_of(monkeypatch, *lines)
+    typed("\n".join(lines).encode())
     code, out, error = run_cli("classify", classify_run)
     first, second, third, last = out.removesuffix("\n").split("\n")
     assert code == 0 and not error and not second and not third
     assert [first + "\n", last + "\n"] == [run_cli("classify", classify_run, line)[1] for line in (lines[0], lines[3])]
-    lines_of(monkeypatch, *lines)
+    typed("\n".join(lines).encode())
     out = run_cli("classify", classify_run, "--json")[1]
     assert [json.loads(line) and "object" for line in out.splitlines()] == ["object", None, None, "object"]
     assert Run.load(classify_run).answer(lines)[1:3] == ["", ""]
 
 
-def test_what_is_cut_or_not_known_is_named(run_cli, classify_run, monkeypatch, tmp_path):
-    lines_of(monkeypatch, "a fine film", "film " * 50, "a 漢 film")
+def test_what_is_cut_or_not_known_is_named(run_cli, classify_run, typed, tmp_path):
+    typed(f"a fine film\n{'film ' * 50}\na 漢 film".encode())
     code, out, error = run_cli("classify", classify_run)
     assert code == 0 and len(out.splitlines()) == 3
     assert re.fullmatch("line 2 has [0-9]+ tokens: only the first 20 are read .max_length in training.\n"
@@ -115,78 +105,20 @@ def test_what_is_cut_or_not_known_is_named(run_cli, classify_run, monkeypatch, t
                                                    "20 are read (--max-length in training)")
 
 
-def test_what_was_not_given_is_not_named(run_cli, classify_run, tmp_path):
+def test_what_was_not_given_is_not_named(refused, classify_run, tmp_path):
     folder = shutil.copytree(classify_run.parent, tmp_path / "copy")
     settings = json.loads((folder / "run" / "config.json").read_text())
     settings["task"]["valid"] = [str(folder / "valid.tsv")]
     rewrite(folder / "run", settings)
     (folder / "valid.tsv").write_text("sentence\tlabel\n")
-    code, _, error = run_cli("evaluate", folder / "run")
-    assert code == 2 and f"validation file {folder / 'valid.tsv'}: no sentence" in error and "--test" not in error
-    assert one_line(error)
+    error = refused("evaluate", folder / "run")
+    assert f"validation file {folder / 'valid.tsv'}: no sentence" in error and "--test" not in error
 
 
-def test_attention_and_the_report(run_cli, classify_run, tmp_path):
+def test_attention(run_cli, classify_run, tmp_path):
     run, text = classify_run, "a fine film"
     code, _, error = run_cli("attention", run, text, "--kind", "encoder", "--output", tmp_path / "a.png")
     assert code == 0 and not error and matplotlib.image.imread(tmp_path / "a.png").std() > 0.01
-    code, _, error = run_cli("attention", run, text, "--kind", "cross", "--output", tmp_path / "b.png")
-    assert code == 2 and "--kind is cross, but this model's attention is encoder" in error and one_line(error)
-    assert "valid accuracy" in (run / "report.html").read_text(encoding="utf-8")
     weights, queries, keys, predicted = Run.load(run).task.attention(Run.load(run), text)["encoder"]
     assert predicted is None and queries == keys and weights[0].shape[2:] == (len(queries), len(keys))
     assert np.allclose(weights[-1].sum(axis=-1), 1, atol=1e-5)
-
-
-GOOD = "good\tyes\nbad\tno\n"
-
-
-@pytest.mark.parametrize("option, content, words", [
-    ("--train", "good\tyes\nfine\tyes\n", "the label column has 1 class, expected 2 to 1,000"),
-    ("--valid", "good\tyes\nso so\tmaybe\n", "the label 'maybe' is not in the training file, which has no, yes"),
-    ("--train", GOOD + "fine\n", "line 3: expected a sentence, a tab and its label"),
-    ("--train", GOOD + "fine\tyes\tno\n", "line 3: 3 columns, expected two: a sentence, a tab and its label"),
-    ("--valid", "\tno\n", "line 1: expected a sentence, a tab and its label"),
-    ("--valid", "sentence\tlabel\n", "no sentences, expected a sentence, a tab and its label on each line"),
-    ("--train", "", "empty, expected text"), ("--valid", "\n\n", "empty, expected text"), ("--valid", None, "No such file"),
-    ("--train", b"\xff\tno\n", "line 1: not UTF-8"),
-    ("--train", "yes\ta fine film\nno\tdull\nyes\tgood\n", "more labels than sentences; expected a sentence, a tab and its label"),
-    ("--train", "".join(f"{i}\t{i}\n" for i in range(1001)), "has 1,001 classes, expected 2 to 1,000"),
-])
-def test_files_that_cannot_be_trained_on(run_cli, tmp_path, option, content, words):
-    (tmp_path / "good").write_text(GOOD)
-    if content is not None:
-        (tmp_path / "file").write_bytes(content if isinstance(content, bytes) else content.encode())
-    files = {"--train": tmp_path / "good", "--valid": tmp_path / "good", option: tmp_path / "file"}
-    code, out, error = run_cli("train", "classify", *(item for pair in files.items() for item in pair), "--run", tmp_path / "run",
-                               "--vocab-size", 30, "--steps", 2)
-    assert code == 2 and not out and words in error and str(tmp_path / "file") in error and one_line(error)
-    assert not (tmp_path / "run").exists()
-
-
-@pytest.mark.parametrize("options, words", [
-    (("--d-model", 10, "--num-heads", 4), "num_heads"), (("--pooling", "last"), "invalid choice: 'last'"),
-    (("--max-length", 0), "--max-length is 0"), (("--batch", 20), "--batch is 20 tokens, expected at least max_length + 1 = 257"),
-    (("--vocab-size", -1), "--vocab-size is -1"), (("--window", 9), "unrecognized arguments: --window"),
-])
-def test_settings_that_mean_nothing(run_cli, tmp_path, options, words):
-    (tmp_path / "good").write_text(GOOD)
-    code, out, error = run_cli("train", "classify", "--train", tmp_path / "good", "--valid", tmp_path / "good",
-                               "--run", tmp_path / "run", *options)
-    assert code == 2 and not out and words in error and one_line(error) and not (tmp_path / "run").exists()
-
-
-@pytest.mark.parametrize("text", ["", " "])
-def test_an_empty_text_cannot_be_classified(run_cli, classify_run, text):
-    code, out, error = run_cli("classify", classify_run, text)
-    assert code == 2 and not out and "the text is empty, expected a text to classify" in error and one_line(error)
-
-
-@pytest.mark.parametrize("content, words", [("good\tyes\n", "the label 'yes' is not in the training file, which has 0, very good"),
-                                            ("good\n", "line 1: expected a sentence"), ("", "empty, expected text")])
-def test_files_that_cannot_be_measured_on(run_cli, classify_run, tmp_path, content, words):
-    (tmp_path / "file").write_text(content)
-    code, out, error = run_cli("evaluate", classify_run, "--test", tmp_path / "file")
-    assert code == 2 and not out and words in error and str(tmp_path / "file") in error and one_line(error)
-    code, _, error = run_cli("evaluate", classify_run, "--test", "a", "b")
-    assert code == 2 and "--test names 2 files, expected one file of labelled sentences" in error and one_line(error)

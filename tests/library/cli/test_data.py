@@ -8,7 +8,6 @@ from minitransformer.cli.parser import make_parser
 from minitransformer.data.parallel import read_pairs
 from minitransformer.data.registry import CORPORA
 from minitransformer.tasks import TASKS
-from tests.library.cli.conftest import one_line
 from tests.small_corpus import FILES
 
 
@@ -58,10 +57,9 @@ def test_folder(run_cli, server, tmp_path):
     assert code == 0 and error.splitlines() == [f"{name}: already there" for name in FILES]
 
 
-def test_what_fails_is_one_line_and_2(run_cli, server):
+def test_what_fails_is_one_line_and_2(refused, server):
     server.files.clear()
-    code, out, error = run_cli("data", "small")
-    assert code == 2 and not out and "the server answered 404 Not Found" in error and one_line(error)
+    assert "the server answered 404 Not Found" in refused("data", "small")
 
 
 def test_ctrl_c_leaves_no_half_file(run_cli, server, tmp_path, monkeypatch):

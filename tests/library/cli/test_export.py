@@ -1,7 +1,6 @@
 """minitransformer export: the file, and the code that it prints for PyTorch."""
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +11,6 @@ from minitransformer.cli import export
 from minitransformer.cli.output import write_new
 from minitransformer.interchange.pytorch import to_pytorch
 from tests import ROOT
-from tests.library.cli.conftest import one_line
 from tests.fixtures.cases import SIZES
 from tests.library.test_against_pytorch import error
 from tests.library.test_interchange import CONFIGS, random_model
@@ -59,28 +57,15 @@ def test_the_printed_code_of_every_kind(config, tmp_path):
     assert layer.norm_first == config.pre_norm and layer.self_attn.num_heads == config.num_heads
 
 
-@pytest.mark.parametrize("arguments, words", [
-    ((), "required: --output"), (("--output", ""), "a folder, expected the name of a file"),
-    (("--output", "none/a.safetensors"), "there is no folder none"),
-    (("--output", "mine"), "--output mine: already exists; choose another name"),
-    (("--output", "a" * 300), "File name too long"),
-])
-def test_a_file_that_cannot_be_written(run_cli, trained, tmp_path, monkeypatch, arguments, words):
-    monkeypatch.chdir(tmp_path)
-    Path("mine").write_text("mine")
-    code, out, complaint = run_cli("export", trained, *arguments)
-    assert code == 2 and not out and words in complaint and one_line(complaint)
+def test_what_is_there_is_not_overwritten(refused, trained, tmp_path):
+    (tmp_path / "mine").write_text("mine")
+    assert "mine: already exists; choose another name" in refused("export", trained, "--output", tmp_path / "mine")
     assert [path.read_text() for path in tmp_path.iterdir()] == ["mine"]
 
 
-def test_a_run_that_cannot_be_exported(run_cli, trained, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    code, _, complaint = run_cli("export", "no/such/run", "--output", "a")
-    assert code == 2 and "no run here" in complaint and one_line(complaint)
+def test_a_run_that_cannot_be_exported(refused, trained, tmp_path, monkeypatch):
     monkeypatch.setattr(export.Run, "load", lambda path: Run(path, {}, Transformer(TransformerConfig(**SIZES, d_k=5)), None))
-    code, _, complaint = run_cli("export", trained, "--output", "a")
-    assert code == 2 and "d_k is 5" in complaint and one_line(complaint)
-    assert not list(tmp_path.iterdir())
+    assert "d_k is 5" in refused("export", trained, "--output", tmp_path / "a") and not list(tmp_path.iterdir())
 
 
 def test_half_a_file_is_removed(tmp_path):

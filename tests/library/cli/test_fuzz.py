@@ -31,31 +31,20 @@ CASES = settings(max_examples=int(os.environ.get("MINITRANSFORMER_FUZZ", "8")), 
 
 SMALL = "--config toy --steps 2 --batch 90 --max-length 80 --validate-every 1 --vocab-size 80".split()
 LANGUAGE = "--config toy --steps 2 --batch 3 --window 10 --validate-every 1 --positions learned".split()
-RUNS = ["toy", "text", "characters", "subwords", "classes"]
+RUNS = ["copy", "translate", "language", "subwords", "classify"]
 
 
-@pytest.fixture(scope="module")
-def workshop(tmp_path_factory):
+@pytest.fixture
+def workshop(runs, corpus, monkeypatch):
     """A folder with texts and a run of each kind; the working directory."""
-    folder = tmp_path_factory.mktemp("workshop")
-    pairs = [(f"the {a} dog is {b} .", f"der {a} hund ist {b} .") for a in "xyz" for b in "uvw"]
-    (folder / "en").write_text("".join(f"{source}\n" for source, _ in pairs))
-    (folder / "de").write_text("".join(f"{target}\n" for _, target in pairs))
-    (folder / "tsv").write_text("".join(f"{s}\t{t}\n" for s, t in pairs))
-    (folder / "en.gz").write_bytes(gzip.compress((folder / "en").read_bytes()))
-    (folder / "labels").write_text("".join(f"{source}\t{i % 3}\n" for i, (source, _) in enumerate(pairs)))
-    (folder / "empty").write_bytes(b"")
-    (folder / "binary").write_bytes(bytes(range(256)) * 9)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        patch.setattr(toy, "TEST", 5)    # of 1,000: an untrained model answers at length
-        assert main(["train", "copy", "--steps", "2", "--batch", "4", "--run", "toy"]) == 0
-        assert main(["train", "translate", "--train", "en", "de", "--valid", "en", "de", *SMALL, "--run", "text"]) == 0
-        assert main(["train", "language", "--train", "en", "--valid", "en", *LANGUAGE, "--run", "characters"]) == 0
-        assert main(["train", "language", "--train", "en", "--valid", "en", *LANGUAGE, "--vocabulary", "subwords", "--vocab-size",
-                     "60", "--run", "subwords"]) == 0
-        assert main(["train", "classify", "--train", "labels", "--valid", "labels", *SMALL, "--run", "classes"]) == 0
-        yield folder
+    monkeypatch.chdir(corpus)
+    monkeypatch.setattr(toy, "TEST", 5)    # of 20: an untrained model answers at length
+    for name, run in runs.items():
+        shutil.copytree(run, name)
+    shutil.copy(runs["classify"].parent / "train.tsv", "labels")
+    Path("en.gz").write_bytes(gzip.compress(Path("en").read_bytes()))
+    Path("empty").write_bytes(b"")
+    Path("binary").write_bytes(bytes(range(256)) * 9)
 
 
 def command(arguments, stdin=b"", may_change=None):
@@ -98,7 +87,7 @@ NUMBERS = st.sampled_from(["1", "2", "5", "0", "-1", "0.5", "1.5", "nan", "inf",
                            "", " 3 ", "0x10", "१", "1_0", "+4", "3-"])
 GOOD = {"pooling": "first", "vocabulary": "characters", "tokens": "9", "config": "toy", "backend": "numpy", "language": "korean",
         "tokenize": "char", "train": "tsv", "valid": "tsv", "test": "tsv",
-        "schedule": "constant", "preset": "multi30k", "resume": "text", "output": "x.png",
+        "schedule": "constant", "preset": "multi30k", "resume": "translate", "output": "x.png",
         "kind": "encoder", "layer": "0", "run": "new", "json": None, "pre-norm": None,
         "version": None, "help": None}    # any other takes a number
 TRAINING = ("config steps batch warmup schedule rate-factor peak-rate cooldown accumulate dropout embedding-dropout "
@@ -111,22 +100,22 @@ COMMANDS = {
     "train numbers --steps 1 --batch 3 --run new": f"language {TRAINING}",
     "train translate --train en de --valid en de --steps 1 --batch 90 --max-length 80 --config toy --run new":
         f"train valid preset vocab-size max-length {TRAINING}",
-    "evaluate toy": f"test tokenize json {SEARCH}", "evaluate text": f"test tokenize json {SEARCH}",
-    "translate toy": f"n-best {SEARCH}", "translate text": f"n-best {SEARCH}",
-    "train --resume toy": "resume",
+    "evaluate copy": f"test tokenize json {SEARCH}", "evaluate translate": f"test tokenize json {SEARCH}",
+    "translate copy": f"n-best {SEARCH}", "translate translate": f"n-best {SEARCH}",
+    "train --resume copy": "resume",
     "gradcheck linear": "seed json",
     "train language --train en --valid en --steps 1 --batch 3 --window 8 --config toy --run new":
         f"train valid vocabulary vocab-size window {TRAINING}",
     "train classify --train labels --valid labels --steps 1 --batch 90 --max-length 80 --config toy --run new":
         f"train valid pooling vocab-size max-length {TRAINING}",
     **{f"evaluate {name}": f"test tokenize json {SEARCH}" for name in RUNS[2:]},
-    "generate characters the --tokens 9": f"tokens {SAMPLING}", "generate subwords the --tokens 9": f"tokens {SAMPLING}",
-    "classify classes the": "backend json", "classify classes": "backend json",
-    "attention characters the --output x.png": "output kind layer", "attention classes the --output x.png": "output kind layer",
-    "train --resume classes": "resume",
-    "attention toy a-b --output x.png": "output kind layer", "attention text a --output x.png": "output kind layer",
-    "export toy --output x.safetensors": "output",
-    "plot architecture": "output", "plot architecture classes": "output",
+    "generate language the --tokens 9": f"tokens {SAMPLING}", "generate subwords the --tokens 9": f"tokens {SAMPLING}",
+    "classify classify the": "backend json", "classify classify": "backend json",
+    "attention language the --output x.png": "output kind layer", "attention classify the --output x.png": "output kind layer",
+    "train --resume classify": "resume",
+    "attention copy a-b --output x.png": "output kind layer", "attention translate a --output x.png": "output kind layer",
+    "export copy --output x.safetensors": "output",
+    "plot architecture": "output", "plot architecture classify": "output",
     "sing": "json", "": "version help", "train": "help"}
 
 
@@ -176,39 +165,28 @@ def damage(draw):
     return change
 
 
+SUBWORDS = ["--vocabulary", "subwords", "--vocab-size", "60"]
+TEXTS = {"translate": ("translate", ["en", "de"], SMALL), "language": ("language", ["en"], LANGUAGE),
+         "subwords": ("language", ["en"], [*LANGUAGE, *SUBWORDS]), "classify": ("classify", ["labels"], SMALL)}
+
+
 @CASES
-@given(st.data())
-def test_any_text(workshop, data):
+@given(st.sampled_from(sorted(TEXTS)), st.data())
+def test_any_text(workshop, run, data):
     """Training and evaluation on text that was damaged."""
-    for name in ("source", "target"):
-        content = Path({"source": "en", "target": "de"}[name]).read_bytes()
+    task, files, options = TEXTS[run]
+    damaged = []
+    for file in files:
+        content = Path(file).read_bytes()
         for change in data.draw(st.lists(damage(), max_size=2)):
             content = change(content)
-        Path(name).write_bytes(content)
-    files = data.draw(st.sampled_from([["source", "target"], ["source"], ["source", "target", "tsv"], ["source.gz"]]))
-    shutil.copy("source", "source.gz")
-    if data.draw(st.booleans()):
-        command(["train", "translate", "--train", *files, "--valid", "tsv", *SMALL, "--run", "new"])
-    else:
-        command(["evaluate", "text", "--test", *files, "--json"])
-
-
-@CASES
-@given(st.data())
-def test_any_text_without_a_translation(workshop, data):
-    """The same for a language model, of characters or subwords, and for a classifier."""
-    task, run, file = data.draw(st.sampled_from([("language", "characters", "en"), ("language", "subwords", "en"),
-                                                 ("classify", "classes", "labels")]))
-    content = Path(file).read_bytes()
-    for change in data.draw(st.lists(damage(), min_size=1, max_size=2)):
-        content = change(content)
-    Path("damaged").write_bytes(content)
-    text = ("damaged", file)
-    train, valid = data.draw(st.sampled_from([text, text[::-1], ("damaged", "damaged")]))
-    small = SMALL if task == "classify" else [*LANGUAGE, "--vocabulary", run, "--vocab-size", "60"]
+        damaged.append(data.draw(st.sampled_from([f"damaged.{file}", f"damaged.{file}.gz"])))
+        Path(damaged[-1]).write_bytes(content)
+    damaged = data.draw(st.sampled_from([damaged, damaged[:1], [*damaged, "tsv"]]))
+    train, valid = data.draw(st.sampled_from([(damaged, files), (files, damaged), (damaged, damaged)]))
     command(data.draw(st.sampled_from([
-        ["train", task, "--train", train, "--valid", valid, *small, "--run", "new"],
-        ["evaluate", run, "--test", "damaged", "--json"]])))
+        ["train", task, "--train", *train, "--valid", *valid, *options, "--run", "new"],
+        ["evaluate", run, "--test", *damaged, "--json"]])))
 
 
 @CASES
@@ -216,7 +194,7 @@ def test_any_text_without_a_translation(workshop, data):
 def test_any_prompt_and_any_text(workshop, run, text, fed):
     """Generated from, classified, drawn: as an argument, and as lines of standard input."""
     assume("\0" not in text)
-    if run in ("characters", "subwords"):
+    if run in ("language", "subwords"):
         command(["generate", run, "--tokens", "9", "--", text])
     else:
         command(["classify", run] if fed else ["classify", run, "--", text], text.encode("utf-8", "replace"))

@@ -1,13 +1,10 @@
 """What is imported, and when: the command responds before NumPy is loaded."""
 
-import json
-import subprocess
-import sys
-
 import pytest
 
 from minitransformer.cli.parser import COMMANDS
 from tests import campaign_but
+from tests.library.test_core import loaded_by
 
 pytestmark = pytest.mark.slow
 
@@ -16,9 +13,8 @@ HEAVY = ("numpy", "matplotlib", "tokenizers", "safetensors", "tqdm", "threadpool
 
 def imported(code):
     """Those of HEAVY that a fresh process has imported after `code`."""
-    code += f"\nimport json, sys; print(json.dumps([name for name in {HEAVY} if name in sys.modules]))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return json.loads(done.stdout.splitlines()[-1])
+    loaded = loaded_by(code)
+    return [name for name in HEAVY if name in loaded]
 
 
 def command(arguments):

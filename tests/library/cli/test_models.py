@@ -1,4 +1,4 @@
-"""Another model for a task: minitransformer train TASK --model NAME, and what other commands do with its run."""
+"""Another model or attention for a task: minitransformer train TASK --model NAME, and what other commands do with its run."""
 
 import json
 
@@ -8,20 +8,25 @@ from minitransformer import Run
 from minitransformer.lookup import find, find_all, names
 from minitransformer.models import MODELS
 from minitransformer.tasks import TASKS
-from tests.library.cli.conftest import one_line, resumes_to_the_bit, train, write_corpus
+from tests.library.cli.conftest import resumes_to_the_bit, train, write_corpus
 
 pytestmark = pytest.mark.slow
 
 QUICK = ("--batch", "8", "--steps", "6", "--validate-every", "3", "--d-model", "8", "--dropout", "0.2", "--threads", "1")
 
 
+ATTENTION = {"restricted": ("--attention", "restricted", "--radius", "3"),
+             "grouped": ("--norm", "rms", "--positions", "rotary", "--activation", "swiglu", "--kv-heads", "2", "--pre-norm")}
+KINDS = {**{model: ("--model", model) for model in ("gru", "lstm", "lstm-attention")}, **ATTENTION}
+
+
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """{model: run folder} of a few steps on the copy task."""
-    folder, models = tmp_path_factory.mktemp("models"), ("gru", "lstm", "lstm-attention")
-    for model in models:
-        train("copy", "--model", model, *QUICK, "--run", folder / model)
-    return {model: folder / model for model in models}
+    """{kind: run folder} of a few steps on the copy task."""
+    folder = tmp_path_factory.mktemp("models")
+    for kind, options in KINDS.items():
+        train("copy", *options, *QUICK, "--run", folder / kind)
+    return {kind: folder / kind for kind in KINDS}
 
 
 def test_every_model_of_a_task_is_registered():
@@ -33,49 +38,39 @@ def test_every_model_of_a_task_is_registered():
 def test_the_run_keeps_its_model(runs):
     for name, folder in runs.items():
         run = Run.load(folder)
-        assert type(run.model) is find(MODELS, "model", name) and run.model.config.d_model == 8 and run.model.config.dropout == 0.2
+        assert type(run.model) is find(MODELS, "model", "transformer" if name in ATTENTION else name)
+        assert run.model.config.d_model == 8 and run.model.config.dropout == 0.2
         assert (folder / "report.html").exists() and repr(run).endswith("parameters, trained")
+    restricted = Run.load(runs["restricted"]).model.config
+    assert (restricted.attention, restricted.attention_settings) == ("restricted", {"radius": 3})
 
 
-@pytest.mark.parametrize("name", ["gru", "lstm-attention"])
+@pytest.mark.parametrize("name", ["gru", "lstm-attention", "restricted"])
 def test_a_run_resumes_to_the_bit(run_cli, runs, tmp_path, name):
     assert resumes_to_the_bit(run_cli, runs[name], tmp_path / name)
 
 
-def test_all_commands_take_the_run(run_cli, runs):
-    for folder in runs.values():
+def test_all_commands_take_the_run(run_cli, refused, runs, tmp_path):
+    for name, folder in runs.items():
         code, out, _ = run_cli("evaluate", folder, "--beam", 3, "--max-length", 2, "--json")
         assert code == 0 and json.loads(out)["examples"] == 20
         code, out, _ = run_cli("translate", folder, "a b c", "--max-length", 5, "--beam", 2, "--n-best", 2)
         assert code == 0 and len(out.splitlines()) == 2
-    code, _, error = run_cli("export", runs["lstm"], "--output", runs["lstm"] / "torch.safetensors")
-    assert code == 2 and "LSTMModel cannot be exported" in error and one_line(error)
+        words = f"attention is {name}, but PyTorch's" if name in ATTENTION else "cannot be exported"
+        assert words in refused("export", folder, "--output", tmp_path / "torch.safetensors") and not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("model, arguments, words", [
-    ("lstm-attention", ("--kind", "cross", "--layer", "0"), None),
-    ("lstm-attention", ("--kind", "encoder"), "--kind is encoder, but this model's attention is cross"),
-    ("lstm-attention", ("--layer", "1"), "--layer is 1, expected 0"),
-    ("lstm", (), "this model has no attention to show")])
-def test_attention_is_drawn_where_there_is_one(run_cli, runs, tmp_path, model, arguments, words):
-    code, out, error = run_cli("attention", runs[model], "a b c", *arguments, "--output", tmp_path / "a.png")
-    if words is None:
-        assert code == 0 and (tmp_path / "a.png").stat().st_size > 5000
-    else:
-        assert code == 2 and words in error and one_line(error) and not (tmp_path / "a.png").exists()
-
-
-@pytest.mark.parametrize("arguments, words", [
-    (("copy", "--model", "lstmm"), "invalid choice: 'lstmm'; did you mean lstm?"),
-    (("copy", "--model", "lstm", "--num-heads", "2"), "--num-heads is of no use to the model lstm; leave it out"),
-    (("numbers", "--model", "gru", "--pre-norm"), "--pre-norm is of no use to the model gru"),
-    (("copy", "--model", "rnn", "--config", "base"), "unknown configuration 'base' of a recurrent model; choose from toy, tiny"),
-    (("copy", "--model", "lstm", "--d-model", "7"), "--d-model is 7, expected an even number"),
-    (("copy", "--model", "lstm", "--num-layers", "0"), "--num-layers is 0, expected a whole number of at least 1"),
-])
-def test_what_a_model_cannot_be(run_cli, tmp_path, arguments, words):
-    code, _, error = run_cli("train", *arguments, "--run", tmp_path / "run")
-    assert code == 2 and words in error and one_line(error) and not (tmp_path / "run").exists()
+def test_attention_is_drawn_where_there_is_one(run_cli, refused, runs, tmp_path):
+    words = "a b c", "--output", tmp_path / "a.png"
+    attending = runs["lstm-attention"]
+    assert "--kind is encoder, but this model's attention is cross" in refused("attention", attending, *words, "--kind", "encoder")
+    assert "--layer is 1, expected 0" in refused("attention", attending, *words, "--layer", 1)
+    assert "this model has no attention to show" in refused("attention", runs["lstm"], *words)
+    assert not (tmp_path / "a.png").exists()
+    for name, kind in (("lstm-attention", "cross"), *((name, "encoder") for name in ATTENTION)):
+        (tmp_path / "a.png").unlink(missing_ok=True)
+        assert run_cli("attention", runs[name], *words, "--kind", kind, "--layer", 0)[0] == 0
+        assert (tmp_path / "a.png").stat().st_size > 5000
 
 
 def test_translation_with_the_options_of_a_preset(run_cli, tmp_path):

@@ -43,6 +43,13 @@ def test_the_curves_fit_a_phone(numbers_run):
     assert 200 < image <= figure < 390
 
 
+@pytest.mark.parametrize("name, measure", [("language", "valid perplexity"), ("subwords", "valid perplexity"),
+                                           ("classify", "valid accuracy")])
+def test_the_report_of_another_task(runs, name, measure):
+    page = (runs[name] / "report.html").read_text(encoding="utf-8")
+    assert page.count("<img") == (name != "classify") and page.count("<tr>") > 5 and measure in page
+
+
 def test_the_report_says_what_was_set(numbers_run):
     page = (numbers_run / "report.html").read_text(encoding="utf-8")
     assert json.loads(unescape(re.search("<pre>(.*?)</pre>", page, re.DOTALL)[1])) == json.loads(

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from minitransformer import InputError, make_batch
-from minitransformer.data.batches import by_length, pad
+from minitransformer.data.batches import by_length
 from minitransformer.data.epochs import EpochBatches
+from minitransformer.data.labelled import make_labelled_batch, sentence_length
 from minitransformer.data.parallel import MAX_CHARACTERS, encode_pairs, read_pairs
 from minitransformer.data.text_files import read_text, split_lines
 from minitransformer.data.vocabularies.subwords import NAMES, SubwordVocabulary
@@ -168,10 +169,6 @@ def test_a_batch():
     assert batch.terms == batch.num_tokens == 6
 
 
-def test_pad():
-    np.testing.assert_array_equal(pad([[1], [2, 3]]), [[1, PAD], [2, 3]])
-
-
 @given(lengths=st.lists(st.tuples(st.integers(1, 20), st.integers(1, 20)), min_size=1, max_size=40),
        max_tokens=st.integers(21, 90), seed=st.none() | st.integers(0, 9))
 def test_by_length(lengths, max_tokens, seed):
@@ -193,26 +190,18 @@ def test_by_length_pads_little():
     assert lengths != sorted(lengths)    # the order of the batches is shuffled
 
 
-def test_no_pairs_make_no_batch():
-    with pytest.raises(InputError, match="no pairs"):
-        make_batch([])
-
-
-def test_epochs_differ_and_repeat():
-    pairs = [([i], [i, i]) for i in range(3, 60)]
-    once, again = (EpochBatches(pairs, 30, seed=4) for _ in range(2))
-    epochs = [[next(once).source.ravel().tolist() for _ in range(6)] for _ in range(2)]
-    assert epochs[0] != epochs[1]
-    assert epochs == [[next(again).source.ravel().tolist() for _ in range(6)] for _ in range(2)]
-
-
-def test_an_epoch_is_all_pairs_once():
-    pairs = [([i], [i] * (1 + i % 4)) for i in range(3, 60)]
-    batches, found = EpochBatches(pairs, 30, seed=4), []
+@pytest.mark.parametrize("of, more", [
+    (lambda i: ([i], [i] * (1 + i % 4)), ()), (lambda i: ([i] * (1 + i % 4), i), (make_labelled_batch, sentence_length))],
+    ids=["pairs", "labelled sentences"])
+def test_an_epoch_is_all_examples_once(of, more):
+    batches, found = EpochBatches([of(i) for i in range(3, 60)], 30, 4, *more), []
     for _ in range(3):
         sources = []
-        while len(sources) < len(pairs):
-            sources += next(batches).source[:, 0].tolist()
+        while len(sources) < 57:
+            batch = next(batches)
+            assert batch.inputs[0].size <= 30
+            assert not more or (batch.ids[:, 0] == batch.labels).all()
+            sources += batch.inputs[0][:, 0].tolist()
         assert sorted(sources) == list(range(3, 60))
         found.append(sources)
     assert found[0] != found[1] != found[2]

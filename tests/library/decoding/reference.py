@@ -1,7 +1,5 @@
 """Decoding by definition: everything is computed again for each prefix, one sentence at a time."""
 
-from itertools import product
-
 import numpy as np
 
 from minitransformer import Transformer, TransformerConfig
@@ -64,14 +62,3 @@ def beam_search(model, source, width, alpha, least, most):
                   for total, tokens, token in candidates[:width] if token == EOS]
         live = [(total, [*tokens, token]) for total, tokens, token in candidates if token != EOS][:width]
     return sorted(found, key=lambda hypothesis: -hypothesis[2])[:width]
-
-
-def exhaustive(model, source, alpha, most):
-    """Every output of at most `most` tokens, in the form that `beam_search` returns."""
-    vocabulary = model.config.target_vocab
-    outputs = []
-    for length in range(most + 1):
-        for tokens in product(range(EOS + 1, vocabulary), repeat=length):
-            total = rescore(model, source, tokens)
-            outputs.append((list(tokens), total, total / length_penalty(length + 1, alpha)))
-    return sorted(outputs, key=lambda hypothesis: -hypothesis[2])

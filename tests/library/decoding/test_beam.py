@@ -53,28 +53,6 @@ def test_a_beam_of_one_is_greedy(model, size, seed):
     assert greedy(model, batch(some)) == expected
 
 
-@settings(max_examples=8)
-@given(models, st.integers(1, 5), st.sampled_from([0.0, 1.0]), st.integers(0, 100))
-def test_scores_are_those_of_teacher_forcing(model, width, alpha, seed):
-    some = sources(model, np.random.default_rng(seed), 3)
-    for source, hypotheses in zip(some, beam_search(model, batch(some), width, alpha, max_length=9)):
-        for hypothesis in hypotheses:
-            total = reference.rescore(model, source, hypothesis.ids)
-            assert hypothesis.log_probability == pytest.approx(total, abs=1e-10)
-            assert hypothesis.score == pytest.approx(total / reference.length_penalty(len(hypothesis.ids) + 1, alpha), abs=1e-10)
-
-
-@settings(max_examples=8)
-@given(st.integers(0, 50), st.integers(1, 3), st.sampled_from([0.0, 0.6, 2.0]))
-def test_a_beam_that_holds_every_prefix_is_exhaustive(seed, most, alpha):
-    model = random_model(seed, vocab_size=6)
-    width = sum(3 ** length for length in range(most + 1))    # as many as there are outputs
-    (found,) = beam_search(model, batch([[3, 5, 4]]), width, alpha, max_length=most)
-    expected = reference.exhaustive(model, [3, 5, 4], alpha, most)
-    assert [h.ids for h in found] == [tokens for tokens, _, _ in expected]
-    np.testing.assert_allclose([h.score for h in found], [score for _, _, score in expected], rtol=0, atol=1e-10)
-
-
 class Stutterer:
     """A model that writes token 4 again and again, each time with probability 0.98, or ends (0.02), and ends after five."""
 
@@ -112,40 +90,6 @@ def test_logits_whose_exponential_is_infinite():
     expected = reference.beam_search(model, source, 3, 0.6, 0, 5)
     assert [h.ids for h in found] == [tokens for tokens, _, _ in expected]
     assert np.isfinite([h.score for h in found]).all()
-
-
-@settings(max_examples=8)
-@given(models, st.integers(1, 4), st.integers(1, 4), st.integers(0, 100))
-def test_one_position_at_a_time_gives_the_logits_of_all_at_once(model, size, width, seed):
-    """At each position, while hypotheses continue any of the previous ones and sentences are dropped."""
-    rng = np.random.default_rng(seed)
-    source = batch(sources(model, rng, size))
-    state = model.start(source)
-    assert (state.first == BOS).all() and state.limit.tolist() == ((source > EOS).sum(axis=1) + EXTRA_LENGTH).tolist()
-    tokens = np.full((size, width, 1), BOS)
-    parents = None
-    for position in range(5):
-        logits, _ = state.output.forward(state.advance(tokens[:, :, -1], parents))
-        for k in range(width):
-            expected, _ = model.forward(source, tokens[:, k])
-            np.testing.assert_allclose(logits[:, k], expected[:, -1], rtol=0, atol=1e-10)
-        if position == 2 and len(source) > 1:
-            rows = compact_rows(rng.integers(0, 2, size=len(source)) == 1)
-            state.keep(rows)
-            source, tokens = source[rows], tokens[rows]
-        parents = rng.integers(0, width, size=(len(source), width))
-        new = rng.integers(EOS, len(model.output.weight.data), size=(len(source), width, 1))
-        tokens = np.concatenate([np.take_along_axis(tokens, parents[:, :, None], axis=1), new], axis=2)
-
-
-def test_a_model_without_numbers_is_explained():
-    model = random_model(0)
-    model.flat.data[...] *= 1e200    # finite, but its logits are not
-    rng = np.random.default_rng(0)
-    with np.errstate(all="ignore"):
-        for search in (lambda: beam_search(model, batch([[3, 4]]), 2), lambda: sample(model, batch([[3, 4]]), [rng])):
-            with pytest.raises(InputError, match="logits are not finite"):
-                search()
 
 
 @pytest.mark.parametrize("search", [
@@ -190,23 +134,6 @@ def test_the_rows_left_are_the_ones_not_done_and_seldom_move():
     assert compact_rows(np.ones(3, bool)).tolist() == []
 
 
-def test_lengths_stay_within_their_limits():
-    model = random_model(2)
-    some = sources(model, np.random.default_rng(0), 20)
-    lengths = {len(h.ids) for hypotheses in beam_search(model, batch(some), 3, min_length=4, max_length=6)
-               for h in hypotheses}
-    assert lengths <= {4, 5, 6} and len(lengths) > 1
-
-
-@pytest.mark.parametrize("changes, words", [
-    (dict(width=0), "the beam width is 0"), (dict(min_length=-1), "min_length is -1"),
-    (dict(min_length=5, max_length=4), "max_length is 4, expected .* of at least 5"), (dict(max_length=0), "max_length is 0"),
-])
-def test_wrong_searches_are_explained(changes, words):
-    with pytest.raises(InputError, match=words):
-        beam_search(random_model(0), batch([[3]]), **{"width": 2, **changes})
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("width", [1, 5])
 def test_a_vocabulary_without_words(dtype, width):
@@ -237,12 +164,6 @@ def test_a_beam_wider_than_the_candidates(dtype):
     assert computed == [1, 3, 9, 27]
     expected = reference.beam_search(model.astype(np.float64), [3, 4], 200, 0.6, 0, 3)
     assert [h.ids for h in found[0]] == [tokens for tokens, _, _ in expected] and len(found[0]) == 1 + 3 + 9 + 27
-
-
-@pytest.mark.parametrize("width", [1001, 10 ** 12])
-def test_a_width_that_cannot_be_meant(width):
-    with pytest.raises(InputError, match=f"the beam width is {width}, expected a whole number from 1 to 1,000"):
-        beam_search(random_model(0), np.array([[3, 2]]), width)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "classifier"])

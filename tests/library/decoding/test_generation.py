@@ -74,23 +74,6 @@ def test_tokens_come_one_by_one(monkeypatch):
     assert len(list(islice(tokens, 5))) == len(advanced) == 5
 
 
-def test_the_seed_decides():
-    model = random_model(1)
-    first, again, other = (list(generate(model, PROMPT, 30, np.random.default_rng(seed))) for seed in (1, 1, 2))
-    assert first == again != other
-
-
-@pytest.mark.parametrize("prompt, options, words", [
-    ([], {}, "the prompt is empty"), ([3] * 8, {}, "the prompt has 8 tokens, but the model has 7 positions"),
-    ([3, 99], {}, "token id 99"), ([3], {"count": 0}, "the number of tokens is 0"), ([3], {"temperature": 0}, "temperature is 0"),
-    ([3], {"top_k": -1}, "top_k is -1"), ([3], {"top_p": 0}, "top_p is 0"),
-])
-def test_what_cannot_be_continued_is_said_at_once(prompt, options, words):
-    model = random_model(1, positions="learned", max_length=7)
-    with pytest.raises(InputError, match=words):
-        next(generate(model, prompt, **{"count": 2, "rng": np.random.default_rng(0), **options}))
-
-
 @pytest.mark.parametrize("prompt", [[3] * 7, np.full(7, 3, np.uint8), np.full(7, 3, np.uint64), [np.uint64(3)] * 7])
 def test_a_full_prompt_can_be_continued(prompt):
     model = random_model(1, positions="learned", max_length=7)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from minitransformer import InputError
 from minitransformer import functional as F
 from minitransformer.functional.special import PAD
 
@@ -37,25 +36,6 @@ def test_relu_at_its_kink():
     np.testing.assert_array_equal(F.relu_backward(np.full(4, 3.0), cache), [0, 0, 0, 3])
 
 
-def test_gelu_is_close_to_the_exact_one():
-    x = np.linspace(-5, 5, 101)
-    exact = [0.5 * v * (1 + math.erf(v / math.sqrt(2))) for v in x]
-    np.testing.assert_allclose(F.gelu_forward(x)[0], exact, atol=5e-4)
-
-
-def test_layer_norm_normalises():
-    y, _ = F.layer_norm_forward(np.random.default_rng(0).normal(3, 5, (4, 50)), np.ones(50), np.zeros(50))
-    np.testing.assert_allclose(y.mean(axis=-1), 0, atol=1e-12)
-    np.testing.assert_allclose(y.var(axis=-1), 1, rtol=1e-5)
-
-
-@pytest.mark.parametrize("dropout_rate", [0.1, 0.3, 0.5, 0.9])
-def test_dropout_keeps_the_expectation(dropout_rate):
-    mask = F.dropout_mask((400, 1000), dropout_rate, np.random.default_rng(0), np.float64)
-    assert (mask == 0).mean() == pytest.approx(dropout_rate, abs=0.004)    # it is rounded to k / 256
-    assert mask.mean() == pytest.approx(1, abs=0.01)
-
-
 def splitmix64(seed, count):
     """With Python's integers, which know no overflow."""
     limit = 2 ** 64
@@ -75,57 +55,17 @@ def test_random_words_are_those_of_splitmix64():
 
 def test_one_random_byte_decides_each_element():
     """The same bytes give the same mask in every version: runs are resumed to the same bits."""
-    found = F.dropout_mask((5, 7), 0.3, np.random.default_rng(4), np.float64)
-    key = int(np.random.default_rng(4).integers(0, 2 ** 62, 1, dtype="uint64")[0])
-    random_bytes = [byte for word in splitmix64(key, 5) for byte in word.to_bytes(8, "little")]
-    np.testing.assert_array_equal(found, (np.array(random_bytes[:35]).reshape(5, 7) >= 77) * (256 / 179))
+    rng, keys = np.random.default_rng(4), np.random.default_rng(4)
+    for rows in (5, 500):
+        found = F.dropout_mask((rows, 7), 0.3, rng, np.float64)
+        key = int(keys.integers(0, 2 ** 62, 1, dtype="uint64")[0])
+        random_bytes = [byte for word in splitmix64(key, rows) for byte in word.to_bytes(8, "little")]
+        np.testing.assert_array_equal(found, (np.array(random_bytes[:7 * rows]).reshape(rows, 7) >= 77) * (256 / 179))
 
 
-@pytest.mark.parametrize("dropout_rate, dropped", [(0.1, 26), (0.5, 128), (0.75, 192), (0.9, 230), (0.999, 255)])
+@pytest.mark.parametrize("dropout_rate, dropped", [(0.1, 26), (0.5, 128), (0.75, 192), (0.9, 230), (0.999, 255), (0.9999, 255)])
 def test_a_dropout_rate_is_rounded_to_a_number_of_bytes(dropout_rate, dropped):
     assert F.dropout_mask((1000,), dropout_rate, np.random.default_rng(0), np.float64).max() == 256 / (256 - dropped)
-
-
-def test_masks_depend_neither_on_their_neighbours_nor_on_the_masks_before():
-    """What is dropped has the right share at each place, and neither repeats along a row nor from one draw to the next."""
-    rng = np.random.default_rng(0)
-    masks = np.array([F.dropout_mask((64, 96), 0.5, rng, np.float64) > 0 for _ in range(400)])    # (draws, rows, places)
-    deviation = 0.5 / np.sqrt(masks.size / 96)
-    assert np.abs(masks.mean(axis=(0, 1)) - 0.5).max() < 5 * deviation
-    signs = masks * 2.0 - 1
-    for one, other in ((signs[..., 1:], signs[..., :-1]), (signs[..., 8:], signs[..., :-8]), (signs[:, 1:], signs[:, :-1]),
-                       (signs[1:], signs[:-1])):
-        assert abs((one * other).mean()) < 5 / np.sqrt(one.size)
-
-
-def test_dropout_of_nearly_everything_stays_finite():
-    mask = F.dropout_mask((1000,), 0.9999, np.random.default_rng(0), np.float32)
-    assert np.isfinite(mask).all() and mask.dtype == np.float32
-
-
-def test_dropout_without_generator_is_the_identity():
-    x = np.ones((2, 3))
-    y, cache = F.dropout_forward(x, 0.5)
-    assert y is x
-    assert F.dropout_backward(x, cache) is x
-
-
-def test_cross_entropy_is_its_definition():
-    """-sum_i q_i log p_i over the real tokens, with q smoothed over the whole vocabulary."""
-    rng = np.random.default_rng(0)
-    logits, targets, smoothing = rng.standard_normal((2, 3, 5)), np.array([[1, 4, PAD], [2, PAD, PAD]]), 0.1
-    expected = log_likelihood = 0.0
-    for row, target in zip(logits.reshape(-1, 5), targets.ravel()):
-        if target != PAD:
-            log_p = np.log(np.exp(row) / np.exp(row).sum())
-            q = np.full(5, smoothing / 5)
-            q[target] += 1 - smoothing
-            expected -= (q * log_p).sum()
-            log_likelihood += log_p[target]
-    loss, cache = F.cross_entropy_forward(logits, targets, smoothing, padding=PAD)
-    assert loss == pytest.approx(expected, rel=1e-12)
-    assert cache.count == 3
-    assert cache.log_likelihood.sum() == pytest.approx(log_likelihood, rel=1e-12)
 
 
 @pytest.mark.parametrize("padding, count", [(None, 6), (PAD, 3), (4, 5)])
@@ -157,22 +97,6 @@ def test_cross_entropy_of_any_memory_order():
     np.testing.assert_array_equal(*found)
 
 
-@pytest.mark.parametrize("target", [-1, -100, 3])
-def test_targets_outside_of_the_vocabulary_are_named(target):
-    with pytest.raises(InputError, match=f"targets contains the token id {target}, expected 0 to 2"):
-        F.cross_entropy_forward(np.zeros((2, 3)), np.array([1, target]), padding=None)
-
-
-def test_a_mask_of_numbers_is_refused():
-    with pytest.raises(InputError, match="mask has dtype float64, expected bool"):
-        F.softmax_forward(np.zeros((2, 3)), np.zeros((2, 3)))
-
-
-def test_cross_entropy_wants_a_target_for_each_row():
-    with pytest.raises(InputError, match=r"targets has shape \(2,\), expected \(3,\)"):
-        F.cross_entropy_forward(np.zeros((3, 4)), np.array([1, 2]), padding=None)
-
-
 @given(length=st.integers(1, 40), d_model=st.integers(1, 33))
 def test_sinusoids_are_their_definition(length, d_model):
     table = F.sinusoids(length, d_model)
@@ -181,9 +105,3 @@ def test_sinusoids_are_their_definition(length, d_model):
         for i in range(d_model):
             angle = t / 10000 ** (i // 2 * 2 / d_model)
             assert table[t, i] == pytest.approx(math.cos(angle) if i % 2 else math.sin(angle), abs=1e-12)
-
-
-def test_masks():
-    ids = np.array([[5, 6, PAD]])
-    np.testing.assert_array_equal(F.causal_mask(ids), np.tri(3, dtype=bool))
-    np.testing.assert_array_equal(F.padding_mask(ids), [[[[True, True, False]]]])

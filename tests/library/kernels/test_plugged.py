@@ -9,7 +9,6 @@ from minitransformer.layers import Linear, MultiHeadAttention
 from minitransformer.workers.threads import Threads
 from minitransformer.replaceable import TABLE, is_replaced, kernels_are_on, plugged, running
 from tests.library.kernels.calls import counting, kernel_runs, loss_cache, textbook
-from tests.overlapping import left_by_the_first
 
 BATCH = make_batch([([4, 5, 6], [6, 5]), ([7], [8, 9, 4, 4]), ([5, 5], [4])])
 QUERY, KEY, VALUE = np.random.default_rng(0).standard_normal((3, 2, 3, 4, 5))
@@ -36,15 +35,8 @@ def test_a_softmax_of_your_own_is_never_bypassed():
     assert running()["attention_backward"] is not TABLE["attention_backward"].textbook
 
 
-def test_a_softmax_of_your_own_runs_in_each_attention_of_a_model():
-    model, mine = small_model(), counting(F.softmax_backward)
-    with plugged(F.softmax_backward, mine):
-        _, cache = model.loss_forward(BATCH)
-        model.loss_backward(1.0, cache)
-    assert mine.calls == 2 + 2 * 2    # the encoder's and the decoder's attentions, two layers each
-
-
 @pytest.mark.parametrize("function, calls", [
+    (F.softmax_backward, 6),
     (F.relu_forward, 4), (F.relu_backward, 4), (F.dropout_forward, 2 + 4 + 10 + 6), (F.dropout_backward, 2 + 4 + 10 + 6),
     (F.dropout_mask, 2 + 4 + 10 + 6), (F.random_words, 2 + 4 + 10 + 6)])
 def test_a_part_of_a_fused_function_of_your_own_runs_in_each_place_of_a_model(function, calls):
@@ -56,20 +48,6 @@ def test_a_part_of_a_fused_function_of_your_own_runs_in_each_place_of_a_model(fu
         _, cache = model.loss_forward(BATCH, np.random.default_rng(0))
         model.loss_backward(1.0, cache)
     assert mine.calls == calls
-
-
-def test_what_it_computes_reaches_the_weights():
-    """A plugged-in wrong derivative changes the gradient: nothing else is used in its place."""
-    gradients = []
-    for factor in (1, 2):
-        model = small_model()
-        usual = F.softmax_backward.textbook
-        with plugged(F.softmax_backward, lambda dp, cache: factor * usual(dp, cache)):
-            _, cache = model.loss_forward(BATCH)
-            model.loss_backward(1.0, cache)
-        gradients.append(model.decoder.layers[1].cross_attention.query.weight.grad)
-    np.testing.assert_allclose(gradients[1], 2 * gradients[0], rtol=1e-10, atol=1e-12)
-    assert gradients[0].any()
 
 
 @pytest.mark.parametrize("function", [F.cross_entropy_forward, F.cross_entropy_backward])
@@ -119,13 +97,6 @@ def test_only_a_function_can_be_plugged_in():
         pass
 
 
-def test_what_two_threads_plug_in_at_once_is_taken_out_with_the_last():
-    def inside():
-        return is_replaced(F.relu_forward)
-
-    assert left_by_the_first(lambda: plugged(F.relu_forward, lambda x: x), inside) and not inside()
-
-
 def test_of_overlapping_plugs_the_one_entered_last_decides():
     first, second = counting(F.relu_forward), counting(F.relu_forward)
     one, other = plugged(F.relu_forward, first), plugged(F.relu_forward, second)
@@ -135,7 +106,7 @@ def test_of_overlapping_plugs_the_one_entered_last_decides():
     F.relu_forward(QUERY)
     other.__exit__(None, None, None)
     F.relu_forward(QUERY)
-    assert (first.calls, second.calls) == (0, 1)
+    assert (first.calls, second.calls) == (0, 1) and not is_replaced(F.relu_forward)
 
 
 def test_a_cache_of_another_implementation():
@@ -228,9 +199,3 @@ def test_a_method_of_your_own_receives_the_layer():
         after, _ = model.forward(SOURCE, SOURCE)
     assert seen == ["SelfAttention"] * 2 + ["SelfAttention", "CrossAttention"] * 2
     assert np.abs(after - before).max() > 1e-3
-
-
-def test_nothing_is_left_plugged_in():
-    """By the tests above."""
-    assert all(entry.own is None for entry in TABLE.values())
-    assert not is_replaced(F.softmax_forward)

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from minitransformer import InputError
 from minitransformer.layers import LearnedPositions, SinusoidalPositions
 
 
@@ -21,8 +20,3 @@ def test_one_position_alone_is_as_among_others(positions):
     y, _ = positions.forward(x)
     for place in (0, 1, 63, 64, 139):
         np.testing.assert_array_equal(positions.at(x[:, place], place), y[:, place])
-
-
-def test_learned_positions_end():
-    with pytest.raises(InputError, match="x has 5 positions, at most 4 were learned"):
-        LearnedPositions(4, 3, np.random.default_rng(0)).forward(np.ones((1, 5, 3)))

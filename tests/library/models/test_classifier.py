@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from minitransformer import InputError
 from minitransformer.data.batches import pad
-from minitransformer.models import ClassifierConfig
 from minitransformer.functional.special import PAD
-from tests.library.models.makers import CLASSES, V, make_model, random_ids
+from tests.library.models.makers import CLASSES, make_model, random_ids
 
 
 @pytest.mark.parametrize("pooling", ["mean", "first"])
@@ -44,28 +42,3 @@ def test_a_sentence_of_padding_alone_gives_no_nan():
         logits, cache = model.forward(np.array([[PAD, PAD], [3, PAD]]))
         model.backward(np.ones_like(logits), cache)
         assert logits.shape == (2, CLASSES) and np.isfinite(logits).all() and np.isfinite(model.flat.grad).all()
-
-
-def test_attention_weights_are_those_of_each_layer():
-    weights = make_model("classifier").attention_weights(np.array([[3, 4, PAD]]))
-    assert weights.keys() == {"encoder"} and [w.shape for w in weights["encoder"]] == [(1, 3, 3, 3)] * 2
-    assert (weights["encoder"][0][..., 2] == 0).all()    # nobody attends to padding
-    np.testing.assert_allclose(weights["encoder"][1].sum(axis=-1), 1)
-
-
-@pytest.mark.parametrize("changes, words", [
-    (dict(pooling="last"), "pooling is 'last'; choose from mean, first"),
-    (dict(num_classes=0), "num_classes is 0"), (dict(vocab_size=1.5), "vocab_size is 1.5"),
-])
-def test_wrong_settings_are_explained(changes, words):
-    with pytest.raises(InputError, match=words):
-        ClassifierConfig.named("toy", **{"vocab_size": V, "num_classes": 2, **changes})
-
-
-@pytest.mark.parametrize("ids, words", [
-    (np.array([1, 2]), r"Classifier: ids has shape \(2,\), expected \(B, T\)"),
-    (np.array([[1, V]]), f"token id {V}, expected 0 to {V - 1}"),
-])
-def test_wrong_ids_are_explained(ids, words):
-    with pytest.raises(InputError, match=words):
-        make_model("classifier").forward(ids)

@@ -6,15 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from minitransformer import InputError
 from minitransformer import functional as F
-from minitransformer.data.labelled import LabelledBatch
 from minitransformer.functional import cross_entropy_backward, cross_entropy_forward
 from minitransformer.models import MODELS
 from minitransformer.models.next_token import LossSums
 from minitransformer.replaceable import kernels_run, plugged
 from minitransformer.functional.special import PAD
-from tests.library.models.makers import CLASSES, KINDS, make_batch_for, make_model, random_ids
+from tests.library.models.makers import KINDS, make_batch_for, make_model
 
 
 def targets_of(kind, batch):
@@ -52,36 +50,14 @@ def test_the_loss_is_forward_and_cross_entropy(kind, seed, smoothing, pre_norm, 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_loss_backward_adds(kind):
-    """Twice without zeroing is twice the gradient; the cache stays as it was."""
-    model, batch = make_model(kind), make_batch_for(kind)
-    _, cache = model.loss_forward(batch)
-    model.loss_backward(1.0, cache)
-    once = model.flat.grad.copy()
-    model.loss_backward(1.0, cache)
-    np.testing.assert_allclose(model.flat.grad, 2 * once, rtol=1e-12, atol=1e-12)
-
-
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("parts", [3, 9])
 def test_the_parts_of_a_batch_add_up(kind, parts):
-    """Sums and gradients of split(n) are those of the whole: what threads and processes rely on."""
-    model, batch = make_model(kind), make_batch_for(kind)
+    """Of their losses and gradients: tests/library/training/test_step.py."""
+    batch = make_batch_for(kind)
     shares = batch.split(parts)
     assert len(shares) == min(parts, 5)
     assert sum(share.terms for share in shares) == batch.terms
     assert sum(share.num_tokens for share in shares) == batch.num_tokens
-    sums, cache = model.loss_forward(batch, smoothing=0.1)
-    model.loss_backward(1 / batch.terms, cache)
-    whole = model.flat.grad.copy()
-    model.zero_grad()
-    total = 0.0
-    for share in shares:
-        part, cache = model.loss_forward(share, smoothing=0.1)
-        model.loss_backward(1 / batch.terms, cache)
-        total += part.loss
-    assert total == pytest.approx(sums.loss, rel=1e-12)
-    np.testing.assert_allclose(model.flat.grad, whole, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -122,20 +98,3 @@ def test_float32_stays_float32(kind):
     sums, cache = model.loss_forward(make_batch_for(kind), np.random.default_rng(0), 0.1)
     model.loss_backward(1 / 7, cache)
     assert {sums.loss.dtype, sums.negative_log_likelihood.dtype, model.flat.grad.dtype} == {np.dtype("float32")}
-
-
-def test_class_0_is_no_padding():
-    """Its examples count like all others."""
-    model = make_model("classifier")
-    batch = LabelledBatch(random_ids(np.random.default_rng(0), 4, 3), np.zeros(4, int))
-    sums, _ = model.loss_forward(batch)
-    logits, _ = model.forward(batch.ids)
-    log_p = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
-    assert sums.loss == pytest.approx(-log_p[:, 0].sum(), rel=1e-12)
-
-
-@pytest.mark.parametrize("label", [-1, CLASSES])
-def test_labels_outside_of_the_classes_are_named(label):
-    batch = LabelledBatch(np.array([[3, 4]]), np.array([label]))
-    with pytest.raises(InputError, match=f"targets contains the token id {label}, expected 0 to 2"):
-        make_model("classifier").loss_forward(batch)

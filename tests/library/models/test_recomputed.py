@@ -6,7 +6,6 @@ import pytest
 from minitransformer import beam_search, generate, plugged
 from minitransformer.functional import causal_mask, padding_mask, sinusoids
 from minitransformer.layers import MultiHeadAttention
-from minitransformer.decoding.state import RecomputedState
 from minitransformer.functional.special import PAD
 from tests.library.models.makers import make_model, random_ids
 
@@ -41,20 +40,6 @@ def test_generation_is_that_of_the_cache():
     with plugged(MultiHeadAttention.forward, own_attention(calls)):
         assert list(generate(model, [3, 4, 5], 12, np.random.default_rng(0))) == expected
     assert max(calls) == 6    # it reads as many positions as there are, and no more
-
-
-def test_rows_are_kept_in_their_new_order():
-    model = make_model("transformer")
-    source = random_ids(np.random.default_rng(1), 3, 4)
-    with plugged(MultiHeadAttention.forward, own_attention([])):
-        state = model.start(source)
-    assert isinstance(state, RecomputedState)
-    state.advance(np.array([[1], [1], [1]]))
-    state.keep(np.array([2, 0]))
-    kept = state.advance(np.array([[5, 6], [7, 8]]), np.array([[0, 0], [0, 0]]))
-    cached = model.start(source[[2, 0]])
-    cached.advance(np.array([[1], [1]]))
-    np.testing.assert_allclose(kept, cached.advance(np.array([[5, 6], [7, 8]]), np.array([[0, 0], [0, 0]])), rtol=1e-10)
 
 
 @pytest.mark.parametrize("function, own", [

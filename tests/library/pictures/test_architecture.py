@@ -11,10 +11,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
 from matplotlib.patches import FancyBboxPatch
 
-from minitransformer.errors import InputError
 from minitransformer.functional import sinusoids
 from minitransformer.layers.attention import SelfAttention
-from minitransformer import RecurrentConfig
 from minitransformer.models import (Classifier, ClassifierConfig, LanguageModel, LanguageModelConfig, Transformer,
                                     TransformerConfig)
 from minitransformer.pictures.architecture import HERE, OWN, PARTS, architecture
@@ -233,21 +231,6 @@ def test_without_marks_the_map_has_colours_of_its_own():
     plain, marked = ({to_hex(patch.get_facecolor()) for patch in architecture(here=here).axes[0].patches}
                      for here in ((), ["loss"]))
     assert len(plain) > 6 and len(marked) == 2 and OWN not in plain
-
-
-@pytest.mark.parametrize("config, here, own, words", [
-    ("base", ["softmx"], [], "unknown part 'softmx'; did you mean softmax?"),
-    ("base", [], ["x"], "unknown part 'x'; choose from linear, "),
-    ("classifier", ["decoding"], [], "decoding: this model has none"), ("additive", ["masks"], [], "masks: this model has none"),
-])
-def test_a_part_that_is_not_there(config, here, own, words):
-    with pytest.raises(InputError, match=re.escape(words)):
-        architecture(CONFIGS[config], here, own)
-
-
-def test_another_model_is_refused():
-    with pytest.raises(InputError, match=r"^a recurrent model is not a Transformer, and this is the map of one$"):
-        architecture(RecurrentConfig.named("toy", 13))
 
 
 def test_what_a_model_lacks_may_be_ones_own():

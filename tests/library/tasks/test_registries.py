@@ -3,10 +3,7 @@
 import json
 import subprocess
 import sys
-from dataclasses import dataclass
-from typing import ClassVar
 
-import numpy as np
 import pytest
 
 from minitransformer import InputError, Run, Transformer, TransformerConfig
@@ -14,108 +11,57 @@ from minitransformer.data.vocabularies import VOCABULARIES
 from minitransformer.data.vocabularies.characters import CharacterVocabulary
 from minitransformer.data.vocabularies.symbols import SymbolVocabulary
 from minitransformer.training.evaluation import mean_loss
-from minitransformer.layers import Embedding, LinearCrossEntropy, OutputProjection
-from minitransformer.models import MODELS
-from minitransformer.models.next_token import NextTokenModel
-from minitransformer.lookup import ELSEWHERE, find
-from minitransformer.tables import setting
+from minitransformer.models import MODELS, LanguageModelConfig
+from minitransformer.lookup import ELSEWHERE
 from minitransformer.tasks import TASKS
-from minitransformer.tasks.toy import LetterTask
 from minitransformer.training.config import TrainingConfig
 from minitransformer.training.trainer import train
+from tests import ROOT
 from tests.library.cli.conftest import few_examples
+from tests.test_docs import new_files
 
 pytestmark = pytest.mark.slow
 
 TRAINING = TrainingConfig(steps=30, warmup=5, schedule="constant", peak_rate=0.03, smoothing=0.0, threads=1)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Twice(LetterTask):
-    name: ClassVar[str] = "twice"
-    description: ClassVar[str] = "say each letter twice: a b -> a a b b"
-
-    times: int = setting("how often each letter is said", 2)
-
-    def transform(self, letters):
-        return [letter for letter in letters for _ in range(self.times)]
+def of_page(name, file):
+    """The names of a file that a page of docs/ shows."""
+    found = {"__name__": file.removesuffix(".py")}
+    exec(new_files(ROOT / "docs" / name)[file], found)
+    return found
 
 
 @pytest.fixture
-def twice(tmp_path, monkeypatch):
-    monkeypatch.setitem(TASKS, "twice", Twice)
+def count(tmp_path, monkeypatch):
+    monkeypatch.setitem(TASKS, "count", None)
+    of_page("add_a_task.md", "count.py")
     with few_examples():
         yield tmp_path
 
 
-def test_a_new_task_is_a_class_in_the_table(run_cli, twice):
+def test_a_new_task_is_a_class_in_the_table(run_cli, count):
     """It is listed in the help with its own option, trains, resumes, and is measured and used like the others."""
-    run = twice / "run"
-    assert "say each letter twice: a b -> a a b b" in run_cli("train", "--help")[1]
-    assert "--times" in run_cli("train", "twice", "--help")[1]
-    code, out, error = run_cli("train", "twice", "--times", 3, "--steps", 4, "--batch", 8, "--run", run)
+    run = count / "run"
+    assert "count repeated letters: c c c a -> 3 c 1 a" in run_cli("train", "--help")[1]
+    assert "--max-runs" in run_cli("train", "count", "--help")[1]
+    code, out, error = run_cli("train", "count", "--max-runs", 4, "--steps", 4, "--batch", 8, "--run", run)
     assert code == 0 and f"saved in {run}" in out and "exact match" in out, error
     assert (run / "report.html").exists() and json.loads((run / "config.json").read_text())["task"] == {
-        "name": "twice", "batch": 8, "max_length": 256, "times": 3}
+        "name": "count", "batch": 8, "max_length": 256, "max_runs": 4}
     code, out, _ = run_cli("evaluate", run, "--json")
     assert code == 0 and json.loads(out)["examples"] == 20
-    assert Run.load(run).task.transform(list("ab")) == list("aaabbb")
+    assert Run.load(run).task.max_runs == 4
     assert run_cli("translate", run, "a b")[0] == run_cli("train", "--resume", run)[0] == 0
 
 
-def test_a_run_of_a_task_that_is_gone_is_one_line(run_cli, twice, monkeypatch):
-    run_cli("train", "twice", "--steps", 1, "--batch", 2, "--run", twice / "run")
-    monkeypatch.delitem(TASKS, "twice")
-    code, out, error = run_cli("evaluate", twice / "run")
-    assert code == 2 and not out and "unknown task 'twice'" in error and error.count("\n") == 1
-    code, _, error = run_cli("train", "twice")
-    assert code == 2 and "invalid choice: 'twice'" in error
-
-
-@dataclass(frozen=True, kw_only=True)
-class BigramConfig:
-    vocab_size: int
-    d_model: int = 8
-
-
-class Bigram(NextTokenModel):
-    """The next token from the last one alone."""
-
-    Config = BigramConfig
-
-    def __init__(self, config, seed=0):
-        rng = np.random.default_rng(seed)
-        self.config = config
-        self.embedding = Embedding(config.vocab_size, config.d_model, rng)
-        self.output = OutputProjection(config.vocab_size, config.d_model, rng)
-        self.loss = LinearCrossEntropy(self.output.weight)
-
-    def hidden(self, ids, rng=None):
-        return self.embedding.forward(ids)
-
-    def hidden_backward(self, dy, cache):
-        self.embedding.backward(dy, cache)
-
-    def start(self, prompt):
-        return BigramState(self, prompt)
-
-
-class BigramState:
-    def __init__(self, model, prompt):
-        self.embedding, self.output, self.first = model.embedding, model.output, prompt[:, -1:]
-        self.limit = np.full(len(prompt), sys.maxsize)
-
-    def advance(self, ids, parents=None):
-        return self.embedding.forward(ids)[0]
-
-    def keep(self, rows):
-        """No past, nothing to drop."""
-
-
-@pytest.fixture
-def bigram(monkeypatch):
-    monkeypatch.setitem(MODELS, "bigram", Bigram)
-    return Bigram
+def test_a_run_of_a_task_that_is_gone_is_one_line(run_cli, count, monkeypatch):
+    run_cli("train", "count", "--steps", 1, "--batch", 2, "--run", count / "run")
+    monkeypatch.delitem(TASKS, "count")
+    code, out, error = run_cli("evaluate", count / "run")
+    assert code == 2 and not out and "unknown task 'count'" in error and error.count("\n") == 1
+    code, _, error = run_cli("train", "count")
+    assert code == 2 and "invalid choice: 'count'" in error
 
 
 @pytest.fixture
@@ -126,15 +72,18 @@ def language(tmp_path):
     return task, task.make_vocabulary()
 
 
-def test_a_model_of_your_own_is_trained(run_cli, bigram, language, tmp_path):
+def test_a_model_of_your_own_is_trained(run_cli, language, tmp_path, monkeypatch):
     """By train(), then stored in a run folder, loaded again, measured by the command, and resumed."""
     task, vocabulary = language
     data = task.data(vocabulary, TRAINING)
-    run = Run.create(tmp_path / "run", task, bigram(BigramConfig(vocab_size=vocabulary.size)), vocabulary, TRAINING)
+    monkeypatch.setitem(MODELS, "bigram", None)
+    bigram = of_page("add_a_model.md", "bigram.py")["BigramModel"]
+    model = bigram(LanguageModelConfig(vocab_size=vocabulary.size, d_model=8))
+    run = Run.create(tmp_path / "run", task, model, vocabulary, TRAINING)
     before = mean_loss(run.model, data.valid)
     assert train(run, TRAINING, data.batches, data.valid, data.measure) == 30
     loaded = Run.load(tmp_path / "run")
-    assert type(loaded.model) is Bigram and loaded.settings.model == "bigram"
+    assert type(loaded.model) is bigram and loaded.settings.model == "bigram"
     assert mean_loss(loaded.model, data.valid) == mean_loss(run.model, data.valid) < 0.3 * before
     code, out, _ = run_cli("evaluate", tmp_path / "run", "--json")
     assert code == 0 and json.loads(out)["nats_per_token"] == pytest.approx(mean_loss(run.model, data.valid), abs=2e-5)
@@ -209,18 +158,6 @@ def test_a_vocabulary_of_another_size_is_refused(tmp_path):
     with pytest.raises(InputError, match="the vocabulary has 6 tokens, the model 29; they are not from the same run"):
         Run.create(tmp_path / "run", **copy_run(vocabulary=CharacterVocabulary("abc")))
     assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize("table, kind, name, words", [
-    (TASKS, "task", "cpoy", "unknown task 'cpoy'; did you mean copy?"),
-    (MODELS, "model", "transfomer", "unknown model 'transfomer'; did you mean"),
-    (VOCABULARIES, "vocabulary", "x", "unknown vocabulary 'x'; choose from characters, pretrained, subwords, symbols"),
-    (TASKS, "task", None, "unknown task None; choose from"), (TASKS, "task", ["copy"], "unknown task ['copy']; choose from"),
-])
-def test_a_name_that_is_not_there_is_named(table, kind, name, words):
-    with pytest.raises(InputError) as caught:
-        find(table, kind, name)
-    assert words in str(caught.value)
 
 
 TABLES = {"activation": "layers.feed_forward.FEED_FORWARDS", "attention": "layers.attention_kinds.ATTENTIONS",

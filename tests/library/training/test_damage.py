@@ -9,25 +9,19 @@ import numpy as np
 import pytest
 
 from minitransformer import InputError, Run, TrainingConfig, train
-from minitransformer.files import MANIFEST, check_manifest
+from minitransformer.files import MANIFEST
 from minitransformer.training import checkpoint
-from tests.library.training.test_resume import Interrupted, losses
+from tests.library.training.test_resume import Interrupted, losses, trained
 from tests.library.training.test_training import start
 
 pytestmark = pytest.mark.campaign
 
 
-def test_damaged_weights_are_made_again(tmp_path):
-    run, batches, valid = start(tmp_path / "run")
-    config = TrainingConfig(steps=4, warmup=2, validate_every=2, average=2)
-    train(run, config, batches, valid)
-    path = run.path / "weights.safetensors"
-    whole = path.read_bytes()
-    flip(path)
-    with pytest.raises(InputError, match="weights.safetensors: damaged"):
-        Run.load(run.path)
-    train(Run.open(run.path), config, batches, valid, resume=True)
-    assert path.read_bytes() == whole and Run.load(run.path).finished
+def resumed(folder, run, config, stopped=None):
+    """(the run, resumed as another process would, in which step it ends), after Ctrl-C in its step `stopped` if there is one."""
+    again, batches, valid = start(folder)
+    again.path = run.path
+    return again, train(again, config, Interrupted(batches, stopped) if stopped else batches, valid, resume=True)
 
 
 def flip(path):
@@ -59,9 +53,8 @@ def test_a_finished_run_stays_as_it_is(tmp_path, settings):
 
 
 def test_without_the_best_checkpoint_the_next_best_is_taken(tmp_path, capsys):
-    run, batches, valid = start(tmp_path / "run")
-    config = TrainingConfig(steps=60, warmup=1, schedule="constant", peak_rate=0.3, cooldown=0, validate_every=2, patience=3)
-    train(run, config, batches, valid)
+    run, config, batches, valid = trained(tmp_path / "run", steps=60, warmup=1, schedule="constant", peak_rate=0.3, cooldown=0,
+                                          validate_every=2, patience=3)
     nll = {record["step"]: record["valid_nll"] for record in losses(run) if "valid_nll" in record}
     best, second = sorted(checkpoint.steps(run.path), key=nll.get)[:2]
     for path in (run.path / "weights.safetensors", run.path / "checkpoints" / f"step-{best:08d}" / "weights.safetensors"):
@@ -74,45 +67,25 @@ def test_without_the_best_checkpoint_the_next_best_is_taken(tmp_path, capsys):
 
 def test_a_run_that_is_trained_again_is_not_finished(tmp_path):
     """From its first checkpoint, since the second and the weights are damaged; and Ctrl-C comes."""
-    run, batches, valid = start(tmp_path / "run")
-    config = TrainingConfig(steps=8, warmup=2, validate_every=4)
-    train(run, config, batches, valid)
+    run, config, *_ = trained(tmp_path / "run", steps=8, validate_every=4)
     flip(run.path / "weights.safetensors")
     flip(run.path / "checkpoints" / "step-00000008" / "state.json")
-    again, batches, _ = start(tmp_path / "again")
-    again.path = run.path
-    assert train(again, config, Interrupted(batches, 2), valid, resume=True) == 6
+    again, step = resumed(tmp_path / "again", run, config, 2)
+    assert step == 6
     assert not again.finished and checkpoint.steps(run.path) == [6, 4]
 
 
 def test_damaged_checkpoints_do_not_stand_in_the_way_of_new_ones(tmp_path):
     """All existing ones, which are later than those of the restarted run."""
-    run, batches, valid = start(tmp_path / "run")
-    config = TrainingConfig(steps=20, warmup=5, validate_every=4, average=2)
-    train(run, config, Interrupted(batches, 18), valid)
+    run, config, *_ = trained(tmp_path / "run", 18, steps=20, validate_every=4, average=2)
     for step in checkpoint.steps(run.path):
         flip(run.path / "checkpoints" / f"step-{step:08d}" / "state.json")
-    again, batches, _ = start(tmp_path / "again")
-    again.path = run.path
-    train(again, config, Interrupted(batches, 7), valid, resume=True)
+    resumed(tmp_path / "again", run, config, 7)
     assert checkpoint.steps(run.path) == [7, 4]
 
 
-def test_a_finished_run_without_checkpoints_cannot_be_trained_further(tmp_path):
-    run, batches, valid = start(tmp_path / "run")
-    config = TrainingConfig(steps=4, warmup=2, validate_every=2)
-    train(run, config, batches, valid)
-    shutil.rmtree(run.path / "checkpoints")
-    before = {path.name: path.read_bytes() for path in run.path.iterdir()}
-    more = TrainingConfig(steps=6, warmup=2, validate_every=2)
-    with pytest.raises(InputError, match="training has ended, and no checkpoint is left to resume from"):
-        train(run, more, batches, valid, resume=True)
-    assert {path.name: path.read_bytes() for path in run.path.iterdir()} == before
-
-
 def test_a_checkpoint_that_is_removed_while_it_is_read_is_skipped(tmp_path, monkeypatch):
-    run, batches, valid = start(tmp_path / "run")
-    train(run, TrainingConfig(steps=4, warmup=2, validate_every=2), batches, valid)
+    run, *_ = trained(tmp_path / "run", steps=4, validate_every=2)
     shutil.rmtree(run.path / "checkpoints" / "step-00000004")
     monkeypatch.setattr(checkpoint, "steps", lambda _: [4, 2])
     monkeypatch.setattr(checkpoint, "check_manifest", lambda _: None)
@@ -120,9 +93,7 @@ def test_a_checkpoint_that_is_removed_while_it_is_read_is_skipped(tmp_path, monk
 
 
 def test_checkpoints_that_cannot_be_listed_are_not_taken_for_none(tmp_path, monkeypatch):
-    run, batches, valid = start(tmp_path / "run")
-    config = TrainingConfig(steps=20, warmup=5, validate_every=4)
-    train(run, config, Interrupted(batches, 6), valid)
+    run, config, batches, valid = trained(tmp_path / "run", 6, steps=20, validate_every=4)
     log = (run.path / "metrics.jsonl").read_bytes()
 
     def listdir(path):
@@ -135,9 +106,7 @@ def test_checkpoints_that_cannot_be_listed_are_not_taken_for_none(tmp_path, monk
 
 
 def test_a_checkpoint_that_cannot_be_read_now_is_not_damaged(tmp_path, monkeypatch):
-    run, batches, valid = start(tmp_path / "run")
-    config = TrainingConfig(steps=20, warmup=5, validate_every=4)
-    train(run, config, Interrupted(batches, 6), valid)
+    run, config, batches, valid = trained(tmp_path / "run", 6, steps=20, validate_every=4)
     usual = Path.read_bytes
 
     def read_bytes(path):
@@ -157,9 +126,7 @@ FILES = ("weights.safetensors", "optimizer.safetensors", "state.json", "metrics.
 @pytest.mark.parametrize("name", FILES)
 def test_a_damaged_checkpoint_is_skipped(tmp_path, capsys, name):
     """And the run ends as if nothing had happened."""
-    run, batches, valid = start(tmp_path / "run")
-    config = TrainingConfig(steps=20, warmup=5, validate_every=4)
-    train(run, config, Interrupted(batches, 10), valid)
+    run, config, *_ = trained(tmp_path / "run", 10, steps=20, validate_every=4)
     for damage in (cut, os.remove, flip):
         path = shutil.copytree(run.path, tmp_path / damage.__name__)
         damage(path / "checkpoints" / "step-00000010" / name)
@@ -170,37 +137,12 @@ def test_a_damaged_checkpoint_is_skipped(tmp_path, capsys, name):
         error = capsys.readouterr().err
         assert f"step-00000010/{name}: " in error and error.endswith("; skipped\n")
 
-    whole, batches, _ = start(tmp_path / "whole")
-    train(whole, config, batches, valid)
-    again, batches, _ = start(tmp_path / "again")
-    again.path = path
-    assert train(again, config, batches, valid, resume=True) == 20
+    whole, *_ = trained(tmp_path / "whole", steps=20, validate_every=4)
+    run.path = path
+    again, step = resumed(tmp_path / "again", run, config)
+    assert step == 20
     assert losses(again) == losses(whole)
     np.testing.assert_array_equal(again.model.flat.data, whole.model.flat.data)
-
-
-def test_every_byte_of_a_checkpoint_counts(tmp_path):
-    """100 random bytes, flipped one at a time: each flip is found."""
-    run, batches, valid = start(tmp_path / "run")
-    train(run, TrainingConfig(steps=3, warmup=1), batches, valid)
-    folder, rng = run.path / "checkpoints" / "step-00000003", np.random.default_rng(0)
-    for _ in range(100):
-        path = folder / rng.choice(FILES)
-        data = path.read_bytes()
-        place = rng.integers(len(data))
-        path.write_bytes(data[:place] + bytes([data[place] ^ 1 << rng.integers(8)]) + data[place + 1:])
-        with pytest.raises(InputError, match="damaged|format"):
-            check_manifest(folder)
-        path.write_bytes(data)
-    check_manifest(folder)
-
-
-def test_another_format_is_named(tmp_path, monkeypatch):
-    run, _, _ = start(tmp_path / "run")
-    monkeypatch.setattr("minitransformer.files.FORMAT", 3)
-    with pytest.raises(InputError, match="has format 2, this version of minitransformer reads format 3; "
-                                         "use a version that reads 2"):
-        Run.open(run.path)
 
 
 def test_a_full_disk_keeps_the_last_checkpoint(tmp_path, monkeypatch):
@@ -219,9 +161,7 @@ def test_a_full_disk_keeps_the_last_checkpoint(tmp_path, monkeypatch):
         train(run, config, fill(), valid)
     assert {path.name for path in (run.path / "checkpoints").iterdir()} == {"step-00000004"}
     monkeypatch.setattr(os, "fsync", usual)
-    again, batches, _ = start(tmp_path / "again")
-    again.path = run.path
-    assert train(again, config, batches, valid, resume=True) == 20
+    assert resumed(tmp_path / "again", run, config)[1] == 20
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")

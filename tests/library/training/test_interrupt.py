@@ -1,10 +1,6 @@
 """Ctrl-C and the other signals let the step finish and save, unless they are ignored."""
 
-import os
 import signal
-import subprocess
-import sys
-import threading
 import time
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -14,14 +10,8 @@ import pytest
 
 from minitransformer import Run, TrainingConfig, train
 from minitransformer.training import interrupt, trainer
+from tests.library.training.test_resume import Interrupted
 from tests.library.training.test_training import start
-
-
-def interrupting(batches, step, number=signal.SIGINT):
-    for i, batch in enumerate(batches, 1):
-        if i == step:
-            signal.raise_signal(number)
-        yield batch
 
 
 @pytest.mark.parametrize("number, again", [
@@ -30,7 +20,7 @@ def test_a_signal_ends_the_step_and_saves(tmp_path, capsys, number, again):
     run, batches, valid = start(tmp_path / "run")
     usual = signal.signal(number, signal.default_int_handler)    # nohup has SIGHUP ignored
     try:
-        assert train(run, TrainingConfig(steps=50, warmup=5), interrupting(batches, 7, number), valid) == 7
+        assert train(run, TrainingConfig(steps=50, warmup=5), Interrupted(batches, 7, number), valid) == 7
         assert signal.getsignal(number) == signal.default_int_handler
     finally:
         signal.signal(number, usual)
@@ -41,7 +31,7 @@ def test_a_signal_ends_the_step_and_saves(tmp_path, capsys, number, again):
 
 def test_a_second_ctrl_c_interrupts_at_once(tmp_path):
     run, batches, valid = start(tmp_path / "run")
-    twice = interrupting(interrupting(batches, 3), 3)
+    twice = Interrupted(Interrupted(batches, 3), 3)
     with pytest.raises(KeyboardInterrupt):
         train(run, TrainingConfig(steps=50, warmup=5), twice, valid)
 
@@ -51,21 +41,12 @@ def test_who_started_us_may_want_no_interrupt(tmp_path):
     run, batches, valid = start(tmp_path / "run")
     usual = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        assert train(run, TrainingConfig(steps=5, warmup=2), interrupting(batches, 3), valid) == 5
+        assert train(run, TrainingConfig(steps=5, warmup=2), Interrupted(batches, 3), valid) == 5
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
         run, batches, valid = start(tmp_path / "other")
-        assert train(run, TrainingConfig(steps=5, warmup=2), interrupting(batches, 3, signal.SIGTERM), valid) == 3
+        assert train(run, TrainingConfig(steps=5, warmup=2), Interrupted(batches, 3, signal.SIGTERM), valid) == 3
     finally:
         signal.signal(signal.SIGINT, usual)
-
-
-def test_training_works_outside_of_the_main_thread(tmp_path):
-    run, batches, valid = start(tmp_path / "run")
-    steps = []
-    thread = threading.Thread(target=lambda: steps.append(train(run, TrainingConfig(steps=2, warmup=1), batches, valid)))
-    thread.start()
-    thread.join()
-    assert steps == [2]
 
 
 def test_ctrl_c_in_the_middle_of_a_write(tmp_path, monkeypatch):
@@ -75,7 +56,7 @@ def test_ctrl_c_in_the_middle_of_a_write(tmp_path, monkeypatch):
 
     run, batches, valid = start(tmp_path / "run")
     monkeypatch.setattr(interrupt, "print", reentrant, raising=False)
-    assert train(run, TrainingConfig(steps=50, warmup=5), interrupting(batches, 7), valid) == 7
+    assert train(run, TrainingConfig(steps=50, warmup=5), Interrupted(batches, 7), valid) == 7
 
 
 @contextmanager
@@ -105,11 +86,3 @@ def test_ctrl_c_before_the_first_step(tmp_path, monkeypatch):
         clock = SimpleNamespace(monotonic=time.monotonic, perf_counter=lambda: signal.raise_signal(signal.SIGINT) or 0)
         patch.setattr(trainer, "time", clock)    # the trainer's alone: locks look at the clock, too
         assert train(*arguments) == 0
-
-
-def test_these_tests_may_run_in_the_background():
-    """If a script runs `pytest &`, SIGINT is ignored, in its children, too, unless conftest.py restores it."""
-    done = subprocess.run([sys.executable, "-c", "import tests.conftest, signal; signal.raise_signal(signal.SIGINT)"],
-                          preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN), capture_output=True, text=True,
-                          env={**os.environ, "MINITRANSFORMER_FAST": "0"})    # conftest.py loads the kernels
-    assert done.stderr.endswith("KeyboardInterrupt\n")

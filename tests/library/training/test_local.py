@@ -57,12 +57,11 @@ class Loop:
             self.sums = training_step(self.model, self.adam, batches, 0.01, (7, len(self.steps)), 0.1, 0.5, self.workers)
 
     def until_helped(self):
-        until = time.monotonic() + 60
-        while not self.workers.helped:
-            assert time.monotonic() < until and self.helpers
-            self.step()
-            time.sleep(0.01)
+        assert until(lambda: self.workers.helped or not self.helpers, work=self.step) and self.helpers
         return self
+
+    def until_alone(self):
+        assert until(lambda: not self.helpers, work=self.step)
 
     @property
     def helpers(self):
@@ -77,6 +76,15 @@ class Loop:
         assert self.sums == other.sums
         assert (self.adam.data == other.adam.data).all()
         assert not self.adam.grad.any()
+
+
+def until(done, seconds=60, work=lambda: None):
+    """Work until done(), at most so long; returns whether it is done."""
+    end = time.monotonic() + seconds
+    while not done() and time.monotonic() < end:
+        work()
+        time.sleep(0.01)
+    return done()
 
 
 def pid(helper):
@@ -269,10 +277,7 @@ def test_where_helpers_cannot_run(obstacle, said, monkeypatch, capsys):
         obstacle(patch)
         loop = Loop(LocalProcesses, model=Unknown)
         with loop.workers:
-            until = time.monotonic() + 60
-            while loop.helpers and time.monotonic() < until:
-                loop.step()
-                time.sleep(0.01)
+            loop.until_alone()
             loop.step()
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("threads do the work from here on: ") and said in line
@@ -317,10 +322,7 @@ def test_nothing_is_left_after_the_end(end, code):
         if code < 0:
             program.kill()
         assert program.wait() == code
-    until = time.monotonic() + 10
-    while exists(helper) and time.monotonic() < until:
-        time.sleep(0.01)
-    assert not exists(helper)
+    assert until(lambda: not exists(helper), 10)
 
 
 @pytest.fixture
@@ -394,9 +396,5 @@ def test_a_helper_without_the_compiled_kernels_of_this_process_is_lost(capfd, mo
     loop = Loop(LocalProcesses)
     monkeypatch.delenv("MINITRANSFORMER_FAST")
     with loop.workers, kernels_run():
-        until = time.monotonic() + 60
-        while loop.helpers and time.monotonic() < until:
-            loop.step()
-            time.sleep(0.01)
-        assert not loop.helpers
+        loop.until_alone()
     assert "from here on: a helper has no compiled kernels (MINITRANSFORMER_FAST is numpy)" in capfd.readouterr().err

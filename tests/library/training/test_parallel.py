@@ -18,7 +18,6 @@ from minitransformer.training import checkpoint
 from minitransformer.training.evaluation import pair_batches
 from minitransformer.workers.threads import Threads
 from minitransformer.zoo.modern import Projection
-from tests.library.models.makers import KINDS, make_batch_for, make_model
 from tests.library.training.test_resume import Interrupted, losses
 from tests.library.training.test_training import start
 
@@ -60,29 +59,6 @@ def test_every_parameter_is_in_one_piece():
         with Threads(Projection(1, size, RNG), count) as workers:
             moved = np.concatenate(workers.each_piece(lambda piece: np.arange(size)[piece]))
         assert moved.tolist() == list(range(size)), (size, count)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("count", [2, 3, 9])
-def test_threads_add_up_the_gradient_of_every_kind_of_model(kind, count):
-    """Up to rounding, and its norm too; of the replicas nothing is left."""
-    batch, found = make_batch_for(kind), []
-    for number in (1, count):
-        model = make_model(kind)
-        workers = Threads(model, number)
-
-        def work(model, batches, rng):
-            for part in batches:
-                _, cache = model.loss_forward(part, rng)
-                model.loss_backward(1 / batch.terms, cache)
-
-        workers.run(work, workers.shard([batch]))
-        square = workers.sum_gradients()
-        assert square == pytest.approx(model.flat.grad @ model.flat.grad, rel=1e-12)
-        assert not any(replica.flat.grad.any() for replica in workers.models[1:])
-        found.append(model.flat.grad)
-    np.testing.assert_allclose(found[1], found[0], rtol=0, atol=1e-12)
-    assert found[0].any()
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
@@ -210,34 +186,16 @@ def in_processes(count, work):
     return found
 
 
-@pytest.mark.parametrize("processes, count", [(2, 1), (2, 2), (3, 1), (9, 1)])
-def test_processes_compute_what_one_computes(processes, count):
-    """The same weights in each, and as sums the totals of all; of nine, some have no sentence."""
-    expected = trained(None)
+@pytest.mark.parametrize("processes, count, dropout", [(2, 1, 0.0), (2, 2, 0.0), (3, 1, 0.0), (9, 1, 0.0), (2, 1, 0.3)])
+def test_processes_compute_what_threads_compute(processes, count, dropout):
+    """The same weights in each, and as sums the totals of all; of nine, some have no sentence. Part i has generator i, whoever
+    computes it: its dropout, too.
+    """
+    expected = trained(threads(processes * count), dropout)
     for model, sums in in_processes(processes, lambda meeting, rank: trained(
-            lambda model: Process(model, count, meeting, rank))):
+            lambda model: Process(model, count, meeting, rank), dropout)):
         assert_same_weights(model, expected[0])
         np.testing.assert_allclose(sums, expected[1], rtol=1e-12)
-
-
-def test_processes_draw_the_dropout_that_threads_draw():
-    """Part i has generator i, whoever computes it: two processes repeat a run of two threads."""
-    expected = trained(threads(2), dropout=0.3)
-    for model, sums in in_processes(2, lambda meeting, rank: trained(
-            lambda model: Process(model, 1, meeting, rank), dropout=0.3)):
-        assert_same_weights(model, expected[0])
-        np.testing.assert_allclose(sums, expected[1], rtol=1e-12)
-    assert not np.array_equal(expected[0].flat.data, trained(None, dropout=0.3)[0].flat.data)
-
-
-def test_each_sentence_is_one_members():
-    """Every part once, and none twice."""
-    model, batch = Transformer(TransformerConfig.named("toy", 12)), make_batch(PAIRS)
-    rows = []
-    for rank in range(2):
-        workers = Process(model, 2, Meeting(2), rank)
-        rows += [row.tolist() for _, (part,), _ in workers.shard([batch], (0,)) for row in part.next_target]
-    assert sorted([i for i in row if i] for row in rows) == sorted([i for i in row if i] for row in batch.next_target.tolist())
 
 
 def test_one_process_sums_and_agrees_with_itself():
@@ -346,15 +304,3 @@ def test_processes_that_are_out_of_patience_stop_together(tmp_path):
     (steps, main, _), (other_steps, other, _) = in_two_processes(tmp_path / "run", config)
     assert steps == other_steps < 60
     np.testing.assert_array_equal(main.flat.data, other.flat.data)    # the best checkpoint's
-
-
-def test_processes_share_each_update_of_accumulated_batches():
-    """`shard` splits each batch of the update, as threads do."""
-    model = Transformer(TransformerConfig.named("toy", 12))
-    batches = [make_batch(PAIRS), make_batch(PAIRS[:2])]
-    terms = 0
-    for rank in range(2):
-        ((_, parts, _),) = Process(model, 1, Meeting(2), rank).shard(batches, (0,))
-        assert len(parts) == 2
-        terms += sum(part.terms for part in parts)
-    assert terms == sum(batch.terms for batch in batches)

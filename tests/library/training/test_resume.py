@@ -8,20 +8,16 @@ import pytest
 from safetensors.numpy import load_file
 
 from minitransformer import (
-    Adam, InputError, Run, TrainingConfig, Transformer, TransformerConfig, make_batch, train, training_step)
+    InputError, Run, TrainingConfig, train)
 from minitransformer.data.drawn import DrawnBatches
 from minitransformer.data.epochs import EpochBatches
 from minitransformer.data.labelled import make_labelled_batch, sentence_length
 from minitransformer.data.windows import WindowBatches
 from minitransformer.files import write_manifest
-from minitransformer.layers import initial
-from minitransformer.models import MODELS
-from minitransformer.lookup import find
 from minitransformer.tasks import TASKS
 from minitransformer.training import checkpoint
 from minitransformer.training.evaluation import mean_loss
 from minitransformer.training.log import CLOCKS
-from minitransformer.workers.threads import Threads
 from tests.library.training.test_training import start
 
 pytestmark = pytest.mark.slow
@@ -54,10 +50,10 @@ def state(run, step):
 
 
 class Interrupted:
-    """Batches; the one numbered `at` comes with Ctrl-C."""
+    """Batches; the one numbered `at` comes with Ctrl-C, or with another signal."""
 
-    def __init__(self, batches, at):
-        self.__dict__.update(batches=batches, left=at)
+    def __init__(self, batches, at, number=signal.SIGINT):
+        self.__dict__.update(batches=batches, left=at, number=number)
 
     def __iter__(self):
         return self
@@ -65,7 +61,7 @@ class Interrupted:
     def __next__(self):
         self.__dict__["left"] -= 1
         if self.left == 0:
-            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(self.number)
         return next(self.batches)
 
     def __getattr__(self, name):
@@ -73,6 +69,14 @@ class Interrupted:
 
     def __setattr__(self, name, value):
         setattr(self.batches, name, value)
+
+
+def trained(folder, stopped=None, **settings):
+    """(run, config, batches, valid) of a run of `start` after its training, or after Ctrl-C in the step `stopped`."""
+    run, batches, valid = start(folder)
+    config = TrainingConfig(**{"warmup": 2, **settings})
+    train(run, config, Interrupted(batches, stopped) if stopped else batches, valid)
+    return run, config, batches, valid
 
 
 @pytest.mark.parametrize("batches, settings", [
@@ -102,55 +106,9 @@ def test_to_the_same_bits(tmp_path, batches, settings):
         np.testing.assert_array_equal(arrays[name], expected[name])
 
 
-def test_a_run_resumes_with_its_own_weights(tmp_path, monkeypatch):
-    """Its first weights were drawn by a version in which every sub-layer ended with Xavier's weights."""
-    config = TrainingConfig(steps=25, warmup=5, validate_every=6, seed=5, threads=1)
-    with monkeypatch.context() as earlier:
-        earlier.setattr(initial, "shrink_ends", lambda num_layers, *sublayers: None)
-        whole, _, valid = start(tmp_path / "whole", 5)
-        train(whole, config, of_task(5), valid)
-        stopped, _, _ = start(tmp_path / "stopped", 5)
-        train(stopped, config, Interrupted(of_task(5), 8), valid)
-    run = Run.open(tmp_path / "stopped")
-    assert not np.array_equal(start(tmp_path / "today", 5)[0].model.flat.data, run.model.flat.data)
-    assert train(run, config, of_task(5), valid, resume=True) == 25
-    assert (run.path / "weights.safetensors").read_bytes() == (whole.path / "weights.safetensors").read_bytes()
-
-
-@pytest.mark.parametrize("name, options", [
-    ("language", dict(window=8, batch=4)), ("classify", dict(batch=64, max_length=20, vocab_size=60))])
-def test_every_kind_of_model_resumes_to_the_same_bits(tmp_path, name, options):
-    """With its own task's data, opened again as a command does."""
-    lines = [f"the {word} is here {i}" + (f"\t{word}" if name == "classify" else "")
-             for i, word in enumerate(["dog", "cat", "bird", "cat"] * 6)]
-    file = tmp_path / "text.tsv"
-    file.write_text("\n".join(lines) + "\n")
-    options = {**options, "train": [str(file)], "valid": [str(file)]}
-    config = TrainingConfig(steps=13, warmup=4, validate_every=5, seed=5, threads=2, average=2)
-    task = find(TASKS, "task", name)(**options).begin()
-    vocabulary, kind = task.make_vocabulary(), MODELS[task.model]
-    sizes = dict(d_model=16, num_heads=2, d_ff=16, dropout=0.1)
-
-    def make(folder):
-        model = kind(kind.Config.named("toy", **{**sizes, **task.model_sizes(vocabulary)}), config.seed)
-        run = Run.create(tmp_path / folder, task, model, vocabulary, config)
-        return run, run.task.data(vocabulary, config)
-
-    whole, data = make("whole")
-    train(whole, config, data.batches, data.valid)
-    run, data = make("stopped")
-    assert train(run, config, Interrupted(data.batches, 7), data.valid) == 7
-    run = Run.open(tmp_path / "stopped")
-    data = run.task.data(run.vocabulary, run.settings.training)
-    assert train(run, run.settings.training, data.batches, data.valid, resume=True) == 13
-    assert losses(run) == losses(whole)
-    assert (run.path / "weights.safetensors").read_bytes() == (whole.path / "weights.safetensors").read_bytes()
-
-
 @pytest.mark.parametrize("position", ["x", 3.5, [0, 1], {}])
 def test_the_position_of_other_batches_is_named(tmp_path, position):
-    run, batches, valid = start(tmp_path / "run")
-    train(run, TrainingConfig(steps=2, warmup=2), batches, valid)
+    run, _, batches, valid = trained(tmp_path / "run", steps=2)
     folder = run.path / "checkpoints" / "step-00000002"
     (folder / "state.json").write_text(json.dumps({**json.loads((folder / "state.json").read_text()), "position": position}))
     write_manifest(folder, checkpoint.FILES)
@@ -158,22 +116,8 @@ def test_the_position_of_other_batches_is_named(tmp_path, position):
         train(run, TrainingConfig(steps=4, warmup=2), batches, valid, resume=True)
 
 
-def test_accumulated_batches_are_one_update():
-    """Three batches of one update: the loss and the moments of the one batch that holds them all."""
-    pairs = [([3, 4, 5], [6, 7]), ([4], [5]), ([6, 6], [7, 8, 9])] * 2
-    moments = []
-    for parts in ([pairs], [pairs[:2], pairs[2:3], pairs[3:]]):
-        model = Transformer(TransformerConfig.named("toy", 12), 0).astype(np.float64)
-        adam = Adam(model)
-        sums = training_step(model, adam, [make_batch(part) for part in parts], 0.01, (0, 1), 0.1, workers=Threads(model, 2))
-        moments.append((float(sums.loss), adam.m, adam.v))
-    for one, several in zip(*moments):
-        np.testing.assert_allclose(one, several, rtol=1e-9, atol=1e-15)
-
-
 def test_the_average_is_of_the_last_checkpoints(tmp_path, capsys):
-    run, batches, valid = start(tmp_path / "run")
-    train(run, TrainingConfig(steps=23, warmup=5, validate_every=5, average=3), batches, valid)
+    run, _, _, valid = trained(tmp_path / "run", steps=23, warmup=5, validate_every=5, average=3)
     assert checkpoint.steps(run.path) == [23, 20, 15]
     weights = [state(run, step)[0]["target_embedding.weight"] for step in (23, 20, 15)]
     np.testing.assert_allclose(run.model.parameters()["target_embedding.weight"].data, sum(weights) / 3, rtol=1e-5, atol=1e-7)
@@ -197,8 +141,7 @@ def test_two_checkpoints_are_kept(tmp_path, monkeypatch):
     for patience, kept in ((0, [20, 16]), (9, [20, 16, 4])):
         growing = iter(map(float, range(1, 9)))
         monkeypatch.setattr("minitransformer.training.trainer.mean_loss", lambda *_: next(growing))
-        run, batches, valid = start(tmp_path / str(patience))
-        train(run, TrainingConfig(steps=20, warmup=5, validate_every=4, patience=patience), batches, valid)
+        run, *_ = trained(tmp_path / str(patience), steps=20, validate_every=4, patience=patience)
         assert checkpoint.steps(run.path) == kept
 
 
@@ -217,9 +160,10 @@ def test_a_position_is_reached_without_the_batches_before_it(make):
         next(whole)
     later.position = json.loads(json.dumps(whole.position))
     other_seed.position = whole.position
-    differences = 0
+    differences, seen = 0, set()
     for _ in range(19):
         batch = next(whole)
         np.testing.assert_equal(tuple(next(later)), tuple(batch))
         differences += not np.array_equal(next(other_seed).inputs[0], batch.inputs[0])
-    assert differences > 9    # the seed says what is drawn
+        seen.add(batch.inputs[0].tobytes())
+    assert differences > 9 and len(seen) > 9    # the seed and the position say what is drawn

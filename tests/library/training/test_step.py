@@ -15,28 +15,34 @@ class Noting:
         self.model = model
 
     def step(self, learning_rate, clip, square, each_piece):
-        self.given = learning_rate, clip
+        self.given, self.square = (learning_rate, clip), square
         self.gradient = self.model.flat.grad.copy()
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("count", [None, 1, 2])
+@pytest.mark.parametrize("count", [None, 1, 2, 9])
 def test_the_gradient_is_the_mean_over_all_terms(kind, count):
-    """For one batch and for several: with Adam, which ignores a gradient's scale, a mistake would not show."""
+    """For one batch and for several, in threads without a sentence, too; nothing is left in the replicas.
+
+    With Adam, which ignores a gradient's scale, a mistake would not show.
+    """
     some = [make_batch_for(kind, seed, sentences) for seed, sentences in ((0, 5), (1, 2), (2, 3))]
-    for batches in (some[0], some[:1], some):
+    for batches, smoothing in ((some[0], 0.1), (some[:1], 0.0), (some, 0.1)):
         model = make_model(kind)
         optimizer, expected = Noting(model), make_model(kind)
-        sums = training_step(model, optimizer, batches, 0.25, smoothing=0.1, workers=count and Threads(model, count))
+        workers = count and Threads(model, count)
+        sums = training_step(model, optimizer, batches, 0.25, smoothing=smoothing, workers=workers)
         listed = batches if isinstance(batches, list) else [batches]
         terms, loss, likelihood = sum(batch.terms for batch in listed), 0.0, 0.0
         for batch in listed:
-            part, cache = expected.loss_forward(batch, smoothing=0.1)
+            part, cache = expected.loss_forward(batch, smoothing=smoothing)
             expected.loss_backward(1.0, cache)
             loss, likelihood = loss + part.loss, likelihood + part.negative_log_likelihood
         np.testing.assert_allclose(optimizer.gradient, expected.flat.grad / terms, rtol=0, atol=1e-13)
         assert (sums.loss, sums.negative_log_likelihood) == pytest.approx((loss, likelihood), rel=1e-12)
         assert optimizer.given == (0.25, 1.0)
+        assert optimizer.square == pytest.approx(optimizer.gradient @ optimizer.gradient, rel=1e-12)
+        assert not any(replica.flat.grad.any() for replica in (workers.models[1:] if count else ()))
 
 
 def test_the_gradient_is_clipped_as_asked():
