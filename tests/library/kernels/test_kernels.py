@@ -15,6 +15,7 @@ from minitransformer.functional.special import PAD
 from minitransformer.layers import Embedding
 from minitransformer.replaceable import TABLE
 from minitransformer.zoo import kernels as kernels_of_the_zoo, modern    # noqa: F401 - whose kernels are loaded, too
+from tests.library.kernels.calls import textbook
 
 kernels.load_all()
 KERNELS = {f"{kernel.function.__module__.removeprefix('minitransformer.kernels.')}.{kernel.function.__name__}": (entry, kernel)

@@ -7,17 +7,17 @@ import pytest
 
 from minitransformer import InputError, Parameter
 from minitransformer.layers import initial
-from minitransformer.zoo import initial as rivals
+from minitransformer.zoo import initial as others
 
-MAKERS = {name: make for file in (initial, rivals) for name, make in vars(file).items()
+MAKERS = {f"{file.__name__.split('.')[-2]}.{name}": make for file in (initial, others) for name, make in vars(file).items()
           if inspect.isfunction(make) and make.__module__ == file.__name__
           and name not in ("check_sizes", "shrink_ends", "_drawn", "undrawn")}
 SIZES = {name: [size for size in inspect.signature(make).parameters if size != "rng"] for name, make in MAKERS.items()}
 
 
 def call(name, rng, **changed):
-    with_rng = {"rng": rng} if "rng" in inspect.signature(MAKERS[name]).parameters else {}
-    return MAKERS[name](**with_rng, **{**dict.fromkeys(SIZES[name], 3), **changed})
+    with_rng = [rng] if "rng" in inspect.signature(MAKERS[name]).parameters else []
+    return MAKERS[name](*with_rng, *{**dict.fromkeys(SIZES[name], 3), **changed}.values())
 
 
 @pytest.mark.parametrize("name", MAKERS)

@@ -39,7 +39,7 @@ def arguments(name, source, ids):
 
 
 @of_each(MODELS)
-def test_no_position_sees_a_later_one(name, seed, batch, t_k, t_q, data):
+def test_causality(name, seed, batch, t_k, t_q, data):
     """Changing the tokens after position t changes no logit up to t, and does change a later one."""
     model, rng = make(name, seed), np.random.default_rng(seed)
     source, ids, t = random_ids(rng, batch, t_k), random_ids(rng, batch, t_q), data.draw(st.integers(0, t_q - 1))
