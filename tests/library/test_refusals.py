@@ -19,6 +19,7 @@ from minitransformer.pictures.architecture import architecture
 from minitransformer.replaceable import kernels_run
 from minitransformer.tasks import TASKS
 from minitransformer.zoo import baselines as R
+from minitransformer.zoo.modern import rotary_forward
 from minitransformer.data.download import download
 from minitransformer.data.labelled import make_labelled_batch
 from minitransformer.training.evaluation import exact_match, mean_loss
@@ -78,10 +79,13 @@ CALLS = [    # (a call, words of the error)
     (lambda: FeedForward(4, 4, RNG, dropout=2), "the dropout rate is 2"),
     (lambda: Input(Embedding(4, 4, RNG), SinusoidalPositions(), 1.5), "the dropout rate is 1.5"),
     (lambda: F.dropout_forward(np.ones(3, complex), 0, 7), "rng is 7, expected a generator"),
+    (lambda: F.dropout_mask((3,), 0.5, 7, "float32"), "rng is 7, expected a generator"),
     (lambda: SelfAttention(4, 2, RNG, d_k=0), "d_k is 0"),
     (lambda: SelfAttention("4", 2, RNG), "d_model is '4'"),
     (lambda: initial.ones(0.5), "a size of the layer is 0.5"),
     (lambda: R.SeparableConvolution(4, 4, RNG, dilation=0), "dilation is 0"),
+    *((lambda positions=positions: rotary_forward(X, np.array(positions)), "positions are .*, expected whole numbers of at least 0")
+      for positions in ([0, -1, 2], [0.0, 1.0, 2.0])),
     (lambda: Encoder(StackConfig.named("toy")), "rng is None, expected a generator"),
     *((lambda dtype=dtype: LINEAR.astype(dtype), "a Parameter's data is .*, expected float32, float64 or complex128")
       for dtype in (np.float16, "float16", int, "complex64", np.longdouble)),
