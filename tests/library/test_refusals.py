@@ -53,7 +53,6 @@ class Tensor:
 CALLS = {
     "half a beam": (lambda: beam_search(MODEL, SOURCE, 2.5), "the beam width is 2.5"),
     "a row of ids": (lambda: greedy(MODEL, SOURCES[0]), r"source has shape \(3,\), expected \(B, T_k\)"),
-    "more tokens than a prompt": (lambda: beam_search(LANGUAGE, SOURCE[:1], 2, extra_length=3), "extra_length is given, but"),
     "half a token": (lambda: generate(LANGUAGE, [4], 2.5, RNG), "the number of tokens is 2.5"),
     "samples as text": (lambda: sample(MODEL, SOURCE[:1], [RNG], "3"), "the number of samples is '3'"),
     "top_k of a half": (lambda: sample(MODEL, SOURCE[:1], [RNG], top_k=0.5), "top_k is 0.5"),
@@ -101,7 +100,6 @@ CALLS = {
     "settings of 3": (lambda: StackConfig.named("toy", attention_settings=3), "attention_settings is 3, expected a dict"),
     "a list of poolings": (lambda: ClassifierConfig.named("toy", vocab_size=9, num_classes=2, pooling=["mean"]), "pooling is"),
     "dropout of the input": (lambda: Input(Embedding(4, 4, RNG), SinusoidalPositions(), 1.5), "the dropout rate is 1.5"),
-    "tokens in text": (lambda: beam_search(MODEL, SOURCE, 2, extra_length="3"), "extra_length is '3', expected a whole number"),
     "a stack without a generator": (lambda: Encoder(StackConfig.named("toy")), "rng is None, expected a generator"),
     "no run to explore": (lambda: explore(None, "a"), "explore: the run is a NoneType, expected a Run, such as Run.load"),
     "a folder to explore": (lambda: explore("runs/copy", "a"), "explore: the run is a str, expected a Run"),

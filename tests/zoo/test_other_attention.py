@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from minitransformer import InputError, beam_search, greedy
+from minitransformer.decoding.state import EXTRA_LENGTH
 from minitransformer.functional.special import BOS, EOS, PAD
 from minitransformer.models import Transformer, TransformerConfig
 from tests.library.decoding import reference
@@ -38,7 +39,7 @@ def test_search_is_its_definition(name, seed, width):
 @pytest.mark.parametrize("name", MODELS)
 def test_an_output_may_be_that_much_longer_than_its_source(name):
     source = np.array([[4, 5, 6, EOS], [4, EOS, PAD, PAD], [EOS, PAD, PAD, PAD]])
-    assert make(name).start(source, 7).limit.tolist() == [3 + 7, 1 + 7, 0 + 7]
+    assert make(name).start(source).limit.tolist() == [3 + EXTRA_LENGTH, 1 + EXTRA_LENGTH, 0 + EXTRA_LENGTH]
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -63,15 +63,6 @@ def test_outputs_end_at_eos_or_at_the_limit(model):
     assert [len(output) - len(source) for output, source in zip(endless, SOURCES)] == [EXTRA_LENGTH] * len(SOURCES)
 
 
-@pytest.mark.parametrize("extra", [0, 3, 70])
-def test_an_output_may_be_longer_than_usual(extra):
-    """By as many tokens as the search says: one that never ends writes as many."""
-    model = random_model(0)
-    source = [[min(i, 8) for i in one] for one in SOURCES]
-    found = decode_all(model, source, Search(extra_length=extra))
-    assert [len(best.ids) - len(ids) for (best, *_), ids in zip(found, source) if ids] == [extra] * 4
-
-
 def test_the_batches_and_threads_change_nothing(model, monkeypatch):
     search = Search(beam=3)
     usual = decode_all(model, SOURCES * 5, search)
