@@ -94,7 +94,3 @@ class Task:
     def summary(self, run) -> str | None:
         """One line of results for the end of a training run; None if there is no quick measure."""
         return None
-
-    def test_pairs(self, files) -> list[tuple[str, str]]:
-        """[(source, reference)] to decode in a benchmark: files, or the task's own. Raises InputError if there are none."""
-        raise InputError(f"the task {self.name} has no text to decode; give a translation run")
