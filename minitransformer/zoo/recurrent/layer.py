@@ -43,7 +43,10 @@ class Recurrent(Layer):
         batch, length, _ = x.shape
         state = state if begun else module_of(x).zeros((batch, self.state_size), x.dtype)
         check_floats(f"{name}: state", state, batch, self.state_size)
-        check_real(name, mask, batch, length)
+        if mask is not None:
+            check_shape(f"{name}: mask", mask, batch, length)
+            if mask.dtype != bool:
+                raise InputError(f"{name}: mask has dtype {mask.dtype}, expected bool (True = a real token)")
         outputs, cache = self.read(x, state, mask, rng)
         return outputs, RecurrentCache(cache, begun, (batch, length))
 
@@ -115,12 +118,3 @@ class OneDirection(Recurrent):
     def _weights(self) -> tuple[Parameter, ...]:
         """What the function through time takes after the state."""
         return (self.weight,)
-
-
-def check_real(name, mask, batch, length) -> None:
-    """Raise InputError unless `mask` is None or says of each of (B, T) tokens whether it is real."""
-    if mask is None:
-        return
-    check_shape(f"{name}: mask", mask, batch, length)
-    if mask.dtype != bool:
-        raise InputError(f"{name}: mask has dtype {mask.dtype}, expected bool (True = a real token)")
