@@ -18,6 +18,7 @@ from minitransformer.replaceable import is_replaced
 
 
 def start_transformer(model, source) -> CachedStack | RecomputedState:
+    """source: (B, T_k) ids. The lengths of the sources and the model's positions limit the outputs."""
     check_shape("source", source, "B", "T_k")
     memory, _ = model.encode(source)
     first, limit = first_and_limit(source)
