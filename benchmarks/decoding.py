@@ -10,8 +10,10 @@ from typing import Any
 from benchmarks.measure import OtherWork, against_peers, measure, succeeded
 from benchmarks.report import add_common, chosen_peers, memory, print_comparison, report, whole
 from benchmarks.sentences import Sentences
+from minitransformer.data.parallel import read_pairs
 from minitransformer.errors import InputError
 from minitransformer.extras import require
+from minitransformer.tasks.translate import Translate
 from minitransformer.training.evaluation import bleu
 from minitransformer.training.run import Run
 
@@ -40,8 +42,10 @@ def execute(args) -> None:
     peers, packages = chosen_peers(args.against, PACKAGES)
     require("sacrebleu")
     run = Run.load(args.run)
-    pairs = run.task.test_pairs(args.test)
+    if not isinstance(run.task, Translate):
+        raise InputError(f"the task {run.task.name} has no text to decode; give a translation run")
     files = args.test or run.task.valid
+    pairs = read_pairs(files, "--test")
     if not any(run.vocabulary.encode(source) for source, _ in pairs):
         raise InputError(f"{' / '.join(files)}: no source sentences, expected at least one")
     case = Sentences(args.run, files, batch=args.batch)

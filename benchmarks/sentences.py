@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from minitransformer.data.parallel import read_pairs
 from minitransformer.decoding import encode
 from minitransformer.decoding.state import EXTRA_LENGTH
 from minitransformer.functional.special import BOS, EOS, PAD
@@ -25,7 +26,7 @@ class Sentences(NamedTuple):
     def load(self) -> tuple[Run, list[list[int]]]:
         """The run, and the sources as lists of ids, without EOS."""
         run = Run.load(self.run)
-        texts = [source for source, _ in run.task.test_pairs(self.files)]
+        texts = [source for source, _ in read_pairs(self.files, "--test")]
         return run, encode(run.vocabulary, texts, run.task.max_length)
 
 

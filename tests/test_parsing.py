@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from dataclasses import replace
 from hashlib import sha256
 
 import pytest
@@ -17,17 +18,21 @@ from hypothesis import strategies as st
 
 from experiments.parsing.brackets import MAX_DEPTH, NotATree, Tree, build_tree, linearise
 from experiments.parsing.score import brackets, score_trees
+from experiments.parsing.task import Parse
 from experiments.parsing.treebank import category, read_trees, split_treebank
 from experiments.parsing.vocabulary import CLASSES, TreebankVocabulary, word_class
 from minitransformer import InputError
 from minitransformer.cli.parser import make_parser
 from minitransformer.data.registry import CORPORA
 from minitransformer.data.vocabularies import VOCABULARIES
+from minitransformer.decoding import decode_all
 from minitransformer.files import write_manifest
 from minitransformer.functional.special import BOS, EOS, PAD
 from minitransformer.tasks import TASKS
 from tests import ROOT
 from tests.library.cli.conftest import one_line
+from tests.library.decoding.reference import random_model
+from tests.library.models.makers import make_model
 from tests.test_docs import commands
 
 FIXTURES = ROOT / "tests" / "fixtures"
@@ -234,6 +239,15 @@ def test_a_vocabulary_is_kept_and_loaded(tmp_path_factory, trees):
         assert loaded.encode_words(tree.words) == made.encode_words(tree.words)
         for tags in (False, True):
             assert loaded.tokens(loaded.encode_symbols(linearise(tree, tags))) == linearise(tree, tags)
+
+
+@pytest.mark.parametrize("model, lengths", [
+    (random_model(0), [305, 301, 304]), (make_model("lstm-attention"), [305, 301, 304]),
+    (random_model(0, positions="learned", max_length=200), [199, 199, 199])])    # EOS needs the last of them
+def test_a_tree_may_have_300_symbols_more_than_its_sentence_has_words(model, lengths):
+    """A model that never ends writes as many."""
+    found = decode_all(model, [[3, 4, 5, 6, 7], [8], [5, 5, 8, 3]], replace(Parse.search, beam=1))
+    assert [len(best.ids) for best, *_ in found] == lengths
 
 
 @pytest.fixture

@@ -6,11 +6,12 @@ from typing import Any, ClassVar
 
 from experiments.parsing.brackets import NotATree, Tree, build_tree, linearise
 from experiments.parsing.score import BracketScore, score_trees
+from experiments.parsing.search import TreeSearch
 from experiments.parsing.treebank import read_trees
 from experiments.parsing.vocabulary import OTHER, TreebankVocabulary
 from minitransformer.data.epochs import EpochBatches
 from minitransformer.data.text_files import read_text
-from minitransformer.decoding import Search, decode_all
+from minitransformer.decoding import decode_all
 from minitransformer.errors import InputError, counted
 from minitransformer.tables import setting
 from minitransformer.tasks.files import FromFiles, only_file
@@ -23,7 +24,7 @@ from minitransformer.training.evaluation import mean_loss, pair_batches, perplex
 class Parse(FromFiles, TextToText):
     name: ClassVar[str] = "parse"
     description: ClassVar[str] = "parse sentences: a file of trees in the Penn Treebank's brackets"
-    search: ClassVar = Search(beam=5, alpha=0.3, extra_length=300)    # alpha and length: section 6.3
+    search: ClassVar = TreeSearch(beam=5, alpha=0.3)    # alpha: section 6.3
     defaults: ClassVar[dict] = dict(config="tiny", steps=2000, warmup=100, schedule="constant", peak_rate=0.002, cooldown=0.6,
                                     pre_norm=True, dropout=0.1, smoothing=0.0)
     presets: ClassVar[dict] = {

@@ -4,8 +4,7 @@ line stays empty (with --json: null); only the beginning of a line that is too l
 
 import json
 
-from minitransformer.cli.shared_options import add_model, check_command, read_texts
-from minitransformer.training.run import Run
+from minitransformer.cli.shared_options import add_model, load_run, read_texts
 
 
 def add_arguments(parser) -> None:
@@ -15,8 +14,7 @@ def add_arguments(parser) -> None:
 
 
 def execute(args) -> None:
-    run = Run.load(args.run, args.backend)
-    check_command(run, "classify")
+    run = load_run(args, "classify")
     labels = run.task.labels
     for p in run.task.probabilities(run, read_texts(args, "the text is empty, expected a text to classify")):
         if p is None:

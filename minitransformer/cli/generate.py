@@ -6,10 +6,9 @@ from itertools import takewhile
 import numpy as np
 
 from minitransformer.checks import check_integer
-from minitransformer.cli.shared_options import add_model, add_options, check_command
+from minitransformer.cli.shared_options import add_model, add_options, load_run
 from minitransformer.decoding import generate
 from minitransformer.errors import InputError
-from minitransformer.training.run import Run
 
 MAX_TOKENS = 1_000_000
 BYTES = 4    # of a character, at most
@@ -31,8 +30,7 @@ def add_arguments(parser) -> None:
 
 
 def execute(args) -> None:
-    run = Run.load(args.run, args.backend)
-    check_command(run, "generate")
+    run = load_run(args, "generate")
     if args.seed is not None:
         check_integer("seed", args.seed, 0)
     options = {name: getattr(args, name) for name in SAMPLING_OPTIONS if getattr(args, name) is not None}

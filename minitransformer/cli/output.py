@@ -10,15 +10,15 @@ from minitransformer.errors import InputError
 from minitransformer.files import free_name
 
 
-def check_new(output, what="a file", option="--output") -> None:
+def check_new(output, what="a file") -> None:
     """Before any work is done, raise InputError if `output`, the user's choice, exists or if its folder does not."""
     path = Path(output)
     if path.is_dir():
-        raise InputError(f"{option} {output}: a folder, expected the name of {what}")
+        raise InputError(f"--output {output}: a folder, expected the name of {what}")
     if path.exists():
-        raise InputError(f"{option} {output}: already exists; choose another name, or delete it first")
+        raise InputError(f"--output {output}: already exists; choose another name, or delete it first")
     if not path.parent.is_dir():
-        raise InputError(f"{option} {output}: there is no folder {path.parent}")
+        raise InputError(f"--output {output}: there is no folder {path.parent}")
 
 
 def write_new(path, data) -> None:

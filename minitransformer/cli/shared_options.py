@@ -8,6 +8,7 @@ from minitransformer.checks import check_integer
 from minitransformer.data.text_files import decode_utf8, split_lines
 from minitransformer.decoding import Search
 from minitransformer.errors import InputError
+from minitransformer.training.run import Run
 
 MAX_BEAM = 1000
 MAX_LENGTH = 1_000_000
@@ -24,10 +25,12 @@ def add_model(parser) -> None:
     parser.add_argument("--backend", choices=BACKENDS, default="numpy", help="default: numpy")
 
 
-def check_command(run, command) -> None:
-    """Raise InputError if the run's model belongs to another command."""
+def load_run(args, command) -> Run:
+    """The run that the options of `add_model` describe. Raises InputError if its model belongs to another command."""
+    run = Run.load(args.run, args.backend)
     if run.task.command != command:
         raise InputError(f"{run.path} was trained on the task {run.task.name}: use minitransformer {run.task.command} instead")
+    return run
 
 
 def add_options(parser, options) -> None:

@@ -2,9 +2,8 @@
 line that is too long is read, with a warning.
 """
 
-from minitransformer.cli.shared_options import SEARCH_OPTIONS, add_model, add_options, check_command, make_search, read_texts
+from minitransformer.cli.shared_options import SEARCH_OPTIONS, add_model, add_options, load_run, make_search, read_texts
 from minitransformer.errors import InputError
-from minitransformer.training.run import Run
 
 
 def add_arguments(parser) -> None:
@@ -16,8 +15,7 @@ def add_arguments(parser) -> None:
 
 
 def execute(args) -> None:
-    run = Run.load(args.run, args.backend)
-    check_command(run, "translate")
+    run = load_run(args, "translate")
     search = make_search(args, run)
     if args.n_best is not None and not 1 <= args.n_best <= search.beam:
         raise InputError(f"--n-best is {args.n_best}, expected 1 to the --beam of {search.beam}")

@@ -18,25 +18,19 @@ class EpochBatches(Iterator[Any]):
     def __init__(self, examples, max_tokens, seed, make=make_batch, lengths=pair_lengths):
         self.examples, self.max_tokens, self.seed = examples, max_tokens, seed
         self._make, self._lengths = make, lengths
-        self._start_epoch(0)
-
-    @property
-    def position(self) -> list[int]:
-        return [self._epoch, self._given]
-
-    @position.setter
-    def position(self, position) -> None:
-        epoch, given = position
-        self._start_epoch(epoch)
-        self._given = given
+        self.position = [0, 0]
+        self._epoch: int | None = None    # that of _chunks
 
     def __next__(self) -> Any:
-        if self._given == len(self._chunks):
-            self._start_epoch(self._epoch + 1)
-        self._given += 1
-        return self._make(self._chunks[self._given - 1])
+        epoch, given = self.position
+        if given == len(self._chunks_of(epoch)):
+            epoch, given = epoch + 1, 0
+        self.position = [epoch, given + 1]
+        return self._make(self._chunks_of(epoch)[given])
 
-    def _start_epoch(self, epoch) -> None:
-        rng = np.random.default_rng([self.seed, epoch])
-        self._epoch, self._given = epoch, 0
-        self._chunks = by_length(self.examples, self.max_tokens, rng, self._lengths)
+    def _chunks_of(self, epoch) -> list[list]:
+        """The examples of each batch, which are kept until another epoch is asked for."""
+        if epoch != self._epoch:
+            rng = np.random.default_rng([self.seed, epoch])
+            self._epoch, self._chunks = epoch, by_length(self.examples, self.max_tokens, rng, self._lengths)
+        return self._chunks

@@ -7,7 +7,7 @@ import numpy as np
 
 from minitransformer.checks import check_integer
 from minitransformer.decoding.continuations import FIRST_WORD, OutputWeight, continuations
-from minitransformer.decoding.hypothesis import Hypothesis, check_numbers, compact_rows, length_limits, length_penalty, start
+from minitransformer.decoding.hypothesis import Hypothesis, check_numbers, compact_rows, length_limits, length_penalty
 from minitransformer.errors import InputError
 
 MAX_WIDTH = 1000    # far beyond what improves a translation: a larger one is a mistake
@@ -18,8 +18,7 @@ def greedy(model, source) -> list[list[int]]:
     return [best.ids for best, *_ in beam_search(model, source, 1)]
 
 
-def beam_search(model, source, width, alpha=0.6, min_length=0, max_length=None,
-                extra_length=None) -> list[list[Hypothesis]]:
+def beam_search(model, source, width, alpha=0.6, min_length=0, max_length=None) -> list[list[Hypothesis]]:
     """The Hypotheses for each sentence of source (B, T_k) ids: at most `width`, the best first.
 
     At each position, all continuations of the `width` live hypotheses compete. Of the 2 `width` most
@@ -27,14 +26,14 @@ def beam_search(model, source, width, alpha=0.6, min_length=0, max_length=None,
     most likely others stay live. The finished hypotheses are ordered by their score, log-probability /
     length_penalty(length, alpha). A sentence is done once `width` hypotheses are finished and no live one
     would have a higher score than the best of them if it ended at the next position: otherwise, five short
-    outputs of 0.1 % each could end the search for one of 99 %. `extra_length`: see `start`.
+    outputs of 0.1 % each could end the search for one of 99 %.
 
     Raises InputError for a width below 1, limits that contradict each other, and a model whose logits are not finite.
     """
     check_integer("the beam width", width, 1, MAX_WIDTH)
     if not math.isfinite(alpha):
         raise InputError(f"alpha is {alpha!r}, expected a finite number")
-    state = start(model, source, extra_length)
+    state = model.start(source)
     weight = OutputWeight(state.output.weight.data)
     least, most = length_limits(state, min_length, max_length)
     words = len(weight.weight) - FIRST_WORD

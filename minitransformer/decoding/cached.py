@@ -196,17 +196,13 @@ class CachedSelfAttention:
 
     def make_room(self, places, room) -> None:
         """New lists with that much room, filled with the entries at `places` (B, length) of the old ones."""
+        xp, (batch, heads, *_) = self.xp, self.keys.shape
         self.length = places.shape[1]
+        entries = xp.arange(batch)[:, None, None], xp.arange(heads)[:, None], places[:, None]    # of each sentence and head
         for name, old in ("keys", self.keys), ("values", self.values):
-            new = self.xp.empty((*old.shape[:2], room, old.shape[3]), old.dtype)
-            new[:, :, :self.length] = _entries(old, places)
+            new = xp.empty((batch, heads, room, old.shape[3]), old.dtype)
+            new[:, :, :self.length] = old[entries]
             setattr(self, name, new)
-
-
-def _entries(kept, places) -> Array:
-    """The entries at `places` (B, n) of the list of each sentence and head: kept (B, H, room, d) -> (B, H, n, d)."""
-    xp, (batch, heads, *_) = module_of(kept), kept.shape
-    return kept[xp.arange(batch)[:, None, None], xp.arange(heads)[:, None], places[:, None]]
 
 
 KEPT = {"scaled": CachedSelfAttention}    # {a kind of self-attention: what keeps its keys and values}

@@ -6,7 +6,7 @@ import numpy as np
 
 from minitransformer.backend import to_host
 from minitransformer.checks import check_integer, check_rng
-from minitransformer.decoding.hypothesis import check_numbers, start
+from minitransformer.decoding.hypothesis import check_numbers
 from minitransformer.decoding.sampling import check_sampling, draw
 from minitransformer.errors import InputError
 from minitransformer.functional.special import EOS, SPECIAL
@@ -23,7 +23,7 @@ def generate(model, prompt, count, rng, temperature=1.0, top_k=0, top_p=1.0, end
     check_rng(rng)
     check_sampling(temperature, top_k, top_p)
     source = np.array([prompt])
-    state = start(model, source)
+    state = model.start(source)
     if not np.array_equal(state.first, source[:, -1:]):
         raise InputError(f"generate: a {type(model).__name__} does not continue its source; use translate, sample or beam_search")
     forbidden = EOS if ends else len(SPECIAL)    # all ids below it: EOS is the last special one

@@ -1,6 +1,6 @@
 """The results of a search, and the limits of their length."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,14 +21,6 @@ def check_numbers(usable) -> None:
     """Raise InputError unless all are true: weights that are finite but huge can give logits that are not finite."""
     if not usable.all():
         raise InputError("the model's logits are not finite numbers; its weights are unusable")
-
-
-def start(model, source, extra_length=None) -> Any:
-    """model.start(source), the state of a model that writes.
-
-    `extra_length`: how many tokens more than its source an output may have, if not as many as the model says.
-    """
-    return model.start(source) if extra_length is None else model.start(source, extra_length)
 
 
 def length_penalty(length, alpha) -> float:

@@ -8,7 +8,7 @@ from minitransformer.backend import Array, module_of, to_device, to_host
 from minitransformer.checks import check_integer, check_shape
 from minitransformer.decoding.continuations import log_normaliser
 from minitransformer.decoding.continuations import top_k as largest
-from minitransformer.decoding.hypothesis import Hypothesis, check_numbers, compact_rows, length_limits, start
+from minitransformer.decoding.hypothesis import Hypothesis, check_numbers, compact_rows, length_limits
 from minitransformer.errors import InputError
 from minitransformer.functional.special import BOS, EOS, PAD
 
@@ -32,7 +32,7 @@ def sample(model, source, rngs, count=1, temperature=1.0, top_k=0, top_p=1.0, mi
                          f"np.random.default_rng(0).spawn({len(source)})")
     source = np.repeat(source, count, axis=0)    # each sample has its own row
     rngs = [own for rng in rngs for own in rng.spawn(count)]
-    state = start(model, source)
+    state = model.start(source)
     least, most = length_limits(state, min_length, max_length)
     ids = state.first                                   # (R, 1 + length)
     sums = np.zeros(len(source))

@@ -9,7 +9,7 @@ import numpy as np
 from minitransformer.backend import Array, module_of, to_device
 from minitransformer.checks import check_shape
 from minitransformer.decoding.cached import KEPT, CachedStack
-from minitransformer.decoding.state import EXTRA_LENGTH, RecomputedState, first_and_limit
+from minitransformer.decoding.state import RecomputedState, first_and_limit
 from minitransformer.errors import InputError, counted
 from minitransformer.functional import causal_mask, padding_mask, sinusoids
 from minitransformer.layers.attention import MultiHeadAttention
@@ -17,11 +17,11 @@ from minitransformer.models.next_token import STATES
 from minitransformer.replaceable import is_replaced
 
 
-def start_transformer(model, source, extra_length=EXTRA_LENGTH) -> CachedStack | RecomputedState:
-    """`extra_length`: how many tokens more than its source (B, T_k) an output may have."""
+def start_transformer(model, source) -> CachedStack | RecomputedState:
+    """source: (B, T_k) ids. The lengths of the sources and the model's positions limit the outputs."""
     check_shape("source", source, "B", "T_k")
     memory, _ = model.encode(source)
-    first, limit = first_and_limit(source, extra_length)
+    first, limit = first_and_limit(source)
     limit = np.minimum(limit, model.target_input.positions.max_length - 1)
     if _cache_would_bypass(model):
         def decode(rows, target) -> Array:
@@ -32,11 +32,9 @@ def start_transformer(model, source, extra_length=EXTRA_LENGTH) -> CachedStack |
     return CachedStack(model.config, model.decoder, model.target_input, model.output, first, limit, memory, memory_mask)
 
 
-def start_language_model(model, prompt, extra_length=None) -> CachedStack | RecomputedState:
+def start_language_model(model, prompt) -> CachedStack | RecomputedState:
     """prompt: (B, T), ids of at least one token each, without padding. Only the model's positions limit what may follow."""
     check_shape("prompt", prompt, "B", "T")
-    if extra_length is not None:
-        raise InputError("extra_length is given, but a language model's output is not measured by its prompt; give max_length")
     if not prompt.shape[1]:
         raise InputError("the prompt is empty, expected at least one token to continue")
     if prompt.shape[1] > model.config.max_length:

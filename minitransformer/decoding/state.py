@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 
 from minitransformer.backend import Array
-from minitransformer.checks import check_integer
 from minitransformer.functional.special import BOS, PAD
 
 EXTRA_LENGTH = 50   # an output is at most this much longer than its source (section 6.1 of the paper)
@@ -59,7 +58,6 @@ class RecomputedState(DecodingState):
         self._rows, self._prefix = self._rows[rows], self._prefix[rows]
 
 
-def first_and_limit(source, extra_length) -> tuple[np.ndarray, np.ndarray]:
-    """`first` and `limit` of outputs that begin with BOS and have at most `extra_length` tokens more than source (B, T_k)."""
-    check_integer("extra_length", extra_length, 0)
-    return np.full((len(source), 1), BOS), (source != PAD).sum(axis=1) - 1 + extra_length
+def first_and_limit(source) -> tuple[np.ndarray, np.ndarray]:
+    """`first` and `limit` of outputs that begin with BOS and have at most EXTRA_LENGTH tokens more than source (B, T_k)."""
+    return np.full((len(source), 1), BOS), (source != PAD).sum(axis=1) - 1 + EXTRA_LENGTH

@@ -27,11 +27,10 @@ class Search:
     alpha: float = 0.6              # exponent of the length penalty; 0: none
     min_length: int = 0             # tokens
     max_length: int | None = None   # tokens, at most the source's length + 50
-    extra_length: int | None = None    # replaces that 50
 
     def __call__(self, model, source) -> list[list[Hypothesis]]:
         """Lists of Hypotheses for source (B, T_k) ids."""
-        return beam_search(model, source, self.beam, self.alpha, self.min_length, self.max_length, self.extra_length)
+        return beam_search(model, source, self.beam, self.alpha, self.min_length, self.max_length)
 
 
 GREEDY = Search()

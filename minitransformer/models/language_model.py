@@ -65,9 +65,9 @@ class LanguageModel(NextTokenModel):
         dx = self.stack.backward(dy, cache.stack)
         self.input.backward(dx, cache.input)
 
-    def start(self, prompt, *extra_length) -> Any:
+    def start(self, prompt) -> Any:
         """The DecodingState that continues prompt (B, T), ids of at least one token each, without padding (decoding/start.py)."""
-        return find(STATES, "decoding state", "language-model")(self, prompt, *extra_length)
+        return find(STATES, "decoding state", "language-model")(self, prompt)
 
     def attention_weights(self, ids) -> dict[str, list[Array]]:
         """The attention weights: {"decoder": (B, H, T, T) of each layer}."""

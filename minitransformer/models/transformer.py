@@ -117,12 +117,9 @@ class Transformer(NextTokenModel):
         y, decoder = self.decoder.forward(x, memory, mask, memory_mask, rng)
         return y, DecodeCache(input, decoder)
 
-    def start(self, source, *extra_length) -> Any:
-        """The DecodingState that writes the outputs for source (B, T_k), token by token (decoding/start.py).
-
-        `extra_length`: how many tokens more than its source an output may have, if not as many as in the paper.
-        """
-        return find(STATES, "decoding state", "transformer")(self, source, *extra_length)
+    def start(self, source) -> Any:
+        """The DecodingState that writes the outputs for source (B, T_k), token by token (decoding/start.py)."""
+        return find(STATES, "decoding state", "transformer")(self, source)
 
     def attention_weights(self, source, target) -> dict[str, list[Array]]:
         """The attention weights: {"encoder", "decoder" or "cross": (B, H, T_q, T_k) of each layer}."""

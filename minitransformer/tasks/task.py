@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from minitransformer.checks import check_integer
 from minitransformer.decoding import GREEDY
 from minitransformer.errors import InputError
 from minitransformer.tables import check_settings, setting
@@ -48,10 +47,6 @@ class Task:
 
     def __post_init__(self) -> None:
         check_settings(self, LIMITS)
-
-    def check_integer(self, name, least, most) -> None:
-        """Raise InputError unless the field `name` is a whole number from `least` to `most`."""
-        check_integer(name, getattr(self, name), least, most)
 
     @classmethod
     def add_arguments(cls, parser) -> None:
@@ -99,7 +94,3 @@ class Task:
     def summary(self, run) -> str | None:
         """One line of results for the end of a training run; None if there is no quick measure."""
         return None
-
-    def test_pairs(self, files) -> list[tuple[str, str]]:
-        """[(source, reference)] to decode in a benchmark: files, or the task's own. Raises InputError if there are none."""
-        raise InputError(f"the task {self.name} has no text to decode; give a translation run")

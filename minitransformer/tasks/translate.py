@@ -71,7 +71,7 @@ class Translate(FromFiles, TextToText):
         """BLEU with its signature, chrF, perplexity, and the seconds that decoding took."""
         bleu_metric(tokenize)    # an error now rather than after decoding
         files = test or self.valid
-        texts = self.test_pairs(files)
+        texts = read_pairs(files, "--test")
         pairs = encode_pairs(run.vocabulary, texts, self.max_length, " / ".join(files))
         since = time.perf_counter()
         outputs = self.answer(run, [source for source, _ in texts], search)
@@ -81,6 +81,3 @@ class Translate(FromFiles, TextToText):
         return {"bleu": score, "chrf": chrf(outputs, references), "signature": signature,
                 "perplexity": perplexity(mean_loss(run.model, pair_batches(pairs))), "sentences": len(texts),
                 "seconds": seconds}
-
-    def test_pairs(self, files) -> list[tuple[str, str]]:
-        return read_pairs(files or self.valid, "--test")

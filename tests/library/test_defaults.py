@@ -54,8 +54,8 @@ DEFAULTS = [
     (training_step, dict(smoothing=0.0, clip=1.0)),
     (add_gradients, dict(rng=None, smoothing=0.0)),
     (Threads, dict(count=1)), (Processes, dict(count=1)), (LocalProcesses, dict(count=1)),
-    (beam_search, dict(alpha=0.6, min_length=0, max_length=None, extra_length=None)),    # section 6.1
-    (Search, dict(beam=1, alpha=0.6, min_length=0, max_length=None, extra_length=None)),
+    (beam_search, dict(alpha=0.6, min_length=0, max_length=None)),    # section 6.1
+    (Search, dict(beam=1, alpha=0.6, min_length=0, max_length=None)),
     (sample, dict(count=1, temperature=1.0, top_k=0, top_p=1.0, min_length=0, max_length=None)),
     (generate, dict(temperature=1.0, top_k=0, top_p=1.0)),
     (LinearCrossEntropy.forward, dict(smoothing=0.0)),

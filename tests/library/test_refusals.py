@@ -154,8 +154,6 @@ CALLS = [    # (a call, words of the error)
     (lambda: beam_search(MODEL, SOURCE, 2, max_length=0), "max_length is 0"),
     (lambda: beam_search(MODEL, SOURCE, 2, min_length=5, max_length=4), "max_length is 4, expected .* of at least 5"),
     (lambda: beam_search(MODEL, SOURCE, 2, max_length="3"), "max_length is '3', expected a whole number"),
-    (lambda: beam_search(MODEL, SOURCE, 2, extra_length="3"), "extra_length is '3', expected a whole number"),
-    (lambda: beam_search(LANGUAGE, SOURCE[:1], 2, extra_length=3), "extra_length is given, but"),
     (lambda: greedy(MODEL, SOURCES[0]), r"source has shape \(3,\), expected \(B, T_k\)"),
     (lambda: sample(MODEL, SOURCE, [RNG], "3"), "the number of samples is '3'"),
     (lambda: sample(MODEL, SOURCE, [RNG], 0), "the number of samples is 0"),

@@ -168,6 +168,7 @@ GGUF = {    # {name: (the arguments of write_gguf, None or the words of the refu
     "causal": (dict(change=lambda writer: writer.add_causal_attention(True)), None),
     "both ways": (dict(change=lambda writer: writer.add_causal_attention(False)), "is_causal is False, expected True"),
     "scaled": (dict(change=strings(llama__attention__scale=0.5)), "the option llama.attention.scale (0.5) is not known"),
+    "Mamba": (dict(change=strings(general__architecture="mamba")), "general.architecture is 'mamba', expected 'gpt2'"),
     "adapter": (dict(change=strings(general__type="adapter")), "general.type is 'adapter', expected 'model': a whole model in one"),
     "one of several": (dict(change=strings(split__count=2)), "split.count is 2, expected 1: a whole model in one file"),
     "EOS after a text": (dict(change=lambda writer: writer.add_add_eos_token(True)), "ggml.add_eos_token is True, expected False"),

@@ -5,8 +5,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from minitransformer.backend import Array, module_of, to_device
-from minitransformer.checks import check_integer, check_mask, check_sequence, check_shape, is_integer
-from minitransformer.errors import InputError
+from minitransformer.checks import check_integer, check_mask, check_sequence, check_shape
 from minitransformer.functional import padding_mask
 from minitransformer.functional.attention import AttentionCache, attention_backward, attention_forward
 from minitransformer.layers.attention import SelfAttention
@@ -135,10 +134,7 @@ class RestrictedKind(ScaledAttention):
 
     @classmethod
     def check(cls, config) -> None:
-        radius = config.attention_settings.get("radius")
-        if not is_integer(radius, 0):
-            raise InputError(f"radius is {radius!r}, expected a whole number of at least 0: how far away a position of "
-                             "restricted attention may look")
+        check_integer("radius", config.attention_settings.get("radius"), 0)
 
     @classmethod
     def make_self(cls, config, rng, causal) -> RestrictedSelfAttention:

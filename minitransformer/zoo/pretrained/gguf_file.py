@@ -6,7 +6,7 @@ import numpy as np
 
 from minitransformer.errors import InputError
 from minitransformer.extras import require
-from minitransformer.zoo.pretrained.architectures import architecture
+from minitransformer.zoo.pretrained.architectures import ARCHITECTURES
 from minitransformer.zoo.pretrained.checkpoint import Checkpoint, Options, PretrainedArrays
 from minitransformer.zoo.pretrained.hugging_face import licence_text
 
@@ -49,8 +49,8 @@ def read(path) -> Checkpoint:
         why = (f"cut off: it says that it has more than its {size:,} bytes; get it again" if size and short
                else f"not an intact GGUF file ({type(error).__name__}: {error})")
         raise InputError(f"{path}: {why}") from None
-    name = str(fields.get("general.architecture"))
-    model = architecture(name, path)
+    name = Options(fields, path).one_of("general.architecture", ARCHITECTURES, "missing")
+    model = ARCHITECTURES[name]
     own = {key.removeprefix(f"{name}."): value for key, value in fields.items() if key.startswith(f"{name}.")}
     options = {NAMES[name].get(key, f"{name}.{key}"): value for key, value in own.items() if HARMLESS.get(key, HARMLESS) != value}
     for key, expected in ("general.type", "model"), ("split.count", 1):

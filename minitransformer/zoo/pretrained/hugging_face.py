@@ -7,7 +7,7 @@ from typing import Any
 from minitransformer.data.text_files import read_bytes
 from minitransformer.errors import InputError
 from minitransformer.interchange.weights import WeightsFile
-from minitransformer.zoo.pretrained.architectures import architecture
+from minitransformer.zoo.pretrained.architectures import ARCHITECTURES
 from minitransformer.zoo.pretrained.checkpoint import Checkpoint, Options, PretrainedArrays
 
 # Options of config.json that change what a model computes, in some model or other, and are not known here. All others, unknown
@@ -21,8 +21,9 @@ NAMED = ("unk_token", "pad_token", "sep_token", "cls_token", "mask_token", "addi
 
 def read(folder) -> Checkpoint:
     config, tokenizer = _json(folder / "config.json"), _json(folder / "tokenizer.json")
-    name: Any = config.get("model_type")
-    model = architecture(name, folder / "config.json")
+    options = Options(config, folder / "config.json", CHANGING)
+    name = options.one_of("model_type", ARCHITECTURES, "missing")
+    model = ARCHITECTURES[name]
     for other in _listed(config.get("architectures")):    # such as GPT2LMHeadModel and LlamaForCausalLM
         if not str(other).lower().startswith(name):
             raise InputError(f"{folder / 'config.json'}: architectures names {other!r}, but model_type is {name!r}")
@@ -32,7 +33,6 @@ def read(folder) -> Checkpoint:
     ends = {end: _name(about.get(f"{end}_token"), config.get(f"{end}_token_id"), names) for end in ("bos", "eos")}
     special = {name: _content(token) for name in NAMED if (token := about.get(name) or older.get(name))}
     stops = [names.get(i) for source in (config, writing) for i in _listed(source.get("eos_token_id"))]
-    options = Options(config, folder / "config.json", CHANGING)
     dropout = tokenizer["model"].get("dropout")
     notes = [f"its tokenizer's dropout of {dropout} is off, which transformers leaves on"] if dropout else []
     if about.get("add_prefix_space") and '"add_prefix_space": true' not in json.dumps(tokenizer):

@@ -29,10 +29,6 @@ class Bidirectional(Recurrent):
         self.right_to_left = right_to_left
 
     @property
-    def input_size(self) -> int:
-        return self.left_to_right.input_size
-
-    @property
     def hidden_size(self) -> int:
         return 2 * self.left_to_right.hidden_size
 

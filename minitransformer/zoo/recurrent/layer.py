@@ -24,10 +24,9 @@ class Recurrent(Layer):
     """y_t = the hidden state after reading x_1 ... x_t: x (B, T, d_in), y (B, T, H).
 
     A subclass reads: its `read(x, state, mask, rng)` returns ((y, final), cache), and `read_backward(dy, dfinal, cache)` returns
-    dx, dstate. It has an `input_size` d_in, a `hidden_size` H and a `state_size` S, the size of all that is carried on.
+    dx, dstate. It has a `hidden_size` H and a `state_size` S, the size of all that is carried on.
     """
 
-    input_size: int
     hidden_size: int
     state_size: int
     read: Callable[..., tuple[tuple[Array, Array], Any]]
@@ -40,11 +39,14 @@ class Recurrent(Layer):
         state passes padding unchanged, so a sentence of padding alone ends with the state that it began with.
         """
         name, begun = type(self).__name__, state is not None
-        check_sequence(f"{name}: x", x, "B", "T", self.input_size)
+        check_sequence(f"{name}: x", x, "B", "T", "d_in")
         batch, length, _ = x.shape
         state = state if begun else module_of(x).zeros((batch, self.state_size), x.dtype)
         check_floats(f"{name}: state", state, batch, self.state_size)
-        check_real(name, mask, batch, length)
+        if mask is not None:
+            check_shape(f"{name}: mask", mask, batch, length)
+            if mask.dtype != bool:
+                raise InputError(f"{name}: mask has dtype {mask.dtype}, expected bool (True = a real token)")
         outputs, cache = self.read(x, state, mask, rng)
         return outputs, RecurrentCache(cache, begun, (batch, length))
 
@@ -84,10 +86,6 @@ class OneDirection(Recurrent):
         self.dropout = dropout
 
     @property
-    def input_size(self) -> int:
-        return self.input.weight.shape[0]
-
-    @property
     def hidden_size(self) -> int:
         return self.weight.shape[0]
 
@@ -96,7 +94,8 @@ class OneDirection(Recurrent):
         return self.parts * self.hidden_size
 
     def read(self, x, state, mask, rng) -> tuple[tuple[Array, Array], OneDirectionCache]:
-        width = self.input.weight.shape[1]
+        d_in, width = self.input.weight.shape
+        check_shape(f"{type(self).__name__}: x", x, "B", "T", d_in)
         check_shape(f"{type(self).__name__}: weight", self.weight.data, width // self.gates, width)
         x, dropout = dropout_forward(x, self.dropout, rng)
         z, input = self.input.forward(module_of(x).ascontiguousarray(x.swapaxes(0, 1)))     # (T, B, gates H)
@@ -119,12 +118,3 @@ class OneDirection(Recurrent):
     def _weights(self) -> tuple[Parameter, ...]:
         """What the function through time takes after the state."""
         return (self.weight,)
-
-
-def check_real(name, mask, batch, length) -> None:
-    """Raise InputError unless `mask` is None or says of each of (B, T) tokens whether it is real."""
-    if mask is None:
-        return
-    check_shape(f"{name}: mask", mask, batch, length)
-    if mask.dtype != bool:
-        raise InputError(f"{name}: mask has dtype {mask.dtype}, expected bool (True = a real token)")

@@ -7,7 +7,7 @@ import numpy as np
 
 from minitransformer.backend import Array, module_of, to_device
 from minitransformer.checks import check_shape
-from minitransformer.decoding.state import EXTRA_LENGTH, DecodingState, first_and_limit
+from minitransformer.decoding.state import DecodingState, first_and_limit
 from minitransformer.errors import InputError
 from minitransformer.functional.special import PAD
 from minitransformer.layers import Embedding, LinearCrossEntropy, OutputProjection
@@ -128,10 +128,10 @@ class RecurrentModel(NextTokenModel):
         """(B, 1, T_k) bool: every position of the target may attend to the real tokens of its source."""
         return to_device((source != PAD)[:, None, :], module_of(memory))
 
-    def start(self, source, extra_length=EXTRA_LENGTH) -> "RecurrentState":
-        """`extra_length`: how many tokens more than its source (B, T_k) an output may have."""
+    def start(self, source) -> "RecurrentState":
+        """The DecodingState that writes the outputs for source (B, T_k), token by token."""
         check_shape("source", source, "B", "T_k")
-        return RecurrentState(self, source, extra_length)
+        return RecurrentState(self, source)
 
 
 class RNNModel(RecurrentModel):
@@ -174,9 +174,9 @@ class LSTMAttentionModel(LSTMModel):
 class RecurrentState(DecodingState):
     """A recurrent decoder that runs one position at a time: its state for each hypothesis, and the memory for each source."""
 
-    def __init__(self, model, source, extra_length):
+    def __init__(self, model, source):
         self.output = model.output
-        self.first, self.limit = first_and_limit(source, extra_length)
+        self.first, self.limit = first_and_limit(source)
         self._model = model
         self._memory, context, _ = model.encode(source)
         self._mask = model.memory_mask(source, self._memory)

@@ -30,10 +30,6 @@ class RecurrentStack(Recurrent):
         self.dropout = dropout
 
     @property
-    def input_size(self) -> int:
-        return self.layers[0].input_size
-
-    @property
     def hidden_size(self) -> int:
         return self.layers[-1].hidden_size
 

@@ -49,15 +49,6 @@ def test_learned_positions_end_an_output():
     assert max(len(best.ids) for best, *_ in decode_all(model, SOURCES)) == 7
 
 
-@pytest.mark.parametrize("extra", [0, 3, 70])
-def test_an_output_may_be_longer_than_usual(extra):
-    """By as many tokens as the search says: one that never ends writes as many."""
-    model = random_model(0)
-    source = [[min(i, 8) for i in one] for one in SOURCES]
-    found = decode_all(model, source, Search(extra_length=extra))
-    assert [len(best.ids) - len(ids) for (best, *_), ids in zip(found, source) if ids] == [extra] * 4
-
-
 def test_the_batches_and_threads_change_nothing(model, monkeypatch):
     search = Search(beam=3)
     usual = decode_all(model, SOURCES * 5, search)
