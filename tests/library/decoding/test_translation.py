@@ -16,7 +16,6 @@ from minitransformer.decoding.translation import longest_first
 from minitransformer.training.evaluation import bleu, chrf, exact_match, mean_loss, pair_batches, perplexity
 from minitransformer.workers.threads import in_threads
 from minitransformer.functional.special import BOS, EOS
-from tests.library.decoding.reference import random_model
 
 SOURCES = [[3, 4, 5, 6, 7], [8], [5, 5, 9, 3], [], [4, 8, 9]]
 

@@ -117,8 +117,7 @@ def test_one_position_at_a_time_is_all_at_once(name, seed, batch, t_k, t_q, data
 def test_the_limit_is_what_the_source_leaves(name):
     """So many tokens more than the source has, without EOS and padding."""
     source = np.array([[4, 5, 6, EOS], [4, EOS, PAD, PAD], [EOS, PAD, PAD, PAD]])
-    for argument, extra in ((), EXTRA_LENGTH), ((7,), 7):
-        assert make(name).start(source, *argument).limit.tolist() == [3 + extra, 1 + extra, extra]
+    assert make(name).start(source).limit.tolist() == [3 + EXTRA_LENGTH, 1 + EXTRA_LENGTH, EXTRA_LENGTH]
 
 
 @pytest.mark.parametrize("positions", ["learned", "sinusoidal"])

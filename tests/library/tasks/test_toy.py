@@ -10,6 +10,7 @@ from minitransformer.tasks import numbers as number_words
 from minitransformer.data.drawn import draw_examples, draw_held_out
 from minitransformer.training.evaluation import exact_match, mean_loss, pair_batches, perplexity
 from minitransformer.decoding import GREEDY, decode_all
+from minitransformer.decoding.hypothesis import Hypothesis
 from minitransformer.models import Transformer, TransformerConfig
 from minitransformer.tasks import TASKS, toy
 from minitransformer.tasks.toy import is_held_out
@@ -49,6 +50,14 @@ def test_it_is_measured_on_held_out_examples(monkeypatch):
     outputs = decode_all(model, [source for source, _ in pairs])
     right = [(source, best.ids) for (source, _), (best, *_) in zip(pairs, outputs)]
     assert exact_match(model, right) == 1
+
+
+def test_exact_match_uses_the_threads_that_it_is_told_to(monkeypatch):
+    def decode(model, sources, search, threads):
+        return [[Hypothesis(ids, 0.0, 0.0)] for ids in sources] if (search, threads) == (GREEDY, 3) else None
+
+    monkeypatch.setattr("minitransformer.training.evaluation.decode_all", decode)
+    assert exact_match(None, [([5], [5]), ([6], [7])], threads=3) == 0.5
 
 
 def test_a_task_with_too_few_examples_says_so():
