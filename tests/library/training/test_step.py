@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from minitransformer import Adam, training_step
+from minitransformer import Adam, InputError, training_step
 from minitransformer.workers.threads import Threads
 from tests.library.models.makers import KINDS, make_batch_for, make_model
 
@@ -43,6 +43,16 @@ def test_the_gradient_is_the_mean_over_all_terms(kind, count):
         assert optimizer.given == (0.25, 1.0)
         assert optimizer.square == pytest.approx(optimizer.gradient @ optimizer.gradient, rel=1e-12)
         assert not any(replica.flat.grad.any() for replica in (workers.models[1:] if count else ()))
+
+
+@pytest.mark.parametrize("count", [None, 2])
+def test_a_step_that_fails_leaves_no_gradients(count):
+    """Its second batch has a token that the model lacks; the first has added its gradients by then."""
+    model, good, bad = make_model("transformer"), *(make_batch_for("transformer", seed, 2) for seed in (0, 1))
+    bad.source[...] = 10 ** 6
+    with pytest.raises(InputError, match="token id 1000000"):
+        training_step(model, Adam(model), [good, bad], 0.1, workers=count and Threads(model, count))
+    assert not model.flat.grad.any()
 
 
 def test_the_gradient_is_clipped_as_asked():
