@@ -19,7 +19,7 @@ from minitransformer_course.doctor.rearranged import MOVED
 from minitransformer_course.doctor.wrong_forms import AXES, made_wrong
 from minitransformer_course.judge.changes import changes
 from minitransformer_course.judge.changes_of_arrays import rearranged, wrong_numbers
-from minitransformer_course.judge.syntax_tree import NAME, RARE, USUAL, Change, expression, fill
+from minitransformer_course.judge.syntax_tree import NAME, RARE, USUAL, Change, expression, filled
 
 LOOPS = {"[*a][:1]": "only the first pass of the loop is made", "[*a][-1:]": "only the last pass of the loop is made",
          "[*a][1:]": "the first pass of the loop is left out", "[*a][:-1]": "the last pass of the loop is left out"}
@@ -108,7 +108,7 @@ def _of_expression(node, names) -> Iterator[Change]:
     if called.endswith("backward") and node.args:
         part, first = called.removeprefix("self."), ast.unparse(node.args[0])
         part += " (pre-norm's LayerNorm)" if part.endswith("enter_backward") else ""
-        yield from (Change(said, fill(expression(form), {"call": node, "dy": node.args[0]})) for form, said in {
+        yield from (Change(said, filled(form, call=node, dy=node.args[0])) for form, said in {
             "dy": f"{part} is not called (skipped): {first} is passed on as it is, without the derivative",
             "[call, dy][1]": f"what {part} returns is not used (it is lost): {first} is passed on, without the derivative",
             "[call, call][1]": f"{part} is called twice: it adds to its gradients two times (doubled)",
@@ -119,7 +119,7 @@ def _of_expression(node, names) -> Iterator[Change]:
         yield Change(f"{part} is applied twice", ast.Call(node.func, [node, *node.args[1:]], node.keywords))
     yield from (Change(said, made, NAME if ast.IfExp in (type(node), type(made)) else USUAL) for said, made in made_wrong(node))
     if ast.unparse(node) in names:
-        yield Change(f"{ast.unparse(node)} is the wrong way round (inverted)", fill(expression("~a"), {"a": node}), NAME)
+        yield Change(f"{ast.unparse(node)} is the wrong way round (inverted)", filled("~a", a=node), NAME)
     if isinstance(node, (ast.BinOp, ast.Call, ast.Subscript)):
         yield from (Change(f"{name} is used where `{ast.unparse(node)}` belongs", expression(name), RARE) for name in names)
 
@@ -131,7 +131,7 @@ def _of_statement(node, names) -> Iterator[Change]:
         yield from (one._replace(node=ast.AugAssign(one.node, node.op, node.value)) for one in changes(node.target, [], {}))
         yield Change("it is overwritten (=), but must be added to (+=)", ast.Assign([node.target], node.value), NAME)
         yield Change("this line is missing", ast.Pass())
-        twice = fill(expression("2 * a"), {"a": node.value})
+        twice = filled("2 * a", a=node.value)
         yield Change("it is counted twice (doubled)", ast.AugAssign(node.target, node.op, twice))
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and ast.unparse(node.value.func).endswith(".backward"):
         part = ast.unparse(node.value.func).removeprefix("self.")
@@ -139,7 +139,7 @@ def _of_statement(node, names) -> Iterator[Change]:
         yield Change(f"{part} is called twice: it adds to its gradients two times (doubled)",
                      ast.Expr(ast.List([node.value, node.value], ast.Load())))
     if isinstance(node, ast.For):
-        yield from (Change(said, ast.For(node.target, fill(expression(form), {"a": node.iter}), node.body, node.orelse))
+        yield from (Change(said, ast.For(node.target, filled(form, a=node.iter), node.body, node.orelse))
                     for form, said in LOOPS.items())
 
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from minitransformer_course.doctor.factors import as_text, close, named_factors
 from minitransformer_course.doctor.own_backward import NEAR, Pool, Probe, Source
-from minitransformer_course.doctor.wrong_forms import AXES, FACTORS, STRUCTURE, Found, filled, of_form, of_statement, of_structure
-from minitransformer_course.judge.syntax_tree import expression
+from minitransformer_course.doctor.wrong_forms import AXES, FACTORS, STRUCTURE, Found, of_form, of_statement, of_structure
+from minitransformer_course.judge.syntax_tree import expression, filled
 
 PATIENCE = 3_000  # changes that are tried at most
 SIMPLE = {"1": "", "-1": "- ", "2": "2 * ", "-2": "- 2 * ", "0.5": "0.5 * ", "-0.5": "- 0.5 * "}    # factors of a missing term

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from minitransformer_course.judge.syntax_tree import expression, fill, match
+from minitransformer_course.judge.syntax_tree import expression, fill, filled, match
 
 Found = Iterator[tuple[str, Any]]    # what is wrong, and the expression that belongs there
 ROW = "(a * b).sum(axis=-1, keepdims=True)"
@@ -224,8 +224,3 @@ def _swapped(several, i, j) -> list:
 
 def _is_np(node) -> bool:
     return isinstance(node, ast.Name) and node.id == "np"
-
-
-def filled(form, **parts) -> ast.expr:
-    """The expression that is written in `form`, with these parts in the places of their names."""
-    return fill(expression(form), parts)

@@ -9,7 +9,7 @@ from typing import Any, TypeGuard
 
 from minitransformer_course.judge.messages import _
 from minitransformer_course.judge.rules import rules
-from minitransformer_course.judge.syntax_tree import NAME, RARE, USUAL, Change, expression, fill, match
+from minitransformer_course.judge.syntax_tree import NAME, RARE, USUAL, Change, expression, fill, filled, match
 
 Found = Iterator[tuple[str, ast.expr, int, dict[str, ast.expr]]]    # sentence, wrong expression, rank, what its letters mean
 
@@ -106,7 +106,7 @@ def _slices(part) -> Iterator[ast.Slice]:
                 yield ast.Slice(ast.Constant(other), upper, step)
         if upper:
             yield ast.Slice(lower, None, step)
-            yield ast.Slice(lower, fill(expression("a - 1"), {"a": upper}), step)
+            yield ast.Slice(lower, filled("a - 1", a=upper), step)
 
 
 def _is_number(node) -> TypeGuard[Any]:

@@ -9,7 +9,7 @@ from types import CodeType
 
 from minitransformer_course.judge.changes import LONGEST, changes, formula
 from minitransformer_course.judge.messages import _
-from minitransformer_course.judge.syntax_tree import NAME, RARE, Change, expression, fill, names_for, once, renamed, twice
+from minitransformer_course.judge.syntax_tree import NAME, RARE, Change, expression, fill, filled, names_for, once, renamed, twice
 
 RETURNED, FACTOR = "_returned_", "_factor"    # names that no reference uses: what it returns, and {text of a factor: its value}
 
@@ -60,19 +60,19 @@ class Line:
     def _superfluous(self) -> Iterator[Change]:
         """The line's value with a factor, a term or a function that does not belong there, or another value in its place."""
         for factor in self.factors:
-            scale = fill(expression("value * scale"), {"value": self.tree.value, "scale": expression(f"{FACTOR}[{factor!r}]")})
+            scale = filled("value * scale", value=self.tree.value, scale=expression(f"{FACTOR}[{factor!r}]"))
             yield Change(scaled(self.name, factor), scale, NAME if factor == "-1" else RARE)
         for other in [name for name in (*self.names, "1") if formula(expression(name), self.means) != self.name]:
             for wrong, text in (("+", _("in {name}, {other} is added")), ("-", _("in {name}, {other} is subtracted")),
                                 ("*", _("{name} is multiplied by {other}")), ("/", _("{name} is divided by {other}"))):
                 said = text.format(name=self.name, other=formula(expression(other), self.means))
-                yield Change(said, fill(expression(f"value {wrong} {other}"), {"value": self.tree.value}), RARE)
+                yield Change(said, filled(f"value {wrong} {other}", value=self.tree.value), RARE)
             if other != "1":
                 yield Change(_("{name} is {other}, which is only on the way to it").format(
                     name=self.name, other=formula(expression(other), self.means)), expression(other), NAME)
         for function in ("exp", "log", "sqrt", "square", "abs", "tanh"):
             said = _("{function} is applied to {name}").format(function=function, name=self.name)
-            yield Change(said, fill(expression(f"np.{function}(value)"), {"value": self.tree.value}), RARE)
+            yield Change(said, filled(f"np.{function}(value)", value=self.tree.value), RARE)
 
     def _other_names(self) -> Iterator[Change]:
         """The line with a name that occurs at least twice replaced everywhere by another."""

@@ -61,6 +61,11 @@ def fill(template, parts) -> ast.expr:
     return template
 
 
+def filled(form, **parts) -> ast.expr:
+    """The expression that is written in `form`, with these parts in the places of their names."""
+    return fill(expression(form), parts)
+
+
 def names_for(one, other) -> dict[Any, Any] | None:
     """{name or index in `one`: what `other`, an expression of the same form, has in its place}; None if that is not clear."""
     names: dict[Any, Any] = {}

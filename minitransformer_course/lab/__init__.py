@@ -11,6 +11,6 @@ from minitransformer_course.lab.inside import (
 from minitransformer_course.lab.korean import load_korean_model, show_translation
 from minitransformer_course.lab.own_functions import figure_1, own, own_functions, run_yours, verdicts, you_are_here
 from minitransformer_course.lab.pictures import (
-    show_counts, show_graph, show_lookup, show_losses, show_map, show_mask, show_model, show_norm, show_orders, show_scores,
-    show_split, show_steps, show_tree, show_uses)
+    show_counts, show_curves, show_graph, show_lookup, show_losses, show_map, show_mask, show_model, show_norm, show_orders,
+    show_scores, show_split, show_steps, show_tree, show_uses)
 from minitransformer_course.lab.training import AddNeighbours, Dice

@@ -22,6 +22,7 @@ from minitransformer.zoo.pretrained import llama
 from minitransformer.zoo.pretrained.importing import import_model
 from minitransformer.zoo.pretrained.smollm2 import FILES
 from minitransformer_course.judge.plug import plugs
+from minitransformer_course.lab.pictures import show_curves
 
 SMOLLM2 = LanguageModelConfig(
     vocab_size=49_152, max_length=8192, num_layers=30, d_model=576, d_ff=1536, num_heads=9, d_k=64, dropout=0.0,
@@ -129,8 +130,5 @@ def show_cache(axes, heads_of_keys) -> None:
     """Draw how many numbers the key-value cache of SmolLM2 would hold, for several numbers of heads of keys."""
     positions = np.arange(SMOLLM2.max_length + 1, step=64)
     axes.axhline(PARAMETERS / 1e6, color="0.6", label="weights")
-    for count, style in zip(heads_of_keys, ("r--", "k-", "b:")):
-        numbers = 2 * SMOLLM2.num_layers * count * SMOLLM2.d_k * positions
-        axes.plot(positions, numbers / 1e6, style, label=f"cache, {count} heads of keys")
-    axes.set(xlabel="positions", ylabel="millions of numbers")
-    axes.legend()
+    show_curves(axes, positions, {f"cache, {count} heads of keys": 2e-6 * SMOLLM2.num_layers * count * SMOLLM2.d_k * positions
+                                  for count in heads_of_keys}, "positions", "millions of numbers")

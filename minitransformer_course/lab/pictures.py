@@ -126,9 +126,9 @@ def show_graph(axes, inputs, values, gradients) -> None:
 
     inputs: {node: [the nodes that it is computed from]}, the last one computed last; values, gradients: {node: number}.
     """
-    columns: list[list[str]] = [[list(inputs)[-1]]]    # from right to left
+    columns: list[list[str]] = [[list(inputs)[-1]]]    # from right to left; a node is to the left of all that need it
     while made := [one for name in columns[-1] for one in inputs.get(name, [])]:
-        columns.append(made)
+        columns = [*([one for one in column if one not in made] for column in columns), made]
     places = {name: (-1.7 * column, 0.85 * (len(names) - 1) / 2 - 0.85 * row)
               for column, names in enumerate(columns) for row, name in enumerate(names)}
     for name, (x, y) in places.items():
@@ -137,7 +137,8 @@ def show_graph(axes, inputs, values, gradients) -> None:
         axes.text(x, y - 0.24, f"{gradients[name]:g}", ha="center", va="center", color="tab:purple")
         for one in inputs.get(name, []):
             axes.annotate("", (x, y), places[one], arrowprops={"arrowstyle": "->", "color": "0.5", "shrinkA": 14, "shrinkB": 20})
-    axes.set(xlim=(-1.7 * len(columns) + 1, 0.5), ylim=(-0.45 * len(columns[-1]), 0.45 * len(columns[-1])))
+    height = 0.45 * max(map(len, columns))
+    axes.set(xlim=(-1.7 * len(columns) + 1, 0.5), ylim=(-height, height))
     axes.axis("off")
 
 
@@ -172,6 +173,14 @@ def show_scores(axes, scores, queries, keys) -> Any:
     axes.set_ylabel("query: the letter that looks", color="tab:blue")
     axes.figure.colorbar(image, ax=axes, label="score: query times key")
     return image
+
+
+def show_curves(axes, x, curves, xlabel, ylabel) -> None:
+    """Draw {what it is: one number for each x}."""
+    for (name, numbers), style in zip(curves.items(), ("k-", "r--", "b:")):
+        axes.plot(x, numbers, style, label=name)
+    axes.set(xlabel=xlabel, ylabel=ylabel)
+    axes.legend()
 
 
 def show_losses(axes, curves, level=None, of="token") -> None:

@@ -10,7 +10,9 @@ from minitransformer.data.vocabularies.symbols import SymbolVocabulary
 from minitransformer.functional.special import PAD, SPECIAL
 from minitransformer.layers.hooks import hooked
 from minitransformer.models import MODELS
+from minitransformer.pictures.attention_map import Attended
 from minitransformer.zoo.baselines import RecurrentConfig
+from minitransformer_course.lab.pictures import show_map
 
 LETTERS = SymbolVocabulary("abcdefgh", joint="")
 LENGTHS = (2, 4, 8, 12)
@@ -78,23 +80,6 @@ def repeated(function, x, times) -> float:
     return float(x)
 
 
-def show_unrolled() -> None:
-    """Draw the two steps that the chapter computes by hand: values in black, gradients of the loss in purple."""
-    _figure, axes = plt.subplots(figsize=(7, 2.6), layout="constrained")
-    nodes = {"$h_0$": (0, 1, "1", ""), "$h_1$": (2, 1, "2", "1 + 0.5 = 1.5"), "$h_2$": (4, 1, "2", "1"), "loss": (6, 1, "4", ""),
-             "$u$ in step 1": (1, 0, "0.5", "1.5 times 1"), "$u$ in step 2": (3, 0, "0.5", "1 times 2")}
-    arrows = (("$h_0$", "$h_1$", 0), ("$h_1$", "$h_2$", 0), ("$h_2$", "loss", 0), ("$h_1$", "loss", -0.35),
-              ("$u$ in step 1", "$h_1$", 0), ("$u$ in step 2", "$h_2$", 0))
-    for start, end, bend in arrows:
-        axes.annotate("", nodes[end][:2], nodes[start][:2], arrowprops={
-            "arrowstyle": "->", "color": "0.5", "shrinkA": 24, "shrinkB": 20, "connectionstyle": f"arc3,rad={bend}"})
-    for name, (x, y, value, gradient) in nodes.items():
-        axes.text(x, y, f"{name} = {value}", ha="center", va="center", bbox={"boxstyle": "round", "facecolor": "white"})
-        axes.text(x + 0.1 * (y > 0), y - 0.3, gradient, ha="left" if y else "center", va="center", color="tab:purple")
-    axes.set(xlim=(-0.6, 6.6), ylim=(-0.5, 1.9))
-    axes.axis("off")
-
-
 def show_distance(axes, curves, log=False) -> None:
     """Draw {what it is: the norm of a gradient for each distance, beginning with 1}."""
     styles = iter(("-", "-.", ":"))
@@ -123,12 +108,8 @@ def show_copied(axes, shares) -> None:
 
 def show_attention(model, word) -> None:
     """Draw the attention weights while the model copies a word, given the right letters before each."""
-    ids = LETTERS.encode(word)
-    batch = make_batch([(ids, ids)])
-    weights = model.attention_weights(*batch.inputs)["cross"][0][0, 0]
+    ids, tokens = LETTERS.encode(word), [*word, "</s>"]
+    weights = model.attention_weights(*make_batch([(ids, ids)]).inputs)["cross"][0][0]
     figure, axes = plt.subplots(figsize=(4.6, 3.6), layout="constrained")
-    image = axes.imshow(weights, cmap="Blues", vmin=0, vmax=1)
-    axes.set_xticks(range(len(word) + 1), [*word, "</s>"])
-    axes.set_yticks(range(len(word) + 1), [*word, "</s>"])
-    axes.set(xlabel="key: the letter it may look at", ylabel="query: the letter being written")
-    figure.colorbar(image, label="attention weight")
+    figure.colorbar(show_map(axes, Attended(weights, tokens, tokens, tokens)), label="attention weight")
+    axes.set_title("")    # there are no heads

@@ -7,6 +7,7 @@ import numpy as np
 from minitransformer.data.vocabularies.characters import CharacterVocabulary
 from minitransformer.data.windows import WindowBatches
 from minitransformer_course.judge.course import folder_of_chapters
+from minitransformer_course.lab.pictures import show_curves
 
 TRAIN_SHARE = 0.9
 WINDOW = 64
@@ -37,13 +38,11 @@ def predictor(model) -> Callable:
 
 def show_bits(axes, found, levels=()) -> None:
     """Draw {step: bits of the training text and of the held-out text}, and dotted lines at `levels`, {what it is: bits}."""
-    for row, style, name in zip(zip(*found.values()), ("k-", "r--"), ("training text", "held-out text")):
-        axes.plot([*found], row, style, label=name)
+    show_curves(axes, [*found], dict(zip(("training text", "held-out text"), zip(*found.values()))), "training step",
+                "bits per character")
     for name, level in dict(levels).items():
         axes.axhline(level, color="0.6", linestyle=":")
         axes.text(max(found), level, name, ha="right", va="bottom", color="0.4", fontsize=9)
-    axes.set(xlabel="training step", ylabel="bits per character")
-    axes.legend()
 
 
 def show_costs(axes, characters, bits) -> None:

@@ -109,14 +109,6 @@ def show_rows(rows, target) -> None:
     axes.set_xlabel(f"letter; the target is {LETTERS.decode([target])}")
 
 
-def show_gaps(axes, curves) -> None:
-    """Draw gaps of logits over the steps, {what they are: one number for each step}."""
-    for (name, found), style in zip(curves.items(), ("k-", "r--")):
-        axes.semilogx(range(1, len(found) + 1), found, style, label=name)
-    axes.set(xlabel="step", ylabel="gap of the logits")
-    axes.legend()
-
-
 def show_floors(axes, shares, classes) -> None:
     """Draw the loss over the probability of the target, for {eps: the target's share}; all other classes are alike."""
     p = np.linspace(0.01, 0.9999, 500)
@@ -152,11 +144,3 @@ def show_valley(axes, valley, paths) -> None:
         axes.plot(*path.T, style, label=name, linewidth=1)
     axes.set(xlabel="first weight: small gradient", ylabel="second weight: large gradient")
     axes.legend(loc="upper left")
-
-
-def show_steps(axes, x, curves, xlabel) -> None:
-    """Draw the size of Adam's step, {name: one number for each x}."""
-    for (name, steps), style in zip(curves.items(), ("k-", "r--", "b:")):
-        axes.plot(x, steps, style, label=name)
-    axes.set(xlabel=xlabel, ylabel="step / learning rate")
-    axes.legend()

@@ -151,13 +151,13 @@ def steps(gradients, epsilon=1e-9):
 sizes = np.geomspace(1e-7, 10, 100)
 inside = sizes / np.sqrt(sizes ** 2 + 1e-9)    # epsilon within the root
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
-lab.training.show_steps(left, sizes, {"$\\epsilon$ = 1e-9": steps([sizes])[0], "$\\epsilon$ = 0.9": steps([sizes], epsilon=0.9)[0],
-                                      "1e-9 inside the root": inside}, "gradient, always the same")
+lab.show_curves(left, sizes, {"$\\epsilon$ = 1e-9": steps([sizes])[0], "$\\epsilon$ = 0.9": steps([sizes], epsilon=0.9)[0],
+                              "1e-9 inside the root": inside}, "gradient, always the same", "step / learning rate")
 left.loglog()
 t = np.arange(1, 101)
 forgotten = (1 - 0.9 ** t) / 0.1 / np.sqrt((1 - 0.98 ** t) / 0.02)
 curves = {"right": steps(np.ones((100, 1)))[:, 0], "the power t forgotten": forgotten}
-lab.training.show_steps(right, t, curves, "step t, gradient always 1")
+lab.show_curves(right, t, curves, "step t, gradient always 1", "step / learning rate")
 
 # %% [markdown]
 # The step is $0.001 / 0.901$, about a thousandth of the learning rate. With $\epsilon = 0.9$ you divide by roughly 0.9, so
@@ -176,8 +176,8 @@ lab.training.show_steps(right, t, curves, "step t, gradient always 1")
 spike = np.ones((150, 1))
 spike[40] = 100
 figure, axes = plt.subplots(figsize=(6.4, 2.8), layout="constrained")
-lab.training.show_steps(axes, range(150), {"clipped to 2": steps(np.minimum(spike, 2))[:, 0], "a spike of 100": steps(spike)[:, 0]},
-                        "step")
+lab.show_curves(axes, range(150), {"clipped to 2": steps(np.minimum(spike, 2))[:, 0], "a spike of 100": steps(spike)[:, 0]},
+                "step", "step / learning rate")
 axes.set_ylim(0, 1.3)
 
 # %% [markdown]

@@ -85,7 +85,10 @@ def loss(u, nudge=0.0):
 
 
 print(f"h_1: {(loss(0.5, 1e-6) - loss(0.5)) / 1e-6:.3f}, u: {(loss(0.5 + 1e-6) - loss(0.5)) / 1e-6:.3f}")
-recurrent.show_unrolled()
+parts = {"h_1": ["h_0", "u_1"], "h_2": ["h_1", "u_2"], "L": ["h_2", "h_1"]}    # L is the loss, u_1 and u_2 are u in each step
+figure, axes = plt.subplots(figsize=(6, 3.2), layout="constrained")
+lab.show_graph(axes, parts, {"h_0": 1, "u_1": 0.5, "h_1": 2, "u_2": 0.5, "h_2": 2, "L": 4},
+               {"h_0": 0.75, "u_1": 1.5, "h_1": 1.5, "u_2": 2, "h_2": 1, "L": 1})
 
 # %% [markdown]
 # The loss sees $h_1$ twice, once directly and once through $h_2$, where $h_1$ was multiplied by 0.5, which makes 1.5 in all.

@@ -54,5 +54,4 @@ def test_pictures_name_their_axes(model):
     recurrent.show_distance(panels[0], {"RNN": np.array([1.0, 0.5])}, log=True)
     recurrent.show_copied(panels[1], {"lstm": [[1.0, 0.9, 0.5, 0.3]]})
     recurrent.show_attention(model, "beach")
-    recurrent.show_unrolled()
     assert all(axes.get_xlabel() and axes.get_ylabel() for axes in (*panels, plt.figure(2).axes[0]))

@@ -47,7 +47,7 @@ def test_the_least_certain_position():
 
 def test_pictures_name_their_axes():
     _figure, panels = plt.subplots(1, 3)
-    lab.training.show_gaps(panels[0], {"one": [1, 2]})
+    lab.show_curves(panels[0], [0, 1], {"one": [1, 2]}, "step", "gap")
     lab.training.show_floors(panels[1], {0: 1.0, 0.1: 0.9}, 29)
     lab.training.show_weights(panels[2], ["2 letters"], {"a": [1], "b": [2]})
     assert all(axes.get_xlabel() and axes.get_ylabel() and axes.get_legend() for axes in panels)
