@@ -5,7 +5,7 @@ import pytest
 from tests.course.explorer import firefox
 from tests.course.explorer.test_page import HELPERS, MAP, WHY, loss_of, of_word, overlaps
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(firefox.find() is None, reason="no Firefox in the PATH")]
+pytestmark = [pytest.mark.slow, pytest.mark.campaign, pytest.mark.skipif(firefox.find() is None, reason="no Firefox in the PATH")]
 
 TAB, ENTER, RIGHT, DOWN, SPACE = "\ue004", "\ue007", "\ue014", "\ue015", " "
 FOCUS = "(one => [one.getAttribute('aria-label') || one.id || one.textContent, one.className])(document.activeElement)"

@@ -14,7 +14,7 @@ from minitransformer_course.explorer.page import batch_of, make_page
 from minitransformer_course.explorer.recorded import record
 from tests.randomised import randomised
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.campaign]    # a browser for half a minute, where there is one
 
 HELPERS = """
 var type = (id, text) => { find(id).value = text; find("ask").requestSubmit(); return find("loss").textContent; };
@@ -106,7 +106,6 @@ def test_a_text_that_cannot_be_read_is_named_and_the_numbers_stay(opened, text, 
         assert said in browser.run("find('said').textContent") and shown(browser) == before
 
 
-@pytest.mark.campaign
 def test_the_slope_of_each_number_is_its_gradient(opened):
     """In every box, of every kind of array: two more losses, and the gradient beside them."""
     browser = opened(of_word("abc", "cb"))
@@ -425,7 +424,7 @@ def test_a_token_that_would_end_a_script_is_a_token(opened):
     assert browser.run("tokensOf('encoder')") == ["</script>", "<script>", "</s>"] and shown(browser) > 0
 
 
-@pytest.mark.parametrize("pre_norm", [pytest.param(False, marks=pytest.mark.campaign), True])
+@pytest.mark.parametrize("pre_norm", [False, True])
 def test_a_language_model_has_a_page(opened, pre_norm):
     page, model = language_model("abc", "abcab", pre_norm=pre_norm, positions="learned", attention_dropout=0.1)
     browser = opened(page)
@@ -482,8 +481,7 @@ def test_a_reader_without_a_mouse_or_without_sight(opened):
 
 
 @pytest.mark.parametrize("width, scheme", [
-    (1366, "light"), (390, "dark"), pytest.param(1366, "dark", marks=pytest.mark.campaign),
-    pytest.param(390, "light", marks=pytest.mark.campaign)])
+    (1366, "light"), (390, "dark"), (1366, "dark"), (390, "light")])
 def test_the_page_fits_the_screen(opened, width, scheme):
     browser = opened(of_word(), screen=(width, 844, scheme))
     for kind in ("cross_attention", "feed_forward", "softmax", "adam", "loss"):
