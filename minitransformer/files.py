@@ -126,11 +126,3 @@ def check_regular(path, expected="a file that minitransformer train wrote") -> N
 
 def _seal(version, files) -> str:
     return sha256(json.dumps([version, files]).encode()).hexdigest()
-
-
-def read_if_there(path) -> str:
-    """The text of a file of the system, or ""."""
-    try:
-        return path.read_text(encoding="utf-8", errors="surrogateescape")
-    except OSError:    # another system, or a container that hides the file
-        return ""

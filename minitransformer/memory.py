@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from minitransformer.errors import InputError
-from minitransformer.files import read_if_there
 
 FLOAT32 = 4       # bytes
 LAYER = 10_000    # the least bytes of Python objects in a layer of a stack
@@ -36,3 +35,11 @@ def available_memory() -> float | None:
 
 def _gb(size) -> str:
     return f"{size / 1e9:,.1f} GB"
+
+
+def read_if_there(path) -> str:
+    """The text of a file of the system, or ""."""
+    try:
+        return path.read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError:    # another system, or a container that hides the file
+        return ""

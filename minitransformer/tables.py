@@ -19,7 +19,7 @@ def setting(meaning, default=MISSING, choices=None, **how) -> Any:
 def check_settings(settings, limits) -> None:
     """Raise InputError unless each field of a dataclass is within its limits, and one of its choices if it has them.
 
-    limits: {name of a whole number: (the least, the most)}. A dropout rate is always below 1, a flag True or False.
+    limits: {name of a whole number: (the least,) or (the least, the most)}. A dropout rate is always below 1, a flag True or False.
     """
     for one in fields(settings):
         name, value, known, table = one.name, getattr(settings, one.name), choices_of(one), one.metadata.get("choices")

@@ -61,8 +61,9 @@ class CheckedBlock:
         """y, cache; with a fresh generator if forward takes one."""
         values = {**self.arguments, "rng": self._make_rng()} if self.takes_rng else dict(self.arguments)
         for name, parameter in self._signature.parameters.items():
-            if parameter.kind is parameter.VAR_POSITIONAL:
-                values[name] = [value for key, value in self.arguments.items() if key.startswith(f"{name}[")]
+            given = [value for key, value in self.arguments.items() if key.startswith(f"{name}[")]
+            if given and parameter.kind is parameter.VAR_POSITIONAL:
+                values[name] = given
             elif parameter.kind is parameter.VAR_KEYWORD and name in values:    # **rng
                 values[name] = {name: values[name]}
         bound = inspect.BoundArguments(self._signature, values)    # it knows which of them are passed by keyword

@@ -39,8 +39,9 @@ def execute(args) -> int:
         if name not in known:
             raise InputError(f"unknown block {name!r}; {choices(name, known)}")
     names = args.names or list(known)
-    checked = [CheckedBlock(block, inputs, np.float64, None) for block, inputs in map(known.__getitem__, names)]
-    report, as_row = Report([]), columns(names, {array for one in checked for array in one.variables})
+    arrays = {array for block, inputs in (known[name] for name in names)
+              for array in CheckedBlock(block, inputs, np.float64, None).variables}
+    report, as_row = Report([]), columns(names, arrays)
     with tqdm(total=len(names), unit="block", leave=False, disable=None) as bar:
         for one in _reports(names, args.seed):
             rows = one.results if args.names else one.worst_rows

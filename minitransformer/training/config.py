@@ -14,9 +14,9 @@ from minitransformer.tables import check_settings, setting
 
 MAX_STEPS = 10 ** 9
 MAX_FACTOR = 10 ** 6
-LIMITS = {**dict.fromkeys(("steps", "warmup", "accumulate", "validate_every"), (1, MAX_STEPS)),
-          **dict.fromkeys(("patience", "snapshot_every"), (0, MAX_STEPS)),
-          "average": (1, 1000), "threads": (1, MAX_THREADS), "seed": (0, 2 ** 32 - 1)}
+LIMITS = {"steps": (1, MAX_STEPS), "warmup": (1, MAX_STEPS), "accumulate": (1, MAX_STEPS), "validate_every": (1, MAX_STEPS),
+          "patience": (0, MAX_STEPS), "snapshot_every": (0, MAX_STEPS), "average": (1, 1000), "threads": (1, MAX_THREADS),
+          "seed": (0, 2 ** 32 - 1)}
 SCHEDULES: dict[str, Any] = {"paper": None, "inverse-sqrt": inverse_sqrt, "constant": constant}
 
 

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 
-from minitransformer.files import read_if_there
 from minitransformer.kernels import say_if_none_is_compiled
+from minitransformer.memory import read_if_there
 from minitransformer.replaceable import kernels_run
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_MMAP_MAX, M_ARENA_MAX = -1, -3, -4, -8    # malloc.h

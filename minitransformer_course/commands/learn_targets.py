@@ -21,11 +21,11 @@ def targets(args, progress) -> list[tuple[Path, list[str] | None]]:
         return _by_file([one for chapter, _path in started(".") for one in chapter.exercises])
     if args.target and Path(args.target).name == my_transformer.MODEL_FILE:
         raise InputError(_("{path} is a whole model: minitransformer learn plug proves it").format(path=args.target))
-    other = args.target if args.target not in exercises() else ""    # a file, or the number of a chapter
-    if other and (Path(other).suffix in (".py", ".ipynb") or Path(other).exists()):
-        return [(Path(other), None)]
-    if other and other[0].isdecimal():
-        chapter = find_chapter(other)
+    file_or_number = args.target if args.target not in exercises() else ""
+    if file_or_number and (Path(file_or_number).suffix in (".py", ".ipynb") or Path(file_or_number).exists()):
+        return [(Path(file_or_number), None)]
+    if file_or_number and file_or_number[0].isdecimal():
+        chapter = find_chapter(file_or_number)
         chapters_file(chapter)
         if not chapter.exercises:
             raise InputError(_("{name} has no exercises; what comes next: minitransformer learn").format(name=chapter.name))

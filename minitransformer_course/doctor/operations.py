@@ -60,14 +60,18 @@ def in_place(operation, direction, function) -> AbstractContextManager:
     return plugged(target, function) if isinstance(target, Replaceable) else _set(operation.owner, direction, function)
 
 
-def run_with(checked, method, function) -> AbstractContextManager:
+@contextmanager
+def run_with(checked, method, function) -> Iterator[None]:
     """Within the block, `function` runs as the "forward", "backward" or another method of a CheckedBlock; gradients begin at 0."""
     for parameter in checked.parameters.values():
         parameter.grad[...] = 0
     if checked.layer is not None:
-        return _set(checked.layer, method, MethodType(function, checked.layer))
-    forward, backward = checked._pair
-    return _set(checked, "_pair", (function, backward) if method == "forward" else (forward, function))
+        changed = _set(checked.layer, method, MethodType(function, checked.layer))
+    else:
+        forward, backward = checked._pair
+        changed = _set(checked, "_pair", (function, backward) if method == "forward" else (forward, function))
+    with changed:
+        yield
 
 
 @contextmanager

@@ -131,7 +131,7 @@ class Search:
                 return filled("a * k", a=node, k=k)
 
             def ratio_in(case, place=place, scaled=scaled) -> float | None:
-                factor = self._solved(self.probes.get(id(case)) or Probe(case), place, scaled, 1)
+                factor = self._solved(self.probes[id(case)], place, scaled, 1)
                 return 1 / factor if factor else None
 
             if ratio_in(self.cases[0]):

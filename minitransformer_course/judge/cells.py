@@ -30,8 +30,9 @@ def parse(text) -> list[Cell]:
             found.append((head["kind"] or "code", head["rest"] or "", inside))
         elif inside is not None:
             inside.append(line)
-    pages = ((kind, "\n".join(inside), name) for kind, name, inside in found)
-    return [Cell(kind, (COMMENTED.sub("", text) if is_text(kind, name) else text).strip("\n"), name) for kind, text, name in pages]
+    sources = ["\n".join(inside) for _kind, _name, inside in found]
+    return [Cell(kind, (COMMENTED.sub("", source) if is_text(kind, name) else source).strip("\n"), name)
+            for (kind, name, _inside), source in zip(found, sources)]
 
 
 def is_text(kind, name="") -> bool:

@@ -36,12 +36,6 @@ def show_costs(axes, n, d, counts) -> None:
     axes.legend(fontsize=9)
 
 
-def show_sees(axes, mask, title) -> None:
-    """Draw who sees whom: a mask (T, T)."""
-    axes.imshow(mask, cmap="Blues", vmin=0, vmax=1.4)
-    axes.set(xlabel="position that is seen", ylabel="position that looks", title=title)
-
-
 def show_stack(axes, masks, title) -> None:
     """Draw what the last position sees through a stack of layers; masks: (T, T) of each, the first layer first."""
     length = len(masks[0])

@@ -136,7 +136,9 @@ def show_graph(axes, inputs, values, gradients) -> None:
         axes.text(x, y + 0.22, f"{values[name]:g}", ha="center", va="center")
         axes.text(x, y - 0.24, f"{gradients[name]:g}", ha="center", va="center", color="tab:purple")
         for one in inputs.get(name, []):
-            axes.annotate("", (x, y), places[one], arrowprops={"arrowstyle": "->", "color": "0.5", "shrinkA": 14, "shrinkB": 20})
+            axes.annotate("", (x, y), places[one], arrowprops={
+                "arrowstyle": "->", "color": "0.5", "shrinkA": 14, "shrinkB": 20,
+                "connectionstyle": f"arc3,rad={-0.3 * (x - places[one][0] > 2)}"})    # around the nodes of a column between
     height = 0.45 * max(map(len, columns))
     axes.set(xlim=(-1.7 * len(columns) + 1, 0.5), ylim=(-height, height))
     axes.axis("off")
@@ -189,8 +191,7 @@ def show_losses(axes, curves, level=None, of="token") -> None:
         axes.plot(range(1, len(losses) + 1), losses, style, color=colour, label=name)
     if level:
         axes.axhline(level[0], color="0.5", linestyle=":", label=level[1])
-    axes.set_xlabel("training step")
-    axes.set_ylabel(f"loss for each {of}")
+    axes.set(xlabel="training step", ylabel=f"loss for each {of}")
     axes.legend()
 
 

@@ -171,7 +171,8 @@ layers = {"restricted, radius 3": RestrictedSelfAttention(8, 2, np.random.defaul
           "k = 3, dilation 4": Convolution(8, 8, rng, 3, dilation=4, causal=True)}
 figure, panels = plt.subplots(1, 2, figsize=(7, 3.2), layout="constrained")
 for axes, mask, (name, layer) in zip(panels, (restricted, dilated), layers.items()):
-    lab.costs.show_sees(axes, mask, name)
+    axes.imshow(mask, cmap="Blues", vmin=0, vmax=1.4)
+    axes.set(xlabel="position that is seen", ylabel="position that looks", title=name)
     print(f"{name}: {(lab.costs.sees(layer.astype(float), 16, 8) == mask).mean():.0%} of all pairs agree")
 
 # %% [markdown]

@@ -4,14 +4,16 @@ import math
 
 import numpy as np
 
-from minitransformer.checks import check_ids, check_shape
-from minitransformer.kernels.loops import loop, packed
-from minitransformer.layers.embedding import Embedding
+from minitransformer.checks import check_cache, check_ids, check_shape
+from minitransformer.kernels.loops import check_writeable, loop, packed
+from minitransformer.layers.embedding import Embedding, EmbeddingCache
 from minitransformer.replaceable import replaces
 
 
 @replaces(Embedding.backward, "numpy", "float32 float64", "iu")
 def embedding_backward_compiled(self, dy, cache) -> None:
+    check_cache(self, cache, EmbeddingCache)
+    check_writeable(self.weight.grad)
     vocab_size, d_model = self.weight.shape
     check_shape("Embedding: dy", dy, *cache.ids.shape, d_model)
     check_ids("Embedding: ids", cache.ids, vocab_size)    # a loop would write wherever they point

@@ -6,6 +6,7 @@ import numpy as np
 
 from minitransformer.backend import Array, module_of, to_device
 from minitransformer.checks import check_integer, check_mask, check_sequence, check_shape
+from minitransformer.errors import InputError
 from minitransformer.functional import padding_mask
 from minitransformer.functional.attention import AttentionCache, attention_backward, attention_forward
 from minitransformer.layers.attention import SelfAttention
@@ -134,7 +135,9 @@ class RestrictedKind(ScaledAttention):
 
     @classmethod
     def check(cls, config) -> None:
-        check_integer("radius", config.attention_settings.get("radius"), 0)
+        if "radius" not in config.attention_settings:
+            raise InputError("radius is missing: how far away a position of restricted attention may look")
+        check_integer("radius", config.attention_settings["radius"], 0)
 
     @classmethod
     def make_self(cls, config, rng, causal) -> RestrictedSelfAttention:

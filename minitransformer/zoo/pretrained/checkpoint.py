@@ -73,12 +73,12 @@ class Options:
         check_kind(isinstance(value, dict), f"{self._where}: {name}", value, "a dict")
         return Options(value, f"{self._where}: {name}")
 
-    def one_of(self, name, known, default) -> Any:
+    def one_of(self, name, known, *default) -> Any:
         """The value of an option. Raises InputError for one that is not in `known`."""
-        value = self.take(name, default)
+        value = self.take(name, *default)
         if value not in list(known):
-            raise InputError(f"{self._where}: {name} is {value!r}, expected {' or '.join(map(repr, known))}: "
-                             "anything else is not supported, and would change the results")
+            raise InputError(f"{self._where}: {name} is {value!r}, expected {' or '.join(map(repr, known))}"
+                             + ": anything else is not supported, and would change the results" * bool(default))
         return value
 
     def leave_out(self, *names) -> None:

@@ -49,7 +49,7 @@ def read(path) -> Checkpoint:
         why = (f"cut off: it says that it has more than its {size:,} bytes; get it again" if size and short
                else f"not an intact GGUF file ({type(error).__name__}: {error})")
         raise InputError(f"{path}: {why}") from None
-    name = Options(fields, path).one_of("general.architecture", ARCHITECTURES, "missing")
+    name = Options(fields, path).one_of("general.architecture", ARCHITECTURES)
     model = ARCHITECTURES[name]
     own = {key.removeprefix(f"{name}."): value for key, value in fields.items() if key.startswith(f"{name}.")}
     options = {NAMES[name].get(key, f"{name}.{key}"): value for key, value in own.items() if HARMLESS.get(key, HARMLESS) != value}

@@ -22,7 +22,7 @@ NAMED = ("unk_token", "pad_token", "sep_token", "cls_token", "mask_token", "addi
 def read(folder) -> Checkpoint:
     config, tokenizer = _json(folder / "config.json"), _json(folder / "tokenizer.json")
     options = Options(config, folder / "config.json", CHANGING)
-    name = options.one_of("model_type", ARCHITECTURES, "missing")
+    name = options.one_of("model_type", ARCHITECTURES)
     model = ARCHITECTURES[name]
     for other in _listed(config.get("architectures")):    # such as GPT2LMHeadModel and LlamaForCausalLM
         if not str(other).lower().startswith(name):

@@ -209,3 +209,10 @@ def test_the_worst_row_of_a_block():
     rows = [Result("a", "x", "complex", 1e-15, None, 1, 1), Result("a", "y", "complex", 1e-3, None, 1, 2)]
     (row,) = Report(rows).worst_rows
     assert row.wrt == "y" and not row.passed and Report(rows).conclusions[0].startswith("1 of 2 checks FAILED")
+
+
+def test_an_optional_argument_before_others_may_be_left_out():
+    def forward(x, mask=None, *others):
+        return x * x, x
+
+    assert gradcheck((forward, lambda dy, x: 2 * x * dy), [np.ones(3)]).passed

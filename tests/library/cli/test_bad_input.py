@@ -76,7 +76,7 @@ REFUSED = [    # (what is typed, in an empty folder; words of the line that refu
     ("train copy --model gru --attention additive", "--attention is of no use to the model gru; leave it out"),
     ("train copy --model lstm --radius 3", "--radius is of no use to the model lstm; leave it out"),
     ("train copy --attention restrictd", "invalid choice: 'restrictd'; did you mean restricted?"),
-    ("train copy --attention restricted", "--radius is None, expected a whole number of at least 0"),
+    ("train copy --attention restricted", "--radius is missing: how far away a position of restricted attention may look"),
     ("train copy --radius 3", "--radius is 3, but only restricted attention has one"),
     ("train copy --kv-heads 2", "--kv-heads is 2, but only grouped attention has one"),
     ("train copy --positions rotary --kv-heads 3", "--kv-heads is 3, expected a divisor of the 4 heads"),
