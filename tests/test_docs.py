@@ -318,7 +318,7 @@ def test_ci_runs_the_two_commands_of_the_readme():
     for command in blocks(ROOT / "README.md", "bash")[:2]:
         assert command.strip() in ci
     campaigns, = (block for block in blocks(CONTRIBUTING, "bash") if "-m campaign" in block)
-    assert all(part in ci for part in campaigns.strip().split(" && "))    # between them, a site begins to be built
+    assert campaigns.strip() in ci
     site, = re.findall(r"`(.+ -m sphinx .+?)`", (ROOT / "README.md").read_text(encoding="utf-8"))
     assert all(part in ci for part in site.split(" && "))    # both are installed before two things run at once
 
