@@ -44,8 +44,8 @@ def are_one(mistakes, make, cases) -> bool:
     """Whether they are the same mistake in different words: in further cases, each gives what one with the first sentence gives."""
     made = [[_made_if_it_runs(make, mistake, case) for case in cases] for mistake in mistakes]
     first = [arrays for mistake, arrays in zip(mistakes, made) if mistake.sentence == mistakes[0].sentence]
-    alike = ((all(relative_error(a, b) <= SAME for a, b in zip(one, other)) for other in first) for one in made)
-    return bool(cases) and all(map(any, alike))
+    return bool(cases) and all(any(all(relative_error(a, b) <= SAME for a, b in zip(one, other)) for other in first)
+                               for one in made)
 
 
 def _made_if_it_runs(make, mistake, case) -> list[Array]:

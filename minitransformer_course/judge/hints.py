@@ -17,10 +17,11 @@ PIECE = re.compile(r"""[\w.]*\.\w+\((?:\w+=[^(),]+|-?\d+|,\s*)*\)    # x.sum(axi
 def hint(exercise, step) -> str:
     """The text of a hint."""
     question, term, hole = exercise.module.hints
-    last = (_("The pieces of each line, in the wrong order, without commas and most brackets:")
+    if step < STEPS:
+        return [_(question), _(term), _("The line with one hole, ___:") + f"\n    {hole}"][step - 1]
+    said = (_("The pieces of each line, in the wrong order, without commas and most brackets:")
             if len(solution(exercise)) <= SHORT else _("These lines, in the wrong order:"))
-    return [_(question), _(term), _("The line with one hole, ___:") + f"\n    {hole}",
-            "\n    ".join([last, *shuffled(exercise)])][step - 1]
+    return "\n    ".join([said, *shuffled(exercise)])
 
 
 def solution(exercise) -> list[str]:

@@ -24,7 +24,7 @@ def drawkcab() -> tuple[Transformer, SymbolVocabulary]:
 
 
 def write(model, vocabulary, word) -> str:
-    """What the model writes, letter by letter, after it has read `word`. Raises InputError for anything but letters a to z."""
+    """What the model writes, token by token, after it has read `word`. Raises InputError for what is not in the vocabulary."""
     return vocabulary.decode(greedy(model, np.array([[*vocabulary.encode(word), EOS]]))[0])
 
 

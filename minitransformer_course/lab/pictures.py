@@ -25,8 +25,8 @@ def show_map(axes, found, head=0) -> Any:
     image = axes.imshow(found.weights[head], cmap="Blues", vmin=0, vmax=1)
     axes.set_xticks(range(len(found.keys)), found.keys)
     axes.set_yticks(range(len(found.queries)), found.predicted or found.queries)
-    axes.set_xlabel("key: the letter it may look at")
-    axes.set_ylabel("query: the letter being written" if found.predicted else "query: the letter that looks")
+    axes.set(xlabel="key: the letter it may look at",
+             ylabel="query: the letter being written" if found.predicted else "query: the letter that looks")
     axes.set_title(f"head {head}", fontsize=10)
     return image
 

@@ -70,11 +70,6 @@ def tired_animal() -> Transformer:
     return model
 
 
-def translation(model, english) -> str:
-    """What the model writes, each time the most likely word."""
-    return write(model, VOCABULARY, english)
-
-
 def unseen() -> Batch:
     """200 sentences of pairs that training never had."""
     return make_batch(draw_held_out(Pronouns(), 200))
@@ -116,7 +111,7 @@ def without(model, english, where, word) -> str:
 
     where: "encoder", in the row of "it", or "cross", in the row in which the pronoun is written. The others share its weight.
     """
-    source, german = [*VOCABULARY.encode(english), EOS], translation(model, english).split()
+    source, german = [*VOCABULARY.encode(english), EOS], write(model, VOCABULARY, english).split()
     written = german.index("weil") + 1
     layer = model.encoder.layers[0].self_attention if where == "encoder" else model.decoder.layers[0].cross_attention
     attend, allowed = layer.attend, np.ones((len(german) + 1 if where == "cross" else len(source), len(source)), bool)

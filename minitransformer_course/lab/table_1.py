@@ -10,31 +10,33 @@ import numpy as np
 from minitransformer.layers import SelfAttention
 from minitransformer.layers.parameter import Parameter
 from minitransformer.zoo.baselines import RNN, Convolution, RestrictedSelfAttention, SeparableConvolution
-from minitransformer_course.judge.course import find_exercise
 
 KERNEL = 3     # positions that a convolution sees
 RADIUS = 32    # positions to each side that restricted attention sees
 
 
 class Kind(NamedTuple):
-    make: Callable[[int], Any]    # takes d and returns the layer
-    place: int                    # among what the exercise `multiplications` returns
-
-    def operations(self, n, d) -> int:
-        """The multiplications of a forward pass for one sequence of n vectors of width d, as chapter 15 derives them."""
-        return find_exercise("multiplications").reference(n, d, KERNEL, 2 * RADIUS + 1)[self.place]
+    make: Callable[[int], Any]               # takes d and returns the layer
+    operations: Callable[[int, int], int]    # takes n and d and returns the multiplications of a forward pass, as derived below
 
 
 def _rng() -> np.random.Generator:
     return np.random.default_rng(0)
 
 
+# For one sequence of n vectors of width d, as tutorials/15_why_self_attention derives them:
 KINDS = {
-    "self-attention": Kind(lambda d: SelfAttention(d, 1, _rng()), 0),
-    "recurrent": Kind(lambda d: RNN(d, d, _rng()), 1),
-    "convolutional": Kind(lambda d: Convolution(d, d, _rng(), KERNEL), 2),
-    "separable": Kind(lambda d: SeparableConvolution(d, d, _rng(), KERNEL), 3),
-    "restricted": Kind(lambda d: RestrictedSelfAttention(d, 1, _rng(), RADIUS), 4),
+    # 4 projections of d x d at each position; n x n scores of d terms each, and as many for the values.
+    "self-attention": Kind(lambda d: SelfAttention(d, 1, _rng()), lambda n, d: 4 * n * d * d + 2 * n * n * d),
+    # A product with d x d for the input, and another one for the state.
+    "recurrent": Kind(lambda d: RNN(d, d, _rng()), lambda n, d: 2 * n * d * d),
+    # A product with d x d for each of k positions.
+    "convolutional": Kind(lambda d: Convolution(d, d, _rng(), KERNEL), lambda n, d: KERNEL * n * d * d),
+    # k numbers for each of d dimensions, then a product with d x d.
+    "separable": Kind(lambda d: SeparableConvolution(d, d, _rng(), KERNEL), lambda n, d: KERNEL * n * d + n * d * d),
+    # As self-attention, with 2 r + 1 keys for each query.
+    "restricted": Kind(lambda d: RestrictedSelfAttention(d, 1, _rng(), RADIUS),
+                       lambda n, d: 4 * n * d * d + 2 * n * (2 * RADIUS + 1) * d),
 }
 
 

@@ -240,7 +240,7 @@ sentences = ["the animal did not cross the street because it was too " + adjecti
 figure, panels = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
 for axes, sentence in zip(panels, sentences):
     lab.pronouns.show_rows(axes, *lab.pronouns.rows_of(translator, sentence))
-    print(lab.pronouns.translation(translator, sentence))
+    print(lab.write(translator, lab.pronouns.VOCABULARY, sentence))
 print(f"pronouns right in 200 unseen sentences: {lab.pronouns.right_pronouns(translator, unseen):.0%}")
 
 # %% [markdown]

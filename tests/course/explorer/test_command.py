@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 from safetensors.numpy import save
 
-from minitransformer import Run
+from minitransformer import Run, Transformer, TransformerConfig
 from minitransformer.training.checkpoint import snapshot_steps
+from minitransformer_course import lab
 from minitransformer_course.explorer import explore
+from tests.course.explorer import pages
 from tests.library.cli.conftest import QUICK, one_line, train
 
 pytestmark = pytest.mark.slow
@@ -109,3 +111,11 @@ def test_another_kind_of_attention_is_refused(run_cli, tmp_path):
     train("copy", *QUICK, "--attention", "unscaled", "--steps", 2, "--batch", 4, "--run", tmp_path / "run")
     code, _, error = run_cli("explore", tmp_path / "run", "ab", "--output", tmp_path / "a.html")
     assert code == 2 and "attention is 'unscaled', but a page shows only models with 'scaled'" in error.splitlines()[-1]
+
+
+def test_a_toy_runs_page_is_small():
+    model = Transformer(TransformerConfig.named("toy", 29))
+    _, vocabulary = lab.drawkcab()
+    one, four = (len(pages.page_of(model, vocabulary, "backward", "drawkcab", smoothing=0.1, title="toy",
+                             weights=dict.fromkeys(range(count), pages.data_of(model))).html.encode()) for count in (1, 4))
+    assert one < 2.5e6 and four < 6e6

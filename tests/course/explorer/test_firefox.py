@@ -3,7 +3,7 @@
 import pytest
 
 from tests.course.explorer import firefox
-from tests.course.explorer.test_page import HELPERS, MAP, WHY, loss_of, of_word, overlaps
+from tests.course.explorer.pages import HELPERS, MAP, WHY, loss_of, of_word, overlaps
 
 pytestmark = [pytest.mark.slow, pytest.mark.campaign, pytest.mark.skipif(firefox.find() is None, reason="no Firefox in the PATH")]
 

@@ -52,7 +52,7 @@ def test_what_the_page_says_of_the_heads():
     assert lab.pronouns.right_pronouns(model, unseen) == 1
     for adjective, pronoun, needed in (("tired", "es", {"animal"}), ("wide", "sie", {"street", "wide"})):
         sentence = "the animal did not cross the street because it was too " + adjective
-        assert lab.pronouns.translation(model, sentence).split()[7] == pronoun
+        assert lab.write(model, lab.pronouns.VOCABULARY, sentence).split()[7] == pronoun
         for where in ("encoder", "cross"):
             found = {word for word in ("animal", "street", adjective)
                      if lab.pronouns.without(model, sentence, where, word).split()[0] != pronoun}
