@@ -15,8 +15,15 @@ class Build(build_py):
     def run(self) -> None:
         """Make the catalogues: in the wheel, or in the clone that -e installs."""
         super().run()
-        catalogue.compile_all((HERE if self.editable_mode else Path(self.build_lib)) / "minitransformer_course" / "locale")
+        catalogue.compile_all(
+            (HERE if self.editable_mode else Path(self.build_lib))
+            / "minitransformer_course"
+            / "locale"
+        )
 
 
-setup(packages=[*find_packages(include=["minitransformer*"]), "minitransformer_course.chapters"],
-      package_dir={"minitransformer_course.chapters": "tutorials"}, cmdclass={"build_py": Build})
+setup(
+    packages=[*find_packages(include=["minitransformer*"]), "minitransformer_course.chapters"],
+    package_dir={"minitransformer_course.chapters": "tutorials"},
+    cmdclass={"build_py": Build},
+)

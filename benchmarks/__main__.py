@@ -10,7 +10,7 @@ from importlib import import_module
 from minitransformer.cli.parser import Parser
 from minitransformer.errors import InputError, one_line
 
-BENCHMARKS = {    # each is a module, imported only when it is requested: its docstring heads its help
+BENCHMARKS = {  # each is a module, imported only when it is requested: its docstring heads its help
     "step": "a training step, alone or against PyTorch and JAX",
     "decoding": "beam search with the model of a run, alone or against MarianMT and CTranslate2",
     "profile": "where the time of a training step goes, block by block",
@@ -37,7 +37,9 @@ def main(argv=None) -> int:
     try:
         args = parser.parse_args(argv)
         if not hasattr(os, "killpg") and argv[0] != "info":
-            raise InputError("the benchmarks need Linux or macOS: they stop their processes as a group")
+            raise InputError(
+                "the benchmarks need Linux or macOS: they stop their processes as a group"
+            )
         return args.execute(args) or 0
     except InputError as error:
         message = str(error)

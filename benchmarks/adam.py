@@ -36,7 +36,9 @@ def measure(update) -> Iterator[tuple[int, float, float]]:
     """(step, milliseconds, share of denormal moments) at each of STEPS."""
     rng = np.random.default_rng(0)
     data, first = rng.standard_normal((2, PARAMETERS), np.float32)
-    later = first * (rng.random(PARAMETERS) >= DEAD)    # in no order, like a unit's weights in a matrix of all units
+    later = first * (
+        rng.random(PARAMETERS) >= DEAD
+    )  # in no order, like a unit's weights in a matrix of all units
     m, v, grad = np.zeros((3, PARAMETERS), np.float32)
     seconds = []
     for step in range(1, STEPS[-1] + TIMED):
@@ -55,8 +57,16 @@ def add_arguments(parser) -> None:
 
 
 def execute(args) -> None:
-    keep_freed_memory()    # as the command does
-    print(f"{collect()['processor']}; NumPy {np.__version__}, float32, {PARAMETERS:,} parameters, {DEAD:.0%} without a gradient")
+    keep_freed_memory()  # as the command does
+    print(
+        f"{collect()['processor']}; NumPy {np.__version__}, float32, {PARAMETERS:,} parameters, {DEAD:.0%} without a gradient"
+    )
     for name, update in updates():
-        print(f"{name:10}" + "".join(f"  step {step:,}: {milliseconds:.2f} ms, {denormal:.1%} denormal"
-                                     for step, milliseconds, denormal in measure(update)), flush=True)
+        print(
+            f"{name:10}"
+            + "".join(
+                f"  step {step:,}: {milliseconds:.2f} ms, {denormal:.1%} denormal"
+                for step, milliseconds, denormal in measure(update)
+            ),
+            flush=True,
+        )

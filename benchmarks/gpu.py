@@ -22,8 +22,13 @@ from minitransformer.errors import InputError
 
 ROOT = Path(__file__).parents[1]
 OURS, PEERS = "minitransformer:cupy", ("torch:cuda", "torch.compile:cuda")
-ALONE = {**{f"tiny, {24 * sentences:,}": CASES["tiny"]._replace(sentences=sentences) for sentences in (42, 170, 680, 2720)},
-         "paper": Case("base", 37_000, 780, 32)}    # 24,960 tokens in the sources, as many in the targets
+ALONE = {
+    **{
+        f"tiny, {24 * sentences:,}": CASES["tiny"]._replace(sentences=sentences)
+        for sentences in (42, 170, 680, 2720)
+    },
+    "paper": Case("base", 37_000, 780, 32),
+}  # 24,960 tokens in the sources, as many in the targets
 
 
 def add_arguments(parser) -> None:
@@ -35,15 +40,33 @@ def execute(args) -> int:
         cupy = get_module("cupy")
     except InputError as error:
         raise InputError(f"no GPU to measure on. {error}".partition(". Use --backend")[0]) from None
-    tests = subprocess.run([sys.executable, "-m", "pytest", "-m", "gpu", "tests/library/gpu", "-q"], cwd=ROOT).returncode
+    tests = subprocess.run(
+        [sys.executable, "-m", "pytest", "-m", "gpu", "tests/library/gpu", "-q"], cwd=ROOT
+    ).returncode
     since = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
-        copy = subprocess.run([sys.executable, "-m", "minitransformer", "train", "copy", "--backend", "cupy",
-                               "--run", f"{folder}/run"])
-    text = "\n".join([cupy.cuda.runtime.getDeviceProperties(0)["name"].decode(),
-                      f"parity tests: {'failed' if tests else 'passed'}",
-                      f"copy run: {'failed' if copy.returncode else f'{time.perf_counter() - since:.1f} s'}",
-                      *table(CASES, OURS, PEERS, args.rounds), *table(ALONE, OURS, (), args.rounds)])
+        copy = subprocess.run(
+            [
+                sys.executable,
+                "-m",
+                "minitransformer",
+                "train",
+                "copy",
+                "--backend",
+                "cupy",
+                "--run",
+                f"{folder}/run",
+            ]
+        )
+    text = "\n".join(
+        [
+            cupy.cuda.runtime.getDeviceProperties(0)["name"].decode(),
+            f"parity tests: {'failed' if tests else 'passed'}",
+            f"copy run: {'failed' if copy.returncode else f'{time.perf_counter() - since:.1f} s'}",
+            *table(CASES, OURS, PEERS, args.rounds),
+            *table(ALONE, OURS, (), args.rounds),
+        ]
+    )
     print(text)
     Path("gpu.txt").write_text(f"{text}\n", encoding="utf-8")
     return int(bool(tests or copy.returncode))
@@ -60,6 +83,10 @@ def table(cases, ours, peers, rounds) -> list[str]:
                 continue
             speed = case.sentences * case.length / median(found.seconds)
             both = contestant != ours and not measured[ours].failed
-            ratio = f"{median(map(truediv, found.seconds, measured[ours].seconds)):6.2f}" if both else ""
+            ratio = (
+                f"{median(map(truediv, found.seconds, measured[ours].seconds)):6.2f}"
+                if both
+                else ""
+            )
             lines.append(f"{name:12} {contestant:20} {speed:12,.0f} {ratio}".rstrip())
     return lines

@@ -27,27 +27,44 @@ def execute(args) -> None:
     else:
         running = facts.pop("kernels")
         width = max(map(len, [*facts, *running]))
-        print("\n".join(f"{name.replace('_', ' '):{width}}  {'none' if value is None else value}"
-                        for name, value in facts.items()))
-        print("kernels, in place of the textbook where speed was asked for:" if running else "kernels: none, the textbook runs")
-        print("\n".join(f"{name:{width}}  {kernel}" for name, kernel in running.items()), end="\n" if running else "")
+        print(
+            "\n".join(
+                f"{name.replace('_', ' '):{width}}  {'none' if value is None else value}"
+                for name, value in facts.items()
+            )
+        )
+        print(
+            "kernels, in place of the textbook where speed was asked for:"
+            if running
+            else "kernels: none, the textbook runs"
+        )
+        print(
+            "\n".join(f"{name:{width}}  {kernel}" for name, kernel in running.items()),
+            end="\n" if running else "",
+        )
 
 
 def collect() -> dict[str, Any]:
     """{fact: value}; None if something is not installed or not known."""
     blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
     pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
-    kernels.load_all()    # only then is it known whether they can be compiled
+    kernels.load_all()  # only then is it known whether they can be compiled
     with replaceable.kernels_run():
-        running = {name: f"{function.__module__.removeprefix('minitransformer.')}.{function.__name__}"    # {textbook: its kernel}
-                   for dtype in ("float32", "uint64") for name, function in replaceable.running(dtype=dtype).items()
-                   if function is not replaceable.TABLE[name].textbook}
+        running = {
+            name: f"{function.__module__.removeprefix('minitransformer.')}.{function.__name__}"  # {textbook: its kernel}
+            for dtype in ("float32", "uint64")
+            for name, function in replaceable.running(dtype=dtype).items()
+            if function is not replaceable.TABLE[name].textbook
+        }
     return {
         "minitransformer": __version__,
         "python": platform.python_version(),
         "numpy": np.__version__,
         "cupy": _version("cupy-cuda12x") or _version("cupy-cuda13x") or _version("cupy"),
-        **{name: _version(name) for name in ("numba", "torch", "jax", "transformers", "ctranslate2")},
+        **{
+            name: _version(name)
+            for name in ("numba", "torch", "jax", "transformers", "ctranslate2")
+        },
         "backend_auto": get_module("auto").__name__,
         "processor": _processor(),
         "cores": os.cpu_count(),
@@ -67,7 +84,10 @@ def _processor() -> str:
     """
     cpuinfo = Path("/proc/cpuinfo")
     text = cpuinfo.read_text(encoding="utf-8") if cpuinfo.exists() else ""
-    name, family, model = (re.search(rf"^{fact}\s*: (.+)$", text, re.MULTILINE) for fact in ("model name", "cpu family", "model"))
+    name, family, model = (
+        re.search(rf"^{fact}\s*: (.+)$", text, re.MULTILINE)
+        for fact in ("model name", "cpu family", "model")
+    )
     if not name:
         return platform.processor() or platform.machine()
     return f"{name[1]}, family {family[1]}, model {model[1]}" if family and model else name[1]

@@ -17,18 +17,23 @@ from tqdm import tqdm
 
 from minitransformer.errors import InputError
 
-WARM_UP = 2     # rounds: compilers run in the first one
-TURN = 0.5      # minimum length of a turn in seconds: after a pause, the first steps are slower
-PAUSE = 0.1     # seconds between turns: idle threads spin for a while, waiting for more work (OpenBLAS: 26 ms)
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS",
-           "NPROC")    # the last is XLA's
+WARM_UP = 2  # rounds: compilers run in the first one
+TURN = 0.5  # minimum length of a turn in seconds: after a pause, the first steps are slower
+PAUSE = 0.1  # seconds between turns: idle threads spin for a while, waiting for more work (OpenBLAS: 26 ms)
+THREADS = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "NPROC",
+)  # the last is XLA's
 
 
 class Measurement(NamedTuple):
-    seconds: list                  # seconds per step, one for each round
-    peak: int                      # bytes: the peak memory, beyond that after the imports
-    failed: str | None             # why there is no measurement
-    outputs: list | None = None    # for decoding: the ids of each sentence's output
+    seconds: list  # seconds per step, one for each round
+    peak: int  # bytes: the peak memory, beyond that after the imports
+    failed: str | None  # why there is no measurement
+    outputs: list | None = None  # for decoding: the ids of each sentence's output
 
 
 def succeeded(measurement, what) -> Measurement:
@@ -42,12 +47,16 @@ def measure(case, contestants, threads, rounds, warm_up=WARM_UP) -> dict[str, Me
     """{library: Measurement}: in every round, each one makes steps for a moment while the others wait."""
     with ExitStack() as stack:
         workers = {name: stack.enter_context(Worker(name, case, threads)) for name in contestants}
-        for _ in tqdm(range(warm_up + rounds), "rounds", file=sys.stderr, disable=None, leave=False):
+        for _ in tqdm(
+            range(warm_up + rounds), "rounds", file=sys.stderr, disable=None, leave=False
+        ):
             for worker in workers.values():
                 worker.take_turn()
                 time.sleep(PAUSE)
-        return {name: Measurement(worker.seconds[warm_up:], worker.peak, worker.failed, worker.outputs)
-                for name, worker in workers.items()}
+        return {
+            name: Measurement(worker.seconds[warm_up:], worker.peak, worker.failed, worker.outputs)
+            for name, worker in workers.items()
+        }
 
 
 def against_peers(measured, numbers) -> dict[str, Any]:
@@ -61,11 +70,20 @@ def against_peers(measured, numbers) -> dict[str, Any]:
     def peer_numbers(peer) -> dict[str, Any]:
         if peer.failed:
             return {"failed": peer.failed}
-        return {**numbers(peer), "peak_memory_bytes": peer.peak, "ratio": median(map(truediv, peer.seconds, ours.seconds)),
-                "peak_memory_ratio": ours.peak / peer.peak}
+        return {
+            **numbers(peer),
+            "peak_memory_bytes": peer.peak,
+            "ratio": median(map(truediv, peer.seconds, ours.seconds)),
+            "peak_memory_ratio": ours.peak / peer.peak,
+        }
 
-    return {**numbers(ours), "peak_memory_bytes": ours.peak,
-            "peers": {name: peer_numbers(peer) for name, peer in measured.items() if name != "minitransformer"}}
+    return {
+        **numbers(ours),
+        "peak_memory_bytes": ours.peak,
+        "peers": {
+            name: peer_numbers(peer) for name, peer in measured.items() if name != "minitransformer"
+        },
+    }
 
 
 class Worker:
@@ -73,18 +91,31 @@ class Worker:
 
     def __init__(self, contestant, case, threads):
         self.seconds, self.peak, self.failed, self.outputs = [], 0, None, None
-        self._process: Any = subprocess.Popen(    # with pipes
-            [sys.executable, "-m", "benchmarks.worker", contestant, type(case).__name__,
-             json.dumps(case), str(threads)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, encoding="utf-8",
+        self._process: Any = subprocess.Popen(  # with pipes
+            [
+                sys.executable,
+                "-m",
+                "benchmarks.worker",
+                contestant,
+                type(case).__name__,
+                json.dumps(case),
+                str(threads),
+            ],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            encoding="utf-8",
             env={**os.environ, **dict.fromkeys(THREADS, str(threads))},
-            start_new_session=True)    # Ctrl-C reaches only us, and __exit__ also reaches what the worker has started
+            start_new_session=True,
+        )  # Ctrl-C reaches only us, and __exit__ also reaches what the worker has started
 
     def __enter__(self) -> "Worker":
         return self
 
     def __exit__(self, *_) -> None:
-        with suppress(ProcessLookupError, PermissionError):    # it has already ended; macOS raises the latter
+        with suppress(
+            ProcessLookupError, PermissionError
+        ):  # it has already ended; macOS raises the latter
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.communicate()
 
@@ -93,9 +124,15 @@ class Worker:
         if self.failed:
             return
         with suppress(BrokenPipeError):
-            print(math.ceil(TURN / min(self.seconds, default=TURN)), file=self._process.stdin, flush=True)
+            print(
+                math.ceil(TURN / min(self.seconds, default=TURN)),
+                file=self._process.stdin,
+                flush=True,
+            )
         line = self._process.stdout.readline()
-        answer: dict[str, Any] = json.loads(line) if line else {"failed": f"its process ended ({self._process.wait()})"}
+        answer: dict[str, Any] = (
+            json.loads(line) if line else {"failed": f"its process ended ({self._process.wait()})"}
+        )
         self.failed = answer.get("failed")
         if not self.failed:
             self.seconds.append(answer["seconds"])
@@ -125,6 +162,8 @@ def others_seconds() -> float | None:
     stat = Path("/proc/stat")
     if not stat.exists():
         return None
-    user, nice, system, _idle, _waiting, irq, softirq, steal = map(int, stat.read_text(encoding="utf-8").split()[1:9])
+    user, nice, system, _idle, _waiting, irq, softirq, steal = map(
+        int, stat.read_text(encoding="utf-8").split()[1:9]
+    )
     busy = (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK")
     return busy - sum(os.times()[:4])

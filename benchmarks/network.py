@@ -11,7 +11,12 @@ import sys
 import time
 from statistics import median
 
-ENVIRONMENT = {"MPIR_CVAR_NOLOCAL": "1", "MPIR_CVAR_CH4_NETMOD": "ofi", "FI_PROVIDER": "tcp", "FI_TCP_IFACE": "cable"}
+ENVIRONMENT = {
+    "MPIR_CVAR_NOLOCAL": "1",
+    "MPIR_CVAR_CH4_NETMOD": "ofi",
+    "FI_PROVIDER": "tcp",
+    "FI_TCP_IFACE": "cable",
+}
 NAMES = ("minitransformer-0", "minitransformer-1")
 PARAMETERS = {"copy": 237_568, "tiny": 2_605_056, "small": 7_577_600, "base": 48_234_496}
 ROUNDS = 5
@@ -42,27 +47,43 @@ def member() -> None:
             completes(world.Iallreduce(MPI.IN_PLACE, vector))
             seconds.append(time.perf_counter() - since)
         if world.rank == 0:
-            print(f"  {name:6} {4 * size / 1e6:7.1f} MB {1e3 * median(seconds):9,.1f} ms", flush=True)
+            print(
+                f"  {name:6} {4 * size / 1e6:7.1f} MB {1e3 * median(seconds):9,.1f} ms", flush=True
+            )
 
 
 def connect(gigabits) -> None:
     one, other = NAMES
-    commands = [f"ip netns add {one}", f"ip netns add {other}",
-                f"ip link add cable netns {one} type veth peer name cable netns {other}"]
+    commands = [
+        f"ip netns add {one}",
+        f"ip netns add {other}",
+        f"ip link add cable netns {one} type veth peer name cable netns {other}",
+    ]
     for number, name in enumerate(NAMES):
         inside = f"ip netns exec {name}"
-        commands += [f"{inside} ip address add 10.77.0.{number + 1}/24 dev cable", f"{inside} ip link set cable up",
-                     f"{inside} ip link set lo up"]
+        commands += [
+            f"{inside} ip address add 10.77.0.{number + 1}/24 dev cable",
+            f"{inside} ip link set cable up",
+            f"{inside} ip link set lo up",
+        ]
         if gigabits:
-            commands.append(f"{inside} tc qdisc add dev cable root tbf rate {gigabits}gbit burst 1mb latency 20ms")
+            commands.append(
+                f"{inside} tc qdisc add dev cable root tbf rate {gigabits}gbit burst 1mb latency 20ms"
+            )
     for command in commands:
         subprocess.run(command.split(), check=True)
-    time.sleep(2)    # until the cable carries
+    time.sleep(2)  # until the cable carries
 
 
 def add_arguments(parser) -> None:
-    parser.add_argument("rates", nargs="*", type=float, default=[0, 10, 1], metavar="GBIT_PER_SECOND",
-                        help="bandwidths to measure; 0 is no limit (default: 0 10 1)")
+    parser.add_argument(
+        "rates",
+        nargs="*",
+        type=float,
+        default=[0, 10, 1],
+        metavar="GBIT_PER_SECOND",
+        help="bandwidths to measure; 0 is no limit (default: 0 10 1)",
+    )
 
 
 def execute(args) -> None:
@@ -72,7 +93,11 @@ def execute(args) -> None:
             print(f"{rate:g} Gbit/s" if rate else "no limit", flush=True)
             program = [sys.executable, "-m", "benchmarks.network"]
             one, other = (["ip", "netns", "exec", name, *program] for name in NAMES)
-            subprocess.run(["mpiexec", "-n", "1", *one, ":", "-n", "1", *other], check=True, env={**os.environ, **ENVIRONMENT})
+            subprocess.run(
+                ["mpiexec", "-n", "1", *one, ":", "-n", "1", *other],
+                check=True,
+                env={**os.environ, **ENVIRONMENT},
+            )
         finally:
             for name in NAMES:
                 subprocess.run(["ip", "netns", "delete", name], check=False)

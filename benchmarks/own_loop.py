@@ -19,8 +19,8 @@ from typing import Any
 
 from benchmarks.report import add_rounds
 
-TURN = 1.0       # seconds
-WARM_UP = 2      # rounds
+TURN = 1.0  # seconds
+WARM_UP = 2  # rounds
 MODES = ("alone", "beside other work")
 
 
@@ -36,8 +36,19 @@ def turns(batches) -> Iterator[Any]:
 
 def contestant(name, threads) -> None:
     from minitransformer import (
-        PAD, Adam, Run, Threads, TrainingConfig, Transformer, TransformerConfig, cross_entropy_backward, cross_entropy_forward,
-        fast, train, training_step)
+        PAD,
+        Adam,
+        Run,
+        Threads,
+        TrainingConfig,
+        Transformer,
+        TransformerConfig,
+        cross_entropy_backward,
+        cross_entropy_forward,
+        fast,
+        train,
+        training_step,
+    )
     from minitransformer.data.drawn import DrawnBatches
     from minitransformer.workers.host import keep_freed_memory
     from minitransformer.tasks import TASKS
@@ -49,8 +60,13 @@ def contestant(name, threads) -> None:
     if name == "train":
         keep_freed_memory()
         run = Run.create(Path(tempfile.mkdtemp()) / "run", task, model, vocabulary)
-        with suppress(ValueError):    # InputError: the batches end with the last turn
-            train(run, TrainingConfig(steps=10 ** 6, warmup=50, validate_every=10 ** 6, threads=threads), batches, [])
+        with suppress(ValueError):  # InputError: the batches end with the last turn
+            train(
+                run,
+                TrainingConfig(steps=10**6, warmup=50, validate_every=10**6, threads=threads),
+                batches,
+                [],
+            )
         return
     adam = Adam(model)
     with fast():
@@ -61,7 +77,9 @@ def contestant(name, threads) -> None:
         else:
             for batch in batches:
                 logits, cache = model.forward(batch.source, batch.target)
-                loss, loss_cache = cross_entropy_forward(logits, batch.next_target, smoothing=0.1, padding=PAD)
+                loss, loss_cache = cross_entropy_forward(
+                    logits, batch.next_target, smoothing=0.1, padding=PAD
+                )
                 model.backward(cross_entropy_backward(1 / batch.terms, loss_cache), cache)
                 adam.step(1e-4, clip=1.0)
 
@@ -74,13 +92,33 @@ def execute(args) -> None:
     from minitransformer.training.config import default_threads
 
     threads = default_threads()
-    names = list(dict.fromkeys([("train", threads), ("training_step", threads), ("train", 1), ("training_step", 1),
-                                ("five lines", 1)]))
-    workers: dict[tuple[str, int], Any] = {(name, count): subprocess.Popen(
-        [sys.executable, "-m", "benchmarks.own_loop", name, str(count)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL, encoding="utf-8") for name, count in names}
+    names = list(
+        dict.fromkeys(
+            [
+                ("train", threads),
+                ("training_step", threads),
+                ("train", 1),
+                ("training_step", 1),
+                ("five lines", 1),
+            ]
+        )
+    )
+    workers: dict[tuple[str, int], Any] = {
+        (name, count): subprocess.Popen(
+            [sys.executable, "-m", "benchmarks.own_loop", name, str(count)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            encoding="utf-8",
+        )
+        for name, count in names
+    }
     for mode in MODES:
-        busy = subprocess.Popen([sys.executable, "-c", "while True: pass"]) if mode != MODES[0] else None
+        busy = (
+            subprocess.Popen([sys.executable, "-c", "while True: pass"])
+            if mode != MODES[0]
+            else None
+        )
         speeds = {worker: [] for worker in workers}
         for _ in range(WARM_UP + args.rounds):
             for worker, process in workers.items():
@@ -92,7 +130,9 @@ def execute(args) -> None:
         for (name, count), found in speeds.items():
             found, reference = found[WARM_UP:], speeds["train", count][WARM_UP:]
             ratio = median(one / other for one, other in zip(found, reference))
-            print(f"  {name:14} {count} threads {median(found):8.1f} steps/s {ratio:6.2f}", flush=True)
+            print(
+                f"  {name:14} {count} threads {median(found):8.1f} steps/s {ratio:6.2f}", flush=True
+            )
     for process in workers.values():
         process.communicate()
 

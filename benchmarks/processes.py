@@ -22,7 +22,7 @@ from benchmarks.cases import CASES
 from benchmarks.measure import PAUSE, THREADS, TURN, WARM_UP
 from benchmarks.report import add_rounds, chosen_names
 
-COUNT = 2    # threads, or processes
+COUNT = 2  # threads, or processes
 
 
 def contestant(name, kind) -> None:
@@ -53,14 +53,24 @@ def contestant(name, kind) -> None:
             for _ in range(orders):
                 step()
             if workers.is_main:
-                print(json.dumps(((time.perf_counter() - since) / orders, _helpers_memory())), flush=True)
+                print(
+                    json.dumps(((time.perf_counter() - since) / orders, _helpers_memory())),
+                    flush=True,
+                )
 
 
 def _helpers_memory() -> int:
     """Megabytes that the child process, a local helper, does not share with us; 0 without one."""
     children = Path(f"/proc/self/task/{os.getpid()}/children").read_text(encoding="ascii").split()
-    return sum(int(line.split()[1]) for child in children for line in Path(f"/proc/{child}/status").read_text(
-        encoding="ascii").splitlines() if line.startswith("RssAnon")) // 1024
+    return (
+        sum(
+            int(line.split()[1])
+            for child in children
+            for line in Path(f"/proc/{child}/status").read_text(encoding="ascii").splitlines()
+            if line.startswith("RssAnon")
+        )
+        // 1024
+    )
 
 
 def _order(workers) -> int:
@@ -81,10 +91,27 @@ def _order(workers) -> int:
 
 def measure(case, rounds, kind) -> tuple[list, list, int]:
     """Seconds of a step, one for each round, with threads and with processes; and a helper's megabytes."""
-    programs = [[*(["mpiexec", "-n", str(COUNT)] if one == "mpi" else []), sys.executable, "-m", "benchmarks.processes", case, one]
-                for one in ("threads", kind)]
-    workers: list[Any] = [subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8",
-                                           env={**os.environ, **dict.fromkeys(THREADS, "1")}) for program in programs]
+    programs = [
+        [
+            *(["mpiexec", "-n", str(COUNT)] if one == "mpi" else []),
+            sys.executable,
+            "-m",
+            "benchmarks.processes",
+            case,
+            one,
+        ]
+        for one in ("threads", kind)
+    ]
+    workers: list[Any] = [
+        subprocess.Popen(
+            program,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            encoding="utf-8",
+            env={**os.environ, **dict.fromkeys(THREADS, "1")},
+        )
+        for program in programs
+    ]
     seconds = [[], []]
     for _ in range(WARM_UP + rounds):
         for worker, found in zip(workers, seconds):
@@ -100,21 +127,31 @@ def measure(case, rounds, kind) -> tuple[list, list, int]:
 
 def add_arguments(parser) -> None:
     add_rounds(parser, 15)
-    parser.add_argument("--config", metavar="NAMES", help=f"any of {','.join(CASES)} (default: all of them)")
-    parser.add_argument("--kind", choices=("local", "mpi"), default="local",
-                        help="local processes, or those of mpiexec, which needs mpi4py and mpich (default: local)")
+    parser.add_argument(
+        "--config", metavar="NAMES", help=f"any of {','.join(CASES)} (default: all of them)"
+    )
+    parser.add_argument(
+        "--kind",
+        choices=("local", "mpi"),
+        default="local",
+        help="local processes, or those of mpiexec, which needs mpi4py and mpich (default: local)",
+    )
 
 
 def execute(args) -> None:
     names = chosen_names("--config", args.config, CASES)
-    print(f"{'config':6} {f'{COUNT} threads':>12} {f'{COUNT} processes':>12}  ratio   helper   "
-          f"(tokens/s; {args.kind}, {args.rounds} rounds)")
+    print(
+        f"{'config':6} {f'{COUNT} threads':>12} {f'{COUNT} processes':>12}  ratio   helper   "
+        f"(tokens/s; {args.kind}, {args.rounds} rounds)"
+    )
     for name in names:
         threads, processes, memory = measure(name, args.rounds, args.kind)
         tokens = CASES[name].sentences * CASES[name].length
         ratio = median(map(truediv, threads, processes))
-        print(f"{name:6} {tokens / median(threads):12,.0f} {tokens / median(processes):12,.0f} {ratio:6.2f} {memory:5} MB",
-              flush=True)
+        print(
+            f"{name:6} {tokens / median(threads):12,.0f} {tokens / median(processes):12,.0f} {ratio:6.2f} {memory:5} MB",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -22,7 +22,9 @@ from minitransformer.workers.host import keep_freed_memory, one_blas_thread
 
 def add_arguments(parser) -> None:
     add_common(parser)
-    parser.add_argument("--config", metavar="NAMES", help=f"any of {','.join(CASES)} (default: all of them)")
+    parser.add_argument(
+        "--config", metavar="NAMES", help=f"any of {','.join(CASES)} (default: all of them)"
+    )
 
 
 def execute(args) -> None:
@@ -44,15 +46,21 @@ def profile(case, rounds) -> list[dict[str, Any]]:
         keep_freed_memory()
         model, (batch,) = Transformer(case.config()), case.batches()
         adam, clock = Adam(model), Clock(model)
-        adam.step = partial(clock.measure, "clipping, Adam", "backward", adam.step)    # type: ignore[method-assign]
+        adam.step = partial(clock.measure, "clipping, Adam", "backward", adam.step)  # type: ignore[method-assign]
         for number in range(rounds + 1):
             if number == 1:
-                clock.seconds.clear()    # the first step warms up
+                clock.seconds.clear()  # the first step warms up
                 clock.operations.clear()
             with hooked(model, clock.around):
                 training_step(model, adam, batch, LEARNING_RATE, (0, number), SMOOTHING, CLIP)
-    rows = [{"block": block, **{name: clock.seconds[block, name] / rounds for name in ("forward", "backward")},
-             "products": clock.operations[block] / speed / rounds} for block in {block for block, _ in clock.seconds}]
+    rows = [
+        {
+            "block": block,
+            **{name: clock.seconds[block, name] / rounds for name in ("forward", "backward")},
+            "products": clock.operations[block] / speed / rounds,
+        }
+        for block in {block for block, _ in clock.seconds}
+    ]
     return sorted(rows, key=lambda row: row["forward"] + row["backward"], reverse=True)
 
 
@@ -60,10 +68,10 @@ class Clock:
     """Adds up the time spent in each block, except in the blocks that it calls."""
 
     def __init__(self, model):
-        self.seconds = defaultdict(float)       # by (block, direction)
-        self.operations = defaultdict(float)    # in matrix products, by block
+        self.seconds = defaultdict(float)  # by (block, direction)
+        self.operations = defaultdict(float)  # in matrix products, by block
         self._layers = model.sublayers()
-        self._inner = [0.0]                     # for each active call, the seconds in the calls it has made so far
+        self._inner = [0.0]  # for each active call, the seconds in the calls it has made so far
 
     def around(self, path, direction, method, *arguments, **options) -> Any:
         layer = self._layers[path]
@@ -85,11 +93,17 @@ class Clock:
 def _operations(layer, direction, cache) -> int:
     """Floating-point operations of a layer's own matrix products: a backward makes two for each of the forward."""
     if isinstance(layer, LinearCrossEntropy):
-        return 6 * cache.log_likelihood.size * layer.weight.data.size if direction == "forward" else 0
+        return (
+            6 * cache.log_likelihood.size * layer.weight.data.size if direction == "forward" else 0
+        )
     if isinstance(layer, Linear):
         forward = 2 * cache.x.size * layer.weight.shape[1]
     elif isinstance(layer, MultiHeadAttention):
-        forward = 2 * cache.attention.weights.size * (cache.attention.key.shape[-1] + cache.attention.value.shape[-1])
+        forward = (
+            2
+            * cache.attention.weights.size
+            * (cache.attention.key.shape[-1] + cache.attention.value.shape[-1])
+        )
     else:
         return 0
     return forward if direction == "forward" else 2 * forward
@@ -100,8 +114,14 @@ def _print_table(results) -> None:
     directions = ("forward", "backward", "products")
     for result in results:
         print(f"\n{result['config']:20} {'forward':>9} {'backward':>9} {'products':>9} {'rest':>9}")
-        total = {"block": "all", **{name: sum(row[name] for row in result["blocks"]) for name in directions}}
+        total = {
+            "block": "all",
+            **{name: sum(row[name] for row in result["blocks"]) for name in directions},
+        }
         for row in [*result["blocks"], total]:
             forward, backward, products = (row[name] for name in directions)
             numbers = (forward, backward, products, forward + backward - products)
-            print(f"{row['block']:20} " + " ".join(f"{1000 * number:6.1f} ms" for number in numbers), flush=True)
+            print(
+                f"{row['block']:20} " + " ".join(f"{1000 * number:6.1f} ms" for number in numbers),
+                flush=True,
+            )

@@ -9,7 +9,7 @@ from minitransformer.errors import InputError, choices
 from minitransformer.extras import require
 from minitransformer.workers.host import available_cores
 
-MUCH_OTHER_WORK = 0.1    # cores
+MUCH_OTHER_WORK = 0.1  # cores
 MAX_ROUNDS = 1000
 
 
@@ -22,17 +22,28 @@ def add_common(parser, threads=False) -> None:
 
 
 def add_threads(parser) -> None:
-    parser.add_argument("--threads", type=whole(1, available_cores()), default=available_cores(), metavar="INT",
-                        help=f"threads for each library (default: {available_cores()})")
+    parser.add_argument(
+        "--threads",
+        type=whole(1, available_cores()),
+        default=available_cores(),
+        metavar="INT",
+        help=f"threads for each library (default: {available_cores()})",
+    )
 
 
 def add_rounds(parser, default, least=1) -> None:
-    parser.add_argument("--rounds", type=whole(least, MAX_ROUNDS), default=default, metavar="INT",
-                        help=f"rounds of measurement (default: {default})")
+    parser.add_argument(
+        "--rounds",
+        type=whole(least, MAX_ROUNDS),
+        default=default,
+        metavar="INT",
+        help=f"rounds of measurement (default: {default})",
+    )
 
 
 def whole(least, most) -> Callable[[str], int]:
     """The type of an option whose values are whole numbers in these bounds."""
+
     def number(text) -> int:
         if not text.isdecimal() or not least <= int(text) <= most:
             raise ArgumentTypeError(f"{text} is not a whole number from {least:,} to {most:,}")
@@ -61,35 +72,66 @@ def chosen_peers(against, packages) -> tuple[list[str], list[str]]:
 
 def report(args, results, print_table, threads, packages=()) -> None:
     """Print the results as a table, each as soon as it is measured, or as one JSON object; and what a speed depends on."""
-    from benchmarks.info import collect    # imports NumPy: some set the number of its threads first
+    from benchmarks.info import collect  # imports NumPy: some set the number of its threads first
 
     facts = collect()
     compilers = ["numba"] if facts["numba"] else []
-    versions = {name: facts[name] for name in ("minitransformer", "python", "numpy", *compilers, *packages)}
+    versions = {
+        name: facts[name] for name in ("minitransformer", "python", "numpy", *compilers, *packages)
+    }
     if args.json:
-        print(json.dumps({"results": list(results), "processor": facts["processor"], "kernels": facts["blas_kernels"],
-                          "threads": threads, "compiled_kernels": facts["compiled_kernels"], "versions": versions}))
+        print(
+            json.dumps(
+                {
+                    "results": list(results),
+                    "processor": facts["processor"],
+                    "kernels": facts["blas_kernels"],
+                    "threads": threads,
+                    "compiled_kernels": facts["compiled_kernels"],
+                    "versions": versions,
+                }
+            )
+        )
         return
-    print(f"{facts['processor']}, BLAS: {facts['blas_kernels']} kernels, threads: {threads}\n{kernels.in_one_line()}\n"
-          + ", ".join(f"{name} {version}" for name, version in versions.items()), flush=True)
+    print(
+        f"{facts['processor']}, BLAS: {facts['blas_kernels']} kernels, threads: {threads}\n{kernels.in_one_line()}\n"
+        + ", ".join(f"{name} {version}" for name, version in versions.items()),
+        flush=True,
+    )
     print_table(results)
 
 
 def print_comparison(result, title, unit, digits, more) -> None:
     """A line for each library. more: {title of a further column: function of a library's numbers that returns its text}."""
+
     def row(name, speed, ratio, memory, memory_ratio, texts) -> None:
-        print(f"{name:15} {speed:>11} {ratio:>6} {memory:>12} {memory_ratio:>6}  {'  '.join(texts)}".rstrip(), flush=True)
+        print(
+            f"{name:15} {speed:>11} {ratio:>6} {memory:>12} {memory_ratio:>6}  {'  '.join(texts)}".rstrip(),
+            flush=True,
+        )
 
     row(title, f"{unit}/s", "ratio", "peak memory", "ratio", more)
     for name, numbers in {"minitransformer": result, **result["peers"]}.items():
         if "failed" in numbers:
             print(f"{name:15} failed: {numbers['failed']}", flush=True)
             continue
-        ratios = (f"{numbers[ratio]:.2f}" if ratio in numbers else "" for ratio in ("ratio", "peak_memory_ratio"))
-        row(name, f"{numbers[f'{unit}_per_second']:,.{digits}f}", next(ratios), memory(numbers), next(ratios),
-            [f"{text(numbers):>{len(column)}}" for column, text in more.items()])
+        ratios = (
+            f"{numbers[ratio]:.2f}" if ratio in numbers else ""
+            for ratio in ("ratio", "peak_memory_ratio")
+        )
+        row(
+            name,
+            f"{numbers[f'{unit}_per_second']:,.{digits}f}",
+            next(ratios),
+            memory(numbers),
+            next(ratios),
+            [f"{text(numbers):>{len(column)}}" for column, text in more.items()],
+        )
     if (result["other_work"] or 0) > MUCH_OTHER_WORK:
-        print(f"other programs kept {result['other_work']:.1f} cores busy meanwhile: measure again without them", flush=True)
+        print(
+            f"other programs kept {result['other_work']:.1f} cores busy meanwhile: measure again without them",
+            flush=True,
+        )
 
 
 def memory(numbers) -> str:

@@ -10,8 +10,12 @@ from benchmarks.measure import measure, succeeded
 from benchmarks.report import add_common, memory, report
 
 # The sizes that are doubled, one at a time, while the others keep their second value here.
-AXES = {"length": (16, 32, 64, 128, 256), "sentences": (8, 16, 32, 64), "d_model": (64, 128, 256, 512),
-        "vocabulary": (1000, 2000, 4000, 8000, 16_000)}
+AXES = {
+    "length": (16, 32, 64, 128, 256),
+    "sentences": (8, 16, 32, 64),
+    "d_model": (64, 128, 256, 512),
+    "vocabulary": (1000, 2000, 4000, 8000, 16_000),
+}
 
 add_arguments = partial(add_common, threads=True)
 
@@ -25,8 +29,17 @@ def points() -> Iterator[tuple[str, int, Case]]:
     for axis, values in AXES.items():
         for value in values:
             size = {name: middle for name, (_, middle, *_) in AXES.items()} | {axis: value}
-            yield axis, value, Case("toy", size["vocabulary"], size["sentences"], size["length"],
-                                    {"d_model": size["d_model"], "d_ff": 4 * size["d_model"]})
+            yield (
+                axis,
+                value,
+                Case(
+                    "toy",
+                    size["vocabulary"],
+                    size["sentences"],
+                    size["length"],
+                    {"d_model": size["d_model"], "d_ff": 4 * size["d_model"]},
+                ),
+            )
 
 
 def scale(threads, rounds) -> Iterator[dict[str, Any]]:
@@ -34,7 +47,12 @@ def scale(threads, rounds) -> Iterator[dict[str, Any]]:
     for axis, value, case in points():
         (measured,) = measure(case, ["minitransformer"], threads, rounds).values()
         found = succeeded(measured, f"minitransformer with {axis} {value}")
-        yield {"axis": axis, "value": value, "step_seconds": median(found.seconds), "peak_memory_bytes": found.peak}
+        yield {
+            "axis": axis,
+            "value": value,
+            "step_seconds": median(found.seconds),
+            "peak_memory_bytes": found.peak,
+        }
 
 
 def _print_table(results) -> None:
@@ -43,9 +61,14 @@ def _print_table(results) -> None:
     for row in results:
         growth = ["", ""]
         if row["axis"] != before["axis"]:
-            print(f"\n{row['axis']:>10} {'step':>9} {'growth':>7} {'peak memory':>12} {'growth':>7}")
+            print(
+                f"\n{row['axis']:>10} {'step':>9} {'growth':>7} {'peak memory':>12} {'growth':>7}"
+            )
         else:
-            growth = [f"x {row[name] / before[name]:.1f}" for name in ("step_seconds", "peak_memory_bytes")]
+            growth = [
+                f"x {row[name] / before[name]:.1f}"
+                for name in ("step_seconds", "peak_memory_bytes")
+            ]
         line = f"{row['value']:10,} {1000 * row['step_seconds']:6,.0f} ms {growth[0]:>7} {memory(row)} {growth[1]:>7}"
         print(line.rstrip(), flush=True)
         before = row

@@ -8,7 +8,7 @@ from minitransformer.decoding.state import EXTRA_LENGTH
 from minitransformer.functional.special import BOS, EOS, PAD
 from minitransformer.training.run import Run
 
-ALPHA = 0.6    # the length penalty's
+ALPHA = 0.6  # the length penalty's
 
 
 class Sentences(NamedTuple):
@@ -49,4 +49,4 @@ def power(sources) -> float:
 def strip(ids) -> list[int]:
     """An output's ids up to EOS, without padding and BOS."""
     ids = list(ids)
-    return [i for i in ids[:ids.index(EOS) if EOS in ids else None] if i not in (PAD, BOS)]
+    return [i for i in ids[: ids.index(EOS) if EOS in ids else None] if i not in (PAD, BOS)]

@@ -16,27 +16,40 @@ from benchmarks.text import text_cases
 from minitransformer.extras import require
 from minitransformer.functional.special import PAD
 
-PACKAGES = {"torch": ["torch"], "torch.compile": ["torch"], "jax": ["jax"]}    # {peer: what it needs}
+PACKAGES = {"torch": ["torch"], "torch.compile": ["torch"], "jax": ["jax"]}  # {peer: what it needs}
 
 
 def add_arguments(parser) -> None:
-    parser.add_argument("--against", metavar="NAMES", help=f"any of {','.join(PACKAGES)} (default: none)")
-    parser.add_argument("--config", metavar="NAMES", help=f"any of {','.join(CASES)} (default: all of them)")
-    parser.add_argument("--batches", nargs="+", metavar=("SOURCE", "TARGET"),
-                        help="measure on batches of this parallel text, padding included, as `train translate` makes them; "
-                             "--config is then tiny, if not given (default: random tokens without padding)")
+    parser.add_argument(
+        "--against", metavar="NAMES", help=f"any of {','.join(PACKAGES)} (default: none)"
+    )
+    parser.add_argument(
+        "--config", metavar="NAMES", help=f"any of {','.join(CASES)} (default: all of them)"
+    )
+    parser.add_argument(
+        "--batches",
+        nargs="+",
+        metavar=("SOURCE", "TARGET"),
+        help="measure on batches of this parallel text, padding included, as `train translate` makes them; "
+        "--config is then tiny, if not given (default: random tokens without padding)",
+    )
     add_common(parser, threads=True)
 
 
 def execute(args) -> None:
     peers, packages = chosen_peers(args.against, PACKAGES)
-    configs = chosen_names("--config", "tiny" if args.batches and args.config is None else args.config, CASES)
+    configs = chosen_names(
+        "--config", "tiny" if args.batches and args.config is None else args.config, CASES
+    )
     cases = {name: CASES[name] for name in configs}
     with TemporaryDirectory() as folder:
         if args.batches:
             require("tokenizers")
             cases = text_cases(cases, args.batches, folder)
-        results = ({"config": name, **compare(case, peers, args.threads, args.rounds)} for name, case in cases.items())
+        results = (
+            {"config": name, **compare(case, peers, args.threads, args.rounds)}
+            for name, case in cases.items()
+        )
         report(args, results, _print_table, args.threads, packages)
 
 
@@ -50,14 +63,26 @@ def compare(case, peers, threads, rounds) -> dict[str, Any]:
     other_work = OtherWork()
     measured = measure(case, ("minitransformer", *peers, "matmul"), threads, rounds)
     product, batches = measured.pop("matmul"), case.batches()
-    tokens = sum(batch.terms for batch in batches)    # real target tokens
-    result = against_peers(measured, lambda found: {"tokens_per_second": tokens / median(found.seconds)})
-    operations = sum(matmul.necessary_operations(case.config(), len(batch.source), batch.source.shape[1], batch.target.shape[1])
-                     for batch in batches)
-    machine = matmul.OPERATIONS / min(succeeded(product, "matmul").seconds)    # operations per second
-    return {**result, "matmul_share": operations / median(measured["minitransformer"].seconds) / machine,
-            "padding": {side: _padding([getattr(batch, side) for batch in batches]) for side in ("source", "target")},
-            "other_work": other_work.cores()}
+    tokens = sum(batch.terms for batch in batches)  # real target tokens
+    result = against_peers(
+        measured, lambda found: {"tokens_per_second": tokens / median(found.seconds)}
+    )
+    operations = sum(
+        matmul.necessary_operations(
+            case.config(), len(batch.source), batch.source.shape[1], batch.target.shape[1]
+        )
+        for batch in batches
+    )
+    machine = matmul.OPERATIONS / min(succeeded(product, "matmul").seconds)  # operations per second
+    return {
+        **result,
+        "matmul_share": operations / median(measured["minitransformer"].seconds) / machine,
+        "padding": {
+            side: _padding([getattr(batch, side) for batch in batches])
+            for side in ("source", "target")
+        },
+        "other_work": other_work.cores(),
+    }
 
 
 def _padding(arrays) -> float:
@@ -68,6 +93,19 @@ def _padding(arrays) -> float:
 def _print_table(results) -> None:
     for result in results:
         source, target = result["padding"].values()
-        print(f"\npadding: {source:.1%} of the source, {target:.1%} of the target" if source or target else "")
-        print_comparison(result, result["config"], "tokens", 0, {"matmul share": lambda numbers: (
-            f"{numbers['matmul_share']:.0%}" if "matmul_share" in numbers else "")})
+        print(
+            f"\npadding: {source:.1%} of the source, {target:.1%} of the target"
+            if source or target
+            else ""
+        )
+        print_comparison(
+            result,
+            result["config"],
+            "tokens",
+            0,
+            {
+                "matmul share": lambda numbers: (
+                    f"{numbers['matmul_share']:.0%}" if "matmul_share" in numbers else ""
+                )
+            },
+        )

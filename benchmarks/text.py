@@ -11,7 +11,7 @@ from minitransformer.data.parallel import encode_pairs, read_pairs
 from minitransformer.data.vocabularies.subwords import SubwordVocabulary
 from minitransformer.tasks.translate import Translate
 
-BATCHES = 16    # in a step of the benchmark; each is an update
+BATCHES = 16  # in a step of the benchmark; each is an update
 
 
 def text_cases(cases, files, folder) -> dict[str, Case]:

@@ -22,10 +22,19 @@ from benchmarks.cases import Case
 from benchmarks.sentences import Sentences
 from minitransformer.replaceable import kernels_run
 
-MODULES = {    # for each kind of case and each library: the module in contestants/ with make_step(case, threads, *setting)
-    Case: {"minitransformer": "our_step", "torch": "torch_eager", "torch.compile": "torch_compiled", "jax": "jax_jit",
-           "matmul": "matmul"},
-    Sentences: {"minitransformer": "our_search", "marianmt": "marian", "ctranslate2": "ctranslate2_float32"},
+MODULES = {  # for each kind of case and each library: the module in contestants/ with make_step(case, threads, *setting)
+    Case: {
+        "minitransformer": "our_step",
+        "torch": "torch_eager",
+        "torch.compile": "torch_compiled",
+        "jax": "jax_jit",
+        "matmul": "matmul",
+    },
+    Sentences: {
+        "minitransformer": "our_search",
+        "marianmt": "marian",
+        "ctranslate2": "ctranslate2_float32",
+    },
 }
 
 
@@ -42,7 +51,7 @@ def serve(contestant, case, threads, orders) -> Iterator[dict[str, Any]]:
             results = [step() for _ in range(steps)]
             seconds = (time.perf_counter() - start) / steps
             yield {"seconds": seconds, "peak": peak_memory() - imported, **case.report(results)}
-    except Exception as error:    # whatever a library raises, the other libraries continue
+    except Exception as error:  # whatever a library raises, the other libraries continue
         yield {"failed": textwrap.shorten(f"{type(error).__name__}: {error}", 200)}
 
 
@@ -53,23 +62,28 @@ def peak_memory() -> int:
     high-water mark (VmHWM) is read.
     """
     if Path("/proc/self/status").exists():
-        children = Path(f"/proc/self/task/{os.getpid()}/children")    # some kernels do not have it
+        children = Path(f"/proc/self/task/{os.getpid()}/children")  # some kernels do not have it
         helpers = children.read_text(encoding="ascii").split() if children.exists() else []
         return _status("self", "VmHWM") + sum(_status(helper, "RssAnon") for helper in helpers)
-    import resource    # here: Windows lacks it
+    import resource  # here: Windows lacks it
 
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def _status(process, name) -> int:
     """Bytes."""
-    return 1024 * int(Path(f"/proc/{process}/status").read_text(encoding="utf-8").partition(f"{name}:")[2].split()[0])
+    return 1024 * int(
+        Path(f"/proc/{process}/status")
+        .read_text(encoding="utf-8")
+        .partition(f"{name}:")[2]
+        .split()[0]
+    )
 
 
 def main(contestant, name, case, threads) -> None:
     kind = next(kind for kind in MODULES if kind.__name__ == name)
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)    # keeps what the libraries print out of the answers
+    os.dup2(2, 1)  # keeps what the libraries print out of the answers
     with kernels_run():
         for answer in serve(contestant, kind(*json.loads(case)), int(threads), sys.stdin):
             print(json.dumps(answer), file=answers, flush=True)

@@ -22,7 +22,9 @@ STEPS = {"copy": (COPY, 150), "add neighbours": (lab.AddNeighbours(), 1000)}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("results", type=Path, metavar="RESULTS.json")
     args = parser.parse_args()
     results = read(args.results)
@@ -31,7 +33,10 @@ def main() -> None:
         for num_heads in HEADS:
             key = f"{name} / {num_heads} heads"
             if key not in results:
-                models = [train(task=task, steps=steps, seed=seed, num_heads=num_heads).model for seed in SEEDS]
+                models = [
+                    train(task=task, steps=steps, seed=seed, num_heads=num_heads).model
+                    for seed in SEEDS
+                ]
                 results[key] = [round(lab.accuracy(model, unseen), 3) for model in models]
                 write(args.results, results)
             print(f"{key:26}", "  ".join(f"{share:6.1%}" for share in results[key]), flush=True)

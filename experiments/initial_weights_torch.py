@@ -24,7 +24,11 @@ sys.path.append(str(Path(__file__).parents[1]))
 from benchmarks.contestants.torch_eager import Model
 from minitransformer.interchange.pytorch import to_pytorch
 
-STARTS = {"Xavier's": lambda layers: 1, "the library's": by_depth, "drawn by PyTorch": None}    # what ends a sub-layer
+STARTS = {
+    "Xavier's": lambda layers: 1,
+    "the library's": by_depth,
+    "drawn by PyTorch": None,
+}  # what ends a sub-layer
 EVERY = 250
 
 
@@ -33,8 +37,15 @@ def begin(config, arrays) -> Model:
     model = Model(config, length=256)
     if arrays is not None:
         arrays = {name: torch.from_numpy(array) for name, array in arrays.items()}
-        model.load_state_dict(model.state_dict() | {"embedding.weight": arrays["output.weight"]} | {
-            f"body.{name}": array for name, array in arrays.items() if name.startswith(("encoder.", "decoder."))})
+        model.load_state_dict(
+            model.state_dict()
+            | {"embedding.weight": arrays["output.weight"]}
+            | {
+                f"body.{name}": array
+                for name, array in arrays.items()
+                if name.startswith(("encoder.", "decoder."))
+            }
+        )
     for layer in (*model.body.encoder.layers, *model.body.decoder.layers):
         layer.dropout.p = layer.self_attn.dropout = 0.0
     for layer in model.body.decoder.layers:
@@ -45,8 +56,13 @@ def begin(config, arrays) -> Model:
 def loss_sum(model, batch, smoothing=0.0) -> torch.Tensor:
     source, target, following = map(torch.from_numpy, batch[:3])
     logits = model(source, target, source == 0)
-    return nn.functional.cross_entropy(logits.flatten(0, 1), following.flatten(), ignore_index=0, label_smoothing=smoothing,
-                                       reduction="sum")
+    return nn.functional.cross_entropy(
+        logits.flatten(0, 1),
+        following.flatten(),
+        ignore_index=0,
+        label_smoothing=smoothing,
+        reduction="sum",
+    )
 
 
 def gradient(model, batches) -> list[float]:
@@ -55,7 +71,10 @@ def gradient(model, batches) -> list[float]:
     for batch in batches:
         (loss_sum(model, batch, 0.1) / sum(batch.terms for batch in batches)).backward()
     attentions = [layer.multihead_attn for layer in model.body.decoder.layers]
-    grads = [[p.grad[:2 * len(p) // 3] for p in (one.in_proj_weight, one.in_proj_bias)] for one in attentions]    # then: value's
+    grads = [
+        [p.grad[: 2 * len(p) // 3] for p in (one.in_proj_weight, one.in_proj_bias)]
+        for one in attentions
+    ]  # then: value's
     model.train()
     return [float(f"{math.hypot(*(part.norm().item() for part in parts)):.3g}") for parts in grads]
 
@@ -67,7 +86,9 @@ def train(model, data, config, steps) -> dict[str, float]:
         batches = list(islice(data.batches, config.accumulate))
         adam.zero_grad()
         for batch in batches:
-            (loss_sum(model, batch, config.smoothing) / sum(batch.terms for batch in batches)).backward()
+            (
+                loss_sum(model, batch, config.smoothing) / sum(batch.terms for batch in batches)
+            ).backward()
         nn.utils.clip_grad_norm_(model.parameters(), config.clip)
         for group in adam.param_groups:
             group["lr"] = config.learning_rate(step, None)
@@ -75,7 +96,9 @@ def train(model, data, config, steps) -> dict[str, float]:
         if step % EVERY == 0:
             model.eval()
             with torch.no_grad():
-                loss = sum(loss_sum(model, batch).item() for batch in data.valid) / sum(batch.terms for batch in data.valid)
+                loss = sum(loss_sum(model, batch).item() for batch in data.valid) / sum(
+                    batch.terms for batch in data.valid
+                )
             model.train()
             found[str(step)] = round(math.exp(loss), 3)
             print(step, found[str(step)], flush=True)
@@ -83,7 +106,9 @@ def train(model, data, config, steps) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("text", metavar="TEXT", help="folder of the tokenised text")
     parser.add_argument("results", type=Path, metavar="RESULTS.json")
     parser.add_argument("--steps", type=int, default=500)
@@ -95,10 +120,12 @@ def main() -> None:
     for start, output in STARTS.items():
         key, models = f"{start} / {args.seed}", {}
         for layers in (6, 4):
-            ours = make_model(alike("post", 1, output(layers) if output else 1, layers), vocabulary, args.seed)
+            ours = make_model(
+                alike("post", 1, output(layers) if output else 1, layers), vocabulary, args.seed
+            )
             torch.manual_seed(args.seed)
             models[layers] = begin(ours.config, to_pytorch(ours) if output else None)
-        some = data.valid[::math.ceil(len(data.valid) / MEASURED)]
+        some = data.valid[:: math.ceil(len(data.valid) / MEASURED)]
         found = read(args.results).get(key) or {"gradient": gradient(models[6], some)}
         if str(args.steps) not in found:
             data.batches.position = [0, 0]

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parents[1]))    # the tiny models are the tests'
+sys.path.insert(0, str(Path(__file__).parents[1]))  # the tiny models are the tests'
 
 from minitransformer import Adam, Run, training_step
 from minitransformer.data.text_files import read_text
@@ -39,14 +39,34 @@ def random_case(rng) -> dict:
     if rng.random() < 0.4:
         heads = int(rng.choice([1, 2, 3, 4]))
         width = heads * int(rng.integers(1, 6))
-        return dict(GPT2, n_embd=width, n_head=heads, n_layer=layers, n_positions=positions, n_inner=int(rng.integers(1, 30)),
-                    layer_norm_epsilon=float(rng.choice([1e-5, 1e-6, 1e-2])), tie_word_embeddings=bool(rng.random() < 0.7))
-    groups, shared, head = int(rng.choice([1, 2, 3])), int(rng.choice([1, 2, 3])), 2 * int(rng.integers(1, 5))
-    return dict(LLAMA, hidden_size=groups * shared * head, head_dim=2 * int(rng.integers(1, 5)) if rng.random() < 0.4 else head,
-                num_attention_heads=groups * shared, num_key_value_heads=groups, num_hidden_layers=layers,
-                intermediate_size=int(rng.integers(1, 40)), max_position_embeddings=positions,
-                rms_norm_eps=float(rng.choice([1e-5, 1e-6, 1e-2])), rope_theta=float(rng.choice([10.0, 10_000.0, 500_000.0])),
-                tie_word_embeddings=bool(rng.random() < 0.5))
+        return dict(
+            GPT2,
+            n_embd=width,
+            n_head=heads,
+            n_layer=layers,
+            n_positions=positions,
+            n_inner=int(rng.integers(1, 30)),
+            layer_norm_epsilon=float(rng.choice([1e-5, 1e-6, 1e-2])),
+            tie_word_embeddings=bool(rng.random() < 0.7),
+        )
+    groups, shared, head = (
+        int(rng.choice([1, 2, 3])),
+        int(rng.choice([1, 2, 3])),
+        2 * int(rng.integers(1, 5)),
+    )
+    return dict(
+        LLAMA,
+        hidden_size=groups * shared * head,
+        head_dim=2 * int(rng.integers(1, 5)) if rng.random() < 0.4 else head,
+        num_attention_heads=groups * shared,
+        num_key_value_heads=groups,
+        num_hidden_layers=layers,
+        intermediate_size=int(rng.integers(1, 40)),
+        max_position_embeddings=positions,
+        rms_norm_eps=float(rng.choice([1e-5, 1e-6, 1e-2])),
+        rope_theta=float(rng.choice([10.0, 10_000.0, 500_000.0])),
+        tie_word_embeddings=bool(rng.random() < 0.5),
+    )
 
 
 def random_models(count) -> None:
@@ -60,7 +80,9 @@ def random_models(count) -> None:
         with tempfile.TemporaryDirectory() as folder:
             there = write_folder(Path(folder, "there"), config, weights)
             found = compare(there, Path(folder, "run"), gradients, rest)
-        kind = worst.setdefault(case["model_type"], {"models": 0, "logits": 0.0, "loss": 0.0, "gradients": 0.0})
+        kind = worst.setdefault(
+            case["model_type"], {"models": 0, "logits": 0.0, "loss": 0.0, "gradients": 0.0}
+        )
         kind["models"] += 1
         for name, error in found.items():
             name = name if name in kind else "gradients"
@@ -75,18 +97,34 @@ def as_transformers(run) -> Any:
 
     config = run.model.config
     known = config.attention_settings
-    model = LlamaForCausalLM(LlamaConfig(
-        vocab_size=config.vocab_size, hidden_size=config.d_model, intermediate_size=config.d_ff,
-        num_hidden_layers=config.num_layers, num_attention_heads=config.num_heads, num_key_value_heads=known["kv_heads"],
-        head_dim=config.d_k,
-        max_position_embeddings=config.max_length, rms_norm_eps=config.norm_epsilon, tie_word_embeddings=config.share_output,
-        rope_parameters={"rope_type": "default", "rope_theta": known["rotary_base"]}))
+    model = LlamaForCausalLM(
+        LlamaConfig(
+            vocab_size=config.vocab_size,
+            hidden_size=config.d_model,
+            intermediate_size=config.d_ff,
+            num_hidden_layers=config.num_layers,
+            num_attention_heads=config.num_heads,
+            num_key_value_heads=known["kv_heads"],
+            head_dim=config.d_k,
+            max_position_embeddings=config.max_length,
+            rms_norm_eps=config.norm_epsilon,
+            tie_word_embeddings=config.share_output,
+            rope_parameters={"rope_type": "default", "rope_theta": known["rotary_base"]},
+        )
+    )
     parameters, state = run.model.parameters(), {}
     for tensor in llama.tensors(config):
         array = parameters[tensor.ours].data
         array = array.T if tensor.transposed else array
-        if tensor.theirs.endswith(("q_proj.weight", "k_proj.weight")) and known["rotary_layout"] == "interleaved":
-            array = array.reshape(-1, config.d_k // 2, 2, array.shape[1]).swapaxes(1, 2).reshape(array.shape)
+        if (
+            tensor.theirs.endswith(("q_proj.weight", "k_proj.weight"))
+            and known["rotary_layout"] == "interleaved"
+        ):
+            array = (
+                array.reshape(-1, config.d_k // 2, 2, array.shape[1])
+                .swapaxes(1, 2)
+                .reshape(array.shape)
+            )
         prefix = "" if tensor.theirs.startswith("lm_head") else llama.PREFIX
         state[prefix + tensor.theirs] = torch.tensor(np.ascontiguousarray(array))
     missing, unexpected = model.load_state_dict(state, strict=False)
@@ -106,21 +144,32 @@ def smollm2(folder, text) -> None:
     logits, _ = run.model.forward(window)
     difference = float(np.abs(logits - expected).max())
     del logits, expected
-    batches = consecutive_windows(ids[LENGTH:LENGTH + 2 * STEPS * WINDOW + 1], WINDOW, 2)
+    batches = consecutive_windows(ids[LENGTH : LENGTH + 2 * STEPS * WINDOW + 1], WINDOW, 2)
     assert len(batches) == STEPS
     torch_adam = torch.optim.Adam(theirs.parameters(), lr=RATE, betas=(0.9, 0.98), eps=1e-9)
     adam, losses = Adam(run.model), {"minitransformer": [], "PyTorch": []}
     for batch in batches:
-        losses["minitransformer"].append(float(training_step(run.model, adam, batch, RATE, clip=None).loss) / batch.terms)
+        losses["minitransformer"].append(
+            float(training_step(run.model, adam, batch, RATE, clip=None).loss) / batch.terms
+        )
         torch_adam.zero_grad()
-        loss = torch.nn.functional.cross_entropy(theirs(torch.tensor(batch.ids)).logits.flatten(0, 1),
-                                                 torch.tensor(batch.next_target).flatten())
+        loss = torch.nn.functional.cross_entropy(
+            theirs(torch.tensor(batch.ids)).logits.flatten(0, 1),
+            torch.tensor(batch.next_target).flatten(),
+        )
         loss.backward()
         torch_adam.step()
         losses["PyTorch"].append(loss.item())
     worst = max(abs(a - b) for a, b in zip(*losses.values()))
-    record("smollm2", {"largest difference of a logit": difference, "tokens": LENGTH, "losses of fine-tuning": losses,
-                       "largest difference of a loss": worst})
+    record(
+        "smollm2",
+        {
+            "largest difference of a logit": difference,
+            "tokens": LENGTH,
+            "losses of fine-tuning": losses,
+            "largest difference of a loss": worst,
+        },
+    )
 
 
 if __name__ == "__main__":

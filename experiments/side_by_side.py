@@ -20,7 +20,7 @@ SIDE_BY_SIDE = 2
 class Job(NamedTuple):
     """One training run: `minitransformer train TASK OPTIONS --seed SEED`, and `evaluate` with `measure`."""
 
-    name: str               # of its result, without the seed
+    name: str  # of its result, without the seed
     seed: int
     train: list[str]
     measure: list[str]
@@ -64,13 +64,29 @@ def _train(job, run) -> dict[str, Any]:
     """What `evaluate` measures of the finished run, and how the training ended."""
     begin = [*job.train, "--threads", "1", "--seed", str(job.seed), "--run", run]
     with open(run.with_suffix(".log"), "a", encoding="utf-8") as log:
-        subprocess.run([*COMMAND, "train", *(["--resume", run] if run.exists() else begin)], stdout=log, stderr=log, check=True)
-        measured = subprocess.run([*COMMAND, "evaluate", run, "--json", *job.measure], stdout=subprocess.PIPE, stderr=log,
-                                  check=True, encoding="utf-8")
-    *_, last = (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()    # of the last validation
+        subprocess.run(
+            [*COMMAND, "train", *(["--resume", run] if run.exists() else begin)],
+            stdout=log,
+            stderr=log,
+            check=True,
+        )
+        measured = subprocess.run(
+            [*COMMAND, "evaluate", run, "--json", *job.measure],
+            stdout=subprocess.PIPE,
+            stderr=log,
+            check=True,
+            encoding="utf-8",
+        )
+    *_, last = (
+        (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    )  # of the last validation
     last = json.loads(last)
-    return {**json.loads(measured.stdout), "valid_perplexity": last["valid_perplexity"], "training_seconds": last["seconds"],
-            "parameters": _parameters(run)}
+    return {
+        **json.loads(measured.stdout),
+        "valid_perplexity": last["valid_perplexity"],
+        "training_seconds": last["seconds"],
+        "parameters": _parameters(run),
+    }
 
 
 def _parameters(run) -> int:
@@ -86,7 +102,10 @@ def files(text, part) -> list[str]:
         name = f"{part}.lc.norm.tok.{language}"
         path = next(Path(text).glob(f"{name}*"), None)
         if path is None:
-            print(f"{text} has no {name}; `minitransformer data multi30k` writes it to data/multi30k/tok", file=sys.stderr)
+            print(
+                f"{text} has no {name}; `minitransformer data multi30k` writes it to data/multi30k/tok",
+                file=sys.stderr,
+            )
             sys.exit(2)
         found.append(str(path))
     return found

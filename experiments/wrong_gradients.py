@@ -26,12 +26,19 @@ def lossy(self, dy, cache) -> None:
 
 
 def main() -> None:
-    kinds = {"right": (), "forgetful bias": (layers.Linear.backward, forgetful), "lost repeats": (layers.Embedding.backward, lossy)}
+    kinds = {
+        "right": (),
+        "forgetful bias": (layers.Linear.backward, forgetful),
+        "lost repeats": (layers.Embedding.backward, lossy),
+    }
     print("mean loss for each token, steps 81 to 100 and 181 to 200")
     for seed in range(3):
         for name, pair in kinds.items():
             losses = np.array(train(plugged(*pair) if pair else None, steps=200, seed=seed).losses)
-            print(f"seed {seed}, {name}: {losses[80:100].mean():.2f}, {losses[180:].mean():.2f}", flush=True)
+            print(
+                f"seed {seed}, {name}: {losses[80:100].mean():.2f}, {losses[180:].mean():.2f}",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

@@ -10,10 +10,18 @@ from typing import TYPE_CHECKING
 from minitransformer.lookup import ELSEWHERE
 from minitransformer.replaceable import load_kernels_with
 
-if TYPE_CHECKING:    # what editors and type checkers see: the same names as below
+if TYPE_CHECKING:  # what editors and type checkers see: the same names as below
     from minitransformer.checking.gradcheck import gradcheck
     from minitransformer.data.batches import Batch, make_batch
-    from minitransformer.decoding import Hypothesis, Search, beam_search, generate, greedy, sample, translate
+    from minitransformer.decoding import (
+        Hypothesis,
+        Search,
+        beam_search,
+        generate,
+        greedy,
+        sample,
+        translate,
+    )
     from minitransformer.errors import InputError, NonFiniteError
     from minitransformer.functional import cross_entropy_backward, cross_entropy_forward
     from minitransformer.functional.special import PAD
@@ -21,7 +29,13 @@ if TYPE_CHECKING:    # what editors and type checkers see: the same names as bel
     from minitransformer.layers import Layer
     from minitransformer.layers.parameter import Parameter
     from minitransformer.models import (
-        Classifier, ClassifierConfig, LanguageModel, LanguageModelConfig, Transformer, TransformerConfig)
+        Classifier,
+        ClassifierConfig,
+        LanguageModel,
+        LanguageModelConfig,
+        Transformer,
+        TransformerConfig,
+    )
     from minitransformer.replaceable import plugged, replaces
     from minitransformer.training.config import TrainingConfig
     from minitransformer.training.optim import Adam, schedule
@@ -30,10 +44,16 @@ if TYPE_CHECKING:    # what editors and type checkers see: the same names as bel
     from minitransformer.training.trainer import train
     from minitransformer.workers.host import fast
     from minitransformer.workers.threads import Threads
-    from minitransformer.zoo.recurrent.model import GRUModel, LSTMAttentionModel, LSTMModel, RecurrentConfig, RNNModel
+    from minitransformer.zoo.recurrent.model import (
+        GRUModel,
+        LSTMAttentionModel,
+        LSTMModel,
+        RecurrentConfig,
+        RNNModel,
+    )
 
 __version__ = "0.1.0"
-_NAMES = {    # {module: the public names that it has}
+_NAMES = {  # {module: the public names that it has}
     "checking.gradcheck": "gradcheck",
     "data.batches": "Batch make_batch",
     "decoding": "Hypothesis Search beam_search generate greedy sample translate",
@@ -53,11 +73,15 @@ _NAMES = {    # {module: the public names that it has}
     "workers.host": "fast",
     "workers.threads": "Threads",
 }
-_HOME = {name: f"minitransformer.{module}" for module, names in _NAMES.items() for name in names.split()}
+_HOME = {
+    name: f"minitransformer.{module}" for module, names in _NAMES.items() for name in names.split()
+}
 _HOME.update(ELSEWHERE["public name"])
 __all__ = list(_HOME)
 
-load_kernels_with(lambda textbook: import_module("minitransformer.kernels").load(textbook))    # when one is first called
+load_kernels_with(
+    lambda textbook: import_module("minitransformer.kernels").load(textbook)
+)  # when one is first called
 
 
 def __getattr__(name) -> object:

@@ -9,7 +9,7 @@ import numpy as np
 from minitransformer.errors import InputError
 
 BACKENDS = ("numpy", "cupy", "auto")
-Array = Any    # NumPy's or CuPy's; docstrings give the shapes
+Array = Any  # NumPy's or CuPy's; docstrings give the shapes
 
 
 def module_of(array) -> ModuleType:
@@ -28,12 +28,13 @@ def get_module(name) -> ModuleType:
     check_backend(name)
     try:
         import cupy
+
         if cupy.is_available():
             return cupy
         problem = "CuPy is installed but finds no GPU"
     except ModuleNotFoundError:
-        problem = 'CuPy is not installed; install it with pip install cupy-cuda12x (for CUDA 13: cupy-cuda13x)'
-    except Exception as error:    # a broken driver or a wrong build may raise anything
+        problem = "CuPy is not installed; install it with pip install cupy-cuda12x (for CUDA 13: cupy-cuda13x)"
+    except Exception as error:  # a broken driver or a wrong build may raise anything
         problem = f"CuPy cannot be used ({error})"
     if name == "auto":
         return np

@@ -25,28 +25,36 @@ def check_shape(name, array, *expected) -> None:
         kind = getattr(getattr(array, "dtype", None), "kind", None)
         if kind == "O":
             raise InputError(f"{name} has dtype object, expected real numbers such as float32")
-        if kind is None:    # another library's
+        if kind is None:  # another library's
             given = f"{type(array).__module__}.{type(array).__name__}"
-            raise InputError(f"{name} is a {given}, expected a NumPy or CuPy array, such as np.asarray(...)")
+            raise InputError(
+                f"{name} is a {given}, expected a NumPy or CuPy array, such as np.asarray(...)"
+            )
         return
-    wanted = ", ".join("..." if size is ... else str(size) for size in expected)    # only now: it takes time
+    wanted = ", ".join(
+        "..." if size is ... else str(size) for size in expected
+    )  # only now: it takes time
     if shape is None:
         hint = ": forward returns a pair, y, cache = ..." if isinstance(array, tuple) else ""
-        raise InputError(f"{name} is a {type(array).__name__}, expected an array of shape ({wanted}){hint}")
+        raise InputError(
+            f"{name} is a {type(array).__name__}, expected an array of shape ({wanted}){hint}"
+        )
     raise InputError(f"{name} has shape {shape}, expected ({wanted})")
 
 
 def _fits(shape, expected) -> bool:
     if expected[:1] == (...,):
         expected = expected[1:]
-        shape = shape[len(shape) - len(expected):] if len(shape) >= len(expected) else ()
-    return len(shape) == len(expected) and all(size == got or isinstance(size, str) for size, got in zip(expected, shape))
+        shape = shape[len(shape) - len(expected) :] if len(shape) >= len(expected) else ()
+    return len(shape) == len(expected) and all(
+        size == got or isinstance(size, str) for size, got in zip(expected, shape)
+    )
 
 
 def check_floats(name, array, *expected) -> None:
     """Raise InputError unless `array` has the `expected` shape and contains floats: NumPy would turn integers into float64."""
     check_shape(name, array, *expected)
-    if array.dtype.kind not in "fc":    # complex ones are those of the complex step
+    if array.dtype.kind not in "fc":  # complex ones are those of the complex step
         raise InputError(f"{name} has dtype {array.dtype}, expected real numbers such as float32")
 
 
@@ -66,13 +74,17 @@ def check_mask(name, mask, axes, shape) -> None:
     if mask is None:
         return
     dtype = getattr(mask, "dtype", type(mask).__name__)
-    if dtype != bool:    # noqa: E721 - a dtype
+    if dtype != bool:  # noqa: E721 - a dtype
         raise InputError(f"{name}: mask has dtype {dtype}, expected bool (True = may attend)")
-    broadcasts = len(mask.shape) == len(shape) and all(one in (1, size) for one, size in zip(mask.shape, shape))
+    broadcasts = len(mask.shape) == len(shape) and all(
+        one in (1, size) for one, size in zip(mask.shape, shape)
+    )
     if not broadcasts and mask.shape != shape[-2:]:
         shown = ", mask[:, None] for one of (B, T_q, T_k)" if len(shape) == 4 else ""
-        raise InputError(f"{name}: mask has shape {mask.shape}, expected {shape[-2:]} or {len(shape)} axes that broadcast to "
-                         f"{axes} = {shape}: mask[:, {'None, ' * (len(shape) - 3)}None, :] for one of (B, T_k){shown}")
+        raise InputError(
+            f"{name}: mask has shape {mask.shape}, expected {shape[-2:]} or {len(shape)} axes that broadcast to "
+            f"{axes} = {shape}: mask[:, {'None, ' * (len(shape) - 3)}None, :] for one of (B, T_k){shown}"
+        )
 
 
 def check_ids(name, ids, size) -> None:
@@ -82,8 +94,10 @@ def check_ids(name, ids, size) -> None:
     without a check, an id out of range would silently wrap around.
     """
     if not isinstance(ids, np.ndarray):
-        raise InputError(f"{name} is a {type(ids).__module__}.{type(ids).__name__}, expected a NumPy array: "
-                         "token ids stay on the host")
+        raise InputError(
+            f"{name} is a {type(ids).__module__}.{type(ids).__name__}, expected a NumPy array: "
+            "token ids stay on the host"
+        )
     if ids.dtype.kind not in "iu":
         raise InputError(f"{name} has dtype {ids.dtype}, expected an array of integer token ids")
     if ids.size and (ids.min() < 0 or ids.max() >= size):
@@ -114,25 +128,35 @@ def check_rng(rng) -> None:
     """Raise InputError unless `rng` is a random generator of NumPy or CuPy."""
     if not hasattr(rng, "integers"):
         example = rng if isinstance(rng, int) else 0
-        raise InputError(f"rng is {rng!r}, expected a generator, such as np.random.default_rng({example})")
+        raise InputError(
+            f"rng is {rng!r}, expected a generator, such as np.random.default_rng({example})"
+        )
 
 
 def check_cache(layer, cache, kind) -> None:
     """Raise InputError unless `cache` is a `kind`, the NamedTuple that the layer's forward returns."""
     if not isinstance(cache, kind):
-        raise InputError(f"{type(layer).__name__}.backward: the cache is a {type(cache).__name__}, expected the {kind.__name__} "
-                         "that forward returned: y, cache = layer.forward(...), then layer.backward(dy, cache)")
+        raise InputError(
+            f"{type(layer).__name__}.backward: the cache is a {type(cache).__name__}, expected the {kind.__name__} "
+            "that forward returned: y, cache = layer.forward(...), then layer.backward(dy, cache)"
+        )
 
 
 def check_cache_of(name, cache, kind) -> None:
     """Raise InputError unless `cache` is the `kind` that the textbook's forward returns: a kernel's may be another."""
     if not isinstance(cache, kind):
-        raise InputError(f"{name}: the cache is a {type(cache).__name__}, expected a {kind.__name__}: keep a forward and its "
-                         "backward inside one `with fast():` or one `with plugged(...):`")
+        raise InputError(
+            f"{name}: the cache is a {type(cache).__name__}, expected a {kind.__name__}: keep a forward and its "
+            "backward inside one `with fast():` or one `with plugged(...):`"
+        )
 
 
 def check_dloss(dloss) -> None:
     """Raise InputError unless the gradient of a loss is one number: Python's, or an array with no dimensions."""
     kind = getattr(getattr(dloss, "dtype", None), "kind", "f")
-    if isinstance(dloss, bool) or kind not in "fciu" or not (isinstance(dloss, Number) or getattr(dloss, "shape", None) == ()):
+    if (
+        isinstance(dloss, bool)
+        or kind not in "fciu"
+        or not (isinstance(dloss, Number) or getattr(dloss, "shape", None) == ())
+    ):
         raise InputError(f"dloss is {dloss!r:.60}, expected one number, such as 1 / batch.terms")

@@ -16,18 +16,20 @@ class NonFiniteError(InputError):
 
 def one_line(text) -> str:
     """`text` with line ends, control characters and broken UTF-8 escaped, whatever the user typed."""
-    return "".join(character if character.isprintable() else character.encode("unicode_escape").decode()
-                   for character in str(text))
+    return "".join(
+        character if character.isprintable() else character.encode("unicode_escape").decode()
+        for character in str(text)
+    )
 
 
 def quote(word) -> str:
     """A word of a command to type, quoted for the system's shell: ' does not quote in the Windows Command Prompt."""
     import shlex
-    import subprocess    # here: a command must handle Ctrl-C before slow imports
+    import subprocess  # here: a command must handle Ctrl-C before slow imports
 
     if sys.platform != "win32":
         return shlex.quote(word)
-    quoted = subprocess.list2cmdline([word])    # which leaves &, | and others to the shell
+    quoted = subprocess.list2cmdline([word])  # which leaves &, | and others to the shell
     return quoted if quoted[:1] == '"' or not set(quoted) & set("&|<>^()%") else f'"{quoted}"'
 
 
@@ -44,7 +46,9 @@ def counted(number, noun) -> str:
 def some(things, most) -> str:
     """The first of `things`, at most so many, and how many more there are."""
     things = list(things)
-    return ", ".join(things[:most]) + (f" and {len(things) - most} more" if len(things) > most else "")
+    return ", ".join(things[:most]) + (
+        f" and {len(things) - most} more" if len(things) > most else ""
+    )
 
 
 def choices(name, known) -> str:
@@ -55,7 +59,7 @@ def choices(name, known) -> str:
 
 def nearest_of(name, known) -> str | None:
     """The name in `known` that was probably meant by the unknown `name`, or None: --heads means --num-heads."""
-    from difflib import get_close_matches    # here: a command must handle Ctrl-C before slow imports
+    from difflib import get_close_matches  # here: a command must handle Ctrl-C before slow imports
 
     core = name.strip("-")
     ends = [other for other in known if len(core) > 2 and other.endswith(f"-{core}")]

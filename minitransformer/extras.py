@@ -11,14 +11,20 @@ from minitransformer.errors import InputError
 def how_to_install(name) -> str:
     """The command that installs the module called `name`: in the clone, with everything else that its extra has."""
     try:
-        needed = re.findall(r"^([\w-]+).*extra == [\"'](\w+)", "\n".join(requires("minitransformer") or []), re.MULTILINE)
-    except PackageNotFoundError:    # the source alone, on the path
+        needed = re.findall(
+            r"^([\w-]+).*extra == [\"'](\w+)",
+            "\n".join(requires("minitransformer") or []),
+            re.MULTILINE,
+        )
+    except PackageNotFoundError:  # the source alone, on the path
         needed = []
     extras = {extra: [one for one, of in needed if of == extra] for _, extra in needed}
     with_it = [extra for extra, names in extras.items() if name in names]
     if not with_it:
         return f"pip install {name}"
-    extra = min(with_it, key=lambda extra: (extras[extra].index(name), len(extras[extra])))    # some contain several others
+    extra = min(
+        with_it, key=lambda extra: (extras[extra].index(name), len(extras[extra]))
+    )  # some contain several others
     return f'pip install ".[{extra}]" in the folder of the clone, or pip install {name}'
 
 
@@ -29,4 +35,4 @@ def require(name) -> ModuleType:
     except ModuleNotFoundError:
         raise InputError(f"this needs {name}: {how_to_install(name)}") from None
     except ImportError as error:
-        raise InputError(f'{name} is installed but cannot be imported ({error})') from None
+        raise InputError(f"{name} is installed but cannot be imported ({error})") from None

@@ -11,9 +11,14 @@ from typing import BinaryIO
 from minitransformer.errors import InputError
 
 MANIFEST = "manifest.json"
-PIECE = 2 ** 20  # bytes of a file that are in memory at a time
-FORMAT = 2        # format version of run folders
-NO_SYNC = {errno.EINVAL, errno.EBADF, errno.ENOSYS, errno.ENOTSUP}    # of a file system that cannot flush a folder
+PIECE = 2**20  # bytes of a file that are in memory at a time
+FORMAT = 2  # format version of run folders
+NO_SYNC = {
+    errno.EINVAL,
+    errno.EBADF,
+    errno.ENOSYS,
+    errno.ENOTSUP,
+}  # of a file system that cannot flush a folder
 
 
 def write_durably(path, data) -> None:
@@ -26,7 +31,7 @@ def write_durably(path, data) -> None:
             os.fsync(file.fileno())
         os.replace(new, path)
     finally:
-        new.unlink(missing_ok=True)    # it still exists only if the disk is full
+        new.unlink(missing_ok=True)  # it still exists only if the disk is full
     sync_folder(path.parent)
 
 
@@ -57,7 +62,10 @@ def make_folder(path) -> None:
 def free_name(path) -> Path:
     """`path`, or the first of its names with -2, -3, ... appended that does not exist yet."""
     path = Path(path)
-    names = (path if number == 1 else path.with_name(f"{path.stem}-{number}{path.suffix}") for number in count(1))
+    names = (
+        path if number == 1 else path.with_name(f"{path.stem}-{number}{path.suffix}")
+        for number in count(1)
+    )
     return next(name for name in names if not name.exists())
 
 
@@ -85,8 +93,10 @@ def check_manifest(folder, unchecked=()) -> dict[str, str]:
     if not intact:
         raise InputError(f"{path}: damaged")
     if version != FORMAT:
-        raise InputError(f"{folder} has format {version}, this version of minitransformer reads format {FORMAT}; "
-                         f"use a version that reads {version}")
+        raise InputError(
+            f"{folder} has format {version}, this version of minitransformer reads format {FORMAT}; "
+            f"use a version that reads {version}"
+        )
     for name, expected in files.items():
         if name in unchecked:
             continue

@@ -10,10 +10,16 @@ from typing import Any
 from minitransformer.errors import InputError, choices
 
 _MODERN, _RECURRENT = "minitransformer.zoo.modern", "minitransformer.zoo.recurrent.model"
-ELSEWHERE: dict[str, dict[str, str]] = {    # {kind: {name: the module that adds it to the table of that kind}}
+ELSEWHERE: dict[
+    str, dict[str, str]
+] = {  # {kind: {name: the module that adds it to the table of that kind}}
     "activation": {"geglu": _MODERN, "swiglu": _MODERN},
-    "attention": {"additive": "minitransformer.zoo.attention.additive", "grouped": _MODERN,
-                  "restricted": "minitransformer.zoo.attention.restricted", "unscaled": "minitransformer.zoo.attention.unscaled"},
+    "attention": {
+        "additive": "minitransformer.zoo.attention.additive",
+        "grouped": _MODERN,
+        "restricted": "minitransformer.zoo.attention.restricted",
+        "unscaled": "minitransformer.zoo.attention.unscaled",
+    },
     "embedding": {"unscaled": _MODERN},
     "norm": {"rms": _MODERN},
     "positions": {"rotary": _MODERN},
@@ -22,8 +28,12 @@ ELSEWHERE: dict[str, dict[str, str]] = {    # {kind: {name: the module that adds
     "blocks": {"zoo": "minitransformer.zoo.checked_blocks"},
     "pretrained model": {"smollm2": "minitransformer.zoo.pretrained.smollm2"},
     "command": {"import": "minitransformer.zoo.pretrained.command"},
-    "public name": dict.fromkeys(("GRUModel", "LSTMAttentionModel", "LSTMModel", "RNNModel", "RecurrentConfig"), _RECURRENT),
-    "decoding state": dict.fromkeys(("transformer", "language-model"), "minitransformer.decoding.start"),
+    "public name": dict.fromkeys(
+        ("GRUModel", "LSTMAttentionModel", "LSTMModel", "RNNModel", "RecurrentConfig"), _RECURRENT
+    ),
+    "decoding state": dict.fromkeys(
+        ("transformer", "language-model"), "minitransformer.decoding.start"
+    ),
 }
 
 
@@ -49,14 +59,20 @@ def find_all(table, kind) -> dict[str, Any]:
 def name_of(table, kind, thing, variable) -> str:
     """The name of the class of `thing` in the table called `variable`. Raises InputError if it has none."""
     own = type(thing)
-    if own.__module__ == "builtins" or isinstance(thing, type):    # None, a name, a class
-        raise InputError(f"{kind} is {thing!r:.60}, expected an object of a registered class: {', '.join(names(table, kind))}")
+    if own.__module__ == "builtins" or isinstance(thing, type):  # None, a name, a class
+        raise InputError(
+            f"{kind} is {thing!r:.60}, expected an object of a registered class: {', '.join(names(table, kind))}"
+        )
     for name, known in table.items():
         if known is own:
             return name
     for name, known in table.items():
         if (known.__module__, known.__qualname__) == (own.__module__, own.__qualname__):
-            raise InputError(f"another class is now registered as the {kind} {name}, as when a notebook's cell runs again; "
-                             f"make this {own.__name__} again, too")
-    raise InputError(f"{own.__name__} is not registered, so a run folder with it could not be opened again; "
-                     f'add it to the table: {variable}["a-name"] = {own.__name__}')
+            raise InputError(
+                f"another class is now registered as the {kind} {name}, as when a notebook's cell runs again; "
+                f"make this {own.__name__} again, too"
+            )
+    raise InputError(
+        f"{own.__name__} is not registered, so a run folder with it could not be opened again; "
+        f'add it to the table: {variable}["a-name"] = {own.__name__}'
+    )

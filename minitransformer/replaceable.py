@@ -20,21 +20,21 @@ from typing import Any, NamedTuple, TypeVar
 
 from minitransformer.errors import InputError, choices
 
-Function = TypeVar("Function", bound=Callable)    # a decorated function keeps its types
-TABLE = {}            # {name: Replaceable}, in the order of definition
+Function = TypeVar("Function", bound=Callable)  # a decorated function keeps its types
+TABLE = {}  # {name: Replaceable}, in the order of definition
 
 
 class Kernel(NamedTuple):
     function: Any
-    module: str       # the module of its arrays: "numpy" or "cupy"
+    module: str  # the module of its arrays: "numpy" or "cupy"
     dtypes: tuple
-    other_kinds: str      # the kinds of the arrays that may have another dtype
+    other_kinds: str  # the kinds of the arrays that may have another dtype
 
     def fits(self, arrays) -> bool:
-        for array in arrays:    # loops, since every call of a function with kernels waits for them
+        for array in arrays:  # loops, since every call of a function with kernels waits for them
             if (own := array.dtype) in self.dtypes:
                 break
-            if own.kind != "f":    # backward's dy may have another float dtype than the cache
+            if own.kind != "f":  # backward's dy may have another float dtype than the cache
                 return False
         else:
             return False
@@ -42,7 +42,9 @@ class Kernel(NamedTuple):
             return False
         for array in arrays:
             dtype = array.dtype
-            if not array.size or (dtype is not own and dtype != own and dtype.kind not in self.other_kinds):
+            if not array.size or (
+                dtype is not own and dtype != own and dtype.kind not in self.other_kinds
+            ):
                 return False
         return True
 
@@ -56,18 +58,20 @@ class Replaceable(partial):
     def __init__(self, textbook):
         update_wrapper(self, textbook)
         self.textbook, self.name = textbook, textbook.__qualname__
-        self.operation = self.name.partition(".")[0].removesuffix("_forward").removesuffix("_backward")
-        self.kernels = []      # the one registered last comes first
-        self.loaded = False    # whether the loader was asked for its kernels
-        self.plugs = []        # a list [own] for each active `with plugged`, in any thread
+        self.operation = (
+            self.name.partition(".")[0].removesuffix("_forward").removesuffix("_backward")
+        )
+        self.kernels = []  # the one registered last comes first
+        self.loaded = False  # whether the loader was asked for its kernels
+        self.plugs = []  # a list [own] for each active `with plugged`, in any thread
 
-    def __get__(self, instance, owner=None) -> Callable:    # a partial is not a method by itself
+    def __get__(self, instance, owner=None) -> Callable:  # a partial is not a method by itself
         return self if instance is None else MethodType(self, instance)
 
     def __repr__(self) -> str:
         return f"<replaceable function {self.name}>"
 
-    def __reduce__(self) -> str:    # a copy is the function itself
+    def __reduce__(self) -> str:  # a copy is the function itself
         return self.name
 
     @property
@@ -79,7 +83,7 @@ class Replaceable(partial):
         """Decide what the calls from now on run."""
         with_kernels = _state.fast and not _state.replaced and (self.kernels or not self.loaded)
         runs = self.own or (self._run_what_fits if with_kernels else self.textbook)
-        self.__setstate__((runs, (), {}, vars(self)))    # type: ignore[attr-defined]    # of a partial
+        self.__setstate__((runs, (), {}, vars(self)))  # type: ignore[attr-defined]    # of a partial
 
     def _run_what_fits(self, *arguments, **options) -> Any:
         if not self.loaded:
@@ -92,18 +96,19 @@ class Replaceable(partial):
 
     def load(self) -> None:
         """Have the loader register the kernels of this function, when it is first called: they import it."""
-        with _lock:    # compiling takes a while: the other threads wait
+        with _lock:  # compiling takes a while: the other threads wait
             if not self.loaded:
                 _state.load(self.textbook)
                 self.loaded = True
                 self.choose()
 
 
-_state = SimpleNamespace(          # shared by the process
-    fast=0,                        # the number of requests that kernels run
-    replaced=frozenset(),          # the operations that a reader has replaced
-    load=lambda textbook: None)    # registers the kernels of a textbook: none until `load_kernels_with`
-_lock = RLock()                    # for all that this module changes
+_state = SimpleNamespace(  # shared by the process
+    fast=0,  # the number of requests that kernels run
+    replaced=frozenset(),  # the operations that a reader has replaced
+    load=lambda textbook: None,
+)  # registers the kernels of a textbook: none until `load_kernels_with`
+_lock = RLock()  # for all that this module changes
 
 
 def load_kernels_with(load) -> None:
@@ -118,11 +123,13 @@ def replaceable(textbook: Function) -> Function:
     """
     before = TABLE.get(textbook.__qualname__)
     if before and before.textbook.__module__ != textbook.__module__:
-        raise InputError(f"{textbook.__qualname__} is the name of a replaceable function in {before.textbook.__module__}; "
-                         "choose another, or plug it in there: with plugged(...)")
+        raise InputError(
+            f"{textbook.__qualname__} is the name of a replaceable function in {before.textbook.__module__}; "
+            "choose another, or plug it in there: with plugged(...)"
+        )
     function = TABLE[textbook.__qualname__] = Replaceable(textbook)
     function.choose()
-    return function    # type: ignore[return-value]
+    return function  # type: ignore[return-value]
 
 
 def replaces(textbook, module, dtypes, other_kinds="") -> Callable[[Function], Function]:
@@ -131,12 +138,16 @@ def replaces(textbook, module, dtypes, other_kinds="") -> Callable[[Function], F
     All arrays of a call must have the same one, except those of the kinds `other_kinds`: "b" for masks, "iu" for ids. Complex
     arrays should use the textbook: the complex step checks it.
     """
-    from numpy import dtype    # here: `import minitransformer` loads this module, and must not wait for NumPy
+    from numpy import (
+        dtype,
+    )  # here: `import minitransformer` loads this module, and must not wait for NumPy
 
     entry = _entry(textbook)
 
     def register(function: Function) -> Function:
-        entry.kernels.insert(0, Kernel(function, module, tuple(map(dtype, dtypes.split())), other_kinds))
+        entry.kernels.insert(
+            0, Kernel(function, module, tuple(map(dtype, dtypes.split())), other_kinds)
+        )
         entry.choose()
         return function
 
@@ -167,13 +178,17 @@ def plugged(function, own) -> Iterator[None]:
     """
     entry = _entry(function)
     if own is not None and not callable(own):
-        raise InputError(f"the object plugged in for {entry.name} is of type {type(own).__name__}, expected a function")
-    plug = [own]    # a unique object: others may leave before this one
+        raise InputError(
+            f"the object plugged in for {entry.name} is of type {type(own).__name__}, expected a function"
+        )
+    plug = [own]  # a unique object: others may leave before this one
     _change(lambda: entry.plugs.append(plug))
     try:
         yield
     finally:
-        _change(lambda: setattr(entry, "plugs", [other for other in entry.plugs if other is not plug]))
+        _change(
+            lambda: setattr(entry, "plugs", [other for other in entry.plugs if other is not plug])
+        )
 
 
 def is_replaced(function) -> bool:
@@ -188,7 +203,9 @@ def kernels_are_on() -> bool:
 
 def runs_as_usual() -> bool:
     """Whether another process would run the same functions: none is plugged in, and no kernel but the library's is registered."""
-    modules = {str(kernel.function.__module__) for entry in TABLE.values() for kernel in entry.kernels}
+    modules = {
+        str(kernel.function.__module__) for entry in TABLE.values() for kernel in entry.kernels
+    }
     return not _state.replaced and all(module.startswith("minitransformer.") for module in modules)
 
 
@@ -204,7 +221,11 @@ def running(module="numpy", dtype="float32") -> dict[str, Callable]:
         found[name] = entry.own or entry.textbook
         if kernels_are_on():
             entry.load()
-            fitting = [kernel for kernel in entry.kernels if kernel.module == module and dtype in kernel.dtypes]
+            fitting = [
+                kernel
+                for kernel in entry.kernels
+                if kernel.module == module and dtype in kernel.dtypes
+            ]
             found[name] = fitting[0].function if fitting else entry.textbook
     return found
 
@@ -226,7 +247,7 @@ def _change(change) -> None:
 
 
 @lru_cache(None)
-def _module(kind) -> str | None:    # None: a type that is not one of arrays
+def _module(kind) -> str | None:  # None: a type that is not one of arrays
     return kind.__module__.partition(".")[0] if hasattr(kind, "ndim") else None
 
 

@@ -22,7 +22,7 @@ class StandardError:
         try:
             action()
         except OSError:
-            with suppress(OSError):    # a stream without a file behind it
+            with suppress(OSError):  # a stream without a file behind it
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
 

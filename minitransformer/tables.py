@@ -22,7 +22,12 @@ def check_settings(settings, limits) -> None:
     limits: {name of a whole number: (the least,) or (the least, the most)}. A dropout rate is always below 1, a flag True or False.
     """
     for one in fields(settings):
-        name, value, known, table = one.name, getattr(settings, one.name), choices_of(one), one.metadata.get("choices")
+        name, value, known, table = (
+            one.name,
+            getattr(settings, one.name),
+            choices_of(one),
+            one.metadata.get("choices"),
+        )
         if value is None and one.default is None:
             continue
         if name in limits:
@@ -34,7 +39,7 @@ def check_settings(settings, limits) -> None:
         if known and value not in known:
             raise InputError(f"{name} is {value!r}; {choices(str(value), known)}")
         if isinstance(table, dict):
-            find(table, name, value)    # whoever uses the settings finds it in the table
+            find(table, name, value)  # whoever uses the settings finds it in the table
 
 
 def choices_of(one) -> list[str]:

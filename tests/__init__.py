@@ -9,4 +9,6 @@ def campaign_but(names, *kept):
     """Parameters of a test: README's command tries those that are kept, the campaigns all others."""
     import pytest
 
-    return [name if name in kept else pytest.param(name, marks=pytest.mark.campaign) for name in names]
+    return [
+        name if name in kept else pytest.param(name, marks=pytest.mark.campaign) for name in names
+    ]

@@ -33,23 +33,48 @@ class Chromium:
         self._profile = tempfile.mkdtemp()
         read, their_write = os.pipe()
         their_read, write = os.pipe()
-        arguments = [find(), "--headless", "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-                     "--hide-scrollbars", "--no-first-run", "--disable-background-networking", f"--user-data-dir={self._profile}"]
-        self._process = subprocess.Popen([sys.executable, "-c", AS_3_AND_4, str(their_read), str(their_write), *arguments],
-                                         pass_fds=(their_read, their_write), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        arguments = [
+            find(),
+            "--headless",
+            "--remote-debugging-pipe",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-dev-shm-usage",
+            "--hide-scrollbars",
+            "--no-first-run",
+            "--disable-background-networking",
+            f"--user-data-dir={self._profile}",
+        ]
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", AS_3_AND_4, str(their_read), str(their_write), *arguments],
+            pass_fds=(their_read, their_write),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         os.close(their_read)
         os.close(their_write)
         self._from, self._to = os.fdopen(read, "rb"), os.fdopen(write, "wb")
         self._unread, self._session = b"", None
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
-        self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)[
+            "sessionId"
+        ]
         for domain in ("Page", "Runtime", "Log"):
             self.call(f"{domain}.enable")
         self.call("Fetch.enable", patterns=[{"urlPattern": "*"}])
 
     def screen(self, width, height, scheme):
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
-        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        self.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=width < 600,
+        )
+        self.call(
+            "Emulation.setEmulatedMedia",
+            features=[{"name": "prefers-color-scheme", "value": scheme}],
+        )
 
     def open(self, url):
         self._loaded = False
@@ -59,7 +84,9 @@ class Chromium:
 
     def run(self, script):
         """The value of an expression, or of the promise that it is."""
-        answer = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
+        answer = self.call(
+            "Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True
+        )
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
 
@@ -103,7 +130,11 @@ class Chromium:
             self._loaded = True
         elif method == "Runtime.exceptionThrown":
             self.complaints.append(values["exceptionDetails"]["text"])
-        elif method == "Runtime.consoleAPICalled" and values["type"] in ("error", "warning", "assert"):
+        elif method == "Runtime.consoleAPICalled" and values["type"] in (
+            "error",
+            "warning",
+            "assert",
+        ):
             self.complaints.append(str(values["args"]))
         elif method == "Log.entryAdded" and values["entry"]["level"] in ("error", "warning"):
             self.complaints.append(values["entry"]["text"])
@@ -113,4 +144,7 @@ class Chromium:
                 self._send("Fetch.continueRequest", {"requestId": values["requestId"]})
             else:
                 self.refused.append(url)
-                self._send("Fetch.failRequest", {"requestId": values["requestId"], "errorReason": "AccessDenied"})
+                self._send(
+                    "Fetch.failRequest",
+                    {"requestId": values["requestId"], "errorReason": "AccessDenied"},
+                )

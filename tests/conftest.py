@@ -4,17 +4,21 @@ import os
 import signal
 from pathlib import Path
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")    # before NumPy loads: small matrices only wait for threads
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:    # `pytest &` in a script: ours, and so our children's, is Ctrl-C
+os.environ.setdefault(
+    "OPENBLAS_NUM_THREADS", "1"
+)  # before NumPy loads: small matrices only wait for threads
+if (
+    signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+):  # `pytest &` in a script: ours, and so our children's, is Ctrl-C
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 import pytest
 from hypothesis import settings
 
 from minitransformer import kernels
-from tests.small_corpus import server    # noqa: F401 - a fixture
+from tests.small_corpus import server  # noqa: F401 - a fixture
 
-kernels.load_all()    # compiles them, if that was not done yet: no test that ends a slow process is to wait for it
+kernels.load_all()  # compiles them, if that was not done yet: no test that ends a slow process is to wait for it
 
 settings.register_profile("local", deadline=None, max_examples=20)
 settings.register_profile("ci", deadline=None, max_examples=20, derandomize=True)

@@ -28,67 +28,185 @@ from pathlib import Path
 from typing import NamedTuple
 from tests import ROOT
 
-COPIED = ["minitransformer", "minitransformer_course", "benchmarks", "tests", "docs", "tutorials", "README.md", "setup.cfg"]
-LIMIT = 300    # seconds of processor time, and ten times as many on the clock; a mutant that never ends is caught
+COPIED = [
+    "minitransformer",
+    "minitransformer_course",
+    "benchmarks",
+    "tests",
+    "docs",
+    "tutorials",
+    "README.md",
+    "setup.cfg",
+]
+LIMIT = 300  # seconds of processor time, and ten times as many on the clock; a mutant that never ends is caught
 
 # {what is mutated: the tests that would notice, the likeliest first}
 CALLS = ["tests/library/test_defaults.py", "tests/library/test_refusals.py"]
 NEAREST = {
     "minitransformer/functional": [
-        "tests/library/functional", *CALLS, "tests/library/test_optim.py", "tests/library/models/test_loss.py",
-        "tests/library/layers", "tests/library/kernels", "tests/library/test_against_pytorch.py",
-        "tests/library/decoding/test_beam.py"],
+        "tests/library/functional",
+        *CALLS,
+        "tests/library/test_optim.py",
+        "tests/library/models/test_loss.py",
+        "tests/library/layers",
+        "tests/library/kernels",
+        "tests/library/test_against_pytorch.py",
+        "tests/library/decoding/test_beam.py",
+    ],
     "minitransformer/kernels": [
-        "tests/library/kernels", *CALLS, "tests/library/test_optim.py", "tests/library/models/test_loss.py"],
+        "tests/library/kernels",
+        *CALLS,
+        "tests/library/test_optim.py",
+        "tests/library/models/test_loss.py",
+    ],
     "minitransformer/layers": [
-        "tests/library/layers", *CALLS, "tests/library/models", "tests/library/test_against_pytorch.py",
-        "tests/library/decoding/test_beam.py", "tests/library/test_optim.py", "tests/library/training/test_parallel.py"],
+        "tests/library/layers",
+        *CALLS,
+        "tests/library/models",
+        "tests/library/test_against_pytorch.py",
+        "tests/library/decoding/test_beam.py",
+        "tests/library/test_optim.py",
+        "tests/library/training/test_parallel.py",
+    ],
     "minitransformer/models": [
-        "tests/library/models", *CALLS, "tests/library/decoding", "tests/library/kernels/test_cached.py",
-        "tests/library/layers/test_contract.py", "tests/zoo/test_modern.py", "tests/library/test_against_pytorch.py",
-        "tests/zoo/test_pretrained.py"],
+        "tests/library/models",
+        *CALLS,
+        "tests/library/decoding",
+        "tests/library/kernels/test_cached.py",
+        "tests/library/layers/test_contract.py",
+        "tests/zoo/test_modern.py",
+        "tests/library/test_against_pytorch.py",
+        "tests/zoo/test_pretrained.py",
+    ],
     "minitransformer/zoo": [
-        "tests/zoo", "tests/library/layers", *CALLS, "tests/library/functional", "tests/library/models", "tests/library/kernels",
-        "tests/library/test_against_pytorch.py"],
+        "tests/zoo",
+        "tests/library/layers",
+        *CALLS,
+        "tests/library/functional",
+        "tests/library/models",
+        "tests/library/kernels",
+        "tests/library/test_against_pytorch.py",
+    ],
     "minitransformer/zoo/modern": [
-        "tests/library/layers", *CALLS, "tests/library/kernels", "tests/library/decoding", "tests/library/checking",
-        "tests/zoo/test_pretrained.py"],
+        "tests/library/layers",
+        *CALLS,
+        "tests/library/kernels",
+        "tests/library/decoding",
+        "tests/library/checking",
+        "tests/zoo/test_pretrained.py",
+    ],
     "minitransformer/zoo/pretrained": [
-        "tests/zoo/test_pretrained.py", "tests/zoo/test_import.py", "tests/zoo/test_import_files.py", *CALLS],
+        "tests/zoo/test_pretrained.py",
+        "tests/zoo/test_import.py",
+        "tests/zoo/test_import_files.py",
+        *CALLS,
+    ],
     "minitransformer/workers": [
-        "tests/library/training/test_step.py", *CALLS, "tests/library/test_host.py",
-        "tests/library/test_optim.py", "tests/library/training/test_parallel.py", "tests/library/training/test_local.py",
-        "tests/library/training/test_processes.py", "tests/library/cli/test_mpiexec.py"],
+        "tests/library/training/test_step.py",
+        *CALLS,
+        "tests/library/test_host.py",
+        "tests/library/test_optim.py",
+        "tests/library/training/test_parallel.py",
+        "tests/library/training/test_local.py",
+        "tests/library/training/test_processes.py",
+        "tests/library/cli/test_mpiexec.py",
+    ],
     "minitransformer/decoding": [
-        "tests/library/decoding", *CALLS, "tests/library/models/test_recomputed.py",
-        "tests/library/kernels/test_continuations.py", "tests/library/cli/test_bad_input.py"],
+        "tests/library/decoding",
+        *CALLS,
+        "tests/library/models/test_recomputed.py",
+        "tests/library/kernels/test_continuations.py",
+        "tests/library/cli/test_bad_input.py",
+    ],
     "minitransformer/interchange": [
-        "tests/library/test_interchange.py", "tests/library/test_weights.py", "tests/library/cli/test_export.py", *CALLS],
+        "tests/library/test_interchange.py",
+        "tests/library/test_weights.py",
+        "tests/library/cli/test_export.py",
+        *CALLS,
+    ],
     "minitransformer/training/optim.py": [
-        "tests/library/test_optim.py", *CALLS, "tests/library/test_against_pytorch.py", "tests/library/training/test_training.py"],
+        "tests/library/test_optim.py",
+        *CALLS,
+        "tests/library/test_against_pytorch.py",
+        "tests/library/training/test_training.py",
+    ],
     "minitransformer/training/evaluation.py": [
-        "tests/library/decoding/test_translation.py", *CALLS, "tests/library/tasks/test_toy.py"],
-    **{f"minitransformer/training/{name}.py": [
-        "tests/library/training/test_step.py", *CALLS, "tests/library/training/test_parallel.py",
-        "tests/library/training/test_training.py", "tests/library/training/test_local.py"] for name in ("step", "workers")},
-    "minitransformer_course/explorer": ["tests/course/explorer", "tests/course/explorer/test_command.py"],
+        "tests/library/decoding/test_translation.py",
+        *CALLS,
+        "tests/library/tasks/test_toy.py",
+    ],
+    **{
+        f"minitransformer/training/{name}.py": [
+            "tests/library/training/test_step.py",
+            *CALLS,
+            "tests/library/training/test_parallel.py",
+            "tests/library/training/test_training.py",
+            "tests/library/training/test_local.py",
+        ]
+        for name in ("step", "workers")
+    },
+    "minitransformer_course/explorer": [
+        "tests/course/explorer",
+        "tests/course/explorer/test_command.py",
+    ],
 }
 
-OPERATORS = {ast.Add: ["-"], ast.Sub: ["+"], ast.Mult: ["/"], ast.Div: ["*"], ast.FloorDiv: ["*"], ast.Mod: ["//"],
-             ast.Pow: ["*"], ast.BitAnd: ["|"], ast.BitOr: ["&"], ast.LShift: [">>"], ast.MatMult: ["+"]}
-COMPARISONS = {ast.Lt: ["<=", ">"], ast.LtE: ["<", ">="], ast.Gt: [">=", "<"], ast.GtE: [">", "<="], ast.Eq: ["!="],
-               ast.NotEq: ["=="], ast.Is: ["is not"], ast.IsNot: ["is"], ast.In: ["not in"], ast.NotIn: ["in"]}
-NAMES = {"max": "min", "min": "max", "maximum": "minimum", "minimum": "maximum", "sum": "mean", "mean": "sum",
-         "any": "all", "all": "any", "zeros": "ones", "ones": "zeros", "zeros_like": "ones_like", "sin": "cos",
-         "cos": "sin", "exp": "log", "log": "exp", "sqrt": "exp", "argmax": "argmin", "reversed": "list", "sorted": "list",
-         "isfinite": "isnan", "isnan": "isfinite", "cumsum": "asarray"}
-DROPPED = {"copy", "astype", "swapaxes"}    # x.copy() -> x
+OPERATORS = {
+    ast.Add: ["-"],
+    ast.Sub: ["+"],
+    ast.Mult: ["/"],
+    ast.Div: ["*"],
+    ast.FloorDiv: ["*"],
+    ast.Mod: ["//"],
+    ast.Pow: ["*"],
+    ast.BitAnd: ["|"],
+    ast.BitOr: ["&"],
+    ast.LShift: [">>"],
+    ast.MatMult: ["+"],
+}
+COMPARISONS = {
+    ast.Lt: ["<=", ">"],
+    ast.LtE: ["<", ">="],
+    ast.Gt: [">=", "<"],
+    ast.GtE: [">", "<="],
+    ast.Eq: ["!="],
+    ast.NotEq: ["=="],
+    ast.Is: ["is not"],
+    ast.IsNot: ["is"],
+    ast.In: ["not in"],
+    ast.NotIn: ["in"],
+}
+NAMES = {
+    "max": "min",
+    "min": "max",
+    "maximum": "minimum",
+    "minimum": "maximum",
+    "sum": "mean",
+    "mean": "sum",
+    "any": "all",
+    "all": "any",
+    "zeros": "ones",
+    "ones": "zeros",
+    "zeros_like": "ones_like",
+    "sin": "cos",
+    "cos": "sin",
+    "exp": "log",
+    "log": "exp",
+    "sqrt": "exp",
+    "argmax": "argmin",
+    "reversed": "list",
+    "sorted": "list",
+    "isfinite": "isnan",
+    "isnan": "isfinite",
+    "cumsum": "asarray",
+}
+DROPPED = {"copy", "astype", "swapaxes"}  # x.copy() -> x
 
 
 class Mutant(NamedTuple):
-    path: str      # from the root
-    line: int      # the first is 1
-    before: str    # the line
+    path: str  # from the root
+    line: int  # the first is 1
+    before: str  # the line
     after: str
 
     def __str__(self):
@@ -98,7 +216,11 @@ class Mutant(NamedTuple):
 def mutants(path, edits=None):
     """Every Mutant of a file."""
     before = ast.dump(ast.parse((ROOT / path).read_text(encoding="utf-8")))
-    return [mutant for mutant in candidates(path, edits or edits_of) if compiles_differently(mutant, before)]
+    return [
+        mutant
+        for mutant in candidates(path, edits or edits_of)
+        if compiles_differently(mutant, before)
+    ]
 
 
 def candidates(path, edits):
@@ -108,7 +230,7 @@ def candidates(path, edits):
     for start, stop, new in sorted(set(edits(ast.parse(text), lines))):
         (line, first), (last_line, last) = start, stop
         if line == last_line:
-            raw = lines[line - 1].encode()    # ast counts bytes
+            raw = lines[line - 1].encode()  # ast counts bytes
             after = (raw[:first] + new.encode() + raw[last:]).decode()
             found.append(Mutant(path, line, lines[line - 1], after))
     return found
@@ -146,8 +268,14 @@ def edits_of(tree, lines):
         elif isinstance(node, ast.UnaryOp):
             yield _start(node), _start(node.operand), ""
         elif isinstance(node, ast.Constant):
-            negative = lines[node.lineno - 1].encode()[node.col_offset - 1:node.col_offset] == b"-"    # reshape(-2) is reshape(-1)
-            yield from ((*span(node), new) for new in _other_constants(node.value) if not (negative and new == "2"))
+            negative = (
+                lines[node.lineno - 1].encode()[node.col_offset - 1 : node.col_offset] == b"-"
+            )  # reshape(-2) is reshape(-1)
+            yield from (
+                (*span(node), new)
+                for new in _other_constants(node.value)
+                if not (negative and new == "2")
+            )
         elif isinstance(node, (ast.Attribute, ast.Name)):
             yield from _other_names(node)
         elif isinstance(node, ast.IfExp):
@@ -156,13 +284,18 @@ def edits_of(tree, lines):
             yield from _other_calls(node)
         if isinstance(node, ast.If):
             yield _start(node.test), _start(node.test), "not "
-        if isinstance(node, ast.Expr) or (isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript)):
+        if isinstance(node, ast.Expr) or (
+            isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript)
+        ):
             yield *span(node), "pass"
 
 
 def code_of(node):
     """Every node below `node` that runs and is not for a message: no annotation, decorator, docstring, raise or f-string."""
-    if isinstance(node, ast.Assign) and getattr(getattr(node.value, "func", None), "id", None) == "TypeVar":
+    if (
+        isinstance(node, ast.Assign)
+        and getattr(getattr(node.value, "func", None), "id", None) == "TypeVar"
+    ):
         return
     yield node
     for field, value in ast.iter_fields(node):
@@ -170,7 +303,11 @@ def code_of(node):
             continue
         for child in value if isinstance(value, list) else [value]:
             plain_text = isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant)
-            if isinstance(child, ast.AST) and not plain_text and not isinstance(child, (ast.Raise, ast.JoinedStr)):
+            if (
+                isinstance(child, ast.AST)
+                and not plain_text
+                and not isinstance(child, (ast.Raise, ast.JoinedStr))
+            ):
                 yield from code_of(child)
 
 
@@ -198,13 +335,17 @@ def _other_calls(node):
     if isinstance(node.func, ast.Attribute) and node.func.attr in DROPPED:
         yield (node.func.value.end_lineno, node.func.value.end_col_offset), stop, ""
     arguments = [*node.args, *node.keywords]
-    for before, argument in pairwise(arguments):    # left out, where there is a default
-        if isinstance(argument, ast.keyword) or (argument is node.args[-1] and _called(node) in _with_defaults()):
+    for before, argument in pairwise(arguments):  # left out, where there is a default
+        if isinstance(argument, ast.keyword) or (
+            argument is node.args[-1] and _called(node) in _with_defaults()
+        ):
             yield span(before)[1], span(argument)[1], ""
 
 
 def _called(call):
-    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", None)
+    return (
+        call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", None)
+    )
 
 
 @cache
@@ -241,13 +382,19 @@ def gap(lines, left, right):
 
 def files():
     """The files that are mutated, from the root, each once."""
-    found = [file for name in NEAREST for file in ([ROOT / name] if name.endswith(".py") else sorted((ROOT / name).rglob("*.py")))]
+    found = [
+        file
+        for name in NEAREST
+        for file in ([ROOT / name] if name.endswith(".py") else sorted((ROOT / name).rglob("*.py")))
+    ]
     return list(dict.fromkeys(file.relative_to(ROOT).as_posix() for file in found))
 
 
 def nearest(path):
     """The tests of the longest of NEAREST's names that `path` begins with."""
-    return NEAREST[max((name for name in NEAREST if path == name or path.startswith(f"{name}/")), key=len)]
+    return NEAREST[
+        max((name for name in NEAREST if path == name or path.startswith(f"{name}/")), key=len)
+    ]
 
 
 def caught(mutant, tree):
@@ -257,7 +404,9 @@ def caught(mutant, tree):
     lines = text.splitlines()
     lines[mutant.line - 1] = mutant.after
     _write(file, "\n".join(lines) + "\n")
-    own = sorted(map(str, (tree / "tests").rglob(f"test_*{file.stem}*.py")))    # collected in a moment, they catch most
+    own = sorted(
+        map(str, (tree / "tests").rglob(f"test_*{file.stem}*.py"))
+    )  # collected in a moment, they catch most
     try:
         return (bool(own) and _fails(tree, own)) or _fails(tree, nearest(mutant.path))
     finally:
@@ -266,19 +415,42 @@ def caught(mutant, tree):
 
 def _write(file, text):
     file.write_text(text, encoding="utf-8")
-    for compiled in (file.parent / "__pycache__").glob(f"{file.stem}.*.pyc"):    # Python looks at whole seconds only
+    for compiled in (file.parent / "__pycache__").glob(
+        f"{file.stem}.*.pyc"
+    ):  # Python looks at whole seconds only
         compiled.unlink()
 
 
 def _fails(tree, tests, limit=LIMIT):
-    env = {**os.environ, "PYTHONPATH": str(tree), "CI": "1", "PYTHONDONTWRITEBYTECODE": ""}    # compile only once
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-k", "not live",
-               *(test for test in tests if (tree / test).exists())]
-    process = subprocess.Popen(command, cwd=tree, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                               start_new_session=True)
+    env = {
+        **os.environ,
+        "PYTHONPATH": str(tree),
+        "CI": "1",
+        "PYTHONDONTWRITEBYTECODE": "",
+    }  # compile only once
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-x",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-k",
+        "not live",
+        *(test for test in tests if (tree / test).exists()),
+    ]
+    process = subprocess.Popen(
+        command,
+        cwd=tree,
+        env=env,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
     resource.prlimit(process.pid, resource.RLIMIT_CPU, (limit, limit))
     try:
-        return process.wait(10 * LIMIT) not in (0, 5)    # 5: there was no test to run
+        return process.wait(10 * LIMIT) not in (0, 5)  # 5: there was no test to run
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, 9)
         process.wait()
@@ -289,9 +461,18 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--count", type=int, default=300, help="how many are drawn (default: 300)")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--jobs", type=int, default=1, help="how many are tried at a time (default: 1)")
-    parser.add_argument("--files", nargs="*", default=None, help="mutate these only, such as minitransformer/decoding/beam.py")
-    parser.add_argument("--list", action="store_true", help="print the mutants that are drawn and run nothing")
+    parser.add_argument(
+        "--jobs", type=int, default=1, help="how many are tried at a time (default: 1)"
+    )
+    parser.add_argument(
+        "--files",
+        nargs="*",
+        default=None,
+        help="mutate these only, such as minitransformer/decoding/beam.py",
+    )
+    parser.add_argument(
+        "--list", action="store_true", help="print the mutants that are drawn and run nothing"
+    )
     args = parser.parse_args()
     every = [mutant for path in args.files or files() for mutant in mutants(path)]
     drawn = random.Random(args.seed).sample(every, min(args.count, len(every)))
@@ -300,16 +481,26 @@ def main():
         return
     with tempfile.TemporaryDirectory() as folder:
         trees = [_copy(Path(folder) / str(i)) for i in range(args.jobs)]
-        if _fails(trees[0], sorted({test for tests in NEAREST.values() for test in tests}), limit=10 * LIMIT):
+        if _fails(
+            trees[0],
+            sorted({test for tests in NEAREST.values() for test in tests}),
+            limit=10 * LIMIT,
+        ):
             raise SystemExit("the tests fail without any mutant")
 
-        def survive(first):    # every args.jobs-th mutant, in a tree of its own
-            return [mutant for mutant in drawn[first::args.jobs] if not _report(mutant, caught(mutant, trees[first]))]
+        def survive(first):  # every args.jobs-th mutant, in a tree of its own
+            return [
+                mutant
+                for mutant in drawn[first :: args.jobs]
+                if not _report(mutant, caught(mutant, trees[first]))
+            ]
 
         with ThreadPoolExecutor(args.jobs) as pool:
             survivors = list(chain.from_iterable(pool.map(survive, range(args.jobs))))
-    print(f"seed {args.seed}: {len(drawn) - len(survivors)} of {len(drawn)} mutants caught "
-          f"({len(every)} to draw from); {len(survivors)} survive")
+    print(
+        f"seed {args.seed}: {len(drawn) - len(survivors)} of {len(drawn)} mutants caught "
+        f"({len(every)} to draw from); {len(survivors)} survive"
+    )
 
 
 def _copy(tree):

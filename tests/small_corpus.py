@@ -6,8 +6,11 @@ from hashlib import sha256
 
 import pytest
 
-FILES = {"raw/train.en.gz": b"\x1f\x8b not text", "raw/val.en.gz": b"\x1f\x8b other bytes" * 9000,
-         "tok/train.en": b"a dog .\n"}
+FILES = {
+    "raw/train.en.gz": b"\x1f\x8b not text",
+    "raw/val.en.gz": b"\x1f\x8b other bytes" * 9000,
+    "tok/train.en": b"a dog .\n",
+}
 POEM = "Rosen auf den Weg gestreut\r\nund des Harms vergessen: \nüber\n" * 7
 
 
@@ -35,7 +38,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
-        self.wfile.write(data[:len(data) // 2] if name in self.server.broken else data)
+        self.wfile.write(data[: len(data) // 2] if name in self.server.broken else data)
 
     def log_message(self, *_):
         pass
@@ -52,11 +55,20 @@ def server(monkeypatch):
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     small = registry.Corpus(
-        base=server.address, terms="Terms: none.", task="translate",
-        train=("tok/train.en", "tok/train.en"), valid=("tok/train.en", "tok/train.en"),
-        sha256={name: sha256(data).hexdigest() for name, data in FILES.items()})
-    poem = small._replace(train=("train.txt",), valid=("valid.txt",), split=registry.split_characters, task="language",
-                          sha256={"poem.txt": sha256(POEM.encode()).hexdigest()})
+        base=server.address,
+        terms="Terms: none.",
+        task="translate",
+        train=("tok/train.en", "tok/train.en"),
+        valid=("tok/train.en", "tok/train.en"),
+        sha256={name: sha256(data).hexdigest() for name, data in FILES.items()},
+    )
+    poem = small._replace(
+        train=("train.txt",),
+        valid=("valid.txt",),
+        split=registry.split_characters,
+        task="language",
+        sha256={"poem.txt": sha256(POEM.encode()).hexdigest()},
+    )
     monkeypatch.setitem(registry.CORPORA, "small", small)
     monkeypatch.setitem(registry.CORPORA, "poem", poem)
     yield server

@@ -12,9 +12,13 @@ from tests import ROOT
 
 sys.path.append(str(ROOT / "docs" / "extensions"))
 api = import_module("api")
-SECTIONS = {*"1 2 3 3.1 3.2 3.2.1 3.2.2 3.2.3 3.3 3.4 3.5 4 5 5.1 5.2 5.3 5.4 6 6.1 6.2 6.3 7".split()}    # of the paper
-PAGES = [pytest.param(path, (ROOT / "docs" / "api" / f"{stem}.md").read_text(encoding="utf-8"), id=stem)
-         for stem, path in api.PAGES.items()]
+SECTIONS = {
+    *"1 2 3 3.1 3.2 3.2.1 3.2.2 3.2.3 3.3 3.4 3.5 4 5 5.1 5.2 5.3 5.4 6 6.1 6.2 6.3 7".split()
+}  # of the paper
+PAGES = [
+    pytest.param(path, (ROOT / "docs" / "api" / f"{stem}.md").read_text(encoding="utf-8"), id=stem)
+    for stem, path in api.PAGES.items()
+]
 
 
 @pytest.fixture
@@ -47,8 +51,17 @@ def test_the_examples_print_what_the_page_says(path, text, unregistering, tmp_pa
 def test_each_public_name_is_there_once_with_an_example(path, text):
     entries = api.ENTRY.findall(text)
     assert len(entries) == text.count("\npublic ") == text.count("```pycon\n")
-    listed = [(name, example) for names, _place, example in entries for name in names.split() if "." not in name]
-    described = [name for name, thing in api.public(import_module(path)).items() if api.HOMES[thing][1] == f"{path}.{name}"]
+    listed = [
+        (name, example)
+        for names, _place, example in entries
+        for name in names.split()
+        if "." not in name
+    ]
+    described = [
+        name
+        for name, thing in api.public(import_module(path)).items()
+        if api.HOMES[thing][1] == f"{path}.{name}"
+    ]
     assert sorted(name for name, _example in listed) == sorted(described)
     assert not [name for name, example in listed if not re.search(rf"\b{name}\b", example)]
 
@@ -56,8 +69,12 @@ def test_each_public_name_is_there_once_with_an_example(path, text):
 @pytest.mark.parametrize("path, text", PAGES)
 def test_the_table_has_a_line_for_each_public_name(path, text):
     things = api.public(import_module(path))
-    rows = dict(re.findall(r'<tr><td><a href="[\w.]+#[\w.]+"><code>(\w+)</code></a></td><td><p>(.+?)</p></td></tr>',
-                           api.names(import_module(path), [])))
+    rows = dict(
+        re.findall(
+            r'<tr><td><a href="[\w.]+#[\w.]+"><code>(\w+)</code></a></td><td><p>(.+?)</p></td></tr>',
+            api.names(import_module(path), []),
+        )
+    )
     assert rows.keys() == things.keys() and len(things) > 20
 
 
@@ -76,4 +93,6 @@ def test_sections_and_chapters_exist(path, text):
         chapters = re.findall(r"`/tutorials/(\w+)/chapter`", api.place(place))
         assert {*sections} <= SECTIONS, place
         assert all((ROOT / "tutorials" / chapter / "chapter.py").exists() for chapter in chapters)
-        assert len(sections) + len(chapters) + place.count("figure 1") == len(place.split(", ")), place
+        assert len(sections) + len(chapters) + place.count("figure 1") == len(place.split(", ")), (
+            place
+        )

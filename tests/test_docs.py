@@ -28,20 +28,43 @@ from tests.library.cli.conftest import train
 
 pytestmark = pytest.mark.slow
 
-PAGES = [ROOT / "README.md", *(page for folder in ("docs", "docs/api", "benchmarks", "experiments")
-                               for page in sorted((ROOT / folder).glob("*.md")))]
+PAGES = [
+    ROOT / "README.md",
+    *(
+        page
+        for folder in ("docs", "docs/api", "benchmarks", "experiments")
+        for page in sorted((ROOT / folder).glob("*.md"))
+    ),
+]
 CONTRIBUTING = ROOT / "CONTRIBUTING.md"
-OTHER_PROGRAMS = {"git", "pip", "python", "jupytext", "ruff", "mypy", "pre-commit"}    # that pages call beside minitransformer
-MOST_FILES = {"add_a_layer": 2, "add_a_task": 1, "add_a_model": 4, "add_a_kernel": 2}    # that a contribution may need
+OTHER_PROGRAMS = {
+    "git",
+    "pip",
+    "python",
+    "jupytext",
+    "ruff",
+    "mypy",
+    "pre-commit",
+}  # that pages call beside minitransformer
+MOST_FILES = {
+    "add_a_layer": 2,
+    "add_a_task": 1,
+    "add_a_model": 4,
+    "add_a_kernel": 2,
+}  # that a contribution may need
 
 
 def blocks(page, language):
-    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    return re.findall(
+        rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    )
 
 
 def prose(page):
     """A page without its code blocks."""
-    return re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    return re.sub(
+        r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE
+    )
 
 
 def program(page):
@@ -66,19 +89,32 @@ def commands(page):
                 command = []
             elif command or not re.match(r"\w+=", word):
                 command.append(word)
-    return [command[command.index("minitransformer"):] if command[0] == "mpiexec" else command for command in found if command]
+    return [
+        command[command.index("minitransformer") :] if command[0] == "mpiexec" else command
+        for command in found
+        if command
+    ]
 
 
 def typed(page):
     """The arguments of every minitransformer command on a page: in bash blocks, and in running text."""
-    in_blocks = [words[1:words.index("<") if "<" in words else None]    # without what it reads from a file
-                 for words in commands(page) if words[0] == "minitransformer"]
-    return in_blocks + [shlex.split(text) for text in re.findall(r"`minitransformer ([^`]+)`", prose(page))]
+    in_blocks = [
+        words[1 : words.index("<") if "<" in words else None]  # without what it reads from a file
+        for words in commands(page)
+        if words[0] == "minitransformer"
+    ]
+    return in_blocks + [
+        shlex.split(text) for text in re.findall(r"`minitransformer ([^`]+)`", prose(page))
+    ]
 
 
 def new_files(page):
     """{path: code} of the files that a page tells its reader to write: their first line names them."""
-    return {code.split("\n")[0][2:]: code for code in blocks(page, "python") if re.match(r"# \S+\.py\n", code)}
+    return {
+        code.split("\n")[0][2:]: code
+        for code in blocks(page, "python")
+        if re.match(r"# \S+\.py\n", code)
+    }
 
 
 WITH_PYTHON = [page for page in PAGES if blocks(page, "python")]
@@ -111,7 +147,7 @@ def registering():
     tables = [(MODELS, "model"), (TASKS, "task"), (VOCABULARIES, "vocabulary")]
     tables = [(table, find_all(table, kind)) for table, kind in tables]
     with kernels_run():
-        running()    # loads the kernels
+        running()  # loads the kernels
     kernels = {name: list(entry.kernels) for name, entry in TABLE.items()}
     yield
     for table, before in tables:
@@ -134,26 +170,45 @@ def test_several_machines_shows_what_its_model_prints():
     assert blocks(page, "text") == [printed.getvalue()]
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page.parent.name == "docs"], ids=by_stem)
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page.parent.name == "docs"], ids=by_stem
+)
 def test_a_page_is_as_short_as_a_chapter(page):
     """And there are few of them. A word contains a letter or a digit; code is not counted."""
-    assert len(re.findall(r"\S*\w\S*", prose(page))) < 1500 and len([*page.parent.glob("*.md")]) <= 20
+    assert (
+        len(re.findall(r"\S*\w\S*", prose(page))) < 1500 and len([*page.parent.glob("*.md")]) <= 20
+    )
 
 
 def test_readme_is_a_front_door():
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 120
 
 
-@pytest.mark.parametrize("code", blocks(ROOT / "README.md", "python"), ids=lambda code: code.split("\n")[0])
+@pytest.mark.parametrize(
+    "code", blocks(ROOT / "README.md", "python"), ids=lambda code: code.split("\n")[0]
+)
 def test_each_block_of_the_readme_runs_alone_and_twice(code, tmp_path):
     """In an empty folder and a fresh interpreter; what it writes the first time does not disturb the second."""
-    once, again = (subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, cwd=tmp_path)
-                   for _ in range(2))
+    once, again = (
+        subprocess.run(
+            [sys.executable, "-W", "error", "-c", code],
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+        )
+        for _ in range(2)
+    )
     assert once.returncode == 0 and not once.stderr, once.stderr
-    assert (again.returncode, again.stdout, again.stderr) == (once.returncode, once.stdout, once.stderr)
+    assert (again.returncode, again.stdout, again.stderr) == (
+        once.returncode,
+        once.stdout,
+        once.stderr,
+    )
 
 
-@pytest.mark.parametrize("page, says", [("README.md", "It can:"), ("docs/what_is_proven.md", "It prints")])
+@pytest.mark.parametrize(
+    "page, says", [("README.md", "It can:"), ("docs/what_is_proven.md", "It prints")]
+)
 def test_the_page_quotes_the_doctor(page, says):
     """The sentence after a gradient check is one that a check on this page prints."""
     printed = io.StringIO()
@@ -161,19 +216,26 @@ def test_the_page_quotes_the_doctor(page, says):
         for code in blocks(ROOT / page, "python"):
             if "gradcheck(" in code:
                 exec(code, {"__name__": "__main__"})
-    quoted = re.search(f'^{says} "([^"]+)"', (ROOT / page).read_text(encoding="utf-8"), re.MULTILINE)[1]
+    quoted = re.search(
+        f'^{says} "([^"]+)"', (ROOT / page).read_text(encoding="utf-8"), re.MULTILINE
+    )[1]
     assert " ".join(quoted.split()) in printed.getvalue()
 
 
 def test_the_picture_of_the_readme_can_be_drawn(tmp_path):
     """By the command that its script gives; it is as large as the committed one, and small enough for a page."""
     script = ROOT / "docs" / "pictures" / "architecture.py"
-    (command,) = re.findall("^    python (docs/.+)$", script.read_text(encoding="utf-8"), re.MULTILINE)
+    (command,) = re.findall(
+        "^    python (docs/.+)$", script.read_text(encoding="utf-8"), re.MULTILINE
+    )
     assert command == "docs/pictures/architecture.py docs/pictures/architecture.png"
     runpy.run_path(str(script))["draw"](tmp_path / "picture.png")
     drawn, committed = tmp_path / "picture.png", ROOT / command.split()[1]
     sizes = [matplotlib.image.imread(picture).shape for picture in (drawn, committed)]
-    assert all(abs(one - other) <= 8 for one, other in zip(*sizes)) and committed.stat().st_size <= 150_000
+    assert (
+        all(abs(one - other) <= 8 for one, other in zip(*sizes))
+        and committed.stat().st_size <= 150_000
+    )
 
 
 @pytest.mark.parametrize("page", WITH_COMMANDS, ids=by_stem)
@@ -183,7 +245,9 @@ def test_commands_are_accepted(page, registering, monkeypatch, capfd):
         exec(compile(code, str(page), "exec"), {"__name__": "__main__"})
     parsed = []
     for name in COMMANDS:
-        monkeypatch.setattr(f"{module_of(name).__name__}.execute", lambda args: parsed.append(args) or 0)
+        monkeypatch.setattr(
+            f"{module_of(name).__name__}.execute", lambda args: parsed.append(args) or 0
+        )
     for arguments in typed(page):
         try:
             code = main(arguments)
@@ -196,19 +260,28 @@ def test_commands_are_accepted(page, registering, monkeypatch, capfd):
 @pytest.mark.parametrize("page", PAGES, ids=by_stem)
 def test_benchmarks_are_accepted(page):
     text = [words for words in commands(page) if words[:3] == ["python", "-m", "benchmarks"]]
-    text += [["python", "-m", *shlex.split(found)] for found in re.findall(r"`python -m (benchmarks [^`]+)`", prose(page))]
+    text += [
+        ["python", "-m", *shlex.split(found)]
+        for found in re.findall(r"`python -m (benchmarks [^`]+)`", prose(page))
+    ]
     for _, _, _, *arguments in text:
         make_parser(arguments).parse_args(arguments)
 
 
 def test_no_command_is_overlooked():
     """What follows "minitransformer " in a bash block was parsed; everything else there is known and exists."""
-    assert {page for page in PAGES if "minitransformer " in "".join(blocks(page, "bash"))} <= set(WITH_COMMANDS)
+    assert {page for page in PAGES if "minitransformer " in "".join(blocks(page, "bash"))} <= set(
+        WITH_COMMANDS
+    )
     assert ROOT / "README.md" in WITH_COMMANDS
     for page in (*PAGES, CONTRIBUTING):
-        text = "\n".join(re.sub(r"(^|\s)#.*", "", block, flags=re.MULTILINE) for block in blocks(page, "bash"))
+        text = "\n".join(
+            re.sub(r"(^|\s)#.*", "", block, flags=re.MULTILINE) for block in blocks(page, "bash")
+        )
         found = commands(page)
-        assert len(re.findall(r"\bminitransformer ", text)) == sum(words[0] == "minitransformer" for words in found), page
+        assert len(re.findall(r"\bminitransformer ", text)) == sum(
+            words[0] == "minitransformer" for words in found
+        ), page
         for name, *arguments in found:
             assert name == "minitransformer" or name in OTHER_PROGRAMS, (page, name)
             if name == "python":
@@ -222,7 +295,9 @@ def test_files_and_links_exist(page):
     to_write = {*new_files(page), "tests/library/layers/test_rms_norm.py"}
     for name in re.findall(r"`((?:[\w.]+/)+[\w.]*\w\.(?:py|md|txt))`", text):
         if name not in to_write and not name.startswith(("runs/", "data/multi30k")):
-            assert any((folder / name).exists() for folder in (ROOT, ROOT / "minitransformer", page.parent)), (page, name)
+            assert any(
+                (folder / name).exists() for folder in (ROOT, ROOT / "minitransformer", page.parent)
+            ), (page, name)
     for link in re.findall(r"\]\((?!http)([^)#]+)", text):
         assert (page.parent / link).exists(), (page, link)
 
@@ -235,16 +310,33 @@ def test_a_contribution_needs_few_files(page):
     assert not any((ROOT / name).exists() for name in files)
 
 
-KERNELS = ["from minitransformer import kernels", "from minitransformer.replaceable import kernels_run, running",
-           "kernels.load_all()", "with kernels_run(): print(*(f'{f.__module__}.{f.__name__}' for f in running().values()))"]
+KERNELS = [
+    "from minitransformer import kernels",
+    "from minitransformer.replaceable import kernels_run, running",
+    "kernels.load_all()",
+    "with kernels_run(): print(*(f'{f.__module__}.{f.__name__}' for f in running().values()))",
+]
 
 
-@pytest.mark.parametrize("name, arguments, shown", [
-    ("add_a_task", ["train", "--help"], ["count repeated letters"]),
-    ("add_a_model", ["train", "bigram", "--train", "a.txt", "--valid", "a.txt", "--steps", "2"], ["saved in runs/bigram"]),
-    ("add_a_kernel", None, ["activations.gelu_backward_in_place",
-                            *([] if kernels.state.problem else ["softmax.softmax_backward_compiled"])]),
-])
+@pytest.mark.parametrize(
+    "name, arguments, shown",
+    [
+        ("add_a_task", ["train", "--help"], ["count repeated letters"]),
+        (
+            "add_a_model",
+            ["train", "bigram", "--train", "a.txt", "--valid", "a.txt", "--steps", "2"],
+            ["saved in runs/bigram"],
+        ),
+        (
+            "add_a_kernel",
+            None,
+            [
+                "activations.gelu_backward_in_place",
+                *([] if kernels.state.problem else ["softmax.softmax_backward_compiled"]),
+            ],
+        ),
+    ],
+)
 def test_the_new_files_are_enough(name, arguments, shown, tmp_path):
     """In a separate process, which imports the page's files; a kernel's lies beside the library's own."""
     work = tmp_path / "work"
@@ -256,12 +348,28 @@ def test_the_new_files_are_enough(name, arguments, shown, tmp_path):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(code, encoding="utf-8")
         package, module = ".".join(Path(path).parent.parts), Path(path).stem
-        lines.append(f"import_module({package!r}).__path__.append({str(file.parent)!r})" if package else
-                     f"sys.path.insert(0, {str(tmp_path)!r}); import_module({module!r})")
-    lines += KERNELS if arguments is None else ["from minitransformer.cli import main", f"raise SystemExit(main({arguments!r}))"]
-    done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, cwd=work,
-                          env={**os.environ, "COLUMNS": "200", "MPLBACKEND": "agg",
-                               **({"MINITRANSFORMER_FAST": "0"} if arguments else {})})
+        lines.append(
+            f"import_module({package!r}).__path__.append({str(file.parent)!r})"
+            if package
+            else f"sys.path.insert(0, {str(tmp_path)!r}); import_module({module!r})"
+        )
+    lines += (
+        KERNELS
+        if arguments is None
+        else ["from minitransformer.cli import main", f"raise SystemExit(main({arguments!r}))"]
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", "\n".join(lines)],
+        capture_output=True,
+        text=True,
+        cwd=work,
+        env={
+            **os.environ,
+            "COLUMNS": "200",
+            "MPLBACKEND": "agg",
+            **({"MINITRANSFORMER_FAST": "0"} if arguments else {}),
+        },
+    )
     assert done.returncode == 0 and all(words in done.stdout for words in shown), done.stderr
     assert "report.html was not written" not in done.stderr
 
@@ -285,26 +393,44 @@ def pytest_commands():
     files = [*ROOT.glob("*.md")]
     for folder in "docs", "benchmarks", "experiments", "tests", "minitransformer":
         files += [path for path in (ROOT / folder).rglob("*") if path.suffix in (".md", ".py")]
-    setting = r"(?:\w+=\S+ )?"    # such as MINITRANSFORMER_FUZZ=2500
-    command = re.compile(rf"`{setting}python -m pytest\b([^`]*)`|^(?:.*&& |{setting})python -m pytest\b([^#`\n]*)", re.MULTILINE)
-    found = {" ".join("".join(groups).split()) for path in files for groups in command.findall(path.read_text(encoding="utf-8"))}
+    setting = r"(?:\w+=\S+ )?"  # such as MINITRANSFORMER_FUZZ=2500
+    command = re.compile(
+        rf"`{setting}python -m pytest\b([^`]*)`|^(?:.*&& |{setting})python -m pytest\b([^#`\n]*)",
+        re.MULTILINE,
+    )
+    found = {
+        " ".join("".join(groups).split())
+        for path in files
+        for groups in command.findall(path.read_text(encoding="utf-8"))
+    }
     return sorted(found)
 
 
 def test_the_commands_of_the_campaigns_are_found():
     found = pytest_commands()
-    assert {"-n auto", "-m gpu", "-m campaign tests/library/cli/test_fuzz.py",
-            "-m campaign -s tests/library/training/test_kill.py"} <= {*found}
+    assert {
+        "-n auto",
+        "-m gpu",
+        "-m campaign tests/library/cli/test_fuzz.py",
+        "-m campaign -s tests/library/training/test_kill.py",
+    } <= {*found}
 
 
 @pytest.mark.campaign
-@pytest.mark.parametrize("arguments", [command for command in pytest_commands() if "tests/" in command or "gpu" in command])
+@pytest.mark.parametrize(
+    "arguments",
+    [command for command in pytest_commands() if "tests/" in command or "gpu" in command],
+)
 def test_a_pytest_command_runs_tests(arguments):
     """Its marker does not deselect what it names, as setup.cfg's would. Those that name nothing are CI's own, and the fast lane."""
     words = shlex.split(arguments.replace("NAME", "softmax_backward"))
-    done = subprocess.run([sys.executable, "-m", "pytest", *words, "--collect-only", "-p", "no:cacheprovider"], cwd=ROOT,
-                          capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout    # 5: no tests were collected
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *words, "--collect-only", "-p", "no:cacheprovider"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout  # 5: no tests were collected
 
 
 def test_ci_and_the_hooks_check_what_contributing_says():
@@ -317,10 +443,12 @@ def test_ci_runs_the_two_commands_of_the_readme():
     ci = (ROOT / ".ci" / "run").read_text()
     for command in blocks(ROOT / "README.md", "bash")[:2]:
         assert command.strip() in ci
-    campaigns, = (block for block in blocks(CONTRIBUTING, "bash") if "-m campaign" in block)
+    (campaigns,) = (block for block in blocks(CONTRIBUTING, "bash") if "-m campaign" in block)
     assert campaigns.strip() in ci
-    site, = re.findall(r"`(.+ -m sphinx .+?)`", (ROOT / "README.md").read_text(encoding="utf-8"))
-    assert all(part in ci for part in site.split(" && "))    # both are installed before two things run at once
+    (site,) = re.findall(r"`(.+ -m sphinx .+?)`", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert all(
+        part in ci for part in site.split(" && ")
+    )  # both are installed before two things run at once
 
 
 def test_no_source_file_that_the_site_shows_has_the_name_of_a_page(monkeypatch):
@@ -332,8 +460,8 @@ def test_no_source_file_that_the_site_shows_has_the_name_of_a_page(monkeypatch):
 
 
 def test_the_site_keeps_the_results_of_the_present_code_alone(tmp_path, monkeypatch):
-    monkeypatch.setattr(sys, "path", [*sys.path])    # it puts folders of its own in front,
-    monkeypatch.setenv("MPLBACKEND", "agg")          # and chooses how pictures are drawn
+    monkeypatch.setattr(sys, "path", [*sys.path])  # it puts folders of its own in front,
+    monkeypatch.setenv("MPLBACKEND", "agg")  # and chooses how pictures are drawn
     (tmp_path / "docs").mkdir()
     shutil.copy(ROOT / "docs" / "conf.py", tmp_path / "docs")
     settings = runpy.run_path(str(tmp_path / "docs" / "conf.py"))

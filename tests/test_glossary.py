@@ -7,13 +7,20 @@ import pytest
 from minitransformer_course.judge.course import find_chapter
 from tests import ROOT
 
-TABLE = re.search(r"(?:^\|.*\n)+", (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8"), re.MULTILINE)[0]
+TABLE = re.search(
+    r"(?:^\|.*\n)+", (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8"), re.MULTILINE
+)[0]
 ROWS = [[cell.strip() for cell in line.strip("|").split("|")] for line in TABLE.splitlines()[2:]]
 
 
 def text_of(number):
     """A chapter in one line, without the marks of its cells and of emphasis."""
-    return " ".join(re.sub(r"^# ?", "", find_chapter(number).text, flags=re.MULTILINE).replace("*", "").lower().split())
+    return " ".join(
+        re.sub(r"^# ?", "", find_chapter(number).text, flags=re.MULTILINE)
+        .replace("*", "")
+        .lower()
+        .split()
+    )
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0])

@@ -23,8 +23,12 @@ def test_training_steps():
     lines = (OUTPUTS / "zen4_2_cores_compiled.txt").read_text(encoding="utf-8").splitlines()
     for name, (speed, *ratios, memory, matmul) in rows("docs/speed.md", "config").items():
         start = next(i for i, line in enumerate(lines) if line.startswith(f"{name.split(':')[0]} "))
-        ours, *peers = (line.split() for line in lines[start:start + 4])
-        assert speed == ours[2] and memory.startswith(" ".join(ours[3:5]) + ",") and matmul.replace(" ", "") == ours[5]
+        ours, *peers = (line.split() for line in lines[start : start + 4])
+        assert (
+            speed == ours[2]
+            and memory.startswith(" ".join(ours[3:5]) + ",")
+            and matmul.replace(" ", "") == ours[5]
+        )
         assert ratios == [peer[2] for peer in peers]
 
 
@@ -33,13 +37,19 @@ def test_what_kernels_contribute():
     for line in (OUTPUTS / "zen4_2_cores_textbook.jsonl").read_text(encoding="utf-8").splitlines():
         measured = json.loads(line)
         for result in measured["results"]:
-            found.setdefault((measured["fast"], result["config"]), []).append(result["peers"]["torch"]["ratio"])
-    kinds = dict(zip(("compiled kernels", "kernels for NumPy", "the textbook"), ("1", "numpy", "0")))
+            found.setdefault((measured["fast"], result["config"]), []).append(
+                result["peers"]["torch"]["ratio"]
+            )
+    kinds = dict(
+        zip(("compiled kernels", "kernels for NumPy", "the textbook"), ("1", "numpy", "0"))
+    )
     table = rows("docs/speed.md", "what runs")
     assert len(table) == 3
     for name, ratios in table.items():
         kind = next(kinds[start] for start in kinds if name.startswith(start))
-        assert ratios == [f"{median(found[kind, config]):.2f}" for config in ("copy", "tiny", "small", "base")], name
+        assert ratios == [
+            f"{median(found[kind, config]):.2f}" for config in ("copy", "tiny", "small", "base")
+        ], name
 
 
 def test_gpu():
@@ -51,23 +61,46 @@ def test_gpu():
                 ratios.setdefault(program, []).append(float(ratio))
             else:
                 speed[case] = int(tokens.replace(",", ""))
-    small, middle, large = (1000 * tokens / speed[f"tiny, {tokens:,}"] for tokens in (4080, 16320, 65280))    # ms a step
-    assert f"took about {round(small, -1):.0f} ms with 4,080 tokens and still only {middle:.0f} ms with 16,320" in page
-    assert f"With 65,280 tokens, the step took {large:.0f} ms: {round(speed['tiny, 65,280'], -3):,} tokens per second" in page
+    small, middle, large = (
+        1000 * tokens / speed[f"tiny, {tokens:,}"] for tokens in (4080, 16320, 65280)
+    )  # ms a step
+    assert (
+        f"took about {round(small, -1):.0f} ms with 4,080 tokens and still only {middle:.0f} ms with 16,320"
+        in page
+    )
+    assert (
+        f"With 65,280 tokens, the step took {large:.0f} ms: {round(speed['tiny, 65,280'], -3):,} tokens per second"
+        in page
+    )
     assert f"a step took {780 * 32 / speed['paper']:.2f} s" in page
-    assert "PyTorch is about three times as fast as ours on small batches, and five times if it compiles the model" in page
-    assert {program: round(1 / median(found)) for program, found in ratios.items()} == {"torch": 3, "torch.compile": 5}
+    assert (
+        "PyTorch is about three times as fast as ours on small batches, and five times if it compiles the model"
+        in page
+    )
+    assert {program: round(1 / median(found)) for program, found in ratios.items()} == {
+        "torch": 3,
+        "torch.compile": 5,
+    }
 
 
 def test_a_bag_of_words():
     last = (ROOT / "experiments" / "bag_of_words.txt").read_text(encoding="utf-8").splitlines()[-1]
     dev, test = (f"{float(percent):.1f} %" for percent in re.findall(r"([\d.]+)%", last))
-    assert f"gets {test} of the test file and {dev} of `dev.tsv` right" in text("docs/classification.md")
+    assert f"gets {test} of the test file and {dev} of `dev.tsv` right" in text(
+        "docs/classification.md"
+    )
 
 
 def test_the_budget_of_nanogpt():
-    losses = {key.partition(" / ")[0]: f"{result['nats_per_token']:.3f}" for key, result in
-              json.loads((ROOT / "experiments" / "shakespeare.json").read_text(encoding="utf-8")).items()}
+    losses = {
+        key.partition(" / ")[0]: f"{result['nats_per_token']:.3f}"
+        for key, result in json.loads(
+            (ROOT / "experiments" / "shakespeare.json").read_text(encoding="utf-8")
+        ).items()
+    }
     page, best = text("docs/language_model.md"), min(losses, key=losses.get)
     assert len(losses) == 4 and all(f"{rate} gave {loss}" in page for rate, loss in losses.items())
-    assert f"| validation loss | 1.558 | {losses[best]} | 1.88 |" in page and f"--dropout 0 --peak-rate {best} ```" in page
+    assert (
+        f"| validation loss | 1.558 | {losses[best]} | 1.88 |" in page
+        and f"--dropout 0 --peak-rate {best} ```" in page
+    )

@@ -10,19 +10,45 @@ from minitransformer_course.judge.course import chapters
 from tests import ROOT, chromium
 
 SITE = ROOT / "docs" / "_build" / "html"
-SCREENS = [(1366, 768, "light"), (390, 844, "dark"), (768, 1024, "light"), (1920, 1080, "dark")]    # of every page
-EVERY_SCREEN = [(width, 900, scheme) for width in (320, 390, 768, 1366, 1440, 1536, 1920, 2560) for scheme in ("light", "dark")]
-OF_EACH_KIND = ["docs/index.html", "README.html", "docs/speed.html", "docs/train.html", "tutorials/05_attention/chapter.html",
-                "tutorials/one_file.html", "search.html"]
-WIDE = 1366    # pixels from which no line of code is cut
+SCREENS = [
+    (1366, 768, "light"),
+    (390, 844, "dark"),
+    (768, 1024, "light"),
+    (1920, 1080, "dark"),
+]  # of every page
+EVERY_SCREEN = [
+    (width, 900, scheme)
+    for width in (320, 390, 768, 1366, 1440, 1536, 1920, 2560)
+    for scheme in ("light", "dark")
+]
+OF_EACH_KIND = [
+    "docs/index.html",
+    "README.html",
+    "docs/speed.html",
+    "docs/train.html",
+    "tutorials/05_attention/chapter.html",
+    "tutorials/one_file.html",
+    "search.html",
+]
+WIDE = 1366  # pixels from which no line of code is cut
 KOREAN = SITE / "ko"
-PAGES = [path for path in sorted(SITE.rglob("*.html")) if path.name != "index.html" or path.parent.name == "docs"]
-PAGES = [path for path in PAGES if KOREAN not in path.parents    # of the Korean ones those with a translation
-         or re.match(r"docs/(index|learn)|tutorials/0[0-8]", path.relative_to(KOREAN).as_posix())]
+PAGES = [
+    path
+    for path in sorted(SITE.rglob("*.html"))
+    if path.name != "index.html" or path.parent.name == "docs"
+]
+PAGES = [
+    path
+    for path in PAGES
+    if KOREAN not in path.parents  # of the Korean ones those with a translation
+    or re.match(r"docs/(index|learn)|tutorials/0[0-8]", path.relative_to(KOREAN).as_posix())
+]
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not PAGES, reason="the site is not built: python -m sphinx -W -c docs . docs/_build/html"),
+    pytest.mark.skipif(
+        not PAGES, reason="the site is not built: python -m sphinx -W -c docs . docs/_build/html"
+    ),
     pytest.mark.skipif(chromium.find() is None, reason="no Chromium in the PATH"),
 ]
 
@@ -92,7 +118,9 @@ def seen(browser):
         browser.refused.clear()
         browser.open(path.as_uri())
         screens = {}
-        for screen in dict.fromkeys([*SCREENS, *(EVERY_SCREEN if path.relative_to(SITE).as_posix() in OF_EACH_KIND else [])]):
+        for screen in dict.fromkeys(
+            [*SCREENS, *(EVERY_SCREEN if path.relative_to(SITE).as_posix() in OF_EACH_KIND else [])]
+        ):
             browser.screen(*screen)
             screens[screen] = browser.run(LOOK)
             if screen in SCREENS[:2]:
@@ -104,7 +132,11 @@ def seen(browser):
 @pytest.fixture(scope="module")
 def looks(seen):
     """[(path, screen, what is seen on it)]"""
-    return [(path, screen, look) for path, (_said, _left, screens) in seen.items() for screen, look in screens.items()]
+    return [
+        (path, screen, look)
+        for path, (_said, _left, screens) in seen.items()
+        for screen, look in screens.items()
+    ]
 
 
 def test_nothing_is_loaded_from_elsewhere_and_the_console_is_silent(seen):
@@ -113,7 +145,10 @@ def test_nothing_is_loaded_from_elsewhere_and_the_console_is_silent(seen):
 
 def test_every_formula_and_picture_is_drawn(looks):
     for path, screen, look in looks:
-        assert look["formulas"] == look["drawn"] and not look["unknown"] and not look["pictures"], (path, screen)
+        assert look["formulas"] == look["drawn"] and not look["unknown"] and not look["pictures"], (
+            path,
+            screen,
+        )
         raw = re.search(r".{0,20}(\$|\\[a-z]{2,}).{0,20}", look["text"])
         assert not raw, (path, screen, raw)
     assert sum(look["formulas"] for _path, screen, look in looks if screen == SCREENS[0]) > 300
@@ -121,19 +156,29 @@ def test_every_formula_and_picture_is_drawn(looks):
 
 def test_nothing_is_wider_than_the_screen(looks):
     """Except for code, tables and formulas, which scroll on their own."""
-    assert not [(path, screen, look["wide"]) for path, screen, look in looks if look["width"] > screen[0] or look["wide"]]
+    assert not [
+        (path, screen, look["wide"])
+        for path, screen, look in looks
+        if look["width"] > screen[0] or look["wide"]
+    ]
 
 
 def test_no_code_or_table_is_cut(looks):
     """On a small screen it scrolls; a laptop shows each line of code whole."""
     assert not [(path, screen, look["cut"]) for path, screen, look in looks if look["cut"]]
-    assert not [(path, screen, look["scrolled"]) for path, screen, look in looks if screen[0] >= WIDE and look["scrolled"]]
+    assert not [
+        (path, screen, look["scrolled"])
+        for path, screen, look in looks
+        if screen[0] >= WIDE and look["scrolled"]
+    ]
 
 
 def test_the_page_is_as_light_or_dark_as_asked(looks):
     for path, screen, look in looks:
         lighter, darker = sorted((look["background"], look["foreground"]), reverse=True)
-        assert lighter - darker > 0.5 and (look["background"] == lighter) == (screen[2] == "light"), (path, screen)
+        assert lighter - darker > 0.5 and (look["background"] == lighter) == (
+            screen[2] == "light"
+        ), (path, screen)
 
 
 def test_every_link_within_the_site_resolves(looks):
@@ -145,7 +190,9 @@ def test_every_link_within_the_site_resolves(looks):
             if address.startswith("file:"):
                 assert address.startswith(SITE.as_uri()), (path, link)
                 assert Path(unquote(address.removeprefix("file://"))).is_file(), (path, link)
-                assert not fragment or address not in ids or unquote(fragment) in ids[address], f"{path}: nowhere: {link}"
+                assert not fragment or address not in ids or unquote(fragment) in ids[address], (
+                    f"{path}: nowhere: {link}"
+                )
             else:
                 assert address.startswith("https://"), (path, link)
 
@@ -153,39 +200,66 @@ def test_every_link_within_the_site_resolves(looks):
 def test_the_front_page_leads_to_every_chapter_and_guide(browser):
     browser.open((SITE / "docs" / "index.html").as_uri())
     links = {link.partition("#")[0] for link in browser.run(LOOK)["links"]}
-    for folder, pattern, page in (("tutorials", "*/chapter.py", ".html"), ("docs", "*.md", ".html"),
-                                  ("docs", "api/*.md", ".html")):
+    for folder, pattern, page in (
+        ("tutorials", "*/chapter.py", ".html"),
+        ("docs", "*.md", ".html"),
+        ("docs", "api/*.md", ".html"),
+    ):
         for source in (SITE.parents[2] / folder).glob(pattern):
-            assert (SITE / source.relative_to(SITE.parents[2])).with_suffix(page).as_uri() in links, source
+            assert (SITE / source.relative_to(SITE.parents[2])).with_suffix(
+                page
+            ).as_uri() in links, source
 
 
 def test_an_api_page_begins_with_its_names(browser):
     for page in (SITE.parents[2] / "docs" / "api").glob("*.md"):
         browser.open((SITE / "docs" / "api" / page.name).with_suffix(".html").as_uri())
-        first = browser.run("[...document.querySelector('table.names').querySelectorAll('a')].map(one => one.innerText)")
-        entries = browser.run("[...document.querySelectorAll('dl.py > dt')].map(one => one.id.split('.').at(-1))")
-        assert len(first) > 20 and {*first} <= {*entries, "Layer", "cross_entropy_forward", "cross_entropy_backward"}, page
+        first = browser.run(
+            "[...document.querySelector('table.names').querySelectorAll('a')].map(one => one.innerText)"
+        )
+        entries = browser.run(
+            "[...document.querySelectorAll('dl.py > dt')].map(one => one.id.split('.').at(-1))"
+        )
+        assert len(first) > 20 and {*first} <= {
+            *entries,
+            "Layer",
+            "cross_entropy_forward",
+            "cross_entropy_backward",
+        }, page
         assert "Alias for" not in browser.run(LOOK)["text"], page
 
 
 def test_a_short_fraction_is_drawn_as_it_is_meant(browser):
     """\\frac12 v is one half times v, which the converter alone would draw as 12 over v."""
     browser.open((SITE / "tutorials" / "08_residual_layer_norm" / "chapter.html").as_uri())
-    fractions = browser.run("[...document.querySelectorAll('mfrac')].map(one => [...one.children].map(part => part.textContent))")
+    fractions = browser.run(
+        "[...document.querySelectorAll('mfrac')].map(one => [...one.children].map(part => part.textContent))"
+    )
     assert ["1", "2"] in fractions and ["1", "D"] in fractions
 
 
 def test_figure_1_on_the_first_page_leads_to_the_chapters(browser):
     browser.open((SITE / "docs" / "index.html").as_uri())
-    found = dict(browser.run("[...document.querySelectorAll('.map a')].map(one => [one.getAttribute('aria-label'), one.href])"))
-    for label, chapter in (("Masked self-attention", "07_"), ("LayerNorm", "08_"), ("Loss", "10_"), ("Adam", "11_")):
+    found = dict(
+        browser.run(
+            "[...document.querySelectorAll('.map a')].map(one => [one.getAttribute('aria-label'), one.href])"
+        )
+    )
+    for label, chapter in (
+        ("Masked self-attention", "07_"),
+        ("LayerNorm", "08_"),
+        ("Loss", "10_"),
+        ("Adam", "11_"),
+    ):
         assert f"/{chapter}" in found[label], label
 
 
 def test_the_first_page_is_light_and_shows_the_program_at_work(browser):
     browser.open((SITE / "docs" / "index.html").as_uri())
-    files = browser.run("[document.URL, ...[...document.querySelectorAll('script[src], link[rel=stylesheet]')]"
-                        ".map(one => (one.src || one.href).replace(/[?].*/, ''))]")
+    files = browser.run(
+        "[document.URL, ...[...document.querySelectorAll('script[src], link[rel=stylesheet]')]"
+        ".map(one => (one.src || one.href).replace(/[?].*/, ''))]"
+    )
     assert sum(Path(unquote(one.removeprefix("file://"))).stat().st_size for one in files) < 300_000
     screen = "document.querySelector('.hero .terminal pre').textContent"
     early = browser.run(f"new Promise(done => setTimeout(() => done({screen}), 1500))")
@@ -199,8 +273,13 @@ def test_what_the_doctor_says_breaks_at_the_edge_of_a_phone(browser):
     browser.screen(*SCREENS[1])
     for chapter in chapters()[5:]:
         browser.open((SITE / "tutorials" / chapter.name / "chapter.html").as_uri())
-        widths = browser.run("[...document.querySelectorAll('.sentences pre')].map(one => one.scrollWidth - one.clientWidth)")
-        assert max(widths, default=0) <= 1 and (widths or ".findings" not in chapter.text), (chapter.name, widths)
+        widths = browser.run(
+            "[...document.querySelectorAll('.sentences pre')].map(one => one.scrollWidth - one.clientWidth)"
+        )
+        assert max(widths, default=0) <= 1 and (widths or ".findings" not in chapter.text), (
+            chapter.name,
+            widths,
+        )
 
 
 @pytest.mark.parametrize("chapter", chapters(), ids=lambda chapter: chapter.name)
@@ -208,9 +287,15 @@ def test_a_chapter_shows_its_results_and_its_exercises(chapter, browser):
     browser.open((SITE / "tutorials" / chapter.name / "chapter.html").as_uri())
     text = browser.run("document.querySelector('[role=main]').innerText")
     assert f"minitransformer learn start {chapter.number}" in text
-    assert all(f"minitransformer learn check {exercise.name}" in text for exercise in chapter.exercises)
-    assert browser.run("document.querySelectorAll('.cell_output').length") > (5 if chapter.exercises else 4)
-    pictures = len(re.findall(r"plt\.subplots\(|lab\.you_are_here\(", chapter.text))    # the lab draws some by itself
+    assert all(
+        f"minitransformer learn check {exercise.name}" in text for exercise in chapter.exercises
+    )
+    assert browser.run("document.querySelectorAll('.cell_output').length") > (
+        5 if chapter.exercises else 4
+    )
+    pictures = len(
+        re.findall(r"plt\.subplots\(|lab\.you_are_here\(", chapter.text)
+    )  # the lab draws some by itself
     assert browser.run("document.querySelectorAll('.cell_output img').length") >= max(3, pictures)
 
 
@@ -229,19 +314,36 @@ def test_chapters_open_their_box_in_the_explorer(browser):
     linked = set()
     for chapter in chapters():
         browser.open((SITE / "tutorials" / chapter.name / "chapter.html").as_uri())
-        for link in browser.run("[...document.querySelectorAll('a[href*=\"explorer.html\"]')].map(link => link.href)"):
-            browser.open("about:blank")    # another fragment of the same page would not load it again
+        for link in browser.run(
+            "[...document.querySelectorAll('a[href*=\"explorer.html\"]')].map(link => link.href)"
+        ):
+            browser.open("about:blank")  # another fragment of the same page would not load it again
             browser.open(link)
-            assert browser.run("document.querySelector('.box.open').id") == link.partition("#")[2], link
+            assert (
+                browser.run("document.querySelector('.box.open').id") == link.partition("#")[2]
+            ), link
             linked.add(chapter.number)
     assert {"4", "5", "6", "7", "8", "8b", "9"} <= linked
 
 
-@pytest.mark.parametrize("query, page", [
-    ("label smoothing", "tutorials/10_loss"), ("beam search", "tutorials/12_writing"), ("layer norm", "tutorials/08_residual"),
-    ("positional encoding", "tutorials/03_positions"), ("adam", "tutorials/11_learning"), ("bleu", "tutorials/13_evaluation"),
-    ("install", "README"), ("own text", "docs/train"), ("add a layer", "docs/add_a_layer"), ("pytorch", "docs/interchange"),
-    ("gradient check", "tutorials/01b_checking"), ("어텐션", "tutorials/05_attention"), ("교차 엔트로피", "tutorials/10_loss")])
+@pytest.mark.parametrize(
+    "query, page",
+    [
+        ("label smoothing", "tutorials/10_loss"),
+        ("beam search", "tutorials/12_writing"),
+        ("layer norm", "tutorials/08_residual"),
+        ("positional encoding", "tutorials/03_positions"),
+        ("adam", "tutorials/11_learning"),
+        ("bleu", "tutorials/13_evaluation"),
+        ("install", "README"),
+        ("own text", "docs/train"),
+        ("add a layer", "docs/add_a_layer"),
+        ("pytorch", "docs/interchange"),
+        ("gradient check", "tutorials/01b_checking"),
+        ("어텐션", "tutorials/05_attention"),
+        ("교차 엔트로피", "tutorials/10_loss"),
+    ],
+)
 def test_the_search_finds_the_right_page_first_without_a_network(browser, query, page):
     """With the beginning of the page."""
     browser.complaints.clear()

@@ -17,16 +17,24 @@ from babel.messages.pofile import read_po, write_po
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
-FIRST = datetime(2026, 11, 27, tzinfo=timezone.utc)    # in the headers: the history knows the rest
-WORDS = re.compile(r"[a-z]{3,} [a-z]{3,}")    # in the name of a term, "dy, around the layer": not in "p sum(dp p)"
+FIRST = datetime(2026, 11, 27, tzinfo=timezone.utc)  # in the headers: the history knows the rest
+WORDS = re.compile(
+    r"[a-z]{3,} [a-z]{3,}"
+)  # in the name of a term, "dy, around the layer": not in "p sum(dp p)"
 PAGES = ["docs/index.md", "docs/learn.md"]
-PARTS_OF_THE_BOOK = ["Part one: the blocks", "Part two: the whole", "Part three: around the paper"]    # docs/extensions/front.py
+PARTS_OF_THE_BOOK = [
+    "Part one: the blocks",
+    "Part two: the whole",
+    "Part three: around the paper",
+]  # docs/extensions/front.py
 
 
 def compile_all(folder) -> list[Path]:
     """Write LANGUAGE.mo into the folder for each language, without what is fuzzy. Returns the files."""
     made = []
-    for language in sorted(path for path in HERE.iterdir() if path.is_dir() and any(path.glob("*.po"))):
+    for language in sorted(
+        path for path in HERE.iterdir() if path.is_dir() and any(path.glob("*.po"))
+    ):
         joined = Catalog(language.name)
         for path in sorted(language.glob("*.po")):
             for message in _read(path, language.name):
@@ -47,12 +55,23 @@ def texts() -> dict[str, list[str]]:
     from minitransformer_course.lab.own_functions import GAINS
 
     found = {chapter.name: list(_of_chapter(chapter)) for chapter in chapters()}
-    found["judge"] = list(_of_code(ROOT / "minitransformer_course")) + list(_of_code(ROOT / "docs" / "extensions"))
-    found["judge"] += [*ERRORS, *GAINS.values(), *(sentence for sentence, _change in MOVED + PARTS)]    # looked up by a variable
-    found["site"] = [*PARTS_OF_THE_BOOK, *(text for page in PAGES for text in _of_page((ROOT / page).read_text(encoding="utf-8")))]
-    known: set[str] = set()    # a text that stands in several parts belongs to the first
-    return {part: [text for text in dict.fromkeys(messages) if not (text in known or known.add(text))]
-            for part, messages in found.items()}
+    found["judge"] = list(_of_code(ROOT / "minitransformer_course")) + list(
+        _of_code(ROOT / "docs" / "extensions")
+    )
+    found["judge"] += [
+        *ERRORS,
+        *GAINS.values(),
+        *(sentence for sentence, _change in MOVED + PARTS),
+    ]  # looked up by a variable
+    found["site"] = [
+        *PARTS_OF_THE_BOOK,
+        *(text for page in PAGES for text in _of_page((ROOT / page).read_text(encoding="utf-8"))),
+    ]
+    known: set[str] = set()  # a text that stands in several parts belongs to the first
+    return {
+        part: [text for text in dict.fromkeys(messages) if not (text in known or known.add(text))]
+        for part, messages in found.items()
+    }
 
 
 def _of_chapter(chapter) -> Iterator[str]:
@@ -70,8 +89,19 @@ def _of_chapter(chapter) -> Iterator[str]:
             translated_code(skeleton(one.source, one.name), lambda text: seen.append(text) or text)
             yield from seen
             yield from one.module.hints[:2]
-            yield from (text for text in (one.rest, *(text for role in one.edges for text in (role.name, role.part))) if text)
-            yield from (name for name in (one.terms(*one.cases()[0][1]) if one.terms else ()) if WORDS.search(name))
+            yield from (
+                text
+                for text in (
+                    one.rest,
+                    *(text for role in one.edges for text in (role.name, role.part)),
+                )
+                if text
+            )
+            yield from (
+                name
+                for name in (one.terms(*one.cases()[0][1]) if one.terms else ())
+                if WORDS.search(name)
+            )
             yield from (role.sentence for role in (*one.invariants, *one.versions, *one.mistakes))
         elif cells.is_text(cell.kind, cell.name):
             yield from _of_page(cell.source)
@@ -89,7 +119,11 @@ def _of_code(folder) -> Iterator[str]:
     """What stands in `_(...)`."""
     for path in sorted(folder.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "_":
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Name)
+                and node.func.id == "_"
+            ):
                 for one in ast.walk(node.args[0]):
                     if isinstance(one, ast.Constant) and isinstance(one.value, str):
                         yield one.value
@@ -99,7 +133,10 @@ def update(language) -> Iterator[str]:
     """Take the texts of today into the .po files of a language, and say of each part how much of it is translated."""
     folder = HERE / language
     folder.mkdir(exist_ok=True)
-    parts, old = texts(), Catalog(language)    # a text that moved to another part keeps its translation
+    parts, old = (
+        texts(),
+        Catalog(language),
+    )  # a text that moved to another part keeps its translation
     for path in folder.glob("*.po"):
         for message in _read(path, language):
             if message.id and message.string:
@@ -109,9 +146,15 @@ def update(language) -> Iterator[str]:
         template = Catalog(creation_date=FIRST)
         for message in messages:
             template.add(message)
-        new = Catalog(language, project="minitransformer", fuzzy=False, header_comment=f"# {part}",
-                      creation_date=FIRST, revision_date=FIRST)
-        for message in old:    # what left is where a changed text may come from
+        new = Catalog(
+            language,
+            project="minitransformer",
+            fuzzy=False,
+            header_comment=f"# {part}",
+            creation_date=FIRST,
+            revision_date=FIRST,
+        )
+        for message in old:  # what left is where a changed text may come from
             if message.id in messages or message.id not in known:
                 new.add(message.id, message.string, flags=message.flags)
         new.update(template, update_header_comment=False)
@@ -134,5 +177,7 @@ if __name__ == "__main__":
     if sys.argv[1:] == ["--compile"]:
         compile_all(ROOT / "minitransformer_course" / "locale")
     else:
-        for name in sorted(path.name for path in HERE.iterdir() if path.is_dir() and path.name != "__pycache__"):
+        for name in sorted(
+            path.name for path in HERE.iterdir() if path.is_dir() and path.name != "__pycache__"
+        ):
             print("\n".join(update(name)))

@@ -5,7 +5,12 @@ from tempfile import TemporaryDirectory
 
 import ctranslate2
 import numpy as np
-from ctranslate2.specs import Activation, TransformerDecoderSpec, TransformerEncoderSpec, TransformerSpec
+from ctranslate2.specs import (
+    Activation,
+    TransformerDecoderSpec,
+    TransformerEncoderSpec,
+    TransformerSpec,
+)
 
 from benchmarks.sentences import limit, power, strip
 from minitransformer.decoding.translation import longest_first
@@ -26,16 +31,26 @@ def make_step(case, threads, setting) -> Callable[[], list[list[int]]]:
     with TemporaryDirectory() as folder:
         convert(run.model, names, positions).save(folder)
         translator = ctranslate2.Translator(
-            folder, device="cpu", compute_type="float32",
-            inter_threads=threads if shared == "batches" else 1, intra_threads=1 if shared == "batches" else threads)
-    texts = [[[*run.vocabulary.tokens(source), "</s>"] for source in map(sources.__getitem__, places)]
-             for places, _ in parts]
+            folder,
+            device="cpu",
+            compute_type="float32",
+            inter_threads=threads if shared == "batches" else 1,
+            intra_threads=1 if shared == "batches" else threads,
+        )
+    texts = [
+        [[*run.vocabulary.tokens(source), "</s>"] for source in map(sources.__getitem__, places)]
+        for places, _ in parts
+    ]
     settings = {"beam_size": case.beam, "length_penalty": power(sources), "asynchronous": True}
 
     def step() -> list[list[int]]:
         outputs = [[] for _ in sources]
-        jobs = [translator.translate_batch(text, max_decoding_length=limit(ids), max_input_length=0, **settings)
-                for (_, ids), text in zip(parts, texts)]
+        jobs = [
+            translator.translate_batch(
+                text, max_decoding_length=limit(ids), max_input_length=0, **settings
+            )
+            for (_, ids), text in zip(parts, texts)
+        ]
         for (places, _), found in zip(parts, jobs):
             for place, job in zip(places, found):
                 outputs[place] = strip(ids_of[name] for name in job.result().hypotheses[0])
@@ -50,8 +65,10 @@ def convert(model, names, positions) -> TransformerSpec:
     names: the names of all tokens; positions: the number of positions it supports.
     """
     config = model.config
-    stacks = [kind(config.num_layers, config.num_heads, pre_norm=False, activation=Activation.RELU)
-              for kind in (TransformerEncoderSpec, TransformerDecoderSpec)]
+    stacks = [
+        kind(config.num_layers, config.num_heads, pre_norm=False, activation=Activation.RELU)
+        for kind in (TransformerEncoderSpec, TransformerDecoderSpec)
+    ]
     encoder, decoder = stacks
     table = model.target_embedding.weight.data
     encoder.embeddings[0].weight = decoder.embeddings.weight = decoder.projection.weight = table
@@ -82,7 +99,9 @@ def _attention(spec, attention, residual, first) -> None:
 
 
 def _linear(spec, *linears) -> None:
-    spec.weight = np.concatenate([linear.weight.data.T for linear in linears])    # theirs is (d_out, d_in)
+    spec.weight = np.concatenate(
+        [linear.weight.data.T for linear in linears]
+    )  # theirs is (d_out, d_in)
     spec.bias = np.concatenate([linear.bias.data for linear in linears])
 
 

@@ -14,8 +14,12 @@ from minitransformer.functional.special import PAD
 from minitransformer.models import Transformer
 
 jax.config.update("jax_platforms", "cpu")
-jax.config.update("jax_threefry_partitionable", False)    # otherwise, dropout's bytes cost as much as everything else
-jax.jit(jnp.sin)(0.0)    # starts XLA and its compiler, so that they count as import, not as memory of the step
+jax.config.update(
+    "jax_threefry_partitionable", False
+)  # otherwise, dropout's bytes cost as much as everything else
+jax.jit(jnp.sin)(
+    0.0
+)  # starts XLA and its compiler, so that they count as import, not as memory of the step
 
 
 def make_step(case, threads) -> Callable[[], float]:
@@ -25,7 +29,10 @@ def make_step(case, threads) -> Callable[[], float]:
     """
     config, batches, steps = case.config(), case.batches(), count(1)
     padded = any((batch.source == PAD).any() for batch in batches)
-    weights = {name: jnp.array(parameter.data) for name, parameter in Transformer(config).parameters().items()}
+    weights = {
+        name: jnp.array(parameter.data)
+        for name, parameter in Transformer(config).parameters().items()
+    }
     state = weights, jax.tree.map(jnp.zeros_like, weights), jax.tree.map(jnp.zeros_like, weights)
     update = jax.jit(partial(training_step, config, padded), donate_argnums=0)
 
@@ -38,19 +45,28 @@ def make_step(case, threads) -> Callable[[], float]:
     return step
 
 
-def training_step(config, padded, state, steps, source, target, next_target) -> tuple[tuple[dict, dict, dict], jax.Array]:
+def training_step(
+    config, padded, state, steps, source, target, next_target
+) -> tuple[tuple[dict, dict, dict], jax.Array]:
     """(weights, m, v), each {name: array}, after one step of Adam; and the loss."""
     weights, m, v = state
     drop = dropout(jax.random.fold_in(jax.random.key(0), steps))
     loss, grad = jax.value_and_grad(
-        lambda weights: cross_entropy(logits(config, weights, source, target, drop, padded), next_target))(weights)
+        lambda weights: cross_entropy(
+            logits(config, weights, source, target, drop, padded), next_target
+        )
+    )(weights)
     norm = jnp.sqrt(sum(jnp.vdot(g, g) for g in grad.values()))
     grad = jax.tree.map(lambda g: g * (CLIP / jnp.maximum(norm, CLIP)), grad)
     m = jax.tree.map(lambda m, g: BETA1 * m + (1 - BETA1) * g, m, grad)
     v = jax.tree.map(lambda v, g: BETA2 * v + (1 - BETA2) * g * g, v, grad)
-    mean_scale, square_scale = 1 / (1 - BETA1 ** steps), 1 / (1 - BETA2 ** steps)
-    weights = jax.tree.map(lambda w, m, v: w - LEARNING_RATE * mean_scale * m / (jnp.sqrt(square_scale * v) + EPSILON),
-                           weights, m, v)
+    mean_scale, square_scale = 1 / (1 - BETA1**steps), 1 / (1 - BETA2**steps)
+    weights = jax.tree.map(
+        lambda w, m, v: w - LEARNING_RATE * mean_scale * m / (jnp.sqrt(square_scale * v) + EPSILON),
+        weights,
+        m,
+        v,
+    )
     return (weights, m, v), loss
 
 
@@ -66,7 +82,7 @@ def dropout(key) -> Callable[[jax.Array], jax.Array]:
 
 
 def cross_entropy(logits, targets) -> jax.Array:
-    log_p = jax.nn.log_softmax(logits)                                          # (B, T_q, V)
+    log_p = jax.nn.log_softmax(logits)  # (B, T_q, V)
     right = jnp.take_along_axis(log_p, targets[..., None], axis=-1)[..., 0]
     loss = (1 - SMOOTHING) * right + SMOOTHING * log_p.mean(axis=-1)
     return -loss.mean(where=targets != PAD)
@@ -78,16 +94,25 @@ def logits(config, weights, source, target, drop, padded=False) -> jax.Array:
     real = (source != PAD)[:, None, None] if padded else True
 
     def embed(ids) -> jax.Array:
-        return drop(math.sqrt(config.d_model) * table[ids] + sinusoids(ids.shape[1], config.d_model, dtype="float32"))
+        return drop(
+            math.sqrt(config.d_model) * table[ids]
+            + sinusoids(ids.shape[1], config.d_model, dtype="float32")
+        )
 
     def linear(name, x) -> jax.Array:
-        rows = x.reshape(-1, x.shape[-1])      # XLA is faster with one matrix product for all leading axes
+        rows = x.reshape(
+            -1, x.shape[-1]
+        )  # XLA is faster with one matrix product for all leading axes
         y = rows @ weights[f"{name}.weight"] + weights[f"{name}.bias"]
         return y.reshape(*x.shape[:-1], -1)
 
     def attention(name, x, memory, mask) -> jax.Array:
-        q, k, v = (linear(f"{name}.{part}", y).reshape(*y.shape[:2], config.num_heads, -1)    # (B, T, H, d_k)
-                   for part, y in (("query", x), ("key", memory), ("value", memory)))
+        q, k, v = (
+            linear(f"{name}.{part}", y).reshape(
+                *y.shape[:2], config.num_heads, -1
+            )  # (B, T, H, d_k)
+            for part, y in (("query", x), ("key", memory), ("value", memory))
+        )
         scores = jnp.einsum("bqhd,bkhd->bhqk", q, k) / math.sqrt(q.shape[-1])
         p = drop(jax.nn.softmax(jnp.where(mask, scores, -jnp.inf)))
         return linear(f"{name}.output", jnp.einsum("bhqk,bkhd->bqhd", p, v).reshape(x.shape))
@@ -104,11 +129,19 @@ def logits(config, weights, source, target, drop, padded=False) -> jax.Array:
     causal = jnp.tri(target.shape[1], dtype=bool)
     for i in range(config.num_layers):
         name = f"encoder.layers.{i}"
-        memory = add_norm(f"{name}.self_attention", memory, attention(f"{name}.self_attention", memory, memory, real))
-        memory = add_norm(f"{name}.feed_forward", memory, feed_forward(f"{name}.feed_forward", memory))
+        memory = add_norm(
+            f"{name}.self_attention",
+            memory,
+            attention(f"{name}.self_attention", memory, memory, real),
+        )
+        memory = add_norm(
+            f"{name}.feed_forward", memory, feed_forward(f"{name}.feed_forward", memory)
+        )
     for i in range(config.num_layers):
         name = f"decoder.layers.{i}"
         y = add_norm(f"{name}.self_attention", y, attention(f"{name}.self_attention", y, y, causal))
-        y = add_norm(f"{name}.cross_attention", y, attention(f"{name}.cross_attention", y, memory, real))
+        y = add_norm(
+            f"{name}.cross_attention", y, attention(f"{name}.cross_attention", y, memory, real)
+        )
         y = add_norm(f"{name}.feed_forward", y, feed_forward(f"{name}.feed_forward", y))
     return (y.reshape(-1, config.d_model) @ table.T).reshape(*target.shape, -1)

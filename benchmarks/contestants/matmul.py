@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 SIZE = 2048
-OPERATIONS = 2 * SIZE ** 3    # in one product
+OPERATIONS = 2 * SIZE**3  # in one product
 
 
 def make_step(case, threads) -> Callable[[], float]:
@@ -39,6 +39,10 @@ def necessary_operations(config, sentences, source_length, target_length) -> int
     d, f, T_k, T_q = config.d_model, config.d_ff, source_length, target_length
     S, T = sentences * T_k, sentences * T_q
     encoder_layer = S * (4 * d * d + 2 * d * f + 2 * d * T_k)
-    decoder_layer = T * (4 * d * d + 2 * d * f + 2 * d * T_q) + (T + S) * 2 * d * d + T * 2 * d * T_k
-    multiplications = config.num_layers * (encoder_layer + decoder_layer) + T * d * config.target_vocab
+    decoder_layer = (
+        T * (4 * d * d + 2 * d * f + 2 * d * T_q) + (T + S) * 2 * d * d + T * 2 * d * T_k
+    )
+    multiplications = (
+        config.num_layers * (encoder_layer + decoder_layer) + T * d * config.target_vocab
+    )
     return 2 * 3 * multiplications

@@ -13,9 +13,9 @@ from minitransformer.functional.special import EOS
 from minitransformer.kernels import load_all
 from minitransformer.workers.host import keep_freed_memory
 
-DIFFERENT = 32    # sentences of medium length; a larger batch repeats them, so that the work per sentence is the same
+DIFFERENT = 32  # sentences of medium length; a larger batch repeats them, so that the work per sentence is the same
 
-load_all()    # imports Numba, which counts as import, not as memory of the search
+load_all()  # imports Numba, which counts as import, not as memory of the search
 
 
 def make_step(case, threads, size=None) -> Callable[[], list[list[int]]]:
@@ -27,7 +27,7 @@ def make_step(case, threads, size=None) -> Callable[[], list[list[int]]]:
         batch = _batch(sources, int(size))
         return lambda: [best.ids for best, *_ in beam_search(run.model, batch, case.beam, ALPHA)]
     if case.batch:
-        translation.ROWS = case.batch * case.beam    # in this process
+        translation.ROWS = case.batch * case.beam  # in this process
     search = Search(case.beam, ALPHA)
     return lambda: [best.ids for best, *_ in decode_all(run.model, sources, search, threads)]
 
@@ -36,5 +36,5 @@ def _batch(sources, size) -> np.ndarray:
     """`size` sources of medium length, (size, T_k) ids."""
     sources = sorted(filter(None, sources), key=len)
     start = max(0, (len(sources) - DIFFERENT) // 2)
-    middle = sources[start:start + DIFFERENT]
+    middle = sources[start : start + DIFFERENT]
     return pad([[*middle[i % len(middle)], EOS] for i in range(size)])

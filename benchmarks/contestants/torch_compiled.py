@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import torch
-import torch._inductor.compile_fx    # the compiler, so that it counts as import, not as memory of the step
+import torch._inductor.compile_fx  # the compiler, so that it counts as import, not as memory of the step
 
 from benchmarks.contestants import torch_eager
 

@@ -14,13 +14,23 @@ from plain_docstrings import html
 import minitransformer
 from minitransformer_course.judge.course import chapters
 
-PAGES = {"functional": "minitransformer.functional", "layers": "minitransformer.layers", "minitransformer": "minitransformer"}
-ENTRY = re.compile(r"^public ([\w. ]+?)(?: \(([^)\n]+)\))?\n\n```pycon\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PAGES = {
+    "functional": "minitransformer.functional",
+    "layers": "minitransformer.layers",
+    "minitransformer": "minitransformer",
+}
+ENTRY = re.compile(
+    r"^public ([\w. ]+?)(?: \(([^)\n]+)\))?\n\n```pycon\n(.*?)^```$", re.MULTILINE | re.DOTALL
+)
 
 
 def public(module) -> dict:
     """{name: what it names}"""
-    own = [name for name, thing in vars(module).items() if getattr(thing, "__module__", "").startswith(f"{module.__name__}.")]
+    own = [
+        name
+        for name, thing in vars(module).items()
+        if getattr(thing, "__module__", "").startswith(f"{module.__name__}.")
+    ]
     return {name: getattr(module, name) for name in getattr(module, "__all__", own)}
 
 
@@ -61,8 +71,12 @@ def table(rows) -> str:
 def names(module, order) -> str:
     """A row for each public name, in the page's order; those that another page describes come last."""
     things = public(module)
-    ordered = [name for name in order if name in things] + [name for name in things if name not in order]
-    return table((link(things[name], name), html(described(name, things[name]))) for name in ordered)
+    ordered = [name for name in order if name in things] + [
+        name for name in things if name not in order
+    ]
+    return table(
+        (link(things[name], name), html(described(name, things[name]))) for name in ordered
+    )
 
 
 def place(text) -> str:
@@ -70,7 +84,10 @@ def place(text) -> str:
     found = {str(chapter.number): chapter.name for chapter in chapters()}
     paper = [part for part in text.split(", ") if not part.startswith("chapter")]
     shown = [f"{' and '.join(paper)} of the paper"] if paper else []
-    shown += [f"chapter :doc:`/tutorials/{found[number]}/chapter`" for number in re.findall(r"chapter (\w+)", text)]
+    shown += [
+        f"chapter :doc:`/tutorials/{found[number]}/chapter`"
+        for number in re.findall(r"chapter (\w+)", text)
+    ]
     return sentence(", ".join(shown))
 
 
@@ -85,11 +102,22 @@ def entry(path, listed, where, example) -> str:
         elif inspect.isroutine(thing):
             lines += [f".. autofunction:: {path}.{name}", ""]
         else:
-            lines += [f".. py:data:: {path}.{name}", f"   :value: {thing!r}", "", f"   {described(name, thing)}", ""]
+            lines += [
+                f".. py:data:: {path}.{name}",
+                f"   :value: {thing!r}",
+                "",
+                f"   {described(name, thing)}",
+                "",
+            ]
         if where and name == listed[0]:
             lines += [f"   {place(where)}", ""]
         if name == shown_at:
-            lines += ["   .. code-block:: pycon", "", *(f"      {line}" for line in example.splitlines()), ""]
+            lines += [
+                "   .. code-block:: pycon",
+                "",
+                *(f"      {line}" for line in example.splitlines()),
+                "",
+            ]
     return "\n".join(["```{eval-rst}", *lines, "```"])
 
 
@@ -97,7 +125,9 @@ def fill(app, docname, content) -> None:
     if docname.startswith("docs/api/"):
         path = PAGES[docname.removeprefix("docs/api/")]
         order = [name for found in ENTRY.findall(content[0]) for name in found[0].split()]
-        text = ENTRY.sub(lambda found: entry(path, found[1].split(), found[2], found[3]), content[0])
+        text = ENTRY.sub(
+            lambda found: entry(path, found[1].split(), found[2], found[3]), content[0]
+        )
         content[0] = text.replace("\nnames\n", f"\n{names(import_module(path), order)}\n")
 
 
@@ -109,15 +139,26 @@ def show_fields(app, what, name, thing, options, lines) -> None:
     """Below the docstring of a class with fields: what each means, unless the entry of a base class says so."""
     if what != "class" or not has_fields(thing):
         return
-    meant = {one.name: one.metadata.get("meaning") for one in fields(thing)} if is_dataclass(thing) else {}
+    meant = (
+        {one.name: one.metadata.get("meaning") for one in fields(thing)}
+        if is_dataclass(thing)
+        else {}
+    )
     rows, elsewhere = [], {}
     for field, parameter in inspect.signature(thing).parameters.items():
-        owner = next(base for base in thing.__mro__ if field in vars(base).get("__annotations__", {}))
+        owner = next(
+            base for base in thing.__mro__ if field in vars(base).get("__annotations__", {})
+        )
         if owner is not thing and owner in HOMES:
             elsewhere[owner] = ("", "and those of " + link(owner, owner.__name__))
         else:
             written = str(parameter).replace(": Any", "").replace("<factory>", "...")
-            rows.append((f"<code>{escape(written)}</code>", escape(meant.get(field) or comment(owner, field))))
+            rows.append(
+                (
+                    f"<code>{escape(written)}</code>",
+                    escape(meant.get(field) or comment(owner, field)),
+                )
+            )
     lines += [".. raw:: html", "", f"    {table([*rows, *elsewhere.values()])}", ""]
 
 
@@ -128,14 +169,18 @@ def without_fields(app, what, name, thing, options, signature, returned) -> tupl
 
 def skip(app, what, name, thing, skipped, options) -> bool | None:
     """All members but methods and documented properties: fields are in the table."""
-    if what == "class" and not inspect.isroutine(thing) and not (isinstance(thing, property) and thing.__doc__):
+    if (
+        what == "class"
+        and not inspect.isroutine(thing)
+        and not (isinstance(thing, property) and thing.__doc__)
+    ):
         return True
     return None
 
 
 def setup(app) -> dict:
     app.connect("source-read", fill)
-    app.connect("autodoc-process-docstring", show_fields, priority=600)    # after plain_docstrings
+    app.connect("autodoc-process-docstring", show_fields, priority=600)  # after plain_docstrings
     app.connect("autodoc-process-signature", without_fields)
     app.connect("autodoc-skip-member", skip)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -13,12 +13,24 @@ from minitransformer_course.judge.learner_file import blank_of, task_of
 from minitransformer_course.judge.messages import _
 from minitransformer_course.judge.pages import translated
 
-WIDEST_TABLE = 110    # characters of a line
+WIDEST_TABLE = 110  # characters of a line
 MAP = "lab.you_are_here("
-EXPLORED = {    # {part: the kind of box that the explorer's page opens for it}
-    "linear": "linear", "embedding": "embedding", "positions": "positions", "softmax": "softmax", "attention": "weighted_sum",
-    "masks": "mask", "heads": "self_attention", "residual": "add", "layer_norm": "layer_norm", "feed_forward": "feed_forward",
-    "decoder": "cross_attention", "loss": "loss", "adam": "adam", "decoding": "decoding"}
+EXPLORED = {  # {part: the kind of box that the explorer's page opens for it}
+    "linear": "linear",
+    "embedding": "embedding",
+    "positions": "positions",
+    "softmax": "softmax",
+    "attention": "weighted_sum",
+    "masks": "mask",
+    "heads": "self_attention",
+    "residual": "add",
+    "layer_norm": "layer_norm",
+    "feed_forward": "feed_forward",
+    "decoder": "cross_attention",
+    "loss": "loss",
+    "adam": "adam",
+    "decoding": "decoding",
+}
 
 
 def show_chapter(app, docname, content) -> None:
@@ -26,12 +38,14 @@ def show_chapter(app, docname, content) -> None:
     found = re.fullmatch(r"tutorials/(\w+)/chapter", docname)
     if found:
         chapter = next(one for one in chapters() if one.name == found[1])
-        content[0] = "\n".join(_shown(cells.parse(content[0]), {one.name: one for one in chapter.exercises}))
+        content[0] = "\n".join(
+            _shown(cells.parse(content[0]), {one.name: one for one in chapter.exercises})
+        )
 
 
 def _shown(page, exercises) -> Iterator[str]:
     """The cells in jupytext's percent format."""
-    open_fold = None    # the exercise whose derivation is being shown
+    open_fold = None  # the exercise whose derivation is being shown
     for cell in page:
         if open_fold and cell.kind != "derivation":
             yield _markdown(f"```python\n{_answer(open_fold)}\n```\n\n</details>")
@@ -39,13 +53,27 @@ def _shown(page, exercises) -> Iterator[str]:
         if cell.kind == "exercise":
             open_fold = exercises[cell.name]
             yield _markdown(_task(open_fold))
-            yield "# %% tags=[\"remove-cell\"]\nfrom minitransformer_course.judge.course import find_exercise\n"
+            yield '# %% tags=["remove-cell"]\nfrom minitransformer_course.judge.course import find_exercise\n'
             yield f"{cell.name} = find_exercise({cell.name!r}).reference\n"
-            yield _markdown(f'<details class="derivation">\n<summary>{_("Derive it first, then open")}</summary>')
+            yield _markdown(
+                f'<details class="derivation">\n<summary>{_("Derive it first, then open")}</summary>'
+            )
         else:
-            yield _markdown(translated(cell.source)) if cells.is_text(cell.kind, cell.name) else f"# %%\n{cell.source}\n"
-            if links := [_link(part) for part in re.findall(r'"(\w+)"', cell.source) if part in EXPLORED and MAP in cell.source]:
-                yield _markdown(_("See it flow: {boxes}, in the running example.").format(boxes=", ".join(links)))
+            yield (
+                _markdown(translated(cell.source))
+                if cells.is_text(cell.kind, cell.name)
+                else f"# %%\n{cell.source}\n"
+            )
+            if links := [
+                _link(part)
+                for part in re.findall(r'"(\w+)"', cell.source)
+                if part in EXPLORED and MAP in cell.source
+            ]:
+                yield _markdown(
+                    _("See it flow: {boxes}, in the running example.").format(
+                        boxes=", ".join(links)
+                    )
+                )
     if open_fold:
         yield _markdown(f"```python\n{_answer(open_fold)}\n```\n\n</details>")
 
@@ -56,8 +84,10 @@ def _link(part) -> str:
 
 
 def _task(exercise) -> str:
-    ask = _("Write it in your copy of this page, which `minitransformer learn start {number}` makes, and ask the judge: "
-            "`minitransformer learn check {name}`.").format(number=exercise.chapter.number, name=exercise.name)
+    ask = _(
+        "Write it in your copy of this page, which `minitransformer learn start {number}` makes, and ask the judge: "
+        "`minitransformer learn check {name}`."
+    ).format(number=exercise.chapter.number, name=exercise.name)
     return f"{task_of(exercise)}\n\n```python\n{blank_of(exercise)}```\n\n{ask}"
 
 
@@ -72,7 +102,10 @@ def _markdown(text) -> str:
 def break_sentences(app, doctree) -> None:
     """The doctor's sentence is one line. Tables are never as wide: they keep their lines, and scroll on a phone."""
     for output in doctree.findall(literal_block):
-        if "stream" in output["classes"] and max(map(len, output.astext().splitlines()), default=0) > WIDEST_TABLE:
+        if (
+            "stream" in output["classes"]
+            and max(map(len, output.astext().splitlines()), default=0) > WIDEST_TABLE
+        ):
             output["classes"].append("sentences")
 
 

@@ -21,8 +21,12 @@ from minitransformer_course.judge.messages import _
 from minitransformer_course.judge.my_transformer import MODEL, MODEL_MINUTES
 
 DOCS = Path(__file__).parents[1]
-PARTS_OF_THE_BOOK = {"Part one: the blocks": 8, "Part two: the whole": 13, "Part three: around the paper": 17}    # last chapters
-READING = 10    # minutes of a page without exercises
+PARTS_OF_THE_BOOK = {
+    "Part one: the blocks": 8,
+    "Part two: the whole": 13,
+    "Part three: around the paper": 17,
+}  # last chapters
+READING = 10  # minutes of a page without exercises
 WRONG = "def softmax_backward(dp, p):\n    return p * (1 - p) * dp\n"
 PLAY = """
 (() => {
@@ -41,23 +45,38 @@ def terminal() -> str:
     """`train copy`, recorded; without scripts or motion its end."""
     recorded = json.loads((DOCS / "front" / "train_copy.json").read_text(encoding="utf-8"))
     script = PLAY.replace("FRAMES", json.dumps(recorded["frames"], ensure_ascii=False))
-    return (f'<div class="terminal" role="img" aria-label="minitransformer train copy, run in a terminal">'
-            f'<code>$ minitransformer train copy</code><pre>{escape(recorded["frames"][-1][1])}</pre></div>'
-            f'<script>{script}</script>')
+    return (
+        f'<div class="terminal" role="img" aria-label="minitransformer train copy, run in a terminal">'
+        f"<code>$ minitransformer train copy</code><pre>{escape(recorded['frames'][-1][1])}</pre></div>"
+        f"<script>{script}</script>"
+    )
 
 
 def verdict() -> str:
     """A wrong function, and what the judge says of it today."""
     with tempfile.TemporaryDirectory() as folder:
-        environment = {**os.environ, messages.VARIABLE: messages.language(), "PYTHONPATH": str(DOCS.parent), "NO_COLOR": "1"}
+        environment = {
+            **os.environ,
+            messages.VARIABLE: messages.language(),
+            "PYTHONPATH": str(DOCS.parent),
+            "NO_COLOR": "1",
+        }
 
         def learn(*arguments) -> str:
-            return subprocess.run([sys.executable, "-m", "minitransformer", "learn", *arguments], capture_output=True,
-                                  cwd=folder, encoding="utf-8", env=environment).stdout
+            return subprocess.run(
+                [sys.executable, "-m", "minitransformer", "learn", *arguments],
+                capture_output=True,
+                cwd=folder,
+                encoding="utf-8",
+                env=environment,
+            ).stdout
+
         learn("start", "4")
         page = next(Path(folder).glob("04*.py"))
         blank = re.compile(r"def softmax_backward\(.*?\n(?=\S)", re.DOTALL)
-        page.write_text(blank.sub(lambda _: WRONG + "\n", page.read_text(encoding="utf-8")), encoding="utf-8")
+        page.write_text(
+            blank.sub(lambda _: WRONG + "\n", page.read_text(encoding="utf-8")), encoding="utf-8"
+        )
         said = escape(learn("check", "softmax_backward"))
     coloured = re.sub(r"^(  [A-Z]+\b|\w+: not yet)", r"<b>\1</b>", said, flags=re.MULTILINE)
     return f'<div class="terminal"><code>$ minitransformer learn check softmax_backward</code><pre>{coloured}</pre></div>'
@@ -65,7 +84,7 @@ def verdict() -> str:
 
 def figure_1() -> str:
     """Figure 1, whose boxes are links to the chapters that explain them."""
-    explained: dict[str, str] = {}    # {kind of box: chapter}, the first that is about it
+    explained: dict[str, str] = {}  # {kind of box: chapter}, the first that is about it
     for chapter in chapters():
         for part in re.findall(r'"(\w+)"', re.search(r"you_are_here\((.*?)\)", chapter.text)[1]):
             for kind in PARTS[part][1]:
@@ -74,9 +93,11 @@ def figure_1() -> str:
     links = "".join(
         f'<a href="../tutorials/{explained[box.kind].name}/chapter.html" title="{escape(explained[box.kind].title)}" '
         f'aria-label="{escape(box.name)}" style="left:{100 * (box.x - box.width / 2) / WIDTH:.2f}%;'
-        f'top:{100 * (1 - box.top / found.height):.2f}%;width:{100 * box.width / WIDTH:.2f}%;'
+        f"top:{100 * (1 - box.top / found.height):.2f}%;width:{100 * box.width / WIDTH:.2f}%;"
         f'height:{100 * box.height / found.height:.2f}%"></a>'
-        for box in sorted(found.boxes, key=lambda box: -box.width * box.height) if box.kind in explained)
+        for box in sorted(found.boxes, key=lambda box: -box.width * box.height)
+        if box.kind in explained
+    )
     picture = '<img src="../_static/architecture.png" alt="Figure 1 of the paper: encoder, decoder, and the inside of attention">'
     return f'<div class="map">{picture}{links}</div>'
 
@@ -88,16 +109,22 @@ def book() -> str:
         minutes = sum(exercise.minutes for exercise in chapter.exercises)
         number = int(re.match(r"\d+", chapter.name)[0])
         part = next(title for title, last in PARTS_OF_THE_BOOK.items() if number <= last)
-        parts[part].append(f"{chapter.title} ({_('{n} min').format(n=minutes or READING)}) <../tutorials/{chapter.name}/chapter>")
+        parts[part].append(
+            f"{chapter.title} ({_('{n} min').format(n=minutes or READING)}) <../tutorials/{chapter.name}/chapter>"
+        )
     model = _("From a blank file ({n} min)").format(n=MODEL_MINUTES)
     parts["Part two: the whole"].append(f"{model} <../tutorials/{MODEL}>")
-    return "\n\n".join("\n".join(["```{toctree}", f":caption: {_(title)}", ":maxdepth: 1", "", *lines, "```"])
-                       for title, lines in parts.items())
+    return "\n\n".join(
+        "\n".join(["```{toctree}", f":caption: {_(title)}", ":maxdepth: 1", "", *lines, "```"])
+        for title, lines in parts.items()
+    )
 
 
 def fill(app, docname, content) -> None:
     if docname == "docs/index":
-        content[0] = re.sub(r"^front (\w+)$", lambda found: globals()[found[1]](), content[0], flags=re.MULTILINE)
+        content[0] = re.sub(
+            r"^front (\w+)$", lambda found: globals()[found[1]](), content[0], flags=re.MULTILINE
+        )
 
 
 def setup(app) -> dict:

@@ -10,10 +10,48 @@ from sphinx.search import SearchLanguage, languages
 from minitransformer_course.judge import messages
 from minitransformer_course.judge.pages import translated
 
-TWIN = {"en": ("ko", "한국어", "ko/{page}.html"), "ko": ("en", "English", "../{page}.html")}    # where a page's twin lies
-PARTICLES = ("으로부터", "에서부터", "이라는", "이므로", "에서는", "으로는", "입니다", "이라", "에서", "에게", "으로", "부터",
-             "까지", "처럼", "보다", "마다", "만큼", "라는", "이나", "에는", "와는", "과는", "은", "는", "이", "가", "을", "를",
-             "의", "에", "로", "와", "과", "도", "만", "나")    # the longest first
+TWIN = {
+    "en": ("ko", "한국어", "ko/{page}.html"),
+    "ko": ("en", "English", "../{page}.html"),
+}  # where a page's twin lies
+PARTICLES = (
+    "으로부터",
+    "에서부터",
+    "이라는",
+    "이므로",
+    "에서는",
+    "으로는",
+    "입니다",
+    "이라",
+    "에서",
+    "에게",
+    "으로",
+    "부터",
+    "까지",
+    "처럼",
+    "보다",
+    "마다",
+    "만큼",
+    "라는",
+    "이나",
+    "에는",
+    "와는",
+    "과는",
+    "은",
+    "는",
+    "이",
+    "가",
+    "을",
+    "를",
+    "의",
+    "에",
+    "로",
+    "와",
+    "과",
+    "도",
+    "만",
+    "나",
+)  # the longest first
 
 
 class Korean(SearchLanguage):
@@ -21,7 +59,9 @@ class Korean(SearchLanguage):
 
     lang, language_name = "ko", "Korean"
     ending = f"(?<=[가-힣]{{2}})(?:{'|'.join(PARTICLES)})$"
-    js_stemmer_code = f"var Stemmer = function () {{ this.stemWord = word => word.replace(/{ending}/, ''); }};"
+    js_stemmer_code = (
+        f"var Stemmer = function () {{ this.stemWord = word => word.replace(/{ending}/, ''); }};"
+    )
 
     def stem(self, word) -> str:
         return re.sub(self.ending, "", word.lower())
@@ -54,12 +94,14 @@ def link_twin(app, pagename, templatename, context, doctree: document | None) ->
     if doctree is not None:
         other, name, place = TWIN[app.config.language or "en"]
         target = "../" * pagename.count("/") + place.format(page=pagename)
-        context["body"] = f'<a class="twin" lang="{other}" hreflang="{other}" href="{target}">{name}</a>{context["body"]}'
+        context["body"] = (
+            f'<a class="twin" lang="{other}" hreflang="{other}" href="{target}">{name}</a>{context["body"]}'
+        )
 
 
 def setup(app) -> dict:
     languages["ko"] = Korean
     app.connect("config-inited", choose)
-    app.connect("source-read", translate, priority=400)    # before others put HTML into the page
+    app.connect("source-read", translate, priority=400)  # before others put HTML into the page
     app.connect("html-page-context", link_twin)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

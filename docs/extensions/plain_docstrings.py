@@ -3,7 +3,7 @@
 import re
 from html import escape
 
-MARGIN = 95    # a line that its successor's first word would have taken beyond this was broken for want of room
+MARGIN = 95  # a line that its successor's first word would have taken beyond this was broken for want of room
 
 
 def html(paragraph) -> str:

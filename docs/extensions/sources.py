@@ -9,13 +9,17 @@ LINK = re.compile(r"\[([^\]]+)\]\(([^):#]+)\)")
 def show_source(app, docname, content) -> None:
     path = app.env.doc2path(docname, base=False)
     if path.suffix == ".py" and path.name != "chapter.py":
-        content[0] = f"# %% [markdown]\n# # {path.name}\n#\n# ```{{literalinclude}} /{path.as_posix()}\n# ```\n"
-        app.env.metadata[docname]["orphan"] = True    # reached by the link only
+        content[0] = (
+            f"# %% [markdown]\n# # {path.name}\n#\n# ```{{literalinclude}} /{path.as_posix()}\n# ```\n"
+        )
+        app.env.metadata[docname]["orphan"] = True  # reached by the link only
 
 
 def drop_links_to_folders(app, docname, content) -> None:
     folder = Path(app.env.doc2path(docname)).parent
-    content[0] = LINK.sub(lambda link: link[1] if (folder / link[2]).is_dir() else link[0], content[0])
+    content[0] = LINK.sub(
+        lambda link: link[1] if (folder / link[2]).is_dir() else link[0], content[0]
+    )
 
 
 def setup(app) -> dict:

@@ -1,6 +1,6 @@
 """Records what `minitransformer train copy` shows in a terminal, for the animation on the site's first page.
 
-    python docs/front/record.py
+python docs/front/record.py
 """
 
 import fcntl
@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 LINES, COLUMNS = 24, 76
-SECONDS = 10      # that the animation takes
+SECONDS = 10  # that the animation takes
 FRAMES = 40
 MARKS = re.compile("\033\\[[0-9;]*[A-Za-z]")
 
@@ -35,8 +35,10 @@ def record(arguments) -> list[tuple[float, str]]:
             try:
                 while read := os.read(parent, 4096):
                     shown += read
-                    frames.append((round(time.monotonic() - began, 2), screen(shown.decode(errors="ignore"))))
-            except OSError:    # the terminal is closed when the command ends
+                    frames.append(
+                        (round(time.monotonic() - began, 2), screen(shown.decode(errors="ignore")))
+                    )
+            except OSError:  # the terminal is closed when the command ends
                 return frames
     return frames
 
@@ -51,10 +53,15 @@ def screen(text) -> str:
 def main() -> None:
     frames = record(["train", "copy"])
     seconds = frames[-1][0]
-    kept = {round(FRAMES * at / seconds): text for at, text in frames}    # the last one of each moment
+    kept = {
+        round(FRAMES * at / seconds): text for at, text in frames
+    }  # the last one of each moment
     frames = [[round(SECONDS * moment / FRAMES, 2), text] for moment, text in sorted(kept.items())]
     Path(__file__).with_name("train_copy.json").write_text(
-        json.dumps({"seconds": round(seconds, 1), "frames": frames}, indent=0, ensure_ascii=False) + "\n", encoding="utf-8")
+        json.dumps({"seconds": round(seconds, 1), "frames": frames}, indent=0, ensure_ascii=False)
+        + "\n",
+        encoding="utf-8",
+    )
     print(f"{len(frames)} frames of a run of {seconds:.1f} s")
 
 

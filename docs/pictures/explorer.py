@@ -1,6 +1,6 @@
 """The still of the site's first page: the explorer, by headless Chromium.
 
-    python docs/pictures/explorer.py docs/_build/html/explorer.html docs/pictures/explorer.png
+python docs/pictures/explorer.py docs/_build/html/explorer.html docs/pictures/explorer.png
 """
 
 import io
@@ -17,7 +17,9 @@ from tests.chromium import Chromium
 def draw(page, path) -> None:
     browser = Chromium(Path(page).parent)
     browser.screen(1366, 800, "light")
-    browser.open(Path(page).resolve().as_uri() + "#box-cross_attention")    # without the tour of a first visit
+    browser.open(
+        Path(page).resolve().as_uri() + "#box-cross_attention"
+    )  # without the tour of a first visit
     picture = b64decode(browser.call("Page.captureScreenshot", format="png")["data"])
     browser.close()
     Image.open(io.BytesIO(picture)).convert("RGB").quantize(128).save(path, "PNG", optimize=True)

@@ -2,8 +2,10 @@
 
 from typing import Any, NamedTuple
 
-WORD = "XX"        # stands for each word, whatever its tag
-MAX_DEPTH = 200    # brackets inside one another; the deepest tree of the Penn Treebank has a sixth of them
+WORD = "XX"  # stands for each word, whatever its tag
+MAX_DEPTH = (
+    200  # brackets inside one another; the deepest tree of the Penn Treebank has a sixth of them
+)
 
 
 class NotATree(ValueError):
@@ -14,7 +16,7 @@ class Tree(NamedTuple):
     """A phrase with its parts, or a tag with its word: Tree("NP", (Tree("DT", ("the",)), Tree("NN", ("cat",))))."""
 
     label: str
-    children: tuple[Any, ...]    # Trees; of a tag: (word,)
+    children: tuple[Any, ...]  # Trees; of a tag: (word,)
 
     @property
     def is_tag(self) -> bool:
@@ -51,7 +53,9 @@ def build_tree(symbols, words, tags) -> Tree:
 
     Raises NotATree unless the brackets match and one other symbol stands for each of the words.
     """
-    stack: list[tuple[str, list]] = [("", [])]    # (label, children) of the open brackets, after one for the whole
+    stack: list[tuple[str, list]] = [
+        ("", [])
+    ]  # (label, children) of the open brackets, after one for the whole
     place = 0
     for symbol in symbols:
         label, children = stack[-1]

@@ -8,19 +8,19 @@ bracket of width 0. TOP is ignored, and PRT is the same as ADVP. Two equal brack
 from collections import Counter
 from typing import NamedTuple
 
-PUNCTUATION = (",", ":", "``", "''", ".")    # tags
+PUNCTUATION = (",", ":", "``", "''", ".")  # tags
 SAME = {"PRT": "ADVP"}
 
 
 class BracketScore(NamedTuple):
     """Counts over all trees of a file; ratios are in percent."""
 
-    matched: int        # brackets that gold and output share
+    matched: int  # brackets that gold and output share
     gold: int
-    found: int          # brackets of the output
+    found: int  # brackets of the output
     gold_of_trees: int  # the part of `gold` in sentences whose output is a tree
-    complete: int       # trees all of whose brackets match
-    well_formed: int    # outputs that are a tree of their sentence
+    complete: int  # trees all of whose brackets match
+    well_formed: int  # outputs that are a tree of their sentence
     trees: int
 
     @property
@@ -44,12 +44,20 @@ class BracketScore(NamedTuple):
 
 def score_trees(golds, outputs) -> BracketScore:
     """Compare each gold Tree with the output, a Tree of the same words and tags, or None, which has no bracket."""
-    pairs = [(brackets(gold), output and brackets(output)) for gold, output in zip(golds, outputs, strict=True)]
+    pairs = [
+        (brackets(gold), output and brackets(output))
+        for gold, output in zip(golds, outputs, strict=True)
+    ]
     trees = [(gold, output) for gold, output in pairs if output is not None]
     return BracketScore(
-        matched=sum((gold & output).total() for gold, output in trees), gold=sum(gold.total() for gold, _ in pairs),
-        found=sum(output.total() for _, output in trees), gold_of_trees=sum(gold.total() for gold, _ in trees),
-        complete=sum(gold == output for gold, output in trees), well_formed=len(trees), trees=len(pairs))
+        matched=sum((gold & output).total() for gold, output in trees),
+        gold=sum(gold.total() for gold, _ in pairs),
+        found=sum(output.total() for _, output in trees),
+        gold_of_trees=sum(gold.total() for gold, _ in trees),
+        complete=sum(gold == output for gold, output in trees),
+        well_formed=len(trees),
+        trees=len(pairs),
+    )
 
 
 def brackets(tree) -> Counter:

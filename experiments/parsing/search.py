@@ -9,7 +9,9 @@ import numpy as np
 from minitransformer.decoding import Hypothesis, Search
 from minitransformer.decoding.state import EXTRA_LENGTH, DecodingState
 
-EXTRA_SYMBOLS = 300    # an output is at most this much longer than its source, where the package has EXTRA_LENGTH
+EXTRA_SYMBOLS = (
+    300  # an output is at most this much longer than its source, where the package has EXTRA_LENGTH
+)
 
 
 @dataclass(frozen=True)
@@ -17,7 +19,11 @@ class TreeSearch(Search):
     """A Search that lets a model write EXTRA_SYMBOLS more symbols than its source has words."""
 
     def __call__(self, model, source) -> list[list[Hypothesis]]:
-        positions = model.target_input.positions.max_length if hasattr(model, "target_input") else sys.maxsize
+        positions = (
+            model.target_input.positions.max_length
+            if hasattr(model, "target_input")
+            else sys.maxsize
+        )
 
         def start(source) -> DecodingState:
             state = model.start(source)

@@ -7,10 +7,32 @@ from minitransformer.data.vocabularies.listed import ListedVocabulary
 from minitransformer.errors import InputError
 from minitransformer.functional.special import SPECIAL
 
-LEAST = 2          # how often a word must occur to get a token of its own
-OTHER = "X"        # the Penn Treebank's label for what has no better one; replaces labels not seen in training
-ENDINGS = ("ing", "ion", "ity", "ers", "est", "ed", "ly", "er", "al", "es", "s", "y", "")    # the first that fits
-CLASSES = ["<number>", *(f"<{case}{hyphen}{ending}>" for case in ("Word", "word") for hyphen in ("", "-") for ending in ENDINGS)]
+LEAST = 2  # how often a word must occur to get a token of its own
+OTHER = "X"  # the Penn Treebank's label for what has no better one; replaces labels not seen in training
+ENDINGS = (
+    "ing",
+    "ion",
+    "ity",
+    "ers",
+    "est",
+    "ed",
+    "ly",
+    "er",
+    "al",
+    "es",
+    "s",
+    "y",
+    "",
+)  # the first that fits
+CLASSES = [
+    "<number>",
+    *(
+        f"<{case}{hyphen}{ending}>"
+        for case in ("Word", "word")
+        for hyphen in ("", "-")
+        for ending in ENDINGS
+    ),
+]
 
 
 class TreebankVocabulary(ListedVocabulary):
@@ -23,9 +45,15 @@ class TreebankVocabulary(ListedVocabulary):
         if not all(isinstance(entry, str) and entry for entry in (*words, *labels, *tags)):
             raise InputError("a treebank vocabulary needs its words, labels and tags as strings")
         self.words, self.labels, self.tags = list(words), list(labels), list(tags)
-        symbols = [WORD, *self.tags, *(bracket + label for label in self.labels for bracket in "()")]
+        symbols = [
+            WORD,
+            *self.tags,
+            *(bracket + label for label in self.labels for bracket in "()"),
+        ]
         self.target_size = len(SPECIAL) + len(symbols)
-        super().__init__([*symbols, *CLASSES, *self.words], words=self.words, labels=self.labels, tags=self.tags)
+        super().__init__(
+            [*symbols, *CLASSES, *self.words], words=self.words, labels=self.labels, tags=self.tags
+        )
         self._symbols = {symbol: i for i, symbol in enumerate(symbols, len(SPECIAL))}
         self._words = {word: i for i, word in enumerate([*CLASSES, *self.words], self.target_size)}
 
@@ -34,7 +62,11 @@ class TreebankVocabulary(ListedVocabulary):
         """The labels and tags of `trees`, and the words that occur in them at least twice."""
         counts = Counter(word for tree in trees for word in tree.words)
         tags = {tag for tree in trees for tag in tree.tags} - {WORD}
-        return cls(sorted(word for word, count in counts.items() if count >= LEAST), sorted({*_labels(trees), OTHER}), sorted(tags))
+        return cls(
+            sorted(word for word, count in counts.items() if count >= LEAST),
+            sorted({*_labels(trees), OTHER}),
+            sorted(tags),
+        )
 
     def encode(self, text) -> list[int]:
         """The ids of the words in `text`, which are separated by spaces; a word without a token is read as its class."""
@@ -45,8 +77,11 @@ class TreebankVocabulary(ListedVocabulary):
 
     def encode_symbols(self, symbols) -> list[int]:
         """The ids of the symbols of a linearised tree; an unknown label is read as X, an unknown tag as XX."""
-        return [self._symbols.get(symbol) or self._symbols[symbol[0] + OTHER if symbol[0] in "()" else WORD]
-                for symbol in symbols]
+        return [
+            self._symbols.get(symbol)
+            or self._symbols[symbol[0] + OTHER if symbol[0] in "()" else WORD]
+            for symbol in symbols
+        ]
 
     def unknown_labels(self, trees) -> set[str]:
         return _labels(trees) - set(self.labels)

@@ -45,13 +45,13 @@ class Sizes(NamedTuple):
     t_q: int = 3
     t_k: int = 4
     d_k: int = 5
-    d_v: int = 6           # even: two directions share it, and rotary positions turn pairs
+    d_v: int = 6  # even: two directions share it, and rotary positions turn pairs
     d_model: int = 7
     d_ff: int = 8
     heads: int = 9
     vocab: int = 11
-    groups: int = 3        # a divisor of the heads
-    kernel: int = 3        # positions that a convolution sees
+    groups: int = 3  # a divisor of the heads
+    kernel: int = 3  # positions that a convolution sees
     dropout: float = 0.2
 
 
@@ -64,19 +64,32 @@ class Maker:
     def __init__(self, seed=0, sizes=SIZES):
         self.seed, self.sizes, self.rng = seed, sizes, np.random.default_rng(seed)
         B, T_Q, T_K, D_K, D_V, D, D_FF, H, V, _, _, dropout = sizes
-        self.stack = dict(num_layers=2, d_model=D, num_heads=H, d_ff=D_FF, d_k=D_K, d_v=D_V, dropout=dropout,
-                          attention_dropout=dropout, feed_forward_dropout=dropout)
+        self.stack = dict(
+            num_layers=2,
+            d_model=D,
+            num_heads=H,
+            d_ff=D_FF,
+            d_k=D_K,
+            d_v=D_V,
+            dropout=dropout,
+            attention_dropout=dropout,
+            feed_forward_dropout=dropout,
+        )
         self.x, self.memory = self.array(B, T_Q, D), self.array(B, T_K, D)
         self.some = np.ones((T_Q, T_K), bool)
         self.some[0, 1:2] = self.some[1:2] = False
         self.causal = np.tri(T_Q, dtype=bool)
         self.memory_mask = np.ones((B, 1, 1, T_K), bool)
-        self.memory_mask[1:, ..., (T_K + 1) // 2:] = False
+        self.memory_mask[1:, ..., (T_K + 1) // 2 :] = False
         self.source, self.target = self.ids(B, T_K), self.ids(B, T_Q)
         self.source[0, -1] = self.source[1:2, -2:] = self.target[1:2, -1] = PAD
         self.real = self.source != PAD
         self.half_real = self.real & (np.arange(B) == 0)[:, None]
-        self.heads = self.array(B, H, T_Q, D_K), self.array(B, H, T_K, D_K), self.array(B, H, T_K, D_V)
+        self.heads = (
+            self.array(B, H, T_Q, D_K),
+            self.array(B, H, T_K, D_K),
+            self.array(B, H, T_K, D_V),
+        )
         self.attention = D, H, self.rng, D_K, D_V, dropout
 
     def array(self, *shape) -> Array:
@@ -93,29 +106,60 @@ class Maker:
 
     def config(self, kind=M.TransformerConfig, **changes) -> Any:
         """The configuration of a small model of that kind."""
-        vocabularies = {name: self.sizes.vocab for name in kind.required() if name.endswith("vocab") or name == "vocab_size"}
+        vocabularies = {
+            name: self.sizes.vocab
+            for name in kind.required()
+            if name.endswith("vocab") or name == "vocab_size"
+        }
         return kind(**{**self.stack, **vocabularies, **changes})
 
 
 def blocks(seed=0, sizes=SIZES, zoo=True) -> dict[str, tuple]:
     """{name: (layer or pair of functions, inputs)} with weights and inputs drawn from `seed`; `zoo`: whether with the zoo's."""
     maker = Maker(seed, sizes)
-    found = {name: block for made in (find_all(BLOCKS, "blocks") if zoo else {"library": BLOCKS["library"]}).values()
-             for name, block in made(maker).items()}
+    found = {
+        name: block
+        for made in (find_all(BLOCKS, "blocks") if zoo else {"library": BLOCKS["library"]}).values()
+        for name, block in made(maker).items()
+    }
     for name, (model, _) in list(found.items()):
         if isinstance(model, Layer) and hasattr(model, "loss_forward"):
-            found[f"{name}-loss"] = TrainingLoss(model), (batch_for(model, maker.source, maker.target), 0.1)
+            found[f"{name}-loss"] = (
+                TrainingLoss(model),
+                (batch_for(model, maker.source, maker.target), 0.1),
+            )
     return found
 
 
 def blocks_of_the_library(maker) -> dict[str, tuple]:
     B, T_Q, T_K, D_K, D_V, D, D_FF, H, V, _, _, dropout = maker.sizes
     rng, seed, layer = maker.rng, maker.seed, maker.layer
-    x, memory, some, causal, memory_mask = maker.x, maker.memory, maker.some, maker.causal, maker.memory_mask
-    source, target, real, heads, attention = maker.source, maker.target, maker.real, maker.heads, maker.attention
-    one, pre_norm_one = maker.config(num_layers=1), maker.config(num_layers=1, pre_norm=True, activation="gelu")
+    x, memory, some, causal, memory_mask = (
+        maker.x,
+        maker.memory,
+        maker.some,
+        maker.causal,
+        maker.memory_mask,
+    )
+    source, target, real, heads, attention = (
+        maker.source,
+        maker.target,
+        maker.real,
+        maker.heads,
+        maker.attention,
+    )
+    one, pre_norm_one = (
+        maker.config(num_layers=1),
+        maker.config(num_layers=1, pre_norm=True, activation="gelu"),
+    )
     stack, pre_norm_stack = maker.config(), maker.config(pre_norm=True, activation="gelu")
-    unshared = maker.config(source_vocab=V + 2, positions="learned", max_length=5, share_embeddings=False, share_output=False)
+    unshared = maker.config(
+        source_vocab=V + 2,
+        positions="learned",
+        max_length=5,
+        share_embeddings=False,
+        share_output=False,
+    )
     feed_forward = layer(L.FeedForward(D, D_FF, rng, dropout=dropout))
     found = {
         "relu": ((F.relu_forward, F.relu_backward), (maker.array(B, T_Q, D),)),
@@ -124,51 +168,89 @@ def blocks_of_the_library(maker) -> dict[str, tuple]:
         "dropout": ((F.dropout_forward, F.dropout_backward), (maker.array(B, T_Q, D), 0.3)),
         "attention": ((F.attention_forward, F.attention_backward), (*heads, some, dropout)),
         # Scores so far apart that the kernels' one exponential for all cannot hold them:
-        "attention-far-apart": ((F.attention_forward, F.attention_backward), (40 * heads[0], *heads[1:], some, dropout)),
-        "cross-entropy": ((F.cross_entropy_forward, F.cross_entropy_backward),
-                          {"logits": maker.array(B, T_Q, V), "targets": target, "smoothing": 0.1, "padding": PAD}),
+        "attention-far-apart": (
+            (F.attention_forward, F.attention_backward),
+            (40 * heads[0], *heads[1:], some, dropout),
+        ),
+        "cross-entropy": (
+            (F.cross_entropy_forward, F.cross_entropy_backward),
+            {"logits": maker.array(B, T_Q, V), "targets": target, "smoothing": 0.1, "padding": PAD},
+        ),
         "linear": (layer(L.Linear(D, D_FF, rng)), (x,)),
         "embedding": (layer(L.Embedding(V, D, rng)), (np.array([[1, 4, 1], [4, 1, 9]]),)),
         "output-projection": (layer(L.OutputProjection(V, D, rng)), (x,)),
         "sinusoidal-positions": (L.SinusoidalPositions(), (x,)),
         "learned-positions": (layer(L.LearnedPositions(5, D, rng)), (x,)),
-        "input": (layer(L.Input(L.Embedding(V, D, rng), L.LearnedPositions(5, D, rng), dropout)), (maker.ids(B, T_K),)),
+        "input": (
+            layer(L.Input(L.Embedding(V, D, rng), L.LearnedPositions(5, D, rng), dropout)),
+            (maker.ids(B, T_K),),
+        ),
         "layer-norm": (layer(L.LayerNorm(D)), (x,)),
         "feed-forward": (feed_forward, (x,)),
         "feed-forward-gelu": (layer(L.FeedForward(D, D_FF, rng, "gelu", dropout)), (x,)),
         "feed-forward-without-dropout": (layer(L.FeedForward(D, D_FF, rng)), (x,)),
-        "multi-head-attention": (layer(L.MultiHeadAttention(*attention)), (x, memory, maker.array(B, T_K, D), some)),
+        "multi-head-attention": (
+            layer(L.MultiHeadAttention(*attention)),
+            (x, memory, maker.array(B, T_K, D), some),
+        ),
         "self-attention": (layer(L.SelfAttention(*attention)), (x, causal)),
-        "self-attention-without-dropout": (layer(L.SelfAttention(D, H, rng, D_K, D_V)), (x, causal)),
+        "self-attention-without-dropout": (
+            layer(L.SelfAttention(D, H, rng, D_K, D_V)),
+            (x, causal),
+        ),
         "cross-attention": (layer(L.CrossAttention(*attention)), (x, memory, memory_mask)),
         "residual": (layer(L.Residual(D, dropout=dropout)), (x, maker.array(B, T_Q, D))),
-        "residual-pre-norm": (layer(L.Residual(D, dropout=dropout, pre_norm=True)), (x, maker.array(B, T_Q, D))),
+        "residual-pre-norm": (
+            layer(L.Residual(D, dropout=dropout, pre_norm=True)),
+            (x, maker.array(B, T_Q, D)),
+        ),
         "encoder-layer": (layer(L.EncoderLayer(one, rng)), (x, causal)),
         "encoder-layer-pre-norm": (layer(L.EncoderLayer(pre_norm_one, rng)), (x, causal)),
         "decoder-layer": (layer(L.DecoderLayer(one, rng)), (x, memory, causal, memory_mask)),
-        "decoder-layer-pre-norm": (layer(L.DecoderLayer(pre_norm_one, rng)), (x, memory, causal, memory_mask)),
+        "decoder-layer-pre-norm": (
+            layer(L.DecoderLayer(pre_norm_one, rng)),
+            (x, memory, causal, memory_mask),
+        ),
         "encoder": (layer(L.Encoder(stack, rng)), (x, causal)),
         "decoder": (layer(L.Decoder(stack, rng)), (x, memory, causal, memory_mask)),
         "transformer": (layer(M.Transformer(stack, seed)), (source, target)),
         "transformer-pre-norm": (layer(M.Transformer(pre_norm_stack, seed)), (source, target)),
         "transformer-unshared": (layer(M.Transformer(unshared, seed)), (source, target)),
-        "linear-cross-entropy": ((F.linear_cross_entropy_forward, F.linear_cross_entropy_backward),
-                                 {"x": x, "weight": maker.array(V, D), "targets": target, "smoothing": 0.1, "padding": PAD}),
-        "linear-cross-entropy-layer": (layer(L.LinearCrossEntropy(L.OutputProjection(V, D, rng).weight)),
-                                       {"x": x, "targets": target, "smoothing": 0.1, "padding": PAD}),
+        "linear-cross-entropy": (
+            (F.linear_cross_entropy_forward, F.linear_cross_entropy_backward),
+            {
+                "x": x,
+                "weight": maker.array(V, D),
+                "targets": target,
+                "smoothing": 0.1,
+                "padding": PAD,
+            },
+        ),
+        "linear-cross-entropy-layer": (
+            layer(L.LinearCrossEntropy(L.OutputProjection(V, D, rng).weight)),
+            {"x": x, "targets": target, "smoothing": 0.1, "padding": PAD},
+        ),
         "mean-over-tokens": (L.MeanOverTokens(), (memory, real)),
         "mean-over-tokens-padding-alone": (L.MeanOverTokens(), (memory, maker.half_real)),
         "first-token": (L.FirstToken(), (memory, real)),
     }
-    maker.rng_of_the_zoo = deepcopy(rng)    # whose draws do not depend on what follows
+    maker.rng_of_the_zoo = deepcopy(rng)  # whose draws do not depend on what follows
     return {
         **found,
-        "language-model": (layer(M.LanguageModel(maker.config(M.LanguageModelConfig), seed)), (source,)),
-        "classifier": (layer(M.Classifier(maker.config(M.ClassifierConfig, num_classes=CLASSES), seed)), (source,)),
+        "language-model": (
+            layer(M.LanguageModel(maker.config(M.LanguageModelConfig), seed)),
+            (source,),
+        ),
+        "classifier": (
+            layer(M.Classifier(maker.config(M.ClassifierConfig, num_classes=CLASSES), seed)),
+            (source,),
+        ),
     }
 
 
-BLOCKS: dict[str, Callable[[Maker], dict[str, tuple]]] = {"library": blocks_of_the_library}    # {a room: its blocks}
+BLOCKS: dict[str, Callable[[Maker], dict[str, tuple]]] = {
+    "library": blocks_of_the_library
+}  # {a room: its blocks}
 
 
 def batch_for(model, source, target) -> Any:

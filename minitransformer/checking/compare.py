@@ -2,7 +2,7 @@
 
 import numpy as np
 
-SAME = 1e-12    # arrays this close (relative) are equal up to rounding
+SAME = 1e-12  # arrays this close (relative) are equal up to rounding
 
 
 def relative_errors(some, others) -> list[float]:
@@ -12,7 +12,9 @@ def relative_errors(some, others) -> list[float]:
     `gradcheck` says what the floor G / 10 is for.
     """
     largest = max((size_of(array) for array in (*some, *others)), default=0)
-    return [_relative(1 * a, 1 * b, largest) for a, b in zip(some, others)]    # 1 *: masks, which cannot be subtracted, as numbers
+    return [
+        _relative(1 * a, 1 * b, largest) for a, b in zip(some, others)
+    ]  # 1 *: masks, which cannot be subtracted, as numbers
 
 
 def relative_error(some, others) -> float:
@@ -44,4 +46,6 @@ def is_same(now, before) -> bool:
     """Whether an array still has the shape and the values of `before`, NaN included; True for anything but an array."""
     if not isinstance(before, np.ndarray):
         return True
-    return isinstance(now, np.ndarray) and np.array_equal(now, before, equal_nan=before.dtype.kind in "fc")
+    return isinstance(now, np.ndarray) and np.array_equal(
+        now, before, equal_nan=before.dtype.kind in "fc"
+    )

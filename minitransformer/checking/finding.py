@@ -16,16 +16,16 @@ class Finding:
     """
 
     kind: str
-    sentence: str            # the mistake, the breach, or what is known
-    place: str = ""          # the innermost wrong part: its path and kind; "" for the block itself
-    array: str = ""          # the worst number: its array,
+    sentence: str  # the mistake, the breach, or what is known
+    place: str = ""  # the innermost wrong part: its path and kind; "" for the block itself
+    array: str = ""  # the worst number: its array,
     index: tuple | None = None
-    analytic: float | None = None    # backward's value there,
-    numeric: float | None = None     # and the right one
-    before: float | None = None      # the error now,
-    after: float | None = None       # and with the mistake undone
-    read: str = ""           # the library's backward of this block
-    also: tuple = ()         # the other innermost wrong parts of a composite, in words
+    analytic: float | None = None  # backward's value there,
+    numeric: float | None = None  # and the right one
+    before: float | None = None  # the error now,
+    after: float | None = None  # and with the mistake undone
+    read: str = ""  # the library's backward of this block
+    also: tuple = ()  # the other innermost wrong parts of a composite, in words
 
     @property
     def proof(self) -> str:

@@ -26,15 +26,32 @@ def check_kernels(block, inputs, kind, *, name, seed=0) -> Report:
             with _kernels_of(kind) as ran:
                 found = _computed(*given)
         except Breach as breach:
-            return Report([], {name: Finding(OBSERVED, f"{KINDS[kind]} cannot do what the textbook does: {breach}")})
+            return Report(
+                [],
+                {
+                    name: Finding(
+                        OBSERVED, f"{KINDS[kind]} cannot do what the textbook does: {breach}"
+                    )
+                },
+            )
         used |= ran
         if ran:
-            results += [_compared(name, f"{kind} {dtype}", wrt, textbook[wrt], found[wrt], error)
-                        for wrt, error in zip(textbook, _errors(textbook, found))]
+            results += [
+                _compared(name, f"{kind} {dtype}", wrt, textbook[wrt], found[wrt], error)
+                for wrt, error in zip(textbook, _errors(textbook, found))
+            ]
     if all(result.passed for result in results):
         return Report(results)
-    return Report(results, {name: Finding(OBSERVED, f"{KINDS[kind]} differ from the textbook, which is right; "
-                                                    f"those that ran: {', '.join(sorted(used))}")})
+    return Report(
+        results,
+        {
+            name: Finding(
+                OBSERVED,
+                f"{KINDS[kind]} differ from the textbook, which is right; "
+                f"those that ran: {', '.join(sorted(used))}",
+            )
+        },
+    )
 
 
 def kinds_to_check() -> list[str]:
@@ -59,8 +76,20 @@ def _errors(textbook, found) -> list[float]:
 
 
 def _compared(name, method, wrt, textbook, kernel, error) -> Result:
-    where = np.unravel_index(np.abs(kernel - textbook).argmax(), np.shape(textbook)) if np.size(textbook) else ()
-    return Result(name, wrt, method, error, tuple(map(int, where)), float(kernel[where]), float(textbook[where]))
+    where = (
+        np.unravel_index(np.abs(kernel - textbook).argmax(), np.shape(textbook))
+        if np.size(textbook)
+        else ()
+    )
+    return Result(
+        name,
+        wrt,
+        method,
+        error,
+        tuple(map(int, where)),
+        float(kernel[where]),
+        float(textbook[where]),
+    )
 
 
 @contextmanager
@@ -70,20 +99,23 @@ def _kernels_of(kind) -> Iterator[set[str]]:
     The compiled kernels do not replace everything that those for NumPy do, and share their caches.
     """
     ran: set[str] = set()
-    slower = list(KINDS)[list(KINDS).index(kind) + 1:]
+    slower = list(KINDS)[list(KINDS).index(kind) + 1 :]
 
     def noted(kernel) -> Kernel:
         @wraps(kernel.function)
         def noting(*arguments, **options) -> Any:
             ran.add(kernel.function.__name__)
             return kernel.function(*arguments, **options)
+
         return kernel._replace(function=noting)
 
     before = {entry: entry.kernels for entry in TABLE.values()}
     try:
         for entry, kernels in before.items():
-            entry.kernels = [*(noted(kernel) for kernel in kernels if _is_of(kind, kernel)),
-                             *(kernel for kernel in kernels if any(_is_of(other, kernel) for other in slower))]
+            entry.kernels = [
+                *(noted(kernel) for kernel in kernels if _is_of(kind, kernel)),
+                *(kernel for kernel in kernels if any(_is_of(other, kernel) for other in slower)),
+            ]
         with kernels_run():
             yield ran
     finally:

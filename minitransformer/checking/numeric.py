@@ -9,8 +9,8 @@ import numpy as np
 from minitransformer.backend import Array
 from minitransformer.checking.checked_block import drawing
 
-CENTRAL_STEP = 3e-6     # balances the rounding error, of order 1e-16 / step, against step^2
-COMPLEX_STEP = 1e-20    # nothing is subtracted, so it can be arbitrarily small
+CENTRAL_STEP = 3e-6  # balances the rounding error, of order 1e-16 / step, against step^2
+COMPLEX_STEP = 1e-20  # nothing is subtracted, so it can be arbitrarily small
 
 
 def central(evaluate, dy, array, where, v, step=CENTRAL_STEP) -> float:
@@ -32,7 +32,9 @@ def kink(evaluate, array, where, v) -> bool:
         right = (_moved(evaluate, array, where, step * v) - middle) / step
         gaps.append(np.abs(right - left))
     far, near = gaps
-    least = 1e-6 * max(np.abs(left).max(initial=0), np.abs(right).max(initial=0), np.abs(middle).max(initial=0))
+    least = 1e-6 * max(
+        np.abs(left).max(initial=0), np.abs(right).max(initial=0), np.abs(middle).max(initial=0)
+    )
     return bool(((near > least) & (0.5 * far < near) & (near < 2 * far)).any())
 
 
@@ -46,7 +48,9 @@ def complex_step(evaluate, dy, array, where, v) -> float:
 
 def of_each(method, evaluate, dy, array) -> Array:
     """The slope for each number of an array, by one of these two methods."""
-    return np.array([method(evaluate, dy, array, where, 1.0) for where in np.ndindex(array.shape)]).reshape(array.shape)
+    return np.array(
+        [method(evaluate, dy, array, where, 1.0) for where in np.ndindex(array.shape)]
+    ).reshape(array.shape)
 
 
 def slopes(evaluate, array, where, v) -> Array:
@@ -64,13 +68,17 @@ def error_along(moving, dy, gradients, names) -> float:
     numeric = float((dy * moving.moved(directions, 1j * COMPLEX_STEP).imag).sum() / COMPLEX_STEP)
     analytic = sum(float((gradients[name] * v).sum()) for name, v in directions.items())
     sizes = [np.sqrt((g * g).sum()) for g in gradients.values()]
-    scale = max(np.sqrt(sum((gradients[name] ** 2).sum() for name in names)), abs(numeric), max(sizes, default=0) / 10)
+    scale = max(
+        np.sqrt(sum((gradients[name] ** 2).sum() for name in names)),
+        abs(numeric),
+        max(sizes, default=0) / 10,
+    )
     return abs(analytic - numeric) / scale if scale else 0.0
 
 
 def _moved(evaluate, array, where, step) -> Array:
     saved = array[where].copy()
     array[where] = saved + step
-    y = np.array(evaluate())    # a copy: a forward may return its input itself
+    y = np.array(evaluate())  # a copy: a forward may return its input itself
     array[where] = saved
     return y

@@ -20,18 +20,20 @@ from minitransformer.checking.numeric import error_along
 from minitransformer.errors import InputError
 from minitransformer.layers.layer import Layer
 
-FEW = 2_000             # a block with more numbers is run at only one other size, to answer as fast as the check itself
+FEW = 2_000  # a block with more numbers is run at only one other size, to answer as fast as the check itself
 NUDGE = 1e-3
-AFFORDABLE = 20_000    # a block with more numbers is not run again: its parts are checked as small blocks
+AFFORDABLE = (
+    20_000  # a block with more numbers is not run again: its parts are checked as small blocks
+)
 
 
 class Elsewhere(NamedTuple):
     """Sizes at which a block is wrong."""
 
-    shapes: str              # of its inputs, in words
-    breach: Breach | None    # how it breaks the contract there,
-    wrong: list[str]         # or the names of the wrong gradients
-    block: Any               # the block at these sizes, and how to run it
+    shapes: str  # of its inputs, in words
+    breach: Breach | None  # how it breaks the contract there,
+    wrong: list[str]  # or the names of the wrong gradients
+    block: Any  # the block at these sizes, and how to run it
     arguments: dict
     make_rng: Callable
 
@@ -60,11 +62,19 @@ def wrong_elsewhere(block, checked, make_rng) -> Elsewhere | None:
                 gradients = resized.gradients(dy, cache)
                 moving = CheckedBlock(*other[:2], np.complex128, other[2])
                 if not error_along(moving, flat(dy), gradients, gradients) <= SAME:
-                    wrong = [name for name in gradients if not error_along(moving, flat(dy), gradients, [name]) <= SAME]
+                    wrong = [
+                        name
+                        for name in gradients
+                        if not error_along(moving, flat(dy), gradients, [name]) <= SAME
+                    ]
             except Breach as error:
                 breach = error
         if breach or wrong:
-            shapes = (f"{name} of shape {value.shape}" for name, value in other[1].items() if isinstance(value, np.ndarray))
+            shapes = (
+                f"{name} of shape {value.shape}"
+                for name, value in other[1].items()
+                if isinstance(value, np.ndarray)
+            )
             return Elsewhere(", ".join(shapes), breach, wrong, *other)
     return None
 
@@ -72,30 +82,43 @@ def wrong_elsewhere(block, checked, make_rng) -> Elsewhere | None:
 def other_inputs(block, arguments, make_rng, seed=7) -> Iterator[tuple[Any, dict, Callable]]:
     """Yield (block, arguments, make_rng) of other sizes: all grown, the batch alone, the length alone."""
     is_pair = not isinstance(block, Layer)
-    for number, (grow_width, grow_batch, grow_length) in enumerate(((True, 1, 1), (False, 2, 0), (False, 0, 1))):
+    for number, (grow_width, grow_batch, grow_length) in enumerate(
+        ((True, 1, 1), (False, 2, 0), (False, 0, 1))
+    ):
         rng = drawing(seed, number)
         grown, widths = _widened(block, rng) if grow_width else (nudged(block, {})[0], {})
         if is_pair and grow_width:
-            widths = _other_widths([value.shape for value in arguments.values() if is_float(value)], 1)
-        others = {name: _resized(value, widths, grow_batch, grow_length, is_pair and grow_width, arguments, rng)
-                  for name, value in arguments.items()}
-        if widths or any(_shape(one) != _shape(other) for one, other in zip(others.values(), arguments.values())):
+            widths = _other_widths(
+                [value.shape for value in arguments.values() if is_float(value)], 1
+            )
+        others = {
+            name: _resized(
+                value, widths, grow_batch, grow_length, is_pair and grow_width, arguments, rng
+            )
+            for name, value in arguments.items()
+        }
+        if widths or any(
+            _shape(one) != _shape(other) for one, other in zip(others.values(), arguments.values())
+        ):
             yield grown, others, partial(_generator, make_rng, [seed, 9, number])
 
 
 def _generator(make_rng, seed) -> np.random.Generator | None:
-    return drawing(*seed) if make_rng() is not None else None    # None: nothing is drawn
+    return drawing(*seed) if make_rng() is not None else None  # None: nothing is drawn
 
 
 def _widened(block, rng) -> tuple[Any, dict[int, int]]:
     """A copy of the layer with other widths, another number of heads and two layers more in each stack; {old width: new}."""
     if not isinstance(block, Layer):
         return block, {}
-    state = getattr(block, "state_size", 0)    # of a recurrent layer
+    state = getattr(block, "state_size", 0)  # of a recurrent layer
     block = block.astype(np.float64)
     for layer in [block, *block.sublayers().values()]:
         if isinstance(getattr(layer, "layers", None), list) and len(layer.layers) > 1 and not state:
-            layer.layers += [copy.deepcopy(layer.layers[-1]), copy.deepcopy(layer.layers[-1])]    # heads grow by one
+            layer.layers += [
+                copy.deepcopy(layer.layers[-1]),
+                copy.deepcopy(layer.layers[-1]),
+            ]  # heads grow by one
     layers = [block, *block.sublayers().values()]
     heads = math.lcm(*(getattr(layer, "num_heads", 1) for layer in layers))
     parameters = block.parameters().values()
@@ -108,7 +131,9 @@ def _widened(block, rng) -> tuple[Any, dict[int, int]]:
     for layer in layers:
         if getattr(layer, "num_heads", 1) == heads > 1:
             layer.num_heads = heads + 1
-        rate = getattr(layer, "dropout", None)    # a reader's own layer may give a sub-layer this name
+        rate = getattr(
+            layer, "dropout", None
+        )  # a reader's own layer may give a sub-layer this name
         if isinstance(rate, float) and 0 < rate < 0.7:
             layer.dropout = 1.3 * rate
     return block, {**widths, state: block.state_size} if state else widths
@@ -124,9 +149,13 @@ def _other_widths(shapes, heads) -> dict[int, int]:
     If a shape ends with (n, k n), as that of an LSTM's weight does, k n stays k times n.
     """
     sizes = {size for shape in shapes for size in shape}
-    multiples = {size: (heads + 1) * (size // heads + 1) for size in sizes if heads > 1 and size % heads == 0}
+    multiples = {
+        size: (heads + 1) * (size // heads + 1) for size in sizes if heads > 1 and size % heads == 0
+    }
     pairs = [shape[-2:] for shape in shapes if len(shape) > 1]
-    parts = {whole: part for part, whole in pairs if part > 1 and whole in (2 * part, 3 * part, 4 * part)}
+    parts = {
+        whole: part for part, whole in pairs if part > 1 and whole in (2 * part, 3 * part, 4 * part)
+    }
     for growth in range(1, 100):
         widths = {**{size: size + growth for size in sizes}, **multiples}
         for size in sorted(parts.keys() - multiples.keys()):
@@ -138,7 +167,7 @@ def _other_widths(shapes, heads) -> dict[int, int]:
 
 def _resized(value, widths, grow_batch, grow_length, every_axis, arguments, rng) -> Any:
     if isinstance(value, float) and 0 < value < 0.7:
-        return 1.3 * value    # a dropout rate, a smoothing
+        return 1.3 * value  # a dropout rate, a smoothing
     if not isinstance(value, np.ndarray) or value.ndim == 0:
         return value
     floats = [a for a in arguments.values() if is_float(a)]
@@ -150,7 +179,9 @@ def _resized(value, widths, grow_batch, grow_length, every_axis, arguments, rng)
             shape.append(widths.get(size, size))
         elif every_axis and size in widths and size > 1:
             shape.append(widths[size])
-        elif size == 1 and not (is_batch and value.dtype != bool):    # an axis of size 1 in a mask is meant to be broadcast
+        elif size == 1 and not (
+            is_batch and value.dtype != bool
+        ):  # an axis of size 1 in a mask is meant to be broadcast
             shape.append(1)
         else:
             shape.append(size + (grow_batch if is_batch else grow_length))
@@ -160,10 +191,16 @@ def _resized(value, widths, grow_batch, grow_length, every_axis, arguments, rng)
 def filled(value, shape, rng) -> Array:
     """An array of another shape: floats like the old ones, but none is 0; ids and masks repeat the old values from the start."""
     if not is_float(value):
-        return np.pad(value, [(0, max(new - old, 0)) for old, new in zip(value.shape, shape)], mode="wrap")
+        return np.pad(
+            value, [(0, max(new - old, 0)) for old, new in zip(value.shape, shape)], mode="wrap"
+        )
     some = rng.choice(value.ravel(), shape) * rng.uniform(0.8, 1.2, shape)
     noise = 0.1 * (np.abs(value).mean() or 1.0) * rng.standard_normal(shape)
-    return some + noise if (value < 0).any() or not value.any() else np.where(some == 0, np.abs(noise), some)
+    return (
+        some + noise
+        if (value < 0).any() or not value.any()
+        else np.where(some == 0, np.abs(noise), some)
+    )
 
 
 def nudged(block, arguments) -> tuple[Any, dict]:
@@ -177,6 +214,7 @@ def nudged(block, arguments) -> tuple[Any, dict]:
         block = block.astype(np.float64)
         for parameter in block.parameters().values():
             parameter.data = moved(parameter.data)
-    return block, {name: moved(value.astype(np.float64)) if is_float(value) else value for name, value in arguments.items()}
-
-
+    return block, {
+        name: moved(value.astype(np.float64)) if is_float(value) else value
+        for name, value in arguments.items()
+    }

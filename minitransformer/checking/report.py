@@ -12,9 +12,13 @@ from minitransformer.kernels import KINDS
 # cancellation; the complex step subtracts nothing and keeps nearly all of float64's 16.
 BOUNDS = {"central": 1e-7, "complex": SAME, "central projection": 1e-6, "complex projection": SAME}
 # How far a kernel may be from its textbook.
-BOUNDS |= {f"{kind} {dtype}": bound for kind in KINDS for dtype, bound in (("float32", 2e-5), ("float64", SAME))}
+BOUNDS |= {
+    f"{kind} {dtype}": bound
+    for kind in KINDS
+    for dtype, bound in (("float32", 2e-5), ("float64", SAME))
+}
 COLUMNS = "block", "with respect to", "method", "error", "at", "analytic", "numeric", ""
-LONG = 40    # letters; a longer name moves its row to the right
+LONG = 40  # letters; a longer name moves its row to the right
 
 
 @dataclass(frozen=True)
@@ -22,18 +26,18 @@ class Result:
     """One array's gradient, checked by one method."""
 
     block: str
-    wrt: str                    # the input or parameter
-    method: str                 # a key of BOUNDS
+    wrt: str  # the input or parameter
+    method: str  # a key of BOUNDS
     max_relative_error: float
-    index: tuple | None         # where the error is largest; None for a projection
-    analytic: float             # backward's value there
-    numeric: float              # the numeric derivative there
-    kinks: int = 0              # places left out: a kink, or too much curvature for the step
-    at_kink: str = ""           # the first of those that are exactly at a kink, and how many more there are
+    index: tuple | None  # where the error is largest; None for a projection
+    analytic: float  # backward's value there
+    numeric: float  # the numeric derivative there
+    kinks: int = 0  # places left out: a kink, or too much curvature for the step
+    at_kink: str = ""  # the first of those that are exactly at a kink, and how many more there are
 
     @property
     def passed(self) -> bool:
-        return self.max_relative_error <= BOUNDS[self.method]   # False for nan
+        return self.max_relative_error <= BOUNDS[self.method]  # False for nan
 
     @property
     def kind(self) -> str:
@@ -44,9 +48,17 @@ class Result:
     @property
     def cells(self) -> tuple[str, ...]:
         """A table's row: a value for each of COLUMNS."""
-        return (self.block, self.wrt, self.method, f"{self.max_relative_error:.1e}",
-                "" if self.index is None else str(list(self.index)), f"{self.analytic:+.6e}", f"{self.numeric:+.6e}",
-                ("ok" if self.passed else "FAILED") + (f", {self.kinks} at a kink" if self.kinks else ""))
+        return (
+            self.block,
+            self.wrt,
+            self.method,
+            f"{self.max_relative_error:.1e}",
+            "" if self.index is None else str(list(self.index)),
+            f"{self.analytic:+.6e}",
+            f"{self.numeric:+.6e}",
+            ("ok" if self.passed else "FAILED")
+            + (f", {self.kinks} at a kink" if self.kinks else ""),
+        )
 
 
 @dataclass(frozen=True, repr=False)
@@ -70,17 +82,23 @@ class Report:
         return {block: str(finding) for block, finding in self.findings.items()}
 
     def __add__(self, other) -> "Report":
-        return Report(self.results + other.results, {**self.findings, **other.findings}, self.remarks + other.remarks)
+        return Report(
+            self.results + other.results,
+            {**self.findings, **other.findings},
+            self.remarks + other.remarks,
+        )
 
     def raise_if_failed(self) -> None:
         """Raise AssertionError with the failed rows and the diagnosis; for use in tests."""
         if not self.passed:
-            raise AssertionError("\n" + self._table([result for result in self.results if not result.passed]))
+            raise AssertionError(
+                "\n" + self._table([result for result in self.results if not result.passed])
+            )
 
     def __str__(self) -> str:
         return self._table(self.results)
 
-    __repr__ = __str__    # a REPL shows it
+    __repr__ = __str__  # a REPL shows it
 
     @property
     def worst_rows(self) -> list[Result]:
@@ -88,7 +106,10 @@ class Report:
         groups = {}
         for result in self.results:
             groups.setdefault((result.block, result.kind or result.method), []).append(result)
-        return [max(group, key=lambda r: (not r.passed, r.max_relative_error)) for group in groups.values()]
+        return [
+            max(group, key=lambda r: (not r.passed, r.max_relative_error))
+            for group in groups.values()
+        ]
 
     def _table(self, rows) -> str:
         as_row = columns([result.block for result in rows], [result.wrt for result in rows])
@@ -98,20 +119,41 @@ class Report:
     def counts(self) -> dict[str, tuple[int, int]]:
         """{"textbook" or the kind of kernels: (checks, how many of them failed)}."""
         kinds = {result.kind: None for result in self.results}
-        return {kind or "textbook": (len(checks), sum(not result.passed for result in checks))
-                for kind in kinds if (checks := [result for result in self.results if result.kind == kind])}
+        return {
+            kind or "textbook": (len(checks), sum(not result.passed for result in checks))
+            for kind in kinds
+            if (checks := [result for result in self.results if result.kind == kind])
+        }
 
     @property
     def conclusions(self) -> list[str]:
         """The verdict in lines, and what is wrong: where, what, and where to read."""
         if not self.results:
             return [f"{block}: not checked: {finding}" for block, finding in self.findings.items()]
-        verdicts = [(KINDS.get(kind, kind), f"{failed} of {count:,} checks FAILED" if failed else f"all {count:,} checks passed")
-                    for kind, (count, failed) in self.counts.items()]
-        verdict = verdicts[0][1] if len(verdicts) == 1 else "; ".join(f"{kind}: {said}" for kind, said in verdicts)
-        worst = ", ".join(f"{method} {np.max(errors):.1e} (bound {BOUNDS[method]:.0e})" for method in BOUNDS
-                          if (errors := [r.max_relative_error for r in self.results if r.method == method]))    # NaN is the largest
-        lines = [f"{verdict}; largest error: {worst}"] if len(verdicts) == 1 else [verdict, f"largest error: {worst}"]
+        verdicts = [
+            (
+                KINDS.get(kind, kind),
+                f"{failed} of {count:,} checks FAILED"
+                if failed
+                else f"all {count:,} checks passed",
+            )
+            for kind, (count, failed) in self.counts.items()
+        ]
+        verdict = (
+            verdicts[0][1]
+            if len(verdicts) == 1
+            else "; ".join(f"{kind}: {said}" for kind, said in verdicts)
+        )
+        worst = ", ".join(
+            f"{method} {np.max(errors):.1e} (bound {BOUNDS[method]:.0e})"
+            for method in BOUNDS
+            if (errors := [r.max_relative_error for r in self.results if r.method == method])
+        )  # NaN is the largest
+        lines = (
+            [f"{verdict}; largest error: {worst}"]
+            if len(verdicts) == 1
+            else [verdict, f"largest error: {worst}"]
+        )
         for block, finding in self.findings.items():
             lines += [f"{block}: {finding.where}"] if finding.where else []
             lines.append(f"{block}: {finding}")
@@ -120,8 +162,16 @@ class Report:
 
 def columns(blocks, arrays) -> Callable[[Result | None], str]:
     """A function that returns the table's line for a Result of these blocks and arrays, and the heads for None."""
-    widths = [max(map(len, [*blocks, COLUMNS[0]])), min(max(map(len, [*arrays, COLUMNS[1]])), LONG), max(map(len, BOUNDS)),
-              7, 14, 13, 13, 0]
+    widths = [
+        max(map(len, [*blocks, COLUMNS[0]])),
+        min(max(map(len, [*arrays, COLUMNS[1]])), LONG),
+        max(map(len, BOUNDS)),
+        7,
+        14,
+        13,
+        13,
+        0,
+    ]
 
     def line(result) -> str:
         cells = COLUMNS if result is None else result.cells

@@ -10,17 +10,24 @@ from minitransformer.training.run import Run
 def add_arguments(parser) -> None:
     parser.add_argument("run", metavar="RUN", help="folder that minitransformer train wrote")
     parser.add_argument("text", metavar="TEXT", help="the source text")
-    parser.add_argument("--output", metavar="FILE.png",
-                        help="image file to write; it must not exist yet (default: attention.png, or attention-2.png and so on)")
-    parser.add_argument("--kind", choices=KINDS, help="which attention to draw (default: cross if the model has it)")
+    parser.add_argument(
+        "--output",
+        metavar="FILE.png",
+        help="image file to write; it must not exist yet (default: attention.png, or attention-2.png and so on)",
+    )
+    parser.add_argument(
+        "--kind", choices=KINDS, help="which attention to draw (default: cross if the model has it)"
+    )
     parser.add_argument("--layer", type=int, metavar="N", help="layer, from 0 (default: the last)")
 
 
 def execute(args) -> None:
-    from minitransformer.pictures import plots    # imports matplotlib
+    from minitransformer.pictures import plots  # imports matplotlib
 
     path = picture_path(args.output, "attention.png")
     run = Run.load(args.run)
     found = attention_map(run, args.text, args.kind, args.layer)
     title = f"{found.kind} attention, layer {found.layer}"
-    write_picture(plots.attention(found.weights, found.queries, found.keys, title, found.predicted), path)
+    write_picture(
+        plots.attention(found.weights, found.queries, found.keys, title, found.predicted), path
+    )

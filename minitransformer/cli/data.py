@@ -15,22 +15,31 @@ from minitransformer.tasks import TASKS
 def add_arguments(parser) -> None:
     known = *CORPORA, *names(PRETRAINED, "pretrained model")
     parser.add_argument("corpus", choices=known, metavar="CORPUS", help=", ".join(known))
-    parser.add_argument("--folder", metavar="DIR", help="where to put the files (default: data/CORPUS)")
+    parser.add_argument(
+        "--folder", metavar="DIR", help="where to put the files (default: data/CORPUS)"
+    )
 
 
 def execute(args) -> None:
     folder = Path("data", args.corpus) if args.folder is None else Path(args.folder)
     if args.corpus not in CORPORA:
         path = find(PRETRAINED, "pretrained model", args.corpus)(folder, report)
-        print(f"{path}: intact, licence Apache-2.0\n"
-              f"make a run of it: minitransformer import {quote(str(path))} --run runs/{args.corpus}")
+        print(
+            f"{path}: intact, licence Apache-2.0\n"
+            f"make a run of it: minitransformer import {quote(str(path))} --run runs/{args.corpus}"
+        )
         return
     download(args.corpus, folder, report)
     corpus = CORPORA[args.corpus]
-    train, valid = (" ".join(quote(str(folder / name)) for name in files) for files in (corpus.train, corpus.valid))
+    train, valid = (
+        " ".join(quote(str(folder / name)) for name in files)
+        for files in (corpus.train, corpus.valid)
+    )
     preset = f" --preset {args.corpus}" if args.corpus in TASKS[corpus.task].presets else ""
-    print(f"{args.corpus}: intact, in {folder}\n{corpus.terms}\n"
-          f"train on it: minitransformer train {corpus.task}{preset} --train {train} --valid {valid} --run runs/{args.corpus}")
+    print(
+        f"{args.corpus}: intact, in {folder}\n{corpus.terms}\n"
+        f"train on it: minitransformer train {corpus.task}{preset} --train {train} --valid {valid} --run runs/{args.corpus}"
+    )
 
 
 def report(line) -> None:

@@ -17,11 +17,18 @@ OWN_OPTIONS = ("test", "tokenize")
 
 def add_arguments(parser) -> None:
     add_model(parser)
-    parser.add_argument("--test", nargs="+", metavar="FILE",
-                        help="text to measure the model on, in the format of --valid (default: the run's validation files)")
-    parser.add_argument("--tokenize", choices=("13a", "none", "intl", "char", "ko-mecab"),
-                        help="for translation: sacrebleu's tokenisation; none for text that is already tokenised, "
-                             "ko-mecab for Korean (default: 13a)")
+    parser.add_argument(
+        "--test",
+        nargs="+",
+        metavar="FILE",
+        help="text to measure the model on, in the format of --valid (default: the run's validation files)",
+    )
+    parser.add_argument(
+        "--tokenize",
+        choices=("13a", "none", "intl", "char", "ko-mecab"),
+        help="for translation: sacrebleu's tokenisation; none for text that is already tokenised, "
+        "ko-mecab for Korean (default: 13a)",
+    )
     add_options(parser, SEARCH_OPTIONS)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
@@ -31,12 +38,19 @@ def execute(args) -> None:
     given = [name for name in (*OWN_OPTIONS, *SEARCH_OPTIONS) if getattr(args, name) is not None]
     for name in given:
         if name not in run.task.evaluate_options:
-            raise InputError(f"{args.run} was trained on the task {run.task.name}, which does not use "
-                             f"--{name.replace('_', '-')}; leave it out")
+            raise InputError(
+                f"{args.run} was trained on the task {run.task.name}, which does not use "
+                f"--{name.replace('_', '-')}; leave it out"
+            )
     own = {name: getattr(args, name) for name in OWN_OPTIONS if name in given}
     scores = run.task.evaluate(run, make_search(args, run), **own)
     if args.json:
         print(json.dumps(scores, ensure_ascii=False))
     else:
         print(kernels.in_one_line(), file=sys.stderr)
-        print("\n".join(f"{name.replace('_', ' ')}: {as_text(name, value)}" for name, value in scores.items()))
+        print(
+            "\n".join(
+                f"{name.replace('_', ' ')}: {as_text(name, value)}"
+                for name, value in scores.items()
+            )
+        )

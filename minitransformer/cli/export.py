@@ -29,12 +29,20 @@ POSITIONS = """\
     "source_positions": nn.Embedding({c.max_length}, {c.d_model}),
     "target_positions": nn.Embedding({c.max_length}, {c.d_model}),
 """
-ACTIVATIONS = {"relu": "nn.functional.relu", "gelu": 'lambda x: nn.functional.gelu(x, approximate="tanh")'}
+ACTIVATIONS = {
+    "relu": "nn.functional.relu",
+    "gelu": 'lambda x: nn.functional.gelu(x, approximate="tanh")',
+}
 
 
 def add_arguments(parser) -> None:
     parser.add_argument("run", metavar="RUN", help="folder that minitransformer train wrote")
-    parser.add_argument("--output", required=True, metavar="FILE.safetensors", help="file to write; it must not exist yet")
+    parser.add_argument(
+        "--output",
+        required=True,
+        metavar="FILE.safetensors",
+        help="file to write; it must not exist yet",
+    )
 
 
 def execute(args) -> None:
@@ -49,6 +57,10 @@ def execute(args) -> None:
 
 def loading_code(config, file) -> str:
     """The Python code that makes PyTorch's modules for a TransformerConfig and loads `file` into them."""
-    return LOADING.format(c=config, file=file, activation=ACTIVATIONS[config.activation],
-                          positions=POSITIONS.format(c=config) if config.positions == "learned" else "",
-                          norm=f"nn.LayerNorm({config.d_model})" if config.pre_norm else None)
+    return LOADING.format(
+        c=config,
+        file=file,
+        activation=ACTIVATIONS[config.activation],
+        positions=POSITIONS.format(c=config) if config.positions == "learned" else "",
+        norm=f"nn.LayerNorm({config.d_model})" if config.pre_norm else None,
+    )

@@ -21,12 +21,19 @@ from minitransformer.checks import check_integer
 from minitransformer.errors import InputError, choices
 from minitransformer.workers.host import available_cores
 
-ALONE = 8    # with more blocks, starting processes takes less time than they save
+ALONE = 8  # with more blocks, starting processes takes less time than they save
 
 
 def add_arguments(parser) -> None:
-    parser.add_argument("names", nargs="*", metavar="NAME", help="blocks to check (default: all of them)")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the weights, inputs and directions (default: 0)")
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help="blocks to check (default: all of them)"
+    )
+    parser.add_argument(
+        "--seed",
+        type=int,
+        default=0,
+        help="seed of the weights, inputs and directions (default: 0)",
+    )
 
 
 def execute(args) -> int:
@@ -39,13 +46,18 @@ def execute(args) -> int:
         if name not in known:
             raise InputError(f"unknown block {name!r}; {choices(name, known)}")
     names = args.names or list(known)
-    arrays = {array for block, inputs in (known[name] for name in names)
-              for array in CheckedBlock(block, inputs, np.float64, None).variables}
+    arrays = {
+        array
+        for block, inputs in (known[name] for name in names)
+        for array in CheckedBlock(block, inputs, np.float64, None).variables
+    }
     report, as_row = Report([]), columns(names, arrays)
     with tqdm(total=len(names), unit="block", leave=False, disable=None) as bar:
         for one in _reports(names, args.seed):
             rows = one.results if args.names else one.worst_rows
-            bar.write("\n".join(map(as_row, [None, *rows] if not report.results else rows)), sys.stdout)
+            bar.write(
+                "\n".join(map(as_row, [None, *rows] if not report.results else rows)), sys.stdout
+            )
             report += one
             bar.update()
     print("\n".join(report.conclusions))
@@ -63,8 +75,12 @@ def _reports(names, seed) -> Iterator[Report]:
     if len(names) <= ALONE or available_cores() == 1:
         yield from (_check(name, seed) for name in names)
         return
-    pool = ProcessPoolExecutor(available_cores(), multiprocessing.get_context("spawn"),
-                               signal.signal, (signal.SIGINT, signal.SIG_IGN))    # Ctrl-C reaches them too, but it is ours
+    pool = ProcessPoolExecutor(
+        available_cores(),
+        multiprocessing.get_context("spawn"),
+        signal.signal,
+        (signal.SIGINT, signal.SIG_IGN),
+    )  # Ctrl-C reaches them too, but it is ours
     try:
         rest = [pool.submit(_check, name, seed) for name in names[1:]]
         yield _check(names[0], seed)

@@ -16,14 +16,16 @@ def check_new(output, what="a file") -> None:
     if path.is_dir():
         raise InputError(f"--output {output}: a folder, expected the name of {what}")
     if path.exists():
-        raise InputError(f"--output {output}: already exists; choose another name, or delete it first")
+        raise InputError(
+            f"--output {output}: already exists; choose another name, or delete it first"
+        )
     if not path.parent.is_dir():
         raise InputError(f"--output {output}: there is no folder {path.parent}")
 
 
 def write_new(path, data) -> None:
     """Write the bytes `data` to a new file: all of them, or no file. Raises FileExistsError."""
-    file = Path(path).open("xb")    # noqa: SIM115 - outside the try: a file that already existed is not ours to remove
+    file = Path(path).open("xb")  # noqa: SIM115 - outside the try: a file that already existed is not ours to remove
     try:
         with file:
             file.write(data)
@@ -46,6 +48,10 @@ def write_picture(figure, path, said_on=None) -> None:
     """Write a figure.Figure to a new file in the format of its suffix, and print one line about it (to `said_on`, or stdout)."""
     try:
         write_new(path, figure.as_bytes(path.suffix[1:]))
-    except (OSError, ValueError, RuntimeError) as error:    # RuntimeError: .pgf needs a program that is missing
+    except (
+        OSError,
+        ValueError,
+        RuntimeError,
+    ) as error:  # RuntimeError: .pgf needs a program that is missing
         raise InputError(f"--output {path}: {error}") from None
     print(f"drawn: {path}", file=said_on)

@@ -12,7 +12,7 @@ from minitransformer import __version__
 from minitransformer.errors import InputError, choices, nearest_of, one_line
 from minitransformer.lookup import ELSEWHERE
 
-COMMANDS = {    # each is a module, imported only when it is requested: its docstring heads its help
+COMMANDS = {  # each is a module, imported only when it is requested: its docstring heads its help
     "data": "download a corpus to train on",
     "train": "train a model on a toy task or on your own text",
     "evaluate": "measure a trained model",
@@ -27,7 +27,10 @@ COMMANDS = {    # each is a module, imported only when it is requested: its docs
     "explore": "write a page that shows every number and gradient of a trained model, live",
     "plot": "draw figure 1 of the paper for a model",
 }
-OF_THE_COURSE = {"learn", "explore"}    # found by their entry points; the others are modules of this package
+OF_THE_COURSE = {
+    "learn",
+    "explore",
+}  # found by their entry points; the others are modules of this package
 FIRST = "minitransformer train copy"
 
 
@@ -39,19 +42,25 @@ class HelpFormatter(argparse.HelpFormatter):
 
     def _fill_text(self, text, width, indent) -> str:
         """Lines that are indented are commands: they stay as they are."""
-        return "\n".join(line if line.startswith("  ") else super(HelpFormatter, self)._fill_text(line, width, indent)
-                         for line in text.split("\n"))
+        return "\n".join(
+            line
+            if line.startswith("  ")
+            else super(HelpFormatter, self)._fill_text(line, width, indent)
+            for line in text.split("\n")
+        )
 
     def add_argument(self, action) -> None:
         super().add_argument(action)
-        if isinstance(action, argparse._SubParsersAction):    # argparse overlooks that their names are indented
+        if isinstance(
+            action, argparse._SubParsersAction
+        ):  # argparse overlooks that their names are indented
             self._action_max_length += self._indent_increment
 
 
 class Parser(argparse.ArgumentParser):
     """Says in one line, without printing the usage first, what is wrong and what was probably meant."""
 
-    words: Sequence[str] = ()    # what the user typed after the command
+    words: Sequence[str] = ()  # what the user typed after the command
 
     def __init__(self, **settings):
         super().__init__(**settings, formatter_class=HelpFormatter)
@@ -64,17 +73,25 @@ class Parser(argparse.ArgumentParser):
         self._check_options_before_command(args)
         namespace, unknown = super().parse_known_args(args, namespace)
         namespace.options = {*self._option_string_actions, *getattr(namespace, "options", ())}
-        left_out = [action.dest for action in self._get_positional_actions()
-                    if action.nargs == "?" and getattr(namespace, action.dest) is None]
+        left_out = [
+            action.dest
+            for action in self._get_positional_actions()
+            if action.nargs == "?" and getattr(namespace, action.dest) is None
+        ]
         if left_out and unknown and not unknown[0].startswith("-"):
-            setattr(namespace, left_out[0], unknown.pop(0))    # older Pythons do not find it after an option
-        if unknown:    # reported here: the parser of all commands does not know the options of one
+            setattr(
+                namespace, left_out[0], unknown.pop(0)
+            )  # older Pythons do not find it after an option
+        if unknown:  # reported here: the parser of all commands does not know the options of one
             self._reject(" ".join(unknown), self._option_string_actions)
         return namespace, unknown
 
     def _check_options_before_command(self, args) -> None:
         """Given an unknown option before the command, argparse would take its value for the command."""
-        commands: Any = next((action for action in self._actions if isinstance(action, argparse._SubParsersAction)), None)
+        commands: Any = next(
+            (action for action in self._actions if isinstance(action, argparse._SubParsersAction)),
+            None,
+        )
         words = iter(args if commands else [])
         for word in words:
             name, _, value = word.partition("=")
@@ -82,11 +99,19 @@ class Parser(argparse.ArgumentParser):
                 return
             options = [option for option in self._option_string_actions if option.startswith(name)]
             if not options:
-                behind = {option for command in commands.choices.values() for option in command._option_string_actions}
+                behind = {
+                    option
+                    for command in commands.choices.values()
+                    for option in command._option_string_actions
+                }
                 if name in behind and any(word.partition("=")[0] == "--resume" for word in args):
-                    self.error(f"--resume resumes with the run's own task and settings; leave {name} out")
+                    self.error(
+                        f"--resume resumes with the run's own task and settings; leave {name} out"
+                    )
                 if name in behind:
-                    self.error(f"{name} belongs after {commands.metavar}: {self.prog} {commands.metavar} {name} ...")
+                    self.error(
+                        f"{name} belongs after {commands.metavar}: {self.prog} {commands.metavar} {name} ..."
+                    )
                 self._reject(word, [*self._option_string_actions, *sorted(behind)])
             if self._option_string_actions[options[0]].nargs is None and not value:
                 next(words, None)
@@ -94,15 +119,22 @@ class Parser(argparse.ArgumentParser):
     def _reject(self, text, known) -> None:
         name = text.strip().partition(" ")[0].partition("=")[0]
         nearest = nearest_of(name, known) if name.startswith("-") else None
-        self.error(f"unrecognized arguments: {text}" + (f"; did you mean {nearest}?" if nearest else ""))
+        self.error(
+            f"unrecognized arguments: {text}" + (f"; did you mean {nearest}?" if nearest else "")
+        )
 
     def _check_value(self, action, value) -> None:
         if action.dest == "command" and value not in COMMANDS and not nearest_of(value, COMMANDS):
             from minitransformer.tasks import TASKS
+
             if value in TASKS:
-                raise argparse.ArgumentError(action, f"{value} is a task: minitransformer train {value}")
+                raise argparse.ArgumentError(
+                    action, f"{value} is a task: minitransformer train {value}"
+                )
         if action.choices is not None and value not in action.choices:
-            raise argparse.ArgumentError(action, f"invalid choice: {value!r}; {choices(value, list(action.choices))}")
+            raise argparse.ArgumentError(
+                action, f"invalid choice: {value!r}; {choices(value, list(action.choices))}"
+            )
 
 
 def make_parser(argv=None) -> Parser:
@@ -110,9 +142,12 @@ def make_parser(argv=None) -> Parser:
 
     Only the requested command gets its options: the others' modules are not imported, so that --help is immediate.
     """
-    parser = Parser(prog="minitransformer", epilog="Each command says more: minitransformer train copy --help",
-                    description="Attention Is All You Need in NumPy: train it, use it, check its gradients.\n\n"
-                                f"Examples:\n  {FIRST}\n  minitransformer learn start 1")
+    parser = Parser(
+        prog="minitransformer",
+        epilog="Each command says more: minitransformer train copy --help",
+        description="Attention Is All You Need in NumPy: train it, use it, check its gradients.\n\n"
+        f"Examples:\n  {FIRST}\n  minitransformer learn start 1",
+    )
     parser.add_argument("--version", action="version", version=f"minitransformer {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     parser.set_defaults(execute=lambda _: parser.error(f"no COMMAND given; start with: {FIRST}"))
@@ -133,4 +168,6 @@ def module_of(command) -> ModuleType:
         return import_module(ELSEWHERE["command"].get(command, f"minitransformer.cli.{command}"))
     for found in entry_points(group="minitransformer.commands", name=command):
         return found.load()
-    raise InputError(f"{command} belongs to the course, which is not installed; install the clone with pip install -e .")
+    raise InputError(
+        f"{command} belongs to the course, which is not installed; install the clone with pip install -e ."
+    )

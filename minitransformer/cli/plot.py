@@ -12,10 +12,17 @@ from minitransformer.training.run import Run
 
 def add_arguments(parser) -> None:
     parser.add_argument("what", metavar="architecture", choices=["architecture"])
-    parser.add_argument("of", nargs="?", metavar="NAME|RUN",
-                        help=f"of a model size ({', '.join(NAMED)}) or of a run (default: base)")
-    parser.add_argument("--output", metavar="FILE.png",
-                        help="image file to write; it must not exist yet (default: architecture.png, or a number behind it)")
+    parser.add_argument(
+        "of",
+        nargs="?",
+        metavar="NAME|RUN",
+        help=f"of a model size ({', '.join(NAMED)}) or of a run (default: base)",
+    )
+    parser.add_argument(
+        "--output",
+        metavar="FILE.png",
+        help="image file to write; it must not exist yet (default: architecture.png, or a number behind it)",
+    )
 
 
 def execute(args) -> None:

@@ -12,8 +12,10 @@ from contextlib import suppress
 from minitransformer.errors import InputError
 from minitransformer.workers.launcher import completes, launched, world
 
-GRACE_PERIOD = 2.0    # seconds: if one process fails, the others have this long to fail as well
-FORWARDING = 1.0      # seconds for the launcher to print an error: an abort loses what it has not read yet
+GRACE_PERIOD = 2.0  # seconds: if one process fails, the others have this long to fail as well
+FORWARDING = (
+    1.0  # seconds for the launcher to print an error: an abort loses what it has not read yet
+)
 
 
 def run_in_each_process(command) -> int:
@@ -23,7 +25,7 @@ def run_in_each_process(command) -> int:
     GRACE_PERIOD, its error is printed and all processes are aborted, because they would wait for it forever.
     """
     place = launched()
-    stderr, captured = os.dup(2), tempfile.TemporaryFile()    # noqa: SIM115 - open to the end
+    stderr, captured = os.dup(2), tempfile.TemporaryFile()  # noqa: SIM115 - open to the end
     if place.rank:
         for stream, number in (sys.stdout, 1), (sys.stderr, 2):
             stream.flush()
@@ -32,17 +34,19 @@ def run_in_each_process(command) -> int:
         processes = world()
     except InputError as error:
         return _without_mpi(place, stderr, error)
-    communicator = processes.Dup()    # for the barrier alone, whose messages must not mix with those of an unfinished step
+    communicator = (
+        processes.Dup()
+    )  # for the barrier alone, whose messages must not mix with those of an unfinished step
     code = _exit_code(command)
     with suppress(OSError, ValueError):
         sys.stdout.flush()
         sys.stderr.flush()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)    # nothing is left to interrupt
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # nothing is left to interrupt
     if not completes(communicator.Ibarrier(), GRACE_PERIOD if code else math.inf):
         if place.rank:
             _write(stderr, f"process {place.rank}: {_last_error(captured)}")
         time.sleep(FORWARDING)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)    # hides what MPI would print about the abort
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # hides what MPI would print about the abort
         processes.Abort(code)
     return code
 
@@ -50,7 +54,7 @@ def run_in_each_process(command) -> int:
 def _exit_code(command) -> int:
     try:
         return command()
-    except SystemExit as stop:    # argparse
+    except SystemExit as stop:  # argparse
         return int(stop.code or 0)
     except BaseException:
         traceback.print_exc()
@@ -62,7 +66,7 @@ def _without_mpi(place, stderr, error) -> int:
     if place.rank_here == 0:
         _write(stderr, f"minitransformer: {error}")
     if pmi := os.environ.get("PMI_FD"):
-        time.sleep(FORWARDING)    # if all processes fail, each machine has printed its error by then
+        time.sleep(FORWARDING)  # if all processes fail, each machine has printed its error by then
         with suppress(OSError):
             os.write(int(pmi), b"cmd=abort exitcode=2\n")
     return 2

@@ -22,32 +22,52 @@ def add_arguments(parser) -> None:
     add_workers(parser)
     tasks = parser.add_subparsers(dest="task", metavar="TASK")
     for name, kind in TASKS.items():
-        task = tasks.add_parser(name, help=kind.description, description=f"Train a model to {kind.description}.",
-                                argument_default=argparse.SUPPRESS)
+        task = tasks.add_parser(
+            name,
+            help=kind.description,
+            description=f"Train a model to {kind.description}.",
+            argument_default=argparse.SUPPRESS,
+        )
         add_workers(task)
-        task.add_argument("--resume", help=argparse.SUPPRESS)    # `execute` says that it goes without a task
+        task.add_argument(
+            "--resume", help=argparse.SUPPRESS
+        )  # `execute` says that it goes without a task
         add_task(task, name, parser.words)
 
 
 def add_workers(parser) -> None:
-    parser.add_argument("--workers", choices=WORKERS, default=argparse.SUPPRESS,
-                        help="what shares each batch: threads, or as many processes, which give the same numbers "
-                             f"(default: processes for a d_model up to {WIDEST}, where they are faster)")
+    parser.add_argument(
+        "--workers",
+        choices=WORKERS,
+        default=argparse.SUPPRESS,
+        help="what shares each batch: threads, or as many processes, which give the same numbers "
+        f"(default: processes for a d_model up to {WIDEST}, where they are faster)",
+    )
 
 
 def execute(args) -> int:
     job = Job(getattr(args, "workers", None))
     job.check_alike(vars(args))
     if args.resume is not None and args.task:
-        raise InputError(f"--resume {args.resume} resumes with the run's own task and settings; "
-                         f"leave {args.task} and its options out")
+        raise InputError(
+            f"--resume {args.resume} resumes with the run's own task and settings; "
+            f"leave {args.task} and its options out"
+        )
     if args.resume is None:
         run, data = begin(job, **new_run(args))
     else:
         run, data = resume(job, args.resume)
     if job.is_main and run.settings.backend == "numpy":
         print(in_one_line(), file=sys.stderr)
-    steps = train(run, run.settings.training, data.batches, data.valid, data.measure, args.resume is not None, job.workers)
+    steps = train(
+        run,
+        run.settings.training,
+        data.batches,
+        data.valid,
+        data.measure,
+        args.resume is not None,
+        job.workers,
+    )
     return _report(run, steps, data.examples) if job.is_main else 0
 
 
@@ -56,19 +76,32 @@ def _report(run, steps, examples) -> int:
     folder = quote(str(run.path))
     if not run.finished:
         planned = run.settings.training.steps
-        print(f"stopped after {steps} of {planned} steps; resume: {run.resume_command}", file=sys.stderr)
+        print(
+            f"stopped after {steps} of {planned} steps; resume: {run.resume_command}",
+            file=sys.stderr,
+        )
         print(f"measure the model so far: minitransformer evaluate {folder}", file=sys.stderr)
-        return 128 + interrupt.state.received    # as shells count: 130 after Ctrl-C, 143 after SIGTERM
+        return (
+            128 + interrupt.state.received
+        )  # as shells count: 130 after Ctrl-C, 143 after SIGTERM
     print(f"saved in {run.path}")
     try:
-        from minitransformer.training.run_report import write_report    # imports matplotlib
+        from minitransformer.training.run_report import write_report  # imports matplotlib
+
         write_report(run, examples)
-    except (ImportError, OSError, ValueError, MemoryError) as error:    # matplotlib could not draw; training is done
+    except (
+        ImportError,
+        OSError,
+        ValueError,
+        MemoryError,
+    ) as error:  # matplotlib could not draw; training is done
         print(f"report.html was not written: {error}", file=sys.stderr)
     if summary := run.task.summary(run):
         print(summary)
     commands = [f"minitransformer evaluate {folder}"]
     lines = (line for text, _ in examples for line in text.splitlines() if line.strip())
-    commands += [f"minitransformer {run.task.command} {folder} {quote(line)}" for line in islice(lines, 1)]
+    commands += [
+        f"minitransformer {run.task.command} {folder} {quote(line)}" for line in islice(lines, 1)
+    ]
     print("next: " + "\n      ".join(commands))
     return 0

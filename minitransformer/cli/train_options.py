@@ -16,7 +16,14 @@ from minitransformer.tasks import TASKS
 from minitransformer.training.config import TrainingConfig, default_threads
 
 # The settings of a StackConfig. Those that only one kind of model or of attention has come from their tables.
-RUN = ("validate_every", "snapshot_every", "patience", "average", "seed", "threads")    # the other settings are the optimiser's
+RUN = (
+    "validate_every",
+    "snapshot_every",
+    "patience",
+    "average",
+    "seed",
+    "threads",
+)  # the other settings are the optimiser's
 HELP = {"-h", "--help"}
 STACK = {one.name: one.default for one in fields(StackConfig) if one.metadata}
 
@@ -24,44 +31,82 @@ STACK = {one.name: one.default for one in fields(StackConfig) if one.metadata}
 def new_run(args) -> dict[str, Any]:
     """The arguments of training.start.begin for `train TASK`, with the task's defaults or its preset's, checked."""
     if not args.task:
-        raise InputError(f"train: no TASK given; choose from {', '.join(TASKS)} (see minitransformer train --help)")
+        raise InputError(
+            f"train: no TASK given; choose from {', '.join(TASKS)} (see minitransformer train --help)"
+        )
     given, task = vars(args), find(TASKS, "task", args.task)
     options = {**defaults(task, given.get("preset")), **given}
     if options["schedule"] == "paper":
-        options["peak_rate"] = given.get("peak_rate")    # a preset's value belongs to its own schedule
+        options["peak_rate"] = given.get(
+            "peak_rate"
+        )  # a preset's value belongs to its own schedule
     elif "rate_factor" in given:
-        raise InputError(f"--rate-factor multiplies the paper's schedule; with {options['schedule']} use --peak-rate")
+        raise InputError(
+            f"--rate-factor multiplies the paper's schedule; with {options['schedule']} use --peak-rate"
+        )
     if base := given.get("base"):
         for name in [*_model_settings(), "config", "model", "vocabulary", "vocab_size", "preset"]:
             if name in given:
-                raise InputError(f"--{name.replace('_', '-')} is of no use with --from: the model is that of {base}; leave it out")
+                raise InputError(
+                    f"--{name.replace('_', '-')} is of no use with --from: the model is that of {base}; leave it out"
+                )
     changes = {} if base else _changes(options, given)
-    find(MODELS, "model", options["model"]).Config.check_changes(options["config"], **changes)    # before the vocabulary is learned
-    return dict(task=_made(task, options), model=options["model"], config=base or options["config"], changes=changes,
-                training=_made(TrainingConfig, options), backend=options["backend"], folder=options["run"], base=base)
+    find(MODELS, "model", options["model"]).Config.check_changes(
+        options["config"], **changes
+    )  # before the vocabulary is learned
+    return dict(
+        task=_made(task, options),
+        model=options["model"],
+        config=base or options["config"],
+        changes=changes,
+        training=_made(TrainingConfig, options),
+        backend=options["backend"],
+        folder=options["run"],
+        base=base,
+    )
 
 
 def _changes(options, given) -> dict[str, Any]:
     """The changes to the model's named configuration. Raises InputError if the user has `given` one that the model lacks."""
     config = find(MODELS, "model", options["model"]).Config
-    known = {*(field.name for field in fields(config)), *(_attention_settings() if issubclass(config, StackConfig) else ())}
+    known = {
+        *(field.name for field in fields(config)),
+        *(_attention_settings() if issubclass(config, StackConfig) else ()),
+    }
     changes = {name: options[name] for name in _model_settings() if options[name] is not None}
     for name in changes:
-        if name in given and name not in known:    # a default, or a preset's, is left out silently
-            raise InputError(f"--{name.replace('_', '-')} is of no use to the model {options['model']}; leave it out")
+        if name in given and name not in known:  # a default, or a preset's, is left out silently
+            raise InputError(
+                f"--{name.replace('_', '-')} is of no use to the model {options['model']}; leave it out"
+            )
     return {name: changes[name] for name in changes if name in known}
 
 
 def _made(kind, options) -> Any:
     """An object of a dataclass, from the options named like its fields."""
-    return kind(**{field.name: options[field.name] for field in fields(kind) if field.name in options})
+    return kind(
+        **{field.name: options[field.name] for field in fields(kind) if field.name in options}
+    )
 
 
 def defaults(task, preset=None) -> dict[str, Any]:
     """{option: value} for a task, a class of TASKS, with or without a preset; None: the value of the model size."""
-    known = {field.name: field.default for field in (*fields(TrainingConfig), *fields(task)) if field.default is not MISSING}
-    return {**known, **dict.fromkeys(_model_settings()), "model": task.model, "pre_norm": False, "backend": "numpy",
-            "run": None, "threads": default_threads(), **task.defaults, **task.presets.get(preset, {})}
+    known = {
+        field.name: field.default
+        for field in (*fields(TrainingConfig), *fields(task))
+        if field.default is not MISSING
+    }
+    return {
+        **known,
+        **dict.fromkeys(_model_settings()),
+        "model": task.model,
+        "pre_norm": False,
+        "backend": "numpy",
+        "run": None,
+        "threads": default_threads(),
+        **task.defaults,
+        **task.presets.get(preset, {}),
+    }
 
 
 def _model_settings() -> list[str]:
@@ -71,7 +116,9 @@ def _model_settings() -> list[str]:
 
 def _attention_settings() -> dict[str, str]:
     """{a setting that only one kind of attention has: what it means}, if it has an option; of the kinds that are loaded."""
-    return {name: text for kind in ATTENTIONS.values() for name, text in kind.settings.items() if text}
+    return {
+        name: text for kind in ATTENTIONS.values() for name, text in kind.settings.items() if text
+    }
 
 
 def _other_configs(task) -> list[type[ModelConfig]]:
@@ -86,7 +133,10 @@ def _settings(kind) -> list[Any]:
 
 
 def _sizes(examples) -> str:
-    return ", ".join("{name} {num_layers} x {d_model}".format(name=name, **sizes) for name, sizes in examples.items())
+    return ", ".join(
+        "{name} {num_layers} x {d_model}".format(name=name, **sizes)
+        for name, sizes in examples.items()
+    )
 
 
 def add_task(parser, name, words) -> None:
@@ -97,7 +147,9 @@ def add_task(parser, name, words) -> None:
     """
     _add_options(probe := argparse.ArgumentParser(description=""), name)
     known = {*probe._option_string_actions, *parser._option_string_actions} - HELP
-    if name in words and any(word.startswith("-") and word.partition("=")[0] not in known for word in words):
+    if name in words and any(
+        word.startswith("-") and word.partition("=")[0] not in known for word in words
+    ):
         find_all(MODELS, "model")
         find_all(ATTENTIONS, "attention")
     _add_options(parser, name)
@@ -107,52 +159,101 @@ def _add_options(parser, name) -> None:
     task = find(TASKS, "task", name)
     known = defaults(task)
     sizes = dict.fromkeys(NAMED["base"], "that of the model size")
-    shown = {**STACK, **sizes, **{name: value for name, value in known.items() if value is not None}}
+    shown = {
+        **STACK,
+        **sizes,
+        **{name: value for name, value in known.items() if value is not None},
+    }
 
     def option(group, name, kind, text) -> None:
         """kind: a type, or the values to choose from."""
-        how: dict[str, Any] = {"action": BooleanOptionalAction} if kind is bool else {"choices": kind}
+        how: dict[str, Any] = (
+            {"action": BooleanOptionalAction} if kind is bool else {"choices": kind}
+        )
         if isinstance(kind, type) and kind is not bool:
             how = {"type": kind, "metavar": kind.__name__.upper()}
         default = shown.get(name)
-        group.add_argument(f"--{name.replace('_', '-')}", **how,
-                           help=text if default is None or default is False else f"{text} (default: {default})")
+        group.add_argument(
+            f"--{name.replace('_', '-')}",
+            **how,
+            help=text if default is None or default is False else f"{text} (default: {default})",
+        )
 
     def add_setting(group, one) -> None:
-        option(group, one.name, choices_of(one) or (get_args(one.type) or [one.type])[0], one.metadata["meaning"])
+        option(
+            group,
+            one.name,
+            choices_of(one) or (get_args(one.type) or [one.type])[0],
+            one.metadata["meaning"],
+        )
 
-    data, model, optimiser, run = map(parser.add_argument_group, ("data", "model", "optimiser", "run"))
+    data, model, optimiser, run = map(
+        parser.add_argument_group, ("data", "model", "optimiser", "run")
+    )
     task.add_arguments(data)
     for one in _settings(task):
         add_setting(data, one)
     if task.presets:
-        option(run, "preset", task.presets, "settings that are known to work well, instead of the defaults")
+        option(
+            run,
+            "preset",
+            task.presets,
+            "settings that are known to work well, instead of the defaults",
+        )
     if task.models:
-        model.add_argument("--model", choices=task.models, metavar="NAME",
-                           help=f"{', '.join(task.models)} (default: {task.model}); the others have sizes of their own: "
-                                + "; ".join(f"{kind.kind} {_sizes(kind.examples)}" for kind in _other_configs(task)))
-    model.add_argument("--config", metavar="NAME",
-                       help=f"model size (default: {known['config']}), as layers x d_model, heads, d_ff: "
-                            + "; ".join("{name} {num_layers} x {d_model}, {num_heads}, {d_ff}".format(name=name, **sizes)
-                                        for name, sizes in NAMED.items())
-                            + "; the next five options change them individually:")
+        model.add_argument(
+            "--model",
+            choices=task.models,
+            metavar="NAME",
+            help=f"{', '.join(task.models)} (default: {task.model}); the others have sizes of their own: "
+            + "; ".join(f"{kind.kind} {_sizes(kind.examples)}" for kind in _other_configs(task)),
+        )
+    model.add_argument(
+        "--config",
+        metavar="NAME",
+        help=f"model size (default: {known['config']}), as layers x d_model, heads, d_ff: "
+        + "; ".join(
+            "{name} {num_layers} x {d_model}, {num_heads}, {d_ff}".format(name=name, **sizes)
+            for name, sizes in NAMED.items()
+        )
+        + "; the next five options change them individually:",
+    )
     for one in _settings(StackConfig):
         add_setting(model, one)
-    option(model, "attention", names(ATTENTIONS, "attention"),
-           "; ".join(f"{kind}: {ATTENTIONS[kind].description}" for kind in sorted(ATTENTIONS)) + " (default: scaled)")
+    option(
+        model,
+        "attention",
+        names(ATTENTIONS, "attention"),
+        "; ".join(f"{kind}: {ATTENTIONS[kind].description}" for kind in sorted(ATTENTIONS))
+        + " (default: scaled)",
+    )
     for setting, text in _attention_settings().items():
         option(model, setting, int, text)
     for one in _settings(TrainingConfig):
         add_setting(run if one.name in RUN else optimiser, one)
     option(run, "backend", BACKENDS, "array module: numpy for the CPU, cupy for a GPU")
-    run.add_argument("--run", metavar="DIR", help=f"folder to write (default: runs/{name}, or {name}-2 and so on)")
+    run.add_argument(
+        "--run",
+        metavar="DIR",
+        help=f"folder to write (default: runs/{name}, or {name}-2 and so on)",
+    )
     parser.usage = "%(prog)s [options]"
     parser.description += f"\n\nExamples:\n{_examples(parser, task)}"
 
 
 def _examples(parser, task) -> str:
     """Two commands to begin with."""
-    needed = [" ".join([action.option_strings[0], *([action.metavar] if isinstance(action.metavar, str) else action.metavar)])
-              for action in parser._actions if action.required]
+    needed = [
+        " ".join(
+            [
+                action.option_strings[0],
+                *([action.metavar] if isinstance(action.metavar, str) else action.metavar),
+            ]
+        )
+        for action in parser._actions
+        if action.required
+    ]
     command = " ".join([parser.prog, *needed])
-    return f"  {command}\n  {command} --" + (f"preset {next(iter(task.presets))}" if task.presets else "num-heads 1 --run one-head")
+    return f"  {command}\n  {command} --" + (
+        f"preset {next(iter(task.presets))}" if task.presets else "num-heads 1 --run one-head"
+    )

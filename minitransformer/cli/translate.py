@@ -2,16 +2,33 @@
 line that is too long is read, with a warning.
 """
 
-from minitransformer.cli.shared_options import SEARCH_OPTIONS, add_model, add_options, load_run, make_search, read_texts
+from minitransformer.cli.shared_options import (
+    SEARCH_OPTIONS,
+    add_model,
+    add_options,
+    load_run,
+    make_search,
+    read_texts,
+)
 from minitransformer.errors import InputError
 
 
 def add_arguments(parser) -> None:
     add_model(parser)
-    parser.add_argument("text", metavar="TEXT", nargs="?", help="the source text (default: lines from standard input)")
+    parser.add_argument(
+        "text",
+        metavar="TEXT",
+        nargs="?",
+        help="the source text (default: lines from standard input)",
+    )
     add_options(parser, SEARCH_OPTIONS)
-    parser.add_argument("--n-best", type=int, metavar="N", help="print the N best hypotheses for each line, each as: "
-                        "line number, tab, score, tab, text")
+    parser.add_argument(
+        "--n-best",
+        type=int,
+        metavar="N",
+        help="print the N best hypotheses for each line, each as: "
+        "line number, tab, score, tab, text",
+    )
 
 
 def execute(args) -> None:

@@ -18,10 +18,10 @@ class Batch(NamedTuple):
     `split(n)`, which returns at most n batches with its sentences in order.
     """
 
-    source: Array        # (B, T_k) ids, ending with EOS, then padding
-    target: Array        # (B, T_q) ids, beginning with BOS: the decoder's input
-    next_target: Array   # (B, T_q) ids, ending with EOS: the ids to predict
-    terms: int           # real target tokens
+    source: Array  # (B, T_k) ids, ending with EOS, then padding
+    target: Array  # (B, T_q) ids, beginning with BOS: the decoder's input
+    next_target: Array  # (B, T_q) ids, ending with EOS: the ids to predict
+    terms: int  # real target tokens
 
     @property
     def inputs(self) -> tuple[np.ndarray, np.ndarray]:
@@ -33,9 +33,15 @@ class Batch(NamedTuple):
 
     def split(self, n) -> list["Batch"]:
         """Each part is as wide as its longest sentence."""
-        return [Batch(trim(self.source[rows]), trim(self.target[rows]), trim(self.next_target[rows]),
-                      int((self.next_target[rows] != PAD).sum()))
-                for rows in split_rows(self[:-1], n)]
+        return [
+            Batch(
+                trim(self.source[rows]),
+                trim(self.target[rows]),
+                trim(self.next_target[rows]),
+                int((self.next_target[rows] != PAD).sum()),
+            )
+            for rows in split_rows(self[:-1], n)
+        ]
 
 
 def make_batch(pairs) -> Batch:
@@ -47,10 +53,12 @@ def make_batch(pairs) -> Batch:
     if not pairs:
         raise InputError("make_batch: no pairs, expected at least one")
     check_sentences("make_batch", [ids for pair in pairs for ids in pair])
-    return Batch(pad([[*source, EOS] for source, _ in pairs]),
-                 pad([[BOS, *target] for _, target in pairs]),
-                 pad([[*target, EOS] for _, target in pairs]),
-                 sum(len(target) + 1 for _, target in pairs))
+    return Batch(
+        pad([[*source, EOS] for source, _ in pairs]),
+        pad([[BOS, *target] for _, target in pairs]),
+        pad([[*target, EOS] for _, target in pairs]),
+        sum(len(target) + 1 for _, target in pairs),
+    )
 
 
 def check_sentences(name, sentences) -> None:
@@ -59,8 +67,10 @@ def check_sentences(name, sentences) -> None:
     if array.dtype.kind not in "iu":
         raise InputError(f"{name}: the token ids are {array.dtype}, expected whole numbers")
     if array.min() <= PAD:
-        raise InputError(f"{name}: a sentence contains the id {array.min()}, expected ids above {PAD}, the id of padding "
-                         f"({BOS} and {EOS} mark the beginning and the end)")
+        raise InputError(
+            f"{name}: a sentence contains the id {array.min()}, expected ids above {PAD}, the id of padding "
+            f"({BOS} and {EOS} mark the beginning and the end)"
+        )
 
 
 def split_rows(arrays, n) -> list[slice]:
@@ -70,7 +80,9 @@ def split_rows(arrays, n) -> list[slice]:
     """
     shapes = [getattr(array, "shape", ()) for array in arrays]
     if len({shape[:1] for shape in shapes}) > 1 or not shapes[0]:
-        raise InputError(f"the arrays of a batch have the shapes {', '.join(map(str, shapes))}, expected equal numbers of rows")
+        raise InputError(
+            f"the arrays of a batch have the shapes {', '.join(map(str, shapes))}, expected equal numbers of rows"
+        )
     rows = len(arrays[0])
     ends = [part[-1] + 1 for part in np.array_split(np.arange(rows), min(n, rows))]
     return list(map(slice, [0, *ends], ends))

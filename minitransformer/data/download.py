@@ -9,7 +9,9 @@ from minitransformer.errors import InputError, choices
 from minitransformer.extras import require
 from minitransformer.files import write_durably
 
-PRETRAINED: dict[str, Callable] = {}    # {a model to import: function(folder, report) that downloads it and returns its file}
+PRETRAINED: dict[
+    str, Callable
+] = {}  # {a model to import: function(folder, report) that downloads it and returns its file}
 
 
 def download(corpus, folder, report) -> None:
@@ -22,8 +24,10 @@ def download(corpus, folder, report) -> None:
     if corpus not in CORPORA:
         raise InputError(f"unknown corpus '{corpus}'; {choices(corpus, list(CORPORA))}")
     pooch, requests = require("pooch"), require("requests")
-    pooch.get_logger().setLevel("WARNING")    # `report` prints the same information
-    fetch = pooch.HTTPDownloader(timeout=30, stream=False)    # an interrupted stream leaves its socket open
+    pooch.get_logger().setLevel("WARNING")  # `report` prints the same information
+    fetch = pooch.HTTPDownloader(
+        timeout=30, stream=False
+    )  # an interrupted stream leaves its socket open
     source, folder = CORPORA[corpus], Path(folder)
     if os.path.isfile(folder):
         raise InputError(f"{folder}: a file, expected a folder")
@@ -38,9 +42,11 @@ def download(corpus, folder, report) -> None:
             raise InputError(f"{path}: not downloaded from {address} ({_reason(error)})") from None
         except OSError as error:
             raise InputError(f"{path}: {_reason(error)}") from None
-        except ValueError:    # raised by pooch if the sha256 differs
-            raise InputError(f"{path}: the download from {address} is not the expected file (its sha256 differs) and was "
-                             "not kept; run this command again") from None
+        except ValueError:  # raised by pooch if the sha256 differs
+            raise InputError(
+                f"{path}: the download from {address} is not the expected file (its sha256 differs) and was "
+                "not kept; run this command again"
+            ) from None
         report(f"{name}: downloaded")
     if source.split:
         _split(source, folder, report)

@@ -7,7 +7,7 @@ import numpy as np
 
 from minitransformer.errors import InputError
 
-MOST_MISSES = 10_000    # after this many draws without a new example, there are no more
+MOST_MISSES = 10_000  # after this many draws without a new example, there are no more
 
 
 class DrawnBatches(Iterator[Any]):
@@ -42,8 +42,10 @@ def draw_examples(task, seed, size, held_out=False) -> list:
         if task.is_held_out(source) != held_out or (held_out and tuple(source) in seen):
             misses += 1
             if misses == MOST_MISSES:
-                raise InputError(f"the task {task.name} has only {len(examples):,} different examples "
-                                 f"{'to hold out' if held_out else 'to train on'}, expected {size:,}")
+                raise InputError(
+                    f"the task {task.name} has only {len(examples):,} different examples "
+                    f"{'to hold out' if held_out else 'to train on'}, expected {size:,}"
+                )
             continue
         misses = 0
         seen.add(tuple(source))

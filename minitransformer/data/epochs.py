@@ -19,7 +19,7 @@ class EpochBatches(Iterator[Any]):
         self.examples, self.max_tokens, self.seed = examples, max_tokens, seed
         self._make, self._lengths = make, lengths
         self.position = [0, 0]
-        self._epoch: int | None = None    # that of _chunks
+        self._epoch: int | None = None  # that of _chunks
 
     def __next__(self) -> Any:
         epoch, given = self.position
@@ -32,5 +32,8 @@ class EpochBatches(Iterator[Any]):
         """The examples of each batch, which are kept until another epoch is asked for."""
         if epoch != self._epoch:
             rng = np.random.default_rng([self.seed, epoch])
-            self._epoch, self._chunks = epoch, by_length(self.examples, self.max_tokens, rng, self._lengths)
+            self._epoch, self._chunks = (
+                epoch,
+                by_length(self.examples, self.max_tokens, rng, self._lengths),
+            )
         return self._chunks

@@ -13,15 +13,15 @@ from minitransformer.data.text_files import read_text, split_lines
 from minitransformer.errors import InputError, counted
 from minitransformer.functional.special import PAD
 
-TEXT = ("sentence", "text", "document", "review", "comment")    # names of columns
+TEXT = ("sentence", "text", "document", "review", "comment")  # names of columns
 LABEL = ("label", "class", "category", "sentiment")
 
 
 class LabelledBatch(NamedTuple):
     """Like Batch, for sentences and their classes."""
 
-    ids: Array      # (B, T), then padding
-    labels: Array   # (B,) 0 .. C-1
+    ids: Array  # (B, T), then padding
+    labels: Array  # (B,) 0 .. C-1
 
     @property
     def inputs(self) -> tuple[np.ndarray]:
@@ -37,7 +37,9 @@ class LabelledBatch(NamedTuple):
         return int((self.ids != PAD).sum())
 
     def split(self, n) -> list["LabelledBatch"]:
-        return [LabelledBatch(trim(self.ids[rows]), self.labels[rows]) for rows in split_rows(self, n)]
+        return [
+            LabelledBatch(trim(self.ids[rows]), self.labels[rows]) for rows in split_rows(self, n)
+        ]
 
 
 def make_labelled_batch(examples) -> LabelledBatch:
@@ -46,7 +48,9 @@ def make_labelled_batch(examples) -> LabelledBatch:
     if not examples:
         raise InputError("make_labelled_batch: no examples, expected at least one")
     check_sentences("make_labelled_batch", [ids for ids, _ in examples])
-    return LabelledBatch(pad([ids for ids, _ in examples]), np.array([label for _, label in examples]))
+    return LabelledBatch(
+        pad([ids for ids, _ in examples]), np.array([label for _, label in examples])
+    )
 
 
 def sentence_length(example) -> tuple[int]:
@@ -64,7 +68,11 @@ def read_labelled(path, name, read=read_text) -> list[tuple[str, str]]:
     """
     lines = split_lines(read(path))
     header = [column.strip().lower() for column in lines[0].split("\t")] if lines else []
-    at = [places[0] for names in (TEXT, LABEL) if len(places := [i for i, one in enumerate(header) if one in names]) == 1]
+    at = [
+        places[0]
+        for names in (TEXT, LABEL)
+        if len(places := [i for i, one in enumerate(header) if one in names]) == 1
+    ]
     width, named = (len(header), at) if len(at) == 2 else (2, [])
     examples, without = [], 0
     for number, line in enumerate(lines, 1):
@@ -72,9 +80,14 @@ def read_labelled(path, name, read=read_text) -> list[tuple[str, str]]:
         if (number == 1 and named) or not line.strip():
             continue
         if len(columns) != width and (named or len(columns) > 2):
-            expected = (f"{width}, as in the first line" if named else
-                        "two: a sentence, a tab and its label, or a first line that names them, such as id, document, label")
-            raise InputError(f"{path}, line {number}: {counted(len(columns), 'column')}, expected {expected}")
+            expected = (
+                f"{width}, as in the first line"
+                if named
+                else "two: a sentence, a tab and its label, or a first line that names them, such as id, document, label"
+            )
+            raise InputError(
+                f"{path}, line {number}: {counted(len(columns), 'column')}, expected {expected}"
+            )
         text, label = (columns[i] for i in named) if named else (*columns, "")[:2]
         if text and label:
             examples.append((text, label))
@@ -83,8 +96,12 @@ def read_labelled(path, name, read=read_text) -> list[tuple[str, str]]:
         else:
             raise InputError(f"{path}, line {number}: expected a sentence, a tab and its label")
     if without:
-        print(f"{path}: {counted(without, 'line')} without a {header[named[0]]} or a {header[named[1]]}, left out",
-              file=sys.stderr)
+        print(
+            f"{path}: {counted(without, 'line')} without a {header[named[0]]} or a {header[named[1]]}, left out",
+            file=sys.stderr,
+        )
     if not examples:
-        raise InputError(f"{name} {path}: no sentences, expected a sentence, a tab and its label on each line")
+        raise InputError(
+            f"{name} {path}: no sentences, expected a sentence, a tab and its label on each line"
+        )
     return examples

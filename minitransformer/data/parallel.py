@@ -6,7 +6,7 @@ from minitransformer.data.text_files import read_text, split_lines
 from minitransformer.data.vocabularies.subwords import MAX_WORD
 from minitransformer.errors import InputError, counted
 
-MAX_CHARACTERS = MAX_WORD    # in a sentence
+MAX_CHARACTERS = MAX_WORD  # in a sentence
 
 
 def read_pairs(paths, name="files", read=read_text) -> list[tuple[str, str]]:
@@ -17,20 +17,26 @@ def read_pairs(paths, name="files", read=read_text) -> list[tuple[str, str]]:
     more than two files; the message gives `name` as their origin. `read(path)` returns the text of a file.
     """
     if len(paths) > 2:
-        raise InputError(f"{name}: {counted(len(paths), 'file')}, expected SOURCE TARGET or one two-column TSV")
+        raise InputError(
+            f"{name}: {counted(len(paths), 'file')}, expected SOURCE TARGET or one two-column TSV"
+        )
     sides = [split_lines(read(path)) for path in paths]
     if len(sides) == 1:
         pairs = [_columns(paths[0], number, line) for number, line in enumerate(sides[0], 1)]
     elif len(sides[0]) != len(sides[1]):
-        raise InputError(f"{paths[0]} has {len(sides[0])} lines and {paths[1]} has {len(sides[1])}; "
-                         "expected aligned files, line by line")
+        raise InputError(
+            f"{paths[0]} has {len(sides[0])} lines and {paths[1]} has {len(sides[1])}; "
+            "expected aligned files, line by line"
+        )
     else:
         pairs = list(zip(*sides))
     pairs = [(_normalised(source), _normalised(target)) for source, target in pairs]
     for number, pair in enumerate(pairs, 1):
         if max(map(len, pair)) > MAX_CHARACTERS:
-            raise InputError(f"{' / '.join(map(str, paths))}, line {number}: {max(map(len, pair)):,} characters, "
-                             f"expected at most {MAX_CHARACTERS:,} in a sentence")
+            raise InputError(
+                f"{' / '.join(map(str, paths))}, line {number}: {max(map(len, pair)):,} characters, "
+                f"expected at most {MAX_CHARACTERS:,} in a sentence"
+            )
     return pairs
 
 
@@ -41,7 +47,9 @@ def _normalised(side) -> str:
 def _columns(path, number, line) -> tuple[str, str]:
     columns = line.split("\t")
     if len(columns) < 2 and line.strip():
-        raise InputError(f"{path}, line {number}: one column, expected source and target separated by a tab")
+        raise InputError(
+            f"{path}, line {number}: one column, expected source and target separated by a tab"
+        )
     return (columns[0], columns[1]) if len(columns) > 1 else ("", "")
 
 
@@ -55,8 +63,10 @@ def encode_pairs(vocabulary, texts, max_length, name) -> list[tuple[list[int], l
     for line, pair in enumerate(zip(sources, targets), 1):
         longest = max(map(len, pair))
         if longest > max_length:
-            raise InputError(f"{name}, line {line}: a sentence of {longest} tokens, at most {max_length} are allowed; "
-                             "shorten it, leave it out, or train with a larger --max-length")
+            raise InputError(
+                f"{name}, line {line}: a sentence of {longest} tokens, at most {max_length} are allowed; "
+                "shorten it, leave it out, or train with a larger --max-length"
+            )
     pairs = [(source, target) for source, target in zip(sources, targets) if source and target]
     if not pairs:
         raise InputError(f"{name}: no line with text on both sides")

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-TRAIN_SHARE = 0.9    # the share of a single text to train on
+TRAIN_SHARE = 0.9  # the share of a single text to train on
 
 
 def split_characters(data) -> dict[str, bytes]:
@@ -14,13 +14,15 @@ def split_characters(data) -> dict[str, bytes]:
 
 
 class Corpus(NamedTuple):
-    base: str            # the address of a file is base + its name
+    base: str  # the address of a file is base + its name
     terms: str
-    task: str            # the task it is for, a name in TASKS
-    train: tuple         # the names of the files to train on, as --train of the task takes them
+    task: str  # the task it is for, a name in TASKS
+    train: tuple  # the names of the files to train on, as --train of the task takes them
     valid: tuple
-    sha256: dict         # {name: hexadecimal digits}; a name is also the file's path in the user's folder
-    split: Callable[[bytes], dict[str, bytes]] | None = None    # of a corpus in one file: {name: contents} of what it becomes
+    sha256: dict  # {name: hexadecimal digits}; a name is also the file's path in the user's folder
+    split: Callable[[bytes], dict[str, bytes]] | None = (
+        None  # of a corpus in one file: {name: contents} of what it becomes
+    )
 
 
 def _github(repository, commit, folder) -> str:
@@ -33,7 +35,7 @@ CORPORA = {
         task="translate",
         base=_github("multi30k/dataset", "a3d2e0d26b56f3846f66a952536ffed4e401d05a", "data/task1"),
         terms='Terms of use: for non-commercial research and education only; see "Use of the data" at '
-              "https://github.com/multi30k/dataset",
+        "https://github.com/multi30k/dataset",
         train=("tok/train.lc.norm.tok.en", "tok/train.lc.norm.tok.de"),
         valid=("tok/val.lc.norm.tok.en", "tok/val.lc.norm.tok.de"),
         sha256={
@@ -56,18 +58,23 @@ CORPORA = {
     ),
     "tinyshakespeare": Corpus(
         task="language",
-        base=_github("karpathy/char-rnn", "6f9487a6fe5b420b7ca9afb0d7c078e37c1d1b4e", "data/tinyshakespeare"),
+        base=_github(
+            "karpathy/char-rnn", "6f9487a6fe5b420b7ca9afb0d7c078e37c1d1b4e", "data/tinyshakespeare"
+        ),
         terms="Terms of use: the works of Shakespeare are in the public domain; the repository it comes from, "
-              "https://github.com/karpathy/char-rnn, has the MIT license",
-        train=("train.txt",), valid=("valid.txt",), split=split_characters,
+        "https://github.com/karpathy/char-rnn, has the MIT license",
+        train=("train.txt",),
+        valid=("valid.txt",),
+        split=split_characters,
         sha256={"input.txt": "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"},
     ),
     "sst2": Corpus(
         task="classify",
         base=_github("forest-snow/alps", "43232f234087cdbb4b06cd0e3997460610a0dbfd", "data/SST-2"),
         terms="Terms of use: its authors state no license; it is commonly used in research and teaching. It is the "
-              "Stanford Sentiment Treebank (https://aclanthology.org/D13-1170) in GLUE's version with two classes",
-        train=("train.tsv",), valid=("dev.tsv",),
+        "Stanford Sentiment Treebank (https://aclanthology.org/D13-1170) in GLUE's version with two classes",
+        train=("train.tsv",),
+        valid=("dev.tsv",),
         sha256={
             "train.tsv": "920e317b2c52e12cd22db1da2c6708312bd7dc4f3712b9bbf1b50ee6c2c792ba",
             "dev.tsv": "92353770071a2a889f75d000a38a9e541ea8f0a5499e50f040b17917a5cbf66f",

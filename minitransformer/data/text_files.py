@@ -19,12 +19,12 @@ def read_bytes(path) -> bytes:
     """What is in a file. Raises InputError if it is missing or unreadable."""
     path = Path(path)
     if path.is_char_device():
-        raise InputError(f"{path}: a device, expected a text file")    # /dev/zero never ends
+        raise InputError(f"{path}: a device, expected a text file")  # /dev/zero never ends
     try:
         return path.read_bytes()
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
-    except ValueError as error:    # a NUL in the name
+    except ValueError as error:  # a NUL in the name
         raise InputError(f"{path}: {error}") from None
 
 
@@ -45,9 +45,11 @@ def decode_utf8(raw, name) -> str:
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raw = error.object    # without the byte order mark
+        raw = error.object  # without the byte order mark
         line = raw.count(b"\n", 0, error.start) + 1
-        raise InputError(f"{name}, line {line}: not UTF-8 text (byte 0x{raw[error.start]:02x})") from None
+        raise InputError(
+            f"{name}, line {line}: not UTF-8 text (byte 0x{raw[error.start]:02x})"
+        ) from None
 
 
 def split_lines(text) -> list[str]:

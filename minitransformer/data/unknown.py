@@ -17,4 +17,7 @@ def warn_of_unknown(vocabulary, text, ids, name) -> None:
     if not count_unknown(vocabulary, ids):
         return
     found = list(dict.fromkeys(vocabulary.unknown_characters(text)))
-    print(f"{name}: not in the vocabulary, read as <unk>: {some(map(repr, found), SHOWN)}", file=sys.stderr)
+    print(
+        f"{name}: not in the vocabulary, read as <unk>: {some(map(repr, found), SHOWN)}",
+        file=sys.stderr,
+    )

@@ -14,9 +14,9 @@ from minitransformer.functional.special import PAD
 class WindowBatch(NamedTuple):
     """Like Batch, for windows of a text."""
 
-    ids: Array           # (B, T)
-    next_target: Array   # (B, T) the id after each; PAD after the end of the text
-    terms: int           # real targets
+    ids: Array  # (B, T)
+    next_target: Array  # (B, T) the id after each; PAD after the end of the text
+    terms: int  # real targets
 
     @property
     def inputs(self) -> tuple[np.ndarray]:
@@ -27,8 +27,12 @@ class WindowBatch(NamedTuple):
         return self.terms
 
     def split(self, n) -> list["WindowBatch"]:
-        return [WindowBatch(self.ids[rows], self.next_target[rows], int((self.next_target[rows] != PAD).sum()))
-                for rows in split_rows(self[:-1], n)]
+        return [
+            WindowBatch(
+                self.ids[rows], self.next_target[rows], int((self.next_target[rows] != PAD).sum())
+            )
+            for rows in split_rows(self[:-1], n)
+        ]
 
 
 class WindowBatches(Iterator[WindowBatch]):
@@ -44,7 +48,9 @@ class WindowBatches(Iterator[WindowBatch]):
 
     def __next__(self) -> WindowBatch:
         self.position += 1
-        starts = np.random.default_rng([self.seed, self.position]).integers(len(self.ids) - self.window, size=self.size)
+        starts = np.random.default_rng([self.seed, self.position]).integers(
+            len(self.ids) - self.window, size=self.size
+        )
         stretches = self.ids[starts[:, None] + np.arange(self.window + 1)]
         return WindowBatch(stretches[:, :-1], stretches[:, 1:], self.size * self.window)
 
@@ -52,13 +58,24 @@ class WindowBatches(Iterator[WindowBatch]):
 def consecutive_windows(ids, window, size) -> list[WindowBatch]:
     """WindowBatches that predict every token of a text except the first exactly once, in windows that do not overlap."""
     ids = np.asarray(ids)
-    inputs, targets = ([side[start:start + window] for start in range(0, len(side), window)] for side in (ids[:-1], ids[1:]))
-    return [WindowBatch(pad(inputs[i:i + size]), pad(targets[i:i + size]), sum(map(len, targets[i:i + size])))
-            for i in range(0, len(inputs), size)]
+    inputs, targets = (
+        [side[start : start + window] for start in range(0, len(side), window)]
+        for side in (ids[:-1], ids[1:])
+    )
+    return [
+        WindowBatch(
+            pad(inputs[i : i + size]),
+            pad(targets[i : i + size]),
+            sum(map(len, targets[i : i + size])),
+        )
+        for i in range(0, len(inputs), size)
+    ]
 
 
 def check_length(ids, window, name, help="give more text") -> None:
     """Raise InputError for a text that is shorter than one window and the token after it."""
     if len(ids) < window + 1:
-        raise InputError(f"{name} has {len(ids):,} tokens, expected at least {window + 1:,}: one window of {window:,} and the "
-                         f"token after it; {help}")
+        raise InputError(
+            f"{name} has {len(ids):,} tokens, expected at least {window + 1:,}: one window of {window:,} and the "
+            f"token after it; {help}"
+        )

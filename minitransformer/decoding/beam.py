@@ -7,10 +7,16 @@ import numpy as np
 
 from minitransformer.checks import check_integer
 from minitransformer.decoding.continuations import FIRST_WORD, OutputWeight, continuations
-from minitransformer.decoding.hypothesis import Hypothesis, check_numbers, compact_rows, length_limits, length_penalty
+from minitransformer.decoding.hypothesis import (
+    Hypothesis,
+    check_numbers,
+    compact_rows,
+    length_limits,
+    length_penalty,
+)
 from minitransformer.errors import InputError
 
-MAX_WIDTH = 1000    # far beyond what improves a translation: a larger one is a mistake
+MAX_WIDTH = 1000  # far beyond what improves a translation: a larger one is a mistake
 
 
 def greedy(model, source) -> list[list[int]]:
@@ -18,7 +24,9 @@ def greedy(model, source) -> list[list[int]]:
     return [best.ids for best, *_ in beam_search(model, source, 1)]
 
 
-def beam_search(model, source, width, alpha=0.6, min_length=0, max_length=None) -> list[list[Hypothesis]]:
+def beam_search(
+    model, source, width, alpha=0.6, min_length=0, max_length=None
+) -> list[list[Hypothesis]]:
     """The Hypotheses for each sentence of source (B, T_k) ids: at most `width`, the best first.
 
     At each position, all continuations of the `width` live hypotheses compete. Of the 2 `width` most
@@ -38,31 +46,49 @@ def beam_search(model, source, width, alpha=0.6, min_length=0, max_length=None) 
     least, most = length_limits(state, min_length, max_length)
     words = len(weight.weight) - FIRST_WORD
     found = [[] for _ in source]
-    alive = np.arange(len(source))                   # the indices in `source` of the unfinished sentences
-    ids = state.first[:, :, None]                    # (B, width, 1 + length); at first there is one hypothesis
+    alive = np.arange(len(source))  # the indices in `source` of the unfinished sentences
+    ids = state.first[:, :, None]  # (B, width, 1 + length); at first there is one hypothesis
     sums = np.zeros((len(source), 1))
     parents = None
     while len(alive):
         length = ids.shape[2] - 1
         x = state.advance(ids[:, :, -1], parents)
-        ends, sums, parents, next_ids = continuations(x, weight, sums, max(1, min(width, sums.shape[1] * words)))
+        ends, sums, parents, next_ids = continuations(
+            x, weight, sums, max(1, min(width, sums.shape[1] * words))
+        )
         check_numbers(~np.isnan(ends))
         ends[length < least[alive]] = -np.inf
         sums[length >= most[alive]] = -np.inf
         order = np.argsort(-np.concatenate([ends, sums], axis=1), axis=1, kind="stable")[:, :width]
         for i, rank in zip(*np.nonzero(order < ends.shape[1])):
             if (total := float(ends[i, order[i, rank]])) > -np.inf:
-                found[alive[i]].append(Hypothesis(ids[i, order[i, rank], 1:].tolist(), total,
-                                                  total / length_penalty(length + 1, alpha)))
-        ids = np.concatenate([np.take_along_axis(ids, parents[:, :, None], axis=1), next_ids[:, :, None]], axis=2)
-        ahead = sums[:, 0] / length_penalty(length + 2, alpha)    # the best live one's score, if it ended at the next position
-        done = np.array([len(found[i]) >= width and max(found[i], key=_score).score >= live for i, live in zip(alive, ahead)])
+                found[alive[i]].append(
+                    Hypothesis(
+                        ids[i, order[i, rank], 1:].tolist(),
+                        total,
+                        total / length_penalty(length + 1, alpha),
+                    )
+                )
+        ids = np.concatenate(
+            [np.take_along_axis(ids, parents[:, :, None], axis=1), next_ids[:, :, None]], axis=2
+        )
+        ahead = sums[:, 0] / length_penalty(
+            length + 2, alpha
+        )  # the best live one's score, if it ended at the next position
+        done = np.array(
+            [
+                len(found[i]) >= width and max(found[i], key=_score).score >= live
+                for i, live in zip(alive, ahead)
+            ]
+        )
         done |= (sums == -np.inf).all(axis=1)
         if done.any():
             rows = compact_rows(done)
             state.keep(rows)
             alive, ids, parents, sums = alive[rows], ids[rows], parents[rows], sums[rows]
-    check_numbers(np.array([bool(hypotheses) for hypotheses in found]))    # nothing is found if no hypothesis can end
+    check_numbers(
+        np.array([bool(hypotheses) for hypotheses in found])
+    )  # nothing is found if no hypothesis can end
     return [sorted(hypotheses, key=_score, reverse=True)[:width] for hypotheses in found]
 
 

@@ -9,8 +9,8 @@ from minitransformer.decoding.state import DecodingState
 from minitransformer.functional import attention_forward
 from minitransformer.replaceable import replaceable
 
-POSITIONS = 8    # a list has room for at least as many more
-PIECE = 256      # positions of a prompt that are read at once: it limits the memory for their scores
+POSITIONS = 8  # a list has room for at least as many more
+PIECE = 256  # positions of a prompt that are read at once: it limits the memory for their scores
 
 
 class CachedStack(DecodingState):
@@ -27,10 +27,12 @@ class CachedStack(DecodingState):
         """stack: a Decoder with the memory (B, T_k, d_model) it attends to, or an Encoder; input: its Input."""
         self.output, self.first, self.limit = output, first, limit
         self._stack, self._input, self._memory_mask = stack, input, memory_mask
-        self._layers = [CachedLayer(KEPT[config.attention], layer, len(first), memory) for layer in stack.layers]
-        self._past: Any = None    # (B, width, T): the places in the list of each hypothesis's entries
-        self._length = 0     # entries in the list
-        self._room = 0       # its capacity
+        self._layers = [
+            CachedLayer(KEPT[config.attention], layer, len(first), memory) for layer in stack.layers
+        ]
+        self._past: Any = None  # (B, width, T): the places in the list of each hypothesis's entries
+        self._length = 0  # entries in the list
+        self._room = 0  # its capacity
         self._position = 0
 
     def read(self, ids) -> None:
@@ -39,12 +41,14 @@ class CachedStack(DecodingState):
         self._past = np.zeros((batch, 1, 0), int)
         self._make_room(length)
         x, _ = self._input.embedding.forward(ids)
-        x, _ = self._input.positions.forward(x)                        # (B, T, d_model)
+        x, _ = self._input.positions.forward(x)  # (B, T, d_model)
         for start in range(0, length, PIECE):
             positions = np.arange(start, min(start + PIECE, length))
             causal = np.tri(len(positions), positions[-1] + 1, start, bool)
             causal = np.broadcast_to(causal, (batch, 1, *causal.shape))
-            self._through_layers(x[:, start:start + PIECE], positions, to_device(causal, module_of(x)))
+            self._through_layers(
+                x[:, start : start + PIECE], positions, to_device(causal, module_of(x))
+            )
         self._past = np.broadcast_to(np.arange(length), (batch, 1, length))
         self._position = self._length = length
 
@@ -60,7 +64,7 @@ class CachedStack(DecodingState):
         self._past = np.concatenate([self._past, own], axis=2)
         self._length += width
         x, _ = self._input.embedding.forward(ids)
-        x = self._input.positions.at(x, self._position)                # (B, width, d_model)
+        x = self._input.positions.at(x, self._position)  # (B, width, d_model)
         past = to_device(self._mask(), module_of(x))
         x = self._through_layers(x, np.full(width, self._position), past)
         if self._stack.norm:
@@ -82,7 +86,12 @@ class CachedStack(DecodingState):
         rows, moved = to_device(rows, xp), to_device(moved, xp)
         if self._memory_mask is not None:
             self._memory_mask = _kept(self._memory_mask, rows, moved)
-        for attention in [one for layer in self._layers for one in (layer.self_attention, layer.cross_attention) if one]:
+        for attention in [
+            one
+            for layer in self._layers
+            for one in (layer.self_attention, layer.cross_attention)
+            if one
+        ]:
             attention.keys = _kept(attention.keys, rows, moved)
             attention.values = _kept(attention.values, rows, moved)
 
@@ -98,11 +107,16 @@ class CachedStack(DecodingState):
         There is room for at least `more` entries.
         """
         batch, width, positions = self._past.shape
-        past, live = self._past.reshape(batch, width * positions), np.zeros((batch, self._length), bool)
+        past, live = (
+            self._past.reshape(batch, width * positions),
+            np.zeros((batch, self._length), bool),
+        )
         np.put_along_axis(live, past, True, axis=1)
-        self._past = np.take_along_axis(live.cumsum(axis=1) - 1, past, axis=1).reshape(self._past.shape)
+        self._past = np.take_along_axis(live.cumsum(axis=1) - 1, past, axis=1).reshape(
+            self._past.shape
+        )
         self._length = int(live.sum(axis=1).max(initial=0))
-        places = np.argsort(~live, axis=1, kind="stable")[:, :self._length]
+        places = np.argsort(~live, axis=1, kind="stable")[:, : self._length]
         self._room = self._length + max(self._length, POSITIONS * width, more)
         places = to_device(places, module_of(self.output.weight.data))
         for layer in self._layers:
@@ -112,19 +126,21 @@ class CachedStack(DecodingState):
 def _kept(array, places, moved) -> Array:
     """array[places] without copying entries that stay in place; changes `array`."""
     array[moved] = array[places[moved]]
-    return array[:len(places)]
+    return array[: len(places)]
 
 
 class CachedLayer:
     """An EncoderLayer or a DecoderLayer, and what its attentions keep of earlier positions and of the memory."""
 
-    prepared: Any = None    # the layer's parameters in the form that a kernel takes
+    prepared: Any = None  # the layer's parameters in the form that a kernel takes
 
     def __init__(self, kept, layer, batch, memory=None):
         """kept: one of KEPT."""
         self.layer = layer
         self.self_attention = kept(layer.self_attention, batch)
-        self.cross_attention = None if memory is None else CachedCrossAttention(layer.cross_attention, memory)
+        self.cross_attention = (
+            None if memory is None else CachedCrossAttention(layer.cross_attention, memory)
+        )
 
 
 @replaceable
@@ -139,7 +155,9 @@ def next_position(x, cached, past, memory_mask=None) -> Array:
     x, _ = layer.self_attention_residual.forward(x, cached.self_attention.attend(h, past))
     if cached.cross_attention:
         h, _ = layer.cross_attention_residual.enter(x)
-        x, _ = layer.cross_attention_residual.forward(x, cached.cross_attention.attend(h, memory_mask))
+        x, _ = layer.cross_attention_residual.forward(
+            x, cached.cross_attention.attend(h, memory_mask)
+        )
     h, _ = layer.feed_forward_residual.enter(x)
     h, _ = layer.feed_forward.forward(h)
     return layer.feed_forward_residual.forward(x, h)[0]
@@ -151,8 +169,11 @@ class CachedCrossAttention:
     def __init__(self, attention, memory):
         self._attention = attention
         self.keys, self.values = (
-            attention.xp.ascontiguousarray(attention.split(linear.forward(memory)[0]))    # each head's are contiguous
-            for linear in (attention.key, attention.value))
+            attention.xp.ascontiguousarray(
+                attention.split(linear.forward(memory)[0])
+            )  # each head's are contiguous
+            for linear in (attention.key, attention.value)
+        )
 
     def attend(self, x, mask) -> Array:
         queries = self._attention.split(self._attention.query.forward(x)[0])
@@ -166,25 +187,34 @@ class CachedSelfAttention:
     keys, values: (B, H, room, d); with several heads in a group, one of each for a group.
     """
 
-    next_position = staticmethod(next_position)    # what computes the layer: of another kind, it has another kernel
+    next_position = staticmethod(
+        next_position
+    )  # what computes the layer: of another kind, it has another kernel
     length: int
-    positions: Any    # (width,): where in the text the x to come is
+    positions: Any  # (width,): where in the text the x to come is
 
     def __init__(self, attention, batch):
         self.xp = attention.xp
         self.attention = attention
-        self.keys, self.values = (attention.split(self.xp.empty((batch, 0, part.weight.shape[1]), part.weight.data.dtype))
-                                  for part in (attention.key, attention.value))
+        self.keys, self.values = (
+            attention.split(self.xp.empty((batch, 0, part.weight.shape[1]), part.weight.data.dtype))
+            for part in (attention.key, attention.value)
+        )
 
     def attend(self, x, past) -> Array:
         """x: (B, width, d_model), one position of `width` hypotheses. Returns the attention's output, of the same shape."""
         attention = self.attention
-        queries, keys, values = (attention.split(part.forward(x)[0]) for part in (attention.query, attention.key, attention.value))
+        queries, keys, values = (
+            attention.split(part.forward(x)[0])
+            for part in (attention.query, attention.key, attention.value)
+        )
         queries, keys = self.placed(queries), self.placed(keys)
         start, self.length = self.length, self.length + keys.shape[2]
-        self.keys[:, :, start:self.length] = keys
-        self.values[:, :, start:self.length] = values
-        y = self.heads(queries, self.keys[:, :, :self.length], self.values[:, :, :self.length], past)
+        self.keys[:, :, start : self.length] = keys
+        self.values[:, :, start : self.length] = values
+        y = self.heads(
+            queries, self.keys[:, :, : self.length], self.values[:, :, : self.length], past
+        )
         return attention.output.forward(attention.merge(y))[0]
 
     def placed(self, x) -> Array:
@@ -198,11 +228,15 @@ class CachedSelfAttention:
         """New lists with that much room, filled with the entries at `places` (B, length) of the old ones."""
         xp, (batch, heads, *_) = self.xp, self.keys.shape
         self.length = places.shape[1]
-        entries = xp.arange(batch)[:, None, None], xp.arange(heads)[:, None], places[:, None]    # of each sentence and head
+        entries = (
+            xp.arange(batch)[:, None, None],
+            xp.arange(heads)[:, None],
+            places[:, None],
+        )  # of each sentence and head
         for name, old in ("keys", self.keys), ("values", self.values):
             new = xp.empty((batch, heads, room, old.shape[3]), old.dtype)
-            new[:, :, :self.length] = old[entries]
+            new[:, :, : self.length] = old[entries]
             setattr(self, name, new)
 
 
-KEPT = {"scaled": CachedSelfAttention}    # {a kind of self-attention: what keeps its keys and values}
+KEPT = {"scaled": CachedSelfAttention}  # {a kind of self-attention: what keeps its keys and values}

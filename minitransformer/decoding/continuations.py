@@ -8,8 +8,8 @@ from minitransformer.backend import Array, module_of, to_device, to_host
 from minitransformer.replaceable import replaceable
 from minitransformer.functional.special import EOS, SPECIAL
 
-FIRST_WORD = len(SPECIAL)    # the tokens before it are PAD, BOS and EOS
-SEARCHES = 30                # for more of the largest, sorting is faster than as many searches
+FIRST_WORD = len(SPECIAL)  # the tokens before it are PAD, BOS and EOS
+SEARCHES = 30  # for more of the largest, sorting is faster than as many searches
 
 
 class OutputWeight:
@@ -39,8 +39,12 @@ def continuations(x, weight, sums, count) -> tuple[np.ndarray, np.ndarray, np.nd
     words = totals[:, :, FIRST_WORD:]
     places, best = top_k(words.reshape(batch, -1), count)
     size = max(1, words.shape[2])
-    found = xp.concatenate([totals[:, :, EOS], best, places // size, places % size + FIRST_WORD], axis=1)
-    ends, best, parents, ids = np.split(to_host(found), width + count * np.arange(3), axis=1)    # the host waits for a GPU once
+    found = xp.concatenate(
+        [totals[:, :, EOS], best, places // size, places % size + FIRST_WORD], axis=1
+    )
+    ends, best, parents, ids = np.split(
+        to_host(found), width + count * np.arange(3), axis=1
+    )  # the host waits for a GPU once
     return ends, best, parents.astype(int), ids.astype(int)
 
 

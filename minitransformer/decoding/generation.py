@@ -12,7 +12,9 @@ from minitransformer.errors import InputError
 from minitransformer.functional.special import EOS, SPECIAL
 
 
-def generate(model, prompt, count, rng, temperature=1.0, top_k=0, top_p=1.0, ends=False) -> Iterator[int]:
+def generate(
+    model, prompt, count, rng, temperature=1.0, top_k=0, top_p=1.0, ends=False
+) -> Iterator[int]:
     """Yields `count` token ids that continue `prompt`, a list of ids, each as soon as it is drawn.
 
     Each token is drawn as in `sample`, and never a special one; but if the text `ends`, EOS may be drawn, and ends it. When the
@@ -25,9 +27,13 @@ def generate(model, prompt, count, rng, temperature=1.0, top_k=0, top_p=1.0, end
     source = np.array([prompt])
     state = model.start(source)
     if not np.array_equal(state.first, source[:, -1:]):
-        raise InputError(f"generate: a {type(model).__name__} does not continue its source; use translate, sample or beam_search")
-    forbidden = EOS if ends else len(SPECIAL)    # all ids below it: EOS is the last special one
-    return _continue(model, state, source[0].tolist(), count, rng, temperature, top_k, top_p, forbidden)
+        raise InputError(
+            f"generate: a {type(model).__name__} does not continue its source; use translate, sample or beam_search"
+        )
+    forbidden = EOS if ends else len(SPECIAL)  # all ids below it: EOS is the last special one
+    return _continue(
+        model, state, source[0].tolist(), count, rng, temperature, top_k, top_p, forbidden
+    )
 
 
 def _continue(model, state, ids, count, rng, temperature, top_k, top_p, forbidden) -> Iterator[int]:
@@ -37,7 +43,7 @@ def _continue(model, state, ids, count, rng, temperature, top_k, top_p, forbidde
             read = (read + 1) // 2
             state = model.start(np.array([ids[-read:]]))
             room = int(state.limit[0])
-        logits = state.output.forward(state.advance(np.array([ids[-1:]]))[:, 0])[0]    # (1, V)
+        logits = state.output.forward(state.advance(np.array([ids[-1:]]))[:, 0])[0]  # (1, V)
         logits[:, :forbidden] = -np.inf
         drawn, value = draw(logits, np.array([rng.random()]), temperature, top_k, top_p)
         check_numbers(np.isfinite(to_host(value)))

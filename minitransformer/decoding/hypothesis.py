@@ -12,9 +12,11 @@ from minitransformer.functional.special import SPECIAL
 class Hypothesis(NamedTuple):
     """One output that a search has found, or that was drawn."""
 
-    ids: list                 # its token ids, without EOS
-    log_probability: float    # of the tokens and EOS, given the source: the same as with teacher forcing
-    score: float              # for comparing hypotheses
+    ids: list  # its token ids, without EOS
+    log_probability: (
+        float  # of the tokens and EOS, given the source: the same as with teacher forcing
+    )
+    score: float  # for comparing hypotheses
 
 
 def check_numbers(usable) -> None:
@@ -42,8 +44,10 @@ def length_limits(state, min_length, max_length) -> tuple[np.ndarray, np.ndarray
     most = state.limit if max_length is None else np.minimum(state.limit, max_length)
     least, tokens = np.minimum(min_length, most), len(state.output.weight.data)
     if tokens < len(SPECIAL) or (tokens == len(SPECIAL) and least.any()):
-        raise InputError(f"the model has {tokens} target tokens, expected at least {len(SPECIAL)} (padding, beginning and end), "
-                         "and more for an output that is not empty")
+        raise InputError(
+            f"the model has {tokens} target tokens, expected at least {len(SPECIAL)} (padding, beginning and end), "
+            "and more for an output that is not empty"
+        )
     return least, most
 
 
@@ -54,5 +58,5 @@ def compact_rows(done) -> np.ndarray:
     """
     left = np.flatnonzero(~done)
     rows = np.arange(len(left))
-    rows[done[:len(left)]] = left[left >= len(left)]
+    rows[done[: len(left)]] = left[left >= len(left)]
     return rows

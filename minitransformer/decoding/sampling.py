@@ -8,13 +8,19 @@ from minitransformer.backend import Array, module_of, to_device, to_host
 from minitransformer.checks import check_integer, check_shape
 from minitransformer.decoding.continuations import log_normaliser
 from minitransformer.decoding.continuations import top_k as largest
-from minitransformer.decoding.hypothesis import Hypothesis, check_numbers, compact_rows, length_limits
+from minitransformer.decoding.hypothesis import (
+    Hypothesis,
+    check_numbers,
+    compact_rows,
+    length_limits,
+)
 from minitransformer.errors import InputError
 from minitransformer.functional.special import BOS, EOS, PAD
 
 
-def sample(model, source, rngs, count=1, temperature=1.0, top_k=0, top_p=1.0, min_length=0,
-           max_length=None) -> list[list[Hypothesis]]:
+def sample(
+    model, source, rngs, count=1, temperature=1.0, top_k=0, top_p=1.0, min_length=0, max_length=None
+) -> list[list[Hypothesis]]:
     """`count` Hypotheses for each sentence of source (B, T_k) ids, drawn token by token, the most likely first.
 
     Each token is drawn from softmax(logits / temperature), restricted to the `top_k` most likely tokens (0: all)
@@ -28,18 +34,20 @@ def sample(model, source, rngs, count=1, temperature=1.0, top_k=0, top_p=1.0, mi
     check_sampling(temperature, top_k, top_p)
     check_shape("source", source, "B", "T_k")
     if len(rngs) != len(source):
-        raise InputError(f"rngs is {len(rngs)} generators, expected one for each of the {len(source)} sentences, such as "
-                         f"np.random.default_rng(0).spawn({len(source)})")
-    source = np.repeat(source, count, axis=0)    # each sample has its own row
+        raise InputError(
+            f"rngs is {len(rngs)} generators, expected one for each of the {len(source)} sentences, such as "
+            f"np.random.default_rng(0).spawn({len(source)})"
+        )
+    source = np.repeat(source, count, axis=0)  # each sample has its own row
     rngs = [own for rng in rngs for own in rng.spawn(count)]
     state = model.start(source)
     least, most = length_limits(state, min_length, max_length)
-    ids = state.first                                   # (R, 1 + length)
+    ids = state.first  # (R, 1 + length)
     sums = np.zeros(len(source))
     found: list[Any] = [None] * len(source)
     alive = np.arange(len(source))
     while len(alive):
-        logits = state.output.forward(state.advance(ids[:, -1:])[:, 0])[0]    # (R, V)
+        logits = state.output.forward(state.advance(ids[:, -1:])[:, 0])[0]  # (R, V)
         normaliser = log_normaliser(logits)
         _forbid(logits, ids.shape[1] - 1, least[alive], most[alive])
         draws = np.array([rngs[i].random() for i in alive])
@@ -49,13 +57,17 @@ def sample(model, source, rngs, count=1, temperature=1.0, top_k=0, top_p=1.0, mi
         sums += values
         ended = next_ids == EOS
         for row in np.flatnonzero(ended):
-            found[alive[row]] = Hypothesis(ids[row, 1:].tolist(), float(sums[row]), float(sums[row]))
+            found[alive[row]] = Hypothesis(
+                ids[row, 1:].tolist(), float(sums[row]), float(sums[row])
+            )
         ids = np.concatenate([ids, next_ids[:, None]], axis=1)
         if ended.any():
             rows = compact_rows(ended)
             state.keep(rows)
             alive, ids, sums = alive[rows], ids[rows], sums[rows]
-    return [sorted(found[i:i + count], key=lambda h: -h.score) for i in range(0, len(found), count)]
+    return [
+        sorted(found[i : i + count], key=lambda h: -h.score) for i in range(0, len(found), count)
+    ]
 
 
 def check_sampling(temperature, top_k, top_p) -> None:
@@ -74,11 +86,13 @@ def draw(logits, draws, temperature, top_k, top_p) -> tuple[Array, Array]:
     ids, values = largest(logits.copy(), min(top_k or logits.shape[1], logits.shape[1]))
     p = xp.exp((values - values[:, :1]) / temperature)
     p = p / p.sum(axis=1, keepdims=True)
-    before = xp.cumsum(p, axis=1) - p                  # the probability of all more likely tokens
+    before = xp.cumsum(p, axis=1) - p  # the probability of all more likely tokens
     p = p * (before < top_p)
     reached = xp.cumsum(p, axis=1)
     drawn = (reached <= to_device(draws, xp)[:, None] * reached[:, -1:]).sum(axis=1, keepdims=True)
-    return xp.take_along_axis(ids, drawn, axis=1)[:, 0], xp.take_along_axis(values, drawn, axis=1)[:, 0]
+    return xp.take_along_axis(ids, drawn, axis=1)[:, 0], xp.take_along_axis(values, drawn, axis=1)[
+        :, 0
+    ]
 
 
 def _forbid(logits, length, least, most) -> None:
@@ -89,4 +103,6 @@ def _forbid(logits, length, least, most) -> None:
     logits[:, PAD] = logits[:, BOS] = -np.inf
     xp = module_of(logits)
     logits[to_device(np.flatnonzero(length < least), xp), EOS] = -np.inf
-    logits[to_device(np.flatnonzero(length >= most), xp), EOS + 1:] = -np.inf    # EOS has the largest id of the special ones
+    logits[
+        to_device(np.flatnonzero(length >= most), xp), EOS + 1 :
+    ] = -np.inf  # EOS has the largest id of the special ones

@@ -24,12 +24,24 @@ def start_transformer(model, source) -> CachedStack | RecomputedState:
     first, limit = first_and_limit(source)
     limit = np.minimum(limit, model.target_input.positions.max_length - 1)
     if _cache_would_bypass(model):
+
         def decode(rows, target) -> Array:
             return model.decode(target, memory[to_device(rows, module_of(memory))], source[rows])[0]
 
-        return RecomputedState(decode, model.output, first, limit, np.empty((len(source), 1, 0), int))
+        return RecomputedState(
+            decode, model.output, first, limit, np.empty((len(source), 1, 0), int)
+        )
     memory_mask = to_device(padding_mask(source), module_of(memory))
-    return CachedStack(model.config, model.decoder, model.target_input, model.output, first, limit, memory, memory_mask)
+    return CachedStack(
+        model.config,
+        model.decoder,
+        model.target_input,
+        model.output,
+        first,
+        limit,
+        memory,
+        memory_mask,
+    )
 
 
 def start_language_model(model, prompt) -> CachedStack | RecomputedState:
@@ -38,11 +50,21 @@ def start_language_model(model, prompt) -> CachedStack | RecomputedState:
     if not prompt.shape[1]:
         raise InputError("the prompt is empty, expected at least one token to continue")
     if prompt.shape[1] > model.config.max_length:
-        raise InputError(f"the prompt has {counted(prompt.shape[1], 'token')}, but the model has "
-                         f"{counted(model.config.max_length, 'position')}")
-    limit = np.full(len(prompt), model.config.max_length - prompt.shape[1])    # no positions beyond these were trained
+        raise InputError(
+            f"the prompt has {counted(prompt.shape[1], 'token')}, but the model has "
+            f"{counted(model.config.max_length, 'position')}"
+        )
+    limit = np.full(
+        len(prompt), model.config.max_length - prompt.shape[1]
+    )  # no positions beyond these were trained
     if _cache_would_bypass(model):
-        return RecomputedState(lambda rows, ids: model.hidden(ids)[0], model.output, prompt[:, -1:], limit, prompt[:, None, :-1])
+        return RecomputedState(
+            lambda rows, ids: model.hidden(ids)[0],
+            model.output,
+            prompt[:, -1:],
+            limit,
+            prompt[:, None, :-1],
+        )
     state = CachedStack(model.config, model.stack, model.input, model.output, prompt[:, -1:], limit)
     if prompt.shape[1] > 1:
         state.read(prompt[:, :-1])

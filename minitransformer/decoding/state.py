@@ -7,7 +7,9 @@ import numpy as np
 from minitransformer.backend import Array
 from minitransformer.functional.special import BOS, PAD
 
-EXTRA_LENGTH = 50   # an output is at most this much longer than its source (section 6.1 of the paper)
+EXTRA_LENGTH = (
+    50  # an output is at most this much longer than its source (section 6.1 of the paper)
+)
 
 
 class DecodingState:

@@ -16,17 +16,17 @@ from minitransformer.workers.host import available_cores
 from minitransformer.workers.threads import in_threads
 from minitransformer.functional.special import EOS
 
-ROWS = 960    # hypotheses decoded together; with fewer, the products are slower; more are no faster
+ROWS = 960  # hypotheses decoded together; with fewer, the products are slower; more are no faster
 
 
 @dataclass(frozen=True)
 class Search:
     """How beam search finds outputs."""
 
-    beam: int = 1                   # 1: greedy
-    alpha: float = 0.6              # exponent of the length penalty; 0: none
-    min_length: int = 0             # tokens
-    max_length: int | None = None   # tokens, at most the source's length + 50
+    beam: int = 1  # 1: greedy
+    alpha: float = 0.6  # exponent of the length penalty; 0: none
+    min_length: int = 0  # tokens
+    max_length: int | None = None  # tokens, at most the source's length + 50
 
     def __call__(self, model, source) -> list[list[Hypothesis]]:
         """Lists of Hypotheses for source (B, T_k) ids."""
@@ -55,9 +55,11 @@ def decode_all(model, sources, search=GREEDY, threads=None) -> list[list[Hypothe
 
 def longest_first(sources, size) -> Iterator[tuple[list[int], np.ndarray]]:
     """(places, ids) of `size` sentences each: ids (B, T_k) that end with EOS, then padding; empty sentences are omitted."""
-    order = sorted((i for i, source in enumerate(sources) if source), key=lambda i: -len(sources[i]))
+    order = sorted(
+        (i for i, source in enumerate(sources) if source), key=lambda i: -len(sources[i])
+    )
     for start in range(0, len(order), size):
-        places = order[start:start + size]
+        places = order[start : start + size]
         yield places, pad([[*sources[i], EOS] for i in places])
 
 
@@ -80,15 +82,20 @@ def encode(vocabulary, texts, max_length) -> list[list[int]]:
     for number, (text, source) in enumerate(zip(texts, sources), 1):
         warn_of_unknown(vocabulary, text.strip(), source, f"line {number}")
         if len(source) > max_length:
-            print(f"line {number} has {len(source)} tokens: only the first {max_length} are read "
-                  "(max_length in training)", file=sys.stderr)
+            print(
+                f"line {number} has {len(source)} tokens: only the first {max_length} are read "
+                "(max_length in training)",
+                file=sys.stderr,
+            )
     return [source[:max_length] for source in sources]
 
 
 def check_texts(texts) -> list[str]:
     """`texts` as a list. Raises InputError for a single string, whose letters would be taken for texts."""
     if isinstance(texts, str):
-        raise InputError(f"texts is a single text, expected a list of texts: [{one_line(texts[:40])!r}]")
+        raise InputError(
+            f"texts is a single text, expected a list of texts: [{one_line(texts[:40])!r}]"
+        )
     return list(texts)
 
 

@@ -39,8 +39,10 @@ from minitransformer.errors import InputError
 from minitransformer.interchange.weights import check_arrays
 from minitransformer.models import Transformer
 
-SHARED = {"share_embeddings": ("source_embedding.weight", "target_embedding.weight"),
-          "share_output": ("target_embedding.weight", "output.weight")}
+SHARED = {
+    "share_embeddings": ("source_embedding.weight", "target_embedding.weight"),
+    "share_output": ("target_embedding.weight", "output.weight"),
+}
 
 
 def to_pytorch(model) -> dict[str, Array]:
@@ -50,11 +52,15 @@ def to_pytorch(model) -> dict[str, Array]:
     PyTorch's layers.
     """
     if not isinstance(model, Transformer):
-        raise InputError(f"a {type(model).__name__} cannot be exported, only an encoder-decoder Transformer")
+        raise InputError(
+            f"a {type(model).__name__} cannot be exported, only an encoder-decoder Transformer"
+        )
     _check_heads(model.config)
     # Contiguous, because safetensors writes an array's memory as it is: a transposed array would be wrong.
-    return {name: np.ascontiguousarray(np.concatenate([to_host(view) for view in views]))
-            for name, views in _views(model)}
+    return {
+        name: np.ascontiguousarray(np.concatenate([to_host(view) for view in views]))
+        for name, views in _views(model)
+    }
 
 
 def from_pytorch(config, arrays) -> Transformer:
@@ -68,11 +74,21 @@ def from_pytorch(config, arrays) -> Transformer:
     _check_heads(config)
     arrays = {name: np.asarray(array) for name, array in arrays.items()}
     model = Transformer(config)
-    check_arrays(arrays, {name: (sum(len(view) for view in views), *views[0].shape[1:]) for name, views in _views(model)})
+    check_arrays(
+        arrays,
+        {
+            name: (sum(len(view) for view in views), *views[0].shape[1:])
+            for name, views in _views(model)
+        },
+    )
     for choice, (first, second) in SHARED.items():
         if getattr(config, choice) and not np.array_equal(arrays[first], arrays[second]):
-            raise InputError(f"{first} and {second} differ, but {choice}=True makes them one matrix")
-    model = model.astype(np.float64 if any(array.dtype.itemsize > 4 for array in arrays.values()) else np.float32)
+            raise InputError(
+                f"{first} and {second} differ, but {choice}=True makes them one matrix"
+            )
+    model = model.astype(
+        np.float64 if any(array.dtype.itemsize > 4 for array in arrays.values()) else np.float32
+    )
     for name, views in _views(model):
         for view, part in zip(views, np.split(arrays[name], len(views))):
             view[...] = part
@@ -81,15 +97,25 @@ def from_pytorch(config, arrays) -> Transformer:
 
 def _check_heads(config) -> None:
     if config.attention != "scaled":
-        raise InputError(f"attention is {config.attention}, but PyTorch's layers have scaled dot-product attention and no other")
-    if config.norm != "layer" or config.norm_epsilon != 1e-5 or config.activation not in ("relu", "gelu"):
-        raise InputError(f"norm is {config.norm} (epsilon {config.norm_epsilon}) and activation {config.activation}, but PyTorch's "
-                         "layers have LayerNorm (epsilon 1e-05) and relu or gelu")
+        raise InputError(
+            f"attention is {config.attention}, but PyTorch's layers have scaled dot-product attention and no other"
+        )
+    if (
+        config.norm != "layer"
+        or config.norm_epsilon != 1e-5
+        or config.activation not in ("relu", "gelu")
+    ):
+        raise InputError(
+            f"norm is {config.norm} (epsilon {config.norm_epsilon}) and activation {config.activation}, but PyTorch's "
+            "layers have LayerNorm (epsilon 1e-05) and relu or gelu"
+        )
     for name in ("d_k", "d_v"):
         width = getattr(config, name)
         if width is not None and width * config.num_heads != config.d_model:
-            raise InputError(f"{name} is {width}, but PyTorch's layers always have d_model / num_heads = "
-                             f"{config.d_model} / {config.num_heads}")
+            raise InputError(
+                f"{name} is {width}, but PyTorch's layers always have d_model / num_heads = "
+                f"{config.d_model} / {config.num_heads}"
+            )
 
 
 def _views(model) -> Iterator[tuple[str, list[Array]]]:
@@ -123,7 +149,7 @@ def _attention(name, attention) -> Iterator[tuple[str, list[Array]]]:
 
 
 def _linear(name, linear) -> Iterator[tuple[str, list[Array]]]:
-    yield f"{name}.weight", [linear.weight.data.T]    # (d_in, d_out) here, (d_out, d_in) there
+    yield f"{name}.weight", [linear.weight.data.T]  # (d_in, d_out) here, (d_out, d_in) there
     yield f"{name}.bias", [linear.bias.data]
 
 

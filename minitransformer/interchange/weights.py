@@ -14,15 +14,20 @@ from minitransformer.backend import to_device, to_host
 from minitransformer.errors import InputError
 from minitransformer.files import check_regular, write_durably
 
-CODES = {"F16": np.float16, "F32": np.float32, "F64": np.float64, "BF16": np.uint16}    # the format's names of the dtypes read here
+CODES = {
+    "F16": np.float16,
+    "F32": np.float32,
+    "F64": np.float64,
+    "BF16": np.uint16,
+}  # the format's names of the dtypes read here
 
 
 class Arrays(Mapping):
     """{name: array}: each is read when it is asked for, so that large files need little memory."""
 
-    places: dict[str, Any]    # {name: where the array is}
+    places: dict[str, Any]  # {name: where the array is}
 
-    def __contains__(self, name) -> bool:    # without reading it
+    def __contains__(self, name) -> bool:  # without reading it
         return name in self.places
 
     def __iter__(self) -> Iterator[str]:
@@ -44,7 +49,9 @@ class WeightsFile(Arrays):
         try:
             with self.path.open("rb") as file:
                 size = int.from_bytes(file.read(8), "little")
-                with safe_open(self.path, framework="np") as checked:    # that the header describes the file, byte for byte
+                with safe_open(
+                    self.path, framework="np"
+                ) as checked:  # that the header describes the file, byte for byte
                     self.metadata: dict[str, str] = checked.metadata() or {}
                 self.places = json.loads(file.read(size))
         except OSError as error:
@@ -55,12 +62,16 @@ class WeightsFile(Arrays):
         self._start = 8 + size
 
     def __getitem__(self, name) -> np.ndarray:
-        code, shape, (begin, end) = (self.places[name][key] for key in ("dtype", "shape", "data_offsets"))
+        code, shape, (begin, end) = (
+            self.places[name][key] for key in ("dtype", "shape", "data_offsets")
+        )
         if code not in CODES:
             raise InputError(f"{self.path}: {name} is {code}, expected {', '.join(CODES)}")
         dtype = np.dtype(CODES[code])
-        array = np.fromfile(self.path, dtype, (end - begin) // dtype.itemsize, offset=self._start + begin).reshape(shape)
-        if code == "BF16":    # the upper half of a float32
+        array = np.fromfile(
+            self.path, dtype, (end - begin) // dtype.itemsize, offset=self._start + begin
+        ).reshape(shape)
+        if code == "BF16":  # the upper half of a float32
             return (array.astype(np.uint32) << 16).view(np.float32)
         return array.astype(np.float32) if code == "F16" else array
 
@@ -74,12 +85,20 @@ def as_safetensors(shapes, arrays, metadata) -> Iterator[Any]:
 
     shapes: {name: (dtype, shape)}; arrays: one for each, in the same order; metadata: {name: text}.
     """
-    codes, header, end = {np.dtype(dtype): code for code, dtype in CODES.items()}, {"__metadata__": metadata}, 0
+    codes, header, end = (
+        {np.dtype(dtype): code for code, dtype in CODES.items()},
+        {"__metadata__": metadata},
+        0,
+    )
     for name, (dtype, shape) in shapes.items():
         begin, end = end, end + np.dtype(dtype).itemsize * math.prod(shape)
-        header[name] = {"dtype": codes[np.dtype(dtype)], "shape": shape, "data_offsets": [begin, end]}
+        header[name] = {
+            "dtype": codes[np.dtype(dtype)],
+            "shape": shape,
+            "data_offsets": [begin, end],
+        }
     text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)    # so that the arrays are aligned
+    text += b" " * (-len(text) % 8)  # so that the arrays are aligned
     yield len(text).to_bytes(8, "little")
     yield text
     yield from map(np.ascontiguousarray, arrays)
@@ -93,11 +112,16 @@ def save_weights(layer, path) -> None:
     """
     if not Path(path).name:
         raise InputError(f"save_weights: path is {path!r}, expected the path of a safetensors file")
-    check_regular(Path(path), "the path of a safetensors file")    # a device would be replaced
-    weights = {name: np.ascontiguousarray(to_host(parameter.data)) for name, parameter in layer.parameters().items()}
+    check_regular(Path(path), "the path of a safetensors file")  # a device would be replaced
+    weights = {
+        name: np.ascontiguousarray(to_host(parameter.data))
+        for name, parameter in layer.parameters().items()
+    }
     for name, array in weights.items():
         if array.dtype.kind != "f":
-            raise InputError(f"{name} is {array.dtype}, which a safetensors file cannot hold; save layer.astype(\"float64\")")
+            raise InputError(
+                f'{name} is {array.dtype}, which a safetensors file cannot hold; save layer.astype("float64")'
+            )
     try:
         write_durably(Path(path), save(weights))
     except OSError as error:
@@ -120,13 +144,17 @@ def load_weights(layer, path) -> None:
 def set_weights(layer, weights) -> None:
     """Load {parameter name: array}. Raises InputError, before changing anything, if they do not fit the layer."""
     parameters = layer.parameters()
-    dtypes = check_arrays(weights, {name: parameter.shape for name, parameter in parameters.items()})
+    dtypes = check_arrays(
+        weights, {name: parameter.shape for name, parameter in parameters.items()}
+    )
     for name, parameter in sorted(parameters.items()):
         if dtypes[name] != parameter.data.dtype:
-            raise InputError(f"{name} is {dtypes[name]}, but the layer's is {parameter.data.dtype}; convert the "
-                             f"layer with astype(\"{dtypes[name]}\")")
+            raise InputError(
+                f"{name} is {dtypes[name]}, but the layer's is {parameter.data.dtype}; convert the "
+                f'layer with astype("{dtypes[name]}")'
+            )
     for name, parameter in parameters.items():
-        if isinstance(weights, WeightsFile):    # a new array, which may replace the old one
+        if isinstance(weights, WeightsFile):  # a new array, which may replace the old one
             parameter.data = to_device(weights[name], layer.xp)
         else:
             parameter.data[...] = to_device(weights[name], layer.xp)

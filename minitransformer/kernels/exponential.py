@@ -4,13 +4,25 @@ import numpy as np
 
 from minitransformer.kernels.loops import part
 
-float32, int32 = np.float32, np.int32    # a float64 among them would double the work
+float32, int32 = np.float32, np.int32  # a float64 among them would double the work
 LOG2_E = float32(1.44269504)
-LN_2_HIGH, LN_2_LOW = float32(0.693359375), float32(-2.12194440e-4)    # ln 2 in two parts: n LN_2_HIGH is exact
-ROUND = float32(1.5 * 2 ** 23)           # adding it leaves no bits behind the point
-LEAST = float32(-87.0)                   # below, 2^n is not a normal number
-C6, C5, C4, C3, C2, ONE = map(float32, (1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 1))
-HALF, BIAS, MANTISSA, SIGN, ALL_BUT_SIGN = float32(0.50000001201), int32(127), int32(23), int32(31), int32(0x7FFFFFFF)
+LN_2_HIGH, LN_2_LOW = (
+    float32(0.693359375),
+    float32(-2.12194440e-4),
+)  # ln 2 in two parts: n LN_2_HIGH is exact
+ROUND = float32(1.5 * 2**23)  # adding it leaves no bits behind the point
+LEAST = float32(-87.0)  # below, 2^n is not a normal number
+C6, C5, C4, C3, C2, ONE = map(
+    float32,
+    (1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 1),
+)
+HALF, BIAS, MANTISSA, SIGN, ALL_BUT_SIGN = (
+    float32(0.50000001201),
+    int32(127),
+    int32(23),
+    int32(31),
+    int32(0x7FFFFFFF),
+)
 
 
 @part
@@ -20,7 +32,7 @@ def exp(x) -> np.float32:
     x = n ln 2 + r with a whole n and |r| <= ln 2 / 2, so e^x = 2^n e^r: n goes into the exponent's bits, and e^r is the
     polynomial of Cephes' expf (S. Moshier, https://www.netlib.org/cephes/).
     """
-    x = LEAST if x < LEAST else x    # noqa: FURB136 - max may take NaN for the smaller one
+    x = LEAST if x < LEAST else x  # noqa: FURB136 - max may take NaN for the smaller one
     shifted = x * LOG2_E + ROUND
     n = shifted - ROUND
     r = (x - n * LN_2_HIGH) - n * LN_2_LOW

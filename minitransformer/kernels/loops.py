@@ -13,9 +13,9 @@ from minitransformer.errors import InputError
 # It may not assume that there is no NaN or infinity: they must reach the loss.
 FREEDOM = {"reassoc", "contract"}
 
-FEW = 10    # rows; with more of them, the products of BLAS are faster than loops
+FEW = 10  # rows; with more of them, the products of BLAS are faster than loops
 
-LOOPS: list[tuple[Any, str]] = []    # every loop, with the names of its arguments' types
+LOOPS: list[tuple[Any, str]] = []  # every loop, with the names of its arguments' types
 
 
 def loop(arguments) -> Callable[[Callable], Any]:
@@ -33,6 +33,7 @@ def loop(arguments) -> Callable[[Callable], Any]:
     An innermost loop should count from 0: Numba counts a negative index from the end, and if it cannot rule one out, the
     compiler computes one number at a time. For a part of an array, take a slice and count in that.
     """
+
     def compiled(function) -> Any:
         made = njit(nogil=True, cache=True, error_model="numpy", fastmath=FREEDOM)(function)
         LOOPS.append((made, arguments))
@@ -59,18 +60,30 @@ def packed(array, *shape) -> np.ndarray:
 def check_writeable(*arrays) -> None:
     """Raise InputError unless all arrays may be written to: a loop that writes is compiled for no others."""
     if not all(array.flags.writeable for array in arrays):
-        raise InputError("an array that is to be changed in place is read-only, expected one that may be written to")
+        raise InputError(
+            "an array that is to be changed in place is read-only, expected one that may be written to"
+        )
 
 
 def types_of(arguments, dtype) -> tuple:
     """The types that Numba calls by another name."""
     real = getattr(types, str(np.dtype(dtype)))
-    known = {"vector": real[::1], "matrix": real[:, ::1], "cube": real[:, :, ::1],
-             "linear": types.Tuple((real[:, ::1], real[::1])), "norm": types.UniTuple(real[::1], 2),
-             "flags": types.boolean[::1], "flag_cube": types.boolean[:, :, ::1],
-             "words": types.uint64[::1], "ids": types.int64[::1], "id_matrix": types.int64[:, ::1],
-             "doubles": types.float64[:, ::1], "number": types.float64, "whole": types.int64,
-             "flag": types.boolean}
+    known = {
+        "vector": real[::1],
+        "matrix": real[:, ::1],
+        "cube": real[:, :, ::1],
+        "linear": types.Tuple((real[:, ::1], real[::1])),
+        "norm": types.UniTuple(real[::1], 2),
+        "flags": types.boolean[::1],
+        "flag_cube": types.boolean[:, :, ::1],
+        "words": types.uint64[::1],
+        "ids": types.int64[::1],
+        "id_matrix": types.int64[:, ::1],
+        "doubles": types.float64[:, ::1],
+        "number": types.float64,
+        "whole": types.int64,
+        "flag": types.boolean,
+    }
     return tuple(known[name] for name in arguments.split())
 
 
@@ -81,7 +94,9 @@ def compile_new(name, say) -> None:
     """
     start, compiles = time.perf_counter(), False
     for function, arguments in LOOPS:
-        if not hasattr(function, "compile") or function.signatures:    # kept as Python by NUMBA_DISABLE_JIT, or compiled
+        if (
+            not hasattr(function, "compile") or function.signatures
+        ):  # kept as Python by NUMBA_DISABLE_JIT, or compiled
             continue
         if not str(function.__module__).startswith("minitransformer."):
             continue

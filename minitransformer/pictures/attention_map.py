@@ -10,11 +10,11 @@ KINDS = ("encoder", "decoder", "cross")
 
 
 class AttentionMap(NamedTuple):
-    weights: Any      # (H, T_q, T_k), on the host
-    queries: list     # tokens as text
+    weights: Any  # (H, T_q, T_k), on the host
+    queries: list  # tokens as text
     keys: list
-    predicted: Any    # the token predicted at each query's position, or None
-    kind: str         # one of KINDS
+    predicted: Any  # the token predicted at each query's position, or None
+    kind: str  # one of KINDS
     layer: int
 
 

@@ -12,8 +12,14 @@ from matplotlib import font_manager, rc_context
 from matplotlib.figure import Figure as MatplotlibFigure
 
 DPI = 120
-HANGUL_FONTS = ("NanumGothic", "Noto Sans CJK KR", "Noto Sans KR", "Malgun Gothic", "Apple SD Gothic Neo",
-                "AppleGothic")
+HANGUL_FONTS = (
+    "NanumGothic",
+    "Noto Sans CJK KR",
+    "Noto Sans KR",
+    "Malgun Gothic",
+    "Apple SD Gothic Neo",
+    "AppleGothic",
+)
 
 
 class Figure(MatplotlibFigure):
@@ -24,7 +30,9 @@ class Figure(MatplotlibFigure):
 
     def savefig(self, file, **options) -> None:
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Glyph")    # a warning for each character without a font; the box is visible
+            warnings.filterwarnings(
+                "ignore", "Glyph"
+            )  # a warning for each character without a font; the box is visible
             super().savefig(file, **{"dpi": DPI, "bbox_inches": "tight", **options})
 
     def as_bytes(self, format="png") -> bytes:
@@ -35,7 +43,9 @@ class Figure(MatplotlibFigure):
     def as_html(self, description) -> str:
         """An <img> that contains the picture itself, at its original size."""
         png = self.as_bytes()
-        width = int.from_bytes(png[16:20], "big") * 96 // DPI    # from the PNG's header; a page has 96 dots per inch
+        width = (
+            int.from_bytes(png[16:20], "big") * 96 // DPI
+        )  # from the PNG's header; a page has 96 dots per inch
         return f'<img width="{width}" src="data:image/png;base64,{b64encode(png).decode()}" alt="{escape(description)}">'
 
     def _repr_png_(self) -> bytes:
@@ -50,7 +60,9 @@ def fonts_for(texts) -> Iterator[None]:
         return
     installed = [font for font in HANGUL_FONTS if font in font_manager.get_font_names()]
     if not installed:
-        print(f"no font with Hangul is installed, so it is drawn as boxes; install one of {', '.join(HANGUL_FONTS)}",
-              file=sys.stderr)
+        print(
+            f"no font with Hangul is installed, so it is drawn as boxes; install one of {', '.join(HANGUL_FONTS)}",
+            file=sys.stderr,
+        )
     with rc_context({"font.family": ["DejaVu Sans", *installed[:1]]}):
         yield

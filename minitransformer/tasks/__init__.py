@@ -8,4 +8,6 @@ from minitransformer.tasks.numbers import Numbers
 from minitransformer.tasks.toy import Copy, Reverse, Sort
 from minitransformer.tasks.translate import Translate
 
-TASKS: dict[str, Any] = {task.name: task for task in (Classify, Copy, Language, Numbers, Reverse, Sort, Translate)}
+TASKS: dict[str, Any] = {
+    task.name: task for task in (Classify, Copy, Language, Numbers, Reverse, Sort, Translate)
+}

@@ -24,37 +24,66 @@ from minitransformer.tasks.task import EXAMPLES, Attended, Data
 from minitransformer.training.evaluation import BATCH_TOKENS, mean_loss, pair_batches
 
 MAX_LABELS = 1000
-SHOWN = 12    # labels in a message
+SHOWN = 12  # labels in a message
 
 
 @dataclass(frozen=True, kw_only=True)
 class Classify(FromFiles):
     name: ClassVar[str] = "classify"
-    description: ClassVar[str] = "classify sentences: a file with a sentence, a tab and its label on each line"
+    description: ClassVar[str] = (
+        "classify sentences: a file with a sentence, a tab and its label on each line"
+    )
     model: ClassVar[str] = "classifier"
     command: ClassVar[str] = "classify"
-    defaults: ClassVar[dict] = dict(config="tiny", steps=2500, warmup=200, schedule="inverse-sqrt", peak_rate=0.001,
-                                    pre_norm=True, dropout=0.3)
+    defaults: ClassVar[dict] = dict(
+        config="tiny",
+        steps=2500,
+        warmup=200,
+        schedule="inverse-sqrt",
+        peak_rate=0.001,
+        pre_norm=True,
+        dropout=0.3,
+    )
     presets: ClassVar[dict] = {
         # Three passes over the 60,614 phrases and sentences; with more passes, or less dropout, it memorises them.
-        "sst2": dict(config="tiny", num_layers=2, vocab_size=8000, dropout=0.3, embedding_dropout=0.4, schedule="constant",
-                     peak_rate=0.001, warmup=150, cooldown=0.8, steps=1000, validate_every=250),
+        "sst2": dict(
+            config="tiny",
+            num_layers=2,
+            vocab_size=8000,
+            dropout=0.3,
+            embedding_dropout=0.4,
+            schedule="constant",
+            peak_rate=0.001,
+            warmup=150,
+            cooldown=0.8,
+            steps=1000,
+            validate_every=250,
+        ),
     }
     evaluate_options: ClassVar[tuple] = ("test",)
-    files_option: ClassVar[dict] = dict(nargs=1, metavar="FILE.tsv",
-                                        help="a sentence, a tab and its label on each line, or columns that the first line names; "
-                                             "plain or .gz")
+    files_option: ClassVar[dict] = dict(
+        nargs=1,
+        metavar="FILE.tsv",
+        help="a sentence, a tab and its label on each line, or columns that the first line names; "
+        "plain or .gz",
+    )
 
     batch: int = setting("tokens in a batch, padding included", 2048)
     vocab_size: int = setting("subwords learned on the training sentences", 6000)
     max_length: int = setting("longest sentence, in subwords", 256)
-    pooling: str = setting("what represents a sentence: the mean over its positions, or the first of them", "mean", POOLINGS)
-    labels: list = field(default_factory=list)    # the classes' names, as in the training file
+    pooling: str = setting(
+        "what represents a sentence: the mean over its positions, or the first of them",
+        "mean",
+        POOLINGS,
+    )
+    labels: list = field(default_factory=list)  # the classes' names, as in the training file
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.max_length + 1 > self.batch:
-            raise InputError(f"batch is {self.batch} tokens, expected at least max_length + 1 = {self.max_length + 1}")
+            raise InputError(
+                f"batch is {self.batch} tokens, expected at least max_length + 1 = {self.max_length + 1}"
+            )
 
     def read_files(self, files, name, read) -> list[tuple[str, str]]:
         return read_labelled(files[0], name, read)
@@ -63,30 +92,47 @@ class Classify(FromFiles):
         texts = self.texts["train"]
         labels = sorted({label for _, label in texts})
         if len({text for text, _ in texts}) < len(labels):
-            raise InputError(f"--train {self.train[0]}: more labels than sentences; expected a sentence, a tab and its label on "
-                             f"each line, but {texts[0][1]!r:.60} would be a label")
+            raise InputError(
+                f"--train {self.train[0]}: more labels than sentences; expected a sentence, a tab and its label on "
+                f"each line, but {texts[0][1]!r:.60} would be a label"
+            )
         if not 2 <= len(labels) <= MAX_LABELS:
-            raise InputError(f"--train {self.train[0]}: the label column has {len(labels):,} class"
-                             f"{'' if len(labels) == 1 else 'es'}, expected 2 to {MAX_LABELS:,}")
+            raise InputError(
+                f"--train {self.train[0]}: the label column has {len(labels):,} class"
+                f"{'' if len(labels) == 1 else 'es'}, expected 2 to {MAX_LABELS:,}"
+            )
         return super().begin(labels=labels, **found)
 
     def make_vocabulary(self) -> SubwordVocabulary:
         return SubwordVocabulary.learn((text for text, _ in self.texts["train"]), self.vocab_size)
 
     def model_sizes(self, vocabulary) -> dict[str, Any]:
-        return {"vocab_size": vocabulary.size, "num_classes": len(self.labels), "pooling": self.pooling}
+        return {
+            "vocab_size": vocabulary.size,
+            "num_classes": len(self.labels),
+            "pooling": self.pooling,
+        }
 
     def remarks(self, vocabulary) -> list[str]:
         texts, counts = self.texts["train"], Counter(label for _, label in self.texts["train"])
         classes = some((f"{one_line(label)} ({counts[label]:,})" for label in self.labels), SHOWN)
-        return [f"{self.train[0]}: {counted(len(texts), 'sentence')}, such as {texts[0][0]!r:.60} with the label {texts[0][1]!r}; "
-                f"classes: {classes}", *super().remarks(vocabulary)]
+        return [
+            f"{self.train[0]}: {counted(len(texts), 'sentence')}, such as {texts[0][0]!r:.60} with the label {texts[0][1]!r}; "
+            f"classes: {classes}",
+            *super().remarks(vocabulary),
+        ]
 
     def data(self, vocabulary, training) -> Data:
-        train, valid = (self._encode(vocabulary, getattr(self, name)[0], texts) for name, texts in self.texts.items())
-        return Data(EpochBatches(train, self.batch, training.seed, make_labelled_batch, sentence_length),
-                    pair_batches(valid, make_labelled_batch, sentence_length),
-                    lambda model: {"valid_accuracy": accuracy(model, valid)}, self.texts["valid"][:EXAMPLES])
+        train, valid = (
+            self._encode(vocabulary, getattr(self, name)[0], texts)
+            for name, texts in self.texts.items()
+        )
+        return Data(
+            EpochBatches(train, self.batch, training.seed, make_labelled_batch, sentence_length),
+            pair_batches(valid, make_labelled_batch, sentence_length),
+            lambda model: {"valid_accuracy": accuracy(model, valid)},
+            self.texts["valid"][:EXAMPLES],
+        )
 
     def probabilities(self, run, texts) -> list[np.ndarray | None]:
         """For each text the probabilities (C,) of the classes, in the order of `labels`; None for an empty text.
@@ -100,14 +146,21 @@ class Classify(FromFiles):
     def answer(self, run, texts, search=None) -> list[str]:
         """The predicted class of each text; "" for an empty one."""
         self.check_no_search(search)
-        return ["" if p is None else self.labels[int(p.argmax())] for p in self.probabilities(run, texts)]
+        return [
+            "" if p is None else self.labels[int(p.argmax())]
+            for p in self.probabilities(run, texts)
+        ]
 
     def attention(self, run, text) -> dict[str, Attended]:
         (ids,) = encode(run.vocabulary, [text], self.max_length)
         if not ids:
             raise InputError("the text is empty, expected a text to classify")
         tokens = run.vocabulary.tokens(ids)
-        return {"encoder": Attended(run.model.attention_weights(np.array([ids]))["encoder"], tokens, tokens)}
+        return {
+            "encoder": Attended(
+                run.model.attention_weights(np.array([ids]))["encoder"], tokens, tokens
+            )
+        }
 
     def evaluate(self, run, search, test=None) -> dict[str, Any]:
         """The accuracy, that of always predicting the most common class, and the mean negative log-likelihood."""
@@ -116,26 +169,48 @@ class Classify(FromFiles):
         examples = self._encode(run.vocabulary, file, texts)
         labels = [label for _, label in examples]
         ((_, most),) = Counter(labels).most_common(1)
-        return {"accuracy": accuracy(run.model, examples), "majority": most / len(labels), "examples": len(labels),
-                "nats": mean_loss(run.model, pair_batches(examples, make_labelled_batch, sentence_length))}
+        return {
+            "accuracy": accuracy(run.model, examples),
+            "majority": most / len(labels),
+            "examples": len(labels),
+            "nats": mean_loss(
+                run.model, pair_batches(examples, make_labelled_batch, sentence_length)
+            ),
+        }
 
     def _encode(self, vocabulary, file, texts) -> list[tuple[list[int], int]]:
         """[(ids, class)]. Raises InputError for a label that the training file does not have."""
         places = {label: i for i, label in enumerate(self.labels)}
         unknown = next((label for _, label in texts if label not in places), None)
         if unknown is not None:
-            raise InputError(f"{file}: the label {unknown!r} is not in the training file, which has {some(self.labels, SHOWN)}")
+            raise InputError(
+                f"{file}: the label {unknown!r} is not in the training file, which has {some(self.labels, SHOWN)}"
+            )
         sentences = vocabulary.encode_all([text for text, _ in texts])
-        warn_of_unknown(vocabulary, " ".join(text for text, _ in texts), [i for ids in sentences for i in ids], file)
+        warn_of_unknown(
+            vocabulary,
+            " ".join(text for text, _ in texts),
+            [i for ids in sentences for i in ids],
+            file,
+        )
         if long := sum(len(ids) > self.max_length for ids in sentences):
-            print(f"{file}: {long:,} sentence{'s are' if long > 1 else ' is'} longer than {self.max_length} tokens: only the first "
-                  f"{self.max_length} are read (--max-length in training)", file=sys.stderr)
-        return [(ids[:self.max_length], places[label]) for ids, (_, label) in zip(sentences, texts) if ids]
+            print(
+                f"{file}: {long:,} sentence{'s are' if long > 1 else ' is'} longer than {self.max_length} tokens: only the first "
+                f"{self.max_length} are read (--max-length in training)",
+                file=sys.stderr,
+            )
+        return [
+            (ids[: self.max_length], places[label])
+            for ids, (_, label) in zip(sentences, texts)
+            if ids
+        ]
 
 
 def accuracy(model, examples) -> float:
     """The fraction of (ids, class) for which the model's most probable class is the right one."""
-    return float((predict(model, examples).argmax(axis=1) == [label for _, label in examples]).mean())
+    return float(
+        (predict(model, examples).argmax(axis=1) == [label for _, label in examples]).mean()
+    )
 
 
 def predict(model, examples) -> np.ndarray:
@@ -143,7 +218,9 @@ def predict(model, examples) -> np.ndarray:
     if not examples:
         return np.zeros((0, model.config.num_classes))
     probabilities = np.empty((len(examples), model.config.num_classes))
-    for places in by_length(range(len(examples)), BATCH_TOKENS, lengths=lambda i: sentence_length(examples[i])):
+    for places in by_length(
+        range(len(examples)), BATCH_TOKENS, lengths=lambda i: sentence_length(examples[i])
+    ):
         logits, _ = model.forward(make_labelled_batch([examples[i] for i in places]).ids)
         probabilities[places] = to_host(softmax_forward(logits)[0])
     check_numbers(np.isfinite(probabilities))

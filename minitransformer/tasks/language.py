@@ -19,9 +19,15 @@ from minitransformer.tasks.files import FromFiles, only_file
 from minitransformer.tasks.task import Attended, Data
 from minitransformer.tables import setting
 
-EXAMPLES, PROMPT, CONTINUATION = 3, 40, 120    # in the report: the number of texts, and the tokens of each prompt and continuation
-VOCABULARIES = {"characters": lambda text, size: CharacterVocabulary.learn(text),
-                "subwords": lambda text, size: SubwordVocabulary.learn(text.splitlines(keepends=True), size)}
+EXAMPLES, PROMPT, CONTINUATION = (
+    3,
+    40,
+    120,
+)  # in the report: the number of texts, and the tokens of each prompt and continuation
+VOCABULARIES = {
+    "characters": lambda text, size: CharacterVocabulary.learn(text),
+    "subwords": lambda text, size: SubwordVocabulary.learn(text.splitlines(keepends=True), size),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,12 +36,31 @@ class Language(FromFiles):
     description: ClassVar[str] = "predict the next character or subword of a text"
     model: ClassVar[str] = "language-model"
     command: ClassVar[str] = "generate"
-    defaults: ClassVar[dict] = dict(config="tiny", steps=2500, warmup=100, smoothing=0.0, schedule="inverse-sqrt",
-                                    peak_rate=0.002, pre_norm=True, dropout=0.0)
+    defaults: ClassVar[dict] = dict(
+        config="tiny",
+        steps=2500,
+        warmup=100,
+        smoothing=0.0,
+        schedule="inverse-sqrt",
+        peak_rate=0.002,
+        pre_norm=True,
+        dropout=0.0,
+    )
     presets: ClassVar[dict] = {
         # For two cores and 20 minutes: 2,048 characters per update, 14 passes over the text.
-        "tinyshakespeare": dict(config="tiny", d_ff=512, window=256, batch=8, dropout=0.1, schedule="constant",
-                                peak_rate=0.003, warmup=100, cooldown=0.6, steps=7000, validate_every=1000),
+        "tinyshakespeare": dict(
+            config="tiny",
+            d_ff=512,
+            window=256,
+            batch=8,
+            dropout=0.1,
+            schedule="constant",
+            peak_rate=0.003,
+            warmup=100,
+            cooldown=0.6,
+            steps=7000,
+            validate_every=1000,
+        ),
     }
     evaluate_options: ClassVar[tuple] = ("test",)
     files_option: ClassVar[dict] = dict(nargs=1, metavar="FILE", help="text file, plain or .gz")
@@ -48,8 +73,12 @@ class Language(FromFiles):
     @classmethod
     def add_arguments(cls, parser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("--from", dest="base", metavar="RUN",
-                            help="begin with the weights of this run: its vocabulary and the sizes of its model stay")
+        parser.add_argument(
+            "--from",
+            dest="base",
+            metavar="RUN",
+            help="begin with the weights of this run: its vocabulary and the sizes of its model stay",
+        )
 
     def read_files(self, files, name, read) -> str:
         return _normalised(read(files[0]))
@@ -61,7 +90,11 @@ class Language(FromFiles):
         if self.vocabulary == "subwords":
             return super().remarks(vocabulary)
         asked, found = self.vocab_size, counted(vocabulary.size, "token")
-        return [] if asked == type(self).vocab_size else [f"--vocab-size {asked} is for subwords; the characters make {found}"]
+        return (
+            []
+            if asked == type(self).vocab_size
+            else [f"--vocab-size {asked} is for subwords; the characters make {found}"]
+        )
 
     def model_sizes(self, vocabulary) -> dict[str, int]:
         return {"vocab_size": vocabulary.size, "max_length": self.window}
@@ -69,18 +102,34 @@ class Language(FromFiles):
     def check_base(self, run) -> None:
         """Raise InputError unless a training run of this task can begin with the model of `run`."""
         if run.task.name != self.name:
-            raise InputError(f"--from {run.path}: a run of the task {run.task.name}, expected {self.name}")
+            raise InputError(
+                f"--from {run.path}: a run of the task {run.task.name}, expected {self.name}"
+            )
         if self.window > run.model.config.max_length:
-            raise InputError(f"window is {self.window}, but the model of {run.path} reads at most "
-                             f"{run.model.config.max_length} tokens")
+            raise InputError(
+                f"window is {self.window}, but the model of {run.path} reads at most "
+                f"{run.model.config.max_length} tokens"
+            )
 
     def data(self, vocabulary, training) -> Data:
-        ids = {name: self.encode_text(vocabulary, text, getattr(self, name)[0]) for name, text in self.texts.items()}
+        ids = {
+            name: self.encode_text(vocabulary, text, getattr(self, name)[0])
+            for name, text in self.texts.items()
+        }
         for name, found in ids.items():
-            check_length(found, self.window, f"--{name} {getattr(self, name)[0]}", "give more text, or a smaller --window")
+            check_length(
+                found,
+                self.window,
+                f"--{name} {getattr(self, name)[0]}",
+                "give more text, or a smaller --window",
+            )
         valid = consecutive_windows(ids["valid"], self.window, self.batch)
-        return Data(WindowBatches(ids["train"], self.window, self.batch, training.seed), valid, None,
-                    _examples(vocabulary, ids["valid"], self.window))
+        return Data(
+            WindowBatches(ids["train"], self.window, self.batch, training.seed),
+            valid,
+            None,
+            _examples(vocabulary, ids["valid"], self.window),
+        )
 
     def encode_text(self, vocabulary, text, name="the text") -> list[int]:
         """The token ids of a text, read as if from a file; characters that are not in the vocabulary are reported on stderr.
@@ -99,8 +148,16 @@ class Language(FromFiles):
         """The model's continuation of each text, drawn at temperature 0.8 from a fixed seed."""
         self.check_no_search(search)
         rng = np.random.default_rng(0)
-        return [run.vocabulary.decode(list(generate(run.model, self.encode_text(run.vocabulary, text), CONTINUATION, rng, 0.8)))
-                for text in texts]
+        return [
+            run.vocabulary.decode(
+                list(
+                    generate(
+                        run.model, self.encode_text(run.vocabulary, text), CONTINUATION, rng, 0.8
+                    )
+                )
+            )
+            for text in texts
+        ]
 
     def evaluate(self, run, search, test=None) -> dict[str, Any]:
         """Perplexity and nats per token, and bits per character, over a complete text in windows that do not overlap.
@@ -108,7 +165,9 @@ class Language(FromFiles):
         For a character that is not in the vocabulary, the model had to predict <unk>; the result says how many there are.
         """
         if not (test or self.valid):
-            raise InputError(f"{run.path} has no validation file of its own; give a text with --test FILE")
+            raise InputError(
+                f"{run.path} has no validation file of its own; give a text with --test FILE"
+            )
         file = only_file(test or self.valid, "--test", "one text file")
         text = _normalised(read_text(file))
         ids = self.encode_text(run.vocabulary, text, file)
@@ -116,9 +175,14 @@ class Language(FromFiles):
         nats = mean_loss(run.model, consecutive_windows(ids, self.window, self.batch))
         predicted = len(ids) - 1
         characters = len(text) - len(run.vocabulary.decode(ids[:1]))
-        return {"perplexity": perplexity(nats), "nats_per_token": nats,
-                "bits_per_character": nats * predicted / characters / math.log(2), "tokens": predicted,
-                "characters": characters, "unknown_characters": count_unknown(run.vocabulary, ids)}
+        return {
+            "perplexity": perplexity(nats),
+            "nats_per_token": nats,
+            "bits_per_character": nats * predicted / characters / math.log(2),
+            "tokens": predicted,
+            "characters": characters,
+            "unknown_characters": count_unknown(run.vocabulary, ids),
+        }
 
     def attention(self, run, text) -> dict[str, Attended]:
         ids = self.encode_text(run.vocabulary, text)
@@ -126,7 +190,9 @@ class Language(FromFiles):
             raise InputError("the text is empty, expected a text to read")
         tokens = run.vocabulary.tokens(ids)
         weights = run.model.attention_weights(np.array([ids]))["decoder"]
-        return {"decoder": Attended(weights, tokens, tokens, [*tokens[1:], "…"])}    # what follows the text is unknown
+        return {
+            "decoder": Attended(weights, tokens, tokens, [*tokens[1:], "…"])
+        }  # what follows the text is unknown
 
 
 def _normalised(text) -> str:
@@ -136,7 +202,12 @@ def _normalised(text) -> str:
 
 def _examples(vocabulary, ids, window) -> list[tuple[str, str]]:
     """[(the beginning of a passage, its continuation)]."""
-    read = max(1, min(PROMPT, window // 2))    # half a window: the decoded text may encode to a few more subwords
+    read = max(
+        1, min(PROMPT, window // 2)
+    )  # half a window: the decoded text may encode to a few more subwords
     length = read + CONTINUATION
     starts = np.linspace(0, max(0, len(ids) - length), EXAMPLES).astype(int)
-    return [(vocabulary.decode(ids[i:i + read]), vocabulary.decode(ids[i + read:i + length])) for i in starts]
+    return [
+        (vocabulary.decode(ids[i : i + read]), vocabulary.decode(ids[i + read : i + length]))
+        for i in starts
+    ]

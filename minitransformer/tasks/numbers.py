@@ -9,11 +9,15 @@ from minitransformer.tables import setting
 from minitransformer.tasks.toy import TOY_TRAINING, ToyTask, is_held_out
 
 
-ENGLISH = ("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
-           "sixteen seventeen eighteen nineteen").split()
+ENGLISH = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
+    "sixteen seventeen eighteen nineteen"
+).split()
 ENGLISH_TENS = "_ _ twenty thirty forty fifty sixty seventy eighty ninety".split()
-GERMAN = ("null ein zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn "
-          "sechzehn siebzehn achtzehn neunzehn").split()
+GERMAN = (
+    "null ein zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn "
+    "sechzehn siebzehn achtzehn neunzehn"
+).split()
 GERMAN_TENS = "_ _ zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig".split()
 KOREAN = "영일이삼사오육칠팔구"
 
@@ -73,8 +77,8 @@ class Numbers(ToyTask):
     language: str = setting("of the answers", "german", LANGUAGES)
 
     def draw(self, rng) -> tuple[list[str], list[str]]:
-        digits = rng.integers(1, 7)    # as many short numbers as long ones
-        n = int(rng.integers(10 ** digits))
+        digits = rng.integers(1, 7)  # as many short numbers as long ones
+        n = int(rng.integers(10**digits))
         return english(n), LANGUAGES[self.language](n)
 
     @staticmethod
@@ -88,6 +92,10 @@ class Numbers(ToyTask):
 
 @cache
 def _vocabulary(language) -> SymbolVocabulary:
-    symbols = {symbol for n in [*range(100), 100, 1000, 10_000, 100_000, 110_000, 999_999]
-               for words in (english(n), LANGUAGES[language](n)) for symbol in words}
+    symbols = {
+        symbol
+        for n in [*range(100), 100, 1000, 10_000, 100_000, 110_000, 999_999]
+        for words in (english(n), LANGUAGES[language](n))
+        for symbol in words
+    }
     return SymbolVocabulary(sorted(symbols), joint="")

@@ -7,40 +7,49 @@ from minitransformer.decoding import GREEDY
 from minitransformer.errors import InputError
 from minitransformer.tables import check_settings, setting
 
-EXAMPLES = 8    # texts in a run's report
-LIMITS = {"batch": (1, 1_000_000), "max_length": (1, 10 ** 9), "vocab_size": (1, 1_000_000), "window": (1, 100_000)}
+EXAMPLES = 8  # texts in a run's report
+LIMITS = {
+    "batch": (1, 1_000_000),
+    "max_length": (1, 10**9),
+    "vocab_size": (1, 1_000_000),
+    "window": (1, 100_000),
+}
 
 
 class Data(NamedTuple):
     """The data that a run is trained and measured on; the same at the start and when the run resumes."""
 
-    batches: Any    # an endless iterator with a `position`
-    valid: list     # batches for the validation loss
-    measure: Any    # measure(model) -> {name: number}: the quality of its own outputs on the validation data
+    batches: Any  # an endless iterator with a `position`
+    valid: list  # batches for the validation loss
+    measure: Any  # measure(model) -> {name: number}: the quality of its own outputs on the validation data
     examples: list  # a few pairs (text, expected answer) for the report
 
 
 class Attended(NamedTuple):
     """One kind of attention while the model reads a text, as a task provides it."""
 
-    weights: Any              # (B, H, T_q, T_k) of each layer
-    queries: list             # tokens as text
+    weights: Any  # (B, H, T_q, T_k) of each layer
+    queries: list  # tokens as text
     keys: list
-    predicted: Any = None     # for each query the token predicted at its position; None for an encoder, which predicts nothing
+    predicted: Any = None  # for each query the token predicted at its position; None for an encoder, which predicts nothing
 
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
     """A task. Its fields are its settings: checked in __post_init__ and stored in the run folder; each `setting` is an option."""
 
-    name: ClassVar[str]                     # in TASKS
-    description: ClassVar[str]              # its line in the help
-    model: ClassVar[str] = "transformer"    # a name in MODELS
-    models: ClassVar[tuple] = ()            # names in MODELS to choose from; (): there is no other
-    command: ClassVar[str] = "translate"    # the command that uses its model: translate, generate, classify
-    search: ClassVar = GREEDY               # the default search for outputs
-    defaults: ClassVar[dict] = {}           # {option of train: value} if it differs from the option's own default
-    presets: ClassVar[dict] = {}            # {name: such a dict}
+    name: ClassVar[str]  # in TASKS
+    description: ClassVar[str]  # its line in the help
+    model: ClassVar[str] = "transformer"  # a name in MODELS
+    models: ClassVar[tuple] = ()  # names in MODELS to choose from; (): there is no other
+    command: ClassVar[str] = (
+        "translate"  # the command that uses its model: translate, generate, classify
+    )
+    search: ClassVar = GREEDY  # the default search for outputs
+    defaults: ClassVar[
+        dict
+    ] = {}  # {option of train: value} if it differs from the option's own default
+    presets: ClassVar[dict] = {}  # {name: such a dict}
     evaluate_options: ClassVar[tuple] = ()  # the options of evaluate that apply to it
 
     batch: int = setting("examples in a batch", 64)
@@ -81,7 +90,9 @@ class Task:
     def check_no_search(self, search) -> None:
         """Raise InputError for a Search: this task does not search for its outputs."""
         if search is not None:
-            raise InputError(f"the task {self.name} does not search for its outputs; leave `search` out")
+            raise InputError(
+                f"the task {self.name} does not search for its outputs; leave `search` out"
+            )
 
     def evaluate(self, run, search, **options) -> dict[str, Any]:
         """{name: value} of everything that is measured; `options` are the given ones among evaluate_options."""

@@ -18,7 +18,7 @@ class TextToText(Task):
     models: ClassVar[tuple] = ("transformer", "rnn", "gru", "lstm", "lstm-attention")
     evaluate_options: ClassVar[tuple] = ("beam", "length_penalty", "min_length", "max_length")
 
-    max_length: int = 256    # the longest source, in tokens
+    max_length: int = 256  # the longest source, in tokens
 
     def model_sizes(self, vocabulary) -> dict[str, int]:
         return {"vocab_size": vocabulary.size}
@@ -29,8 +29,10 @@ class TextToText(Task):
     def hypotheses(self, run, texts, search=None) -> list[list[tuple[float, str]]]:
         """For each of `texts` [(score, output text)], the best first; a text that is too long is reported on stderr."""
         sources = encode(run.vocabulary, texts, self.max_length)
-        return [[(hypothesis.score, run.vocabulary.decode(hypothesis.ids)) for hypothesis in found]
-                for found in decode_all(run.model, sources, search or self.search)]
+        return [
+            [(hypothesis.score, run.vocabulary.decode(hypothesis.ids)) for hypothesis in found]
+            for found in decode_all(run.model, sources, search or self.search)
+        ]
 
     def attention(self, run, text) -> dict[str, Attended]:
         (source,) = encode(run.vocabulary, [text], self.max_length)
@@ -46,5 +48,11 @@ def attended(model, vocabulary, source, search=GREEDY) -> dict[str, Attended]:
     weights = model.attention_weights(np.array([source]), np.array([target]))
     read, written = vocabulary.tokens(source), vocabulary.tokens(target)
     predicted = vocabulary.tokens([*best.ids, EOS])
-    sides = {"cross": (written, read, predicted), "encoder": (read, read), "decoder": (written, written, predicted)}
-    return {kind: Attended(weights[kind], *tokens) for kind, tokens in sides.items() if kind in weights}
+    sides = {
+        "cross": (written, read, predicted),
+        "encoder": (read, read),
+        "decoder": (written, written, predicted),
+    }
+    return {
+        kind: Attended(weights[kind], *tokens) for kind, tokens in sides.items() if kind in weights
+    }

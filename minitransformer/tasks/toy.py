@@ -17,7 +17,7 @@ from minitransformer.tasks.task import EXAMPLES, Data
 from minitransformer.tasks.text_to_text import TextToText
 
 MAX_LETTERS = 12
-VALID, TEST = 200, 1000    # number of held-out examples for validation and the test
+VALID, TEST = 200, 1000  # number of held-out examples for validation and the test
 TOY_TRAINING = dict(config="toy", steps=500, warmup=50, rate_factor=0.3)
 
 
@@ -39,16 +39,26 @@ class ToyTask(TextToText):
 
     def data(self, vocabulary, training) -> Data:
         pairs = draw_held_out(self, VALID, seed=1)
-        return Data(DrawnBatches(self, self.batch, training.seed), pair_batches(pairs),
-                    lambda model: {"valid_exact_match": exact_match(model, pairs, threads=training.threads)},
-                    [(" ".join(vocabulary.tokens(source)), vocabulary.decode(target))
-                     for source, target in pairs[:EXAMPLES]])
+        return Data(
+            DrawnBatches(self, self.batch, training.seed),
+            pair_batches(pairs),
+            lambda model: {
+                "valid_exact_match": exact_match(model, pairs, threads=training.threads)
+            },
+            [
+                (" ".join(vocabulary.tokens(source)), vocabulary.decode(target))
+                for source, target in pairs[:EXAMPLES]
+            ],
+        )
 
     def evaluate(self, run, search) -> dict[str, Any]:
         """Exact match and perplexity on held-out examples, the same ones every time."""
         pairs = draw_held_out(self, TEST)
-        return {"exact_match": exact_match(run.model, pairs, search), "examples": len(pairs),
-                "perplexity": perplexity(mean_loss(run.model, pair_batches(pairs)))}
+        return {
+            "exact_match": exact_match(run.model, pairs, search),
+            "examples": len(pairs),
+            "perplexity": perplexity(mean_loss(run.model, pair_batches(pairs))),
+        }
 
     def summary(self, run) -> str:
         scores = self.evaluate(run, self.search)
@@ -61,7 +71,7 @@ _LETTERS = SymbolVocabulary(string.ascii_lowercase)
 class LetterTask(ToyTask):
     """Maps 1 to 12 letters, such as "c a b", to the result of `transform`."""
 
-    transform: ClassVar[Callable]    # takes a list of letters
+    transform: ClassVar[Callable]  # takes a list of letters
 
     def draw(self, rng) -> tuple[list[str], list[str]]:
         letters = rng.integers(26, size=rng.integers(1, MAX_LETTERS + 1))

@@ -10,7 +10,14 @@ from minitransformer.data.parallel import encode_pairs, read_pairs
 from minitransformer.data.vocabularies.subwords import SubwordVocabulary
 from minitransformer.decoding import Search, translate
 from minitransformer.errors import InputError
-from minitransformer.training.evaluation import bleu, bleu_metric, chrf, mean_loss, pair_batches, perplexity
+from minitransformer.training.evaluation import (
+    bleu,
+    bleu_metric,
+    chrf,
+    mean_loss,
+    pair_batches,
+    perplexity,
+)
 from minitransformer.extras import require
 from minitransformer.tasks.files import FromFiles
 from minitransformer.tasks.task import EXAMPLES, Data
@@ -29,12 +36,26 @@ class Translate(FromFiles, TextToText):
         # (https://aclanthology.org/2021.acl-long.480). With this dropout, a post-norm model did not learn to attend to its
         # source here (docs/translation.md). A batch holds sentences of one length, so two small batches make a
         # better update than a large one. The warm-up is theirs; the peak is three fifths of theirs for a quarter of their batch.
-        "multi30k": dict(config="tiny", pre_norm=True, vocab_size=6000, dropout=0.3, schedule="inverse-sqrt",
-                         peak_rate=0.003, warmup=2000, steps=24_000, batch=1024, accumulate=2, validate_every=1000),
+        "multi30k": dict(
+            config="tiny",
+            pre_norm=True,
+            vocab_size=6000,
+            dropout=0.3,
+            schedule="inverse-sqrt",
+            peak_rate=0.003,
+            warmup=2000,
+            steps=24_000,
+            batch=1024,
+            accumulate=2,
+            validate_every=1000,
+        ),
     }
     evaluate_options: ClassVar[tuple] = (*TextToText.evaluate_options, "test", "tokenize")
-    files_option: ClassVar[dict] = dict(nargs="+", metavar=("SOURCE", "TARGET"),
-                                        help="aligned text files, plain or .gz, or one two-column TSV")
+    files_option: ClassVar[dict] = dict(
+        nargs="+",
+        metavar=("SOURCE", "TARGET"),
+        help="aligned text files, plain or .gz, or one two-column TSV",
+    )
 
     batch: int = setting("tokens in a batch, padding included", 2048)
     vocab_size: int = setting("subwords learned on both languages together", 6000)
@@ -43,33 +64,46 @@ class Translate(FromFiles, TextToText):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.max_length + 1 > self.batch:
-            raise InputError(f"batch is {self.batch} tokens, expected at least max_length + 1 = {self.max_length + 1}")
+            raise InputError(
+                f"batch is {self.batch} tokens, expected at least max_length + 1 = {self.max_length + 1}"
+            )
 
     def read_files(self, files, name, read) -> list[tuple[str, str]]:
         """`files`: [SOURCE, TARGET], or [TSV]."""
         return read_pairs(files, name, read)
 
     def make_vocabulary(self) -> SubwordVocabulary:
-        return SubwordVocabulary.learn((text for pair in self.texts["train"] for text in pair), self.vocab_size)
+        return SubwordVocabulary.learn(
+            (text for pair in self.texts["train"] for text in pair), self.vocab_size
+        )
 
     def data(self, vocabulary, training) -> Data:
-        require("sacrebleu")    # now rather than at the first validation
-        pairs, valid = (encode_pairs(vocabulary, texts, self.max_length, " / ".join(getattr(self, name)))
-                        for name, texts in self.texts.items())
+        require("sacrebleu")  # now rather than at the first validation
+        pairs, valid = (
+            encode_pairs(vocabulary, texts, self.max_length, " / ".join(getattr(self, name)))
+            for name, texts in self.texts.items()
+        )
         if len(pairs) < len(self.texts["train"]):
-            print(f"{len(self.texts['train']) - len(pairs)} pairs with an empty side were left out", file=sys.stderr)
+            print(
+                f"{len(self.texts['train']) - len(pairs)} pairs with an empty side were left out",
+                file=sys.stderr,
+            )
         sources, targets = zip(*self.texts["valid"])
 
         def measure(model) -> dict[str, float]:
-            outputs = translate(model, vocabulary, sources, self.max_length, threads=training.threads)
+            outputs = translate(
+                model, vocabulary, sources, self.max_length, threads=training.threads
+            )
             return {"valid_bleu": bleu(outputs, targets)[0]}
 
         examples = [pair for pair in self.texts["valid"] if all(pair)][:EXAMPLES]
-        return Data(EpochBatches(pairs, self.batch, training.seed), pair_batches(valid), measure, examples)
+        return Data(
+            EpochBatches(pairs, self.batch, training.seed), pair_batches(valid), measure, examples
+        )
 
     def evaluate(self, run, search, test=None, tokenize="13a") -> dict[str, Any]:
         """BLEU with its signature, chrF, perplexity, and the seconds that decoding took."""
-        bleu_metric(tokenize)    # an error now rather than after decoding
+        bleu_metric(tokenize)  # an error now rather than after decoding
         files = test or self.valid
         texts = read_pairs(files, "--test")
         pairs = encode_pairs(run.vocabulary, texts, self.max_length, " / ".join(files))
@@ -78,6 +112,11 @@ class Translate(FromFiles, TextToText):
         seconds = time.perf_counter() - since
         references = [target for _, target in texts]
         score, signature = bleu(outputs, references, tokenize)
-        return {"bleu": score, "chrf": chrf(outputs, references), "signature": signature,
-                "perplexity": perplexity(mean_loss(run.model, pair_batches(pairs))), "sentences": len(texts),
-                "seconds": seconds}
+        return {
+            "bleu": score,
+            "chrf": chrf(outputs, references),
+            "signature": signature,
+            "perplexity": perplexity(mean_loss(run.model, pair_batches(pairs))),
+            "sentences": len(texts),
+            "seconds": seconds,
+        }

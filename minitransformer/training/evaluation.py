@@ -20,6 +20,7 @@ def mean_loss(model, batches, threads=None) -> float:
 
     The batches are shared by `threads` (default: one for each available core).
     """
+
     def work(batch) -> float:
         sums, _ = model.loss_forward(batch)
         return float(sums.negative_log_likelihood)
@@ -27,8 +28,11 @@ def mean_loss(model, batches, threads=None) -> float:
     batches = list(batches)
     terms = sum(batch.terms for batch in batches)
     if not terms:
-        raise InputError(f"mean_loss: {len(batches)} batches without any terms, expected at least one target to predict"
-                         if batches else "mean_loss: no batches, expected at least one")
+        raise InputError(
+            f"mean_loss: {len(batches)} batches without any terms, expected at least one target to predict"
+            if batches
+            else "mean_loss: no batches, expected at least one"
+        )
     threads = (threads or available_cores()) if model.xp is np else 1
     return sum(in_threads(work, [(batch,) for batch in batches], threads)) / terms
 
@@ -40,7 +44,7 @@ def pair_batches(pairs, make=make_batch, lengths=pair_lengths) -> list:
 
 def perplexity(loss) -> float:
     """exp(mean loss): the model is as uncertain as if it chose among this many equally likely tokens."""
-    return math.exp(min(loss, 700.0))    # a larger value overflows
+    return math.exp(min(loss, 700.0))  # a larger value overflows
 
 
 def exact_match(model, pairs, search=GREEDY, threads=None) -> float:
@@ -55,9 +59,14 @@ def bleu_metric(tokenize="13a") -> Any:
     """sacrebleu's BLEU. Raises InputError if what it tokenises with is not installed."""
     try:
         return require("sacrebleu").metrics.BLEU(tokenize=tokenize, force=True)
-    except (RuntimeError, AssertionError):    # of its tokenizers for Korean: no analyser, or another dictionary
-        raise InputError(f'tokenize {tokenize} needs an analyser of words and its dictionary: '
-                         f'pip install "sacrebleu[{tokenize[:2]}]"') from None
+    except (
+        RuntimeError,
+        AssertionError,
+    ):  # of its tokenizers for Korean: no analyser, or another dictionary
+        raise InputError(
+            f"tokenize {tokenize} needs an analyser of words and its dictionary: "
+            f'pip install "sacrebleu[{tokenize[:2]}]"'
+        ) from None
 
 
 def bleu(outputs, references, tokenize="13a") -> tuple[float, str]:

@@ -8,8 +8,12 @@ from types import SimpleNamespace
 
 from minitransformer.stderr import stderr
 
-SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]    # Windows: no SIGHUP
-state = SimpleNamespace(received=signal.SIGINT)    # the process's: the last of SIGNALS that stopped a training run
+SIGNALS = [
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+]  # Windows: no SIGHUP
+state = SimpleNamespace(
+    received=signal.SIGINT
+)  # the process's: the last of SIGNALS that stopped a training run
 
 
 @contextmanager
@@ -17,10 +21,12 @@ def stop_on_interrupt() -> Iterator[threading.Event]:
     """Yields an Event that the first of SIGNALS sets; the second has its usual effect and ends the process at once."""
     stop = threading.Event()
     if threading.current_thread() is not threading.main_thread():
-        yield stop    # only the main thread may handle signals
+        yield stop  # only the main thread may handle signals
         return
     usual = {number: signal.getsignal(number) for number in SIGNALS}
-    handled = [number for number in SIGNALS if usual[number] not in (signal.SIG_IGN, None)]    # the parent ignores the others
+    handled = [
+        number for number in SIGNALS if usual[number] not in (signal.SIG_IGN, None)
+    ]  # the parent ignores the others
 
     def restore() -> None:
         for number in handled:
@@ -30,8 +36,10 @@ def stop_on_interrupt() -> Iterator[threading.Event]:
         stop.set()
         state.received = signal.Signals(number)
         restore()
-        again = "Ctrl-C again" if number == signal.SIGINT else f"another {signal.Signals(number).name}"
-        with suppress(RuntimeError):    # a write was waiting for its reader
+        again = (
+            "Ctrl-C again" if number == signal.SIGINT else f"another {signal.Signals(number).name}"
+        )
+        with suppress(RuntimeError):  # a write was waiting for its reader
             print(f"\nstopping after this step; {again} stops at once, without saving", file=stderr)
 
     for number in handled:

@@ -17,8 +17,13 @@ def only_trainer(folder) -> Iterator[None]:
     try:
         lock.acquire(blocking=False)
     except Timeout:
-        raise InputError(f"{folder}: another process is training this run; wait until it ends, or stop it first") from None
-    except (OSError, NotImplementedError):    # a file system without locks, or a read-only one, which is reported later
+        raise InputError(
+            f"{folder}: another process is training this run; wait until it ends, or stop it first"
+        ) from None
+    except (
+        OSError,
+        NotImplementedError,
+    ):  # a file system without locks, or a read-only one, which is reported later
         pass
     try:
         yield

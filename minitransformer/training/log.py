@@ -9,14 +9,18 @@ from minitransformer.errors import InputError
 from minitransformer.files import check_regular
 
 FILE = "metrics.jsonl"
-SHARES = ("exact_match", "accuracy", "majority")    # in percent for a reader, with or without "valid_" in front
-CLOCKS = ("seconds", "time")    # in each record: seconds of training so far, and seconds since 1970
+SHARES = (
+    "exact_match",
+    "accuracy",
+    "majority",
+)  # in percent for a reader, with or without "valid_" in front
+CLOCKS = ("seconds", "time")  # in each record: seconds of training so far, and seconds since 1970
 
 
 def write_log(run_folder, records, mode="a") -> None:
     """Append records, or with mode "w" start a new log with them."""
     path = run_folder / FILE
-    if not path.is_char_device():    # /dev/null, for one, keeps no writer waiting
+    if not path.is_char_device():  # /dev/null, for one, keeps no writer waiting
         check_regular(path)
     with path.open(mode, encoding="utf-8") as file:
         file.writelines(json.dumps(record) + "\n" for record in records)
@@ -41,11 +45,18 @@ def read_metrics(path) -> list[dict[str, Any]]:
         check_regular(path)
         records = parse_log(path.read_bytes().decode())
         usable = all(
-            isinstance(record, dict) and "step" in record
-            and all(isinstance(value, (int, float)) and math.isfinite(value) for value in record.values())
-            for record in records)
+            isinstance(record, dict)
+            and "step" in record
+            and all(
+                isinstance(value, (int, float)) and math.isfinite(value)
+                for value in record.values()
+            )
+            for record in records
+        )
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror}; give a folder that minitransformer train wrote") from None
+        raise InputError(
+            f"{path}: {error.strerror}; give a folder that minitransformer train wrote"
+        ) from None
     except InputError:
         raise
     except (ValueError, RecursionError, OverflowError) as error:
@@ -53,5 +64,7 @@ def read_metrics(path) -> list[dict[str, Any]]:
     if not records:
         raise InputError(f"{path}: nothing has been logged yet; let it train for a few steps")
     if not usable:
-        raise InputError(f"{path}: not the log of a run; expected an object of finite numbers on each line")
+        raise InputError(
+            f"{path}: not the log of a run; expected an object of finite numbers on each line"
+        )
     return records

@@ -20,15 +20,17 @@ class Adam:
 
     def __init__(self, model, beta1=0.9, beta2=0.98, epsilon=1e-9):
         if not (0 <= beta1 < 1 and 0 <= beta2 < 1 and epsilon > 0):
-            raise InputError(f"Adam: beta1 is {beta1}, beta2 is {beta2} and epsilon is {epsilon}, expected both betas from 0 to "
-                             "below 1 and an epsilon above 0")
+            raise InputError(
+                f"Adam: beta1 is {beta1}, beta2 is {beta2} and epsilon is {epsilon}, expected both betas from 0 to "
+                "below 1 and an epsilon above 0"
+            )
         self.model = model
         self.flat = self.data, self.grad = model.flat
         xp = module_of(self.data)
         self.m, self.v = xp.zeros_like(self.data), xp.zeros_like(self.data)
         self.beta1, self.beta2, self.epsilon = beta1, beta2, epsilon
-        self.steps = 0      # calls of `step`
-        self.updates = 0    # those that changed the parameters; on their device
+        self.steps = 0  # calls of `step`
+        self.updates = 0  # those that changed the parameters; on their device
 
     @property
     def skipped(self) -> int:
@@ -46,15 +48,26 @@ class Adam:
         self._check(learning_rate, clip)
         square = gather_gradients(self.grad, []) if square is None else square
         finite = module_of(self.grad).isfinite(square)
-        if module_of(self.grad) is np and not finite:           # on a GPU, the update does nothing instead
+        if module_of(self.grad) is np and not finite:  # on a GPU, the update does nothing instead
             self._raise_not_finite()
         self.steps += 1
         self.updates = self.updates + finite
         scale = 1.0 if clip is None else clip_factor(square, clip)
 
         def move(piece) -> None:
-            adam_update(self.data[piece], self.grad[piece], self.m[piece], self.v[piece], self.steps, learning_rate,
-                        scale, self.beta1, self.beta2, self.epsilon, finite)
+            adam_update(
+                self.data[piece],
+                self.grad[piece],
+                self.m[piece],
+                self.v[piece],
+                self.steps,
+                learning_rate,
+                scale,
+                self.beta1,
+                self.beta2,
+                self.epsilon,
+                finite,
+            )
 
         if each_piece:
             each_piece(move)
@@ -63,20 +76,32 @@ class Adam:
 
     def _check(self, learning_rate, clip) -> None:
         if not 0 <= learning_rate < math.inf:
-            raise InputError(f"the learning rate is {learning_rate}, expected a finite number of at least 0")
+            raise InputError(
+                f"the learning rate is {learning_rate}, expected a finite number of at least 0"
+            )
         if clip is not None and not clip > 0:
             raise InputError(f"clip is {clip}, expected a norm above 0, or None")
         if self.model.flat is not self.flat:
-            raise InputError(f"the {type(self.model).__name__} has gained or lost parameters since this Adam was made; "
-                             "make a new Adam(model), and new Threads")
+            raise InputError(
+                f"the {type(self.model).__name__} has gained or lost parameters since this Adam was made; "
+                "make a new Adam(model), and new Threads"
+            )
 
     def _raise_not_finite(self) -> None:
-        largest = {name: np.abs(parameter.grad).max(initial=0) for name, parameter in self.model.parameters().items()}
+        largest = {
+            name: np.abs(parameter.grad).max(initial=0)
+            for name, parameter in self.model.parameters().items()
+        }
         bad = next((name for name, size in largest.items() if not np.isfinite(size)), None)
         self.grad[...] = 0
-        where = (f"{bad} contains NaN or infinity" if bad else
-                 f"{max(largest, key=lambda name: largest[name])} is too large: its square is infinite in {self.grad.dtype}")
-        raise NonFiniteError(f"the gradient of {where}; nothing was updated, and the gradients are zero again")
+        where = (
+            f"{bad} contains NaN or infinity"
+            if bad
+            else f"{max(largest, key=lambda name: largest[name])} is too large: its square is infinite in {self.grad.dtype}"
+        )
+        raise NonFiniteError(
+            f"the gradient of {where}; nothing was updated, and the gradients are zero again"
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         """For copy and pickle: everything but the model's flat vectors, which a copy makes anew."""
@@ -84,7 +109,7 @@ class Adam:
 
     def __setstate__(self, state) -> None:
         vars(self).update(state)
-        if self.flat:    # the model has the parameters that this Adam was made for
+        if self.flat:  # the model has the parameters that this Adam was made for
             self.flat = self.data, self.grad = self.model.flat
 
     def __repr__(self) -> str:
@@ -97,7 +122,9 @@ def clip_factor(square, limit) -> Array:
     NaN if `square` is not finite: a factor of 0 would hide that from Adam.
     """
     xp = module_of(square)
-    limit = min(limit, float(xp.finfo(square.dtype).max))    # a limit of infinity would limit nothing: inf / inf is NaN
+    limit = min(
+        limit, float(xp.finfo(square.dtype).max)
+    )  # a limit of infinity would limit nothing: inf / inf is NaN
     return xp.where(xp.isfinite(square), limit / xp.maximum(xp.sqrt(square), limit), xp.nan)
 
 
@@ -109,9 +136,11 @@ def schedule(step, d_model, warmup, factor=1.0) -> float:
     """
     for name, value in (("step", step), ("d_model", d_model), ("warmup", warmup)):
         if not value >= 1:
-            raise InputError(f"schedule: {name} is {value!r}, expected at least 1"
-                             + (": steps count from 1" if name == "step" else ""))
-    return factor * d_model ** -0.5 * min(step ** -0.5, step * warmup ** -1.5)
+            raise InputError(
+                f"schedule: {name} is {value!r}, expected at least 1"
+                + (": steps count from 1" if name == "step" else "")
+            )
+    return factor * d_model**-0.5 * min(step**-0.5, step * warmup**-1.5)
 
 
 def inverse_sqrt(step, warmup, peak) -> float:

@@ -11,7 +11,7 @@ from tqdm import tqdm
 from minitransformer.stderr import stderr
 
 BAR = "{percentage:3.0f}% |{bar:10}| {n_fmt}/{total_fmt} [{elapsed}<{remaining}{postfix}]"
-LINE_EVERY = 60    # seconds
+LINE_EVERY = 60  # seconds
 
 
 def make_progress(total, step) -> Any:
@@ -20,8 +20,10 @@ def make_progress(total, step) -> Any:
     if not in_notebook and not stderr.isatty():
         return nullcontext(Lines(total, step))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")    # about a missing ipywidgets
-        from tqdm.auto import tqdm as suitable    # in a notebook its widget, or text if ipywidgets is not installed
+        warnings.simplefilter("ignore")  # about a missing ipywidgets
+        from tqdm.auto import (
+            tqdm as suitable,
+        )  # in a notebook its widget, or text if ipywidgets is not installed
 
     class Bar(suitable):
         show = suitable.set_postfix_str
@@ -29,7 +31,7 @@ def make_progress(total, step) -> Any:
         def write(self, text) -> None:
             super().write(text, file=file)
 
-    file = sys.stdout if in_notebook else stderr    # a notebook shows standard error in red
+    file = sys.stdout if in_notebook else stderr  # a notebook shows standard error in red
     return Bar(total=total, initial=step, bar_format=BAR, dynamic_ncols=True, file=file)
 
 
@@ -45,10 +47,16 @@ class Lines:
 
     def show(self, text) -> None:
         now, tenth = time.monotonic(), 10 * self._step // self._total
-        if (now >= self._next or tenth > self._tenth) and self._step < self._total:    # the validation says how the last step ended
+        if (
+            now >= self._next or tenth > self._tenth
+        ) and self._step < self._total:  # the validation says how the last step ended
             self._next, self._tenth = now + LINE_EVERY, tenth
-            left = (now - self._since) / max(1, self._step - self._first) * (self._total - self._step)
-            self.write(f"step {self._step} of {self._total}: {text}, {tqdm.format_interval(left)} left")
+            left = (
+                (now - self._since) / max(1, self._step - self._first) * (self._total - self._step)
+            )
+            self.write(
+                f"step {self._step} of {self._total}: {text}, {tqdm.format_interval(left)} left"
+            )
 
     def write(self, text) -> None:
         print(text, file=stderr, flush=True)

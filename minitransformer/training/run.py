@@ -15,7 +15,14 @@ from minitransformer.data.vocabularies import VOCABULARIES
 from minitransformer.decoding.translation import check_texts
 from minitransformer.errors import InputError, counted, quote
 from minitransformer.files import (
-    MANIFEST, as_json, check_manifest, make_folder, sync_folder, write_durably, write_manifest)
+    MANIFEST,
+    as_json,
+    check_manifest,
+    make_folder,
+    sync_folder,
+    write_durably,
+    write_manifest,
+)
 from minitransformer.interchange.weights import WeightsFile, as_safetensors, set_weights
 from minitransformer.layers.initial import undrawn
 from minitransformer.lookup import find
@@ -23,22 +30,22 @@ from minitransformer.training import checkpoint
 from minitransformer.training.settings import UNREADABLE, RunSettings
 
 WEIGHTS = "weights.safetensors"
-LICENCE = "LICENSE"    # of an imported model
+LICENCE = "LICENSE"  # of an imported model
 
 
 class Run:
     """A folder with everything about one training run:
 
-        config.json            `settings`: the task, the model's configuration and the training settings
-        tokenizer.json         the vocabulary (vocabulary.json if it does not consist of subwords)
-        manifest.json          the sha256 of these two, and of the weights once training has ended
-        metrics.jsonl          the log
-        checkpoints/step-N/    what a stopped run resumes from, each with its own manifest.json
-        snapshots/             weights of some steps, for the explorer (snapshot_every)
-        weights.safetensors    the trained weights, {parameter name: array}, a shared one once; and how they were obtained
-        train.lock             locked while a process trains the run
-        LICENSE                the licence of an imported model, and of what is trained from it
-        report.html            one self-contained page about the training run and the model's outputs
+    config.json            `settings`: the task, the model's configuration and the training settings
+    tokenizer.json         the vocabulary (vocabulary.json if it does not consist of subwords)
+    manifest.json          the sha256 of these two, and of the weights once training has ended
+    metrics.jsonl          the log
+    checkpoints/step-N/    what a stopped run resumes from, each with its own manifest.json
+    snapshots/             weights of some steps, for the explorer (snapshot_every)
+    weights.safetensors    the trained weights, {parameter name: array}, a shared one once; and how they were obtained
+    train.lock             locked while a process trains the run
+    LICENSE                the licence of an imported model, and of what is trained from it
+    report.html            one self-contained page about the training run and the model's outputs
     """
 
     def __init__(self, path, settings, model, vocabulary):
@@ -50,14 +57,22 @@ class Run:
     def __repr__(self) -> str:
         try:
             last = max(checkpoint.steps(self.path), default=0)
-            state = "trained" if self.finished else f"{counted(last, 'step')} saved" if last else "not trained yet"
+            state = (
+                "trained"
+                if self.finished
+                else f"{counted(last, 'step')} saved"
+                if last
+                else "not trained yet"
+            )
         except (InputError, OSError):
             state = "its folder cannot be read"
-        return (f"Run({str(self.path)!r}): {self.task.name}, {type(self.model).__name__} with "
-                f"{self.model.num_parameters():,} parameters, {state}")
+        return (
+            f"Run({str(self.path)!r}): {self.task.name}, {type(self.model).__name__} with "
+            f"{self.model.num_parameters():,} parameters, {state}"
+        )
 
     @property
-    def task(self) -> Any:    # a Task; its other methods depend on its kind
+    def task(self) -> Any:  # a Task; its other methods depend on its kind
         return self.settings.task
 
     def answer(self, texts, search=None) -> list[str]:
@@ -71,7 +86,9 @@ class Run:
         training: the TrainingConfig with which a command can resume. Raises InputError if something is already there, or
         if the task, model or vocabulary is not registered or they do not fit each other.
         """
-        return cls.make(path, RunSettings.of(task, model, vocabulary, training, backend), vocabulary, model)
+        return cls.make(
+            path, RunSettings.of(task, model, vocabulary, training, backend), vocabulary, model
+        )
 
     @classmethod
     def make(cls, path, settings, vocabulary, model=None) -> "Run":
@@ -80,26 +97,32 @@ class Run:
         run = cls(path, settings, model, vocabulary)
         check_free(path)
         try:
-            with ExitStack() as undo:    # even Ctrl-C leaves nothing behind
-                if run.path.exists():    # an empty folder stays: it may be a link, and it has its permissions
+            with ExitStack() as undo:  # even Ctrl-C leaves nothing behind
+                if (
+                    run.path.exists()
+                ):  # an empty folder stays: it may be a link, and it has its permissions
                     new = run.path
-                    (new / "config.json").touch(exist_ok=False)    # of two processes that found it empty, one gets it
+                    (new / "config.json").touch(
+                        exist_ok=False
+                    )  # of two processes that found it empty, one gets it
                     for name in (*run._fixed_files(), MANIFEST):
                         undo.callback((new / name).unlink, missing_ok=True)
                 else:
                     new = run.path.with_name(f".{run.path.name}.{os.getpid()}")
-                    shutil.rmtree(new, ignore_errors=True)    # left by a killed process with the same number
+                    shutil.rmtree(
+                        new, ignore_errors=True
+                    )  # left by a killed process with the same number
                     undo.callback(shutil.rmtree, new, ignore_errors=True)
                     make_folder(new)
                 write_durably(new / "config.json", settings.to_json().encode())
                 write_durably(new / vocabulary.file_name, vocabulary.to_json().encode())
                 write_manifest(new, run._fixed_files())
                 if new != run.path:
-                    os.rename(new, run.path)    # a run folder is complete from the start
+                    os.rename(new, run.path)  # a run folder is complete from the start
                     sync_folder(run.path.parent)
                 undo.pop_all()
         except OSError as error:
-            check_free(path)    # another process may have taken it in the meantime
+            check_free(path)  # another process may have taken it in the meantime
             raise InputError(f"{path}: {error.strerror}; choose a writable folder") from None
         return run
 
@@ -116,12 +139,18 @@ class Run:
             try:
                 weights: Mapping[str, Array] = run.trained_weights()[0]
             except InputError as error:
-                hint = f"; make it again from its checkpoints: {run.resume_command}" if checkpoint.steps(run.path) else ""
+                hint = (
+                    f"; make it again from its checkpoints: {run.resume_command}"
+                    if checkpoint.steps(run.path)
+                    else ""
+                )
                 raise InputError(f"{error}{hint}") from None
         elif last := checkpoint.newest(run.path):
             weights = last.weights
         else:
-            raise InputError(f"{path}: no trained model yet; wait for its first validation, or start it: {run.resume_command}")
+            raise InputError(
+                f"{path}: no trained model yet; wait for its first validation, or start it: {run.resume_command}"
+            )
         if all(array.dtype == np.float64 for array in weights.values()):
             run.model = run.model.astype(np.float64)
         run.set_weights(weights)
@@ -137,11 +166,17 @@ class Run:
         """
         path = Path(path)
         if _is_pretrained(path):
-            raise InputError(f"{path}: a pretrained model, not a run; first run minitransformer import "
-                             f"{quote(str(path))} --run DIR")
+            raise InputError(
+                f"{path}: a pretrained model, not a run; first run minitransformer import "
+                f"{quote(str(path))} --run DIR"
+            )
         if not (path / "config.json").is_file():
-            raise InputError(f"{path}: no run here (no config.json); give a folder that minitransformer train wrote")
-        check_manifest(path, unchecked=[WEIGHTS])    # damaged weights can be restored from the checkpoints
+            raise InputError(
+                f"{path}: no run here (no config.json); give a folder that minitransformer train wrote"
+            )
+        check_manifest(
+            path, unchecked=[WEIGHTS]
+        )  # damaged weights can be restored from the checkpoints
         try:
             settings = RunSettings.from_json((path / "config.json").read_text(encoding="utf-8"))
             model = settings.make_model()
@@ -150,7 +185,9 @@ class Run:
         except InputError as error:
             raise InputError(f"{path}: the run cannot be read: {error}") from None
         except (OSError, *UNREADABLE) as error:
-            raise InputError(f"{path}: the run cannot be read ({type(error).__name__}: {error})") from None
+            raise InputError(
+                f"{path}: the run cannot be read ({type(error).__name__}: {error})"
+            ) from None
         _check_vocabulary(path, settings, vocabulary)
         return cls(path, settings, model, vocabulary)
 
@@ -162,8 +199,11 @@ class Run:
     @property
     def resume_command(self) -> str:
         """How to resume it: by a command if a command started it, otherwise by a Python call."""
-        return (f"minitransformer train --resume {quote(str(self.path))}" if self.settings.training
-                else "train(..., resume=True)")
+        return (
+            f"minitransformer train --resume {quote(str(self.path))}"
+            if self.settings.training
+            else "train(..., resume=True)"
+        )
 
     def save_weights(self, provenance=None) -> None:
         """Save the model's weights as the trained ones: write weights.safetensors, and list it in manifest.json.
@@ -171,13 +211,21 @@ class Run:
         `provenance`: how they were obtained, as JSON, stored in the file.
         """
         parameters = self.model.parameters()
-        self.write_weights({name: (parameter.data.dtype, parameter.shape) for name, parameter in parameters.items()},
-                           (to_host(parameter.data) for parameter in parameters.values()), provenance)
+        self.write_weights(
+            {
+                name: (parameter.data.dtype, parameter.shape)
+                for name, parameter in parameters.items()
+            },
+            (to_host(parameter.data) for parameter in parameters.values()),
+            provenance,
+        )
 
     def write_weights(self, shapes, arrays, provenance=None) -> None:
         """Save `arrays`, described by `shapes` as in interchange.weights.as_safetensors, as the trained weights."""
-        self.invalidate_weights()    # before they change
-        write_durably(self.path / WEIGHTS, as_safetensors(shapes, arrays, {"provenance": as_json(provenance)}))
+        self.invalidate_weights()  # before they change
+        write_durably(
+            self.path / WEIGHTS, as_safetensors(shapes, arrays, {"provenance": as_json(provenance)})
+        )
         write_manifest(self.path, [*self._fixed_files(), WEIGHTS])
 
     def pass_on_licence(self, run) -> None:
@@ -204,7 +252,9 @@ class Run:
         try:
             set_weights(self.model, weights)
         except InputError as error:
-            raise InputError(f"{self.path}: the weights do not fit the run's model: {error}") from None
+            raise InputError(
+                f"{self.path}: the weights do not fit the run's model: {error}"
+            ) from None
 
     def _fixed_files(self) -> list[str]:
         return ["config.json", self.vocabulary.file_name]
@@ -214,21 +264,29 @@ def _check_vocabulary(path, settings, vocabulary) -> None:
     """Raise InputError unless the model's sizes match the task and the vocabulary."""
     sizes = settings.task.model_sizes(vocabulary)
     expected = sizes.get("target_vocab", sizes.get("vocab_size"))
-    found = getattr(settings.config, "target_vocab", None) or getattr(settings.config, "vocab_size", None)
+    found = getattr(settings.config, "target_vocab", None) or getattr(
+        settings.config, "vocab_size", None
+    )
     if expected != found:
-        raise InputError(f"{path}: the vocabulary has {counted(expected, 'token')}, the model {found}; "
-                         "they are not from the same run")
+        raise InputError(
+            f"{path}: the vocabulary has {counted(expected, 'token')}, the model {found}; "
+            "they are not from the same run"
+        )
     expected, found = sizes.get("num_classes"), getattr(settings.config, "num_classes", None)
     if expected != found:
-        raise InputError(f"{path}: the task has {expected} classes, the model {found}; they are not from the same run")
+        raise InputError(
+            f"{path}: the task has {expected} classes, the model {found}; they are not from the same run"
+        )
 
 
 def _is_pretrained(path) -> bool:
     """Whether it is a GGUF file or a Hugging Face folder."""
     config = path / "config.json"
     try:
-        return path.suffix == ".gguf" or (config.is_file() and b'"model_type"' in config.read_bytes())
-    except OSError:    # whoever opens the run says so
+        return path.suffix == ".gguf" or (
+            config.is_file() and b'"model_type"' in config.read_bytes()
+        )
+    except OSError:  # whoever opens the run says so
         return False
 
 
@@ -236,7 +294,9 @@ def check_free(path) -> None:
     """Raise InputError unless the folder `path` is free for a new run: nothing is ever overwritten."""
     path = Path(path)
     if (path / "config.json").exists():
-        raise InputError(f"{path} already exists and holds a run; choose another folder, or resume it: minitransformer train "
-                         f"--resume {quote(str(path))}, or in Python: train(Run.open({str(path)!r}), ..., resume=True)")
+        raise InputError(
+            f"{path} already exists and holds a run; choose another folder, or resume it: minitransformer train "
+            f"--resume {quote(str(path))}, or in Python: train(Run.open({str(path)!r}), ..., resume=True)"
+        )
     if path.exists() and not (path.is_dir() and not any(path.iterdir())):
         raise InputError(f"{path} already exists and is not an empty folder; choose another")

@@ -28,24 +28,54 @@ pre {{ white-space: pre-wrap; overflow-wrap: anywhere }}
 <pre>{settings}</pre>
 </body></html>
 """
-NOT_RESULTS = ("step", "nll", "valid_nll", "learning_rate", "tokens_per_second", *CLOCKS)    # in the sentence or the curves
+NOT_RESULTS = (
+    "step",
+    "nll",
+    "valid_nll",
+    "learning_rate",
+    "tokens_per_second",
+    *CLOCKS,
+)  # in the sentence or the curves
 
 
 def write_report(run, examples) -> None:
     """Write report.html for a run; `examples`: [(text, expected answer)]."""
     log = read_metrics(run.path)
-    last = {name: value for record in log for name, value in record.items() if name not in NOT_RESULTS}
+    last = {
+        name: value for record in log for name, value in record.items() if name not in NOT_RESULTS
+    }
     outputs = run.answer([text for text, _ in examples])
-    write_durably(run.path / "report.html", PAGE.format(
-        title=escape(one_line(run.path.name)),
-        summary=escape(f"A {type(run.model).__name__} with {run.model.num_parameters():,} parameters, trained to "
-                       f"{run.task.description}. It made {log[-1]['step']:,} updates."),
-        results=_table((name.replace("_", " "), as_text(name, value)) for name, value in last.items()),
-        curves=plots.curves(log).as_html("loss, learning rate and quality over the steps"),
-        outputs=_table([("text", "output", "expected"), *((text, output, expected)
-                                                          for (text, expected), output in zip(examples, outputs))]),
-        settings=escape(run.settings.to_json())).encode(errors="backslashreplace"))
+    write_durably(
+        run.path / "report.html",
+        PAGE.format(
+            title=escape(one_line(run.path.name)),
+            summary=escape(
+                f"A {type(run.model).__name__} with {run.model.num_parameters():,} parameters, trained to "
+                f"{run.task.description}. It made {log[-1]['step']:,} updates."
+            ),
+            results=_table(
+                (name.replace("_", " "), as_text(name, value)) for name, value in last.items()
+            ),
+            curves=plots.curves(log).as_html("loss, learning rate and quality over the steps"),
+            outputs=_table(
+                [
+                    ("text", "output", "expected"),
+                    *(
+                        (text, output, expected)
+                        for (text, expected), output in zip(examples, outputs)
+                    ),
+                ]
+            ),
+            settings=escape(run.settings.to_json()),
+        ).encode(errors="backslashreplace"),
+    )
 
 
 def _table(rows) -> str:
-    return "<table>" + "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>\n" for row in rows) + "</table>"
+    return (
+        "<table>"
+        + "".join(
+            f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>\n" for row in rows
+        )
+        + "</table>"
+    )

@@ -15,17 +15,25 @@ from minitransformer.models import MODELS
 from minitransformer.tasks import TASKS
 from minitransformer.training.config import TrainingConfig
 
-UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, RecursionError, MemoryError, OverflowError)
+UNREADABLE = (
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    RecursionError,
+    MemoryError,
+    OverflowError,
+)
 
 
 @dataclass(frozen=True, repr=False)
 class RunSettings:
     """What defines a run: its task, its model and, if a command started it or `training` is given, its training settings."""
 
-    task: Any                              # a Task
-    model: str                             # a name in MODELS
-    config: Any                            # the model's configuration
-    vocabulary: str                        # a name in VOCABULARIES
+    task: Any  # a Task
+    model: str  # a name in MODELS
+    config: Any  # the model's configuration
+    vocabulary: str  # a name in VOCABULARIES
     training: TrainingConfig | None = None
     backend: str = "numpy"
 
@@ -33,10 +41,21 @@ class RunSettings:
     def of(cls, task, model, vocabulary, training=None, backend="numpy") -> "RunSettings":
         """The settings of these objects. Raises InputError if one is not registered, since it could not be loaded again."""
         name_of(TASKS, "task", task, "TASKS")
-        check_kind(training is None or isinstance(training, TrainingConfig), "training", training, "a TrainingConfig")
+        check_kind(
+            training is None or isinstance(training, TrainingConfig),
+            "training",
+            training,
+            "a TrainingConfig",
+        )
         check_backend(backend)
-        return cls(task, name_of(MODELS, "model", model, "MODELS"), model.config,
-                   name_of(VOCABULARIES, "vocabulary", vocabulary, "VOCABULARIES"), training, backend)
+        return cls(
+            task,
+            name_of(MODELS, "model", model, "MODELS"),
+            model.config,
+            name_of(VOCABULARIES, "vocabulary", vocabulary, "VOCABULARIES"),
+            training,
+            backend,
+        )
 
     @property
     def seed(self) -> int:
@@ -52,9 +71,19 @@ class RunSettings:
         return f"RunSettings {self.to_json().strip()}"
 
     def to_json(self) -> str:
-        return as_json({"task": {"name": self.task.name, **asdict(self.task)},
-                        "model": {"name": self.model, **asdict(self.config)}, "vocabulary": self.vocabulary,
-                        "training": asdict(self.training) if self.training else None, "backend": self.backend}, indent=2) + "\n"
+        return (
+            as_json(
+                {
+                    "task": {"name": self.task.name, **asdict(self.task)},
+                    "model": {"name": self.model, **asdict(self.config)},
+                    "vocabulary": self.vocabulary,
+                    "training": asdict(self.training) if self.training else None,
+                    "backend": self.backend,
+                },
+                indent=2,
+            )
+            + "\n"
+        )
 
     @classmethod
     def from_json(cls, text) -> "RunSettings":
@@ -63,5 +92,11 @@ class RunSettings:
         task, model = dict(kept["task"]), dict(kept["model"])
         task, name = find(TASKS, "task", task.pop("name"))(**task), model.pop("name")
         find(VOCABULARIES, "vocabulary", kept["vocabulary"])
-        return cls(task, name, find(MODELS, "model", name).Config(**model), kept["vocabulary"],
-                   TrainingConfig(**kept["training"]) if kept["training"] is not None else None, kept["backend"])
+        return cls(
+            task,
+            name,
+            find(MODELS, "model", name).Config(**model),
+            kept["vocabulary"],
+            TrainingConfig(**kept["training"]) if kept["training"] is not None else None,
+            kept["backend"],
+        )

@@ -14,15 +14,18 @@ from minitransformer.tasks.task import Data
 from minitransformer.training.run import Run, check_free
 
 
-def begin(job, task, model, config, changes, training, backend="numpy", folder=None, base=None) -> tuple[Run, Data]:
+def begin(
+    job, task, model, config, changes, training, backend="numpy", folder=None, base=None
+) -> tuple[Run, Data]:
     """A new run and its data, in the processes of a Job. Raises InputError if the folder is taken, or a file cannot be used.
 
     model: a name in MODELS, with its configuration called `config` and `changes` to it; training: a TrainingConfig; folder: None
     for a free one in runs/; base: None, or the folder of a run whose vocabulary and weights the new one begins with.
     """
+
     def create() -> tuple[Run, Data]:
         if folder is not None:
-            check_free(folder)    # anything that can fail early fails here, before any work
+            check_free(folder)  # anything that can fail early fails here, before any work
         job.choose_gpu(get_module(backend))
         begun = task.begin()
         old = Run.load(base, backend) if base else None
@@ -32,7 +35,11 @@ def begin(job, task, model, config, changes, training, backend="numpy", folder=N
         data = begun.data(vocabulary, training)
         job.check_sentences(data.batches)
         kind = type(old.model) if old else find(MODELS, "model", model)
-        sizes = old.model.config if old else kind.Config.named(config, **{**begun.model_sizes(vocabulary), **changes})
+        sizes = (
+            old.model.config
+            if old
+            else kind.Config.named(config, **{**begun.model_sizes(vocabulary), **changes})
+        )
         check_fits(sizes, TO_TRAIN)
         made = old.model if old else kind(sizes, training.seed).to(backend)
         path = free_name(Path("runs", begun.name)) if folder is None else folder
@@ -40,9 +47,13 @@ def begin(job, task, model, config, changes, training, backend="numpy", folder=N
         if old:
             old.pass_on_licence(run)
         heads = f" with {counted(sizes.num_heads, 'head')}" if hasattr(sizes, "num_heads") else ""
-        print(f"{begun.name}: {config} {kind.__name__}, {counted(sizes.num_layers, 'layer')} of width {sizes.d_model}{heads}"
-              f", {counted(made.num_parameters(), 'parameter')}, {counted(vocabulary.size, 'token')} in the vocabulary",
-              *([] if old else begun.remarks(vocabulary)), sep="\n", file=sys.stderr)
+        print(
+            f"{begun.name}: {config} {kind.__name__}, {counted(sizes.num_layers, 'layer')} of width {sizes.d_model}{heads}"
+            f", {counted(made.num_parameters(), 'parameter')}, {counted(vocabulary.size, 'token')} in the vocabulary",
+            *([] if old else begun.remarks(vocabulary)),
+            sep="\n",
+            file=sys.stderr,
+        )
         return run, data
 
     return _opened(job, create)
@@ -57,7 +68,9 @@ def _open(job, folder) -> tuple[Run, Data]:
     run = Run.open(folder)
     planned = run.settings.training
     if planned is None:
-        raise InputError(f"{folder}: config.json does not record how it was trained; resume from Python: train(..., resume=True)")
+        raise InputError(
+            f"{folder}: config.json does not record how it was trained; resume from Python: train(..., resume=True)"
+        )
     data = run.task.data(run.vocabulary, planned)
     job.check_sentences(data.batches)
     job.choose_gpu(get_module(run.settings.backend))

@@ -10,8 +10,10 @@ from minitransformer.models.next_token import LossSums
 from minitransformer.training.workers import OneWorker
 
 
-@np.errstate(under="ignore")    # gradients of weights near 0
-def training_step(model, optimizer, batch, learning_rate, seed=None, smoothing=0.0, clip=1.0, workers=None) -> LossSums:
+@np.errstate(under="ignore")  # gradients of weights near 0
+def training_step(
+    model, optimizer, batch, learning_rate, seed=None, smoothing=0.0, clip=1.0, workers=None
+) -> LossSums:
     """Update `model` once at `learning_rate`; returns LossSums over the batch's terms in all processes.
 
     batch: a batch, or a list of batches whose gradients are added up into one update.
@@ -25,10 +27,14 @@ def training_step(model, optimizer, batch, learning_rate, seed=None, smoothing=0
     batches = batch if isinstance(batch, list) else [batch]
     workers = OneWorker(model) if workers is None else workers
     _check(model, optimizer, batches, workers)
-    terms = sum(batch.terms for batch in batches)               # real target tokens: the divisor of the summed loss
-    shares = workers.shard(batches, seed)                       # for each thread: a model, its part of the sentences, a generator
+    terms = sum(
+        batch.terms for batch in batches
+    )  # real target tokens: the divisor of the summed loss
+    shares = workers.shard(
+        batches, seed
+    )  # for each thread: a model, its part of the sentences, a generator
     sums = workers.run(partial(add_gradients, terms=terms, smoothing=smoothing), shares)
-    square = workers.sum_gradients()                            # () the square of the gradient's norm
+    square = workers.sum_gradients()  # () the square of the gradient's norm
     optimizer.step(learning_rate, clip, square, workers.each_piece)
     return _total(sums, workers)
 
@@ -39,7 +45,10 @@ def add_gradients(model, batches, rng=None, *, terms, smoothing=0.0) -> LossSums
     for batch in batches:
         sums, cache = model.loss_forward(batch, rng, smoothing)
         model.loss_backward(1 / terms, cache)
-        loss, negative_log_likelihood = loss + sums.loss, negative_log_likelihood + sums.negative_log_likelihood
+        loss, negative_log_likelihood = (
+            loss + sums.loss,
+            negative_log_likelihood + sums.negative_log_likelihood,
+        )
     return LossSums(loss, negative_log_likelihood)
 
 
@@ -54,10 +63,19 @@ def _total(sums, workers) -> LossSums:
 
 
 def _check(model, optimizer, batches, workers) -> None:
-    if getattr(optimizer, "model", model) is not model:    # a custom optimizer need not have one
-        raise InputError("the optimizer was made for another model; make a new Adam(model) for the model that you train")
-    if getattr(optimizer, "flat", workers.flat) is not workers.flat and model.flat is not workers.flat:
-        raise InputError("these workers were made for another model, or before this one gained or lost parameters; "
-                         "make new Threads(model)")
+    if getattr(optimizer, "model", model) is not model:  # a custom optimizer need not have one
+        raise InputError(
+            "the optimizer was made for another model; make a new Adam(model) for the model that you train"
+        )
+    if (
+        getattr(optimizer, "flat", workers.flat) is not workers.flat
+        and model.flat is not workers.flat
+    ):
+        raise InputError(
+            "these workers were made for another model, or before this one gained or lost parameters; "
+            "make new Threads(model)"
+        )
     if sum(batch.terms for batch in batches) < 1:
-        raise InputError("training_step: the batch has no terms to learn from, expected at least one")
+        raise InputError(
+            "training_step: the batch has no terms to learn from, expected at least one"
+        )

@@ -16,8 +16,8 @@ class OneWorker:
     processes, rank = 1, 0
 
     def __init__(self, model):
-        self.flat = model.flat    # what is summed and moved
-        self.models = [model]     # one for each thread
+        self.flat = model.flat  # what is summed and moved
+        self.models = [model]  # one for each thread
 
     @property
     def is_main(self) -> bool:
@@ -34,9 +34,12 @@ class OneWorker:
         for batch in batches:
             for part, share in zip(parts, batch.split(len(parts))):
                 part.append(share)
-        mine = list(enumerate(parts))[self.rank * count:(self.rank + 1) * count]
-        return [(model, part, None if seed is None else generator(xp, *seed, number))
-                for model, (number, part) in zip(self.models, mine) if part]
+        mine = list(enumerate(parts))[self.rank * count : (self.rank + 1) * count]
+        return [
+            (model, part, None if seed is None else generator(xp, *seed, number))
+            for model, (number, part) in zip(self.models, mine)
+            if part
+        ]
 
     def run(self, work, shares) -> list:
         """[work(*share) for share in shares]. If one fails, all gradients are set to zero."""

@@ -41,7 +41,7 @@ def read_model(memory, number) -> Layer:
 def serve(pipe, memory, number) -> None:
     """Greet, then answer each (function, arguments, whether kernels run) with the result; the model is the first argument."""
     keep_freed_memory()
-    np.seterr(all="ignore")    # the other process reports NaN and infinity
+    np.seterr(all="ignore")  # the other process reports NaN and infinity
     model: Any = read_model(memory, number)
     pipe.send_bytes(pickle.dumps((None, None, None)))
     with ExitStack() as fast:
@@ -59,7 +59,7 @@ if __name__ == "__main__":
     connection = Connection(descriptor)
     try:
         serve(connection, *numbers)
-    except (EOFError, ConnectionError):    # the other process has ended
+    except (EOFError, ConnectionError):  # the other process has ended
         pass
     except Exception as error:
         connection.send_bytes(pickle.dumps((None, f"{type(error).__name__}: {error}", None)))

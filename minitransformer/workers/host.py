@@ -12,16 +12,18 @@ from minitransformer.kernels import say_if_none_is_compiled
 from minitransformer.memory import read_if_there
 from minitransformer.replaceable import kernels_run
 
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_MMAP_MAX, M_ARENA_MAX = -1, -3, -4, -8    # malloc.h
-KEEP = {M_MMAP_MAX: 0, M_TRIM_THRESHOLD: 2 ** 31 - 1}
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_MMAP_MAX, M_ARENA_MAX = -1, -3, -4, -8  # malloc.h
+KEEP = {M_MMAP_MAX: 0, M_TRIM_THRESHOLD: 2**31 - 1}
 # glibc's defaults, except for the thresholds: glibc adapts them, and these are their final values in a process that
 # frees large arrays.
-USUAL = {M_MMAP_MAX: 65_536, M_MMAP_THRESHOLD: 2 ** 25, M_TRIM_THRESHOLD: 2 ** 26}
+USUAL = {M_MMAP_MAX: 65_536, M_MMAP_THRESHOLD: 2**25, M_TRIM_THRESHOLD: 2**26}
 
 
 def available_cores() -> int:
     """The number of cores that this process may use. In a container with a quota of 1.5 cores, it is two."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
     return min([cores, *map(math.ceil, quotas())])
 
 
@@ -30,15 +32,23 @@ def quotas(own=Path("/proc/self/cgroup"), root=Path("/sys/fs/cgroup")) -> Iterat
 
     A group is bound by the quotas of the groups around it, too. A container may name a path of its host; then `root` is its group.
     """
-    for line in read_if_there(own).splitlines():    # 4:cpu,cpuacct:/path in version 1 of control groups, 0::/path in version 2
+    for line in read_if_there(
+        own
+    ).splitlines():  # 4:cpu,cpuacct:/path in version 1 of control groups, 0::/path in version 2
         controllers, _, path = line.partition(":")[2].partition(":")
         if controllers and "cpu" not in controllers.split(","):
             continue
-        group, files = (root / "cpu", ("cpu.cfs_quota_us", "cpu.cfs_period_us")) if controllers else (root, ("cpu.max",))
+        group, files = (
+            (root / "cpu", ("cpu.cfs_quota_us", "cpu.cfs_period_us"))
+            if controllers
+            else (root, ("cpu.max",))
+        )
         group /= path.strip("/")
         for folder in (group, *group.parents):
             numbers = " ".join(read_if_there(folder / file) for file in files).split()
-            if len(numbers) == 2 and all(number.isdecimal() and int(number) for number in numbers):    # no quota: -1 or max
+            if len(numbers) == 2 and all(
+                number.isdecimal() and int(number) for number in numbers
+            ):  # no quota: -1 or max
                 yield int(numbers[0]) / int(numbers[1])
 
 
@@ -94,13 +104,15 @@ class _Shared:
 
 @contextmanager
 def _limit_blas() -> Iterator[None]:
-    from threadpoolctl import ThreadpoolController    # here: it is slow, and the command must be ready earlier
+    from threadpoolctl import (
+        ThreadpoolController,
+    )  # here: it is slow, and the command must be ready earlier
 
     blas = ThreadpoolController().select(user_api="blas")
     with blas.limit(limits=1):
         try:
             yield
-        finally:    # newer versions let only the thread that did this undo it, and another may be the last to leave
+        finally:  # newer versions let only the thread that did this undo it, and another may be the last to leave
             for library in blas.lib_controllers:
                 if hasattr(library, "clear_controlling_thread"):
                     library.clear_controlling_thread(force=True)
@@ -124,5 +136,5 @@ def _mallopt(settings) -> None:
             mallopt(parameter, value)
 
 
-one_blas_thread = _Shared(_limit_blas)    # `with one_blas_thread:`
+one_blas_thread = _Shared(_limit_blas)  # `with one_blas_thread:`
 _freed_memory_kept = _Shared(_keep_freed_memory)

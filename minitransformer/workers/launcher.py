@@ -11,18 +11,30 @@ from minitransformer.errors import InputError
 from minitransformer.extras import how_to_install
 
 # Each launcher's variables for the fields of Place, in their order.
-VARIABLES = (("PMI_SIZE", "PMI_RANK", "MPI_LOCALNRANKS", "MPI_LOCALRANKID"),    # MPICH, Intel MPI, Microsoft MPI
-             ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"),
-             ("SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "", "SLURM_LOCALID"))     # srun; it does not say how many are here
+VARIABLES = (
+    (
+        "PMI_SIZE",
+        "PMI_RANK",
+        "MPI_LOCALNRANKS",
+        "MPI_LOCALRANKID",
+    ),  # MPICH, Intel MPI, Microsoft MPI
+    (
+        "OMPI_COMM_WORLD_SIZE",
+        "OMPI_COMM_WORLD_RANK",
+        "OMPI_COMM_WORLD_LOCAL_SIZE",
+        "OMPI_COMM_WORLD_LOCAL_RANK",
+    ),
+    ("SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "", "SLURM_LOCALID"),
+)  # srun; it does not say how many are here
 
 
 class Place(NamedTuple):
     """One process among several."""
 
-    processes: int     # how many the launcher has started, on all machines
-    rank: int          # which one this is: 0, 1, ...
-    here: int          # how many of them are on this machine
-    rank_here: int     # which of those this is
+    processes: int  # how many the launcher has started, on all machines
+    rank: int  # which one this is: 0, 1, ...
+    here: int  # how many of them are on this machine
+    rank_here: int  # which of those this is
 
 
 def launched(environment=os.environ) -> Place:
@@ -31,7 +43,12 @@ def launched(environment=os.environ) -> Place:
         values = [environment.get(name, "") for name in names]
         if all(value.isdigit() for value in values[:2]):
             defaults = (1, 0, 1, int(values[1]))
-            return Place(*(int(value) if value.isdigit() else default for value, default in zip(values, defaults)))
+            return Place(
+                *(
+                    int(value) if value.isdigit() else default
+                    for value, default in zip(values, defaults)
+                )
+            )
     return Place(1, 0, 1, 0)
 
 
@@ -45,18 +62,26 @@ def world() -> Any:
     try:
         import mpi4py
     except ModuleNotFoundError:
-        raise InputError(f"several processes need mpi4py: {how_to_install('mpi4py')} mpich") from None
+        raise InputError(
+            f"several processes need mpi4py: {how_to_install('mpi4py')} mpich"
+        ) from None
     try:
-        mpi4py.rc.thread_level = "serialized"    # never two threads at a time
+        mpi4py.rc.thread_level = "serialized"  # never two threads at a time
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")    # about processes that do not see each other: they are refused below
+            warnings.simplefilter(
+                "ignore"
+            )  # about processes that do not see each other: they are refused below
             from mpi4py import MPI
-    except (ImportError, RuntimeError) as error:    # the latter if no MPI library is found
-        raise InputError(f"mpi4py finds no MPI ({error}); pip install mpich, or load the module of your cluster's MPI") from None
+    except (ImportError, RuntimeError) as error:  # the latter if no MPI library is found
+        raise InputError(
+            f"mpi4py finds no MPI ({error}); pip install mpich, or load the module of your cluster's MPI"
+        ) from None
     if MPI.COMM_WORLD.size != started:
         library = " ".join(MPI.Get_library_version().splitlines()[0].partition(",")[0].split())
-        raise InputError(f"the launcher has started {started} processes, but MPI sees {MPI.COMM_WORLD.size}: mpiexec does not "
-                         f"belong to the MPI of mpi4py; use the one of {library}")
+        raise InputError(
+            f"the launcher has started {started} processes, but MPI sees {MPI.COMM_WORLD.size}: mpiexec does not "
+            f"belong to the MPI of mpi4py; use the one of {library}"
+        )
     return MPI.COMM_WORLD
 
 
@@ -69,5 +94,5 @@ def completes(request, seconds=math.inf) -> bool:
     while not request.Test():
         if time.monotonic() - since > seconds:
             return False
-        os.sched_yield() if hasattr(os, "sched_yield") else time.sleep(0)    # Windows
+        os.sched_yield() if hasattr(os, "sched_yield") else time.sleep(0)  # Windows
     return True

@@ -25,10 +25,12 @@ from minitransformer.stderr import stderr
 from minitransformer.workers.host import available_cores
 from minitransformer.workers.threads import Threads
 
-WIDEST = 128     # the width d_model up to which they are faster than threads (docs/speed.md)
-PATIENCE = 20    # seconds until a helper must have started
-PAGE = 4096      # bytes: each vector begins on a page of its own
-ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1")
+WIDEST = 128  # the width d_model up to which they are faster than threads (docs/speed.md)
+PATIENCE = 20  # seconds until a helper must have started
+PAGE = 4096  # bytes: each vector begins on a page of its own
+ONE_THREAD = dict.fromkeys(
+    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
+)
 
 
 class LocalProcesses(Threads):
@@ -61,10 +63,12 @@ class LocalProcesses(Threads):
         if count == 1:
             raise _Lost("one worker needs no other process")
         if count > available_cores():
-            raise _Lost(f"this process may use {available_cores()} cores, too few for {count} processes")
+            raise _Lost(
+                f"this process may use {available_cores()} cores, too few for {count} processes"
+            )
         layers = _described(self.models[0])
         (data, *gradients), memory = _shared(self.flat.data, count)
-        with open(memory, "rb"):    # closes it; the vectors keep their memory
+        with open(memory, "rb"):  # closes it; the vectors keep their memory
             for model in self.models:
                 model._flat = bind(list(model.parameters().values()), data, model.flat.grad)
             self.flat = self.models[0].flat
@@ -86,18 +90,27 @@ class LocalProcesses(Threads):
         Raises InputError in a forked process, which would train the weights of the one that made the workers.
         """
         if self._process != os.getpid():
-            raise InputError("these LocalProcesses, and the memory of the weights, belong to the process that made them; in a "
-                             "forked process, train copy.deepcopy(model) with workers of its own")
+            raise InputError(
+                "these LocalProcesses, and the memory of the weights, belong to the process that made them; in a "
+                "forked process, train copy.deepcopy(model) with workers of its own"
+            )
         try:
             asked = self._ask(work, shares)
             if not asked:
                 self._gradients = self._private
                 return super().run(work, shares)
             # Not those of helpers that are not asked: they may hold a trial's. As many as with threads: 0.0 + -0.0 is 0.0.
-            self._gradients = [self.flat.grad, *(helper.gradient for helper, _ in asked), *self._private[1 + len(asked):]]
+            self._gradients = [
+                self.flat.grad,
+                *(helper.gradient for helper, _ in asked),
+                *self._private[1 + len(asked) :],
+            ]
             lost = []
-            results = [work(*shares[0]), *(self._result(helper, work, share, lost) for helper, share in asked)]
-        except BaseException:    # nothing that was added so far may enter a later step
+            results = [
+                work(*shares[0]),
+                *(self._result(helper, work, share, lost) for helper, share in asked),
+            ]
+        except BaseException:  # nothing that was added so far may enter a later step
             _end(self._helpers)
             for gradient in self._gradients:
                 gradient[...] = 0
@@ -116,7 +129,9 @@ class LocalProcesses(Threads):
         try:
             ready = [helper.is_ready(work, share) for helper, share in asked]
             if not all(ready):
-                if time.monotonic() - self._since > PATIENCE and not all(helper.replies for helper, _ in asked):
+                if time.monotonic() - self._since > PATIENCE and not all(
+                    helper.replies for helper, _ in asked
+                ):
                     raise _Lost(f"a helper has not started within {PATIENCE} seconds")
                 return []
             for helper, share in asked:
@@ -139,7 +154,10 @@ class LocalProcesses(Threads):
 
     def _give_up(self, why) -> None:
         _end(self._helpers)
-        print(f"threads do the work from here on: {getattr(why, 'strerror', None) or why}", file=stderr)
+        print(
+            f"threads do the work from here on: {getattr(why, 'strerror', None) or why}",
+            file=stderr,
+        )
 
 
 def local_workers(model, count, kind=None) -> Threads:
@@ -161,16 +179,33 @@ class _Helper:
     """A process that runs helper.py, and our end of its pipe."""
 
     def __init__(self, memory, number, gradient, layers):
-        self.gradient, self.replies = gradient, 0    # replies: a greeting, one to a trial, then those that count
+        self.gradient, self.replies = (
+            gradient,
+            0,
+        )  # replies: a greeting, one to a trial, then those that count
         self._pipe, theirs = Pipe()
         with theirs, open(os.memfd_create("layers"), "w+b") as file:
             file.write(layers)
             file.seek(0)
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "minitransformer.workers.helper", *map(str, (theirs.fileno(), memory, number))],
-                stdin=file, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, pass_fds=(theirs.fileno(), memory),
-                cwd=Path(minitransformer.__file__).parents[1], start_new_session=True,    # Ctrl-C reaches only us
-                env={**os.environ, **ONE_THREAD, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))})
+                [
+                    sys.executable,
+                    "-m",
+                    "minitransformer.workers.helper",
+                    *map(str, (theirs.fileno(), memory, number)),
+                ],
+                stdin=file,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=(theirs.fileno(), memory),
+                cwd=Path(minitransformer.__file__).parents[1],
+                start_new_session=True,  # Ctrl-C reaches only us
+                env={
+                    **os.environ,
+                    **ONE_THREAD,
+                    "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path)),
+                },
+            )
 
     def is_ready(self, work, share) -> bool:
         """Whether it has started and tried a share, for which it loads the kernels."""
@@ -185,7 +220,7 @@ class _Helper:
     def ask(self, work, share) -> None:
         try:
             message = pickle.dumps((work, share[1:], kernels_are_on()))
-        except Exception as error:    # whatever an object's own method raises
+        except Exception as error:  # whatever an object's own method raises
             raise _Lost(f"the work cannot be sent to another process ({error})") from None
         try:
             self._pipe.send_bytes(message)
@@ -199,17 +234,21 @@ class _Helper:
             raise _Lost(self._why_ended()) from None
         if problem:
             raise _Lost(f"a helper failed with {problem}")
-        if kernels.state.problem == "" and no_compiled_kernels:    # its numbers would be others
-            raise _Lost(f"a helper has no compiled kernels ({no_compiled_kernels}), and this process has")
+        if kernels.state.problem == "" and no_compiled_kernels:  # its numbers would be others
+            raise _Lost(
+                f"a helper has no compiled kernels ({no_compiled_kernels}), and this process has"
+            )
         self.replies += 1
         return result
 
     def _why_ended(self) -> str:
         code = self._process.wait()
-        return "a helper has ended " + (f"({signal.strsignal(-code)})" if code < 0 else f"with exit code {code}")
+        return "a helper has ended " + (
+            f"({signal.strsignal(-code)})" if code < 0 else f"with exit code {code}"
+        )
 
     def end(self) -> None:
-        self._process.kill()    # it has nothing to lose
+        self._process.kill()  # it has nothing to lose
         self._process.wait()
         self._pipe.close()
 
@@ -232,7 +271,7 @@ def _described(model) -> bytes:
     try:
         pickle.dump(str(model.flat.data.dtype), described)
         _Describing(described).dump(model)
-    except Exception as error:    # whatever an object's own method raises
+    except Exception as error:  # whatever an object's own method raises
         raise _Lost(f"the model cannot be sent to another process ({error})") from None
     return described.getvalue()
 
@@ -246,7 +285,9 @@ def _shared(data, count) -> tuple[list, int]:
         raise _Lost(f"{size:,} bytes of shared memory are not available")
     memory = os.memfd_create("vectors")
     try:
-        os.posix_fallocate(memory, 0, size)    # all of it now: if there is none left, a later write would end the process
+        os.posix_fallocate(
+            memory, 0, size
+        )  # all of it now: if there is none left, a later write would end the process
     except BaseException:
         os.close(memory)
         raise
@@ -259,4 +300,4 @@ def views(memory, size, dtype) -> list:
     """The vectors of `size` numbers in the shared memory with this descriptor."""
     numbers = np.frombuffer(mmap(memory, 0), dtype)
     distance = -(-size * numbers.itemsize // PAGE) * PAGE // numbers.itemsize
-    return [numbers[start:start + size] for start in range(0, len(numbers), distance)]
+    return [numbers[start : start + size] for start in range(0, len(numbers), distance)]

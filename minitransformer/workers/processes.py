@@ -14,7 +14,7 @@ from minitransformer.workers.launcher import completes, launched, world
 from minitransformer.workers.local import local_workers
 from minitransformer.workers.threads import Threads
 
-SAMPLED_BATCHES = 10    # the largest of these shows whether there are enough sentences
+SAMPLED_BATCHES = 10  # the largest of these shows whether there are enough sentences
 
 
 class Processes(Threads):
@@ -68,10 +68,16 @@ class Job:
         self.processes, self.rank, self._rank_here = place.processes, place.rank, place.rank_here
         self.is_main = self.rank == 0
         if workers == "processes" and self.processes > 1:
-            raise InputError("workers is processes, but the launcher has already started several; leave it out")
+            raise InputError(
+                "workers is processes, but the launcher has already started several; leave it out"
+            )
 
     def workers(self, model, count=1) -> Threads:
-        return Processes(model, count) if self.processes > 1 else local_workers(model, count, self._kind)
+        return (
+            Processes(model, count)
+            if self.processes > 1
+            else local_workers(model, count, self._kind)
+        )
 
     def gather(self, value) -> list:
         """`value` of each process, in the order of their ranks."""
@@ -95,13 +101,19 @@ class Job:
 
     def check_alike(self, settings) -> None:
         """Raise InputError if a setting of {name: setting}, or a version, differs between processes."""
-        versions = {"python": platform.python_version(), "minitransformer": __version__, "numpy": version("numpy")}
+        versions = {
+            "python": platform.python_version(),
+            "minitransformer": __version__,
+            "numpy": version("numpy"),
+        }
         first, *others = self.gather(versions | settings)
         for rank, other in enumerate(others, 1):
             for name in {**first, **other}:
                 found, expected = (settings.get(name) for settings in (other, first))
                 if found != expected:
-                    raise InputError(f"the processes differ: {name} is {expected} in process 0 and {found} in process {rank}")
+                    raise InputError(
+                        f"the processes differ: {name} is {expected} in process 0 and {found} in process {rank}"
+                    )
 
     def check_sentences(self, batches) -> None:
         """Raise InputError if no batch has a sentence for each process; the iterator `batches` is left as it was."""
@@ -111,8 +123,10 @@ class Job:
         most = max(len(batch.split(self.processes)) for batch in islice(batches, SAMPLED_BATCHES))
         batches.position = position
         if most < self.processes:
-            raise InputError(f"{self.processes} processes share each batch, but no batch has so many sentences (the largest: "
-                             f"{most}); start at most {most}, or choose a larger --batch")
+            raise InputError(
+                f"{self.processes} processes share each batch, but no batch has so many sentences (the largest: "
+                f"{most}); start at most {most}, or choose a larger --batch"
+            )
 
     def choose_gpu(self, xp) -> None:
         """Let each process on this machine use a different GPU, in turn if there are fewer GPUs than processes."""

@@ -30,14 +30,18 @@ class Threads(OneWorker):
     sums a vector over all of them, and gathers values. Each process then draws the same batches and takes its part.
     """
 
-    _pool: Any    # None with one thread, which never submits anything to it
+    _pool: Any  # None with one thread, which never submits anything to it
 
     def __init__(self, model, count=1):
         check_integer("Threads: count", count, 1, MAX_THREADS)
         super().__init__(model)
         self.models += [model.replica() for _ in range(count - 1)]
         self._gradients = [model.flat.grad for model in self.models]
-        self._pool, self._closed, self._process = ThreadPoolExecutor(count - 1) if count > 1 else None, False, os.getpid()
+        self._pool, self._closed, self._process = (
+            ThreadPoolExecutor(count - 1) if count > 1 else None,
+            False,
+            os.getpid(),
+        )
         size = self.flat.data.size
         ends = [size * i // count for i in range(count + 1)]
         self._pieces = list(map(slice, ends, ends[1:]))
@@ -57,11 +61,13 @@ class Threads(OneWorker):
     def run(self, work, shares) -> list:
         """A thread for each share."""
         if self._closed:
-            raise InputError("these Threads were closed; make new ones, or close them after the last step")
+            raise InputError(
+                "these Threads were closed; make new ones, or close them after the last step"
+            )
         jobs = [self._submit(work, *share) for share in shares[1:]]
         try:
             return [work(*share) for share in shares[:1]] + [job.result() for job in jobs]
-        except BaseException:    # the other threads' sums must not enter a later step
+        except BaseException:  # the other threads' sums must not enter a later step
             wait(jobs)
             for gradient in self._gradients:
                 gradient[...] = 0
@@ -69,14 +75,20 @@ class Threads(OneWorker):
 
     def sum_gradients(self) -> Array:
         others = self._gradients[1:]
-        squares = self.each_piece(lambda piece: gather_gradients(self.flat.grad[piece], [other[piece] for other in others]))
+        squares = self.each_piece(
+            lambda piece: gather_gradients(
+                self.flat.grad[piece], [other[piece] for other in others]
+            )
+        )
         if self.processes == 1:
             return sum(squares)
         grad = self.flat.grad
         self.sum(grad)
         start, end = (grad.size * rank // self.processes for rank in (self.rank, self.rank + 1))
-        square = (grad[start:end] @ grad[start:end]).reshape(1)    # BLAS may round it otherwise on another processor:
-        self.sum(square)                                           # this way all processes clip by the same bits
+        square = (grad[start:end] @ grad[start:end]).reshape(
+            1
+        )  # BLAS may round it otherwise on another processor:
+        self.sum(square)  # this way all processes clip by the same bits
         return square[0]
 
     def each_piece(self, work) -> list:
@@ -85,7 +97,7 @@ class Threads(OneWorker):
 
     def _submit(self, work, *arguments) -> Any:
         """The job of one of the threads."""
-        if self._process != os.getpid():    # forked
+        if self._process != os.getpid():  # forked
             self._pool, self._process = ThreadPoolExecutor(len(self.models) - 1), os.getpid()
         return self._pool.submit(copy_context().run, work, *arguments)
 
@@ -94,4 +106,6 @@ def in_threads(work, items, count) -> list:
     """[work(*item) for item in items], shared by `count` threads with one BLAS thread each."""
     with one_blas_thread, ThreadPoolExecutor(count) as pool:
         contexts = [copy_context() for _ in items]
-        return list(pool.map(lambda context, item: context.run(work, *item), contexts, items))    # it cancels the rest if one fails
+        return list(
+            pool.map(lambda context, item: context.run(work, *item), contexts, items)
+        )  # it cancels the rest if one fails

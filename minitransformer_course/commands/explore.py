@@ -11,10 +11,17 @@ from minitransformer_course.explorer import explore
 
 def add_arguments(parser) -> None:
     parser.add_argument("run", metavar="RUN", help="folder that minitransformer train wrote")
-    parser.add_argument("text", metavar="TEXT", help="the source text, or the text of a language model")
-    parser.add_argument("--target", metavar="TEXT", help="the target (default: what the model writes)")
-    parser.add_argument("--output", metavar="FILE.html",
-                        help="page to write; it must not exist yet (default: explore.html, or explore-2.html and so on)")
+    parser.add_argument(
+        "text", metavar="TEXT", help="the source text, or the text of a language model"
+    )
+    parser.add_argument(
+        "--target", metavar="TEXT", help="the target (default: what the model writes)"
+    )
+    parser.add_argument(
+        "--output",
+        metavar="FILE.html",
+        help="page to write; it must not exist yet (default: explore.html, or explore-2.html and so on)",
+    )
 
 
 def execute(args) -> None:

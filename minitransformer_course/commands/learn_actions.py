@@ -8,13 +8,32 @@ from minitransformer.cli.output import write_new
 from minitransformer.errors import InputError
 from minitransformer.files import free_name
 from minitransformer_course.commands.learn_targets import (
-    NOT_DONE, chapters_file, first_to_solve, next_exercise, targets)
+    NOT_DONE,
+    chapters_file,
+    first_to_solve,
+    next_exercise,
+    targets,
+)
 from minitransformer_course.judge import my_transformer
 from minitransformer_course.judge.cells import is_text
-from minitransformer_course.judge.course import SHORT, chapters, exercises, find_chapter, find_exercise, folder_of_chapters
+from minitransformer_course.judge.course import (
+    SHORT,
+    chapters,
+    exercises,
+    find_chapter,
+    find_exercise,
+    folder_of_chapters,
+)
 from minitransformer_course.judge.hints import STEPS, hint
 from minitransformer_course.judge.learner_file import notebook_page, percent_page
-from minitransformer_course.judge.learner_progress import NOT_STARTED, NOT_YET, PASSED, Progress, learner_file, started
+from minitransformer_course.judge.learner_progress import (
+    NOT_STARTED,
+    NOT_YET,
+    PASSED,
+    Progress,
+    learner_file,
+    started,
+)
 from minitransformer_course.judge.messages import _, choose, columns, how_to_choose, padded
 from minitransformer_course.judge.pages import translated, translated_code
 
@@ -28,23 +47,37 @@ def status(args) -> None:
     print(_("{done} of {n} exercises pass.").format(done=done, n=len(known)))
     if not begun:
         before, first = chapters()[0], next(chapter for chapter in chapters() if chapter.exercises)
-        print(_("Begin:  minitransformer learn start {before}    ten minutes to read, and nothing to write; or at once\n"
+        print(
+            _(
+                "Begin:  minitransformer learn start {before}    ten minutes to read, and nothing to write; or at once\n"
                 "        minitransformer learn start {number}\n"
                 "It writes {name}.py: read it from the top in an editor, fill its blanks as you come to them, then\n"
                 "        minitransformer learn check\n"
-                "An unsolved exercise fails; that is where you begin. All commands:  minitransformer learn --help").format(
-                    before=before.number, number=first.number, name=first.name))
+                "An unsolved exercise fails; that is where you begin. All commands:  minitransformer learn --help"
+            ).format(before=before.number, number=first.number, name=first.name)
+        )
         return
     one = next_exercise(progress)
     if one:
-        print(_("Next:   {name} ({title}), in {file}\n        minitransformer learn check {name}").format(
-            name=one.name, title=_(one.title),
-                file=chapters_file(one.chapter).name))
+        print(
+            _(
+                "Next:   {name} ({title}), in {file}\n        minitransformer learn check {name}"
+            ).format(name=one.name, title=_(one.title), file=chapters_file(one.chapter).name)
+        )
         return
-    rest = [chapter for chapter in chapters() if chapter.exercises and chapter not in [begun for begun, _path in begun]]
-    print(_("Next:   minitransformer learn start {number}").format(number=rest[0].number) if rest
-          else _("That was the last chapter. Now write the whole model from a blank file:  minitransformer learn start my_model\n"
-                 "Then read the whole paper in one file: {path}").format(path=folder_of_chapters() / "one_file.py"))
+    rest = [
+        chapter
+        for chapter in chapters()
+        if chapter.exercises and chapter not in [begun for begun, _path in begun]
+    ]
+    print(
+        _("Next:   minitransformer learn start {number}").format(number=rest[0].number)
+        if rest
+        else _(
+            "That was the last chapter. Now write the whole model from a blank file:  minitransformer learn start my_model\n"
+            "Then read the whole paper in one file: {path}"
+        ).format(path=folder_of_chapters() / "one_file.py")
+    )
 
 
 def show_list(args) -> None:
@@ -54,17 +87,27 @@ def show_list(args) -> None:
         print(chapter.title)
         for one in chapter.exercises:
             mark = ">" if one.name in SHORT else " "
-            print(f"{mark} {padded(states[progress.state(one)], 11)}  {one.effort:>16}  {one.name:26}  {_(one.title)}")
+            print(
+                f"{mark} {padded(states[progress.state(one)], 11)}  {one.effort:>16}  {one.name:26}  {_(one.title)}"
+            )
     model = progress.of(my_transformer.MODEL)
-    state = NOT_YET if model["state"] == NOT_STARTED and Path(my_transformer.MODEL_FILE).exists() else model["state"]
+    state = (
+        NOT_YET
+        if model["state"] == NOT_STARTED and Path(my_transformer.MODEL_FILE).exists()
+        else model["state"]
+    )
     said = _("The whole model from a blank file: {n} of {all} functions are yours").format(
-        n=model.get("own", 0), all=len(my_transformer.FUNCTIONS))
+        n=model.get("own", 0), all=len(my_transformer.FUNCTIONS)
+    )
     effort = f"★★★ {_('{n} minutes').format(n=my_transformer.MODEL_MINUTES)}"
     print(f"\n  {padded(states[state], 11)}  {effort:>16}  {my_transformer.MODEL:26}  {said}")
     hours = sum(one.minutes for one in exercises().values()) / 60
-    print(_("\n> the path of three hours: these {n}, then minitransformer learn plug\n"
-            "All {all} exercises take about {hours:.0f} hours; with the reading, count on 35 to 45.").format(
-                n=len(SHORT), all=len(exercises()), hours=hours))
+    print(
+        _(
+            "\n> the path of three hours: these {n}, then minitransformer learn plug\n"
+            "All {all} exercises take about {hours:.0f} hours; with the reading, count on 35 to 45."
+        ).format(n=len(SHORT), all=len(exercises()), hours=hours)
+    )
 
 
 def start(args) -> None:
@@ -78,28 +121,51 @@ def start(args) -> None:
     model = Path(my_transformer.MODEL_FILE)
     if args.chapter in (model.name, model.stem):
         if model.exists():
-            raise InputError(_("{path} is there already, and nothing was changed").format(path=model))
+            raise InputError(
+                _("{path} is there already, and nothing was changed").format(path=model)
+            )
         write_new(model, (folder_of_chapters() / model.name).read_bytes())
-        print(_("{path}: write its six functions, then\n        minitransformer learn plug").format(path=model))
+        print(
+            _("{path}: write its six functions, then\n        minitransformer learn plug").format(
+                path=model
+            )
+        )
         return
     chapter = find_chapter(args.chapter)
     existing = learner_file(".", chapter)
     if existing:
-        raise InputError(_("{path} is there already, and nothing was changed; to begin again, move it away first").format(
-            path=existing))
+        raise InputError(
+            _(
+                "{path} is there already, and nothing was changed; to begin again, move it away first"
+            ).format(path=existing)
+        )
     path = Path(chapter.name + (".ipynb" if args.notebook else ".py"))
     write_new(path, (notebook_page(chapter) if args.notebook else percent_page(chapter)).encode())
     if not chapter.exercises:
-        print(_("{path}: read it from the top and run its cells. There is nothing to write yet. What comes next:\n"
-                "        minitransformer learn").format(path=path))
+        print(
+            _(
+                "{path}: read it from the top and run its cells. There is nothing to write yet. What comes next:\n"
+                "        minitransformer learn"
+            ).format(path=path)
+        )
         return
-    said = (_("{path}: read it from the top. It has 1 blank to fill as you go.") if len(chapter.exercises) == 1
-            else _("{path}: read it from the top. It has {n} blanks to fill as you go."))
+    said = (
+        _("{path}: read it from the top. It has 1 blank to fill as you go.")
+        if len(chapter.exercises) == 1
+        else _("{path}: read it from the top. It has {n} blanks to fill as you go.")
+    )
     print(said.format(path=path, n=len(chapter.exercises)))
     if args.notebook:
-        print(_("Run its cells in order: the cell below each function asks the judge. Save, and a terminal can ask, too."))
-    print(_("An unsolved exercise fails; that is where you begin:  minitransformer learn check {name}").format(
-        name=chapter.exercises[0].name))
+        print(
+            _(
+                "Run its cells in order: the cell below each function asks the judge. Save, and a terminal can ask, too."
+            )
+        )
+    print(
+        _(
+            "An unsolved exercise fails; that is where you begin:  minitransformer learn check {name}"
+        ).format(name=chapter.exercises[0].name)
+    )
 
 
 def _say_how_to_choose() -> None:
@@ -114,7 +180,9 @@ def check(args) -> int:
     answers = []
     for path, names in targets(args, progress):
         checked = check_file(path, names)
-        for text in filter(None, [checked.printed, *(answer.printed for answer in checked.answers)]):
+        for text in filter(
+            None, [checked.printed, *(answer.printed for answer in checked.answers)]
+        ):
             print("\n".join(f"  | {line}" for line in text.splitlines()))
         for answer in checked.answers:
             print(answer)
@@ -140,9 +208,14 @@ def show_hint(args) -> None:
     exercise = find_exercise(args.name) if args.name else first_to_solve(progress)
     given = progress.of(exercise.name)["hint"]
     if given == STEPS:
-        print(_("{name}: those were all the hints. Here they are again:").format(name=exercise.name))
+        print(
+            _("{name}: those were all the hints. Here they are again:").format(name=exercise.name)
+        )
     for step in range(1, STEPS + 1) if given == STEPS else [given + 1]:
-        print(_("{name}, hint {step} of {n}:").format(name=exercise.name, step=step, n=STEPS), hint(exercise, step))
+        print(
+            _("{name}, hint {step} of {n}:").format(name=exercise.name, step=step, n=STEPS),
+            hint(exercise, step),
+        )
     progress.update(exercise.name, hint=min(given + 1, STEPS))
     progress.save()
 
@@ -153,18 +226,26 @@ def plug(args) -> int:
     from minitransformer_course.judge.plug import in_the_paper
     from minitransformer_course.judge.run_file import run_capstone
 
-    places = in_the_paper()    # the exercises that have a place in it
-    names, model = [name for name in my_transformer.names_in(".") if name in places], Path(my_transformer.MODEL_FILE)
+    places = in_the_paper()  # the exercises that have a place in it
+    names, model = (
+        [name for name in my_transformer.names_in(".") if name in places],
+        Path(my_transformer.MODEL_FILE),
+    )
     if not names and not model.exists():
-        raise InputError(_("nothing that passes so far has a place of its own in the model; these have: {names}").format(
-            names=", ".join(places)))
+        raise InputError(
+            _(
+                "nothing that passes so far has a place of its own in the model; these have: {names}"
+            ).format(names=", ".join(places))
+        )
     result = run_capstone(Path(my_transformer.FILE), model, names, capstone.STEPS)
     print(report(result, names, places))
     if "errors" in result:
         page = Path(my_transformer.FILE).with_suffix(".html")
         page = page if is_page(page) else free_name(page)
         page.write_bytes(proof_page(result, names, places).encode())
-        print(_("{path} shows this on the map of the model: open it in a browser").format(path=page))
+        print(
+            _("{path} shows this on the map of the model: open it in a browser").format(path=page)
+        )
     done = result.get("exact") == 1
     if model.exists():
         progress, own = Progress("."), len(result["own"])
@@ -179,13 +260,19 @@ def solution(args) -> int:
     exercise = find_exercise(args.name)
     if progress.of(exercise.name)["state"] != PASSED:
         if not args.give_up:
-            print(_("{name} does not pass yet. Ask for a hint: minitransformer learn hint {name}\n"
-                    "To see the solution all the same: minitransformer learn solution {name} --give-up").format(name=exercise.name))
+            print(
+                _(
+                    "{name} does not pass yet. Ask for a hint: minitransformer learn hint {name}\n"
+                    "To see the solution all the same: minitransformer learn solution {name} --give-up"
+                ).format(name=exercise.name)
+            )
             return NOT_DONE
         progress.update(exercise.name, gave_up=True)
         progress.save()
-    derivation = [translated(cell.source) if is_text(cell.kind, cell.name) else cell.source
-                  for cell in exercise.chapter.derivation(exercise)]
+    derivation = [
+        translated(cell.source) if is_text(cell.kind, cell.name) else cell.source
+        for cell in exercise.chapter.derivation(exercise)
+    ]
     print("\n\n".join(derivation) + "\n\n" + translated_code(exercise.source), end="")
     return 0
 
@@ -196,7 +283,7 @@ def grade(args) -> None:
 
     if args.seed < 0 or not 0 < args.timeout < 3600:
         raise InputError(_("expected --seed of 0 or more and --timeout between 0 and 3600 seconds"))
-    print(not_contained(), file=sys.stderr, flush=True)    # before any of it runs
+    print(not_contained(), file=sys.stderr, flush=True)  # before any of it runs
     students = grade_folder(args.folder, args.seed, args.timeout)
     if args.json:
         counted = [{"diagnosis": text, "students": n} for text, n in mistakes(students)]

@@ -15,7 +15,7 @@ from minitransformer.checking.other_sizes import filled, other_inputs
 from minitransformer.errors import InputError
 from minitransformer.layers import Layer
 
-AFFORDABLE = 1_200   # at most this many numbers of wrong arrays are differentiated one by one, to answer in time,
+AFFORDABLE = 1_200  # at most this many numbers of wrong arrays are differentiated one by one, to answer in time,
 MEMORY = 10_000_000  # and only as many as have this many derivatives in all
 
 
@@ -32,14 +32,20 @@ class Case:
         self.inputs = self.checked.inputs
         self.y, cache = self.checked.forward()
         self.dy = self.checked.upstream(self.y, drawing(seed)) if dy is None else dy
-        self.observed = {name: np.array(g) for name, g in self.checked.gradients(self.dy, cache).items()}
-        self.counterpart = None    # the library's block that computes the same, once it is known (counterpart.py)
+        self.observed = {
+            name: np.array(g) for name, g in self.checked.gradients(self.dy, cache).items()
+        }
+        self.counterpart = (
+            None  # the library's block that computes the same, once it is known (counterpart.py)
+        )
 
     @cached_property
     def wrong(self) -> list[str]:
         """The names of the arrays with a wrong gradient."""
         if self.counterpart:
-            errors = relative_errors(self.observed.values(), [self.right[name] for name in self.observed])
+            errors = relative_errors(
+                self.observed.values(), [self.right[name] for name in self.observed]
+            )
             return [name for name, error in zip(self.observed, errors) if error > SAME]
         return [name for name in self.observed if not self._error_along([name]) <= SAME]
 
@@ -62,30 +68,40 @@ class Case:
         """The right gradients for another upstream gradient: from the counterpart, or from the Jacobian."""
         if self.counterpart:
             return self.counterpart.gradients(dy)
-        exact = {name: (jacobian @ flat(dy)).reshape(self.observed[name].shape)
-                 for name, jacobian in self._jacobians.items()}
-        return {name: exact.get(name, g) for name, g in self.observed.items() if name in exact or name not in self.wrong}
+        exact = {
+            name: (jacobian @ flat(dy)).reshape(self.observed[name].shape)
+            for name, jacobian in self._jacobians.items()
+        }
+        return {
+            name: exact.get(name, g)
+            for name, g in self.observed.items()
+            if name in exact or name not in self.wrong
+        }
 
     @cached_property
     def _jacobians(self) -> dict[str, Array]:
         """{name: the derivative of y by each of its numbers (size, size of y)} of the wrong arrays within the limits."""
         exact, jacobians = self._complex, {}
         budget = min(AFFORDABLE, MEMORY // max(flat(self.y).size, 1))
-        for name in sorted(self.wrong, key=lambda name: (name not in self.inputs, self.observed[name].size)):
+        for name in sorted(
+            self.wrong, key=lambda name: (name not in self.inputs, self.observed[name].size)
+        ):
             array = exact.variables[name]
             budget -= array.size
             if budget >= 0:
-                jacobians[name] = np.array([slopes(exact.evaluate, array, index, 1.0) for index in np.ndindex(array.shape)])
+                jacobians[name] = np.array(
+                    [slopes(exact.evaluate, array, index, 1.0) for index in np.ndindex(array.shape)]
+                )
         return jacobians
 
     def depends_on(self, name) -> bool | None:
         """Whether y changes when that input or parameter does, no matter what its gradient is."""
         array = self.checked.variables[name]
-        saved, y = array.copy(), flat(self.y)    # copies: y may be a view of the array
+        saved, y = array.copy(), flat(self.y)  # copies: y may be a view of the array
         try:
             array[...] = saved * drawing(0).uniform(-2, 2, saved.shape) + 1
             return not np.array_equal(self.checked.evaluate(), y, equal_nan=True)
-        except InputError:    # it does not run with other numbers: it depends on their values
+        except InputError:  # it does not run with other numbers: it depends on their values
             return True
         finally:
             array[...] = saved
@@ -93,7 +109,10 @@ class Case:
     def with_only(self, name) -> "Case":
         """The same case with every gradient right but that of `name`."""
         one = copy.copy(self)
-        one.observed = {other: (self.observed if other == name else self.right)[other] for other in self.observed}
+        one.observed = {
+            other: (self.observed if other == name else self.right)[other]
+            for other in self.observed
+        }
         one.wrong = [name]
         return one
 
@@ -129,7 +148,9 @@ def other_cases(case, seed=7) -> list[Case]:
 
 def redrawn(case) -> list[Case]:
     """Cases of the same sizes with other parameters and inputs."""
-    return _running((*_drawn(case, lambda size: size, drawing(13, k)), case.make_rng) for k in range(2))
+    return _running(
+        (*_drawn(case, lambda size: size, drawing(13, k)), case.make_rng) for k in range(2)
+    )
 
 
 def affordable(case) -> Case:
@@ -139,16 +160,36 @@ def affordable(case) -> Case:
     sizes = {size for array in case.checked.variables.values() for size in array.shape}
     block, small = case.block, {}
     parts = [block, *block.sublayers().values()] if isinstance(block, Layer) else []
-    counts = {value for part in parts for value in vars(part).values() if type(value) is int and value > 1}
+    counts = {
+        value for part in parts for value in vars(part).values() if type(value) is int and value > 1
+    }
     for size in sorted(sizes):
         unit = math.lcm(*(count for count in counts if size % count == 0 and count < size))
-        part = next((one for one in small if size in (2 * one, 3 * one, 4 * one) and unit == 1), None) if size > 8 else None
-        new = size // part * small[part] if part else next(
-            n for n in range(2 * unit if unit > 1 else 3, size + 3 * unit, unit) if n not in small.values())
+        part = (
+            next((one for one in small if size in (2 * one, 3 * one, 4 * one) and unit == 1), None)
+            if size > 8
+            else None
+        )
+        new = (
+            size // part * small[part]
+            if part
+            else next(
+                n
+                for n in range(2 * unit if unit > 1 else 3, size + 3 * unit, unit)
+                if n not in small.values()
+            )
+        )
         small[size] = size if size in counts else min(size, new)
     fixed = {size for parameter in case.checked.parameters.values() for size in parameter.shape}
     for names in (small, {size: small[size] for size in sizes - fixed}):
-        for one in _running([(*_drawn(case, lambda size, names=names: names.get(size, size), drawing(12)), case.make_rng)]):
+        for one in _running(
+            [
+                (
+                    *_drawn(case, lambda size, names=names: names.get(size, size), drawing(12)),
+                    case.make_rng,
+                )
+            ]
+        ):
             if set(one.wrong) >= set(case.wrong) and one.is_known:
                 return one
     return case
@@ -160,12 +201,23 @@ def _drawn(case, resize, rng) -> tuple[Any, dict]:
     for parameter in block.parameters().values() if isinstance(block, Layer) else ():
         parameter.data = filled(parameter.data, [resize(size) for size in parameter.shape], rng)
         parameter.grad = np.zeros(parameter.data.shape)
-    return block, {name: value if not isinstance(value, np.ndarray) else filled(value, [resize(size) for size in value.shape], rng)
-                   if is_float(value) else value[tuple(slice(resize(size)) for size in value.shape)]
-                   for name, value in case.arguments.items()}
+    return block, {
+        name: value
+        if not isinstance(value, np.ndarray)
+        else filled(value, [resize(size) for size in value.shape], rng)
+        if is_float(value)
+        else value[tuple(slice(resize(size)) for size in value.shape)]
+        for name, value in case.arguments.items()
+    }
 
 
 def _running(inputs) -> list[Case]:
-    cases = [case_or_none(block, arguments, make_rng, seed=number)    # each with another dy
-             for number, (block, arguments, make_rng) in enumerate(inputs, start=1)]
-    return [one for one in cases if one is not None and all(np.isfinite(g).all() for g in one.observed.values())]
+    cases = [
+        case_or_none(block, arguments, make_rng, seed=number)  # each with another dy
+        for number, (block, arguments, make_rng) in enumerate(inputs, start=1)
+    ]
+    return [
+        one
+        for one in cases
+        if one is not None and all(np.isfinite(g).all() for g in one.observed.values())
+    ]

@@ -21,15 +21,36 @@ from minitransformer_course.judge.changes import changes
 from minitransformer_course.judge.changes_of_arrays import rearranged, wrong_numbers
 from minitransformer_course.judge.syntax_tree import NAME, RARE, USUAL, Change, expression, filled
 
-LOOPS = {"[*a][:1]": "only the first pass of the loop is made", "[*a][-1:]": "only the last pass of the loop is made",
-         "[*a][1:]": "the first pass of the loop is left out", "[*a][:-1]": "the last pass of the loop is left out"}
-OF_A_MASK = [    # 0 at some places, and a scale at others
-    ("{name} is inverted: zero where it must not be, and not zero where it must", lambda array: (array == 0) * array.max()),
-    *[("{name} is not applied, only its scale: no place is zero (padding or what is dropped gets a gradient)",
-       lambda array, axis=axis: 0 * array + array.max(axis=axis, keepdims=True)) for axis in (None, 1)],
-    ("the scale (the division) of {name} is missing, only its zeros are applied", lambda array: 1.0 * (array != 0)),
-    ("the scale of {name} is inverted: divided by it, not multiplied", lambda array: (array != 0) / array.max())]
-FIELD = re.compile(r"^ +(\w+): .*?# (\(.*?\))?(?: bool:)? ?(.*)", re.MULTILINE)    # normed: Array    # (..., D) what it is
+LOOPS = {
+    "[*a][:1]": "only the first pass of the loop is made",
+    "[*a][-1:]": "only the last pass of the loop is made",
+    "[*a][1:]": "the first pass of the loop is left out",
+    "[*a][:-1]": "the last pass of the loop is left out",
+}
+OF_A_MASK = [  # 0 at some places, and a scale at others
+    (
+        "{name} is inverted: zero where it must not be, and not zero where it must",
+        lambda array: (array == 0) * array.max(),
+    ),
+    *[
+        (
+            "{name} is not applied, only its scale: no place is zero (padding or what is dropped gets a gradient)",
+            lambda array, axis=axis: 0 * array + array.max(axis=axis, keepdims=True),
+        )
+        for axis in (None, 1)
+    ],
+    (
+        "the scale (the division) of {name} is missing, only its zeros are applied",
+        lambda array: 1.0 * (array != 0),
+    ),
+    (
+        "the scale of {name} is inverted: divided by it, not multiplied",
+        lambda array: (array != 0) / array.max(),
+    ),
+]
+FIELD = re.compile(
+    r"^ +(\w+): .*?# (\(.*?\))?(?: bool:)? ?(.*)", re.MULTILINE
+)  # normed: Array    # (..., D) what it is
 
 
 @cache
@@ -39,28 +60,55 @@ def changed(of, direction="backward") -> list[Mistake]:
     forward = OPERATIONS[of].forward
     try:
         source = Source(textbook)
-    except ValueError:    # it has a loop that might never end
+    except ValueError:  # it has a loop that might never end
         return []
     tree: Any = source.tree
     own = inspect.signature(textbook)
     given = [one.arg for one in tree.args.args]
-    made = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
-    read = [ast.unparse(node) for node in ast.walk(tree)
-            if isinstance(node, ast.Attribute) and ast.unparse(node.value) == given[-1]]
+    made = [
+        node.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    ]
+    read = [
+        ast.unparse(node)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and ast.unparse(node.value) == given[-1]
+    ]
     more, compared = [], []
-    if direction == "backward":    # a wrong backward may read what only forward has
-        more = [name for name in inspect.signature(forward).parameters if name not in (*given, *made, "self", "rng", "mask")]
+    if direction == "backward":  # a wrong backward may read what only forward has
+        more = [
+            name
+            for name in inspect.signature(forward).parameters
+            if name not in (*given, *made, "self", "rng", "mask")
+        ]
         compared = [f"({given[-2]} > 0)"]
         tree.args.args += map(ast.arg, more)
         tree.args.defaults += [ast.Constant(None)] * len(more)
         ast.fix_missing_locations(tree)
-    lists = [ast.unparse(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr == "append"]
-    names = list(dict.fromkeys(name for name in (*made, *read, *given, *more, *compared)
-                               if name not in ("self", "cache", "_", *lists)))
+    lists = [
+        ast.unparse(node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and node.attr == "append"
+    ]
+    names = list(
+        dict.fromkeys(
+            name
+            for name in (*made, *read, *given, *more, *compared)
+            if name not in ("self", "cache", "_", *lists)
+        )
+    )
     fields = _documented((get_args(inspect.signature(forward).return_annotation) or [None])[-1])
-    return [Mistake(of, f"{_in_words(change.sentence, fields)}: `{source.line(places[0])}` is right",
-                    _wrong(source, places, change.node, own, more), method, change.rank)
-            for places, change in _changes(source, names)]
+    return [
+        Mistake(
+            of,
+            f"{_in_words(change.sentence, fields)}: `{source.line(places[0])}` is right",
+            _wrong(source, places, change.node, own, more),
+            method,
+            change.rank,
+        )
+        for places, change in _changes(source, names)
+    ]
 
 
 def _wrong(source, places, node, own, more) -> Callable:
@@ -69,6 +117,7 @@ def _wrong(source, places, node, own, more) -> Callable:
 
     def wrong(*values, **options) -> Any:
         return make()(*values, **options)
+
     used = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
     return _with_signature(wrong, own, [name for name in more if name in used])
 
@@ -87,19 +136,34 @@ def _changes(source, names) -> Iterator[tuple[list, Change]]:
         statement = source.statement.get(id(node))
         if isinstance(node, ast.stmt):
             found: Any = _of_statement(node, names)
-        elif statement is None or ast.unparse(statement).startswith(("check_", "_check", "self._check", "'''", '"')):
+        elif statement is None or ast.unparse(statement).startswith(
+            ("check_", "_check", "self._check", "'''", '"')
+        ):
             continue
         else:
-            others = [] if isinstance(statement, ast.For) else names    # it might loop over a list that it adds to
+            others = (
+                [] if isinstance(statement, ast.For) else names
+            )  # it might loop over a list that it adds to
             found = (*_of_expression(node, others), *changes(node, others, {}))
-            text, of_axis = ast.unparse(node), isinstance(parent, ast.keyword) and parent.arg == "axis"
+            text, of_axis = (
+                ast.unparse(node),
+                isinstance(parent, ast.keyword) and parent.arg == "axis",
+            )
             if of_axis or (text in others and isinstance(getattr(node, "ctx", None), ast.Load)):
                 alike.setdefault((of_axis, text), []).append(place)
         yield from (([place], change) for change in found)
     for (of_axis, text), places in alike.items():
         for other in () if len(places) < 2 else AXES if of_axis else (*names, "1", "0"):
-            said = "all sums and means run over axis={0}, not axis={1}" if of_axis else "{0} is used wherever {1} belongs"
-            said = said if of_axis or other in names else "{1} is ignored: {0} is used in its place everywhere"
+            said = (
+                "all sums and means run over axis={0}, not axis={1}"
+                if of_axis
+                else "{0} is used wherever {1} belongs"
+            )
+            said = (
+                said
+                if of_axis or other in names
+                else "{1} is ignored: {0} is used in its place everywhere"
+            )
             yield places, Change(said.format(other, text), expression(other), RARE)
 
 
@@ -108,39 +172,72 @@ def _of_expression(node, names) -> Iterator[Change]:
     if called.endswith("backward") and node.args:
         part, first = called.removeprefix("self."), ast.unparse(node.args[0])
         part += " (pre-norm's LayerNorm)" if part.endswith("enter_backward") else ""
-        yield from (Change(said, filled(form, call=node, dy=node.args[0])) for form, said in {
-            "dy": f"{part} is not called (skipped): {first} is passed on as it is, without the derivative",
-            "[call, dy][1]": f"what {part} returns is not used (it is lost): {first} is passed on, without the derivative",
-            "[call, call][1]": f"{part} is called twice: it adds to its gradients two times (doubled)",
-            "call + dy": f"{first} is added to what {part} returns, as if there were a residual path (skip connection) around it",
-            "0 * call": f"what {part} returns is missing: it is zero", "call / 2": f"what {part} returns is halved",
-            "2 * call": f"what {part} returns is counted twice (doubled)",
-            "-call": f"what {part} returns has the wrong sign (negative)"}.items())
-        yield Change(f"{part} is applied twice", ast.Call(node.func, [node, *node.args[1:]], node.keywords))
-    yield from (Change(said, made, NAME if ast.IfExp in (type(node), type(made)) else USUAL) for said, made in made_wrong(node))
+        yield from (
+            Change(said, filled(form, call=node, dy=node.args[0]))
+            for form, said in {
+                "dy": f"{part} is not called (skipped): {first} is passed on as it is, without the derivative",
+                "[call, dy][1]": f"what {part} returns is not used (it is lost): {first} is passed on, without the derivative",
+                "[call, call][1]": f"{part} is called twice: it adds to its gradients two times (doubled)",
+                "call + dy": f"{first} is added to what {part} returns, as if there were a residual path (skip connection) around it",
+                "0 * call": f"what {part} returns is missing: it is zero",
+                "call / 2": f"what {part} returns is halved",
+                "2 * call": f"what {part} returns is counted twice (doubled)",
+                "-call": f"what {part} returns has the wrong sign (negative)",
+            }.items()
+        )
+        yield Change(
+            f"{part} is applied twice", ast.Call(node.func, [node, *node.args[1:]], node.keywords)
+        )
+    yield from (
+        Change(said, made, NAME if ast.IfExp in (type(node), type(made)) else USUAL)
+        for said, made in made_wrong(node)
+    )
     if ast.unparse(node) in names:
-        yield Change(f"{ast.unparse(node)} is the wrong way round (inverted)", filled("~a", a=node), NAME)
+        yield Change(
+            f"{ast.unparse(node)} is the wrong way round (inverted)", filled("~a", a=node), NAME
+        )
     if isinstance(node, (ast.BinOp, ast.Call, ast.Subscript)):
-        yield from (Change(f"{name} is used where `{ast.unparse(node)}` belongs", expression(name), RARE) for name in names)
+        yield from (
+            Change(f"{name} is used where `{ast.unparse(node)}` belongs", expression(name), RARE)
+            for name in names
+        )
 
 
 def _of_statement(node, names) -> Iterator[Change]:
     if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
-        yield from (one._replace(node=ast.Assign([one.node], node.value)) for one in changes(node.targets[0], names, {}))
+        yield from (
+            one._replace(node=ast.Assign([one.node], node.value))
+            for one in changes(node.targets[0], names, {})
+        )
     if isinstance(node, ast.AugAssign):
-        yield from (one._replace(node=ast.AugAssign(one.node, node.op, node.value)) for one in changes(node.target, [], {}))
-        yield Change("it is overwritten (=), but must be added to (+=)", ast.Assign([node.target], node.value), NAME)
+        yield from (
+            one._replace(node=ast.AugAssign(one.node, node.op, node.value))
+            for one in changes(node.target, [], {})
+        )
+        yield Change(
+            "it is overwritten (=), but must be added to (+=)",
+            ast.Assign([node.target], node.value),
+            NAME,
+        )
         yield Change("this line is missing", ast.Pass())
         twice = filled("2 * a", a=node.value)
         yield Change("it is counted twice (doubled)", ast.AugAssign(node.target, node.op, twice))
-    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and ast.unparse(node.value.func).endswith(".backward"):
+    if (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Call)
+        and ast.unparse(node.value.func).endswith(".backward")
+    ):
         part = ast.unparse(node.value.func).removeprefix("self.")
         yield Change(f"{part} is not called (skipped): it gets no gradient", ast.Pass())
-        yield Change(f"{part} is called twice: it adds to its gradients two times (doubled)",
-                     ast.Expr(ast.List([node.value, node.value], ast.Load())))
+        yield Change(
+            f"{part} is called twice: it adds to its gradients two times (doubled)",
+            ast.Expr(ast.List([node.value, node.value], ast.Load())),
+        )
     if isinstance(node, ast.For):
-        yield from (Change(said, ast.For(node.target, filled(form, a=node.iter), node.body, node.orelse))
-                    for form, said in LOOPS.items())
+        yield from (
+            Change(said, ast.For(node.target, filled(form, a=node.iter), node.body, node.orelse))
+            for form, said in LOOPS.items()
+        )
 
 
 @cache
@@ -156,7 +253,11 @@ def _in_words(sentence, fields) -> str:
         for i in range(1, len(sizes) + 1):
             sentence = sentence.replace(f"{name}.shape[-{i}]", sizes[-i])
     sentence = re.sub(r"\b1 is (added to|subtracted from)", r"1 (off by one) is \1", sentence)
-    told = [f"{name}: {words}" for name, _shape, words in fields if words and re.search(rf"\b{name}\b", sentence)]
+    told = [
+        f"{name}: {words}"
+        for name, _shape, words in fields
+        if words and re.search(rf"\b{name}\b", sentence)
+    ]
     return f"{sentence} ({'; '.join(told[:2])})" if told else sentence
 
 
@@ -167,15 +268,34 @@ def of_cache(of, given) -> Iterator[Mistake]:
     for path, value in fields.items():
         dtype, name = np.asarray(value).dtype, f"cache.{path}"
         masks = OF_A_MASK if dtype.kind == "f" and not np.all(value) else []
-        found = [(said.format(name=name), lambda array, cache, change=change: change(array))
-                 for said, change in (*masks, *wrong_numbers(dtype), *rearranged(np.ndim(value), dtype, MOVED))]
-        found += [(f"cache.{other} is used where {name} belongs", lambda array, cache, other=other: dict(_fields(cache))[other])
-                  for other, another in fields.items() if other != path and np.shape(another) == np.shape(value)]
+        found = [
+            (said.format(name=name), lambda array, cache, change=change: change(array))
+            for said, change in (
+                *masks,
+                *wrong_numbers(dtype),
+                *rearranged(np.ndim(value), dtype, MOVED),
+            )
+        ]
+        found += [
+            (
+                f"cache.{other} is used where {name} belongs",
+                lambda array, cache, other=other: dict(_fields(cache))[other],
+            )
+            for other, another in fields.items()
+            if other != path and np.shape(another) == np.shape(value)
+        ]
         for i, (said, change) in enumerate(found):
+
             def wrong(*values, path=path, change=change) -> Any:
                 return textbook(*values[:-1], _put(values[-1], path.split("."), change, values[-1]))
-            yield Mistake(of, f"in backward, {_in_words(said, _documented(given.__class__))}",
-                          _with_signature(wrong, inspect.signature(textbook)), method, NAME if i < len(masks) else RARE)
+
+            yield Mistake(
+                of,
+                f"in backward, {_in_words(said, _documented(given.__class__))}",
+                _with_signature(wrong, inspect.signature(textbook)),
+                method,
+                NAME if i < len(masks) else RARE,
+            )
 
 
 def _fields(cache, path="") -> Iterator[tuple[str, Any]]:
@@ -189,4 +309,6 @@ def _fields(cache, path="") -> Iterator[tuple[str, Any]]:
 def _put(cache, path, change, whole) -> Any:
     name, *rest = path
     value = getattr(cache, name)
-    return cache._replace(**{name: _put(value, rest, change, whole) if rest else change(value, whole)})
+    return cache._replace(
+        **{name: _put(value, rest, change, whole) if rest else change(value, whole)}
+    )

@@ -20,7 +20,14 @@ from minitransformer.checking.contract import arrays_in
 from minitransformer.errors import InputError
 from minitransformer.layers import Layer
 from minitransformer_course.doctor.mistakes import method_of
-from minitransformer_course.doctor.operations import OPERATIONS, PARAMETERS, Operation, in_place, library_only, run_with
+from minitransformer_course.doctor.operations import (
+    OPERATIONS,
+    PARAMETERS,
+    Operation,
+    in_place,
+    library_only,
+    run_with,
+)
 from minitransformer_course.doctor.recorder import Call, record
 
 
@@ -29,18 +36,22 @@ class Counterpart:
 
     def __init__(self, operation, case, called=None):
         self.operation, self.case = operation, case
-        self._called = called or {}    # {library's name of a parameter: the reader's}, if they differ
+        self._called = called or {}  # {library's name of a parameter: the reader's}, if they differ
         with library_only():
             self._checked = library_block(operation, case, self._called)
             y, _ = self._checked.forward()
         theirs, ours = flat(case.y), flat(y)
-        if theirs.shape != ours.shape or not np.abs(theirs - ours).max(initial=0) <= SAME * np.abs(ours).max(initial=0):
+        if theirs.shape != ours.shape or not np.abs(theirs - ours).max(initial=0) <= SAME * np.abs(
+            ours
+        ).max(initial=0):
             raise Breach("not the same")
 
     @property
     def upstream(self) -> str:
         """The library's name of the upstream gradient: "dy", or "dloss"."""
-        return next(name for name in inspect.signature(self.operation.backward).parameters if name != "self")
+        return next(
+            name for name in inspect.signature(self.operation.backward).parameters if name != "self"
+        )
 
     def cache(self) -> Any:
         """The cache of the library's forward."""
@@ -68,12 +79,21 @@ class Counterpart:
         """The gradients with a mistake in the library's backward or in what it calls. Within library_only() it is faster."""
         operation, checked = OPERATIONS[mistake.of], self._checked
         if operation is not self.operation:
-            return self.gradients(self.case.dy, lambda layer: in_place(operation, mistake.method, mistake.wrong))
-        own = len(inspect.signature(method_of(mistake.of, "backward")[1]).parameters)    # what follows are forward's arguments
-        more = {name: checked.arguments[name] for name in list(inspect.signature(mistake.wrong).parameters)[own:]}
+            return self.gradients(
+                self.case.dy, lambda layer: in_place(operation, mistake.method, mistake.wrong)
+            )
+        own = len(
+            inspect.signature(method_of(mistake.of, "backward")[1]).parameters
+        )  # what follows are forward's arguments
+        more = {
+            name: checked.arguments[name]
+            for name in list(inspect.signature(mistake.wrong).parameters)[own:]
+        }
         if mistake.rank and not all(isinstance(value, np.ndarray) for value in more.values()):
             raise ValueError("a number or a condition is no array's gradient")
-        with run_with(checked, mistake.method, partial(mistake.wrong, **more) if more else mistake.wrong):
+        with run_with(
+            checked, mistake.method, partial(mistake.wrong, **more) if more else mistake.wrong
+        ):
             return self._in_the_cases_names(checked.gradients(self.case.dy, self._kept))
 
     @cached_property
@@ -93,10 +113,18 @@ class Counterpart:
         """The names of the operations that its backward consists of, itself first."""
         layer = self._checked.layer
         operations, waiting = [self.operation.name], list(self.calls())
-        operations += [cls.__name__ for cls in self.operation.owner.__mro__[1:] if cls.__name__ in OPERATIONS] if layer else []
+        operations += (
+            [cls.__name__ for cls in self.operation.owner.__mro__[1:] if cls.__name__ in OPERATIONS]
+            if layer
+            else []
+        )
         while waiting:
             call = waiting.pop(0)
-            names = [name_of(call.block)] if isinstance(call.block, tuple) else [c.__name__ for c in type(call.block).__mro__]
+            names = (
+                [name_of(call.block)]
+                if isinstance(call.block, tuple)
+                else [c.__name__ for c in type(call.block).__mro__]
+            )
             operations += [name for name in names if name in OPERATIONS]
             waiting += call.parts
         return list(dict.fromkeys(operations))
@@ -104,13 +132,17 @@ class Counterpart:
 
 def find_counterpart(case) -> Counterpart | None:
     """The Counterpart of a case's block, proven right by a numeric derivative, or None."""
-    every = ((operation, called) for operation in candidates(case.block) for called in _namings(operation, case.block))
+    every = (
+        (operation, called)
+        for operation in candidates(case.block)
+        for called in _namings(operation, case.block)
+    )
     for operation, called in every:
         try:
             with np.errstate(all="ignore"):
                 counterpart = Counterpart(operation, case, called)
                 right = counterpart.gradients(case.dy)
-        except InputError:    # whatever a block of the library says about unsuitable inputs
+        except InputError:  # whatever a block of the library says about unsuitable inputs
             continue
         if case.agrees(right) and all(np.isfinite(gradient).all() for gradient in right.values()):
             return counterpart
@@ -122,7 +154,9 @@ def library_block(operation, case, called) -> CheckedBlock:
     names = inspect.signature(operation.forward).parameters
     same_names = all(name.partition("[")[0] in names for name in case.arguments)
     arguments = case.arguments if same_names else list(case.arguments.values())
-    return CheckedBlock(_with_parameters(operation, case.block, called), arguments, np.float64, case.make_rng)
+    return CheckedBlock(
+        _with_parameters(operation, case.block, called), arguments, np.float64, case.make_rng
+    )
 
 
 def _with_parameters(operation, block, called) -> Layer | tuple[Callable, Callable]:
@@ -130,8 +164,12 @@ def _with_parameters(operation, block, called) -> Layer | tuple[Callable, Callab
         return operation.forward, operation.backward
     block = block.astype(np.float64)
     if not called:
-        library = [cls for cls in type(block).__mro__ if cls.__module__.startswith("minitransformer.")]
-        block.__class__ = next((cls for cls in library if issubclass(cls, operation.owner)), operation.owner)
+        library = [
+            cls for cls in type(block).__mro__ if cls.__module__.startswith("minitransformer.")
+        ]
+        block.__class__ = next(
+            (cls for cls in library if issubclass(cls, operation.owner)), operation.owner
+        )
         return _with_defaults(block)
     layer, parameters = operation.owner.__new__(operation.owner), block.parameters()
     for name, theirs in called.items():
@@ -159,10 +197,20 @@ def _namings(operation, block) -> Iterator[dict[str, str]]:
 def candidates(block) -> list[Operation]:
     """The operations that a block may be: its own, or all of its kind."""
     if isinstance(block, tuple):
-        same = [operation for operation in OPERATIONS.values() if (operation.forward, operation.backward) == block]
+        same = [
+            operation
+            for operation in OPERATIONS.values()
+            if (operation.forward, operation.backward) == block
+        ]
         pairs = [operation for operation in OPERATIONS.values() if operation.is_pair]
-        return same or sorted(pairs, key=lambda pair: len(inspect.signature(pair.forward).parameters))    # the simplest first
-    bases = [OPERATIONS[cls.__name__] for cls in type(block).__mro__ if getattr(OPERATIONS.get(cls.__name__), "owner", None) is cls]
+        return same or sorted(
+            pairs, key=lambda pair: len(inspect.signature(pair.forward).parameters)
+        )  # the simplest first
+    bases = [
+        OPERATIONS[cls.__name__]
+        for cls in type(block).__mro__
+        if getattr(OPERATIONS.get(cls.__name__), "owner", None) is cls
+    ]
     others = [operation for operation in OPERATIONS.values() if operation.owner]
     return [*bases, *(operation for operation in others if operation not in bases)]
 
@@ -172,5 +220,3 @@ def name_of(block) -> str:
     if isinstance(block, tuple):
         return getattr(block[0], "__name__", "the function").removesuffix("_forward")
     return type(block).__name__
-
-

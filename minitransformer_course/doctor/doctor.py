@@ -19,8 +19,7 @@ from minitransformer.checking.checked_block import Breach, CheckedBlock, drawing
 from minitransformer.checking.contract import check_finite, run_by_contract
 from minitransformer.checking.finding import CONTRACT, EVIDENCE, NAMED, OBSERVED, Finding
 from minitransformer.errors import InputError
-from minitransformer_course.doctor import (
-    arrays, backward_calls, forwards, known_mistakes, repairs)    # noqa: F401 - known_mistakes teaches the doctor
+from minitransformer_course.doctor import arrays, backward_calls, forwards, known_mistakes, repairs  # noqa: F401 - known_mistakes teaches the doctor
 from minitransformer_course.doctor.case import Case, affordable, case_or_none, other_cases, redrawn
 from minitransformer_course.doctor.changed_backwards import changed, of_cache
 from minitransformer_course.doctor.counterpart import find_counterpart, name_of
@@ -33,8 +32,8 @@ from minitransformer_course.doctor.recorder import Recorder, innermost_first
 from minitransformer_course.judge.limits import limited_memory
 from minitransformer_course.judge.syntax_tree import RARE
 
-MOST = 2_000        # mistakes that are tried in one block, the most usual first
-SEVERAL = 4         # arrays: with more of them wrong, a mistake in each is too much of a coincidence
+MOST = 2_000  # mistakes that are tried in one block, the most usual first
+SEVERAL = 4  # arrays: with more of them wrong, a mistake in each is too much of a coincidence
 
 
 def diagnose(block, inputs, make_rng, more="") -> Finding | None:
@@ -44,16 +43,28 @@ def diagnose(block, inputs, make_rng, more="") -> Finding | None:
         if case is None:
             return None
         if not case.is_wrong:
-            return Finding(EVIDENCE, "the gradients agree with the complex step: look for a kink near the inputs, for rounding, or "
-                                     "for a forward that drops the imaginary part (abs, var, std, norm)")
+            return Finding(
+                EVIDENCE,
+                "the gradients agree with the complex step: look for a kink near the inputs, for rounding, or "
+                "for a forward that drops the imaginary part (abs, var, std, norm)",
+            )
     except Breach as breach:
-        return Finding(EVIDENCE, f"the doctor needs the complex step, which this forward does not support: {breach}")
+        return Finding(
+            EVIDENCE,
+            f"the doctor needs the complex step, which this forward does not support: {breach}",
+        )
     located = locate(case)
     if located.changed:
         path, changing, sentence = located.changed[0]
         return Finding(CONTRACT, sentence, _place(path, changing))
-    if located.path:    # the contract of the block itself was checked before
-        sentence = _breach_of(check_by_contract, located.case.block, located.case.given, located.case.make_rng, located.case.dy)
+    if located.path:  # the contract of the block itself was checked before
+        sentence = _breach_of(
+            check_by_contract,
+            located.case.block,
+            located.case.given,
+            located.case.make_rng,
+            located.case.dy,
+        )
         if sentence:
             return Finding(CONTRACT, sentence, _place(located.path, located.case.block))
     return _finding(located, more)
@@ -74,7 +85,7 @@ def find_breach(block, inputs, make_rng, breach, check=check_by_contract) -> Fin
             y, cache = checked.forward()
             checked.gradients(checked.upstream(y, drawing(0)), cache)
     except Breach:
-        pass    # what has been found by then is enough
+        pass  # what has been found by then is enough
     for call in innermost_first(recorder.forward.parts + recorder.backward.parts):
         if call.dy is None or np.isfinite(flat(call.dy)).all():
             inner = _breach_of(check, call.block, call.arguments, call.make_rng, call.dy)
@@ -90,7 +101,7 @@ def _breach_of(check, block, arguments, make_rng, dy) -> str:
             check(block, arguments, make_rng, dy)
     except Breach as breach:
         return str(breach)
-    except InputError:    # a part that cannot run alone with its inputs tells us nothing
+    except InputError:  # a part that cannot run alone with its inputs tells us nothing
         pass
     return ""
 
@@ -98,7 +109,13 @@ def _breach_of(check, block, arguments, make_rng, dy) -> str:
 def examine(case, parts=frozenset(), facts=()) -> tuple[str, float | None, str]:
     """(sentence, error once the mistake is undone, kind of Finding) for a wrong block whose `parts` are right."""
     others = other_cases(case)
-    same = [] if others else ["the block runs only at the given sizes, where other parameters and inputs were tried"]
+    same = (
+        []
+        if others
+        else [
+            "the block runs only at the given sizes, where other parameters and inputs were tried"
+        ]
+    )
     others = others or redrawn(case)
     cases = [case, *others]
     for other in others:
@@ -106,26 +123,41 @@ def examine(case, parts=frozenset(), facts=()) -> tuple[str, float | None, str]:
     explanations = _explanations(cases, parts) or _of_each_array(cases, parts)
     if len(explanations) != 1:
         explanations = repairs.explanations(cases) or explanations
-    if explanations:    # without one, the right gradients need not be known: they take time
+    if explanations:  # without one, the right gradients need not be known: they take time
         before = max(one.error(one.right) if one.is_known else np.inf for one in cases)
         explanations = [(sentence, error) for sentence, error in explanations if error < before]
     if not any(other.is_wrong for other in others):
-        found_text = [f"a candidate, not proven at other sizes: {sentence}" for sentence, _ in explanations[:3]]
-        return "; ".join([_size_note(others, same), *facts, *found_text, *observations(case, parts)]), None, EVIDENCE
+        found_text = [
+            f"a candidate, not proven at other sizes: {sentence}"
+            for sentence, _ in explanations[:3]
+        ]
+        return (
+            "; ".join([_size_note(others, same), *facts, *found_text, *observations(case, parts)]),
+            None,
+            EVIDENCE,
+        )
     calls = [fact for fact in facts if ".backward` " in fact]
     if len(explanations) == 1:
-        (sentence, error), = explanations
+        ((sentence, error),) = explanations
         return "; ".join([sentence, *same, *calls]), error, NAMED
-    several = [f"several mistakes explain it equally well: {' | '.join(sentence for sentence, _ in explanations[:4])}"]
+    several = [
+        f"several mistakes explain it equally well: {' | '.join(sentence for sentence, _ in explanations[:4])}"
+    ]
     said = [*facts, *(several if explanations else []), *same]
-    return ("; ".join(said), None, OBSERVED) if facts else ("; ".join([*said, *observations(case, parts)]), None, EVIDENCE)
+    return (
+        ("; ".join(said), None, OBSERVED)
+        if facts
+        else ("; ".join([*said, *observations(case, parts)]), None, EVIDENCE)
+    )
 
 
 def _size_note(others, same) -> str:
     if others and same:
         return "it shows only at the given inputs; with other parameters and inputs of these sizes, the gradients are right"
     if others:
-        return "it shows only at the given inputs; at the other sizes tried, the gradients are right"
+        return (
+            "it shows only at the given inputs; at the other sizes tried, the gradients are right"
+        )
     return "the block runs only at the given sizes (one batch size, one length), so nothing can be proven at others"
 
 
@@ -138,9 +170,13 @@ def _explanations(cases, parts) -> list[tuple[str, float]]:
         return arrays.explanations(cases)
     own, *inner = cases[0].counterpart.operations()
     inner = [name for name in inner if name not in parts]
-    return (_formulas(cases, mistakes_of([own])) or backward_calls.explanations(cases)
-            or _formulas(cases, mistakes_of(inner)) or _formulas(cases, _of_exercises(cases, (own, *inner)))
-            or _changed(cases, own, inner))
+    return (
+        _formulas(cases, mistakes_of([own]))
+        or backward_calls.explanations(cases)
+        or _formulas(cases, mistakes_of(inner))
+        or _formulas(cases, _of_exercises(cases, (own, *inner)))
+        or _changed(cases, own, inner)
+    )
 
 
 def _changed(cases, own, inner=()) -> list[tuple[str, float]]:
@@ -149,11 +185,22 @@ def _changed(cases, own, inner=()) -> list[tuple[str, float]]:
     if any("times" not in sentence and "divided" not in sentence for sentence, _ in whole):
         return whole
     made = [*changed(own), *of_cache(own, cases[0].counterpart.cache())]
-    found = (_formulas(cases, [one for one in made if one.rank < RARE])
-             or _formulas(cases, [one._replace(sentence=f"in {name}, {one.sentence}") for name in inner for one in changed(name)]))
+    found = _formulas(cases, [one for one in made if one.rank < RARE]) or _formulas(
+        cases,
+        [
+            one._replace(sentence=f"in {name}, {one.sentence}")
+            for name in inner
+            for one in changed(name)
+        ],
+    )
     if len(found) == len(whole) == 1:
         return [(f"{found[0][0]}; {whole[0][0]}", found[0][1])]
-    return whole or found or arrays.explanations(cases) or _formulas(cases, [one for one in made if one.rank == RARE])
+    return (
+        whole
+        or found
+        or arrays.explanations(cases)
+        or _formulas(cases, [one for one in made if one.rank == RARE])
+    )
 
 
 def _of_each_array(cases, parts) -> list[tuple[str, float]]:
@@ -161,19 +208,27 @@ def _of_each_array(cases, parts) -> list[tuple[str, float]]:
     wrong = [name for name in cases[0].observed if any(name in case.wrong for case in cases)]
     if not 1 < len(wrong) <= SEVERAL or not all(set(wrong) <= case.right.keys() for case in cases):
         return []
-    found: dict[str, tuple[list, float]] = {}    # {the sentence on an array: (arrays, error)}
+    found: dict[str, tuple[list, float]] = {}  # {the sentence on an array: (arrays, error)}
     for name in wrong:
         alone = [case.with_only(name) for case in cases]
         own = cases[0].counterpart.operation.name if all(case.counterpart for case in cases) else ""
-        explanations = (_formulas(alone, mistakes_of([own])) or _formulas(alone, _of_exercises(alone, (own,)))
-                        or (_changed(alone, own) if own else arrays.explanations(alone)))
+        explanations = (
+            _formulas(alone, mistakes_of([own]))
+            or _formulas(alone, _of_exercises(alone, (own,)))
+            or (_changed(alone, own) if own else arrays.explanations(alone))
+        )
         if len(explanations) != 1:
             return []
-        (sentence, error), = explanations
-        sentence = sentence.removeprefix(arrays.gradients_of([name]))    # it concerns the array as a whole
+        ((sentence, error),) = explanations
+        sentence = sentence.removeprefix(
+            arrays.gradients_of([name])
+        )  # it concerns the array as a whole
         names, worst = found.get(sentence, ([], 0.0))
         found[sentence] = [*names, name], max(worst, error)
-    said = [(arrays.gradients_of(names) if sentence.startswith(" ") else "") + sentence for sentence, (names, _) in found.items()]
+    said = [
+        (arrays.gradients_of(names) if sentence.startswith(" ") else "") + sentence
+        for sentence, (names, _) in found.items()
+    ]
     return [("; ".join(said), max(error for _, error in found.values()))] if len(said) <= 2 else []
 
 
@@ -185,6 +240,7 @@ def _of_exercises(cases, operations) -> list[Mistake]:
 
 def _formulas(cases, mistakes) -> list[tuple[str, float]]:
     """The mistakes that fit; several that also give the same at further sizes count as one."""
+
     def made(mistake, case) -> list[Array]:
         gradients = case.counterpart.gradients_with(mistake)
         return [gradients[name] for name in case.observed]
@@ -194,8 +250,9 @@ def _formulas(cases, mistakes) -> list[tuple[str, float]]:
         for case in others:
             case.counterpart = find_counterpart(case)
         return [case for case in others if case.counterpart]
+
     with library_only(), limited_memory(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")    # 1[None] makes no sense, but does no harm
+        warnings.simplefilter("ignore")  # 1[None] makes no sense, but does no harm
         usual = sorted(mistakes, key=lambda one: one.rank)[:MOST]
         found = fitting(usual, made, cases, [list(case.observed.values()) for case in cases])
         return [(mistake.sentence, error) for mistake, error in one_of(found, made, further)]
@@ -207,27 +264,52 @@ def _finding(located, more) -> Finding:
         case.counterpart = find_counterpart(case)
     sentence, error, kind = examine(case, located.parts, located.facts)
     if case is not located.case:
-        tried = [f"{name} of shape {array.shape}" for name, array in case.arguments.items() if isinstance(array, np.ndarray)]
+        tried = [
+            f"{name} of shape {array.shape}"
+            for name, array in case.arguments.items()
+            if isinstance(array, np.ndarray)
+        ]
         sentence += f" (seen at smaller sizes: {', '.join(tried)})"
     right = case.right
     where = {}
     known = set(case.wrong) & set(right) if case is located.case else set()
-    for name in sorted(known, key=lambda n: -np.abs(case.observed[n] - right[n]).max(initial=0))[:1]:
+    for name in sorted(known, key=lambda n: -np.abs(case.observed[n] - right[n]).max(initial=0))[
+        :1
+    ]:
         difference = np.abs(case.observed[name] - right[name])
         index = np.unravel_index(difference.argmax(), difference.shape)
-        where = dict(array=name, index=tuple(map(int, index)), analytic=float(case.observed[name][index]),
-                     numeric=float(right[name][index]))
+        where = dict(
+            array=name,
+            index=tuple(map(int, index)),
+            analytic=float(case.observed[name][index]),
+            numeric=float(right[name][index]),
+        )
     place = _place(located.path, case.block) if located.path else ""
-    return Finding(kind, sentence + more, place, before=case.error(right) if case.is_known else None, after=error, read=_read(case),
-                   also=_also(located), **where)
+    return Finding(
+        kind,
+        sentence + more,
+        place,
+        before=case.error(right) if case.is_known else None,
+        after=error,
+        read=_read(case),
+        also=_also(located),
+        **where,
+    )
 
 
 def _also(located) -> tuple[str, ...]:
     """The other innermost wrong parts: those of a different kind by their places, those of the same kind by their number."""
     kind = name_of(located.case.block)
     same = sum(name_of(call.block) == kind for call in located.others)
-    others = {_place(call.path, call.block): None for call in located.others if name_of(call.block) != kind}
-    return (*([f"{kind} in {same} other {'place' if same == 1 else 'places'}"] if same else []), *others)
+    others = {
+        _place(call.path, call.block): None
+        for call in located.others
+        if name_of(call.block) != kind
+    }
+    return (
+        *([f"{kind} in {same} other {'place' if same == 1 else 'places'}"] if same else []),
+        *others,
+    )
 
 
 def _place(path, block) -> str:

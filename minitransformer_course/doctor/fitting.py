@@ -27,7 +27,7 @@ def _error(mistake, make, cases, observed) -> float:
         try:
             with np.errstate(all="ignore"):
                 worst = max(worst, relative_error(arrays, make(mistake, case)))
-        except Exception:    # a wrong formula need not fit every shape
+        except Exception:  # a wrong formula need not fit every shape
             return np.inf
         if not worst <= SAME:
             return np.inf
@@ -37,21 +37,31 @@ def _error(mistake, make, cases, observed) -> float:
 def one_of(found, make, further) -> list[tuple[Any, float]]:
     """Of what `fitting` found, the mistakes with the lowest rank; the first alone if, in the cases further(), they are one."""
     found = [one for one in found if one[0].rank == min(mistake.rank for mistake, _ in found)]
-    return found[:1] if len(found) > 1 and are_one([mistake for mistake, _ in found], make, further()) else found
+    return (
+        found[:1]
+        if len(found) > 1 and are_one([mistake for mistake, _ in found], make, further())
+        else found
+    )
 
 
 def are_one(mistakes, make, cases) -> bool:
     """Whether they are the same mistake in different words: in further cases, each gives what one with the first sentence gives."""
     made = [[_made_if_it_runs(make, mistake, case) for case in cases] for mistake in mistakes]
-    first = [arrays for mistake, arrays in zip(mistakes, made) if mistake.sentence == mistakes[0].sentence]
-    return bool(cases) and all(any(all(relative_error(a, b) <= SAME for a, b in zip(one, other)) for other in first)
-                               for one in made)
+    first = [
+        arrays
+        for mistake, arrays in zip(mistakes, made)
+        if mistake.sentence == mistakes[0].sentence
+    ]
+    return bool(cases) and all(
+        any(all(relative_error(a, b) <= SAME for a, b in zip(one, other)) for other in first)
+        for one in made
+    )
 
 
 def _made_if_it_runs(make, mistake, case) -> list[Array]:
     try:
         return make(mistake, case)
-    except Exception:    # if neither runs, no difference is seen
+    except Exception:  # if neither runs, no difference is seen
         return []
 
 

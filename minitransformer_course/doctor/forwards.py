@@ -25,7 +25,11 @@ def explanations(cases) -> list[tuple[str, float]]:
     if all(case.counterpart for case in cases):
         return _of_cache(cases)
     known = candidates(cases[0].block)
-    own = [one for one in known if (isinstance(cases[0].block, one.owner) if one.owner else known == [one])][:1]
+    own = [
+        one
+        for one in known
+        if (isinstance(cases[0].block, one.owner) if one.owner else known == [one])
+    ][:1]
     taught = mistakes_of([operation.name for operation in known], forward=True)
     blocks: dict[tuple, Any] = {}
 
@@ -36,19 +40,30 @@ def explanations(cases) -> list[tuple[str, float]]:
             blocks[id(case), mistake.of] = block, block.forward()[0]
         checked, right = blocks[id(case), mistake.of]
         if relative_error([flat(case.y)], [flat(right)]) <= SAME:
-            raise ValueError("the forward is the library's: a change that keeps y would be blamed for a wrong backward")
+            raise ValueError(
+                "the forward is the library's: a change that keeps y would be blamed for a wrong backward"
+            )
         with run_with(checked, "forward", mistake.wrong):
             y, cache = checked.forward()
         if relative_error([flat(case.y)], [flat(y)]) > SAME:
             raise ValueError("another forward")
         gradients = checked.gradients(case.dy, cache)
-        named = {**gradients, **dict(zip(case.inputs, [gradients[name] for name in checked.inputs]))}
+        named = {
+            **gradients,
+            **dict(zip(case.inputs, [gradients[name] for name in checked.inputs])),
+        }
         return [named[name] for name in case.observed]
+
     with library_only():
-        mistakes = [*taught, *(one for operation in own for one in changed(operation.name, "forward"))]
+        mistakes = [
+            *taught,
+            *(one for operation in own for one in changed(operation.name, "forward")),
+        ]
         found = fitting(mistakes, made, cases, [list(case.observed.values()) for case in cases])
-        return [(f"in forward, {mistake.sentence}", error) for mistake, error in one_of(
-            found, made, partial(other_cases, cases[0], seed=8))]
+        return [
+            (f"in forward, {mistake.sentence}", error)
+            for mistake, error in one_of(found, made, partial(other_cases, cases[0], seed=8))
+        ]
 
 
 def _of_cache(cases) -> list[tuple[str, float]]:
@@ -59,18 +74,27 @@ def _of_cache(cases) -> list[tuple[str, float]]:
         right = case.counterpart.cache()
         if type(cache) is not type(right) or not hasattr(right, "_fields"):
             return []
-        wrong = [name for name, ours, theirs in zip(right._fields, right, cache) if not _same(ours, theirs)]
+        wrong = [
+            name
+            for name, ours, theirs in zip(right._fields, right, cache)
+            if not _same(ours, theirs)
+        ]
         fields = fields or wrong
         if len(wrong) != 1 or wrong != fields:
             return []
         try:
             error = max(error, case.error(case.counterpart.gradients(case.dy, cache=cache)))
-        except InputError:    # the library's backward does not accept such a cache
+        except InputError:  # the library's backward does not accept such a cache
             return []
     if not error <= SAME:
         return []
-    return [(f"forward stores a wrong value in its cache: cache.{fields[0]} is not what backward needs there "
-             "(backward itself is right)", error)]
+    return [
+        (
+            f"forward stores a wrong value in its cache: cache.{fields[0]} is not what backward needs there "
+            "(backward itself is right)",
+            error,
+        )
+    ]
 
 
 def _same(one, other) -> bool:

@@ -13,11 +13,11 @@ from minitransformer_course.doctor.recorder import Call, innermost_first, record
 
 
 class Located(NamedTuple):
-    path: str      # "" for the block itself
-    case: Case     # the innermost wrong part
-    others: list   # the calls of other innermost wrong parts
-    parts: set     # the names of what its backward called, all right for what they received
-    facts: list    # sentences about these calls: what was observed needs no proof
+    path: str  # "" for the block itself
+    case: Case  # the innermost wrong part
+    others: list  # the calls of other innermost wrong parts
+    parts: set  # the names of what its backward called, all right for what they received
+    facts: list  # sentences about these calls: what was observed needs no proof
     changed: list  # [(path, block, sentence)] of arrays that parts changed in place, whichever part is then wrong
 
 
@@ -26,9 +26,16 @@ def locate(case) -> Located:
     recorder = record(CheckedBlock(case.block, case.given, np.float64, case.make_rng), case.dy)
     wrong = _innermost(recorder.backward.parts) or [(recorder.backward, case)]
     (call, innermost), *others = wrong
-    innermost.counterpart = find_counterpart(innermost)    # before its right gradients are requested
+    innermost.counterpart = find_counterpart(innermost)  # before its right gradients are requested
     parts = {name_of(inside.block) for inside in innermost_first(call.parts)}
-    return Located(call.path, innermost, [other for other, _ in others], parts, _facts(call, innermost, recorder), recorder.changed)
+    return Located(
+        call.path,
+        innermost,
+        [other for other, _ in others],
+        parts,
+        _facts(call, innermost, recorder),
+        recorder.changed,
+    )
 
 
 def _innermost(calls) -> list[tuple[Call, Case]]:
@@ -47,17 +54,27 @@ def _innermost(calls) -> list[tuple[Call, Case]]:
 def _facts(call, case, recorder) -> list[str]:
     """What the wrong block did with its right parts: a cache mixed up, a backward never called, a right result spoilt."""
     inside = f"{call.path}." if call.path else ""
-    facts = [f"`{path}.backward` received the cache of `{other}.forward`" for path, other in recorder.mixed_up
-             if path.startswith(inside) and other.startswith(inside)]
+    facts = [
+        f"`{path}.backward` received the cache of `{other}.forward`"
+        for path, other in recorder.mixed_up
+        if path.startswith(inside) and other.startswith(inside)
+    ]
     ran = {one.path for one in call.parts} | {path for path, _ in recorder.mixed_up}
     for path, layer in case.block.sublayers().items() if isinstance(case.block, Layer) else ():
         own = {f"{path}.{name}" for name in layer.parameters()} & case.observed.keys()
         never_ran = inside + path not in ran and "." not in path
-        if never_ran and own and own <= set(case.wrong) and not any(case.observed[name].any() for name in own):
+        if (
+            never_ran
+            and own
+            and own <= set(case.wrong)
+            and not any(case.observed[name].any() for name in own)
+        ):
             facts.append(f"`{path}.forward` ran, `{path}.backward` never did")
     for name in [name for name in case.wrong if name in case.right]:
         for part in call.parts:
             if any(relative_error([one], [case.right[name]]) <= SAME for one in part.returned):
-                facts.append(f"the gradient of {name} that the backward of {part.path.removeprefix(inside)} returned was right; "
-                             "what is done to it afterwards is not")
+                facts.append(
+                    f"the gradient of {name} that the backward of {part.path.removeprefix(inside)} returned was right; "
+                    "what is done to it afterwards is not"
+                )
     return list(dict.fromkeys(facts))

@@ -11,15 +11,15 @@ from minitransformer.replaceable import Replaceable
 from minitransformer_course.doctor.operations import METHODS, OPERATIONS, PARAMETERS
 from minitransformer_course.judge.course import exercises
 
-TAUGHT = []    # every Mistake, in the order in which it was taught
+TAUGHT = []  # every Mistake, in the order in which it was taught
 
 
 class Mistake(NamedTuple):
-    of: str          # the operation: "softmax", or a class's name, "Linear"
+    of: str  # the operation: "softmax", or a class's name, "Linear"
     sentence: str
-    wrong: Any       # wrong(dy, cache), a method's wrong(self, dy, cache); more parameters are forward's arguments
-    method: str = "backward"    # or the class's part of one that its base class calls; or "forward", for the right backward
-    rank: int = 0    # of several that give the same numbers, those with the lowest are named
+    wrong: Any  # wrong(dy, cache), a method's wrong(self, dy, cache); more parameters are forward's arguments
+    method: str = "backward"  # or the class's part of one that its base class calls; or "forward", for the right backward
+    rank: int = 0  # of several that give the same numbers, those with the lowest are named
 
 
 def mistake(of, sentence) -> Callable:
@@ -39,10 +39,14 @@ def mistake(of, sentence) -> Callable:
     def teach_one(wrong) -> Callable:
         forward = inspect.signature(OPERATIONS[of].forward).parameters
         own = 2 if OPERATIONS[of].is_pair else 3
-        unknown = [name for name in list(inspect.signature(wrong).parameters)[own:] if name not in forward]
+        unknown = [
+            name for name in list(inspect.signature(wrong).parameters)[own:] if name not in forward
+        ]
         if unknown:
-            raise InputError(f"the wrong backward of {of} takes {unknown[0]!r}, expected (dy, cache) and then "
-                             f"arguments of the forward: {', '.join(forward)}")
+            raise InputError(
+                f"the wrong backward of {of} takes {unknown[0]!r}, expected (dy, cache) and then "
+                f"arguments of the forward: {', '.join(forward)}"
+            )
         TAUGHT.append(Mistake(of, sentence, wrong))
         return wrong
 
@@ -52,10 +56,16 @@ def mistake(of, sentence) -> Callable:
 def method_of(of, method) -> tuple[str, Callable]:
     """(name, function) of the method that an operation has itself: "read_backward" if its base class calls that."""
     operation = OPERATIONS[of]
-    names = [] if operation.is_pair else [name for name in vars(operation.owner) if name.endswith(method)]
+    names = (
+        []
+        if operation.is_pair
+        else [name for name in vars(operation.owner) if name.endswith(method)]
+    )
     if not names or method in names:
         return method, textbook_of(getattr(operation, method))
-    return names[0], METHODS[operation.owner, names[0]]    # the library's, even if a reader has replaced it
+    return names[0], METHODS[
+        operation.owner, names[0]
+    ]  # the library's, even if a reader has replaced it
 
 
 def textbook_of(function) -> Callable:
@@ -65,24 +75,35 @@ def textbook_of(function) -> Callable:
 
 def mistakes_of(names, forward=False) -> list[Mistake]:
     """The mistakes of these operations in backward, or in forward, beginning with those of the first operation."""
-    return [one for name in names for one in TAUGHT if one.of == name and (one.method == "forward") == forward]
+    return [
+        one
+        for name in names
+        for one in TAUGHT
+        if one.of == name and (one.method == "forward") == forward
+    ]
 
 
 @cache
 def of_exercises() -> tuple[Mistake, ...]:
     """The mistakes of the course's exercises whose backward `plug` puts in place of an operation's."""
     try:
-        backwards = [exercise for name, exercise in exercises().items() if name.endswith("_backward")]
-    except InputError:    # the chapters are not installed
+        backwards = [
+            exercise for name, exercise in exercises().items() if name.endswith("_backward")
+        ]
+    except InputError:  # the chapters are not installed
         return ()
-    return tuple(Mistake(of, _in_words_of_the_library(of, exercise, one.sentence), plug.adapt(one.wrong))
-                 for exercise in backwards if (plug := exercise.plug)
-                 for of in [plug.replaced.operation] for one in exercise.mistakes)
+    return tuple(
+        Mistake(of, _in_words_of_the_library(of, exercise, one.sentence), plug.adapt(one.wrong))
+        for exercise in backwards
+        if (plug := exercise.plug)
+        for of in [plug.replaced.operation]
+        for one in exercise.mistakes
+    )
 
 
 def _in_words_of_the_library(of, exercise, sentence) -> str:
     """With a name for each gradient that the exercise and the library call differently: "dW (of weight)"."""
     parameters = PARAMETERS.get(of, ())
-    for ours, name in zip(parameters, exercise.returns[-len(parameters):] if parameters else ()):
+    for ours, name in zip(parameters, exercise.returns[-len(parameters) :] if parameters else ()):
         sentence = re.sub(rf"\b{name}\b", f"{name} (of {ours})", sentence, count=1)
     return sentence

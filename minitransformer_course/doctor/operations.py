@@ -14,17 +14,23 @@ from minitransformer.layers import Layer
 from minitransformer.replaceable import TABLE, Replaceable, plugged
 from minitransformer.zoo import baselines, modern
 
-PAIRS = functional, baselines, modern          # where the pairs of functions are
-CLASSES = layers, models, baselines, modern    # and where the layers
+PAIRS = functional, baselines, modern  # where the pairs of functions are
+CLASSES = layers, models, baselines, modern  # and where the layers
 
-PARAMETERS = {"Linear": ("weight", "bias"), "LayerNorm": ("gamma", "beta"), "Embedding": ("weight",),
-              "OutputProjection": ("weight",), "LearnedPositions": ("weight",), "Projection": ("weight",),
-              "RMSNorm": ("gamma",)}    # for the layers without sub-layers
+PARAMETERS = {
+    "Linear": ("weight", "bias"),
+    "LayerNorm": ("gamma", "beta"),
+    "Embedding": ("weight",),
+    "OutputProjection": ("weight",),
+    "LearnedPositions": ("weight",),
+    "Projection": ("weight",),
+    "RMSNorm": ("gamma",),
+}  # for the layers without sub-layers
 
 
 class Operation(NamedTuple):
-    name: str       # "softmax", or a class: "Linear"
-    owner: Any      # the class, or None for a pair of functions
+    name: str  # "softmax", or a class: "Linear"
+    owner: Any  # the class, or None for a pair of functions
     forward: Any
     backward: Any
 
@@ -34,30 +40,54 @@ class Operation(NamedTuple):
 
 
 def _pairs() -> list[Operation]:
-    rooms = {name.removesuffix("_forward"): room for room in PAIRS for name in vars(room) if name.endswith("_forward")}
-    return [Operation(name, None, getattr(room, f"{name}_forward"), getattr(room, f"{name}_backward"))
-            for name, room in rooms.items()]
+    rooms = {
+        name.removesuffix("_forward"): room
+        for room in PAIRS
+        for name in vars(room)
+        if name.endswith("_forward")
+    }
+    return [
+        Operation(name, None, getattr(room, f"{name}_forward"), getattr(room, f"{name}_backward"))
+        for name, room in rooms.items()
+    ]
 
 
 def _classes() -> list[Operation]:
     """The operations of every layer and of the classes that it inherits from, if they have a backward or a part of one."""
-    layers: list[Any] = [value for room in CLASSES for value in vars(room).values()
-                         if isinstance(value, type) and issubclass(value, Layer)]
+    layers: list[Any] = [
+        value
+        for room in CLASSES
+        for value in vars(room).values()
+        if isinstance(value, type) and issubclass(value, Layer)
+    ]
     bases = [cls for layer in layers for cls in layer.__mro__ if issubclass(cls, Layer)]
-    return [Operation(cls.__name__, cls, cls.forward, cls.backward) for cls in dict.fromkeys([*layers, *bases])
-            if any(name.endswith("backward") for name in vars(cls))]
+    return [
+        Operation(cls.__name__, cls, cls.forward, cls.backward)
+        for cls in dict.fromkeys([*layers, *bases])
+        if any(name.endswith("backward") for name in vars(cls))
+    ]
 
 
 OPERATIONS = {operation.name: operation for operation in [*_pairs(), *_classes()]}
-METHODS = {(operation.owner, name): getattr(operation.owner, name) for operation in OPERATIONS.values() if operation.owner
-            for cls in operation.owner.__mro__ if issubclass(cls, Layer) and cls is not Layer    # those it inherits, too
-            for name, method in vars(cls).items() if callable(method) and not name.startswith("__")}
+METHODS = {
+    (operation.owner, name): getattr(operation.owner, name)
+    for operation in OPERATIONS.values()
+    if operation.owner
+    for cls in operation.owner.__mro__
+    if issubclass(cls, Layer) and cls is not Layer  # those it inherits, too
+    for name, method in vars(cls).items()
+    if callable(method) and not name.startswith("__")
+}
 
 
 def in_place(operation, direction, function) -> AbstractContextManager:
     """Within the block, `function` runs in place of the operation's "forward" or "backward", or of another method of its class."""
     target = getattr(operation, direction, None)
-    return plugged(target, function) if isinstance(target, Replaceable) else _set(operation.owner, direction, function)
+    return (
+        plugged(target, function)
+        if isinstance(target, Replaceable)
+        else _set(operation.owner, direction, function)
+    )
 
 
 @contextmanager
@@ -69,7 +99,9 @@ def run_with(checked, method, function) -> Iterator[None]:
         changed = _set(checked.layer, method, MethodType(function, checked.layer))
     else:
         forward, backward = checked._pair
-        changed = _set(checked, "_pair", (function, backward) if method == "forward" else (forward, function))
+        changed = _set(
+            checked, "_pair", (function, backward) if method == "forward" else (forward, function)
+        )
     with changed:
         yield
 

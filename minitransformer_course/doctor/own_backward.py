@@ -20,27 +20,50 @@ from minitransformer_course.doctor.operations import run_with
 from minitransformer_course.doctor.wrong_forms import Found
 from minitransformer_course.judge.syntax_tree import expression, filled
 
-NEAR = 1e-10      # relative error of a derivative along a direction
-TWICE = 3         # directions for each array: one is used up by a factor that is solved for
-SLOPES = ("f", ""), ("1 - f * f", "tanh"), ("f * (1 - f)", "sigmoid"), ("1 - f", ""), ("1 / f", ""), ("np.exp(f)", "exp")
-NEVER = "func", "returns", "annotation", "targets", "target"    # parts of a tree that are not changed
+NEAR = 1e-10  # relative error of a derivative along a direction
+TWICE = 3  # directions for each array: one is used up by a factor that is solved for
+SLOPES = (
+    ("f", ""),
+    ("1 - f * f", "tanh"),
+    ("f * (1 - f)", "sigmoid"),
+    ("1 - f", ""),
+    ("1 / f", ""),
+    ("np.exp(f)", "exp"),
+)
+NEVER = "func", "returns", "annotation", "targets", "target"  # parts of a tree that are not changed
 
 
 class Probe:
     """One case, on which changed backwards are run; right(gradients) compares them with derivatives along random directions."""
 
     def __init__(self, case):
-        self.checked, self.dy = CheckedBlock(case.block, case.given, np.float64, case.make_rng), case.dy
+        self.checked, self.dy = (
+            CheckedBlock(case.block, case.given, np.float64, case.make_rng),
+            case.dy,
+        )
         _, self.cache = self.checked.forward()
-        for array in (*self.checked.variables.values(), *(array for _name, array, _copy in arrays_in(self.cache))):
-            array.flags.writeable = False    # a change that writes into them fails
+        for array in (
+            *self.checked.variables.values(),
+            *(array for _name, array, _copy in arrays_in(self.cache)),
+        ):
+            array.flags.writeable = False  # a change that writes into them fails
         rng = drawing(21)
         self.directions: dict[Any, Any] = {
-            (name, k): rng.standard_normal(g.shape) for name, g in case.observed.items() for k in range(TWICE)}
+            (name, k): rng.standard_normal(g.shape)
+            for name, g in case.observed.items()
+            for k in range(TWICE)
+        }
         dy = flat(case.dy)
-        self.slopes = {key: float((dy * case._complex.moved({key[0]: v}, 1j * COMPLEX_STEP).imag).sum() / COMPLEX_STEP)
-                       for key, v in self.directions.items()}
-        sizes = {key: max(abs(slope), float(np.sqrt((case.observed[key[0]] ** 2).sum()))) for key, slope in self.slopes.items()}
+        self.slopes = {
+            key: float(
+                (dy * case._complex.moved({key[0]: v}, 1j * COMPLEX_STEP).imag).sum() / COMPLEX_STEP
+            )
+            for key, v in self.directions.items()
+        }
+        sizes = {
+            key: max(abs(slope), float(np.sqrt((case.observed[key[0]] ** 2).sum())))
+            for key, slope in self.slopes.items()
+        }
         self.scales = {name: max(size, max(sizes.values()) / 10) for name, size in sizes.items()}
 
     def along(self, function) -> dict[tuple[str, int], float] | None:
@@ -53,7 +76,9 @@ class Probe:
             return None
 
     def is_right(self, along) -> bool:
-        return along is not None and all(abs(along[key] - slope) <= NEAR * self.scales[key] for key, slope in self.slopes.items())
+        return along is not None and all(
+            abs(along[key] - slope) <= NEAR * self.scales[key] for key, slope in self.slopes.items()
+        )
 
 
 class Source:
@@ -63,29 +88,44 @@ class Source:
         self.function = inspect.unwrap(function)
         module = ast.parse(textwrap.dedent(inspect.getsource(self.function)))
         self.tree = module.body[0]
-        if not isinstance(self.tree, ast.FunctionDef) or any(isinstance(node, ast.While) for node in ast.walk(self.tree)):
+        if not isinstance(self.tree, ast.FunctionDef) or any(
+            isinstance(node, ast.While) for node in ast.walk(self.tree)
+        ):
             raise ValueError("a lambda, or a loop that might never end once it is changed")
         self.tree.decorator_list = []
         known = inspect.getclosurevars(self.function)
         self.names = {**self.function.__globals__, **known.nonlocals, "np": np, "math": math}
         make = ast.parse("def make(__class__): return None").body[0]
-        make.body = [self.tree, ast.Return(ast.Name(self.tree.name, ast.Load()))]    # type: ignore[attr-defined]
+        make.body = [self.tree, ast.Return(ast.Name(self.tree.name, ast.Load()))]  # type: ignore[attr-defined]
         self.module = ast.fix_missing_locations(ast.Module([make], []))
         self.owner = known.nonlocals.get("__class__")
-        self.places = [(parent, field, i, node) for parent in ast.walk(self.tree) for field, value in ast.iter_fields(parent)
-                       for i, node in (enumerate(value) if isinstance(value, list) else [(None, value)])
-                       if isinstance(node, (ast.expr, ast.stmt)) and field not in NEVER
-                       and not (field == "value" and isinstance(getattr(parent, "ctx", None), ast.Store))]    # what is written into
-        self.statement = {}    # {id of a node: its statement}
+        self.places = [
+            (parent, field, i, node)
+            for parent in ast.walk(self.tree)
+            for field, value in ast.iter_fields(parent)
+            for i, node in (enumerate(value) if isinstance(value, list) else [(None, value)])
+            if isinstance(node, (ast.expr, ast.stmt))
+            and field not in NEVER
+            and not (field == "value" and isinstance(getattr(parent, "ctx", None), ast.Store))
+        ]  # what is written into
+        self.statement = {}  # {id of a node: its statement}
         for statement in [one for one in ast.walk(self.tree) if isinstance(one, ast.stmt)][::-1]:
-            header = [statement.iter] if isinstance(statement, ast.For) else [] if hasattr(statement, "body") else [statement]
+            header = (
+                [statement.iter]
+                if isinstance(statement, ast.For)
+                else []
+                if hasattr(statement, "body")
+                else [statement]
+            )
             self.statement |= {id(node): statement for part in header for node in ast.walk(part)}
         self.values, self._known, self._lines = dict(self.names), {}, {}
 
     def compiled(self) -> Callable:
         namespace = dict(self.names)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")    # a change such as 1[None] makes no sense, but does no harm
+            warnings.simplefilter(
+                "ignore"
+            )  # a change such as 1[None] makes no sense, but does no harm
             exec(compile(self.module, "<changed>", "exec"), namespace)
         return namespace["make"](self.owner)
 
@@ -107,6 +147,7 @@ class Source:
         def look(frame, event, _argument) -> None:
             if event == "return" and frame.f_code is function.__code__:
                 self.values.update(frame.f_locals)
+
         before = sys.getprofile()
         sys.setprofile(look)
         try:
@@ -123,7 +164,9 @@ class Source:
             except Exception:
                 found = None
             numbers = isinstance(found, np.ndarray) and found.dtype.kind in "fiub"
-            self._known[text] = found if numbers or type(found) in (int, float, np.float64) else None
+            self._known[text] = (
+                found if numbers or type(found) in (int, float, np.float64) else None
+            )
         return self._known[text]
 
     def line(self, place) -> str:
@@ -148,47 +191,74 @@ class Pool:
 
     def __init__(self, source, checked):
         self.source, self.forward = source, inspect.getsource(checked._method(0))
-        texts = {ast.unparse(node): None for node in ast.walk(source.tree)
-                 if isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Load)}
-        names = dict.fromkeys(name for name in source.values if name not in source.names and name != "_")
+        texts = {
+            ast.unparse(node): None
+            for node in ast.walk(source.tree)
+            if isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Load)
+        }
+        names = dict.fromkeys(
+            name for name in source.values if name not in source.names and name != "_"
+        )
         own = next(iter(inspect.signature(source.function).parameters), "self")
         for name in checked.parameters if checked.layer is not None else ():
-            path = "".join(f"[{part}]" if part.isdigit() else f".{part}" for part in name.split("."))
+            path = "".join(
+                f"[{part}]" if part.isdigit() else f".{part}" for part in name.split(".")
+            )
             texts[f"{own}{path}.data"] = None
         for name, value in vars(checked.layer).items() if checked.layer is not None else ():
             if type(value) in (float, np.float64):
                 texts[f"{own}.{name}"] = None
         cache = list(inspect.signature(source.function).parameters)[-1]
         kept = source.values.get(cache)
-        texts |= dict.fromkeys([f"{cache}[{key!r}]" for key in kept] if isinstance(kept, dict) else
-                               [f"{cache}.{name}" for name in getattr(kept, "_fields", ())])
-        self.arrays: dict[str, Any] = {}    # {text: value}
+        texts |= dict.fromkeys(
+            [f"{cache}[{key!r}]" for key in kept]
+            if isinstance(kept, dict)
+            else [f"{cache}.{name}" for name in getattr(kept, "_fields", ())]
+        )
+        self.arrays: dict[str, Any] = {}  # {text: value}
         seen: list[Any] = []
         for text in [*names, *texts]:
             value = source.value(expression(text))
-            of_floats = getattr(value, "dtype", np.dtype(type(value) if value is not None else bool)).kind == "f"
-            if of_floats and ".grad" not in text and (text in names or not any(np.array_equal(value, one) for one in seen)):
+            of_floats = (
+                getattr(value, "dtype", np.dtype(type(value) if value is not None else bool)).kind
+                == "f"
+            )
+            if (
+                of_floats
+                and ".grad" not in text
+                and (text in names or not any(np.array_equal(value, one) for one in seen))
+            ):
                 seen.append(value)
                 self.arrays[text] = value
 
     def alike(self, node) -> Iterator[str]:
         """What has the shape of an expression; everything, if that is a number."""
         shape, text = np.shape(self.source.value(node)), ast.unparse(node)
-        yield from (other for other, value in self.arrays.items() if shape in ((), np.shape(value)) and other != text)
+        yield from (
+            other
+            for other, value in self.arrays.items()
+            if shape in ((), np.shape(value)) and other != text
+        )
 
     def factors(self, node) -> Found:
         """The node times an array, or times the slope of an activation."""
         shape = np.shape(self.source.value(node))
         for text, value in self.arrays.items():
-            for form in ("b", "b[..., None]", "b[:, None]") if np.ndim(value) == len(shape) - 1 else ("b",):
+            for form in (
+                ("b", "b[..., None]", "b[:, None]") if np.ndim(value) == len(shape) - 1 else ("b",)
+            ):
                 factor = filled(form, b=expression(text))
                 if not _fits(self.source.value(factor), shape):
                     continue
                 for slope, of in SLOPES:
                     missing = filled(slope, f=factor)
-                    said = f" (the slope of {of})" if of and of in self.forward else ""    # a function that the forward has
-                    yield (f"`{ast.unparse(node)}` lacks the factor `{ast.unparse(missing)}`{said}",
-                           filled("a * b", a=node, b=missing))
+                    said = (
+                        f" (the slope of {of})" if of and of in self.forward else ""
+                    )  # a function that the forward has
+                    yield (
+                        f"`{ast.unparse(node)}` lacks the factor `{ast.unparse(missing)}`{said}",
+                        filled("a * b", a=node, b=missing),
+                    )
 
     def terms(self, node) -> Iterator[Any]:
         """Arrays that could be added to the node."""
@@ -203,20 +273,32 @@ class Pool:
                 yield expression(f"{one}.mean(axis={axis}, keepdims=True)")
                 for other in full:
                     if other < one:
-                        for form in ("({a} * {b}).sum(axis={c}, keepdims=True)", "{a} * ({a} * {b}).mean(axis={c}, keepdims=True)",
-                                     "{b} * ({a} * {b}).mean(axis={c}, keepdims=True)"):
+                        for form in (
+                            "({a} * {b}).sum(axis={c}, keepdims=True)",
+                            "{a} * ({a} * {b}).mean(axis={c}, keepdims=True)",
+                            "{b} * ({a} * {b}).mean(axis={c}, keepdims=True)",
+                        ):
                             yield expression(form.format(a=one, b=other, c=axis))
         for one, value in arrays.items():
             for other, another in arrays.items():
                 if np.ndim(another) == 2 and np.ndim(value) >= 2 and one != other:
                     for form, axis in (("{a} @ {b}.T", 1), ("{a} @ {b}", 0)):
-                        if value.shape[-1] == another.shape[axis] and (*value.shape[:-1], another.shape[1 - axis]) == shape:
+                        if (
+                            value.shape[-1] == another.shape[axis]
+                            and (*value.shape[:-1], another.shape[1 - axis]) == shape
+                        ):
                             yield expression(form.format(a=one, b=other))
                 if one < other and shape and _broadcast(value, another) == shape:
                     yield expression(f"{one} * {other}")
-                if np.ndim(value) == len(shape) - 1 >= 1 and np.ndim(another) in (1, len(shape) - 1):
+                if np.ndim(value) == len(shape) - 1 >= 1 and np.ndim(another) in (
+                    1,
+                    len(shape) - 1,
+                ):
                     for form in ("{a}[..., None] * {b}[:, None]", "{a}[..., None] * {b}"):
-                        if np.shape(self.source.value(expression(form.format(a=one, b=other)))) == shape:
+                        if (
+                            np.shape(self.source.value(expression(form.format(a=one, b=other))))
+                            == shape
+                        ):
                             yield expression(form.format(a=one, b=other))
 
 

@@ -36,25 +36,40 @@ def repeated(array, place, axis) -> Array:
 
 def combined(combine) -> Callable[[Array, int], Array]:
     """The sum or the mean over the axis, repeated at all of its places."""
-    return lambda array, axis: np.broadcast_to(combine(array, axis=axis, keepdims=True), array.shape).copy()
+    return lambda array, axis: np.broadcast_to(
+        combine(array, axis=axis, keepdims=True), array.shape
+    ).copy()
 
 
 # (sentence on the array, function(array, axis)); {at} says along which axis.
-LATE, EARLY = (f"is shifted{{at}}: everything is one place too {when} (off by one)" for when in ("late", "early"))
-ADDED = [    # these make other numbers, which mean nothing if they are ids
+LATE, EARLY = (
+    f"is shifted{{at}}: everything is one place too {when} (off by one)"
+    for when in ("late", "early")
+)
+ADDED = [  # these make other numbers, which mean nothing if they are ids
     ("is averaged{at}: every place holds the mean of all", combined(np.mean)),
     ("is summed{at}: every place holds the sum of all", combined(np.sum)),
-    ("is summed up{at}: every place also holds all before it", np.cumsum)]
+    ("is summed up{at}: every place also holds all before it", np.cumsum),
+]
 MOVED = [
     ("is reversed{at}", np.flip),
-    (LATE, lambda array, axis: shifted(array, 1, axis)), (LATE, lambda array, axis: np.roll(array, 1, axis)),
-    (EARLY, lambda array, axis: shifted(array, -1, axis)), (EARLY, lambda array, axis: np.roll(array, -1, axis)),
+    (LATE, lambda array, axis: shifted(array, 1, axis)),
+    (LATE, lambda array, axis: np.roll(array, 1, axis)),
+    (EARLY, lambda array, axis: shifted(array, -1, axis)),
+    (EARLY, lambda array, axis: np.roll(array, -1, axis)),
     *ADDED,
     ("repeats the first{at} in every place", lambda array, axis: repeated(array, 0, axis)),
-    ("repeats the last{at} in every place", lambda array, axis: repeated(array, -1, axis))]
+    ("repeats the last{at} in every place", lambda array, axis: repeated(array, -1, axis)),
+]
 PARTS = [
     ("is missing (zero) at the first place{at}", lambda array, axis: without(array, 0, axis)),
     ("is missing (zero) at the last place{at}", lambda array, axis: without(array, -1, axis)),
-    ("is there only at the first place{at}, and zero elsewhere: is `return` inside the loop?",
-     lambda array, axis: only(array, 0, axis)),
-    ("is there only at the last place{at}, and zero elsewhere", lambda array, axis: only(array, -1, axis))]
+    (
+        "is there only at the first place{at}, and zero elsewhere: is `return` inside the loop?",
+        lambda array, axis: only(array, 0, axis),
+    ),
+    (
+        "is there only at the last place{at}, and zero elsewhere",
+        lambda array, axis: only(array, -1, axis),
+    ),
+]

@@ -18,13 +18,13 @@ from minitransformer_course.doctor.operations import OPERATIONS, in_place
 class Call(NamedTuple):
     """One call of a part's forward or backward."""
 
-    path: str          # the layer's, as in the names of its parameters; a function's is its layer's path and its name
-    block: Any         # the layer, or the pair of functions
-    arguments: dict    # forward's, {name: value}
-    make_rng: Any      # makes the generator that forward received, in the same state
-    dy: Any            # what backward received; None for a call of forward
-    parts: list        # the calls inside this one, in order
-    returned: list     # the arrays that backward returned
+    path: str  # the layer's, as in the names of its parameters; a function's is its layer's path and its name
+    block: Any  # the layer, or the pair of functions
+    arguments: dict  # forward's, {name: value}
+    make_rng: Any  # makes the generator that forward received, in the same state
+    dy: Any  # what backward received; None for a call of forward
+    parts: list  # the calls inside this one, in order
+    returned: list  # the arrays that backward returned
 
 
 class Recorder:
@@ -38,11 +38,11 @@ class Recorder:
         self.forward = Call("", None, {}, None, None, [], [])
         self.backward = Call("", None, {}, None, None, [], [])
         self._open = {"forward": [self.forward], "backward": [self.backward]}
-        self.changed = []   # [(path, block, sentence)] of arrays changed in place, the innermost first
+        self.changed = []  # [(path, block, sentence)] of arrays changed in place, the innermost first
         self.mixed_up = []  # [(path of a backward, path of the forward whose cache it received)]
-        self._made = {}     # {id of a cache: [(cache, Call of a forward that returned it)]}
+        self._made = {}  # {id of a cache: [(cache, Call of a forward that returned it)]}
         self._layers = [""]
-        self._bases = {}    # {id of a layer: the layer as its base class}
+        self._bases = {}  # {id of a layer: the layer as its base class}
 
     @contextmanager
     def recording(self, layer=None) -> "Iterator[Recorder]":
@@ -51,7 +51,9 @@ class Recorder:
             for operation in OPERATIONS.values():
                 if operation.is_pair:
                     self._record_function(stack, operation)
-                elif operation.name == "MultiHeadAttention":    # which self-attention and cross-attention call as super()
+                elif (
+                    operation.name == "MultiHeadAttention"
+                ):  # which self-attention and cross-attention call as super()
                     self._record_method(stack, operation)
             if layer is not None:
                 stack.enter_context(hooked(layer, self._around_layer))
@@ -60,7 +62,9 @@ class Recorder:
     def _record_function(self, stack, operation) -> None:
         pair = operation.forward, operation.backward
         for direction, function in zip(("forward", "backward"), pair):
-            runs = partial(self._around, operation.name, pair, direction, function.own or function.textbook)
+            runs = partial(
+                self._around, operation.name, pair, direction, function.own or function.textbook
+            )
             stack.enter_context(in_place(operation, direction, runs))
 
     def _record_method(self, stack, operation) -> None:
@@ -70,9 +74,11 @@ class Recorder:
 
             def runs(layer, *values, _direction=direction, _method=method, **options) -> Any:
                 if type(layer) is operation.owner:
-                    return _method(layer, *values, **options)    # already recorded as a layer
+                    return _method(layer, *values, **options)  # already recorded as a layer
                 seen = self._as_its_base(layer, operation.owner)
-                return self._around("", seen, _direction, partial(_method, layer), *values, **options)
+                return self._around(
+                    "", seen, _direction, partial(_method, layer), *values, **options
+                )
 
             stack.enter_context(in_place(operation, direction, runs))
 
@@ -81,7 +87,7 @@ class Recorder:
         if id(layer) not in self._bases:
             seen = self._bases[id(layer)] = copy.copy(layer)
             seen.__class__ = base
-            for name in {"forward", "backward"} & vars(seen).keys():    # the methods that are hooked
+            for name in {"forward", "backward"} & vars(seen).keys():  # the methods that are hooked
                 delattr(seen, name)
         return self._bases[id(layer)]
 
@@ -94,7 +100,9 @@ class Recorder:
 
     def _around(self, name, block, direction, function, *values, **options) -> Any:
         path = ".".join(part for part in (self._layers[-1], name) if part)
-        call = (self._forward_call if direction == "forward" else self._backward_call)(path, block, values, options)
+        call = (self._forward_call if direction == "forward" else self._backward_call)(
+            path, block, values, options
+        )
         if call is None:
             return function(*values, **options)
         self._open[direction][-1].parts.append(call)
@@ -107,7 +115,11 @@ class Recorder:
         if direction == "forward" and isinstance(returned, tuple) and len(returned) == 2:
             self._made.setdefault(id(returned[1]), []).append((returned[1], call))
         elif direction == "backward":
-            call.returned.extend(one for one in (returned if isinstance(returned, tuple) else [returned]) if one is not None)
+            call.returned.extend(
+                one
+                for one in (returned if isinstance(returned, tuple) else [returned])
+                if one is not None
+            )
         return returned
 
     def _look_for_changes(self, direction, call, values, options) -> None:
@@ -115,17 +127,28 @@ class Recorder:
         if direction == "backward":
             before, now = _flattened("dy", call.dy), _flattened("dy", values[0])
         for name, value in before.items():
-            if isinstance(now[name], np.ndarray) and not is_same(now[name], value):    # dy may be a plain number
+            if isinstance(now[name], np.ndarray) and not is_same(
+                now[name], value
+            ):  # dy may be a plain number
                 what = "dy" if direction == "backward" else f"its input {name}"
-                self.changed.append((call.path, call.block, f"{direction} changes {what} in place, but it belongs to the caller, "
-                                                            "which may need it again: work on a copy"))
+                self.changed.append(
+                    (
+                        call.path,
+                        call.block,
+                        f"{direction} changes {what} in place, but it belongs to the caller, "
+                        "which may need it again: work on a copy",
+                    )
+                )
 
     def _forward_call(self, path, block, values, options) -> Call | None:
         arguments = _arguments(block, values, options)
         if arguments is None:
             return None
         rng = copy.deepcopy(arguments.pop("rng", None))
-        copies = {name: value.copy() if isinstance(value, np.ndarray) else value for name, value in arguments.items()}
+        copies = {
+            name: value.copy() if isinstance(value, np.ndarray) else value
+            for name, value in arguments.items()
+        }
         return Call(path, block, copies, partial(copy.deepcopy, rng), None, [], [])
 
     def _backward_call(self, path, block, values, options) -> Call | None:
@@ -134,10 +157,16 @@ class Recorder:
         makers = [call for _, call in self._made.get(id(values[1]), [])]
         own = [call for call in makers if _key(call.block) == _key(block)]
         if not own:
-            layers = [call.path for call in makers if isinstance(block, Layer) and isinstance(call.block, Layer)]
+            layers = [
+                call.path
+                for call in makers
+                if isinstance(block, Layer) and isinstance(call.block, Layer)
+            ]
             self.mixed_up += [(path, other) for other in layers[:1]]
             return None
-        dy = tuple(map(np.array, values[0])) if isinstance(values[0], tuple) else np.array(values[0])
+        dy = (
+            tuple(map(np.array, values[0])) if isinstance(values[0], tuple) else np.array(values[0])
+        )
         return own[-1]._replace(path=path, dy=dy, parts=[], returned=[])
 
 
@@ -163,14 +192,18 @@ def _key(block) -> int | tuple[Callable, Callable]:
 
 def _arguments(block, values, options) -> dict[str, Any] | None:
     """forward's arguments by name, and the arrays of a tuple each by a name of its own; None if forward does not take them."""
-    function, values = (block[0], values) if isinstance(block, tuple) else (type(block).forward, (block, *values))
+    function, values = (
+        (block[0], values) if isinstance(block, tuple) else (type(block).forward, (block, *values))
+    )
     try:
         bound = inspect.signature(function).bind(*values, **options).arguments
     except TypeError:
         return None
     if not isinstance(block, tuple):
-        del bound[next(iter(bound))]    # the layer itself: `self`, or whatever its author calls it
-    return {key: one for name, value in bound.items() for key, one in _flattened(name, value).items()}
+        del bound[next(iter(bound))]  # the layer itself: `self`, or whatever its author calls it
+    return {
+        key: one for name, value in bound.items() for key, one in _flattened(name, value).items()
+    }
 
 
 def _flattened(name, value) -> dict[str, Any]:

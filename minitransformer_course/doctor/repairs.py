@@ -12,11 +12,26 @@ import numpy as np
 
 from minitransformer_course.doctor.factors import as_text, close, named_factors
 from minitransformer_course.doctor.own_backward import NEAR, Pool, Probe, Source
-from minitransformer_course.doctor.wrong_forms import AXES, FACTORS, STRUCTURE, Found, of_form, of_statement, of_structure
+from minitransformer_course.doctor.wrong_forms import (
+    AXES,
+    FACTORS,
+    STRUCTURE,
+    Found,
+    of_form,
+    of_statement,
+    of_structure,
+)
 from minitransformer_course.judge.syntax_tree import expression, filled
 
 PATIENCE = 3_000  # changes that are tried at most
-SIMPLE = {"1": "", "-1": "- ", "2": "2 * ", "-2": "- 2 * ", "0.5": "0.5 * ", "-0.5": "- 0.5 * "}    # factors of a missing term
+SIMPLE = {
+    "1": "",
+    "-1": "- ",
+    "2": "2 * ",
+    "-2": "- 2 * ",
+    "0.5": "0.5 * ",
+    "-0.5": "- 0.5 * ",
+}  # factors of a missing term
 
 
 class Exhausted(Exception):
@@ -29,7 +44,7 @@ def explanations(cases) -> list[tuple[str, float]]:
         return []
     try:
         search = Search(cases)
-    except (ValueError, OSError, TypeError, SyntaxError, IndexError):    # its source is not to be had
+    except (ValueError, OSError, TypeError, SyntaxError, IndexError):  # its source is not to be had
         return []
     with np.errstate(all="ignore"):
         return [(sentence, 0.0) for sentence in search.found()[:1]]
@@ -51,8 +66,11 @@ class Search:
         self.probes = {id(case): Probe(case) for case in cases}
         self.first = self.probes[id(cases[0])]
         self.along: dict[Any, float] = self.source.run(self.first) or {}
-        self.wrong = {key[0] for key, along in self.along.items()
-                      if abs(along - self.first.slopes[key]) > NEAR * self.first.scales[key]}
+        self.wrong = {
+            key[0]
+            for key, along in self.along.items()
+            if abs(along - self.first.slopes[key]) > NEAR * self.first.scales[key]
+        }
         self.unchanged = self.source.compiled()
         self.pool = Pool(self.source, cases[0].checked)
 
@@ -60,13 +78,31 @@ class Search:
         """The sentence of the first change that is right, or none."""
         with suppress(Exhausted):
             places = [place for place in self.source.places if not isinstance(place[3], ast.stmt)]
-            numeric = [place for place in places if self.source.value(place[3]) is not None and self._matters(place)]
+            numeric = [
+                place
+                for place in places
+                if self.source.value(place[3]) is not None and self._matters(place)
+            ]
             statements = [self.source.statement.get(id(place[3])) for place in numeric]
-            places = [place for place in places for of in [self.source.statement.get(id(place[3]))]
-                      if of in statements or isinstance(of, ast.For)]
-            numeric.sort(key=lambda place: -place[3].lineno)    # what is passed on from the last place is certainly wrong
-            for kind in (self._statements(), self._forms(places, STRUCTURE), self._names(numeric), self._scaled(numeric),
-                         self._forms(places, FACTORS), self._more(numeric), self._everywhere(), self._added(numeric)):
+            places = [
+                place
+                for place in places
+                for of in [self.source.statement.get(id(place[3]))]
+                if of in statements or isinstance(of, ast.For)
+            ]
+            numeric.sort(
+                key=lambda place: -place[3].lineno
+            )  # what is passed on from the last place is certainly wrong
+            for kind in (
+                self._statements(),
+                self._forms(places, STRUCTURE),
+                self._names(numeric),
+                self._scaled(numeric),
+                self._forms(places, FACTORS),
+                self._more(numeric),
+                self._everywhere(),
+                self._added(numeric),
+            ):
                 for said in kind:
                     return [said]
         return []
@@ -77,10 +113,13 @@ class Search:
             return True
         function = self._changed([place], filled("a * 1.5", a=place[3]))
         other = function and self.first.along(function)
-        if other is None:    # it has to be a whole number, for example
+        if other is None:  # it has to be a whole number, for example
             return True
-        return self.wrong == {key[0] for key, along in self.along.items()
-                              if abs(other[key] - along) > 1e-9 * self.first.scales[key]}
+        return self.wrong == {
+            key[0]
+            for key, along in self.along.items()
+            if abs(other[key] - along) > 1e-9 * self.first.scales[key]
+        }
 
     def _changed(self, places, node) -> Callable | None:
         self.left -= 1
@@ -94,10 +133,16 @@ class Search:
     def _is_right(self, places, node) -> bool:
         """Whether all gradients are right with the change, in all cases."""
         function = self._changed(places, node)
-        return function is not None and all(probe.is_right(probe.along(function)) for probe in self.probes.values())
+        return function is not None and all(
+            probe.is_right(probe.along(function)) for probe in self.probes.values()
+        )
 
     def _tried(self, places, changes) -> Iterator[str]:
-        where = f"`{self.source.line(places[0])}`" if len(places) == 1 else f"{len(places)} places of backward"
+        where = (
+            f"`{self.source.line(places[0])}`"
+            if len(places) == 1
+            else f"{len(places)} places of backward"
+        )
         for said, node in changes:
             if self._is_right(places, node):
                 yield f"in {where}, {said}"
@@ -117,9 +162,18 @@ class Search:
         parent, _field, _i, node = place
         dimensions = np.ndim(self.source.value(node))
         if _is_top(place) or (isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.MatMult)):
-            for form in ("a.T",) if dimensions == 2 else ("a.swapaxes(-1, -2)", "a.swapaxes(0, 1)") if dimensions > 2 else ():
+            for form in (
+                ("a.T",)
+                if dimensions == 2
+                else ("a.swapaxes(-1, -2)", "a.swapaxes(0, 1)")
+                if dimensions > 2
+                else ()
+            ):
                 made = filled(form, a=node)
-                yield f"`{ast.unparse(node)}` is not transposed: `{ast.unparse(made)}` belongs there", made
+                yield (
+                    f"`{ast.unparse(node)}` is not transposed: `{ast.unparse(made)}` belongs there",
+                    made,
+                )
 
     def _scaled(self, places) -> Iterator[str]:
         """A factor that is a number: the gradients are linear in it, so two runs of backward give its value."""
@@ -135,8 +189,10 @@ class Search:
                 return 1 / factor if factor else None
 
             if ratio_in(self.cases[0]):
-                yield from (f"in `{self.source.line(place)}`, `{ast.unparse(place[3])}` {said}"
-                            for said in named_factors(self.cases, ratio_in))
+                yield from (
+                    f"in `{self.source.line(place)}`, `{ast.unparse(place[3])}` {said}"
+                    for said in named_factors(self.cases, ratio_in)
+                )
 
     def _solved(self, probe, place, made, least) -> float | None:
         """The number k for which `made(k)` in the place makes all right; `least` is the one that changes nothing."""
@@ -149,7 +205,11 @@ class Search:
         if not abs(by[largest]) > 1e-6 * probe.scales[largest]:
             return None
         k = least + (probe.slopes[largest] - one[largest]) / by[largest]
-        if not all(abs(one[key] + (k - least) * by[key] - probe.slopes[key]) <= 10 * NEAR * probe.scales[key] for key in one):
+        if not all(
+            abs(one[key] + (k - least) * by[key] - probe.slopes[key])
+            <= 10 * NEAR * probe.scales[key]
+            for key in one
+        ):
             return None
         function = self._changed([place], made(ast.Constant(k)))
         return k if function and probe.is_right(probe.along(function)) else None
@@ -161,7 +221,11 @@ class Search:
                 continue
             own = ast.unparse(place[3])
             for other in (own, *self.pool.alike(place[3])):
-                for form in ("a", "a[:, None]", "a[..., None]") if number else ("1 - a", "a * a", "a")[:2 if other == own else 3]:
+                for form in (
+                    ("a", "a[:, None]", "a[..., None]")
+                    if number
+                    else ("1 - a", "a * a", "a")[: 2 if other == own else 3]
+                ):
                     made = filled(form, a=expression(other))
                     said = f"`{ast.unparse(place[3])}` is used where `{ast.unparse(made)}` belongs"
                     yield from self._tried([place], [(said, made)])
@@ -175,19 +239,26 @@ class Search:
     def _added(self, places) -> Iterator[str]:
         for place in places:
             node = place[3]
-            is_term = isinstance(place[0], ast.BinOp) and isinstance(place[0].op, (ast.Add, ast.Sub))
+            is_term = isinstance(place[0], ast.BinOp) and isinstance(
+                place[0].op, (ast.Add, ast.Sub)
+            )
             if is_term or not (_is_top(place) or isinstance(node, (ast.Name, ast.BinOp))):
                 continue
             for term in self.pool.terms(node):
+
                 def made(k, node=node, term=term) -> ast.expr:
                     return filled("a + k * t", a=node, k=k, t=term)
 
                 factor = as_text(self._solved(self.first, place, made, 0) or 0.0)
-                if factor in SIMPLE and all(close(self._solved(probe, place, made, 0) or 0.0, float(factor))
-                                            for probe in self.probes.values()):
+                if factor in SIMPLE and all(
+                    close(self._solved(probe, place, made, 0) or 0.0, float(factor))
+                    for probe in self.probes.values()
+                ):
                     missing = SIMPLE[factor] + ast.unparse(term)
-                    yield (f"in `{self.source.line(place)}`, `{ast.unparse(node)}` lacks the term `{missing}`: "
-                           "a path of the gradient is missing")
+                    yield (
+                        f"in `{self.source.line(place)}`, `{ast.unparse(node)}` lacks the term `{missing}`: "
+                        "a path of the gradient is missing"
+                    )
 
     def _everywhere(self) -> Iterator[str]:
         """One change of all expressions that are alike, or of the axis of all sums and means."""
@@ -197,26 +268,40 @@ class Search:
             of_axis = isinstance(place[0], ast.keyword) and place[0].arg == "axis"
             (axes if of_axis else alike).setdefault(ast.unparse(place[3]), []).append(place)
         repeated = [several for several in alike.values() if len(several) > 1]
-        for several in [several for several in repeated if isinstance(several[0][3], (ast.BinOp, ast.Call))]:
-            yield from self._tried(several, (*of_form(several[0][3], STRUCTURE), *of_structure(several[0][3], self.source)))
+        for several in [
+            several for several in repeated if isinstance(several[0][3], (ast.BinOp, ast.Call))
+        ]:
+            yield from self._tried(
+                several,
+                (*of_form(several[0][3], STRUCTURE), *of_structure(several[0][3], self.source)),
+            )
         for text, several in axes.items():
             for axis in AXES if len(several) > 1 else ():
                 if self._is_right(several, expression(axis)):
-                    yield (f"{len(several)} sums or means of backward run over the wrong axis: axis={axis} belongs where "
-                           f"axis={text} is")
+                    yield (
+                        f"{len(several)} sums or means of backward run over the wrong axis: axis={axis} belongs where "
+                        f"axis={text} is"
+                    )
 
 
 def _is_whole(place) -> bool:
     """Whether the backward computes it, not only uses it: what a statement finds, a term, what is passed to another backward."""
     parent, field, _i, node = place
-    passed = isinstance(parent, ast.Call) and isinstance(parent.func, ast.Attribute) and parent.func.attr == "backward"
+    passed = (
+        isinstance(parent, ast.Call)
+        and isinstance(parent.func, ast.Attribute)
+        and parent.func.attr == "backward"
+    )
     sums = isinstance(parent, ast.BinOp) and isinstance(parent.op, (ast.Add, ast.Sub))
-    return _is_top(place) and (sums or passed or isinstance(parent, (ast.stmt, ast.Tuple, ast.List)))
+    return _is_top(place) and (
+        sums or passed or isinstance(parent, (ast.stmt, ast.Tuple, ast.List))
+    )
 
 
 def _is_top(place) -> bool:
     """Whether a factor here is not the same as one at a part or at the whole."""
     parent, field, _i, node = place
-    linear = (isinstance(parent, ast.BinOp) and isinstance(parent.op, (ast.Mult, ast.MatMult, ast.Div))) or isinstance(
-        parent, (ast.UnaryOp, ast.Attribute, ast.Subscript, ast.keyword))
+    linear = (
+        isinstance(parent, ast.BinOp) and isinstance(parent.op, (ast.Mult, ast.MatMult, ast.Div))
+    ) or isinstance(parent, (ast.UnaryOp, ast.Attribute, ast.Subscript, ast.keyword))
     return not linear and not isinstance(node, (ast.Constant, ast.UnaryOp, ast.Tuple, ast.List))

@@ -9,64 +9,130 @@ import numpy as np
 
 from minitransformer_course.judge.syntax_tree import expression, fill, filled, match
 
-Found = Iterator[tuple[str, Any]]    # what is wrong, and the expression that belongs there
+Found = Iterator[tuple[str, Any]]  # what is wrong, and the expression that belongs there
 ROW = "(a * b).sum(axis=-1, keepdims=True)"
-DIAGONAL = "only the diagonal of the softmax's Jacobian is used: `{right}` belongs where `{wrong}` is"
+DIAGONAL = (
+    "only the diagonal of the softmax's Jacobian is used: `{right}` belongs where `{wrong}` is"
+)
 LACKS_ROW = "the sum over the row, which the Jacobian of a softmax subtracts, is missing: `{right}` belongs where `{wrong}` is"
-FORMS = [    # (the wrong form, the right one, what is wrong)
-    ("1 - a", "1 - a * a", "`{a}` is not squared: `{right}` belongs where `{wrong}` is (the slope of tanh)"),
-    ("1 - a * a", "a * (1 - a)", "the slope of a sigmoid s is s (1 - s): `{right}` belongs where `{wrong}` is"),
-    ("1 - a ** 2", "a * (1 - a)", "the slope of a sigmoid s is s (1 - s): `{right}` belongs where `{wrong}` is"),
-    ("a * (1 - a)", "1 - a * a", "the slope of tanh is 1 - h^2: `{right}` belongs where `{wrong}` is"),
+FORMS = [  # (the wrong form, the right one, what is wrong)
+    (
+        "1 - a",
+        "1 - a * a",
+        "`{a}` is not squared: `{right}` belongs where `{wrong}` is (the slope of tanh)",
+    ),
+    (
+        "1 - a * a",
+        "a * (1 - a)",
+        "the slope of a sigmoid s is s (1 - s): `{right}` belongs where `{wrong}` is",
+    ),
+    (
+        "1 - a ** 2",
+        "a * (1 - a)",
+        "the slope of a sigmoid s is s (1 - s): `{right}` belongs where `{wrong}` is",
+    ),
+    (
+        "a * (1 - a)",
+        "1 - a * a",
+        "the slope of tanh is 1 - h^2: `{right}` belongs where `{wrong}` is",
+    ),
     ("a", "a * b * (1 - b)", "the slope of a sigmoid, {b} (1 - {b}), is missing"),
     ("a * b", "a * b * (1 - b)", "the slope of a sigmoid is {b} (1 - {b}), not {b}"),
     ("a * (1 - b)", "a * b * (1 - b)", "the slope of a sigmoid is {b} (1 - {b}), not 1 - {b}"),
-    ("a * (1 - b * b)", "a * b * (1 - b)", "the slope is that of tanh, 1 - {b}^2, but a sigmoid has {b} (1 - {b})"),
-    ("a * (b * (1 - b))", "a * (1 - b * b)", "the slope is that of a sigmoid, but tanh has 1 - {b}^2"),
+    (
+        "a * (1 - b * b)",
+        "a * b * (1 - b)",
+        "the slope is that of tanh, 1 - {b}^2, but a sigmoid has {b} (1 - {b})",
+    ),
+    (
+        "a * (b * (1 - b))",
+        "a * (1 - b * b)",
+        "the slope is that of a sigmoid, but tanh has 1 - {b}^2",
+    ),
     ("a", "a * (1 - b * b)", "the derivative of tanh, 1 - {b}^2, is missing"),
-    ("1 - a", "a", "`{right}` belongs where `{wrong}` is"), ("1 - a", "a * (1 - a)", "the factor `{a}` of the slope is missing"),
+    ("1 - a", "a", "`{right}` belongs where `{wrong}` is"),
+    ("1 - a", "a * (1 - a)", "the factor `{a}` of the slope is missing"),
     ("a * a", "a", "`{a}` is squared, but belongs there once"),
     ("a ** b", "a ** (b + 1)", "the power of `{a}` is one too small"),
     ("a ** b", "a ** (b - 1)", "the power of `{a}` is one too large"),
     ("a ** b", "a", "`{a}` has a power that does not belong there"),
     ("np.cos(a)", "np.sin(a)", "the sine belongs where the cosine is"),
     ("np.sin(a)", "np.cos(a)", "the cosine belongs where the sine is"),
-    ("a * (1 - a) * b", f"a * (b - {ROW})", DIAGONAL), ("a * b", f"a * (b - {ROW})", LACKS_ROW),
+    ("a * (1 - a) * b", f"a * (b - {ROW})", DIAGONAL),
+    ("a * b", f"a * (b - {ROW})", LACKS_ROW),
     ("a * b", f"b * (a - {ROW})", LACKS_ROW),
     ("np.sqrt(a)", "a", "the root of `{a}` does not belong there"),
     ("a / b", "a * b", "`{a}` is divided by `{b}`, but must be multiplied by it"),
     ("a * b", "a / b", "`{a}` is multiplied by `{b}`, but must be divided by it"),
     ("a / b", "b / a", "the quotient is upside down"),
-    ("a * b", "a", "the factor `{b}` does not belong there"), ("a * b", "b", "the factor `{a}` does not belong there"),
-    ("a / b", "a", "the division by `{b}` does not belong there"), ("a + b", "a", "the term `{b}` does not belong there"),
-    ("a + b", "b", "the term `{a}` does not belong there"), ("a - b", "a", "the term `- {b}` does not belong there"),
+    ("a * b", "a", "the factor `{b}` does not belong there"),
+    ("a * b", "b", "the factor `{a}` does not belong there"),
+    ("a / b", "a", "the division by `{b}` does not belong there"),
+    ("a + b", "a", "the term `{b}` does not belong there"),
+    ("a + b", "b", "the term `{a}` does not belong there"),
+    ("a - b", "a", "the term `- {b}` does not belong there"),
     ("a @ b", "b @ a", "the two factors of the matrix product are in the wrong order"),
-    ("a @ b", "b.T @ a.T", "the matrix product is not transposed: `{right}` belongs where `{wrong}` is"),
-    ("a.T", "a", "`{a}` is transposed, but must not be"), ("a.swapaxes(b, c)", "a", "`{a}` is transposed, but must not be"),
+    (
+        "a @ b",
+        "b.T @ a.T",
+        "the matrix product is not transposed: `{right}` belongs where `{wrong}` is",
+    ),
+    ("a.T", "a", "`{a}` is transposed, but must not be"),
+    ("a.swapaxes(b, c)", "a", "`{a}` is transposed, but must not be"),
     ("a.transpose(b, c, d)", "a", "`{a}` is transposed, but must not be"),
     ("a > b", "a < b", "the comparison `{wrong}` is the wrong way round"),
     ("a < b", "a > b", "the comparison `{wrong}` is the wrong way round"),
     ("a >= b", "a < b", "the comparison `{wrong}` is the wrong way round"),
     ("a <= b", "a > b", "the comparison `{wrong}` is the wrong way round"),
     ("~a", "a", "`{wrong}` is the wrong way round: `{a}` must not be negated"),
-    ("zip(a, b)", "zip(reversed(a), reversed(b))", "neither `{a}` nor `{b}` is reversed: the order is that of the forward"),
-    ("zip(a, reversed(b))", "zip(reversed(a), reversed(b))", "`{a}` is not reversed: the wrong order to `{b}`"),
-    ("zip(reversed(a), b)", "zip(reversed(a), reversed(b))", "`{b}` is not reversed: the wrong order to `{a}`"),
-    ("a + 0 * b", "a * b", "the factor {b} is missing"), ("b + 0 * a", "a * b", "the factor {a} is missing"),
-    ("0 * a - b", "a - b", "the term {a} is missing"), ("a - 0 * b", "a - b", "the term - {b} is missing"),
+    (
+        "zip(a, b)",
+        "zip(reversed(a), reversed(b))",
+        "neither `{a}` nor `{b}` is reversed: the order is that of the forward",
+    ),
+    (
+        "zip(a, reversed(b))",
+        "zip(reversed(a), reversed(b))",
+        "`{a}` is not reversed: the wrong order to `{b}`",
+    ),
+    (
+        "zip(reversed(a), b)",
+        "zip(reversed(a), reversed(b))",
+        "`{b}` is not reversed: the wrong order to `{a}`",
+    ),
+    ("a + 0 * b", "a * b", "the factor {b} is missing"),
+    ("b + 0 * a", "a * b", "the factor {a} is missing"),
+    ("0 * a - b", "a - b", "the term {a} is missing"),
+    ("a - 0 * b", "a - b", "the term - {b} is missing"),
     ("a", "a + b + c", "only {a} is left: {b} and {c} are missing"),
     ("c", "a + b + c", "only {c} is left: {a} and {b} are missing"),
-    ("a if np.any(a) else b", "a + b", "`{b}` is not added to what is there: only the first (the last layer's) counts"),
+    (
+        "a if np.any(a) else b",
+        "a + b",
+        "`{b}` is not added to what is there: only the first (the last layer's) counts",
+    ),
     ("b", "b if a else c", "the case that `{a}` is false is ignored: `{c}` is missing"),
-    ("c", "b if a else c", "the case `{a}` is ignored: `{b}` is missing"), ("a", "reversed(a)", "`{a}` is not reversed"),
-    ("reversed(a)", "a", "the loop runs in the wrong direction: backwards, not in the order of `{a}`"),
-    ("np.cumsum(a, axis=b)", "np.flip(np.cumsum(np.flip(a, b), b), b)",
-     "the running sum has the wrong direction: a place must get the sum of the later ones, not of the earlier ones (reversed)"),
+    ("c", "b if a else c", "the case `{a}` is ignored: `{b}` is missing"),
+    ("a", "reversed(a)", "`{a}` is not reversed"),
+    (
+        "reversed(a)",
+        "a",
+        "the loop runs in the wrong direction: backwards, not in the order of `{a}`",
+    ),
+    (
+        "np.cumsum(a, axis=b)",
+        "np.flip(np.cumsum(np.flip(a, b), b), b)",
+        "the running sum has the wrong direction: a place must get the sum of the later ones, not of the earlier ones (reversed)",
+    ),
     ("0", "-1", "0 (the first) is used where -1 (the last) belongs"),
-    ("a[..., ::-1]", "a", "`{a}` is reversed, but must not be"), ("a[::-1]", "a", "`{a}` is reversed, but must not be"),
-    ("a[:, ::-1]", "a", "`{a}` is reversed, but must not be")]
+    ("a[..., ::-1]", "a", "`{a}` is reversed, but must not be"),
+    ("a[::-1]", "a", "`{a}` is reversed, but must not be"),
+    ("a[:, ::-1]", "a", "`{a}` is reversed, but must not be"),
+]
 PATTERNS = [(expression(wrong), expression(right), said) for wrong, right, said in FORMS]
-FACTORS = [one for one in PATTERNS if "does not belong" in one[2] or "the factor" in one[2]]    # what is tried last
+FACTORS = [
+    one for one in PATTERNS if "does not belong" in one[2] or "the factor" in one[2]
+]  # what is tried last
 STRUCTURE = [one for one in PATTERNS if one not in FACTORS]
 AXES = "0", "1", "2", "-1", "-2", "(0, 1)", "(1, 2)", "(0, 2)", "(-2, -1)", "None"
 REDUCTIONS = "sum", "mean", "max", "cumsum", "flip", "min"
@@ -76,8 +142,14 @@ def of_form(node, patterns) -> Found:
     """What any expression of one of these forms may be wrong in."""
     for wrong, right, said in patterns:
         parts = None if isinstance(wrong, ast.Name) else match(wrong, node)
-        if parts is not None and _letters(right) <= parts.keys() and not any(
-                isinstance(part, ast.Constant) and f"{{{key}}}" in said for key, part in parts.items()):
+        if (
+            parts is not None
+            and _letters(right) <= parts.keys()
+            and not any(
+                isinstance(part, ast.Constant) and f"{{{key}}}" in said
+                for key, part in parts.items()
+            )
+        ):
             made = fill(right, parts)
             shown = {key: ast.unparse(part) for key, part in parts.items()}
             yield said.format(right=ast.unparse(made), wrong=ast.unparse(node), **shown), made
@@ -105,7 +177,10 @@ def of_structure(node, source) -> Found:
         yield from _of_index(node, source)
     if isinstance(node, ast.IfExp):
         for part in (node.body, node.orelse):
-            yield f"`{ast.unparse(part)}` belongs where `{ast.unparse(node)}` is, in all steps", part
+            yield (
+                f"`{ast.unparse(part)}` belongs where `{ast.unparse(node)}` is, in all steps",
+                part,
+            )
             for said, made in _of_index(part, source) if isinstance(part, ast.Subscript) else ():
                 yield f"{said}, in all steps", made
     if isinstance(node, (ast.Tuple, ast.List, ast.Call)):
@@ -113,41 +188,72 @@ def of_structure(node, source) -> Found:
         for i, j in combinations(range(len(several)), 2):
             if not isinstance(several[i], ast.Constant):
                 other = _swapped(several, i, j)
-                made = ast.Call(node.func, other, node.keywords) if isinstance(node, ast.Call) else type(node)(other, node.ctx)
-                yield f"`{ast.unparse(several[i])}` and `{ast.unparse(several[j])}` are swapped (the wrong order)", made
+                made = (
+                    ast.Call(node.func, other, node.keywords)
+                    if isinstance(node, ast.Call)
+                    else type(node)(other, node.ctx)
+                )
+                yield (
+                    f"`{ast.unparse(several[i])}` and `{ast.unparse(several[j])}` are swapped (the wrong order)",
+                    made,
+                )
 
 
 def _of_call(node, source) -> Found:
     made: Any
     name, text = node.func.attr, ast.unparse(node)
-    for other, said in (("sum", "is averaged, where the sum belongs"), ("mean", "is summed, where the mean belongs")):
+    for other, said in (
+        ("sum", "is averaged, where the sum belongs"),
+        ("mean", "is summed, where the mean belongs"),
+    ):
         if name in ("sum", "mean") and name != other:
-            made = ast.Call(ast.Attribute(node.func.value, other, ast.Load()), node.args, node.keywords)
+            made = ast.Call(
+                ast.Attribute(node.func.value, other, ast.Load()), node.args, node.keywords
+            )
             yield f"`{text}` {said}: `{ast.unparse(made)}`", made
     inner = ast.unparse(node.args[0] if _is_np(node.func.value) and node.args else node.func.value)
     dimensions = np.ndim(source.value(expression(inner)))
     if name in REDUCTIONS:
         for axis in (*range(dimensions), *combinations(range(dimensions), 2)):
-            keywords = [ast.keyword(one.arg, ast.Constant(axis)) if one.arg == "axis" else one for one in node.keywords]
+            keywords = [
+                ast.keyword(one.arg, ast.Constant(axis)) if one.arg == "axis" else one
+                for one in node.keywords
+            ]
             args = list(node.args)
-            if all(one.arg != "axis" for one in node.keywords) and args[_is_np(node.func.value):]:
+            if all(one.arg != "axis" for one in node.keywords) and args[_is_np(node.func.value) :]:
                 args[-1] = ast.Constant(axis)
             made = ast.Call(node.func, args, keywords)
             if ast.unparse(made) != text:
-                yield f"`{text}` runs over the wrong axis: `{ast.unparse(made)}` belongs there", made
-    if name == "einsum" and isinstance(node.args[0], ast.Constant) and isinstance(node.args[0].value, str):
+                yield (
+                    f"`{text}` runs over the wrong axis: `{ast.unparse(made)}` belongs there",
+                    made,
+                )
+    if (
+        name == "einsum"
+        and isinstance(node.args[0], ast.Constant)
+        and isinstance(node.args[0].value, str)
+    ):
         yield from _of_einsum(node, node.args[0].value)
     if name == "reshape" and dimensions > 2:
         for j, i in combinations(range(dimensions), 2):
             made = filled(f"a.swapaxes({j}, {i})", a=node.func.value)
-            yield (f"`{inner}` is reshaped without swapping its axes {j} and {i} first, which mixes them (transpose)",
-                   ast.Call(ast.Attribute(made, "reshape", ast.Load()), node.args, node.keywords))
+            yield (
+                f"`{inner}` is reshaped without swapping its axes {j} and {i} first, which mixes them (transpose)",
+                ast.Call(ast.Attribute(made, "reshape", ast.Load()), node.args, node.keywords),
+            )
     if name in ("transpose", "reshape"):
-        several = node.args[0].elts if len(node.args) == 1 and isinstance(node.args[0], ast.Tuple) else node.args
+        several = (
+            node.args[0].elts
+            if len(node.args) == 1 and isinstance(node.args[0], ast.Tuple)
+            else node.args
+        )
         for j, i in combinations(range(len(several)), 2):
             made = ast.Call(node.func, _swapped(several, i, j), [])
             made = filled(f"a.swapaxes({j}, {i})", a=made) if name == "reshape" else made
-            yield f"`{text}` has its axes in the wrong order: `{ast.unparse(made)}` belongs there", made
+            yield (
+                f"`{text}` has its axes in the wrong order: `{ast.unparse(made)}` belongs there",
+                made,
+            )
 
 
 def _of_einsum(node, text) -> Found:
@@ -156,10 +262,13 @@ def _of_einsum(node, text) -> Found:
     for k, letters in enumerate(operands):
         what = "the result" if k == len(node.args) - 1 else f"`{ast.unparse(node.args[k + 1])}`"
         for j, i in combinations(range(len(letters)), 2):
-            made = [*operands[:k], "".join(_swapped(letters, i, j)), *operands[k + 1:]]
-            new = ",".join(made[:len(node.args) - 1]) + ("->" + made[-1] if len(sides) > 1 else "")
-            yield (f"the indices {letters[j]} and {letters[i]} of {what} are swapped (transposed): \"{new}\" belongs where "
-                   f"\"{text}\" is", ast.Call(node.func, [ast.Constant(new), *node.args[1:]], node.keywords))
+            made = [*operands[:k], "".join(_swapped(letters, i, j)), *operands[k + 1 :]]
+            new = ",".join(made[: len(node.args) - 1]) + ("->" + made[-1] if len(sides) > 1 else "")
+            yield (
+                f'the indices {letters[j]} and {letters[i]} of {what} are swapped (transposed): "{new}" belongs where '
+                f'"{text}" is',
+                ast.Call(node.func, [ast.Constant(new), *node.args[1:]], node.keywords),
+            )
 
 
 def _of_index(node, source) -> Found:
@@ -167,8 +276,10 @@ def _of_index(node, source) -> Found:
     text = ast.unparse(node)
 
     def put(i, part) -> ast.Subscript:
-        new = [*parts[:i], part, *parts[i + 1:]]
-        return ast.Subscript(node.value, ast.Tuple(new, ast.Load()) if len(new) > 1 else new[0], node.ctx)
+        new = [*parts[:i], part, *parts[i + 1 :]]
+        return ast.Subscript(
+            node.value, ast.Tuple(new, ast.Load()) if len(new) > 1 else new[0], node.ctx
+        )
 
     for i, part in enumerate(parts):
         made: Any
@@ -176,44 +287,82 @@ def _of_index(node, source) -> Found:
         if isinstance(part, ast.Slice) and part.step is None and (part.lower or part.upper):
             one = ast.Constant(1)
             lower, upper = part.lower, part.upper
-            others = [ast.Slice(lower or one, None if lower is None else upper), ast.Slice(None, upper or ast.Constant(-1)),
-                      ast.Slice(upper and ast.UnaryOp(ast.USub(), upper)),
-                      ast.Slice(None, lower and ast.UnaryOp(ast.USub(), lower)),
-                      ast.Slice(upper) if upper else ast.Slice(None, lower)]
+            others = [
+                ast.Slice(lower or one, None if lower is None else upper),
+                ast.Slice(None, upper or ast.Constant(-1)),
+                ast.Slice(upper and ast.UnaryOp(ast.USub(), upper)),
+                ast.Slice(None, lower and ast.UnaryOp(ast.USub(), lower)),
+                ast.Slice(upper) if upper else ast.Slice(None, lower),
+            ]
             if lower and upper:
-                others += [ast.Slice(filled("a + b", a=lower, b=k), filled("a + b", a=upper, b=k))
-                           for k in map(ast.Constant, (-1, 1))]
-        elif isinstance(part, (ast.Name, ast.BinOp)) and isinstance(source.value(part), (int, np.integer)):
+                others += [
+                    ast.Slice(filled("a + b", a=lower, b=k), filled("a + b", a=upper, b=k))
+                    for k in map(ast.Constant, (-1, 1))
+                ]
+        elif isinstance(part, (ast.Name, ast.BinOp)) and isinstance(
+            source.value(part), (int, np.integer)
+        ):
             others = [filled(form, a=part) for form in ("a - 1", "a + 1")]
-            others += [part.left] if isinstance(part, ast.BinOp) and isinstance(part.right, ast.Constant) else []
+            others += (
+                [part.left]
+                if isinstance(part, ast.BinOp) and isinstance(part.right, ast.Constant)
+                else []
+            )
         for other in others:
             made = put(i, other)
             if ast.unparse(made) != text:
-                yield f"`{text}` is shifted (the wrong indices): `{ast.unparse(made)}` belongs there", made
+                yield (
+                    f"`{text}` is shifted (the wrong indices): `{ast.unparse(made)}` belongs there",
+                    made,
+                )
         value = source.value(part)
-        if isinstance(part, (ast.Constant, ast.UnaryOp)) and isinstance(value, int) and value in (0, -1):
+        if (
+            isinstance(part, (ast.Constant, ast.UnaryOp))
+            and isinstance(value, int)
+            and value in (0, -1)
+        ):
             axis = i - sum(isinstance(one, ast.Constant) and one.value is None for one in parts[:i])
             made = filled(f"a.sum(axis={axis})", a=put(i, ast.Slice()))
-            yield f"`{text}` counts only the {'last' if value else 'first'}: the sum over all of them belongs there", made
+            yield (
+                f"`{text}` counts only the {'last' if value else 'first'}: the sum over all of them belongs there",
+                made,
+            )
     if isinstance(node.ctx, ast.Load):
         for axis in range(min(np.ndim(source.value(node.value)), 3)):
             made = ast.Subscript(filled(f"np.flip(a, {axis})", a=node.value), node.slice, node.ctx)
-            yield f"`{ast.unparse(node.value)}` is read in the wrong order along axis {axis}: it must be reversed (flipped)", made
+            yield (
+                f"`{ast.unparse(node.value)}` is read in the wrong order along axis {axis}: it must be reversed (flipped)",
+                made,
+            )
 
 
 def of_statement(node) -> Found:
     """What a statement may be wrong in: = for +=, indices that repeat, the direction of a loop."""
-    if (isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Subscript) and isinstance(node.op, ast.Add)
-            and not any(isinstance(one, ast.Slice) for one in ast.walk(node.target.slice))):
-        yield (f"indices in `{ast.unparse(node.target.slice)}` repeat, and += keeps only one of the numbers that belong to the "
-               "same index: np.add.at adds them all", ast.Expr(
-                   filled("np.add.at(a, b, c)", a=node.target.value, b=node.target.slice, c=node.value)))
-    if isinstance(node, ast.Assign) and isinstance(node.targets[0], (ast.Subscript, ast.Name, ast.Attribute)):
-        yield (f"`{ast.unparse(node.targets[0])}` is assigned (=), which overwrites what is there already: it must be added (+=)",
-               ast.AugAssign(node.targets[0], ast.Add(), node.value))
+    if (
+        isinstance(node, ast.AugAssign)
+        and isinstance(node.target, ast.Subscript)
+        and isinstance(node.op, ast.Add)
+        and not any(isinstance(one, ast.Slice) for one in ast.walk(node.target.slice))
+    ):
+        yield (
+            f"indices in `{ast.unparse(node.target.slice)}` repeat, and += keeps only one of the numbers that belong to the "
+            "same index: np.add.at adds them all",
+            ast.Expr(
+                filled("np.add.at(a, b, c)", a=node.target.value, b=node.target.slice, c=node.value)
+            ),
+        )
+    if isinstance(node, ast.Assign) and isinstance(
+        node.targets[0], (ast.Subscript, ast.Name, ast.Attribute)
+    ):
+        yield (
+            f"`{ast.unparse(node.targets[0])}` is assigned (=), which overwrites what is there already: it must be added (+=)",
+            ast.AugAssign(node.targets[0], ast.Add(), node.value),
+        )
     if isinstance(node, ast.For):
-        yield (f"the loop over `{ast.unparse(node.iter)}` runs in the wrong direction: it must run in reverse order", ast.For(
-            node.target, filled("list(a)[::-1]", a=node.iter), node.body, node.orelse))
+        yield (
+            f"the loop over `{ast.unparse(node.iter)}` runs in the wrong direction: it must run in reverse order",
+            ast.For(node.target, filled("list(a)[::-1]", a=node.iter), node.body, node.orelse),
+        )
 
 
 def _swapped(several, i, j) -> list:

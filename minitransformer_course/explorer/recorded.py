@@ -21,7 +21,7 @@ def record(model, batch, smoothing) -> tuple[float, dict[str, tuple]]:
 
     The gradients of the parameters are left in them.
     """
-    calls: dict[tuple[str, str], tuple] = {}    # {(path, direction): (arguments, result)}
+    calls: dict[tuple[str, str], tuple] = {}  # {(path, direction): (arguments, result)}
 
     def around(path, direction, method, *arguments, **options) -> Any:
         result = method(*arguments, **options)
@@ -33,10 +33,15 @@ def record(model, batch, smoothing) -> tuple[float, dict[str, tuple]]:
         sums, cache = model.loss_forward(batch, smoothing=smoothing)
         model.loss_backward(1 / batch.terms, cache)
     (x, *_), _ = calls["loss", "forward"]
-    arrays = {"output": (x @ model.output.weight.data.T, cross_entropy_backward(1 / batch.terms, cache.loss.loss))}
+    arrays = {
+        "output": (
+            x @ model.output.weight.data.T,
+            cross_entropy_backward(1 / batch.terms, cache.loss.loss),
+        )
+    }
     for path, layer in model.sublayers().items():
         if path == "loss" or (path, "backward") not in calls or isinstance(layer, Embedding):
-            continue    # an embedding may be used twice: its values are those that the positions are added to
+            continue  # an embedding may be used twice: its values are those that the positions are added to
         arguments, (y, cache) = calls[path, "forward"]
         (dy, *_), dx = calls[path, "backward"]
         arrays[path] = y, dy
@@ -44,19 +49,27 @@ def record(model, batch, smoothing) -> tuple[float, dict[str, tuple]]:
             inner = [calls[f"{path}.positions", direction] for direction in ("forward", "backward")]
             arrays[f"{path}.embedding"] = inner[0][0][0], inner[1][1]
         elif isinstance(layer, FeedForward):
-            arrays[f"{path}.activation"] = calls[f"{path}.outer", "forward"][0][0], calls[f"{path}.outer", "backward"][1]
+            arrays[f"{path}.activation"] = (
+                calls[f"{path}.outer", "forward"][0][0],
+                calls[f"{path}.outer", "backward"][1],
+            )
         elif isinstance(layer, Residual):
             norm = [calls[f"{path}.norm", direction] for direction in ("forward", "backward")]
             arrays[f"{path}.add"] = (y, dy) if layer.pre_norm else (norm[0][0][0], norm[1][1])
         elif isinstance(layer, MultiHeadAttention):
             dheads = layer.split(calls[f"{path}.output", "backward"][1])
             arrays.update(_inside(path, layer, cache.attention, dheads))
-    return float(sums.loss) / batch.terms, {path: tuple(a[0] for a in both) for path, both in arrays.items()}
+    return float(sums.loss) / batch.terms, {
+        path: tuple(a[0] for a in both) for path, both in arrays.items()
+    }
 
 
 def _inside(path, layer, cache, dheads) -> dict[str, tuple[Array, Array]]:
     """The heads' scores, weights and weighted sums: each (value, gradient), (B, H, T_q, ...)."""
     dp = dheads @ cache.value.swapaxes(-1, -2)
     scores = cache.query @ cache.key.swapaxes(-1, -2) / math.sqrt(cache.query.shape[-1])
-    return {f"{path}.scores": (scores, softmax_backward(dp, cache.softmax)), f"{path}.softmax": (cache.softmax.p, dp),
-            f"{path}.weighted_sum": (cache.weights @ cache.value, dheads)}
+    return {
+        f"{path}.scores": (scores, softmax_backward(dp, cache.softmax)),
+        f"{path}.softmax": (cache.softmax.p, dp),
+        f"{path}.weighted_sum": (cache.weights @ cache.value, dheads),
+    }

@@ -12,7 +12,14 @@ learn`. An exercise is one file in tutorials/, made of the six decorators below.
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from minitransformer_course.judge.decorators import also_right, edge, invariant, mistake, plugs, version
+from minitransformer_course.judge.decorators import (
+    also_right,
+    edge,
+    invariant,
+    mistake,
+    plugs,
+    version,
+)
 from minitransformer_course.judge.messages import _
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import os
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
-from sys import getprofile, setprofile    # by name: the learner's file may replace those of sys
+from sys import getprofile, setprofile  # by name: the learner's file may replace those of sys
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,24 +22,31 @@ from minitransformer_course.judge.forbidden import LIBRARIES, Forbidden
 from minitransformer_course.judge.limits import TimeUp, limited_output, time_limit
 from minitransformer_course.judge.messages import _
 
-NOT_THE_LEARNERS = ("<frozen", os.path.dirname(os.__file__), np.__path__[0], __file__.removesuffix("call.py"))    # files
+NOT_THE_LEARNERS = (
+    "<frozen",
+    os.path.dirname(os.__file__),
+    np.__path__[0],
+    __file__.removesuffix("call.py"),
+)  # files
 JUDGE = "minitransformer_course.judge."
 PRODUCTS = ("dot", "matmul")
-LARGEST = 1_000_000    # the most numbers in an array that is looked at: no right answer comes near
+LARGEST = 1_000_000  # the most numbers in an array that is looked at: no right answer comes near
 
 
 class Outcome(NamedTuple):
     """The result of one call: the arrays that it returned, or why there are none."""
 
     arrays: Sequence = ()
-    error: str = ""       # "ValueError: operands could not be broadcast", or "" if it returned
-    line: str = ""        # "line 12: y = x @ w", the place of the error
+    error: str = ""  # "ValueError: operands could not be broadcast", or "" if it returned
+    line: str = ""  # "line 12: y = x @ w", the place of the error
     raised: bool = False  # the error is an exception, raised by this call
-    late: bool = False    # the error is that time ran out
-    blank: bool = False   # the error is the skeleton's own
-    returned: str = ""    # what it returned, in words, if that is not an array: "None"
-    changed: int = -1     # which argument it changed
-    forbidden: str = ""   # what it used that is off limits: "it calls minitransformer.functional.softmax_forward"
+    late: bool = False  # the error is that time ran out
+    blank: bool = False  # the error is the skeleton's own
+    returned: str = ""  # what it returned, in words, if that is not an array: "None"
+    changed: int = -1  # which argument it changed
+    forbidden: str = (
+        ""  # what it used that is off limits: "it calls minitransformer.functional.softmax_forward"
+    )
     printed: str = ""
 
     @property
@@ -60,7 +67,14 @@ class Outcome(NamedTuple):
     def load(cls, path) -> "Outcome":
         with open(path, "rb") as file:
             fields = json.loads(str(np.load(file, allow_pickle=False)))
-            return cls(**{**fields, "arrays": [np.load(file, allow_pickle=False) for _array in range(fields["arrays"])]})
+            return cls(
+                **{
+                    **fields,
+                    "arrays": [
+                        np.load(file, allow_pickle=False) for _array in range(fields["arrays"])
+                    ],
+                }
+            )
 
 
 def call_on(function, cases, watched=True, limit=None) -> Iterator[Outcome]:
@@ -82,17 +96,31 @@ def _call(function, arguments, watched, limit) -> Outcome:
     if isinstance(given[0], VersionUnderTest):
         function = verdict(function)
     try:
-        with np.errstate(all="ignore"), time_limit(limit) if limit else nullcontext():    # the answer mentions NaN and infinity
+        with (
+            np.errstate(all="ignore"),
+            time_limit(limit) if limit else nullcontext(),
+        ):  # the answer mentions NaN and infinity
             returned = _watching(function, given, forbidden) if watched else function(*given)
-    except (Exception, SystemExit, TimeUp) as error:    # the learner's own code: whatever it is becomes a line of the answer
+    except (
+        Exception,
+        SystemExit,
+        TimeUp,
+    ) as error:  # the learner's own code: whatever it is becomes a line of the answer
         return failed(error)
     if forbidden:
         return Outcome(forbidden=forbidden[0])
-    changed = next((i for i, (now, before) in enumerate(zip(given, arguments)) if not _is_same(now, before)), -1)
+    changed = next(
+        (i for i, (now, before) in enumerate(zip(given, arguments)) if not _is_same(now, before)),
+        -1,
+    )
     values = returned if isinstance(returned, (tuple, list)) else (returned,)
     for one in values:
         if not isinstance(one, (np.ndarray, np.generic, int, float, complex)):
-            return Outcome(returned="None" if one is None else ", ".join(type(value).__name__ for value in values[:6]))
+            return Outcome(
+                returned="None"
+                if one is None
+                else ", ".join(type(value).__name__ for value in values[:6])
+            )
         if np.size(one) > LARGEST:
             return Outcome(returned=_("array of shape {shape}").format(shape=np.shape(one)))
     arrays = [np.array(one) for one in values]
@@ -103,20 +131,28 @@ def _call(function, arguments, watched, limit) -> Outcome:
 
 def _is_same(now, before) -> bool:
     """Whether an array has the shape and the values that it had, NaN included; True for anything but an array."""
-    return not isinstance(before, np.ndarray) or np.array_equal(now, before, equal_nan=before.dtype.kind in "fc")
+    return not isinstance(before, np.ndarray) or np.array_equal(
+        now, before, equal_nan=before.dtype.kind in "fc"
+    )
 
 
 def _watching(function, given, forbidden) -> Any:
     """Call it; `forbidden` gets the names of the library functions that it calls."""
+
     def watch(frame, event, argument) -> None:
         if event == "call":
             home, name = frame.f_globals.get("__name__", ""), frame.f_code.co_name
         elif event == "c_call":
-            home = getattr(argument, "__module__", None) or type(getattr(argument, "__self__", None)).__module__
+            home = (
+                getattr(argument, "__module__", None)
+                or type(getattr(argument, "__self__", None)).__module__
+            )
             name = argument.__name__
         else:
             return
-        if str(home).partition(".")[0] in LIBRARIES and not str(home).startswith(JUDGE):    # print passes through there
+        if str(home).partition(".")[0] in LIBRARIES and not str(home).startswith(
+            JUDGE
+        ):  # print passes through there
             forbidden.append(_("it calls {name}").format(name=f"{home}.{name}"))
 
     before = getprofile()
@@ -135,15 +171,20 @@ def failed(error) -> Outcome:
     said, line = describe(error)
     if isinstance(error, Forbidden):
         return Outcome(forbidden=str(error), line=line)
-    return Outcome(error=said, line=line, raised=isinstance(error, Exception), late=isinstance(error, TimeUp),
-                   blank=isinstance(error, NotImplementedError))
+    return Outcome(
+        error=said,
+        line=line,
+        raised=isinstance(error, Exception),
+        late=isinstance(error, TimeUp),
+        blank=isinstance(error, NotImplementedError),
+    )
 
 
 def describe(error) -> tuple[str, str]:
     """("ValueError: what it says", "line 12: the innermost line of the learner's own code") of an error it raised."""
     try:
         said = str(error).partition("\n")[0][:200]
-    except Exception:    # its own __str__ fails
+    except Exception:  # its own __str__ fails
         said = ""
     frames = list(traceback.walk_tb(error.__traceback__))
     own = [one for one in frames if not one[0].f_code.co_filename.startswith(NOT_THE_LEARNERS)]
@@ -156,45 +197,76 @@ def describe(error) -> tuple[str, str]:
             said = _unlike_shapes(text, {**frame.f_globals, **frame.f_locals}) or said
     if isinstance(error, SystemExit):
         return _("it calls exit: remove that"), place
-    return said if isinstance(error, TimeUp) else f"{type(error).__name__.lstrip('_')}: {said}".rstrip(": "), place
+    return said if isinstance(
+        error, TimeUp
+    ) else f"{type(error).__name__.lstrip('_')}: {said}".rstrip(": "), place
 
 
 def _unlike_shapes(line, names) -> str:
-    """"dy (4, 7) @ W (6, 7): 7 and 6 differ", for the first operation in the line whose arrays do not fit; "" if all do."""
+    """ "dy (4, 7) @ W (6, 7): 7 and 6 differ", for the first operation in the line whose arrays do not fit; "" if all do."""
     try:
         nodes = list(ast.walk(ast.parse(line)))
-    except SyntaxError:    # a line of several
+    except SyntaxError:  # a line of several
         return ""
-    for node in reversed(nodes):    # the innermost first
+    for node in reversed(nodes):  # the innermost first
         operator, sides = "", []
         if isinstance(node, ast.BinOp):
-            operator, sides = ast.unparse(ast.BinOp(ast.Name(""), node.op, ast.Name(""))).strip(), [node.left, node.right]
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in PRODUCTS:
+            operator, sides = (
+                ast.unparse(ast.BinOp(ast.Name(""), node.op, ast.Name(""))).strip(),
+                [node.left, node.right],
+            )
+        elif (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in PRODUCTS
+        ):
             operator, sides = "@", [node.func.value, *node.args][-2:]
         try:
-            one, other = (np.shape(eval(compile(ast.Expression(side), "", "eval"), names)) for side in sides)
-        except Exception:    # not two sides, or not arrays
+            one, other = (
+                np.shape(eval(compile(ast.Expression(side), "", "eval"), names)) for side in sides
+            )
+        except Exception:  # not two sides, or not arrays
             continue
-        pairs = [(one[-1], other[-2:][0])] if operator == "@" and one and other else [
-            (a, b) for a, b in zip(one[::-1], other[::-1]) if 1 not in (a, b)]
+        pairs = (
+            [(one[-1], other[-2:][0])]
+            if operator == "@" and one and other
+            else [(a, b) for a, b in zip(one[::-1], other[::-1]) if 1 not in (a, b)]
+        )
         differing = next((pair for pair in pairs if pair[0] != pair[1]), None)
         if differing:
-            loses = [side for side in sides if "axis=" in ast.unparse(side) and "keepdims" not in ast.unparse(side)]
+            loses = [
+                side
+                for side in sides
+                if "axis=" in ast.unparse(side) and "keepdims" not in ast.unparse(side)
+            ]
             return _("{left} {one} {operator} {right} {other}: {a} and {b} differ").format(
-                left=ast.unparse(sides[0]), one=one, operator=operator, right=ast.unparse(sides[1]), other=other,
-                a=differing[0], b=differing[1]) + (_(": is keepdims=True missing?") if loses and len(one) != len(other) else "")
+                left=ast.unparse(sides[0]),
+                one=one,
+                operator=operator,
+                right=ast.unparse(sides[1]),
+                other=other,
+                a=differing[0],
+                b=differing[1],
+            ) + (_(": is keepdims=True missing?") if loses and len(one) != len(other) else "")
     return ""
 
 
 def remember(sources) -> None:
     """Let tracebacks and messages show the lines of {name: source}, which are not files."""
     for name, source in sources.items():
-        linecache.cache[name] = (len(source), None, [f"{line}\n" for line in cells.lines(source)], name)
+        linecache.cache[name] = (
+            len(source),
+            None,
+            [f"{line}\n" for line in cells.lines(source)],
+            name,
+        )
 
 
 def place_of(name, number) -> str:
-    """"line 3"; of a notebook "line 3 of the cell `def softmax(x):`"; of a module beside the learner's file "own.py, line 3"."""
+    """ "line 3"; of a notebook "line 3 of the cell `def softmax(x):`"; of a module beside the learner's file "own.py, line 3"."""
     line = _("line {number}").format(number=number)
     if name.startswith(cells.CELL):
-        return _("{line} of the cell `{title}`").format(line=line, title=cells.title(linecache.getlines(name)))
+        return _("{line} of the cell `{title}`").format(
+            line=line, title=cells.title(linecache.getlines(name))
+        )
     return f"{os.path.basename(name)}, {line}" if os.path.exists(name) else line

@@ -24,18 +24,35 @@ from minitransformer.functional.special import EOS, PAD
 from minitransformer.training.optim import clip_factor, schedule
 from minitransformer.workers.host import one_blas_thread
 from minitransformer_course.judge.call import describe
-from minitransformer_course.judge.capstone_train import ADAM, BATCH, CALLED, watching, wrong_in_training
+from minitransformer_course.judge.capstone_train import (
+    ADAM,
+    BATCH,
+    CALLED,
+    watching,
+    wrong_in_training,
+)
 from minitransformer_course.judge.course import find_exercise, folder_of_chapters
 from minitransformer_course.judge.messages import _
 from minitransformer_course.judge.my_transformer import FUNCTIONS
 from minitransformer_course.judge.plug import plugs
 
 BOUND = 1e-10
-SIZES: dict[str, Any] = {"vocab_size": 29, "d_model": 32, "num_heads": 4, "d_ff": 64, "num_layers": 2, "dropout": 0.0}
+SIZES: dict[str, Any] = {
+    "vocab_size": 29,
+    "d_model": 32,
+    "num_heads": 4,
+    "d_ff": 64,
+    "num_layers": 2,
+    "dropout": 0.0,
+}
 STEPS, WARMUP, DROPOUT = 2000, 400, 0.05
 WORDS, LETTERS, UNSEEN = 20_000, 6, 200
-LIMIT = 150    # seconds of processor time for training
-PAIRS = [([4, 9, 3, 3, 7], [5, 8]), ([6], [10, 3, 5]), ([3, 10], [4])]    # padding on both sides, a letter twice
+LIMIT = 150  # seconds of processor time for training
+PAIRS = [
+    ([4, 9, 3, 3, 7], [5, 8]),
+    ([6], [10, 3, 5]),
+    ([3, 10], [4]),
+]  # padding on both sides, a letter twice
 
 
 class Wrong(Exception):
@@ -56,41 +73,64 @@ def run(parts, own, steps=STEPS, say=lambda text: None) -> dict[str, Any]:
         functions = library()
         functions |= own
         for name in CALLED if "train" in own else ():
-            own["train"].__globals__[name] = functions[name]    # those that the file lacks
+            own["train"].__globals__[name] = functions[name]  # those that the file lacks
         try:
             result["errors"], result["first_wrong"] = proof(paper, functions)
             if max(result["errors"].values()) <= BOUND:
-                parameters, pairs = paper.parameters(paper.Transformer(**SIZES)), _pairs(np.random.default_rng(0), 300)
-                result["train"] = wrong_in_training(paper, functions, parameters, pairs) if "train" in own else ""
+                parameters, pairs = (
+                    paper.parameters(paper.Transformer(**SIZES)),
+                    _pairs(np.random.default_rng(0), 300),
+                )
+                result["train"] = (
+                    wrong_in_training(paper, functions, parameters, pairs) if "train" in own else ""
+                )
                 if result["train"]:
                     return result
-                say(_("the same as tutorials/one_file.py; training until {n} words that it never saw are right").format(n=UNSEEN))
+                say(
+                    _(
+                        "the same as tutorials/one_file.py; training until {n} words that it never saw are right"
+                    ).format(n=UNSEEN)
+                )
                 return {**result, **train(paper, functions, "train" in own, steps, say)}
         except Wrong as error:
             return {**result, "error": (str(error), "")}
-        except Exception as error:    # the reader's function, or the library's that got its answer
+        except Exception as error:  # the reader's function, or the library's that got its answer
             return {**result, "error": describe(error)}
     if "adam_step" in own and result["errors"]["adam_step"] > BOUND:
-        result["likely"] = check_function(find_exercise("adam_step"), own["adam_step"], watched=False).diagnosis
-    result["not_passed"] = [name for name in parts if not check_function(find_exercise(name), parts[name], watched=False).passed]
+        result["likely"] = check_function(
+            find_exercise("adam_step"), own["adam_step"], watched=False
+        ).diagnosis
+    result["not_passed"] = [
+        name
+        for name in parts
+        if not check_function(find_exercise(name), parts[name], watched=False).passed
+    ]
     return result
 
 
 def config() -> TransformerConfig:
     """SIZES as the library says it."""
-    vocabulary, sizes = SIZES["vocab_size"], {name: size for name, size in SIZES.items() if name != "vocab_size"}
+    vocabulary, sizes = (
+        SIZES["vocab_size"],
+        {name: size for name, size in SIZES.items() if name != "vocab_size"},
+    )
     return TransformerConfig(source_vocab=vocabulary, target_vocab=vocabulary, **sizes)
 
 
 def library() -> dict[str, Callable]:
     """FUNCTIONS, made of the library's Transformer; train calls what the dict holds then."""
+
     @cache
     def model_of(dropout) -> Transformer:
         return Transformer(dataclasses.replace(config(), dropout=dropout)).astype("float64")
 
     def named(model) -> dict[str, Any]:
-        return {name.replace("target_embedding.", "embedding.").replace(".layers.", ".").replace(".norm.", "."): parameter
-                for name, parameter in model.parameters().items()}
+        return {
+            name.replace("target_embedding.", "embedding.")
+            .replace(".layers.", ".")
+            .replace(".norm.", "."): parameter
+            for name, parameter in model.parameters().items()
+        }
 
     def put(weights, dropout=0.0) -> Transformer:
         for name, parameter in named(model_of(dropout)).items():
@@ -118,30 +158,45 @@ def library() -> dict[str, Callable]:
         return w, m, v
 
     def write(weights, source, length) -> np.ndarray:
-        found = [best.ids for best, *_others in beam_search(put(weights), source, 1, max_length=length)]
+        found = [
+            best.ids for best, *_others in beam_search(put(weights), source, 1, max_length=length)
+        ]
         return np.array([(ids + [EOS] * length)[:length] for ids in found])
 
     def train(pairs, rng, dropout, warmup) -> Iterator[tuple]:
-        initial = named(Transformer(config(), seed=int(rng.integers(2 ** 31))))
-        w = np.concatenate([parameter.data.ravel() for parameter in initial.values()]).astype("float64")
+        initial = named(Transformer(config(), seed=int(rng.integers(2**31))))
+        w = np.concatenate([parameter.data.ravel() for parameter in initial.values()]).astype(
+            "float64"
+        )
         m, v = np.zeros((2, w.size))
         ends = np.cumsum([parameter.data.size for parameter in initial.values()])[:-1]
 
         def by_name() -> dict[str, np.ndarray]:
-            return {name: one.reshape(parameter.data.shape) for (name, parameter), one in zip(initial.items(), np.split(w, ends))}
+            return {
+                name: one.reshape(parameter.data.shape)
+                for (name, parameter), one in zip(initial.items(), np.split(w, ends))
+            }
 
         for step in count(1):
             weights = by_name()
-            source, target, next_target, tokens = make_batch([pairs[i] for i in rng.integers(len(pairs), size=BATCH)])
-            logits, cache = functions["forward"](weights, source, target, *([dropout, rng] if dropout else []))
+            source, target, next_target, tokens = make_batch(
+                [pairs[i] for i in rng.integers(len(pairs), size=BATCH)]
+            )
+            logits, cache = functions["forward"](
+                weights, source, target, *([dropout, rng] if dropout else [])
+            )
             total, dlogits = functions["loss"](logits, next_target)
             gradients = functions["backward"](dlogits / tokens, cache, weights)
             g = np.concatenate([np.ravel(gradients[name]) for name in initial])
             g = g * clip_factor(g @ g, 1.0)
-            w, m, v = functions["adam_step"](w, g, m, v, step, schedule(step, SIZES["d_model"], warmup), *ADAM)
+            w, m, v = functions["adam_step"](
+                w, g, m, v, step, schedule(step, SIZES["d_model"], warmup), *ADAM
+            )
             yield total / tokens, by_name()
 
-    functions: dict[str, Callable] = dict(zip(FUNCTIONS, (forward, backward, loss, adam_step, write, train)))
+    functions: dict[str, Callable] = dict(
+        zip(FUNCTIONS, (forward, backward, loss, adam_step, write, train))
+    )
     return functions
 
 
@@ -153,7 +208,9 @@ def proof(paper, functions) -> tuple[dict[str, float], str | None]:
     """
     model, rng = paper.Transformer(**SIZES), np.random.default_rng(0)
     for parameter in paper.parameters(model).values():
-        parameter.data += 0.1 * rng.standard_normal(parameter.data.shape)    # biases and betas are not 0
+        parameter.data += 0.1 * rng.standard_normal(
+            parameter.data.shape
+        )  # biases and betas are not 0
     weights = {name: parameter.data.copy() for name, parameter in paper.parameters(model).items()}
     source, target, next_target = paper.make_batch(PAIRS)
     expected, cache = model.forward(source, target)
@@ -163,19 +220,49 @@ def proof(paper, functions) -> tuple[dict[str, float], str | None]:
 
     logits, cache = _pair("forward", functions["forward"](weights, source, target))
     if not np.array_equal(functions["forward"](weights, source, target)[0], logits, equal_nan=True):
-        raise Wrong(_("forward gives other logits when it is called again: without a generator there is no dropout"))
-    real = next_target != PAD    # what stands at padding is never read
-    errors = {"logits": relative_error([logits[real]], [expected[real]]) if np.shape(logits) == expected.shape else np.inf}
+        raise Wrong(
+            _(
+                "forward gives other logits when it is called again: without a generator there is no dropout"
+            )
+        )
+    real = next_target != PAD  # what stands at padding is never read
+    errors = {
+        "logits": relative_error([logits[real]], [expected[real]])
+        if np.shape(logits) == expected.shape
+        else np.inf
+    }
     loss, dlogits = _pair("loss", functions["loss"](expected, next_target))
-    errors |= {"loss": relative_error([loss], [total]), "dlogits": relative_error([dlogits], [dexpected])}
+    errors |= {
+        "loss": relative_error([loss], [total]),
+        "dlogits": relative_error([dlogits], [dexpected]),
+    }
     gradients = functions["backward"](dexpected, cache, weights)
     if not isinstance(gradients, dict):
-        raise Wrong(_("backward returns {got}, expected a dict of gradients by name").format(got=type(gradients).__name__))
-    changed = [name for name, parameter in paper.parameters(model).items() if not np.array_equal(weights[name], parameter.data)]
+        raise Wrong(
+            _("backward returns {got}, expected a dict of gradients by name").format(
+                got=type(gradients).__name__
+            )
+        )
+    changed = [
+        name
+        for name, parameter in paper.parameters(model).items()
+        if not np.array_equal(weights[name], parameter.data)
+    ]
     if changed:
-        raise Wrong(_("forward or backward changes the weights that it is given: {name}").format(name=changed[0]))
+        raise Wrong(
+            _("forward or backward changes the weights that it is given: {name}").format(
+                name=changed[0]
+            )
+        )
     right = {name: parameter.grad for name, parameter in reversed(paper.parameters(model).items())}
-    errors |= dict(zip(right, relative_errors([np.asarray(gradients.get(name, np.nan)) for name in right], [*right.values()])))
+    errors |= dict(
+        zip(
+            right,
+            relative_errors(
+                [np.asarray(gradients.get(name, np.nan)) for name in right], [*right.values()]
+            ),
+        )
+    )
     given = (*rng.standard_normal((3, 50)), rng.random(50), 3, 0.01, *ADAM)
     moved = functions["adam_step"](*given)
     errors["adam_step"] = relative_error(moved, find_exercise("adam_step").reference(*given))
@@ -183,10 +270,17 @@ def proof(paper, functions) -> tuple[dict[str, float], str | None]:
     with watching(functions["greedy"], functions) as seen:
         written = functions["greedy"](weights, source, length)
     if any(given[4:] not in ([], [None]) for given, _out in seen["forward"]):
-        raise Wrong(_("greedy calls forward with a generator: there is no dropout when a model writes"))
-    alike = [_upto(ids) == _upto(other[:length]) for ids, other in zip(written, paper.greedy(model, source))]
+        raise Wrong(
+            _("greedy calls forward with a generator: there is no dropout when a model writes")
+        )
+    alike = [
+        _upto(ids) == _upto(other[:length])
+        for ids, other in zip(written, paper.greedy(model, source))
+    ]
     errors["greedy"] = 0.0 if alike and all(alike) else float("inf")
-    return errors, first_wrong(paper, functions["forward"], weights, source, target) if errors["logits"] > BOUND else None
+    return errors, first_wrong(paper, functions["forward"], weights, source, target) if errors[
+        "logits"
+    ] > BOUND else None
 
 
 def first_wrong(paper, forward, weights, source, target) -> str:
@@ -194,27 +288,40 @@ def first_wrong(paper, forward, weights, source, target) -> str:
     model, real = paper.Transformer(**SIZES), target != PAD
     last = [name for name in weights if ".output." in name or ".outer." in name]
     given = {**weights, **{name: 0 * weights[name] for name in last}}
-    layers = sorted(dict.fromkeys(name.rsplit(".", 2)[0] for name in last), key=lambda name: name.startswith("encoder"))
-    for layer in ["", *layers]:    # the encoder's last, since only what is in the decoder makes them heard
+    layers = sorted(
+        dict.fromkeys(name.rsplit(".", 2)[0] for name in last),
+        key=lambda name: name.startswith("encoder"),
+    )
+    for layer in [
+        "",
+        *layers,
+    ]:  # the encoder's last, since only what is in the decoder makes them heard
         given |= {name: weights[name] for name in last if layer and name.startswith(layer + ".")}
         for name, parameter in paper.parameters(model).items():
             parameter.data[...] = given[name]
         logits, expected = forward(given, source, target)[0], model.forward(source, target)[0]
-        if np.shape(logits) != expected.shape or relative_error([logits[real]], [expected[real]]) > BOUND:
+        if (
+            np.shape(logits) != expected.shape
+            or relative_error([logits[real]], [expected[real]]) > BOUND
+        ):
             return layer
     return ""
 
 
 def _pair(name, returned) -> tuple:
     if not isinstance(returned, tuple) or len(returned) != 2:
-        raise Wrong(_("{name} returns {got}, expected two things").format(name=name, got=type(returned).__name__))
+        raise Wrong(
+            _("{name} returns {got}, expected two things").format(
+                name=name, got=type(returned).__name__
+            )
+        )
     return returned
 
 
 def _upto(ids) -> list[int]:
     """The ids before the end of the text."""
     ids = [int(one) for one in ids]
-    return ids[:ids.index(EOS)] if EOS in ids else ids
+    return ids[: ids.index(EOS)] if EOS in ids else ids
 
 
 def train(paper, functions, own, steps, say, seed=0) -> dict[str, Any]:
@@ -228,22 +335,43 @@ def train(paper, functions, own, steps, say, seed=0) -> dict[str, Any]:
     pairs = [pair for pair in _pairs(rng, WORDS) if pair not in unseen]
     source, _target, _next = paper.make_batch(unseen)
     exact, kept = 0.0, []
-    for step, (loss, weights) in enumerate(functions["train"](pairs, rng, DROPOUT if own else 0.0, WARMUP), 1):
+    for step, (loss, weights) in enumerate(
+        functions["train"](pairs, rng, DROPOUT if own else 0.0, WARMUP), 1
+    ):
         late = time.process_time() - started > LIMIT
         kept = [*kept[-99:], {name: one.copy() for name, one in weights.items()}]
         if step % 100 == 0 or step >= steps or late:
             mean = {name: np.mean([one[name] for one in kept], axis=0) for name in weights}
             written = [*map(_upto, functions["greedy"](mean, source, LETTERS + 1))]
-            exact = float(np.mean([one == target for one, (_source, target) in zip(written, unseen)]))
-            say(_("step {step:5,}: loss {loss:.3f}, {exact:.1%} of {n} unseen words right, {seconds:.0f} s").format(
-                step=step, loss=float(loss), exact=exact, n=UNSEEN, seconds=time.process_time() - started))
+            exact = float(
+                np.mean([one == target for one, (_source, target) in zip(written, unseen)])
+            )
+            say(
+                _(
+                    "step {step:5,}: loss {loss:.3f}, {exact:.1%} of {n} unseen words right, {seconds:.0f} s"
+                ).format(
+                    step=step,
+                    loss=float(loss),
+                    exact=exact,
+                    n=UNSEEN,
+                    seconds=time.process_time() - started,
+                )
+            )
         if exact == 1 or late or step >= steps:
             break
     shown = ["".join(paper.VOCABULARY[i] for i in ids) for ids in (unseen[0][0], written[0])]
-    return {"steps": step, "exact": exact, "seconds": time.process_time() - started, "example": shown}
+    return {
+        "steps": step,
+        "exact": exact,
+        "seconds": time.process_time() - started,
+        "example": shown,
+    }
 
 
 def _pairs(rng, n) -> list[tuple[list[int], list[int]]]:
     """Words of up to LETTERS letters, each with itself backwards."""
-    words = [rng.integers(EOS + 1, SIZES["vocab_size"], rng.integers(1, LETTERS + 1)).tolist() for _word in range(n)]
+    words = [
+        rng.integers(EOS + 1, SIZES["vocab_size"], rng.integers(1, LETTERS + 1)).tolist()
+        for _word in range(n)
+    ]
     return [(word, word[::-1]) for word in words]

@@ -9,13 +9,28 @@ from minitransformer_course.judge.course import PARTS
 from minitransformer_course.judge.messages import _, spoken
 from minitransformer_course.judge.my_transformer import FILE, FUNCTIONS, MODEL_FILE
 
-PROOFS = {    # {part of the map: which arrays prove it}, those with the fewest first
-    "loss": "loss|dlogits", "adam": "adam_step", "decoding": "greedy", "embedding": "embedding", "layer_norm": r".*\.(gamma|beta)",
-    "feed_forward": r".*feed_forward\.", "softmax": r"logits|.*attention\.(query|key)\.",
-    "masks": r"logits|.*attention\.(query|key)\.", "heads": r".*attention\.", "attention": r"logits|.*attention\.",
-    "linear": r".*\.(query|key|value|output|inner|outer)\.", "positions": "logits", "residual": "logits|encoder|decoder",
-    "encoder": "encoder", "decoder": "decoder"}
-COLOURS = ("#ffdf80", "#f4a3a3", "#ffffff")    # of what is yours and right, yours and wrong, and of the rest
+PROOFS = {  # {part of the map: which arrays prove it}, those with the fewest first
+    "loss": "loss|dlogits",
+    "adam": "adam_step",
+    "decoding": "greedy",
+    "embedding": "embedding",
+    "layer_norm": r".*\.(gamma|beta)",
+    "feed_forward": r".*feed_forward\.",
+    "softmax": r"logits|.*attention\.(query|key)\.",
+    "masks": r"logits|.*attention\.(query|key)\.",
+    "heads": r".*attention\.",
+    "attention": r"logits|.*attention\.",
+    "linear": r".*\.(query|key|value|output|inner|outer)\.",
+    "positions": "logits",
+    "residual": "logits|encoder|decoder",
+    "encoder": "encoder",
+    "decoder": "decoder",
+}
+COLOURS = (
+    "#ffdf80",
+    "#f4a3a3",
+    "#ffffff",
+)  # of what is yours and right, yours and wrong, and of the rest
 MARK = '<meta name="generator" content="minitransformer learn plug">'
 STYLE = """
 :root { color-scheme: light dark; --back: #fff; --text: #1a1a1a; --quiet: #666; --box: #f4f4f4 }
@@ -37,21 +52,42 @@ def report(result, names, places) -> str:
         return _("it stopped: {error}").format(error=f"{line}: {said}" if line else said)
     errors = result["errors"]
     in_training = result.get("train") and _("train: {what}").format(what=result["train"])
-    same = _("the same as tutorials/one_file.py in {n} arrays, the largest error is {error:.0e}").format(
-        n=len(errors), error=max(errors.values()))
+    same = _(
+        "the same as tutorials/one_file.py in {n} arrays, the largest error is {error:.0e}"
+    ).format(n=len(errors), error=max(errors.values()))
     lines = [_wrong(result) or in_training or same]
     if result["not_passed"]:
-        lines.append(_("these do not pass their checks: {names}").format(names=", ".join(result["not_passed"])))
+        lines.append(
+            _("these do not pass their checks: {names}").format(
+                names=", ".join(result["not_passed"])
+            )
+        )
     if "exact" in result:
-        trained = _("after {steps:,} steps, {exact:.1%} of {n} words that it never saw are right, as in {word} -> {written}")
+        trained = _(
+            "after {steps:,} steps, {exact:.1%} of {n} words that it never saw are right, as in {word} -> {written}"
+        )
         word, written = result["example"]
-        lines.append(trained.format(steps=result["steps"], exact=result["exact"], n=UNSEEN, word=word, written=written))
+        lines.append(
+            trained.format(
+                steps=result["steps"], exact=result["exact"], n=UNSEEN, word=word, written=written
+            )
+        )
     for have, all_, where in ((names, places, FILE), (result["own"], FUNCTIONS, MODEL_FILE)):
-        missing = [name for name in all_ if name not in have and (all_ is FUNCTIONS or len(result["own"]) < len(FUNCTIONS))]
-        lines.append(_("{file}: {n} of {all} parts are yours").format(file=where, n=len(have), all=len(all_))
-                     + (_("; the library's: {names}").format(names=", ".join(missing)) if missing else ""))
+        missing = [
+            name
+            for name in all_
+            if name not in have and (all_ is FUNCTIONS or len(result["own"]) < len(FUNCTIONS))
+        ]
+        lines.append(
+            _("{file}: {n} of {all} parts are yours").format(file=where, n=len(have), all=len(all_))
+            + (_("; the library's: {names}").format(names=", ".join(missing)) if missing else "")
+        )
     if not result["own"]:
-        lines.append(_("write its six functions to make them yours; the blank file:  minitransformer learn start my_model"))
+        lines.append(
+            _(
+                "write its six functions to make them yours; the blank file:  minitransformer learn start my_model"
+            )
+        )
     return "\n".join(lines)
 
 
@@ -62,51 +98,116 @@ def _wrong(result) -> str:
     if not wrong:
         return ""
     first, error = wrong[0], errors[wrong[0]]
-    off = (_("is missing, has another shape, or is not finite") if error == float("inf")
-           else _("is off by {error:.1e}").format(error=error))
+    off = (
+        _("is missing, has another shape, or is not finite")
+        if error == float("inf")
+        else _("is off by {error:.1e}").format(error=error)
+    )
     if first == "greedy":
         return _("greedy writes other tokens than tutorials/one_file.py")
     if first in ("logits", "loss", "dlogits", "adam_step"):
         said = _("{name} {off}, compared with tutorials/one_file.py").format(name=first, off=off)
-        return "; ".join(filter(None, [said, _forward(result["first_wrong"]) if first == "logits" else result.get("likely")]))
-    before = [name for name in list(errors)[:list(errors).index(first)] if not name.endswith("key.bias")][-1]    # 0 in any case
-    said = _("backward: the gradient of {name} {off}; {before}, one step nearer to the loss, is right").format(
-        name=first, off=off, before=before)
-    return said + (_("; the matrix is used in three places, and each use adds to its gradient") if "embedding" in first else "")
+        return "; ".join(
+            filter(
+                None,
+                [
+                    said,
+                    _forward(result["first_wrong"]) if first == "logits" else result.get("likely"),
+                ],
+            )
+        )
+    before = [
+        name for name in list(errors)[: list(errors).index(first)] if not name.endswith("key.bias")
+    ][-1]  # 0 in any case
+    said = _(
+        "backward: the gradient of {name} {off}; {before}, one step nearer to the loss, is right"
+    ).format(name=first, off=off, before=before)
+    return said + (
+        _("; the matrix is used in three places, and each use adds to its gradient")
+        if "embedding" in first
+        else ""
+    )
 
 
 def _forward(layer) -> str:
     """Where in the forward to look. layer: what `first_wrong` says."""
     if not layer:
-        return _("with every sub-layer adding 0 it is wrong too: look at the embedding, the positions, LayerNorm and the logits")
-    return _("with every sub-layer adding 0 it is right; turned on one by one, {layer} is the first to make it wrong").format(
-        layer=layer)
+        return _(
+            "with every sub-layer adding 0 it is wrong too: look at the embedding, the positions, LayerNorm and the logits"
+        )
+    return _(
+        "with every sub-layer adding 0 it is right; turned on one by one, {layer} is the first to make it wrong"
+    ).format(layer=layer)
 
 
 def proof_page(result, names, places) -> str:
     """Figure 1 as an HTML page, in which each box has the colour of its proof."""
-    from minitransformer.pictures.architecture import PARTS as TITLES, architecture    # late: matplotlib takes a second
+    from minitransformer.pictures.architecture import (
+        PARTS as TITLES,
+        architecture,
+    )  # late: matplotlib takes a second
 
-    functions = {"loss": {"loss"}, "adam": {"adam_step"}, "decoding": {"greedy"}}    # the others are in forward and backward
-    own = [part for part, exercises in PARTS.items() if part != "dropout" and (    # which this model does without
-        functions.get(part, {"forward", "backward"}) <= {*result["own"]} or {*exercises} <= {*names})]
-    errors = {part: max(error for name, error in result["errors"].items() if re.match(PROOFS[part], name)) for part in own}
-    wrong = [part for part in own if {*PARTS[part]} & {*result["not_passed"]} or (result["own"] and errors[part] > BOUND)]
-    first = [part for part in [_first_of(wrong, result)] if part not in (None, "loss", "adam", "decoding")]    # those have no box
-    svg = architecture(config(), own=[part for part in own if part not in wrong], wrong=wrong, here=first,
-                       frame=_("look here first")).as_bytes("svg").decode()
-    rows = "".join(f"<dt>{escape(TITLES[part][0])}</dt><dd>{errors[part]:.0e}</dd>\n" for part in own)
-    meanings = (_("yours, and the same as tutorials/one_file.py to {bound:.0e}").format(bound=BOUND),
-                _("yours, and wrong, or behind something wrong; a frame is where to look first"),
-                _("the library's, or not in this model; the numbers are the largest errors of the arrays that prove a part"))
-    legend = "".join(f'<span style="background: {colour}; border: 1px solid #666">&emsp;</span> {escape(text)}<br>\n'
-                     for colour, text in zip(COLOURS, meanings))
+    functions = {
+        "loss": {"loss"},
+        "adam": {"adam_step"},
+        "decoding": {"greedy"},
+    }  # the others are in forward and backward
+    own = [
+        part
+        for part, exercises in PARTS.items()
+        if part != "dropout"
+        and (  # which this model does without
+            functions.get(part, {"forward", "backward"}) <= {*result["own"]}
+            or {*exercises} <= {*names}
+        )
+    ]
+    errors = {
+        part: max(error for name, error in result["errors"].items() if re.match(PROOFS[part], name))
+        for part in own
+    }
+    wrong = [
+        part
+        for part in own
+        if {*PARTS[part]} & {*result["not_passed"]} or (result["own"] and errors[part] > BOUND)
+    ]
+    first = [
+        part
+        for part in [_first_of(wrong, result)]
+        if part not in (None, "loss", "adam", "decoding")
+    ]  # those have no box
+    svg = (
+        architecture(
+            config(),
+            own=[part for part in own if part not in wrong],
+            wrong=wrong,
+            here=first,
+            frame=_("look here first"),
+        )
+        .as_bytes("svg")
+        .decode()
+    )
+    rows = "".join(
+        f"<dt>{escape(TITLES[part][0])}</dt><dd>{errors[part]:.0e}</dd>\n" for part in own
+    )
+    meanings = (
+        _("yours, and the same as tutorials/one_file.py to {bound:.0e}").format(bound=BOUND),
+        _("yours, and wrong, or behind something wrong; a frame is where to look first"),
+        _(
+            "the library's, or not in this model; the numbers are the largest errors of the arrays that prove a part"
+        ),
+    )
+    legend = "".join(
+        f'<span style="background: {colour}; border: 1px solid #666">&emsp;</span> {escape(text)}<br>\n'
+        for colour, text in zip(COLOURS, meanings)
+    )
     said = escape(report(result, names, places)).replace("\n", "<br>\n")
     title = _("My Transformer")
-    return (f'<!doctype html>\n<html lang="{spoken()}">\n<head>\n<meta charset="utf-8">\n<meta name="viewport" '
-            f'content="width=device-width, initial-scale=1">\n{MARK}\n<title>{escape(title)}</title>\n<style>{STYLE}</style>\n'
-            f'</head>\n<body>\n<h1>{title}</h1>\n{svg[svg.index("<svg"):]}\n<p>{said}</p>\n'
-            f'<p>{legend}</p>\n<dl>\n{rows}</dl>\n</body>\n</html>\n')
+    return (
+        f'<!doctype html>\n<html lang="{spoken()}">\n<head>\n<meta charset="utf-8">\n<meta name="viewport" '
+        f'content="width=device-width, initial-scale=1">\n{MARK}\n<title>{escape(title)}</title>\n<style>{STYLE}</style>\n'
+        f"</head>\n<body>\n<h1>{title}</h1>\n{svg[svg.index('<svg') :]}\n<p>{said}</p>\n"
+        f"<p>{legend}</p>\n<dl>\n{rows}</dl>\n</body>\n</html>\n"
+    )
 
 
 def is_page(path) -> bool:
@@ -117,5 +218,12 @@ def is_page(path) -> bool:
 def _first_of(wrong, result) -> str | None:
     """The wrong part of the map that the first wrong array proves; if that is the logits, what `first_wrong` says."""
     arrays = [name for name, error in result["errors"].items() if error > BOUND]
-    first = f"{result['first_wrong'] or 'embedding'}." if arrays[:1] == ["logits"] else "".join(arrays[:1])
-    return next((part for part, pattern in PROOFS.items() if part in wrong and re.match(pattern, first)), next(iter(wrong), None))
+    first = (
+        f"{result['first_wrong'] or 'embedding'}."
+        if arrays[:1] == ["logits"]
+        else "".join(arrays[:1])
+    )
+    return next(
+        (part for part, pattern in PROOFS.items() if part in wrong and re.match(pattern, first)),
+        next(iter(wrong), None),
+    )

@@ -9,16 +9,46 @@ from typing import Any, TypeGuard
 
 from minitransformer_course.judge.messages import _
 from minitransformer_course.judge.rules import rules
-from minitransformer_course.judge.syntax_tree import NAME, RARE, USUAL, Change, expression, fill, filled, match
+from minitransformer_course.judge.syntax_tree import (
+    NAME,
+    RARE,
+    USUAL,
+    Change,
+    expression,
+    fill,
+    filled,
+    match,
+)
 
-Found = Iterator[tuple[str, ast.expr, int, dict[str, ast.expr]]]    # sentence, wrong expression, rank, what its letters mean
+Found = Iterator[
+    tuple[str, ast.expr, int, dict[str, ast.expr]]
+]  # sentence, wrong expression, rank, what its letters mean
 
-SIGNS = {ast.Add: " + ", ast.Sub: " - ", ast.Mult: " ", ast.MatMult: " ", ast.Div: " / ", ast.Pow: "^",
-         ast.BitAnd: " & ", ast.BitOr: " | ", ast.BitXor: " ^ "}
+SIGNS = {
+    ast.Add: " + ",
+    ast.Sub: " - ",
+    ast.Mult: " ",
+    ast.MatMult: " ",
+    ast.Div: " / ",
+    ast.Pow: "^",
+    ast.BitAnd: " & ",
+    ast.BitOr: " | ",
+    ast.BitXor: " ^ ",
+}
 # How tightly a sign binds, as in Python:
-BINDS = {ast.BitOr: 0, ast.BitXor: 0, ast.BitAnd: 1, ast.Add: 2, ast.Sub: 2, ast.Mult: 3, ast.MatMult: 3, ast.Div: 3, ast.Pow: 5}
-TIGHTEST = 9    # for what never needs brackets
-LONGEST = 40    # characters of an expression that replaces a name
+BINDS = {
+    ast.BitOr: 0,
+    ast.BitXor: 0,
+    ast.BitAnd: 1,
+    ast.Add: 2,
+    ast.Sub: 2,
+    ast.Mult: 3,
+    ast.MatMult: 3,
+    ast.Div: 3,
+    ast.Pow: 5,
+}
+TIGHTEST = 9  # for what never needs brackets
+LONGEST = 40  # characters of an expression that replaces a name
 TRANSPOSED = expression("a.T"), expression("a.swapaxes(-1, -2)")
 
 
@@ -27,33 +57,56 @@ def changes(node, names, means) -> Iterator[Change]:
 
     names: what could replace a name. means: as in `formula`.
     """
-    of_rules = ((sentence, wrong, rank, parts) for pattern, wrong, sentence, rank in rules()
-                if (parts := match(pattern, node)) is not None)
+    of_rules = (
+        (sentence, wrong, rank, parts)
+        for pattern, wrong, sentence, rank in rules()
+        if (parts := match(pattern, node)) is not None
+    )
     for sentence, wrong, rank, parts in (*_of_this(node, names), *of_rules):
         changed = fill(wrong, parts)
         if ast.dump(changed) != ast.dump(node):
-            shown = {key: formula(part, means) for key, part in {**parts, "all": node, "wrong": changed}.items()
-                     if f"{{{key}}}" in sentence}
+            shown = {
+                key: formula(part, means)
+                for key, part in {**parts, "all": node, "wrong": changed}.items()
+                if f"{{{key}}}" in sentence
+            }
             yield Change(sentence.format(**shown), changed, rank)
 
 
 def _of_this(node, names) -> Found:
-    if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load) and ast.unparse(node) in names:
+    if (
+        isinstance(node, (ast.Name, ast.Attribute))
+        and isinstance(node.ctx, ast.Load)
+        and ast.unparse(node) in names
+    ):
         yield from _of_name(node, names)
     elif isinstance(node, ast.Subscript) and ast.unparse(node.value).endswith(".shape"):
         for name in dict.fromkeys([ast.unparse(node.value).removesuffix(".shape"), *names]):
             for axis in (-1, -2, 0, 1, 2):
-                yield _("{wrong} is used where {all} belongs"), expression(f"{name}.shape[{axis}]"), NAME, {}
-        for size in (64, 512):    # as in the paper
+                yield (
+                    _("{wrong} is used where {all} belongs"),
+                    expression(f"{name}.shape[{axis}]"),
+                    NAME,
+                    {},
+                )
+        for size in (64, 512):  # as in the paper
             yield _("{wrong} is used where {all} belongs"), expression(f"{size}"), RARE, {}
     elif isinstance(node, ast.Subscript):
         yield from _of_index(node)
     elif _is_number(node):
         yield from _of_number(node.value)
-    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("sum", "mean", "max"):
+    elif (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in ("sum", "mean", "max")
+    ):
         for other in names:
-            yield (_("{a} is multiplied by {b}, which does not belong there"), expression("a * b"), RARE,
-                   {"a": node, "b": expression(other)})
+            yield (
+                _("{a} is multiplied by {b}, which does not belong there"),
+                expression("a * b"),
+                RARE,
+                {"a": node, "b": expression(other)},
+            )
 
 
 def _of_name(node, names) -> Found:
@@ -61,21 +114,32 @@ def _of_name(node, names) -> Found:
     others = [expression(other) for other in names if other != ast.unparse(node)]
     for other in others:
         yield _("{wrong} is used where {all} belongs"), other, NAME, {}
-    for wrong, sentence in (("~a", _("{a} is the wrong way round")), ("a * a", _("{a} is squared")),
-                            ("a + 1", _("1 is added to {a}")), ("a - 1", _("1 is subtracted from {a}")),
-                            ("1", _("1 is used where {a} belongs")), ("1 - a", _("1 - {a} is used where {a} belongs"))):
+    for wrong, sentence in (
+        ("~a", _("{a} is the wrong way round")),
+        ("a * a", _("{a} is squared")),
+        ("a + 1", _("1 is added to {a}")),
+        ("a - 1", _("1 is subtracted from {a}")),
+        ("1", _("1 is used where {a} belongs")),
+        ("1 - a", _("1 - {a} is used where {a} belongs")),
+    ):
         yield sentence, expression(wrong), RARE, {"a": node}
     for other in others:
-        for wrong, sentence in (("a * b", _("{a} is multiplied by {b}, which does not belong there")),
-                                ("a / b", _("{a} is divided by {b}, which does not belong there"))):
+        for wrong, sentence in (
+            ("a * b", _("{a} is multiplied by {b}, which does not belong there")),
+            ("a / b", _("{a} is divided by {b}, which does not belong there")),
+        ):
             yield sentence, expression(wrong), RARE, {"a": node, "b": other}
 
 
 def _of_number(number) -> Found:
     """For 0.5: another number."""
-    for value in dict.fromkeys([0, 1, 2, number + 1, number - 1, number * 2, number / 2, number * 10, number / 10, -number]):
+    for value in dict.fromkeys(
+        [0, 1, 2, number + 1, number - 1, number * 2, number / 2, number * 10, number / 10, -number]
+    ):
         other = ast.Constant(type(number)(value) if value == int(value) else value)
-        counted = isinstance(number, int) and min(number, value) > 0 and abs(number - value) == 1    # one too many, or too few
+        counted = (
+            isinstance(number, int) and min(number, value) > 0 and abs(number - value) == 1
+        )  # one too many, or too few
         yield _("{wrong} is used where {all} belongs"), other, NAME if counted else RARE, {}
 
 
@@ -83,17 +147,28 @@ def _of_index(node) -> Found:
     """For x[:, 1:], another slice; for x[:, None], another place of the new axis; for x[1], another index."""
     parts = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
     for i, part in enumerate(parts):
-        others, rest = [], [*parts[:i], *parts[i + 1:]]
+        others, rest = [], [*parts[:i], *parts[i + 1 :]]
         if isinstance(part, ast.Slice):
-            others = [[*parts[:i], slice_, *parts[i + 1:]] for slice_ in _slices(part)]
+            others = [[*parts[:i], slice_, *parts[i + 1 :]] for slice_ in _slices(part)]
         elif isinstance(part, ast.Constant) and part.value is None:
-            others = [[*rest[:place], part, *rest[place:]] for place in range(len(parts)) if place != i] + [rest]
+            others = [
+                [*rest[:place], part, *rest[place:]] for place in range(len(parts)) if place != i
+            ] + [rest]
         elif _is_number(part):
-            others = [[*parts[:i], ast.Constant(other), *parts[i + 1:]] for other in (part.value - 1, part.value + 1) if other >= 0]
+            others = [
+                [*parts[:i], ast.Constant(other), *parts[i + 1 :]]
+                for other in (part.value - 1, part.value + 1)
+                if other >= 0
+            ]
         for elements in others:
             index = ast.Tuple(elements, ast.Load()) if len(elements) != 1 else elements[0]
             rank = USUAL if isinstance(part, ast.Slice) and part.step else RARE
-            yield _("{wrong} is used where {all} belongs"), ast.Subscript(node.value, index, node.ctx), rank, {}
+            yield (
+                _("{wrong} is used where {all} belongs"),
+                ast.Subscript(node.value, index, node.ctx),
+                rank,
+                {},
+            )
 
 
 def _slices(part) -> Iterator[ast.Slice]:
@@ -110,7 +185,11 @@ def _slices(part) -> Iterator[ast.Slice]:
 
 
 def _is_number(node) -> TypeGuard[Any]:
-    return isinstance(node, ast.Constant) and isinstance(node.value, (int, float)) and not isinstance(node.value, bool)
+    return (
+        isinstance(node, ast.Constant)
+        and isinstance(node.value, (int, float))
+        and not isinstance(node.value, bool)
+    )
 
 
 def formula(node, means=None) -> str:
@@ -124,12 +203,19 @@ def formula(node, means=None) -> str:
 def _written(node, means) -> tuple[str, int]:
     """(text, how tightly its outermost sign binds)."""
     if isinstance(node, ast.Name) and node.id in means:
-        text, binds = _written(means[node.id], {name: value for name, value in means.items() if name != node.id})
+        text, binds = _written(
+            means[node.id], {name: value for name, value in means.items() if name != node.id}
+        )
         return (text, binds) if len(text) <= LONGEST else (node.id, TIGHTEST)
     if isinstance(node, ast.BinOp) and type(node.op) in SIGNS:
         binds = BINDS[type(node.op)]
-        associative = isinstance(node.op, (ast.Add, ast.MatMult))    # a + (b + c) needs no brackets, a - (b + c) does
-        left, right = _bracketed(node.left, means, binds), _bracketed(node.right, means, binds if associative else binds + 1)
+        associative = isinstance(
+            node.op, (ast.Add, ast.MatMult)
+        )  # a + (b + c) needs no brackets, a - (b + c) does
+        left, right = (
+            _bracketed(node.left, means, binds),
+            _bracketed(node.right, means, binds if associative else binds + 1),
+        )
         return left + SIGNS[type(node.op)] + right, binds
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         return "-" + _bracketed(node.operand, means, 3), 3

@@ -18,91 +18,186 @@ from minitransformer_course.judge.syntax_tree import NAME, RARE, USUAL, WHOLE
 
 NUMBERS = {"-1": -1, "2": 2, "1/2": 0.5, "0": 0}
 TRUE, FALSE = _("{name} is True everywhere"), _("{name} is False everywhere")
-Named = Iterator[tuple[str, Callable]]    # a sentence with {name}, and a function of an array
+Named = Iterator[tuple[str, Callable]]  # a sentence with {name}, and a function of an array
 
 
 def other_outputs(exercise, cases, factors, ks) -> Iterator[Changed]:
     """The reference with one of its outputs `ks` changed, or with all of them. factors: {text: function of the arguments}."""
+
     def changed(sentence, rank, change) -> Changed:
         """change(outputs, arguments) -> outputs."""
-        return Changed(sentence, lambda *given: tuple(map(np.asarray, change(tuple_of(exercise.reference(*given)), given))), rank)
+        return Changed(
+            sentence,
+            lambda *given: tuple(
+                map(np.asarray, change(tuple_of(exercise.reference(*given)), given))
+            ),
+            rank,
+        )
 
     expected, names = tuple_of(exercise.reference(*cases[0][1])), exercise.returns
     for text, factor in factors.items():
         rank = WHOLE if text in ("0", "-1") else NAME
         if len(ks) > 1:
-            yield changed(scaled(_("every output"), text), rank,
-                          lambda outputs, given, factor=factor: [array * factor(given) for array in outputs])
-        for k in [k for k in ks if expected[k].dtype.kind == "f" or (text == "0" and expected[k].dtype.kind in "iu")]:
-            yield changed(scaled(names[k], text), rank,
-                          lambda outputs, given, k=k, factor=factor: _put(outputs, k, outputs[k] * factor(given)))
+            yield changed(
+                scaled(_("every output"), text),
+                rank,
+                lambda outputs, given, factor=factor: [array * factor(given) for array in outputs],
+            )
+        for k in [
+            k
+            for k in ks
+            if expected[k].dtype.kind == "f" or (text == "0" and expected[k].dtype.kind in "iu")
+        ]:
+            yield changed(
+                scaled(names[k], text),
+                rank,
+                lambda outputs, given, k=k, factor=factor: _put(
+                    outputs, k, outputs[k] * factor(given)
+                ),
+            )
     for k in ks:
         for text, change in rearranged(expected[k].ndim, expected[k].dtype, MOVED + PARTS):
-            yield changed(text.format(name=names[k]), WHOLE,
-                          lambda outputs, given, k=k, change=change: _put(outputs, k, change(outputs[k])))
+            yield changed(
+                text.format(name=names[k]),
+                WHOLE,
+                lambda outputs, given, k=k, change=change: _put(outputs, k, change(outputs[k])),
+            )
         for i, other in enumerate(exercise.parameters):
             if isinstance(cases[0][1][i], np.ndarray):
-                yield changed(_("{name} is {other}, unchanged").format(name=names[k], other=other), WHOLE,
-                              lambda outputs, given, k=k, i=i: _put(outputs, k, given[i]))
-                yield changed(_("{name} is the beginning of {other}, unchanged").format(name=names[k], other=other), WHOLE,
-                              lambda outputs, given, k=k, i=i: _put(outputs, k, given[i][:len(outputs[k])]))
+                yield changed(
+                    _("{name} is {other}, unchanged").format(name=names[k], other=other),
+                    WHOLE,
+                    lambda outputs, given, k=k, i=i: _put(outputs, k, given[i]),
+                )
+                yield changed(
+                    _("{name} is the beginning of {other}, unchanged").format(
+                        name=names[k], other=other
+                    ),
+                    WHOLE,
+                    lambda outputs, given, k=k, i=i: _put(outputs, k, given[i][: len(outputs[k])]),
+                )
         for i in [i for i in range(len(names)) if i != k]:
-            yield changed(_("{name} is the same as {other}").format(name=names[k], other=names[i]), WHOLE,
-                          lambda outputs, given, k=k, i=i: _put(outputs, k, outputs[i]))
+            yield changed(
+                _("{name} is the same as {other}").format(name=names[k], other=names[i]),
+                WHOLE,
+                lambda outputs, given, k=k, i=i: _put(outputs, k, outputs[i]),
+            )
     for k, i in combinations(range(len(names)), 2):
-        said = _("{name} and {other} are swapped: they are returned in the wrong order").format(name=names[k], other=names[i])
+        said = _("{name} and {other} are swapped: they are returned in the wrong order").format(
+            name=names[k], other=names[i]
+        )
         yield changed(said, WHOLE, lambda outputs, given, k=k, i=i: _exchanged(k, i, outputs))
 
 
 def other_inputs(exercise, cases) -> Iterator[Changed]:
     """The reference, called with a different input from the one it was given."""
+
     def changed(sentence, change, **names) -> Changed:
         """change(arguments) -> arguments."""
-        return Changed(sentence.format(**names), lambda *given: exercise.reference(*change(given)), RARE)
+        return Changed(
+            sentence.format(**names), lambda *given: exercise.reference(*change(given)), RARE
+        )
 
-    inputs = [(i, name, value) for i, (name, value) in enumerate(zip(exercise.parameters, cases[0][1])) if not callable(value)]
+    inputs = [
+        (i, name, value)
+        for i, (name, value) in enumerate(zip(exercise.parameters, cases[0][1]))
+        if not callable(value)
+    ]
     for i, name, value in inputs:
         array = np.asarray(value)
         moved = MOVED if array.dtype.kind == "f" else [one for one in MOVED if one not in ADDED]
-        throughout = [(_("everywhere, {what}").replace("{what}", text), change) for text, change in rearranged(
-            array.ndim, array.dtype, moved) if array.dtype.kind != "b" or text not in (TRUE, FALSE)]
+        throughout = [
+            (_("everywhere, {what}").replace("{what}", text), change)
+            for text, change in rearranged(array.ndim, array.dtype, moved)
+            if array.dtype.kind != "b" or text not in (TRUE, FALSE)
+        ]
         for text, change in (*wrong_numbers(array.dtype), *throughout):
-            yield changed(text, lambda given, i=i, change=change: _put(given, i, change(given[i])), name=name)
+            yield changed(
+                text, lambda given, i=i, change=change: _put(given, i, change(given[i])), name=name
+            )
         for j, other, another in [one for one in inputs if one[0] != i]:
             if np.ndim(value) == np.ndim(another):
-                yield changed(_("{other} is used where {name} belongs"), lambda given, i=i, j=j: _put(given, i, given[j]),
-                              name=name, other=other)
+                yield changed(
+                    _("{other} is used where {name} belongs"),
+                    lambda given, i=i, j=j: _put(given, i, given[j]),
+                    name=name,
+                    other=other,
+                )
                 if j > i:
-                    yield changed(_("{name} and {other} are swapped"), lambda given, i=i, j=j: _exchanged(i, j, given),
-                                  name=name, other=other)
+                    yield changed(
+                        _("{name} and {other} are swapped"),
+                        lambda given, i=i, j=j: _exchanged(i, j, given),
+                        name=name,
+                        other=other,
+                    )
     for i, name, _value in [one for one in inputs if isinstance(one[2], float)]:
-        for fixed in (1e-5, 1e-6, 1e-8, 1e-9, 1e-12, 0.1, 0.5, 0.9, 1):    # what people write in its place
-            yield changed(_("{name} is not read: it is {fixed} all the time"),
-                          lambda given, i=i, fixed=fixed: _put(given, i, fixed), name=name, fixed=fixed)
+        for fixed in (
+            1e-5,
+            1e-6,
+            1e-8,
+            1e-9,
+            1e-12,
+            0.1,
+            0.5,
+            0.9,
+            1,
+        ):  # what people write in its place
+            yield changed(
+                _("{name} is not read: it is {fixed} all the time"),
+                lambda given, i=i, fixed=fixed: _put(given, i, fixed),
+                name=name,
+                fixed=fixed,
+            )
     for i, name, _value in [one for one in inputs if np.ndim(one[2])][:1]:
-        for kept, said in ((slice(1), _("only the first row of {name} counts: is `return` inside the loop?")),
-                           (slice(-1, None), _("only the last row of {name} counts: is = written in place of +=?")),
-                           (slice(1, None), _("the first row of {name} is left out")),
-                           (slice(None, -1), _("the last row of {name} is left out"))):
-            yield changed(said, lambda given, i=i, kept=kept: [    # in all inputs with as many rows
-                one[kept] if np.ndim(one) and len(one) == len(given[i]) else one for one in given], name=name)
+        for kept, said in (
+            (slice(1), _("only the first row of {name} counts: is `return` inside the loop?")),
+            (
+                slice(-1, None),
+                _("only the last row of {name} counts: is = written in place of +=?"),
+            ),
+            (slice(1, None), _("the first row of {name} is left out")),
+            (slice(None, -1), _("the last row of {name} is left out")),
+        ):
+            yield changed(
+                said,
+                lambda given, i=i, kept=kept: [  # in all inputs with as many rows
+                    one[kept] if np.ndim(one) and len(one) == len(given[i]) else one
+                    for one in given
+                ],
+                name=name,
+            )
 
 
 def same_everywhere(name) -> list[str]:
     """The sentences about an output that is one number everywhere."""
-    return [scaled(name, "0"), scaled(_("every output"), "0"), TRUE.format(name=name), FALSE.format(name=name)]
+    return [
+        scaled(name, "0"),
+        scaled(_("every output"), "0"),
+        TRUE.format(name=name),
+        FALSE.format(name=name),
+    ]
 
 
 def everywhere(exercise) -> Iterator[Changed]:
     """The reference with all of its sums, means and maxima changed in the same way."""
     for right, wrong, sentence in (
-            *((before + r"axis=[^,)]+", f"axis={axis}", sentence) for axis in (0, -2, 1, None) for before, sentence in (
+        *(
+            (before + r"axis=[^,)]+", f"axis={axis}", sentence)
+            for axis in (0, -2, 1, None)
+            for before, sentence in (
                 (r"\b", _("all sums, means and maxima run over the wrong axis")),
                 (r"(?<=\.mean\()", _("all means run over the wrong axis")),
-                (r"(?<=\.(?:sum|max)\()", _("all sums and maxima, and so every softmax, run over the wrong axis")),
+                (
+                    r"(?<=\.(?:sum|max)\()",
+                    _("all sums and maxima, and so every softmax, run over the wrong axis"),
+                ),
                 (r"(?<=\.sum\()", _("all sums run over the wrong axis")),
-                (r"(?<=\.max\()", _("all maxima run over the wrong axis")))),
-            (r"\.mean\(", ".sum(", _("all means are sums")), (r"\.sum\(", ".mean(", _("all sums are means"))):
+                (r"(?<=\.max\()", _("all maxima run over the wrong axis")),
+            )
+        ),
+        (r"\.mean\(", ".sum(", _("all means are sums")),
+        (r"\.sum\(", ".mean(", _("all sums are means")),
+    ):
         namespace: dict[str, Any] = {"np": np, "math": math}
         exec(re.sub(right, wrong, exercise.source), namespace)
         yield Changed(sentence, namespace[exercise.name], USUAL)
@@ -128,23 +223,37 @@ def wrong_numbers(dtype) -> Named:
 
 def rearranged(ndim, dtype, along_an_axis) -> Named:
     """Swapped axes, a shift, one sum too many and so on."""
+
     def said(text, **parts) -> str:
-        return text.replace("{at}", _(" along axis {axis}") if ndim > 1 else "").format(name="{name}", **parts)
+        return text.replace("{at}", _(" along axis {axis}") if ndim > 1 else "").format(
+            name="{name}", **parts
+        )
 
     if dtype.kind == "b":
         yield _("{name} is the wrong way round: True and False are swapped"), np.logical_not
         yield TRUE, np.ones_like
         yield FALSE, np.zeros_like
     if dtype.kind == "f":
-        yield _("{name} is cut to whole numbers: is it written into an array of integers?"), np.trunc
+        yield (
+            _("{name} is cut to whole numbers: is it written into an array of integers?"),
+            np.trunc,
+        )
     for a, b in combinations(range(ndim), 2):
-        yield said(_("{name} has its axes {a} and {b} swapped"), a=a, b=b), lambda array, a=a, b=b: array.swapaxes(a, b)
+        yield (
+            said(_("{name} has its axes {a} and {b} swapped"), a=a, b=b),
+            lambda array, a=a, b=b: array.swapaxes(a, b),
+        )
     for axis in range(ndim):
         for sentence, change in along_an_axis:
-            yield said("{name} " + _(sentence), axis=axis), lambda array, axis=axis, change=change: change(array, axis)
+            yield (
+                said("{name} " + _(sentence), axis=axis),
+                lambda array, axis=axis, change=change: change(array, axis),
+            )
         for place, word in ((0, _("first")), (-1, _("last"))):
-            yield (said(_("{name} lacks the {word}{at}"), axis=axis, word=word),
-                   lambda array, axis=axis, place=place: np.delete(array, place, axis))
+            yield (
+                said(_("{name} lacks the {word}{at}"), axis=axis, word=word),
+                lambda array, axis=axis, place=place: np.delete(array, place, axis),
+            )
     yield said(_("{name} has an axis of length 1 too many")), lambda array: array[None]
     yield said(_("{name} has two axes of length 1 too many")), lambda array: array[None, None]
     yield said(_("{name} lacks its axes of length 1")), np.squeeze
@@ -156,10 +265,17 @@ def factors(exercise, cases) -> dict[str, Callable]:
     Of two that are equal in all cases, the first is kept.
     """
     named = [(text, lambda given, value=value: value) for text, value in NUMBERS.items()]
-    returned = {id(arguments): tuple_of(exercise.reference(*arguments)) for _case, arguments in cases}
+    returned = {
+        id(arguments): tuple_of(exercise.reference(*arguments)) for _case, arguments in cases
+    }
     of_input = [(name, lambda given, i=i: given[i]) for i, name in enumerate(exercise.parameters)]
-    of_output = [(name, lambda given, k=k: (returned.get(id(given)) or tuple_of(exercise.reference(*given)))[k])
-                 for k, name in enumerate(exercise.returns)]
+    of_output = [
+        (
+            name,
+            lambda given, k=k: (returned.get(id(given)) or tuple_of(exercise.reference(*given)))[k],
+        )
+        for k, name in enumerate(exercise.returns)
+    ]
     for name, one in of_input + of_output:
         value = one(cases[0][1])
         if np.ndim(value) == 0 and not callable(value) and (name, one) in of_input:
@@ -169,10 +285,13 @@ def factors(exercise, cases) -> dict[str, Callable]:
             text = f"{name}.shape[{axis + least if least == np.ndim(value) else axis}]"
             named += _powers(text, lambda given, one=one, axis=axis: one(given).shape[axis])
         if np.ndim(value):
-            named += _powers(f"({name}.size / {name}.shape[-1])", lambda given, one=one: one(given).size // one(given).shape[-1])
+            named += _powers(
+                f"({name}.size / {name}.shape[-1])",
+                lambda given, one=one: one(given).size // one(given).shape[-1],
+            )
     distinct = {}
     for text, factor in named:
-        with np.errstate(all="ignore"):    # a number may be 0, or have no root
+        with np.errstate(all="ignore"):  # a number may be 0, or have no root
             key = tuple(round(float(factor(given)), 12) for _case, given in cases)
         if np.isfinite(key).all():
             distinct.setdefault(key, (text, factor))
@@ -181,13 +300,15 @@ def factors(exercise, cases) -> dict[str, Callable]:
 
 def _powers(text, number) -> list[tuple[str, Callable]]:
     """[(text, function of the arguments)]: the number, its root, its square, and 1 over them."""
-    return [(form.format(n=text), lambda given, value=value: value(np.float64(number(given))))
-            for form, (value, _said) in FORMS.items()]
+    return [
+        (form.format(n=text), lambda given, value=value: value(np.float64(number(given))))
+        for form, (value, _said) in FORMS.items()
+    ]
 
 
 def _put(arrays, k, array) -> tuple:
     """The arrays with another one as the k-th."""
-    return (*arrays[:k], array, *arrays[k + 1:])
+    return (*arrays[:k], array, *arrays[k + 1 :])
 
 
 def _exchanged(i, j, arrays) -> tuple:

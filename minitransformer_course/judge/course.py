@@ -9,7 +9,7 @@ from minitransformer_course.judge import cells
 from minitransformer_course.judge.exercise import Exercise
 from minitransformer_course.judge.messages import _
 
-PARTS = {    # {part of the map: the exercises that make it the reader's own}
+PARTS = {  # {part of the map: the exercises that make it the reader's own}
     "linear": ["linear_backward"],
     "embedding": ["embedding_backward"],
     "positions": ["sinusoids"],
@@ -21,8 +21,14 @@ PARTS = {    # {part of the map: the exercises that make it the reader's own}
     "layer_norm": ["layer_norm", "layer_norm_backward"],
     "feed_forward": ["feed_forward_backward"],
     "dropout": ["dropouts_backward"],
-    "encoder": ["attention_backward", "residual_backward", "layer_norm_backward", "feed_forward_backward", "dropouts_backward",
-                "post_norm_backward"],
+    "encoder": [
+        "attention_backward",
+        "residual_backward",
+        "layer_norm_backward",
+        "feed_forward_backward",
+        "dropouts_backward",
+        "post_norm_backward",
+    ],
     "decoder": ["decoder_layer", "memory_backward"],
     "loss": ["cross_entropy_backward", "smoothed_targets"],
     "adam": ["adam_step"],
@@ -30,8 +36,17 @@ PARTS = {    # {part of the map: the exercises that make it the reader's own}
 }
 
 
-SHORT = ("linear_backward", "softmax", "softmax_backward", "attention", "attention_backward", "layer_norm_backward",
-         "shared_backward", "cross_entropy_backward", "adam_step")    # the path of three hours; then `learn plug`
+SHORT = (
+    "linear_backward",
+    "softmax",
+    "softmax_backward",
+    "attention",
+    "attention_backward",
+    "layer_norm_backward",
+    "shared_backward",
+    "cross_entropy_backward",
+    "adam_step",
+)  # the path of three hours; then `learn plug`
 
 
 class Chapter:
@@ -68,14 +83,19 @@ def folder_of_chapters() -> Path:
     """tutorials/ of a clone, or where a wheel put it. Raises InputError if nothing is installed."""
     found = find_spec("minitransformer_course.chapters")
     if found is None or found.origin is None:
-        raise InputError(_("the chapters are not installed; install the clone with pip install -e ."))
+        raise InputError(
+            _("the chapters are not installed; install the clone with pip install -e .")
+        )
     return Path(found.origin).parent
 
 
 @cache
 def chapters() -> list[Chapter]:
     """All chapters, in order. Raises InputError if they are not installed."""
-    return [Chapter(page.parent) for page in sorted(folder_of_chapters().glob("[0-9][0-9]*_*/chapter.py"))]
+    return [
+        Chapter(page.parent)
+        for page in sorted(folder_of_chapters().glob("[0-9][0-9]*_*/chapter.py"))
+    ]
 
 
 def exercises() -> dict[str, Exercise]:
@@ -88,8 +108,15 @@ def find_exercise(name) -> Exercise:
     known = exercises()
     if name not in known:
         nearest = nearest_of(name, known)
-        raise InputError(_("there is no exercise {name!r}; did you mean {nearest}?").format(name=name, nearest=nearest) if nearest
-                         else _("there is no exercise {name!r}; `minitransformer learn list` shows all").format(name=name))
+        raise InputError(
+            _("there is no exercise {name!r}; did you mean {nearest}?").format(
+                name=name, nearest=nearest
+            )
+            if nearest
+            else _("there is no exercise {name!r}; `minitransformer learn list` shows all").format(
+                name=name
+            )
+        )
     return known[name]
 
 
@@ -102,5 +129,10 @@ def find_chapter(text) -> Chapter:
             return chapter
     names = [chapter.name for chapter in chapters()]
     nearest = nearest_of(wanted, names)
-    raise InputError((_("there is no chapter {name!r}; did you mean {nearest}?") if nearest else _(
-        "there is no chapter {name!r}; choose from {names}")).format(name=text, nearest=nearest, names=", ".join(names)))
+    raise InputError(
+        (
+            _("there is no chapter {name!r}; did you mean {nearest}?")
+            if nearest
+            else _("there is no chapter {name!r}; choose from {names}")
+        ).format(name=text, nearest=nearest, names=", ".join(names))
+    )

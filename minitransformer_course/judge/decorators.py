@@ -3,34 +3,34 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
-Function = TypeVar("Function", bound=Callable)    # a marked function is the function itself
+Function = TypeVar("Function", bound=Callable)  # a marked function is the function itself
 
 
 class Invariant(NamedTuple):
     sentence: str
-    excess: Any      # function(answer, *arguments): an array that must be 0
+    excess: Any  # function(answer, *arguments): an array that must be 0
 
 
 class Mistake(NamedTuple):
-    sentence: str    # its diagnosis
-    wrong: Any       # a function with the reference's arguments
+    sentence: str  # its diagnosis
+    wrong: Any  # a function with the reference's arguments
 
 
 class Edge(NamedTuple):
     name: str
-    make: Any        # function(rng, sizes...) -> the arguments
-    part: str        # what is wrong if an answer is wrong in this case already
+    make: Any  # function(rng, sizes...) -> the arguments
+    part: str  # what is wrong if an answer is wrong in this case already
 
 
 class Version(NamedTuple):
     sentence: str
     right: bool
-    function: Any    # one of several that the reader's test has to tell apart
+    function: Any  # one of several that the reader's test has to tell apart
 
 
 class Plug(NamedTuple):
-    replaced: Any    # the library's function, one marked replaceable
-    adapt: Any       # function(the reader's function) -> one with the arguments of `replaced`
+    replaced: Any  # the library's function, one marked replaceable
+    adapt: Any  # function(the reader's function) -> one with the arguments of `replaced`
 
 
 def invariant(sentence) -> Callable[[Function], Function]:
@@ -67,5 +67,5 @@ def also_right(function: Function) -> Function:
 
 
 def _with_role(function: Function, role) -> Function:
-    function.role = role    # type: ignore[attr-defined]    # what a function is given
+    function.role = role  # type: ignore[attr-defined]    # what a function is given
     return function

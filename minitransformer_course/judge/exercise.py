@@ -8,13 +8,23 @@ from typing import Any, cast
 
 import numpy as np
 
-from minitransformer_course.judge.decorators import Edge, Invariant, Mistake, Plug, Version, also_right
+from minitransformer_course.judge.decorators import (
+    Edge,
+    Invariant,
+    Mistake,
+    Plug,
+    Version,
+    also_right,
+)
 from minitransformer_course.judge.fixtures import VersionUnderTest
 from minitransformer_course.judge.messages import _
 
-SIZES = range(2, 8)    # each letter of a case's shapes gets a different one
+SIZES = range(2, 8)  # each letter of a case's shapes gets a different one
 REFERENCE = re.compile(r"^# %% reference\n(.*?)^# %%", re.MULTILINE | re.DOTALL)
-BLANK = re.compile(r"(?P<begin>^ *# your code: [^\n]*\n)(?P<lines>.*?)(?P<end>^ *# end of your code\n)", re.MULTILINE | re.DOTALL)
+BLANK = re.compile(
+    r"(?P<begin>^ *# your code: [^\n]*\n)(?P<lines>.*?)(?P<end>^ *# end of your code\n)",
+    re.MULTILINE | re.DOTALL,
+)
 
 
 class Exercise:
@@ -25,7 +35,9 @@ class Exercise:
         self.name = path.stem.partition("_")[2]
         text = path.read_text(encoding="utf-8")
         self.source = REFERENCE.findall(text)[0].strip() + "\n"
-        self.module = module = cast(Any, ModuleType(f"tutorials.{self.name}"))    # a name by which the judge knows its functions
+        self.module = module = cast(
+            Any, ModuleType(f"tutorials.{self.name}")
+        )  # a name by which the judge knows its functions
         exec(compile(text, str(path), "exec"), vars(module))
         self.title, _line, task = module.__doc__.strip().partition("\n")
         self.task = task.strip()
@@ -36,13 +48,17 @@ class Exercise:
         self.returns = module.returns.split()
         self.loss, self.terms = getattr(module, "loss", None), getattr(module, "terms", None)
         roles = [value.role for value in vars(module).values() if hasattr(value, "role")]
-        self.versions = [role for role in roles if isinstance(role, Version)]    # what a test is called with
+        self.versions = [
+            role for role in roles if isinstance(role, Version)
+        ]  # what a test is called with
         self.varies, self.rest = getattr(module, "varies", "").split(), getattr(module, "rest", "")
         self.float64_only = bool(self.versions) or getattr(module, "float64_only", False)
         self.edges = [role for role in roles if isinstance(role, Edge)]
         self.invariants = [role for role in roles if isinstance(role, Invariant)]
         self.mistakes = [role for role in roles if isinstance(role, Mistake)]
-        self.styles = [value for value in vars(module).values() if getattr(value, "role", None) is also_right]
+        self.styles = [
+            value for value in vars(module).values() if getattr(value, "role", None) is also_right
+        ]
         self.plug = next((role for role in roles if isinstance(role, Plug)), None)
 
     def cases(self, seed=0) -> list[tuple[str, tuple]]:
@@ -55,7 +71,7 @@ class Exercise:
         rng, (first, second) = self._sizes(seed)
         made = [("", self.module.case(rng, *sizes)) for sizes in (first, second)]
         for one in self.edges:
-            sizes = rng.permutation(SIZES)[:len(inspect.signature(one.make).parameters) - 1]
+            sizes = rng.permutation(SIZES)[: len(inspect.signature(one.make).parameters) - 1]
             made.append((_(one.name), one.make(rng, *map(int, sizes))))
         return made
 
@@ -78,9 +94,11 @@ class Exercise:
 
 def skeleton(reference, name) -> str:
     """The reference with each blank emptied: what the learner begins with."""
+
     def empty(blank) -> str:
         indent = " " * (len(blank["begin"]) - len(blank["begin"].lstrip()))
         return f'{blank["begin"]}{indent}raise NotImplementedError("{name}")\n{blank["end"]}'
+
     return BLANK.sub(empty, reference)
 
 

@@ -9,12 +9,20 @@ import numpy as np
 from minitransformer.backend import Array
 from minitransformer.checking.compare import SAME, relative_error
 from minitransformer_course.doctor.fitting import are_one, fitting, tuple_of
-from minitransformer_course.judge.changes_of_arrays import everywhere, factors, other_inputs, other_outputs, same_everywhere
+from minitransformer_course.judge.changes_of_arrays import (
+    everywhere,
+    factors,
+    other_inputs,
+    other_outputs,
+    same_everywhere,
+)
 from minitransformer_course.judge.messages import _
 from minitransformer_course.judge.search import programs
 
-LISTED, ONE_CHANGE, TWO_CHANGES = range(3)    # kinds of mistakes; the last two count changes of the reference
-FURTHER = (1001, 1002)    # seeds of cases that tell apart the mistakes that fit equally well
+LISTED, ONE_CHANGE, TWO_CHANGES = range(
+    3
+)  # kinds of mistakes; the last two count changes of the reference
+FURTHER = (1001, 1002)  # seeds of cases that tell apart the mistakes that fit equally well
 
 
 def fitting_mistakes(exercise, cases, given, source="", only_listed=False) -> list[list]:
@@ -24,7 +32,7 @@ def fitting_mistakes(exercise, cases, given, source="", only_listed=False) -> li
     several, the numbers cannot tell which it is. What is listed comes before one change of the reference, one change before
     two, and one mistake before one in each output. source: the learner's code, if that is known.
     """
-    only_listed = only_listed or bool(exercise.versions)    # a verdict is only a bit
+    only_listed = only_listed or bool(exercise.versions)  # a verdict is only a bit
     return _Search(exercise, cases, given, source).mistakes(1 if only_listed else 3)
 
 
@@ -35,19 +43,36 @@ class _Search:
         self.exercise, self.cases, self.given, self.source = exercise, cases, given, source
         self.expected = [tuple_of(exercise.reference(*arguments)) for _case, arguments in cases]
         self.outputs = range(len(exercise.returns))
-        self.wrong = [k for k in self.outputs if any(_error(mine, right, [k]) > SAME for mine, right in zip(given, self.expected))]
-        self.constant = {k for k in self.outputs if len({*np.concatenate([arrays[k].ravel() for arrays in given]).tolist()}) == 1}
+        self.wrong = [
+            k
+            for k in self.outputs
+            if any(_error(mine, right, [k]) > SAME for mine, right in zip(given, self.expected))
+        ]
+        self.constant = {
+            k
+            for k in self.outputs
+            if len({*np.concatenate([arrays[k].ravel() for arrays in given]).tolist()}) == 1
+        }
         self.factors = factors(exercise, cases)
-        told = " ".join([*exercise.parameters, *exercise.returns, exercise.task, *exercise.module.hints[:2], source])
-        self.unknown = {node.id for node in ast.walk(ast.parse(exercise.source)) if isinstance(node, ast.Name)} - {
-            *re.findall(r"\w+", told)}
+        told = " ".join(
+            [
+                *exercise.parameters,
+                *exercise.returns,
+                exercise.task,
+                *exercise.module.hints[:2],
+                source,
+            ]
+        )
+        self.unknown = {
+            node.id for node in ast.walk(ast.parse(exercise.source)) if isinstance(node, ast.Name)
+        } - {*re.findall(r"\w+", told)}
         self.further = [arguments for seed in FURTHER for _case, arguments in exercise.cases(seed)]
-        self.tried = {}    # programs, by how many changes they have and which case they ran on
+        self.tried = {}  # programs, by how many changes they have and which case they ran on
 
     def mistakes(self, kinds) -> list[list]:
         """Like `fitting_mistakes`: the first of this many kinds of mistakes that explains everything."""
         by_output = {k: [] for k in self.wrong}
-        changes = {}    # {sentence: how many changes it names}
+        changes = {}  # {sentence: how many changes it names}
         for kind in range(kinds):
             whole = self._of_kind(kind, self.outputs)
             if whole:
@@ -55,22 +80,34 @@ class _Search:
             for k in [k for k in self.wrong if not by_output[k]]:
                 by_output[k] = self._of_output(kind, k)
                 changes |= {candidate.sentence: max(kind, 1) for candidate in by_output[k][:1]}
-            several = kind == TWO_CHANGES and max(changes.values(), default=0) == 1    # each output has one, as a last resort
+            several = (
+                kind == TWO_CHANGES and max(changes.values(), default=0) == 1
+            )  # each output has one, as a last resort
             if all(by_output.values()) and (sum(changes.values()) <= 2 or several):
                 return list(by_output.values())
         return []
 
     def _of_output(self, kind, k) -> list:
         """What explains the k-th output by itself. If it would make another one wrong too, the sentence says so."""
-        alone = [(*right[:k], mine[k], *right[k + 1:]) for mine, right in zip(self.given, self.expected)]
+        alone = [
+            (*right[:k], mine[k], *right[k + 1 :]) for mine, right in zip(self.given, self.expected)
+        ]
         if kind == LISTED:
             return self._fitting(self.exercise.mistakes, alone, self.outputs)
         candidates = self._of_kind(kind, [k])
-        if self.expected[0][k].dtype.kind != "f":    # whole numbers coincide: they have to be explained together
+        if (
+            self.expected[0][k].dtype.kind != "f"
+        ):  # whole numbers coincide: they have to be explained together
             return self._fitting(candidates, alone, self.outputs)
         name = self.exercise.returns[k]
-        return [one if self._fitting([one], alone, self.outputs) else one._replace(
-            sentence=_("in {name} alone: {what}").format(name=name, what=one.sentence)) for one in candidates]
+        return [
+            one
+            if self._fitting([one], alone, self.outputs)
+            else one._replace(
+                sentence=_("in {name} alone: {what}").format(name=name, what=one.sentence)
+            )
+            for one in candidates
+        ]
 
     def _of_kind(self, kind, ks) -> list:
         """The mistakes of the kind, LISTED or this number of changes, that give the outputs `ks`; the most usual first."""
@@ -78,10 +115,21 @@ class _Search:
             return self._fitting(self.exercise.mistakes, self.given, ks)
         made = [one for one in self._programs(kind, ks) if one.outputs.issuperset(ks)]
         if kind == ONE_CHANGE:
-            made = [*other_outputs(self.exercise, self.cases, self.factors, ks), *made,
-                    *(everywhere(self.exercise) if ks == self.outputs else ()), *other_inputs(self.exercise, self.cases)]
-        if self.constant.issuperset({*ks} & {*self.wrong}):    # many a change makes that, and proves nothing
-            made = [one for one in made if one.sentence in {said for k in ks for said in same_everywhere(self.exercise.returns[k])}]
+            made = [
+                *other_outputs(self.exercise, self.cases, self.factors, ks),
+                *made,
+                *(everywhere(self.exercise) if ks == self.outputs else ()),
+                *other_inputs(self.exercise, self.cases),
+            ]
+        if self.constant.issuperset(
+            {*ks} & {*self.wrong}
+        ):  # many a change makes that, and proves nothing
+            made = [
+                one
+                for one in made
+                if one.sentence
+                in {said for k in ks for said in same_everywhere(self.exercise.returns[k])}
+            ]
         made.sort(key=lambda one: (self._names_the_unknown(one.sentence), one.rank, one.lines))
         candidates = self._fitting(made, self.given, ks)
         are_alike = are_one(candidates, partial(_made, ks), self.further)
@@ -89,18 +137,32 @@ class _Search:
 
     def _programs(self, number, ks) -> list:
         """The references with `number` changes that give a wrong output in the first case where one of `ks` is wrong."""
-        i = int(np.argmax([_error(mine, right, ks) > SAME for mine, right in zip(self.given, self.expected)]))
+        i = int(
+            np.argmax(
+                [_error(mine, right, ks) > SAME for mine, right in zip(self.given, self.expected)]
+            )
+        )
         if (number, i) not in self.tried:
             wrong = {k for k in self.wrong if _error(self.given[i], self.expected[i], [k]) > SAME}
             self.tried[number, i] = programs(
-                self.exercise, self.cases[i][1], self.given[i], wrong, self.factors, number, self.source)
+                self.exercise,
+                self.cases[i][1],
+                self.given[i],
+                wrong,
+                self.factors,
+                number,
+                self.source,
+            )
         return self.tried[number, i]
 
     def _names_the_unknown(self, sentence) -> bool:
         """Whether it has a name that the learner neither wrote nor was told, or speaks of a mean that they did not write."""
         words = {*re.findall(r"\w+", sentence)}
-        became = re.sub(r"\\{(\w+)\\}", lambda one: r"(\w+)" if one[1] == "other" else ".*?",
-                        re.escape(_("the {name} of {a} became a {other}")))
+        became = re.sub(
+            r"\\{(\w+)\\}",
+            lambda one: r"(\w+)" if one[1] == "other" else ".*?",
+            re.escape(_("the {name} of {a} became a {other}")),
+        )
         made = {*re.findall(became, sentence)} - {*re.findall(r"[a-z]+", self.source)}
         return bool(self.source and (self.unknown & words or made))
 
@@ -108,7 +170,10 @@ class _Search:
         """The candidates whose function gives the outputs `ks` of the arrays `given`."""
         observed = [[arrays[k] for k in ks] for arrays in given]
         given_to = [arguments for _case, arguments in self.cases]
-        return [candidate for candidate, _after in fitting(candidates, partial(_made, ks), given_to, observed)]
+        return [
+            candidate
+            for candidate, _after in fitting(candidates, partial(_made, ks), given_to, observed)
+        ]
 
 
 def _made(ks, candidate, arguments) -> list[Array]:

@@ -24,8 +24,11 @@ class StubModel:
 
     def __call__(self, ids) -> np.ndarray:
         if np.shape(ids) != self.ids.shape or not {*ids} <= {*range(VOCABULARY)}:
-            raise ValueError(_("the model takes {n} token ids from 0 to {last}, but it was given {ids}").format(
-                n=len(self.ids), last=VOCABULARY - 1, ids=ids))
+            raise ValueError(
+                _("the model takes {n} token ids from 0 to {last}, but it was given {ids}").format(
+                    n=len(self.ids), last=VOCABULARY - 1, ids=ids
+                )
+            )
         rounding = 1e-6 * np.cos(np.arange(self.y.size).reshape(self.y.shape) * (1 + ids.sum()))
         return self.y + self.step[ids != self.ids].sum(axis=0) + rounding
 
@@ -41,7 +44,9 @@ class VersionUnderTest:
     """A function of an exercise's file, from its code, for a reader's test to call."""
 
     def __init__(self, function):
-        lines = textwrap.dedent(getattr(function, "source", None) or inspect.getsource(function)).splitlines()
+        lines = textwrap.dedent(
+            getattr(function, "source", None) or inspect.getsource(function)
+        ).splitlines()
         self.name = function.__name__
         self.source = "\n".join(line for line in lines if not line.startswith("@"))
 
@@ -56,10 +61,16 @@ def verdict(test) -> Callable[[VersionUnderTest], Any]:
 
     What it returns besides, in a tuple, comes after that.
     """
+
     def decide(version) -> Any:
         try:
             answer = test(version)
         except AssertionError:
             return False
-        return (bool(answer[0]), *answer[1:]) if isinstance(answer, (tuple, list)) and answer else answer is None or bool(answer)
+        return (
+            (bool(answer[0]), *answer[1:])
+            if isinstance(answer, (tuple, list)) and answer
+            else answer is None or bool(answer)
+        )
+
     return decide

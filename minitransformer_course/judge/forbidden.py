@@ -6,14 +6,35 @@ A refused import fails as if the library were not installed, and a refused file 
 import os
 import signal
 import sys
-from os import stat    # by name: the learner's file may replace that of os
+from os import stat  # by name: the learner's file may replace that of os
 from pathlib import Path
 
 from minitransformer_course.judge.messages import _
 
-LIBRARIES = {"minitransformer", "minitransformer_course", "tutorials", "torch", "jax", "tensorflow", "scipy", "sacrebleu", "nltk"}
-PROGRAMS = ("subprocess.", "os.system", "os.exec", "os.spawn", "os.posix_spawn", "os.fork", "ctypes.", "socket.connect",
-            "os.kill", "fcntl.", "resource.prlimit")    # events; the last three reach the process that judges
+LIBRARIES = {
+    "minitransformer",
+    "minitransformer_course",
+    "tutorials",
+    "torch",
+    "jax",
+    "tensorflow",
+    "scipy",
+    "sacrebleu",
+    "nltk",
+}
+PROGRAMS = (
+    "subprocess.",
+    "os.system",
+    "os.exec",
+    "os.spawn",
+    "os.posix_spawn",
+    "os.fork",
+    "ctypes.",
+    "socket.connect",
+    "os.kill",
+    "fcntl.",
+    "resource.prlimit",
+)  # events; the last three reach the process that judges
 
 
 class Forbidden(Exception):
@@ -33,7 +54,9 @@ def refuse(folders) -> None:
 
     folders: those that hold answers.
     """
-    refused = {_identity(path) for folder in map(Path, folders) for path in (folder, *folder.rglob("*"))}
+    refused = {
+        _identity(path) for folder in map(Path, folders) for path in (folder, *folder.rglob("*"))
+    }
 
     def hook(event, arguments) -> None:
         if event == "import" and arguments[0].partition(".")[0] in LIBRARIES:
@@ -43,15 +66,15 @@ def refuse(folders) -> None:
         if event == "open":
             try:
                 identity = _identity(arguments[0])
-            except (OSError, ValueError, TypeError):    # it is missing, or not a file
+            except (OSError, ValueError, TypeError):  # it is missing, or not a file
                 return
             if identity in refused:
                 raise _Use(_("it reads {name}").format(name=os.path.basename(arguments[0])))
 
     for name in [name for name in sys.modules if name.partition(".")[0] in LIBRARIES]:
-        del sys.modules[name]    # importing it again is an event
+        del sys.modules[name]  # importing it again is an event
     for module in (signal, sys.modules["_signal"]):
-        vars(module).pop("pidfd_send_signal", None)    # which is none
+        vars(module).pop("pidfd_send_signal", None)  # which is none
     sys.addaudithook(hook)
 
 

@@ -7,11 +7,14 @@ from minitransformer_course.judge.exercise import blanks
 from minitransformer_course.judge.messages import _
 
 STEPS = 4
-SHORT = 4    # lines: most of their orders are right, so the lines alone would be the solution
-HEAD = re.compile(r"(return|[\w, ]+ =|) ?(.*)")    # the part that stays in front
-PIECE = re.compile(r"""[\w.]*\.\w+\((?:\w+=[^(),]+|-?\d+|,\s*)*\)    # x.sum(axis=-1, keepdims=True): one piece
+SHORT = 4  # lines: most of their orders are right, so the lines alone would be the solution
+HEAD = re.compile(r"(return|[\w, ]+ =|) ?(.*)")  # the part that stays in front
+PIECE = re.compile(
+    r"""[\w.]*\.\w+\((?:\w+=[^(),]+|-?\d+|,\s*)*\)    # x.sum(axis=-1, keepdims=True): one piece
                     |\[[^\]]*\] | -?\d[\w.]* | [\w.]+                 # [:, None], -1, x.T
-                    |[^\w\s()\[\],]+                                  # an operator""", re.VERBOSE)
+                    |[^\w\s()\[\],]+                                  # an operator""",
+    re.VERBOSE,
+)
 
 
 def hint(exercise, step) -> str:
@@ -19,8 +22,11 @@ def hint(exercise, step) -> str:
     question, term, hole = exercise.module.hints
     if step < STEPS:
         return [_(question), _(term), _("The line with one hole, ___:") + f"\n    {hole}"][step - 1]
-    said = (_("The pieces of each line, in the wrong order, without commas and most brackets:")
-            if len(solution(exercise)) <= SHORT else _("These lines, in the wrong order:"))
+    said = (
+        _("The pieces of each line, in the wrong order, without commas and most brackets:")
+        if len(solution(exercise)) <= SHORT
+        else _("These lines, in the wrong order:")
+    )
     return "\n    ".join([said, *shuffled(exercise)])
 
 
@@ -35,7 +41,10 @@ def shuffled(exercise) -> list[str]:
     if len(lines) > SHORT:
         return _mixed(lines, rng)
     parts = [HEAD.findall(line)[0] for line in lines]
-    return [f"{head}   " * bool(head) + "   ".join(_mixed(PIECE.findall(rest), rng)) for head, rest in parts]
+    return [
+        f"{head}   " * bool(head) + "   ".join(_mixed(PIECE.findall(rest), rng))
+        for head, rest in parts
+    ]
 
 
 def _mixed(parts, rng) -> list[str]:

@@ -20,7 +20,9 @@ class Checked(NamedTuple):
 
     answers: list[Answer]
     printed: str
-    sources: dict[str, str]    # what `submission.read` gave: the code that was judged, whatever is saved meanwhile
+    sources: dict[
+        str, str
+    ]  # what `submission.read` gave: the code that was judged, whatever is saved meanwhile
 
 
 def check_file(path, names=None, seed=0, limit=LIMIT, graded=False) -> Checked:
@@ -33,23 +35,39 @@ def check_file(path, names=None, seed=0, limit=LIMIT, graded=False) -> Checked:
     names = names or names_in(sources)
     if not names:
         defined = re.findall(r"^def +(\w+)", source, re.MULTILINE)
-        mine, nearest = next(((name, near) for name in defined if (near := nearest_of(name, exercises()))), ("", ""))
-        raise InputError((_("{path} has none of the exercises' functions; is {mine} your {nearest}?") if nearest else _(
-            "{path} has none of the exercises' functions, such as {name}")).format(
-                path=path.name, mine=mine, nearest=nearest, name=next(iter(exercises()))))
+        mine, nearest = next(
+            ((name, near) for name in defined if (near := nearest_of(name, exercises()))), ("", "")
+        )
+        raise InputError(
+            (
+                _("{path} has none of the exercises' functions; is {mine} your {nearest}?")
+                if nearest
+                else _("{path} has none of the exercises' functions, such as {name}")
+            ).format(path=path.name, mine=mine, nearest=nearest, name=next(iter(exercises())))
+        )
     cases = {name: cases_of(find_exercise(name), seed) for name in names}
     outcomes, printed = run_file(path, sources, cases, limit, graded)
     try:
-        answers = [check_outcomes(find_exercise(name), cases[name], outcomes[name], _of(name, source)) for name in names]
-    except Exception as error:    # no submission ends `grade`
-        raise InputError(_("{path}: the judge itself failed ({error})").format(
-            path=path.name, error=f"{type(error).__name__}: {error}")) from error
+        answers = [
+            check_outcomes(find_exercise(name), cases[name], outcomes[name], _of(name, source))
+            for name in names
+        ]
+    except Exception as error:  # no submission ends `grade`
+        raise InputError(
+            _("{path}: the judge itself failed ({error})").format(
+                path=path.name, error=f"{type(error).__name__}: {error}"
+            )
+        ) from error
     return Checked(answers, printed, sources)
 
 
 def _of(name, source) -> str:
     """The code of the function, or all of the code if it is not a plain function."""
-    own = [node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef) and node.name == name]
+    own = [
+        node
+        for node in ast.parse(source).body
+        if isinstance(node, ast.FunctionDef) and node.name == name
+    ]
     return ast.get_source_segment(source, own[-1]) or "" if own else source
 
 
@@ -60,8 +78,16 @@ def grade(folder, seed=1, limit=LIMIT) -> list[dict[str, Any]]:
     """
     folder = Path(folder)
     if not folder.is_dir():
-        raise InputError(_("{folder} is not a folder; expected one with a file or a folder for each student").format(folder=folder))
-    entries = [(entry, _files(entry)) for entry in sorted(folder.iterdir()) if not entry.name.startswith((".", "__"))]
+        raise InputError(
+            _(
+                "{folder} is not a folder; expected one with a file or a folder for each student"
+            ).format(folder=folder)
+        )
+    entries = [
+        (entry, _files(entry))
+        for entry in sorted(folder.iterdir())
+        if not entry.name.startswith((".", "__"))
+    ]
     students = [_student(entry, files, seed, limit) for entry, files in entries if files]
     if not students:
         raise InputError(_("{folder} holds no .py or .ipynb file").format(folder=folder))
@@ -70,7 +96,9 @@ def grade(folder, seed=1, limit=LIMIT) -> list[dict[str, Any]]:
 
 def mistakes(students) -> list[tuple[str, int]]:
     """[(sentence, how many students)], the most frequent first."""
-    return Counter(one["diagnosis"] for student in students for one in student["exercises"] if one["diagnosis"]).most_common()
+    return Counter(
+        one["diagnosis"] for student in students for one in student["exercises"] if one["diagnosis"]
+    ).most_common()
 
 
 def table(students) -> list[list[str]]:
@@ -80,7 +108,10 @@ def table(students) -> list[list[str]]:
     rows = [[_("student"), *names, _("passed")]]
     words = {stage.name: stage.failed for stage in stages()}
     for student in students:
-        states = {one["exercise"]: _("passed") if one["passed"] else words[one["stage"]] for one in student["exercises"]}
+        states = {
+            one["exercise"]: _("passed") if one["passed"] else words[one["stage"]]
+            for one in student["exercises"]
+        }
         count = sum(one["passed"] for one in student["exercises"])
         rows.append([student["student"], *(states.get(name, "") for name in names), str(count)])
     return rows
@@ -101,5 +132,10 @@ def _student(entry, files, seed, limit) -> dict[str, Any]:
 
 def _files(entry) -> list[Path]:
     paths = [entry] if entry.is_file() else sorted(entry.rglob("*"))
-    return [path for path in paths if path.suffix in (".py", ".ipynb") and path.is_file()
-            and not any(part.startswith((".", "__")) for part in path.relative_to(entry.parent).parts)]
+    return [
+        path
+        for path in paths
+        if path.suffix in (".py", ".ipynb")
+        and path.is_file()
+        and not any(part.startswith((".", "__")) for part in path.relative_to(entry.parent).parts)
+    ]

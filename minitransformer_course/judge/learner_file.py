@@ -35,7 +35,7 @@ def blank_of(exercise) -> str:
 
 def page_line(name) -> str:
     """What follows a blank, so that it does not stop the page."""
-    return f'\n\n{name} = yours({name})    # {_("the page uses yours once it passes, and the reference until then")}'
+    return f"\n\n{name} = yours({name})    # {_('the page uses yours once it passes, and the reference until then')}"
 
 
 def percent_page(chapter) -> str:
@@ -50,5 +50,10 @@ def notebook_page(chapter) -> str:
         made.append(cell)
         name = re.search(r"^(\w+) = yours\(\1\)", cell.source, re.MULTILINE)
         if name:
-            made.append(cells.Cell("code", f'from minitransformer_course import check\n\ncheck("{name[1]}", {name[1]})'))
+            made.append(
+                cells.Cell(
+                    "code",
+                    f'from minitransformer_course import check\n\ncheck("{name[1]}", {name[1]})',
+                )
+            )
     return cells.notebook(made)

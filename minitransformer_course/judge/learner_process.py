@@ -34,7 +34,7 @@ def main(folder) -> NoReturn:
             for name, cases in job["work"].items():
                 _stop_after(job["limit"], late)
                 check(folder, name, namespace, cases, job)
-    os._exit(0)    # not waiting for threads that the learner's code started
+    os._exit(0)  # not waiting for threads that the learner's code started
 
 
 def check(folder, name, namespace, cases, job) -> None:
@@ -55,12 +55,22 @@ def capstone(folder, namespace, job, late) -> None:
         print(text, file=sys.__stderr__, flush=True)
 
     with _reported(folder, "capstone"), limited_output():
-        own = {name: namespace[name] for name in my_transformer.FUNCTIONS if callable(namespace.get(name))}
+        own = {
+            name: namespace[name]
+            for name in my_transformer.FUNCTIONS
+            if callable(namespace.get(name))
+        }
         try:
             parts = runpy.run_path(my_transformer.FILE) if job["work"] else {}
-        except Exception as error:    # the reader may have edited it
-            return _write(folder, "capstone", {"own": [], "not_passed": [], "error": describe(error)})
-        _write(folder, "capstone", run({name: parts[name] for name in job["work"]}, own, job["steps"], say))
+        except Exception as error:  # the reader may have edited it
+            return _write(
+                folder, "capstone", {"own": [], "not_passed": [], "error": describe(error)}
+            )
+        _write(
+            folder,
+            "capstone",
+            run({name: parts[name] for name in job["work"]}, own, job["steps"], say),
+        )
 
 
 @contextmanager
@@ -68,7 +78,7 @@ def _reported(folder, name) -> Iterator[None]:
     """Write to the folder what the judge could not do."""
     try:
         yield
-    except Exception as error:    # not the learner's: that one was caught where it was called
+    except Exception as error:  # not the learner's: that one was caught where it was called
         _write(folder, name, {"failed": f"{type(error).__name__}: {error}"})
 
 
@@ -85,16 +95,34 @@ def _load(folder, job) -> dict[str, Any]:
         with limited_output() as printed:
             for name, source in job["sources"].items():
                 exec(compile(source, name, "exec"), namespace)
-    except BaseException as error:    # the learner's own code, sys.exit and Ctrl-C included
+    except BaseException as error:  # the learner's own code, sys.exit and Ctrl-C included
         outcome = failed(error)
         if outcome.forbidden:
             for name in job["work"]:
                 outcome.save(folder / f"{name}.0")
-        _write(folder, "file", {"error": outcome.error, "line": outcome.line, "printed": "", "changed": [], "missing": []})
+        _write(
+            folder,
+            "file",
+            {
+                "error": outcome.error,
+                "line": outcome.line,
+                "printed": "",
+                "changed": [],
+                "missing": [],
+            },
+        )
         return {}
     changed = [f"numpy.{name}" for name, value in before.items() if vars(np).get(name) is not value]
-    missing = [name for name in job["work"] if job["kind"] != "capstone" and not callable(namespace.get(name))]
-    _write(folder, "file", {"error": "", "printed": printed.text(), "changed": changed, "missing": missing})
+    missing = [
+        name
+        for name in job["work"]
+        if job["kind"] != "capstone" and not callable(namespace.get(name))
+    ]
+    _write(
+        folder,
+        "file",
+        {"error": "", "printed": printed.text(), "changed": changed, "missing": missing},
+    )
     return {} if missing else namespace
 
 

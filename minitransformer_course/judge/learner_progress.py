@@ -19,29 +19,42 @@ class Progress:
     def __init__(self, folder):
         self.path = Path(folder) / FILE
         self.exercises: dict[str, Any] = {}
-        self.language = ""    # the one of the moment, if none was kept yet
+        self.language = ""  # the one of the moment, if none was kept yet
         try:
             known = json.loads(self.path.read_text(encoding="utf-8"))
             self.exercises |= known["exercises"]
             self.language = known.get("language", "")
-        except FileNotFoundError:    # nothing was checked yet
+        except FileNotFoundError:  # nothing was checked yet
             pass
         except OSError as error:
             raise InputError(f"{self.path}: {error.strerror}") from None
         except (ValueError, KeyError, TypeError, RecursionError):
             kept = free_name(self.path.with_name(FILE + ".damaged"))
             self.path.rename(kept)
-            print(_("{path} is damaged: it is kept as {kept}. `minitransformer learn check --all` writes it again").format(
-                path=self.path, kept=kept), file=sys.stderr)
+            print(
+                _(
+                    "{path} is damaged: it is kept as {kept}. `minitransformer learn check --all` writes it again"
+                ).format(path=self.path, kept=kept),
+                file=sys.stderr,
+            )
 
     def of(self, name) -> dict[str, Any]:
         entry = self.exercises.get(name)
-        return {"state": NOT_STARTED, "hint": 0, "gave_up": False, **(entry if isinstance(entry, dict) else {})}
+        return {
+            "state": NOT_STARTED,
+            "hint": 0,
+            "gave_up": False,
+            **(entry if isinstance(entry, dict) else {}),
+        }
 
     def state(self, exercise) -> str:
         """Its state: in a chapter that was started, each exercise that does not pass is "not yet"."""
         known = self.of(exercise.name)["state"]
-        return NOT_YET if known == NOT_STARTED and learner_file(self.path.parent, exercise.chapter) else known
+        return (
+            NOT_YET
+            if known == NOT_STARTED and learner_file(self.path.parent, exercise.chapter)
+            else known
+        )
 
     def update(self, name, **changes) -> None:
         self.exercises[name] = {**self.of(name), **changes}
@@ -53,7 +66,11 @@ class Progress:
 
 def learner_file(folder, chapter) -> Path | None:
     """The reader's file of a chapter, the newer one of script and notebook; None if it was not started."""
-    files = [path for path in (Path(folder) / f"{chapter.name}{end}" for end in (".py", ".ipynb")) if path.is_file()]
+    files = [
+        path
+        for path in (Path(folder) / f"{chapter.name}{end}" for end in (".py", ".ipynb"))
+        if path.is_file()
+    ]
     return max(files, key=lambda path: path.stat().st_mtime) if files else None
 
 

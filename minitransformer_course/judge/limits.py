@@ -13,12 +13,28 @@ from minitransformer_course.judge.messages import _
 
 try:
     import resource
-except ImportError:    # Windows
-    resource = None    # type: ignore[assignment]    # what is not there
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]    # what is not there
 
-PRINTED = 2000    # characters
-MEMORY, FILE, OPEN = 4 * 2 ** 30, 64 * 2 ** 20, 256    # bytes in all, with those of 8 MB stacks of threads; of a file; open files
-WRAP = ["bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-all", "--die-with-parent", "--new-session"]
+PRINTED = 2000  # characters
+MEMORY, FILE, OPEN = (
+    4 * 2**30,
+    64 * 2**20,
+    256,
+)  # bytes in all, with those of 8 MB stacks of threads; of a file; open files
+WRAP = [
+    "bwrap",
+    "--ro-bind",
+    "/",
+    "/",
+    "--dev",
+    "/dev",
+    "--proc",
+    "/proc",
+    "--unshare-all",
+    "--die-with-parent",
+    "--new-session",
+]
 
 
 def limit_this_process(seconds) -> None:
@@ -27,7 +43,9 @@ def limit_this_process(seconds) -> None:
         return
     limits = {"AS": MEMORY, "FSIZE": FILE, "NOFILE": OPEN, "CPU": int(seconds) + 1}
     for name, most in limits.items():
-        with contextlib.suppress(AttributeError, ValueError, OSError):    # not every system has every limit
+        with contextlib.suppress(
+            AttributeError, ValueError, OSError
+        ):  # not every system has every limit
             kind = getattr(resource, f"RLIMIT_{name}")
             hard = resource.getrlimit(kind)[1]
             most = most if hard == resource.RLIM_INFINITY else min(most, hard)
@@ -59,8 +77,11 @@ def wrapped(command, folder) -> list[str]:
 
 def not_contained() -> str:
     """What a submission can do to this machine, in one line."""
-    open_to_it = [_("the files that you may read")] if _bubblewrap_runs() else [
-        _("your files and the network (bubblewrap does not run here)")]
+    open_to_it = (
+        [_("the files that you may read")]
+        if _bubblewrap_runs()
+        else [_("your files and the network (bubblewrap does not run here)")]
+    )
     if resource is None:
         open_to_it.append(_("memory and the size of files"))
     return _("not contained: {what}").format(what="; ".join(open_to_it))
@@ -81,14 +102,16 @@ class LimitedOutput(io.StringIO):
     length = 0
 
     def write(self, text) -> int:
-        super().write(text[:max(PRINTED - self.length, 0)])
+        super().write(text[: max(PRINTED - self.length, 0)])
         self.length += len(text)
         return len(text)
 
     def text(self) -> str:
         """What was kept, and how much more there was."""
         more = self.length - PRINTED
-        return self.getvalue() + (_("\n... {n:,} characters more").format(n=more) if more > 0 else "")
+        return self.getvalue() + (
+            _("\n... {n:,} characters more").format(n=more) if more > 0 else ""
+        )
 
 
 @contextmanager
@@ -108,11 +131,14 @@ def time_limit(seconds) -> Iterator[None]:
 
     A single call of NumPy that never returns is not stopped.
     """
-    import ctypes    # here: a learner's process is refused it
+    import ctypes  # here: a learner's process is refused it
 
     late = type("Late", (TimeUp,), {"__str__": lambda self: still_running(seconds)})
-    timer = threading.Timer(seconds, ctypes.pythonapi.PyThreadState_SetAsyncExc,
-                            (ctypes.c_ulong(threading.get_ident()), ctypes.py_object(late)))
+    timer = threading.Timer(
+        seconds,
+        ctypes.pythonapi.PyThreadState_SetAsyncExc,
+        (ctypes.c_ulong(threading.get_ident()), ctypes.py_object(late)),
+    )
     timer.daemon = True
     timer.start()
     try:

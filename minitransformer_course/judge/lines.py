@@ -9,9 +9,23 @@ from types import CodeType
 
 from minitransformer_course.judge.changes import LONGEST, changes, formula
 from minitransformer_course.judge.messages import _
-from minitransformer_course.judge.syntax_tree import NAME, RARE, Change, expression, fill, filled, names_for, once, renamed, twice
+from minitransformer_course.judge.syntax_tree import (
+    NAME,
+    RARE,
+    Change,
+    expression,
+    fill,
+    filled,
+    names_for,
+    once,
+    renamed,
+    twice,
+)
 
-RETURNED, FACTOR = "_returned_", "_factor"    # names that no reference uses: what it returns, and {text of a factor: its value}
+RETURNED, FACTOR = (
+    "_returned_",
+    "_factor",
+)  # names that no reference uses: what it returns, and {text of a factor: its value}
 
 
 class Line:
@@ -24,52 +38,111 @@ class Line:
     def __init__(self, tree, name, others, names, means, factors):
         self.tree, self.name, self.code = tree, name, _compiled(tree)
         self.others, self.names, self.means, self.factors = others, names, means, factors
-        self._known: dict[int, tuple[ast.AST, list[Change]]] = {}    # {id of a node: (the node, its changes)}
-        self.is_returned = isinstance(tree, ast.Assign) and ast.unparse(tree.targets[0]).startswith(RETURNED)
-        self.in_place = not (isinstance(tree, ast.Assign) and isinstance(tree.targets[0], (ast.Name, ast.Tuple)))
+        self._known: dict[
+            int, tuple[ast.AST, list[Change]]
+        ] = {}  # {id of a node: (the node, its changes)}
+        self.is_returned = isinstance(tree, ast.Assign) and ast.unparse(tree.targets[0]).startswith(
+            RETURNED
+        )
+        self.in_place = not (
+            isinstance(tree, ast.Assign) and isinstance(tree.targets[0], (ast.Name, ast.Tuple))
+        )
 
     @cached_property
     def variants(self) -> list[Change]:
-        alone = isinstance(self.tree.value, ast.Name)    # a name that is returned: `_superfluous` says more about others
-        made = [self._with(change) for change in once(self.tree.value, self._changes)] if not alone else []
-        if isinstance(self.tree, ast.Assign) and isinstance(target := self.tree.targets[0], ast.Subscript):
-            places = [*self._changes(target), *(change._replace(node=ast.Subscript(target.value, change.node, target.ctx))
-                                                for change in once(target.slice, self._changes))]
-            made += [Change(change.sentence, _compiled(ast.Assign([change.node], self.tree.value)), change.rank)
-                     for change in places]
+        alone = isinstance(
+            self.tree.value, ast.Name
+        )  # a name that is returned: `_superfluous` says more about others
+        made = (
+            [self._with(change) for change in once(self.tree.value, self._changes)]
+            if not alone
+            else []
+        )
+        if isinstance(self.tree, ast.Assign) and isinstance(
+            target := self.tree.targets[0], ast.Subscript
+        ):
+            places = [
+                *self._changes(target),
+                *(
+                    change._replace(node=ast.Subscript(target.value, change.node, target.ctx))
+                    for change in once(target.slice, self._changes)
+                ),
+            ]
+            made += [
+                Change(
+                    change.sentence,
+                    _compiled(ast.Assign([change.node], self.tree.value)),
+                    change.rank,
+                )
+                for change in places
+            ]
         if self.in_place:
-            made.append(Change(_("this line is missing: {line}").format(line=ast.unparse(self.tree)), _compiled(ast.Pass())))
+            made.append(
+                Change(
+                    _("this line is missing: {line}").format(line=ast.unparse(self.tree)),
+                    _compiled(ast.Pass()),
+                )
+            )
         if isinstance(self.tree, ast.Assign):
-            made += map(self._with, (*self._other_names(), *self._superfluous(), *self._other_parts()))
+            made += map(
+                self._with, (*self._other_names(), *self._superfluous(), *self._other_parts())
+            )
         return made
 
     @cached_property
     def pairs(self) -> list[Change]:
-        return [self._with(pair) for pair in twice(self.tree.value, lambda node: (
-            change for change in self._changes(node) if change.rank < RARE))]
+        return [
+            self._with(pair)
+            for pair in twice(
+                self.tree.value,
+                lambda node: (change for change in self._changes(node) if change.rank < RARE),
+            )
+        ]
 
     def _changes(self, node) -> list[Change]:
         """The changes of a node of this line, with the line's name in each sentence. Pairs ask for those of the same node often."""
         if id(node) not in self._known:
-            self._known[id(node)] = node, [
-                change if change.sentence.startswith(f"{self.name} ") else change._replace(
-                    sentence=_("in {name}, {what}").format(name=self.name, what=change.sentence))
-                for change in changes(node, self.names, self.means)]
+            self._known[id(node)] = (
+                node,
+                [
+                    change
+                    if change.sentence.startswith(f"{self.name} ")
+                    else change._replace(
+                        sentence=_("in {name}, {what}").format(name=self.name, what=change.sentence)
+                    )
+                    for change in changes(node, self.names, self.means)
+                ],
+            )
         return self._known[id(node)][1]
 
     def _superfluous(self) -> Iterator[Change]:
         """The line's value with a factor, a term or a function that does not belong there, or another value in its place."""
         for factor in self.factors:
-            scale = filled("value * scale", value=self.tree.value, scale=expression(f"{FACTOR}[{factor!r}]"))
+            scale = filled(
+                "value * scale", value=self.tree.value, scale=expression(f"{FACTOR}[{factor!r}]")
+            )
             yield Change(scaled(self.name, factor), scale, NAME if factor == "-1" else RARE)
-        for other in [name for name in (*self.names, "1") if formula(expression(name), self.means) != self.name]:
-            for wrong, text in (("+", _("in {name}, {other} is added")), ("-", _("in {name}, {other} is subtracted")),
-                                ("*", _("{name} is multiplied by {other}")), ("/", _("{name} is divided by {other}"))):
+        for other in [
+            name
+            for name in (*self.names, "1")
+            if formula(expression(name), self.means) != self.name
+        ]:
+            for wrong, text in (
+                ("+", _("in {name}, {other} is added")),
+                ("-", _("in {name}, {other} is subtracted")),
+                ("*", _("{name} is multiplied by {other}")),
+                ("/", _("{name} is divided by {other}")),
+            ):
                 said = text.format(name=self.name, other=formula(expression(other), self.means))
                 yield Change(said, filled(f"value {wrong} {other}", value=self.tree.value), RARE)
             if other != "1":
-                yield Change(_("{name} is {other}, which is only on the way to it").format(
-                    name=self.name, other=formula(expression(other), self.means)), expression(other), NAME)
+                yield Change(
+                    _("{name} is {other}, which is only on the way to it").format(
+                        name=self.name, other=formula(expression(other), self.means)
+                    ),
+                    expression(other),
+                    NAME,
+                )
         for function in ("exp", "log", "sqrt", "square", "abs", "tanh"):
             said = _("{function} is applied to {name}").format(function=function, name=self.name)
             yield Change(said, filled(f"np.{function}(value)", value=self.tree.value), RARE)
@@ -77,21 +150,35 @@ class Line:
     def _other_names(self) -> Iterator[Change]:
         """The line with a name that occurs at least twice replaced everywhere by another."""
         used = [node.id for node in ast.walk(self.tree.value) if isinstance(node, ast.Name)]
-        for right in dict.fromkeys(name for name in used if name in self.names and used.count(name) > 1):
+        for right in dict.fromkeys(
+            name for name in used if name in self.names and used.count(name) > 1
+        ):
             for other in [name for name in self.names if name != right]:
-                yield Change(_("in {name}, {other} is used wherever {right} belongs").format(
-                    name=self.name, other=formula(expression(other), self.means), right=formula(expression(right), self.means)),
-                    fill(self.tree.value, {right: expression(other)}), RARE)
+                yield Change(
+                    _("in {name}, {other} is used wherever {right} belongs").format(
+                        name=self.name,
+                        other=formula(expression(other), self.means),
+                        right=formula(expression(right), self.means),
+                    ),
+                    fill(self.tree.value, {right: expression(other)}),
+                    RARE,
+                )
 
     def _other_parts(self) -> Iterator[Change]:
         """The line with the value of another part of the same array: what belongs in PE[:, 0::2] is in PE[:, 1::2]."""
         for other in self.others:
-            said = _("{name} holds what belongs in {other}").format(name=self.name, other=ast.unparse(other.targets[0]))
+            said = _("{name} holds what belongs in {other}").format(
+                name=self.name, other=ast.unparse(other.targets[0])
+            )
             yield Change(said, other.value, NAME)
 
     def _with(self, change) -> Change:
         """The line with another value."""
-        tree = ast.Assign(self.tree.targets, change.node) if isinstance(self.tree, ast.Assign) else ast.Expr(change.node)
+        tree = (
+            ast.Assign(self.tree.targets, change.node)
+            if isinstance(self.tree, ast.Assign)
+            else ast.Expr(change.node)
+        )
         return Change(change.sentence, _compiled(tree), change.rank)
 
 
@@ -110,19 +197,36 @@ def lines_of(exercise, factors, source="") -> list[Line]:
 
     factors: numbers, as text, by which a line could be multiplied once too often. source: the learner's code, if that is known.
     """
-    body = [line for line in ast.parse(exercise.source.replace("np.empty", "np.zeros")).body[-1].body
-            if not (isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant))]
+    body = [
+        line
+        for line in ast.parse(exercise.source.replace("np.empty", "np.zeros")).body[-1].body
+        if not (isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant))
+    ]
     returned = body.pop().value
     given = returned.elts if isinstance(returned, ast.Tuple) else [returned]
-    last = [ast.Assign([ast.Name(f"{RETURNED}{k}", ast.Store())], value) for k, value in enumerate(given)]
+    last = [
+        ast.Assign([ast.Name(f"{RETURNED}{k}", ast.Store())], value)
+        for k, value in enumerate(given)
+    ]
     means = _means(exercise, body, source)
     names, made = dict.fromkeys(exercise.parameters), []
-    of_body = ((line, _name(line, means, body[i + 1:], exercise.returns)) for i, line in enumerate(body))
+    of_body = (
+        (line, _name(line, means, body[i + 1 :], exercise.returns)) for i, line in enumerate(body)
+    )
     for line, name in [*of_body, *zip(last, exercise.returns)]:
-        others = [one for one in body if one is not line and _part_of(one) and _part_of(one) == _part_of(line)]
+        others = [
+            one
+            for one in body
+            if one is not line and _part_of(one) and _part_of(one) == _part_of(line)
+        ]
         made.append(Line(line, name, others, list(names), means, factors))
-        names |= {node.id: None for node in ast.walk(line) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-                  and not node.id.startswith(RETURNED)}
+        names |= {
+            node.id: None
+            for node in ast.walk(line)
+            if isinstance(node, ast.Name)
+            and isinstance(node.ctx, ast.Store)
+            and not node.id.startswith(RETURNED)
+        }
     return made
 
 
@@ -130,16 +234,22 @@ def together(lines) -> Iterator[dict[int, Change]]:
     """{line's number: Change} for each change of all lines of one form, as in a function that is called several times."""
     forms: dict[str, list[int]] = {}
     for i, line in enumerate(lines):
-        form = re.sub(r"(?<=id=)'\w+'|(?<=slice=Constant\(value=)\d+", "", ast.dump(line.tree.value))
+        form = re.sub(
+            r"(?<=id=)'\w+'|(?<=slice=Constant\(value=)\d+", "", ast.dump(line.tree.value)
+        )
         forms.setdefault(form, []).append(i)
     for alike in [alike for alike in forms.values() if len(alike) > 1]:
-        for i in alike:    # its names have to say which ones the others have in their places: x @ x.T does not, for x1 @ memory.T
+        for i in alike:  # its names have to say which ones the others have in their places: x @ x.T does not, for x1 @ memory.T
             others = [names_for(lines[i].tree.value, lines[j].tree.value) for j in alike]
             if None not in others:
                 for change in once(lines[i].tree.value, lines[i]._changes):
-                    said = _("{what}, and the same wherever this is computed").format(what=change.sentence)
-                    yield {j: lines[j]._with(Change(said, renamed(change.node, names), change.rank))
-                           for j, names in zip(alike, others)}
+                    said = _("{what}, and the same wherever this is computed").format(
+                        what=change.sentence
+                    )
+                    yield {
+                        j: lines[j]._with(Change(said, renamed(change.node, names), change.rank))
+                        for j, names in zip(alike, others)
+                    }
                 break
 
 
@@ -151,17 +261,31 @@ def _part_of(line) -> str | None:
 
 def _means(exercise, body, source) -> dict[str, ast.expr]:
     """{name: expression} of the reference's own names, those that the learner neither wrote nor was told."""
-    assigned = [(line.targets[0].id, line.value, body[:i] + body[i + 1:]) for i, line in enumerate(body)
-                if isinstance(line, ast.Assign) and isinstance(line.targets[0], ast.Name)]
-    told = " ".join([*exercise.parameters, *exercise.returns, exercise.task, *exercise.module.hints[:2], source])
-    return {name: value for name, value, others in assigned
-            if not _is_changed(others, name) and not re.search(rf"\b{name}\b", told)}
+    assigned = [
+        (line.targets[0].id, line.value, body[:i] + body[i + 1 :])
+        for i, line in enumerate(body)
+        if isinstance(line, ast.Assign) and isinstance(line.targets[0], ast.Name)
+    ]
+    told = " ".join(
+        [*exercise.parameters, *exercise.returns, exercise.task, *exercise.module.hints[:2], source]
+    )
+    return {
+        name: value
+        for name, value, others in assigned
+        if not _is_changed(others, name) and not re.search(rf"\b{name}\b", told)
+    }
 
 
 def _is_changed(lines, name) -> bool:
     """Whether one of the lines makes the name anew, or changes it in place."""
-    return any(name in (_part_of(line), ast.unparse(line.targets[0] if isinstance(line, ast.Assign) else line.value.args[0]))
-               for line in lines)
+    return any(
+        name
+        in (
+            _part_of(line),
+            ast.unparse(line.targets[0] if isinstance(line, ast.Assign) else line.value.args[0]),
+        )
+        for line in lines
+    )
 
 
 def _name(line, means, rest, returns) -> str:
@@ -169,7 +293,7 @@ def _name(line, means, rest, returns) -> str:
 
     So is a part of what is returned: if the rest adds to dE, its first line does not make dE.
     """
-    if not isinstance(line, ast.Assign):    # np.add.at(dE, target, ...)
+    if not isinstance(line, ast.Assign):  # np.add.at(dE, target, ...)
         return "{}[{}]".format(*map(ast.unparse, line.value.args))
     target = ast.unparse(line.targets[0])
     text = formula(line.value, means)
@@ -180,5 +304,5 @@ def _name(line, means, rest, returns) -> str:
 
 def _compiled(line) -> CodeType:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")    # 1[None] makes no sense, but does no harm
+        warnings.simplefilter("ignore")  # 1[None] makes no sense, but does no harm
         return compile(ast.fix_missing_locations(ast.Module([line], [])), "reference", "exec")

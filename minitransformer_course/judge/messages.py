@@ -14,14 +14,16 @@ from minitransformer.errors import InputError
 
 LOCALE = Path(__file__).parents[1] / "locale"
 VARIABLE = "MINITRANSFORMER_LANGUAGE"
-FILE = "minitransformer-learn.json"    # in the reader's folder: learner_progress.py
+FILE = "minitransformer-learn.json"  # in the reader's folder: learner_progress.py
 HOW_TO_CHOOSE = {"ko": "한국어로 공부하려면:  minitransformer learn start 1 --language ko"}
 _chosen: list[str] = []
 
 
 def _(text) -> str:
     """`text` in the reader's language; in English where no translation is known."""
-    return _catalogue(language()).gettext(text) if text else ""    # gettext("") is the catalogue's header
+    return (
+        _catalogue(language()).gettext(text) if text else ""
+    )  # gettext("") is the catalogue's header
 
 
 def columns(text) -> int:
@@ -41,7 +43,11 @@ def languages() -> list[str]:
 def choose(name) -> None:
     """The language of this process from now on. Raises InputError if there is none of that name."""
     if name not in languages():
-        raise InputError(_("there is no language {name!r}; choose from {names}").format(name=name, names=", ".join(languages())))
+        raise InputError(
+            _("there is no language {name!r}; choose from {names}").format(
+                name=name, names=", ".join(languages())
+            )
+        )
     _chosen[:] = [name]
 
 
@@ -58,7 +64,9 @@ def spoken() -> str:
 def how_to_choose() -> str:
     """A line in the language of the system, if the course speaks it and no language was chosen yet; "" otherwise."""
     variables = [os.environ.get(name) for name in ("LC_ALL", "LC_MESSAGES", "LANG")]
-    system = next(filter(None, [*variables, locale.getlocale()[0]]), "")[:2].lower()    # ko_KR.UTF-8, or Korean_Korea
+    system = next(filter(None, [*variables, locale.getlocale()[0]]), "")[
+        :2
+    ].lower()  # ko_KR.UTF-8, or Korean_Korea
     return HOW_TO_CHOOSE.get(system, "") if language() == "en" and system in languages() else ""
 
 
@@ -67,10 +75,18 @@ def _found(wanted, folder) -> str:
     if not wanted:
         try:
             wanted = json.loads(Path(folder, FILE).read_text(encoding="utf-8")).get("language", "")
-        except (OSError, ValueError, AttributeError, RecursionError):    # none, or a damaged one, which learner_progress.py reports
+        except (
+            OSError,
+            ValueError,
+            AttributeError,
+            RecursionError,
+        ):  # none, or a damaged one, which learner_progress.py reports
             wanted = ""
     if wanted and wanted not in languages():
-        print(f"there is no language {wanted!r}; choose from {', '.join(languages())}", file=sys.stderr)
+        print(
+            f"there is no language {wanted!r}; choose from {', '.join(languages())}",
+            file=sys.stderr,
+        )
     return wanted if wanted in languages() else "en"
 
 

@@ -12,7 +12,10 @@ from minitransformer_course.judge.messages import _
 from minitransformer_course.judge.own_code import needed, numbers_of, statements
 
 FILE = "my_transformer.py"
-MODEL_FILE, FUNCTIONS = "my_model.py", ("forward", "backward", "loss", "adam_step", "greedy", "train")    # from a blank file
+MODEL_FILE, FUNCTIONS = (
+    "my_model.py",
+    ("forward", "backward", "loss", "adam_step", "greedy", "train"),
+)  # from a blank file
 MODEL, MODEL_MINUTES = Path(MODEL_FILE).stem, 300
 HEAD = '"""{said}"""\n'
 SECTION = "# ---- {name} ({chapter}) ----"
@@ -28,14 +31,26 @@ def add(folder, sources, names) -> None:
     imports, sections = _parts(path)
     for name in names:
         mine = needed(sources, [name])
-        imports += [text for one in mine if _is_import(one.node) and not _is_of_this_file(one.node)
-                    and (text := ast.unparse(one.node)) not in imports]
-        sections[name] = "\n\n\n".join(_text(sources[one.file], one.node) for one in mine if not _is_import(one.node))
-    for name in sections:    # a part that passes by itself appears once
-        sections[name] = "\n\n\n".join(_text(sections[name], one.node) for one in statements({"": sections[name]})
-                                      if not (one.defined - {name}) & set(sections))
+        imports += [
+            text
+            for one in mine
+            if _is_import(one.node)
+            and not _is_of_this_file(one.node)
+            and (text := ast.unparse(one.node)) not in imports
+        ]
+        sections[name] = "\n\n\n".join(
+            _text(sources[one.file], one.node) for one in mine if not _is_import(one.node)
+        )
+    for name in sections:  # a part that passes by itself appears once
+        sections[name] = "\n\n\n".join(
+            _text(sections[name], one.node)
+            for one in statements({"": sections[name]})
+            if not (one.defined - {name}) & set(sections)
+        )
     _check_helpers(sections)
-    said = _("The parts of a Transformer that I wrote. `minitransformer learn check` adds each function that passes.")
+    said = _(
+        "The parts of a Transformer that I wrote. `minitransformer learn check` adds each function that passes."
+    )
     text = "\n".join([HEAD.format(said=said), *sorted(imports), ""])
     for name, exercise in exercises().items():
         if name in sections:
@@ -57,21 +72,28 @@ def _parts(path) -> tuple[list[str], dict[str, str]]:
         text = path.read_text(encoding="utf-8")
         imports = [ast.unparse(node) for node in ast.parse(text).body if _is_import(node)]
     except (OSError, ValueError, SyntaxError) as error:
-        raise InputError(_("{path} cannot be read ({error}): fix it, or move it away and type `minitransformer learn check --all`"
-                           ).format(path=path.name, error=type(error).__name__)) from None
+        raise InputError(
+            _(
+                "{path} cannot be read ({error}): fix it, or move it away and type `minitransformer learn check --all`"
+            ).format(path=path.name, error=type(error).__name__)
+        ) from None
     _head, *parts = SECTIONS.split(text)
     return imports, {name: source.strip("\n") for name, source in zip(parts[::2], parts[1::2])}
 
 
 def _check_helpers(sections) -> None:
-    known: dict[str, tuple[str, str]] = {}    # {helper: its code, the exercise that has it}
+    known: dict[str, tuple[str, str]] = {}  # {helper: its code, the exercise that has it}
     for name, source in sections.items():
         for one in statements({"": source}):
             for helper in one.defined - {name}:
                 code, other = known.setdefault(helper, (ast.dump(one.node), name))
                 if code != ast.dump(one.node):
-                    raise InputError(_("{name} and {other} each have a helper {helper!r}, and the two differ: rename one, and "
-                                       "{name} joins {file}").format(name=name, other=other, helper=helper, file=FILE))
+                    raise InputError(
+                        _(
+                            "{name} and {other} each have a helper {helper!r}, and the two differ: rename one, and "
+                            "{name} joins {file}"
+                        ).format(name=name, other=other, helper=helper, file=FILE)
+                    )
 
 
 def _is_import(node) -> bool:
@@ -84,11 +106,16 @@ def _is_of_this_file(node) -> bool:
     if stem not in ast.unparse(node):
         return False
     if isinstance(node, ast.Import) or any(alias.asname for alias in node.names):
-        raise InputError(_("{line}: import a part of {file} by its name, as in `from {stem} import softmax`").format(
-            line=ast.unparse(node), file=FILE, stem=stem))
+        raise InputError(
+            _(
+                "{line}: import a part of {file} by its name, as in `from {stem} import softmax`"
+            ).format(line=ast.unparse(node), file=FILE, stem=stem)
+        )
     return True
 
 
 def _text(source, node) -> str:
     kept = [lines(source)[number - 1] for number in numbers_of(node)]
-    return "\n".join(line for line in kept if not line.strip().startswith(("# your code:", "# end of your code")))
+    return "\n".join(
+        line for line in kept if not line.strip().startswith(("# your code:", "# end of your code"))
+    )

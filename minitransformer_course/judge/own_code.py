@@ -18,8 +18,8 @@ class Statement(NamedTuple):
 
     file: str
     node: ast.stmt
-    defined: set[str]    # names that it gives a value, or changes: TABLE in TABLE[0] = 1
-    used: set[str]       # names that it needs from outside, at once or when a function of it is called
+    defined: set[str]  # names that it gives a value, or changes: TABLE in TABLE[0] = 1
+    used: set[str]  # names that it needs from outside, at once or when a function of it is called
 
 
 def own_code(files, names) -> dict[str, str]:
@@ -28,14 +28,23 @@ def own_code(files, names) -> dict[str, str]:
     The lines keep their numbers: others become empty. Of the chapters' own statements only imports are kept.
     """
     kept = {(one.file, number) for one in needed(files, names) for number in numbers_of(one.node)}
-    return {file: "\n".join(line if (file, number) in kept else "" for number, line in enumerate(lines(source), 1)) + "\n"
-            for file, source in files.items()}
+    return {
+        file: "\n".join(
+            line if (file, number) in kept else "" for number, line in enumerate(lines(source), 1)
+        )
+        + "\n"
+        for file, source in files.items()
+    }
 
 
 def needed(files, names) -> list[Statement]:
     """The statements that own_code keeps, in the order of the file."""
     page = page_statements()
-    own = [one for one in statements(files) if _is_plain_import(one.node) or ast.dump(one.node) not in page]
+    own = [
+        one
+        for one in statements(files)
+        if _is_plain_import(one.node) or ast.dump(one.node) not in page
+    ]
     wanted, kept = {ANYTHING, *names}, []
     while more := [one for one in own if one.defined & wanted and one not in kept]:
         kept += more
@@ -46,30 +55,53 @@ def needed(files, names) -> list[Statement]:
 @cache
 def page_statements() -> dict[str, Statement]:
     """{its dump: Statement} of every chapter, without the exercises."""
-    pages = [cell.source for chapter in chapters() for cell in cells.parse(chapter.text) if cell.kind == "code"]
-    made = statements({str(i): source for i, source in enumerate([*pages, *map(page_line, exercises())])})
+    pages = [
+        cell.source
+        for chapter in chapters()
+        for cell in cells.parse(chapter.text)
+        if cell.kind == "code"
+    ]
+    made = statements(
+        {str(i): source for i, source in enumerate([*pages, *map(page_line, exercises())])}
+    )
     return {ast.dump(one.node): one for one in made}
 
 
 def statements(files) -> list[Statement]:
     """The statements of {name: source}, in order."""
-    return [_statement(file, node) for file, source in files.items() for node in ast.parse(source).body]
+    return [
+        _statement(file, node) for file, source in files.items() for node in ast.parse(source).body
+    ]
 
 
 def _statement(file, node) -> Statement:
     table = symtable.symtable(ast.unparse(node), file, "exec")
-    defined = {symbol.get_name() for symbol in table.get_symbols() if symbol.is_assigned() or symbol.is_imported()}
-    if isinstance(node, ast.ImportFrom) and (node.module == "__future__" or node.names[0].name == "*"):
+    defined = {
+        symbol.get_name()
+        for symbol in table.get_symbols()
+        if symbol.is_assigned() or symbol.is_imported()
+    }
+    if isinstance(node, ast.ImportFrom) and (
+        node.module == "__future__" or node.names[0].name == "*"
+    ):
         defined.add(ANYTHING)
     if not isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-        defined |= {_root(inner) for inner in ast.walk(node) if isinstance(inner, (ast.Attribute, ast.Subscript))
-                    and isinstance(inner.ctx, ast.Store)}
+        defined |= {
+            _root(inner)
+            for inner in ast.walk(node)
+            if isinstance(inner, (ast.Attribute, ast.Subscript))
+            and isinstance(inner.ctx, ast.Store)
+        }
     return Statement(file, node, defined, _used(table))
 
 
 def _used(table) -> set[str]:
     outside = table.get_type() == "module"
-    used = {symbol.get_name() for symbol in table.get_symbols() if symbol.is_referenced() and (outside or symbol.is_global())}
+    used = {
+        symbol.get_name()
+        for symbol in table.get_symbols()
+        if symbol.is_referenced() and (outside or symbol.is_global())
+    }
     return used.union(*map(_used, table.get_children()))
 
 
@@ -82,11 +114,19 @@ def _root(node) -> str:
 
 def _is_plain_import(node) -> bool:
     """Whether it imports what a solution may use: NumPy, the standard library, the reader's own my_transformer."""
-    modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [
-        node.module or ""] if isinstance(node, ast.ImportFrom) else ["minitransformer"]
+    modules = (
+        [alias.name for alias in node.names]
+        if isinstance(node, ast.Import)
+        else [node.module or ""]
+        if isinstance(node, ast.ImportFrom)
+        else ["minitransformer"]
+    )
     return not any(module.startswith(("minitransformer", "matplotlib")) for module in modules)
 
 
 def numbers_of(node) -> range:
     """The numbers of a statement's lines, decorators included."""
-    return range(min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", []))]), node.end_lineno + 1)
+    return range(
+        min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", []))]),
+        node.end_lineno + 1,
+    )

@@ -9,12 +9,14 @@ from collections.abc import Callable
 
 from minitransformer_course.judge.messages import _
 
-WIDTH = 72    # characters of a translated line
+WIDTH = 72  # characters of a translated line
 VERBATIM = re.compile(r"\s*(```|:::|\$\$)")
 PREFIX = re.compile(r"(#+ |\s*(?:[-*]|\d+\.) +|> ?|\s*)(.*)")
 CELL = re.compile(r"(?<=\| )[^|\s](?:[^|]|(?<=\\)\|)*(?= \|)")
 FORMULA = re.compile(r"`[^`]*`|\$[^$]*\$")
-UNBREAKABLE = re.compile(FORMULA.pattern + r"| (?=(?:[-+*#>]|\d+[.)]) )")    # nor may a line begin like an item or a heading
+UNBREAKABLE = re.compile(
+    FORMULA.pattern + r"| (?=(?:[-+*#>]|\d+[.)]) )"
+)  # nor may a line begin like an item or a heading
 BLANK, END = "# your code: ", "# end of your code"
 
 
@@ -22,7 +24,7 @@ def translated(page, look_up=_) -> str:
     """A page of Markdown, line by line as it was where `look_up(message)` gives the message back."""
     lines: list[str] = []
     paragraph: list[str] = []
-    closing = ""    # what ends a formula or code of several lines
+    closing = ""  # what ends a formula or code of several lines
 
     def close() -> None:
         if paragraph:
@@ -39,12 +41,16 @@ def translated(page, look_up=_) -> str:
         elif verbatim or line.startswith("<") or not line.strip():
             close()
             lines.append(line)
-            closing = verbatim[1] if verbatim and (verbatim[1] != "$$" or line.count("$$") == 1) else ""
+            closing = (
+                verbatim[1] if verbatim and (verbatim[1] != "$$" or line.count("$$") == 1) else ""
+            )
         elif line.startswith("| "):
             close()
             lines.append(CELL.sub(lambda cell: _looked_up(cell[0], look_up), line))
         else:
-            if PREFIX.sub(r"\1", line).strip() and not (line.startswith(">") and paragraph and paragraph[0].startswith(">")):
+            if PREFIX.sub(r"\1", line).strip() and not (
+                line.startswith(">") and paragraph and paragraph[0].startswith(">")
+            ):
                 close()
             paragraph.append(line)
             if line.startswith("#"):
@@ -60,15 +66,19 @@ def translated_code(code, look_up=_) -> str:
         text = token.string
         if token.type == tokenize.COMMENT and text != END:
             head = BLANK if text.startswith(BLANK) else "# "
-            new = text[:len(head)] + _looked_up(text[len(head):], look_up)
+            new = text[: len(head)] + _looked_up(text[len(head) :], look_up)
         elif token.type == tokenize.STRING and text.startswith('"""'):
             written = text[3:-3].rstrip()
-            page = textwrap.indent(translated(inspect.cleandoc(written), look_up), " " * token.start[1]).lstrip()
-            new = f'"""{page}{text[3 + len(written):]}'
+            page = textwrap.indent(
+                translated(inspect.cleandoc(written), look_up), " " * token.start[1]
+            ).lstrip()
+            new = f'"""{page}{text[3 + len(written) :]}'
         else:
             continue
         (top, left), (bottom, right) = token.start, token.end
-        lines[top - 1:bottom] = (lines[top - 1][:left] + new + lines[bottom - 1][right:]).split("\n")
+        lines[top - 1 : bottom] = (lines[top - 1][:left] + new + lines[bottom - 1][right:]).split(
+            "\n"
+        )
     return "\n".join(lines) + "\n" * code.endswith("\n")
 
 
@@ -80,8 +90,17 @@ def _paragraph(lines, prefix, message, look_up) -> list[str]:
         return [prefix + new]
     kept = UNBREAKABLE.sub(lambda found: found[0].replace(" ", "\0"), new)
     after = prefix if prefix.startswith(">") else " " * len(prefix)
-    return [line.replace("\0", " ") for line in textwrap.wrap(
-        kept, WIDTH, initial_indent=prefix, subsequent_indent=after, break_long_words=False, break_on_hyphens=False)]
+    return [
+        line.replace("\0", " ")
+        for line in textwrap.wrap(
+            kept,
+            WIDTH,
+            initial_indent=prefix,
+            subsequent_indent=after,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    ]
 
 
 def _looked_up(message, look_up: Callable[[str], str]) -> str:

@@ -17,14 +17,17 @@ COPY = TASKS["copy"]()
 
 
 class Training(NamedTuple):
-    losses: list     # for each token, a number for each step
+    losses: list  # for each token, a number for each step
     model: Any
 
 
 def in_the_paper() -> list[str]:
     """The exercises whose functions the paper's model calls."""
-    return [name for name, one in exercises().items()
-            if one.plug and not one.plug.replaced.__module__.startswith("minitransformer.zoo.")]
+    return [
+        name
+        for name, one in exercises().items()
+        if one.plug and not one.plug.replaced.__module__.startswith("minitransformer.zoo.")
+    ]
 
 
 @contextmanager
@@ -44,7 +47,10 @@ def train(within=None, steps=STEPS, task=COPY, seed=0, **sizes) -> Training:
     of the letters.
     """
     with within or nullcontext(), one_blas_thread, np.errstate(all="ignore"):
-        model = Transformer(TransformerConfig.named("toy", task.make_vocabulary().size, num_layers=1, **sizes), seed=seed)
+        model = Transformer(
+            TransformerConfig.named("toy", task.make_vocabulary().size, num_layers=1, **sizes),
+            seed=seed,
+        )
         adam, losses = Adam(model), []
         for step, batch in zip(range(1, steps + 1), DrawnBatches(task, 24, seed)):
             sums = training_step(model, adam, batch, schedule(step, 64, warmup=50, factor=0.3))

@@ -12,20 +12,36 @@ from itertools import combinations, permutations
 from minitransformer_course.judge.messages import _
 from minitransformer_course.judge.syntax_tree import NAME, RARE, USUAL, expression
 
-Row = tuple[str, str, str, int]    # pattern, wrong expression, sentence, rank
+Row = tuple[str, str, str, int]  # pattern, wrong expression, sentence, rank
 
 TINY = ("1e-5", "1e-6", "1e-7", "1e-8", "1e-9", "1e-10", "1e-12")
 # Each, and what people write in its place, the most usual first:
-FUNCTIONS = {"exp": ("exp2",), "log": ("log2", "log10"), "sqrt": (), "abs": (), "sin": ("cos",), "cos": ("sin",)}
+FUNCTIONS = {
+    "exp": ("exp2",),
+    "log": ("log2", "log10"),
+    "sqrt": (),
+    "abs": (),
+    "sin": ("cos",),
+    "cos": ("sin",),
+}
 SIGNS = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
-REDUCTIONS = {"sum": ("mean", "max"), "mean": ("sum", "max"), "max": ("min", "mean"), "any": ("all",), "all": ("any",)}
+REDUCTIONS = {
+    "sum": ("mean", "max"),
+    "mean": ("sum", "max"),
+    "max": ("min", "mean"),
+    "any": ("all",),
+    "all": ("any",),
+}
 
 
 @cache
 def rules() -> list[tuple[ast.expr, ast.expr, str, int]]:
     """[(pattern, wrong expression, sentence, rank)], the two expressions as trees."""
-    return [(expression(pattern), expression(wrong), sentence, rank)
-            for rows in (_operators(), _conditions(), _functions(), _reductions()) for pattern, wrong, sentence, rank in rows]
+    return [
+        (expression(pattern), expression(wrong), sentence, rank)
+        for rows in (_operators(), _conditions(), _functions(), _reductions())
+        for pattern, wrong, sentence, rank in rows
+    ]
 
 
 def _operators() -> Iterator[Row]:
@@ -35,61 +51,146 @@ def _operators() -> Iterator[Row]:
         ("a + b", "a", _("the term {b} is missing"), USUAL),
         ("a + b", "b", _("the term {a} is missing"), USUAL),
         ("a + b", "(a + b) / 2", _("{a} and {b} are averaged, not added"), RARE),
-        ("a * b + (1 - a) * c", "(1 - a) * b + a * c", _("{a} and 1 - {a} are swapped: {a} belongs to {b}"), USUAL),
+        (
+            "a * b + (1 - a) * c",
+            "(1 - a) * b + a * c",
+            _("{a} and 1 - {a} are swapped: {a} belongs to {b}"),
+            USUAL,
+        ),
         ("a + b", "a * b", _("{a} and {b} are multiplied, not added"), RARE),
-        ("a + b", "np.where(b, b, a)", _("{b} takes the place of {a}: it has to be added to it"), RARE),
+        (
+            "a + b",
+            "np.where(b, b, a)",
+            _("{b} takes the place of {a}: it has to be added to it"),
+            RARE,
+        ),
         ("a + b", "a + a", _("{a} is added to itself, and {b} is missing"), RARE),
         ("a + b", "b + b", _("{b} is added to itself, and {a} is missing"), RARE),
         ("a + b", "a + b + b", _("the term {b} is counted twice"), RARE),
         ("a + b", "a + b + a", _("the term {a} is counted twice"), RARE),
-
         ("1 - a * a", "1 - a", _("{a} is not squared: the slope of tanh is 1 - tanh^2"), USUAL),
         ("1 - a ** 2", "1 - a", _("{a} is not squared: the slope of tanh is 1 - tanh^2"), USUAL),
-        *(("np.sqrt(a + 1e-5)", f"np.sqrt(a + {tiny})",
-           _("LayerNorm adds {number}, not 1e-05").replace("{number}", f"{float(tiny):g}"), USUAL) for tiny in TINY[1:]),
+        *(
+            (
+                "np.sqrt(a + 1e-5)",
+                f"np.sqrt(a + {tiny})",
+                _("LayerNorm adds {number}, not 1e-05").replace("{number}", f"{float(tiny):g}"),
+                USUAL,
+            )
+            for tiny in TINY[1:]
+        ),
         ("a - b", "a + b", _("{b} is added, not subtracted"), USUAL),
         ("a - b", "a", _("the term - {b} is missing"), USUAL),
         ("a - b", "-b", _("the term {a} is missing"), USUAL),
         ("a - b", "b", _("{b} is used where {all} belongs"), USUAL),
         ("a - b", "b - a", _("the difference {all} has the wrong sign"), NAME),
-        ("a - b", "np.where(b, -b, a)", _("-{b} takes the place of {a}: it has to be subtracted from it"), RARE),
+        (
+            "a - b",
+            "np.where(b, -b, a)",
+            _("-{b} takes the place of {a}: it has to be subtracted from it"),
+            RARE,
+        ),
         ("a - b", "a - b - b", _("the term {b} is counted twice"), RARE),
         ("a - b", "a - b + a", _("the term {a} is counted twice"), RARE),
         ("-m", "m", _("the minus sign of {m} is missing"), USUAL),
-
         ("a * b", "a", _("the factor {b} is missing"), USUAL),
         ("a * b", "b", _("the factor {a} is missing"), USUAL),
         ("a * b", "a / b", _("{a} is divided by {b}, not multiplied"), USUAL),
         ("a * b", "b / a", _("{b} is divided by {a}, not multiplied"), USUAL),
-        ("a * (b + c)", "a * b + c", _("the brackets are missing: {a} multiplies only {b} of {b} + {c}"), USUAL),
-        ("a * (b - c)", "a * b - c", _("the brackets are missing: {a} multiplies only {b} of {b} - {c}"), USUAL),
-        ("a * (b - c - d)", "a * b - c - d", _("the brackets are missing: {a} multiplies only {b} of {b} - {c} - {d}"), USUAL),
-        ("(a - b) * c * d", "(a * d - b) * c", _("the brackets are missing: of {a} - {b}, only {a} is multiplied by {d}"), USUAL),
-        ("(a - b) * c", "a * c - b", _("the brackets are missing: of {a} - {b}, only {a} is multiplied by {c}"), USUAL),
-        ("(a - b) * c * d", "(a - b * d) * c", _("the brackets are missing: of {a} - {b}, only {b} is multiplied by {d}"), USUAL),
-        ("(a - b) * c", "a - b * c", _("the brackets are missing: of {a} - {b}, only {b} is multiplied by {c}"), USUAL),
+        (
+            "a * (b + c)",
+            "a * b + c",
+            _("the brackets are missing: {a} multiplies only {b} of {b} + {c}"),
+            USUAL,
+        ),
+        (
+            "a * (b - c)",
+            "a * b - c",
+            _("the brackets are missing: {a} multiplies only {b} of {b} - {c}"),
+            USUAL,
+        ),
+        (
+            "a * (b - c - d)",
+            "a * b - c - d",
+            _("the brackets are missing: {a} multiplies only {b} of {b} - {c} - {d}"),
+            USUAL,
+        ),
+        (
+            "(a - b) * c * d",
+            "(a * d - b) * c",
+            _("the brackets are missing: of {a} - {b}, only {a} is multiplied by {d}"),
+            USUAL,
+        ),
+        (
+            "(a - b) * c",
+            "a * c - b",
+            _("the brackets are missing: of {a} - {b}, only {a} is multiplied by {c}"),
+            USUAL,
+        ),
+        (
+            "(a - b) * c * d",
+            "(a - b * d) * c",
+            _("the brackets are missing: of {a} - {b}, only {b} is multiplied by {d}"),
+            USUAL,
+        ),
+        (
+            "(a - b) * c",
+            "a - b * c",
+            _("the brackets are missing: of {a} - {b}, only {b} is multiplied by {c}"),
+            USUAL,
+        ),
         ("a * b", "a + b", _("{a} and {b} are added, not multiplied"), RARE),
         ("a * b", "a * b * a", _("the factor {a} appears twice"), RARE),
         ("a * b", "a * b * b", _("the factor {b} appears twice"), RARE),
         ("a * a", "np.abs(a)", _("the absolute value of {a} is taken, not its square"), RARE),
-        ("a * b * b", "a * np.abs(b)", _("the absolute value of {b} is taken, not its square"), RARE),
-
+        (
+            "a * b * b",
+            "a * np.abs(b)",
+            _("the absolute value of {b} is taken, not its square"),
+            RARE,
+        ),
         ("a / b", "a", _("the division by {b} is missing"), USUAL),
         ("a / b", "a * b", _("{a} is multiplied by {b}, not divided"), USUAL),
         ("a / b", "b / a", _("{a} / {b} is upside down"), USUAL),
-        ("(a + b) / c", "a + b / c", _("the brackets are missing: of {a} + {b}, only {b} is divided by {c}"), USUAL),
-        ("(a - b) / c", "a - b / c", _("the brackets are missing: of {a} - {b}, only {b} is divided by {c}"), USUAL),
-        ("a / (b * c)", "a / b * c", _("the brackets are missing: it is divided by {b} and multiplied by {c}"), USUAL),
+        (
+            "(a + b) / c",
+            "a + b / c",
+            _("the brackets are missing: of {a} + {b}, only {b} is divided by {c}"),
+            USUAL,
+        ),
+        (
+            "(a - b) / c",
+            "a - b / c",
+            _("the brackets are missing: of {a} - {b}, only {b} is divided by {c}"),
+            USUAL,
+        ),
+        (
+            "a / (b * c)",
+            "a / b * c",
+            _("the brackets are missing: it is divided by {b} and multiplied by {c}"),
+            USUAL,
+        ),
         ("a // b", "a % b", _("the remainder % is taken, not the quotient //"), USUAL),
         ("a % b", "a // b", _("the quotient // is taken, not the remainder %"), USUAL),
         ("a / b", "a / b / b", _("it is divided by {b} twice"), RARE),
         ("a / b", "a / np.sqrt(b)", _("it is divided by the root of {b}"), RARE),
         ("a / b", "a - b", _("{b} is subtracted, not divided by"), RARE),
         ("a / b", "a + b", _("{b} is added, not divided by"), RARE),
-        ("a / b", "a // b", _("{all} is computed with //, which drops what follows the decimal point"), RARE),
-        *(("a / b", f"a / (b + {tiny})", _("{number} is added to {b}").replace("{number}", f"{float(tiny):g}"), RARE)
-          for tiny in TINY),
-
+        (
+            "a / b",
+            "a // b",
+            _("{all} is computed with //, which drops what follows the decimal point"),
+            RARE,
+        ),
+        *(
+            (
+                "a / b",
+                f"a / (b + {tiny})",
+                _("{number} is added to {b}").replace("{number}", f"{float(tiny):g}"),
+                RARE,
+            )
+            for tiny in TINY
+        ),
         ("a @ b", "a", _("the product with {b} is missing: {a} is taken as it is"), USUAL),
         ("a @ b", "b", _("the product with {a} is missing: {b} is taken as it is"), USUAL),
         ("a @ b", "b @ a", _("{a} and {b} are multiplied in the wrong order"), USUAL),
@@ -99,16 +200,21 @@ def _operators() -> Iterator[Row]:
         ("a @ b", "a * b", _("{a} and {b} are multiplied number by number, not as matrices"), RARE),
         ("a @ b", "a @ b @ b", _("the product with {b} is taken twice"), RARE),
         ("a.T", "a", _("{a} is not transposed"), USUAL),
-
         ("a ** b", "a", _("the exponent {b} is missing"), USUAL),
         ("a ** b", "a * b", _("{b} is a factor of {a}, not its exponent"), RARE),
         ("a ** b", "a ** (b * 2)", _("the exponent is twice {b}"), RARE),
         ("a ** b", "a ** (b * 0.5)", _("the exponent is half {b}"), RARE),
-        ("a ** b", "a ** (b * -1)", _("the exponent is minus {b}"), RARE))
+        ("a ** b", "a ** (b * -1)", _("the exponent is minus {b}"), RARE),
+    )
     for letters in ("ab", "abc", "abcd"):
         for i, j in combinations(letters, 2):
             other = letters.translate(str.maketrans(i + j, j + i))
-            yield ", ".join(letters), ", ".join(other), _("{a} and {b} are swapped").format(a=f"{{{i}}}", b=f"{{{j}}}"), USUAL
+            yield (
+                ", ".join(letters),
+                ", ".join(other),
+                _("{a} and {b} are swapped").format(a=f"{{{i}}}", b=f"{{{j}}}"),
+                USUAL,
+            )
 
 
 def _conditions() -> Iterator[Row]:
@@ -119,59 +225,151 @@ def _conditions() -> Iterator[Row]:
             (f"a {sign} b", "b", _("the condition {a} is missing"), USUAL),
             (f"a {sign} b", f"~a {sign} b", _("{a} is the wrong way round"), USUAL),
             (f"a {sign} b", f"a {sign} ~b", _("{b} is the wrong way round"), USUAL),
-            (f"a {sign} b", "a ^ b", _("{a} and {b} are combined by ^: True if exactly one of them is"), RARE))
+            (
+                f"a {sign} b",
+                "a ^ b",
+                _("{a} and {b} are combined by ^: True if exactly one of them is"),
+                RARE,
+            ),
+        )
     for sign, opposite in SIGNS.items():
         for other in sorted(SIGNS, key=lambda one: one != opposite):
             yield f"a {sign} b", f"a {other} b", _("the condition is {wrong}, not {all}"), USUAL
         for step in ("+ 1", "- 1", "+ 2", "- 2"):
-            yield f"a {sign} b", f"a {sign} b {step}", _("the condition is {wrong}, not {all}"), NAME if "1" in step else RARE
+            yield (
+                f"a {sign} b",
+                f"a {sign} b {step}",
+                _("the condition is {wrong}, not {all}"),
+                NAME if "1" in step else RARE,
+            )
     yield "a != b", "a > b + 1", _("the condition is {wrong}, not {all}"), RARE
 
 
 def _functions() -> Iterator[Row]:
     for name, others in FUNCTIONS.items():
-        yield f"np.{name}(a)", "a", _("{name} is missing: {a} is taken as it is").replace("{name}", name), USUAL
-        yield from ((f"np.{name}(a)", f"np.{other}(a)",
-                     _("{other} of {a} is used where {name} belongs").replace("{other}", other).replace("{name}", name), USUAL)
-                    for other in others)
+        yield (
+            f"np.{name}(a)",
+            "a",
+            _("{name} is missing: {a} is taken as it is").replace("{name}", name),
+            USUAL,
+        )
+        yield from (
+            (
+                f"np.{name}(a)",
+                f"np.{other}(a)",
+                _("{other} of {a} is used where {name} belongs")
+                .replace("{other}", other)
+                .replace("{name}", name),
+                USUAL,
+            )
+            for other in others
+        )
     yield from (
-        ("a.prod() ** (1 / len(a))", "a.mean()", _("the mean of {a} is the arithmetic one: it has to be the geometric one"), USUAL),
-        ("a.prod() ** (1 / len(a))", "len(a) / (1 / a).sum()",
-         _("the mean of {a} is the harmonic one: it has to be the geometric one"), RARE),
+        (
+            "a.prod() ** (1 / len(a))",
+            "a.mean()",
+            _("the mean of {a} is the arithmetic one: it has to be the geometric one"),
+            USUAL,
+        ),
+        (
+            "a.prod() ** (1 / len(a))",
+            "len(a) / (1 / a).sum()",
+            _("the mean of {a} is the harmonic one: it has to be the geometric one"),
+            RARE,
+        ),
         ("np.sqrt(a)", "a * a", _("{a} is squared: its root is needed"), RARE),
         ("np.maximum(a, b)", "a", _("{all} is missing: {a} is taken as it is"), USUAL),
-        ("np.maximum(a, b) @ c", "np.maximum(a @ c, b)",
-         _("{all} is taken in the other order: first the product, then maximum"), USUAL),
+        (
+            "np.maximum(a, b) @ c",
+            "np.maximum(a @ c, b)",
+            _("{all} is taken in the other order: first the product, then maximum"),
+            USUAL,
+        ),
         ("np.minimum(m, b)", "m", _("{all} is missing: {m} is taken as it is"), USUAL),
         ("np.minimum(a, b)", "b", _("{all} is missing: {b} is taken as it is"), USUAL),
         ("np.minimum(a, b)", "np.maximum(a, b)", _("maximum is used where {all} belongs"), USUAL),
-        *((f"np.{name}(a, b)", wrong, _("the {what} of {a} and {b} is used where {all} belongs").replace("{what}", what), RARE)
-          for name in ("minimum", "maximum") for wrong, what in (("(a + b) / 2", "mean"), ("a + b", "sum"), ("a * b", "product"))),
+        *(
+            (
+                f"np.{name}(a, b)",
+                wrong,
+                _("the {what} of {a} and {b} is used where {all} belongs").replace("{what}", what),
+                RARE,
+            )
+            for name in ("minimum", "maximum")
+            for wrong, what in (("(a + b) / 2", "mean"), ("a + b", "sum"), ("a * b", "product"))
+        ),
         ("np.maximum(a, b)", "np.minimum(a, b)", _("minimum is used where {all} belongs"), USUAL),
-        ("np.maximum(a, b)", "np.abs(a)", _("the absolute value of {a} is used where {all} belongs"), RARE),
+        (
+            "np.maximum(a, b)",
+            "np.abs(a)",
+            _("the absolute value of {a} is used where {all} belongs"),
+            RARE,
+        ),
         ("max(a, b)", "a if a * a > b else b", _("the square of {a} is compared with {b}"), RARE),
-        ("np.where(a, b, c)", "np.where(a, c, b)", _("the condition {a} is the wrong way round"), USUAL),
+        (
+            "np.where(a, b, c)",
+            "np.where(a, c, b)",
+            _("the condition {a} is the wrong way round"),
+            USUAL,
+        ),
         ("np.where(a, b, c)", "b", _("the condition {a} is missing"), USUAL),
-        *(("np.where(a, b, c)", f"np.where(a, b, {value})",
-           _("where {a} is False, {value} is used, and not {c}").replace("{value}", value), RARE)
-          for value in ("0", "1", "-1", "-5", "-10", "-100", "-1000", "-10000", "1e-09", "-1e+09")),
+        *(
+            (
+                "np.where(a, b, c)",
+                f"np.where(a, b, {value})",
+                _("where {a} is False, {value} is used, and not {c}").replace("{value}", value),
+                RARE,
+            )
+            for value in ("0", "1", "-1", "-5", "-10", "-100", "-1000", "-10000", "1e-09", "-1e+09")
+        ),
         ("np.arange(a)", "np.arange(a) + 1", _("the numbers of {all} start at 1"), RARE),
-        ("np.arange(a, b, c)", "np.arange(a, b, c) + c", _("the numbers of {all} start at {c}"), RARE),
+        (
+            "np.arange(a, b, c)",
+            "np.arange(a, b, c) + c",
+            _("the numbers of {all} start at {c}"),
+            RARE,
+        ),
         ("np.zeros_like(a)", "np.ones_like(a)", _("it begins with ones, not with zeros"), USUAL),
-        ("np.argsort(a)", "np.argsort(np.argsort(a))", _("the rank of each number of {a} is taken, not their order"), USUAL),
-        ("np.put_along_axis(a, b, c, axis=x)", "np.put_along_axis(a, np.argsort(b, axis=x), c, axis=x)",
-         _("what is sorted is read at {b} once more: {b} says where each number came from, and has to go back to"), USUAL),
-        *(("len(a)", str(size), _("{wrong} is used where {all} belongs"), RARE) for size in (2, 3, 4)),
+        (
+            "np.argsort(a)",
+            "np.argsort(np.argsort(a))",
+            _("the rank of each number of {a} is taken, not their order"),
+            USUAL,
+        ),
+        (
+            "np.put_along_axis(a, b, c, axis=x)",
+            "np.put_along_axis(a, np.argsort(b, axis=x), c, axis=x)",
+            _(
+                "what is sorted is read at {b} once more: {b} says where each number came from, and has to go back to"
+            ),
+            USUAL,
+        ),
+        *(
+            ("len(a)", str(size), _("{wrong} is used where {all} belongs"), RARE)
+            for size in (2, 3, 4)
+        ),
         ("a.swapaxes(b, c)", "a", _("the axes of {a} are not swapped"), USUAL),
-        *(("a.swapaxes(1, 2)", f"a.transpose{order}",
-           _("the axes of {a} are put in the order {order}").replace("{order}", str(order)), RARE)
-          for order in permutations(range(4))))
+        *(
+            (
+                "a.swapaxes(1, 2)",
+                f"a.transpose{order}",
+                _("the axes of {a} are put in the order {order}").replace("{order}", str(order)),
+                RARE,
+            )
+            for order in permutations(range(4))
+        ),
+    )
     for letters in ("bc", "bcd", "bcde"):
         for i in range(len(letters) - 1):
-            other = letters[:i] + letters[i + 1] + letters[i] + letters[i + 2:]
-            yield (f"a.reshape({', '.join(letters)})", f"a.reshape({', '.join(other)})",
-                   _("{a} is reshaped to ({other}), not to ({sizes})").replace("{other}", _places(other)).replace(
-                       "{sizes}", _places(letters)), USUAL)
+            other = letters[:i] + letters[i + 1] + letters[i] + letters[i + 2 :]
+            yield (
+                f"a.reshape({', '.join(letters)})",
+                f"a.reshape({', '.join(other)})",
+                _("{a} is reshaped to ({other}), not to ({sizes})")
+                .replace("{other}", _places(other))
+                .replace("{sizes}", _places(letters)),
+                USUAL,
+            )
 
 
 def _reductions() -> Iterator[Row]:
@@ -179,17 +377,35 @@ def _reductions() -> Iterator[Row]:
     for name, others in REDUCTIONS.items():
         for axis in ("", "x", "0", "1", "-1"):
             for keeps in ("", ", keepdims=True") if axis else ("",):
+
                 def called(of, name=name, axis=axis, keeps=keeps) -> str:
                     return f"{of}.{name}({f'axis={axis}{keeps}' if axis else ''})"
 
-                yield from ((called("a"), wrong, sentence.replace("{name}", name), rank) for wrong, sentence, rank in (
-                    _of_rows(called, axis, keeps) if axis in ("0", "1", "-1") else
-                    _of_reduction(called, name, others, axis, keeps)))
+                yield from (
+                    (called("a"), wrong, sentence.replace("{name}", name), rank)
+                    for wrong, sentence, rank in (
+                        _of_rows(called, axis, keeps)
+                        if axis in ("0", "1", "-1")
+                        else _of_reduction(called, name, others, axis, keeps)
+                    )
+                )
                 if name == "sum":
-                    yield (f"{called('a')} / {called('b')}", called("(a / b)", "mean"),
-                           _("the mean of the ratios of {a} and {b} is taken, not the ratio of their sums"), USUAL)
-                    yield (called("(a * b)"), f"{called('a')} * {called('b')}",
-                           _("the sums of {a} and {b} are multiplied: it has to be the sum of the products"), RARE)
+                    yield (
+                        f"{called('a')} / {called('b')}",
+                        called("(a / b)", "mean"),
+                        _(
+                            "the mean of the ratios of {a} and {b} is taken, not the ratio of their sums"
+                        ),
+                        USUAL,
+                    )
+                    yield (
+                        called("(a * b)"),
+                        f"{called('a')} * {called('b')}",
+                        _(
+                            "the sums of {a} and {b} are multiplied: it has to be the sum of the products"
+                        ),
+                        RARE,
+                    )
 
 
 def _of_reduction(called, name, others, axis, keeps) -> Iterator[tuple[str, str, int]]:
@@ -199,33 +415,66 @@ def _of_reduction(called, name, others, axis, keeps) -> Iterator[tuple[str, str,
     for only in ("-1", "0") if not axis else ():
         yield called("a", axis=only), _("the {name} of {a} runs over one axis only"), USUAL
     for row, word in (("0", _("first")), ("-1", _("last"))) if not axis else ():
-        yield (called(f"a[{row}]"),
-               _("only the {word} of {a} is taken: {name} has to run over all of them").replace("{word}", word), RARE)
+        yield (
+            called(f"a[{row}]"),
+            _("only the {word} of {a} is taken: {name} has to run over all of them").replace(
+                "{word}", word
+            ),
+            RARE,
+        )
     for other in others:
-        yield (called("a", other), _("the {name} of {a} became a {other}").replace("{other}", other),
-               USUAL if other == others[0] else RARE)
+        yield (
+            called("a", other),
+            _("the {name} of {a} became a {other}").replace("{other}", other),
+            USUAL if other == others[0] else RARE,
+        )
     yield called("np.abs(a)"), _("the absolute values of {a} are taken before the {name}"), RARE
     yield called("np.square(a)"), _("{a} is squared before the {name}"), RARE
     yield "a", _("{a} is taken as it is, without its {name}"), USUAL
     if keeps:
-        yield called("a", keeps=""), _("the {name} of {a} loses its axis: keepdims=True is missing"), RARE
+        yield (
+            called("a", keeps=""),
+            _("the {name} of {a} loses its axis: keepdims=True is missing"),
+            RARE,
+        )
     elif axis:
-        yield called("a", keeps=", keepdims=True"), _("the {name} of {a} keeps its axis: keepdims=True does not belong there"), RARE
+        yield (
+            called("a", keeps=", keepdims=True"),
+            _("the {name} of {a} keeps its axis: keepdims=True does not belong there"),
+            RARE,
+        )
     if name == "sum":
-        yield f"np.sqrt({called('(a * a)')})", _("the root of the sum of squares of {a} is used where its sum belongs"), RARE
+        yield (
+            f"np.sqrt({called('(a * a)')})",
+            _("the root of the sum of squares of {a} is used where its sum belongs"),
+            RARE,
+        )
     if name == "mean" and axis:
-        yield f"{called('a', 'sum')} / (np.shape(a)[x] - 1)", _("the mean of {a} is divided by D - 1, not by D"), RARE
+        yield (
+            f"{called('a', 'sum')} / (np.shape(a)[x] - 1)",
+            _("the mean of {a} is divided by D - 1, not by D"),
+            RARE,
+        )
 
 
 def _of_rows(called, axis, keeps) -> Iterator[tuple[str, str, int]]:
     """As `_of_reduction`: the first or the last of all, alone or left out."""
     at = {"0": "", "1": ":, ", "-1": "..., "}[axis]
     for row, kept, rest, word in (("0", "0:1", "1:", _("first")), ("-1", "-1:", ":-1", _("last"))):
-        yield (f"a[{at}{kept if keeps else row}]",
-               _("only the {word} of {a} is taken: {name} has to run over all of them").replace("{word}", word), RARE)
-        yield called(f"a[{at}{rest}]"), _("the {word} of {a} is left out of the {name}").replace("{word}", word), RARE
+        yield (
+            f"a[{at}{kept if keeps else row}]",
+            _("only the {word} of {a} is taken: {name} has to run over all of them").replace(
+                "{word}", word
+            ),
+            RARE,
+        )
+        yield (
+            called(f"a[{at}{rest}]"),
+            _("the {word} of {a} is left out of the {name}").replace("{word}", word),
+            RARE,
+        )
 
 
 def _places(letters) -> str:
-    """"{b}, {c}" of "bc": the places of these expressions in a sentence."""
+    """ "{b}, {c}" of "bc": the places of these expressions in a sentence."""
     return ", ".join(f"{{{letter}}}" for letter in letters)

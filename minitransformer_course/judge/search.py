@@ -15,8 +15,8 @@ from minitransformer_course.judge.limits import limited_memory
 from minitransformer_course.judge.lines import FACTOR, RETURNED, lines_of, together
 from minitransformer_course.judge.syntax_tree import RARE, Change
 
-MOST = 30_000    # programs that are tried: only a layer of the decoder has more, and those in its last lines come first
-NEAR = 1e-9    # relative error of arrays that are alike
+MOST = 30_000  # programs that are tried: only a layer of the decoder has more, and those in its last lines come first
+NEAR = 1e-9  # relative error of arrays that are alike
 
 
 class Changed(NamedTuple):
@@ -24,9 +24,11 @@ class Changed(NamedTuple):
 
     sentence: str
     wrong: Callable
-    rank: int    # as in syntax_tree.py
-    outputs: frozenset[int] = frozenset()    # the learner's outputs that it gives, on the arguments that it was tried on
-    lines: int = 1    # in how many it is; a change of all lines of one form counts as one
+    rank: int  # as in syntax_tree.py
+    outputs: frozenset[int] = (
+        frozenset()
+    )  # the learner's outputs that it gives, on the arguments that it was tried on
+    lines: int = 1  # in how many it is; a change of all lines of one form counts as one
 
 
 def programs(exercise, arguments, given, wrong, factors, number, source) -> list[Changed]:
@@ -39,25 +41,38 @@ def programs(exercise, arguments, given, wrong, factors, number, source) -> list
 
     def start(arguments) -> dict[str, Any]:
         """The names that the first line finds."""
-        return {"np": np, "math": math, FACTOR: {text: factor(arguments) for text, factor in factors.items()},
-                **dict(zip(exercise.parameters, arguments))}
+        return {
+            "np": np,
+            "math": math,
+            FACTOR: {text: factor(arguments) for text, factor in factors.items()},
+            **dict(zip(exercise.parameters, arguments)),
+        }
 
     def of_one_form() -> Iterator[tuple[dict[int, list[Change]], Any]]:
         """Like `_runs`, for one change that is made in all lines of one form."""
         for chosen in together(lines) if number == 1 else ():
             with suppress(Exception):
-                yield {i: [change] for i, change in chosen.items()}, _returned(_run(lines, chosen, start(arguments)))
+                yield (
+                    {i: [change] for i, change in chosen.items()},
+                    _returned(_run(lines, chosen, start(arguments))),
+                )
 
     fitting = []
     runs = _runs(lines, 0, start(arguments), number, {}, _that_reach(lines, wrong))
-    with warnings.catch_warnings(), np.errstate(all="ignore"), limited_memory():    # a change may make an id the size of an array
+    with (
+        warnings.catch_warnings(),
+        np.errstate(all="ignore"),
+        limited_memory(),
+    ):  # a change may make an id the size of an array
         warnings.simplefilter("ignore")
         for alike, returned in islice(chain(runs, of_one_form()), MOST):
             outputs = frozenset(k for k, one in enumerate(returned) if _near(one, given[k]))
             for made in product(*alike.values()) if outputs & wrong else ():
                 said = {one.sentence: one.rank for one in made}
                 function = _function(lines, dict(zip(alike, made)), start)
-                fitting.append(Changed("; ".join(said), function, sum(said.values()), outputs, len(said)))
+                fitting.append(
+                    Changed("; ".join(said), function, sum(said.values()), outputs, len(said))
+                )
     return fitting
 
 
@@ -67,7 +82,9 @@ def _that_reach(lines, outputs) -> set[int]:
     needed = {f"{RETURNED}{k}" for k in outputs}
     for i in reversed(range(len(lines))):
         names = [node for node in ast.walk(lines[i].tree) if isinstance(node, ast.Name)]
-        if needed & {node.id for node in names if lines[i].in_place or isinstance(node.ctx, ast.Store)}:
+        if needed & {
+            node.id for node in names if lines[i].in_place or isinstance(node.ctx, ast.Store)
+        }:
             reach.add(i)
             needed |= {node.id for node in names}
     return reach
@@ -80,31 +97,42 @@ def _runs(lines, i, names, left, alike, reach) -> Iterator[tuple[dict[int, list[
     each must leave what a line makes in its shape. reach: the numbers of the lines that may be changed.
     """
     if not left:
-        with suppress(Exception):    # a changed line need not fit the shapes of the others
+        with suppress(Exception):  # a changed line need not fit the shapes of the others
             yield alike, _returned(_run(lines[i:], {}, names))
     elif i < len(lines):
         line, groups, two = lines[i], {}, left == 2 or bool(alike)
         try:
             right = _run([line], {}, names)
-        except Exception:    # after a change that it does not fit
+        except Exception:  # after a change that it does not fit
             return
         groups[left, ()] = right, []
         shapes = [one[:3] for one in _values(right, names)]
-        for change, still in () if i not in reach else (*((pair, 0) for pair in (line.pairs if left == 2 else ())),
-                              *((one, left - 1) for one in line.variants if one.rank < RARE or not two)):    # two are usual ones
+        for change, still in (
+            ()
+            if i not in reach
+            else (
+                *((pair, 0) for pair in (line.pairs if left == 2 else ())),
+                *((one, left - 1) for one in line.variants if one.rank < RARE or not two),
+            )
+        ):  # two are usual ones
             with suppress(Exception):
                 made = _run([line], {0: change}, names)
                 values = _values(made, names)
                 if not two or line.is_returned or [one[:3] for one in values] == shapes:
                     groups.setdefault((still, values), (made, []))[1].append(change)
         for (still, _values_made), (made, changes) in groups.items():
-            yield from _runs(lines, i + 1, made, still, {**alike, i: changes} if changes else alike, reach)
+            yield from _runs(
+                lines, i + 1, made, still, {**alike, i: changes} if changes else alike, reach
+            )
 
 
 def _run(lines, chosen, names) -> dict[str, Any]:
     """The names after these lines, with the Changes that were chosen. It works on a copy: other programs begin with the same."""
     in_place = any(line.in_place for line in lines)
-    copied = {name: value.copy() if in_place and isinstance(value, np.ndarray) else value for name, value in names.items()}
+    copied = {
+        name: value.copy() if in_place and isinstance(value, np.ndarray) else value
+        for name, value in names.items()
+    }
     for i, line in enumerate(lines):
         exec(chosen[i].node if i in chosen else line.code, copied)
     return copied
@@ -112,9 +140,16 @@ def _run(lines, chosen, names) -> dict[str, Any]:
 
 def _values(names, before) -> tuple:
     """What is new in the names, to be compared: (name, shape, dtype, content)."""
-    return tuple((name, np.shape(value), value.dtype.char if isinstance(value, np.ndarray) else "",
-                  value.tobytes() if isinstance(value, np.ndarray) else repr(value))
-                 for name, value in names.items() if before.get(name) is not value and name != "__builtins__")
+    return tuple(
+        (
+            name,
+            np.shape(value),
+            value.dtype.char if isinstance(value, np.ndarray) else "",
+            value.tobytes() if isinstance(value, np.ndarray) else repr(value),
+        )
+        for name, value in names.items()
+        if before.get(name) is not value and name != "__builtins__"
+    )
 
 
 def _near(one, other) -> bool:
@@ -123,15 +158,21 @@ def _near(one, other) -> bool:
     if one.dtype.kind not in "iufc" or other.dtype.kind not in "iufc":
         return bool((one == other).all())
     error, scale = np.abs(one - other).max(initial=0), np.abs(other).max(initial=0)
-    return bool(error <= NEAR * scale) if np.isfinite(error) else np.allclose(one, other, NEAR, 0, equal_nan=True)
+    return (
+        bool(error <= NEAR * scale)
+        if np.isfinite(error)
+        else np.allclose(one, other, NEAR, 0, equal_nan=True)
+    )
 
 
 def _function(lines, chosen, start) -> Callable:
     """The reference, with the changes that were chosen."""
+
     def function(*arguments) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return _returned(_run(lines, chosen, start(arguments)))
+
     return function
 
 

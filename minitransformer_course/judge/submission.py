@@ -30,10 +30,17 @@ def read(path) -> dict[str, str]:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                compile(source, name, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT if name.startswith(cells.CELL) else 0)
+                compile(
+                    source,
+                    name,
+                    "exec",
+                    ast.PyCF_ALLOW_TOP_LEVEL_AWAIT if name.startswith(cells.CELL) else 0,
+                )
         except SyntaxError as error:
             where = f"{place_of(name, error.lineno or 1)}: {(error.text or '').strip()}"
-            raise InputError(_("{path}, {where}: {error}").format(path=path.name, where=where, error=error.msg)) from None
+            raise InputError(
+                _("{path}, {where}: {error}").format(path=path.name, where=where, error=error.msg)
+            ) from None
         except (ValueError, RecursionError, MemoryError) as error:
             raise InputError(_("{path}: {error}").format(path=path.name, error=error)) from None
     return sources
@@ -42,7 +49,12 @@ def read(path) -> dict[str, str]:
 def names_in(sources) -> list[str]:
     """The exercises whose functions the reader's own code defines, in the order of the chapters."""
     page = page_statements()
-    own = {name for one in statements(sources) if _is_function(one.node) and ast.dump(one.node) not in page for name in one.defined}
+    own = {
+        name
+        for one in statements(sources)
+        if _is_function(one.node) and ast.dump(one.node) not in page
+        for name in one.defined
+    }
     return [name for name in exercises() if name in own]
 
 
@@ -52,32 +64,57 @@ def is_of_the_page(name) -> bool:
 
 
 def _is_function(node) -> bool:
-    return isinstance(node, ast.FunctionDef) or (isinstance(node, ast.Assign) and not isinstance(node.value, ast.Constant))
+    return isinstance(node, ast.FunctionDef) or (
+        isinstance(node, ast.Assign) and not isinstance(node.value, ast.Constant)
+    )
 
 
 def _sources(path) -> dict[str, str]:
-    if path.exists() and not (path.is_file() or path.is_dir()):    # a pipe would wait, and /dev/zero never ends
+    if path.exists() and not (
+        path.is_file() or path.is_dir()
+    ):  # a pipe would wait, and /dev/zero never ends
         raise InputError(_("{path} is neither a Python file nor a notebook").format(path=path))
     try:
         data = path.read_bytes()
     except IsADirectoryError:
-        raise InputError(_("{path} is a folder, expected a .py or .ipynb file").format(path=path)) from None
+        raise InputError(
+            _("{path} is a folder, expected a .py or .ipynb file").format(path=path)
+        ) from None
     except FileNotFoundError:
-        raise InputError(_("{path} does not exist; `minitransformer learn start` writes it").format(path=path)) from None
+        raise InputError(
+            _("{path} does not exist; `minitransformer learn start` writes it").format(path=path)
+        ) from None
     if not data.strip():
         raise InputError(_("{path} is empty").format(path=path))
-    kind = _("a notebook: save it in Jupyter again") if path.suffix == ".ipynb" else _("Python in UTF-8: save it as UTF-8")
+    kind = (
+        _("a notebook: save it in Jupyter again")
+        if path.suffix == ".ipynb"
+        else _("Python in UTF-8: save it as UTF-8")
+    )
     try:
         if b"\0" in data:
             raise ValueError
         return _cells_of(data) if path.suffix == ".ipynb" else {cells.FILE: decode_source(data)}
-    except (ValueError, SyntaxError, KeyError, TypeError, RecursionError):    # a wrong coding, no JSON, no cells
+    except (
+        ValueError,
+        SyntaxError,
+        KeyError,
+        TypeError,
+        RecursionError,
+    ):  # a wrong coding, no JSON, no cells
         raise InputError(_("{path} is not {kind}").format(path=path, kind=kind)) from None
 
 
 def _cells_of(notebook) -> dict[str, str]:
-    sources = ["".join(cell["source"]) for cell in json.loads(notebook)["cells"] if cell["cell_type"] == "code"]
-    return {f"{cells.CELL}{i}>": _python_of(re.sub("\r\n?", "\n", text)) + "\n" for i, text in enumerate(sources)}
+    sources = [
+        "".join(cell["source"])
+        for cell in json.loads(notebook)["cells"]
+        if cell["cell_type"] == "code"
+    ]
+    return {
+        f"{cells.CELL}{i}>": _python_of(re.sub("\r\n?", "\n", text)) + "\n"
+        for i, text in enumerate(sources)
+    }
 
 
 def _python_of(cell) -> str:

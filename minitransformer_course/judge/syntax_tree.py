@@ -14,7 +14,7 @@ LIBRARIES = {"np", "math"}
 class Change(NamedTuple):
     """A wrong expression in place of a right one, or the code of a wrong line."""
 
-    sentence: str    # what is wrong, for the learner
+    sentence: str  # what is wrong, for the learner
     node: Any
     rank: int = USUAL
 
@@ -32,17 +32,31 @@ def match(pattern, node) -> dict[str, ast.expr] | None:
     """
     if isinstance(pattern, ast.Name):
         if len(pattern.id) > 1:
-            return {} if isinstance(node, ast.Name) and (node.id == pattern.id or {node.id, pattern.id} <= LIBRARIES) else None
-        return None if pattern.id == "m" and (isinstance(node, ast.Constant) or _is_transposed(node)) else {pattern.id: node}
+            return (
+                {}
+                if isinstance(node, ast.Name)
+                and (node.id == pattern.id or {node.id, pattern.id} <= LIBRARIES)
+                else None
+            )
+        return (
+            None
+            if pattern.id == "m" and (isinstance(node, ast.Constant) or _is_transposed(node))
+            else {pattern.id: node}
+        )
     if type(pattern) is not type(node) or not isinstance(pattern, (ast.AST, list)):
         return {} if pattern == node else None
-    wanted, there = (one if isinstance(one, list) else [value for _field, value in ast.iter_fields(one)] for one in (pattern, node))
+    wanted, there = (
+        one if isinstance(one, list) else [value for _field, value in ast.iter_fields(one)]
+        for one in (pattern, node)
+    )
     if len(wanted) != len(there):
         return None
     found: dict[str, ast.expr] = {}
     for one, other in zip(wanted, there):
         inner = match(one, other)
-        if inner is None or any(ast.dump(found[letter]) != ast.dump(inner[letter]) for letter in found.keys() & inner):
+        if inner is None or any(
+            ast.dump(found[letter]) != ast.dump(inner[letter]) for letter in found.keys() & inner
+        ):
             return None
         found |= inner
     return found
@@ -56,8 +70,16 @@ def fill(template, parts) -> ast.expr:
         new = fill(part, parts)
         if new is not part:
             template = put(template, new)
-    if isinstance(template, ast.BinOp) and isinstance(template.left, ast.Constant) and isinstance(template.op, (ast.Add, ast.Sub)):
-        return ast.Constant(eval(ast.unparse(template))) if isinstance(template.right, ast.Constant) else template    # 0 + 1 is 1
+    if (
+        isinstance(template, ast.BinOp)
+        and isinstance(template.left, ast.Constant)
+        and isinstance(template.op, (ast.Add, ast.Sub))
+    ):
+        return (
+            ast.Constant(eval(ast.unparse(template)))
+            if isinstance(template.right, ast.Constant)
+            else template
+        )  # 0 + 1 is 1
     return template
 
 
@@ -70,7 +92,10 @@ def names_for(one, other) -> dict[Any, Any] | None:
     """{name or index in `one`: what `other`, an expression of the same form, has in its place}; None if that is not clear."""
     names: dict[Any, Any] = {}
     for a, b in zip(ast.walk(one), ast.walk(other)):
-        mine, others = ((node.id if isinstance(node, ast.Name) else getattr(node, "value", None)) for node in (a, b))
+        mine, others = (
+            (node.id if isinstance(node, ast.Name) else getattr(node, "value", None))
+            for node in (a, b)
+        )
         if isinstance(a, (ast.Name, ast.Constant)) and names.setdefault(mine, others) != others:
             return None
     return names
@@ -81,8 +106,12 @@ def renamed(node, names) -> Any:
     if isinstance(node, ast.Name):
         return ast.Name(names.get(node.id, node.id), node.ctx)
     if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
-        return ast.Subscript(renamed(node.value, names), ast.Constant(names.get(node.slice.value, node.slice.value)), node.ctx)
-    if isinstance(node, ast.Attribute):    # x.shape, too
+        return ast.Subscript(
+            renamed(node.value, names),
+            ast.Constant(names.get(node.slice.value, node.slice.value)),
+            node.ctx,
+        )
+    if isinstance(node, ast.Attribute):  # x.shape, too
         return _with(node, "value", renamed(node.value, names))
     for part, put in parts_of(node):
         node = put(node, renamed(part, names))
@@ -99,28 +128,44 @@ def twice(node, changes) -> Iterator[Change]:
     """The node with two changes in different places, the outer one or the left one first."""
     parts = parts_of(node)
     for outer in changes(node):
-        left_over = any(outer.node is part for part, _put in parts)    # b of a * b, which may be changed as a whole
-        yield from (_both(outer, inner) for inner in (once if left_over else _within)(outer.node, changes))
+        left_over = any(
+            outer.node is part for part, _put in parts
+        )  # b of a * b, which may be changed as a whole
+        yield from (
+            _both(outer, inner) for inner in (once if left_over else _within)(outer.node, changes)
+        )
     for i, (part, put) in enumerate(parts):
         yield from (pair._replace(node=put(node, pair.node)) for pair in twice(part, changes))
         for left in once(part, changes) if i + 1 < len(parts) else ():
             changed = put(node, left.node)
-            for other, put_other in parts[i + 1:]:
-                yield from (_both(left, right._replace(node=put_other(changed, right.node))) for right in once(other, changes))
+            for other, put_other in parts[i + 1 :]:
+                yield from (
+                    _both(left, right._replace(node=put_other(changed, right.node)))
+                    for right in once(other, changes)
+                )
 
 
 def parts_of(node) -> list[tuple[ast.AST, Callable]]:
     """[(part, put)] of the parts of a node; put(node, new) is the node with another part in its place."""
     parts: list[tuple[ast.AST, Callable]] = []
-    if isinstance(node, ast.Attribute) and node.attr == "shape":    # x.shape[0] is changed as a whole
+    if isinstance(node, ast.Attribute) and node.attr == "shape":  # x.shape[0] is changed as a whole
         return parts
     for field, value in ast.iter_fields(node):
         if isinstance(value, ast.AST):
             parts.append((value, lambda node, new, field=field: _with(node, field, new)))
         elif isinstance(value, list):
-            parts += [(one, lambda node, new, field=field, i=i: _with(
-                node, field, [*getattr(node, field)[:i], new, *getattr(node, field)[i + 1:]]))
-                for i, one in enumerate(value) if isinstance(one, (ast.expr, ast.keyword))]
+            parts += [
+                (
+                    one,
+                    lambda node, new, field=field, i=i: _with(
+                        node,
+                        field,
+                        [*getattr(node, field)[:i], new, *getattr(node, field)[i + 1 :]],
+                    ),
+                )
+                for i, one in enumerate(value)
+                if isinstance(one, (ast.expr, ast.keyword))
+            ]
     return parts
 
 
@@ -141,4 +186,7 @@ def _with(node, field, value) -> ast.AST:
 
 def _is_transposed(node) -> bool:
     return (isinstance(node, ast.Attribute) and node.attr == "T") or (
-        isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "swapaxes")
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "swapaxes"
+    )

@@ -20,8 +20,9 @@ def race(cached, x, weights) -> None:
 
     The fastest of eight consecutive positions counts, because the machine has other work, too.
     """
+
     def again(t) -> np.ndarray:
-        query, key, value = (x[:t + 1] @ w for w in weights)
+        query, key, value = (x[: t + 1] @ w for w in weights)
         return attention_forward(query, key, value, np.tri(t + 1, dtype=bool))[0][-1]
 
     outputs, seconds = [], []
@@ -32,11 +33,21 @@ def race(cached, x, weights) -> None:
             ends.append(time.perf_counter())
         outputs.append(np.array(made))
         seconds.append(np.diff(ends).reshape(-1, 8).min(axis=1))
-    print(f"largest difference {np.abs(outputs[0] - outputs[1]).max():.0e}, "
-          f"{seconds[0].sum() / seconds[1].sum():.0f} times as fast with the cache")
-    figure, (grid, times) = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained", width_ratios=(1, 2))
+    print(
+        f"largest difference {np.abs(outputs[0] - outputs[1]).max():.0e}, "
+        f"{seconds[0].sum() / seconds[1].sum():.0f} times as fast with the cache"
+    )
+    figure, (grid, times) = plt.subplots(
+        1, 2, figsize=(9, 3.2), layout="constrained", width_ratios=(1, 2)
+    )
     grid.imshow(np.tri(8) + np.eye(8), cmap="Greys", vmax=2.5)
-    grid.set(xlabel="position that is computed", ylabel="step of the loop", title="dark: new, grey: again", xticks=(), yticks=())
+    grid.set(
+        xlabel="position that is computed",
+        ylabel="step of the loop",
+        title="dark: new, grey: again",
+        xticks=(),
+        yticks=(),
+    )
     for row, style, name in zip(seconds, ("-", "--"), ("all positions again", "with the cache")):
         times.plot(range(0, len(x), 8), 1e6 * row, style, color="black", label=name)
     times.set(xlabel="position being written", ylabel="microseconds for one token")
@@ -48,7 +59,11 @@ def with_a_broken_cache(length) -> str:
     advance = CachedStack.advance
 
     def broken(state, ids, parents=None) -> Any:
-        places = np.minimum(np.arange(ids.shape[1]), state._past.shape[1] - 1) if state._past is not None else 0
+        places = (
+            np.minimum(np.arange(ids.shape[1]), state._past.shape[1] - 1)
+            if state._past is not None
+            else 0
+        )
         return advance(state, ids, None if parents is None else np.broadcast_to(places, ids.shape))
 
     model, vocabulary = drawkcab()

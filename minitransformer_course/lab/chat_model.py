@@ -25,13 +25,28 @@ from minitransformer_course.judge.plug import plugs
 from minitransformer_course.lab.pictures import show_curves
 
 SMOLLM2 = LanguageModelConfig(
-    vocab_size=49_152, max_length=8192, num_layers=30, d_model=576, d_ff=1536, num_heads=9, d_k=64, dropout=0.0,
-    pre_norm=True, norm="rms", positions="rotary", activation="swiglu", attention="grouped", embedding="unscaled",
-    attention_settings={"kv_heads": 3, "rotary_base": 100_000.0, "rotary_layout": "interleaved"})
+    vocab_size=49_152,
+    max_length=8192,
+    num_layers=30,
+    d_model=576,
+    d_ff=1536,
+    num_heads=9,
+    d_k=64,
+    dropout=0.0,
+    pre_norm=True,
+    norm="rms",
+    positions="rotary",
+    activation="swiglu",
+    attention="grouped",
+    embedding="unscaled",
+    attention_settings={"kv_heads": 3, "rotary_base": 100_000.0, "rotary_layout": "interleaved"},
+)
 PARAMETERS = sum(math.prod(tensor.shape) for tensor in llama.tensors(SMOLLM2))
 CHARACTERS = SymbolVocabulary(string.printable[:94], joint="")
-TINY = replace(SMOLLM2, vocab_size=CHARACTERS.size, max_length=512, num_layers=3, d_model=72, d_ff=192, d_k=8)
-TOKENS = 40    # of an answer
+TINY = replace(
+    SMOLLM2, vocab_size=CHARACTERS.size, max_length=512, num_layers=3, d_model=72, d_ff=192, d_k=8
+)
+TOKENS = 40  # of an answer
 
 
 class Today(NamedTuple):
@@ -51,21 +66,29 @@ class Today(NamedTuple):
         """What follows a question: 40 tokens, the likeliest one each time, and none of them ends the text."""
         with running(own):
             try:
-                ids = list(generate(self.model, self.prompt(question), TOKENS, np.random.default_rng(0), top_k=1))
-            except InputError as error:    # logits that are not finite
+                ids = list(
+                    generate(
+                        self.model, self.prompt(question), TOKENS, np.random.default_rng(0), top_k=1
+                    )
+                )
+            except InputError as error:  # logits that are not finite
                 return f"({error})"
         return self.vocabulary.decode(ids)
 
     def logits(self, question, answer="", own=None) -> np.ndarray:
         """(T, V): row t is about token t + 1 of the question and its answer."""
         with running(own):
-            return self.model.forward(np.array([[*self.prompt(question), *self.vocabulary.encode(answer)]]))[0][0]
+            return self.model.forward(
+                np.array([[*self.prompt(question), *self.vocabulary.encode(answer)]])
+            )[0][0]
 
     def sizes(self, question, own=None) -> np.ndarray:
         """The root mean square of x before each layer, (layers, T)."""
         with running(own):
             _y, cache = self.model.hidden(np.array([self.prompt(question)]))
-        return np.array([1 / one.self_attention_entered.inverse[0, :, 0] for one in cache.stack.layers])
+        return np.array(
+            [1 / one.self_attention_entered.inverse[0, :, 0] for one in cache.stack.layers]
+        )
 
     @contextmanager
     def as_halves(self, columns) -> Iterator[None]:
@@ -83,7 +106,7 @@ def _arrange(model, layout, columns) -> None:
         attention = layer.self_attention
         attention.rotary_layout = layout
         for weight in attention.query.weight.data, attention.key.weight.data:
-            heads = weight.reshape(len(weight), -1, len(columns))    # a view: (d_model, heads, d_k)
+            heads = weight.reshape(len(weight), -1, len(columns))  # a view: (d_model, heads, d_k)
             heads[...] = heads[..., columns]
 
 
@@ -120,9 +143,15 @@ def show_sizes(sizes) -> None:
     layers = range(1, len(sizes) + 1)
     _figure, axes = plt.subplots(figsize=(6.4, 2.8), layout="constrained")
     axes.semilogy(layers, sizes, color="0.8")
-    axes.semilogy(layers, np.median(sizes, axis=1), "k", label="x: a grey line for each token, and the median")
+    axes.semilogy(
+        layers, np.median(sizes, axis=1), "k", label="x: a grey line for each token, and the median"
+    )
     axes.axhline(1, color="tab:green", label="n")
-    axes.set(xlabel="layer that reads it", ylabel="root mean square", xticks=layers[::len(sizes) // 10 + 1])
+    axes.set(
+        xlabel="layer that reads it",
+        ylabel="root mean square",
+        xticks=layers[:: len(sizes) // 10 + 1],
+    )
     axes.legend()
 
 
@@ -130,5 +159,17 @@ def show_cache(axes, heads_of_keys) -> None:
     """Draw how many numbers the key-value cache of SmolLM2 would hold, for several numbers of heads of keys."""
     positions = np.arange(SMOLLM2.max_length + 1, step=64)
     axes.axhline(PARAMETERS / 1e6, color="0.6", label="weights")
-    show_curves(axes, positions, {f"cache, {count} heads of keys": 2e-6 * SMOLLM2.num_layers * count * SMOLLM2.d_k * positions
-                                  for count in heads_of_keys}, "positions", "millions of numbers")
+    show_curves(
+        axes,
+        positions,
+        {
+            f"cache, {count} heads of keys": 2e-6
+            * SMOLLM2.num_layers
+            * count
+            * SMOLLM2.d_k
+            * positions
+            for count in heads_of_keys
+        },
+        "positions",
+        "millions of numbers",
+    )

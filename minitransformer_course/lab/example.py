@@ -12,8 +12,15 @@ from minitransformer.tasks.text_to_text import attended
 from minitransformer_course.judge.course import folder_of_chapters
 
 LETTERS = SymbolVocabulary(string.ascii_lowercase, joint="")
-CONFIG = TransformerConfig(num_layers=1, d_model=32, num_heads=4, d_ff=128, dropout=0.0,
-                           source_vocab=LETTERS.size, target_vocab=LETTERS.size)
+CONFIG = TransformerConfig(
+    num_layers=1,
+    d_model=32,
+    num_heads=4,
+    d_ff=128,
+    dropout=0.0,
+    source_vocab=LETTERS.size,
+    target_vocab=LETTERS.size,
+)
 
 
 def drawkcab() -> tuple[Transformer, SymbolVocabulary]:
@@ -46,5 +53,8 @@ def attention_of(model, vocabulary, word, kind="cross") -> Attended:
 
 def steps_of(model, vocabulary, word) -> np.ndarray:
     """The logits (T, V) of each step while the model writes `word` backwards, each time the most likely letter."""
-    source, written = np.array([[*vocabulary.encode(word), EOS]]), vocabulary.encode(write(model, vocabulary, word))
+    source, written = (
+        np.array([[*vocabulary.encode(word), EOS]]),
+        vocabulary.encode(write(model, vocabulary, word)),
+    )
     return model.forward(source, np.array([[BOS, *written]]))[0][0].astype("float64")

@@ -24,7 +24,10 @@ def deep(pre_norm, seed, xavier=True) -> tuple[Transformer, Any, float]:
     xavier: the matrix of each linear layer is drawn by Xavier's rule; else those that end a sub-layer are smaller, as in every
     new model.
     """
-    model = Transformer(TransformerConfig.named("toy", 30, num_layers=24, d_model=16, d_ff=64, pre_norm=pre_norm), seed=seed)
+    model = Transformer(
+        TransformerConfig.named("toy", 30, num_layers=24, d_model=16, d_ff=64, pre_norm=pre_norm),
+        seed=seed,
+    )
     if xavier:
         for name, parameter in model.parameters().items():
             if name.endswith(ENDS):
@@ -75,8 +78,12 @@ def through_sublayers(layer, dy, cache) -> Iterator[tuple[str, np.ndarray]]:
     for name in ("feed_forward", "cross_attention", "self_attention"):
         dx, dh = getattr(layer, f"{name}_residual").backward(dy, getattr(cache, f"{name}_residual"))
         dh = getattr(layer, name).backward(dh, getattr(cache, name))
-        dh = dh[0] if isinstance(dh, tuple) else dh    # cross-attention's second one goes to the encoder
-        dy = dx + getattr(layer, f"{name}_residual").enter_backward(dh, getattr(cache, f"{name}_entered"))
+        dh = (
+            dh[0] if isinstance(dh, tuple) else dh
+        )  # cross-attention's second one goes to the encoder
+        dy = dx + getattr(layer, f"{name}_residual").enter_backward(
+            dh, getattr(cache, f"{name}_entered")
+        )
         yield name, dy
 
 
@@ -92,6 +99,7 @@ def loss_of_weights(model, vocabulary, word) -> tuple[Any, np.ndarray, np.ndarra
     def loss(weights) -> Any:
         complex_model.flat.data[...] = weights
         return complex_model.loss_forward(batch)[0].loss / batch.terms
+
     return loss, model.flat.data, model.flat.grad
 
 

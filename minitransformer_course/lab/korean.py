@@ -16,9 +16,14 @@ from minitransformer_course.judge.course import folder_of_chapters
 from minitransformer_course.lab.example import attention_of
 
 UNKNOWN, SPACE = "<unk>", "▁"
-FIRST, VOWEL, LAST = (sounds.split() for sounds in (    # of a syllable, in the official romanisation, without its sound changes
-    "g kk n d tt r m b pp s ss - j jj ch k t p h", "a ae ya yae eo e yeo ye o wa wae oe yo u wo we wi yu eu ui i",
-    "- k k k n n n t l k m l l l p l m p p t t ng t t k t p t"))
+FIRST, VOWEL, LAST = (
+    sounds.split()
+    for sounds in (  # of a syllable, in the official romanisation, without its sound changes
+        "g kk n d tt r m b pp s ss - j jj ch k t p h",
+        "a ae ya yae eo e yeo ye o wa wae oe yo u wo we wi yu eu ui i",
+        "- k k k n n n t l k m l l l p l m p p t t ng t t k t p t",
+    )
+)
 
 
 class Subwords:
@@ -35,7 +40,11 @@ class Subwords:
         return len(self.listed)
 
     def encode(self, text) -> list[int]:
-        return [self._ids.get(token, len(SPECIAL)) for word in words(text) for token in self._split(word)]
+        return [
+            self._ids.get(token, len(SPECIAL))
+            for word in words(text)
+            for token in self._split(word)
+        ]
 
     def _split(self, word) -> list[str]:
         pieces = list(word)
@@ -52,7 +61,9 @@ class Subwords:
 
 def words(text) -> list[str]:
     """The words and the punctuation of a text, each with a ▁ for the space before it."""
-    return re.findall(rf"{SPACE}?(?:[\w']+|[^\w'{SPACE}])", SPACE + re.sub(r"\s+", SPACE, text.strip()))
+    return re.findall(
+        rf"{SPACE}?(?:[\w']+|[^\w'{SPACE}])", SPACE + re.sub(r"\s+", SPACE, text.strip())
+    )
 
 
 def merge(pieces, pair) -> list[str]:
@@ -68,8 +79,18 @@ def merge(pieces, pair) -> list[str]:
 
 def config(vocab_size, dropout=0.0) -> TransformerConfig:
     """The sizes of the model, with dropout in all places for training."""
-    return TransformerConfig(num_layers=2, d_model=96, num_heads=4, d_ff=256, pre_norm=True, source_vocab=vocab_size,
-                             target_vocab=vocab_size, dropout=dropout, attention_dropout=dropout, feed_forward_dropout=dropout)
+    return TransformerConfig(
+        num_layers=2,
+        d_model=96,
+        num_heads=4,
+        d_ff=256,
+        pre_norm=True,
+        source_vocab=vocab_size,
+        target_vocab=vocab_size,
+        dropout=dropout,
+        attention_dropout=dropout,
+        feed_forward_dropout=dropout,
+    )
 
 
 def load_korean_model() -> tuple[Transformer, Subwords]:
@@ -81,14 +102,22 @@ def load_korean_model() -> tuple[Transformer, Subwords]:
     characters, *merges = (folder / "subwords.txt").read_text(encoding="utf-8").split("\n")
     subwords = Subwords(characters, map(str.split, merges))
     model = Transformer(config(subwords.size))
-    model.flat.data[...] = np.concatenate([WeightsFile(path)["weights"] for path in sorted(folder.glob("*.safetensors"))])
+    model.flat.data[...] = np.concatenate(
+        [WeightsFile(path)["weights"] for path in sorted(folder.glob("*.safetensors"))]
+    )
     return model, subwords
 
 
 def held_out() -> list[tuple[str, str]]:
     """The 200 pairs (Korean, English) that the model never saw. The last column of the file names their authors."""
-    lines = (folder_of_chapters() / "korean_english" / "held_out.tsv").read_text(encoding="utf-8").splitlines()
-    return [(korean, english) for english, korean, _attribution in (line.split("\t") for line in lines)]
+    lines = (
+        (folder_of_chapters() / "korean_english" / "held_out.tsv")
+        .read_text(encoding="utf-8")
+        .splitlines()
+    )
+    return [
+        (korean, english) for english, korean, _attribution in (line.split("\t") for line in lines)
+    ]
 
 
 def show_translation(axes, model, subwords, text) -> Any:
@@ -99,8 +128,14 @@ def show_translation(axes, model, subwords, text) -> Any:
     found = by_words(attention_of(model, subwords, text))
     fonts = [font for font in HANGUL_FONTS if font in font_manager.get_font_names()][:1]
     image = axes.imshow(found.weights, cmap="Blues", vmin=0, vmax=1)
-    axes.set_xticks(range(len(found.keys)), found.keys if fonts else map(spelled, found.keys), rotation=45, ha="right",
-                    rotation_mode="anchor", family=["DejaVu Sans", *fonts])
+    axes.set_xticks(
+        range(len(found.keys)),
+        found.keys if fonts else map(spelled, found.keys),
+        rotation=45,
+        ha="right",
+        rotation_mode="anchor",
+        family=["DejaVu Sans", *fonts],
+    )
     axes.set_yticks(range(len(found.queries)), found.queries)
     axes.set(xlabel="key: the word it may look at", ylabel="query: the word being written")
     return image
@@ -113,20 +148,33 @@ def by_words(found) -> Attended:
     """
     rows, queries = _groups(found.predicted)
     columns, keys = _groups(found.keys)
-    return Attended(rows / rows.sum(axis=1, keepdims=True) @ found.weights.mean(axis=0) @ columns.T, queries, keys)
+    return Attended(
+        rows / rows.sum(axis=1, keepdims=True) @ found.weights.mean(axis=0) @ columns.T,
+        queries,
+        keys,
+    )
 
 
 def _groups(tokens) -> tuple[np.ndarray, list[str]]:
     """(which token belongs to which word, (words, tokens), the words)."""
-    begins = [token.startswith(SPACE) or token in SPECIAL or not re.search(r"[\w']", token) for token in tokens]
+    begins = [
+        token.startswith(SPACE) or token in SPECIAL or not re.search(r"[\w']", token)
+        for token in tokens
+    ]
     number = np.cumsum(begins)
     groups = np.unique(number)[:, None] == number
-    return groups, ["".join(token for token, inside in zip(tokens, row) if inside).replace(SPACE, "") for row in groups]
+    return groups, [
+        "".join(token for token, inside in zip(tokens, row) if inside).replace(SPACE, "")
+        for row in groups
+    ]
 
 
 def spelled(text) -> str:
     """Hangul in Latin letters; other characters stay."""
-    return "".join(_syllable(ord(character) - ord("가")) if "가" <= character <= "힣" else character for character in text)
+    return "".join(
+        _syllable(ord(character) - ord("가")) if "가" <= character <= "힣" else character
+        for character in text
+    )
 
 
 def _syllable(place) -> str:

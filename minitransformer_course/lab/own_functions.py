@@ -20,7 +20,7 @@ from minitransformer_course.lab.example import CONFIG, drawkcab, write
 from minitransformer_course.lab.inside import add_gradients
 from minitransformer_course.lab.pictures import show_model
 
-GAINS = {    # {exercise: what the reader's model does once it passes}, after "Now your model"
+GAINS = {  # {exercise: what the reader's model does once it passes}, after "Now your model"
     "linear_backward": "learns the weights of its linear layers",
     "numeric_gradient": "has a check for each of its gradients",
     "embedding_backward": "reads tokens and learns a vector for each",
@@ -67,19 +67,39 @@ GAINS = {    # {exercise: what the reader's model does once it passes}, after "N
 def you_are_here(*parts, shapes=True) -> None:
     """Draw the map with this chapter's parts outlined, and those filled whose exercises pass in the current folder."""
     progress = Progress(".")
-    own = [part for part, names in PARTS.items() if all(progress.of(name)["state"] == PASSED for name in names)]
+    own = [
+        part
+        for part, names in PARTS.items()
+        if all(progress.of(name)["state"] == PASSED for name in names)
+    ]
     show_model(here=parts, own=own, shape=lambda box: box.shape if shapes else "")
 
 
 def figure_1(filled=None) -> None:
     """Draw figure 1 with a name in each place whose shape is asked for; filled: {name: shape}, to be written there."""
     boxes = Map(CONFIG).boxes
-    asked = {"memory": [box for box in boxes if (box.kind, box.x) == ("layer_norm", LEFT)][-1],
-             **dict(zip(("query", "key"), [box for box in boxes if box.kind == "split"])),
-             **{name: next(box for box in boxes if box.kind == kind) for name, kind in
-                (("scores", "scores"), ("answers", "weighted_sum"), ("merged", "merge"), ("logits", "output"))}}
-    texts = {box: f"{name} = ?" if filled is None else f"({', '.join(map(str, filled[name]))})" for name, box in asked.items()}
-    texts |= {box: re.sub(r"^(\w+ =|.*?,.*?,) ", r"\1\n", text) for box, text in texts.items() if box.kind == "split"}    # narrow
+    asked = {
+        "memory": [box for box in boxes if (box.kind, box.x) == ("layer_norm", LEFT)][-1],
+        **dict(zip(("query", "key"), [box for box in boxes if box.kind == "split"])),
+        **{
+            name: next(box for box in boxes if box.kind == kind)
+            for name, kind in (
+                ("scores", "scores"),
+                ("answers", "weighted_sum"),
+                ("merged", "merge"),
+                ("logits", "output"),
+            )
+        },
+    }
+    texts = {
+        box: f"{name} = ?" if filled is None else f"({', '.join(map(str, filled[name]))})"
+        for name, box in asked.items()
+    }
+    texts |= {
+        box: re.sub(r"^(\w+ =|.*?,.*?,) ", r"\1\n", text)
+        for box, text in texts.items()
+        if box.kind == "split"
+    }  # narrow
     show_model(CONFIG, shape=lambda box: texts.get(box, ""))
 
 
@@ -96,14 +116,19 @@ def run_yours(chapter, word="backward") -> None:
     with own_functions() as names:
         written, found = write(model, vocabulary, word), _gradients(model, vocabulary, word)
     print(f"{word} -> {written}")
-    print(_("{n} of {all} functions are yours").format(n=len(mine), all=len(exercises()))
-          + (_("; new in this chapter: {names}").format(names=", ".join(new)) if new else ""))
+    print(
+        _("{n} of {all} functions are yours").format(n=len(mine), all=len(exercises()))
+        + (_("; new in this chapter: {names}").format(names=", ".join(new)) if new else "")
+    )
     gained = [_(GAINS[name]) for name in new if name in GAINS]
     if gained:
         print(_("Now your model {gains}.").format(gains=_("; it ").join(gained)))
     if names:
-        print(_("{n} of your functions ran in this model; the gradients of all parameters differ from the library's by {error:.0e}"
-                ).format(n=len(names), error=relative_error(found, expected)))
+        print(
+            _(
+                "{n} of your functions ran in this model; the gradients of all parameters differ from the library's by {error:.0e}"
+            ).format(n=len(names), error=relative_error(found, expected))
+        )
 
 
 @contextmanager
@@ -119,13 +144,21 @@ def own(name) -> Callable:
     """The function of that name of the folder's my_transformer.py, or the exercise's reference; says which of the two it is."""
     mine = name in my_transformer.names_in(".")
     print(f"{name}: {_('yours') if mine else _('the reference, until yours passes')}")
-    return runpy.run_path(str(Path(my_transformer.FILE)))[name] if mine else find_exercise(name).reference
+    return (
+        runpy.run_path(str(Path(my_transformer.FILE)))[name]
+        if mine
+        else find_exercise(name).reference
+    )
 
 
 def verdicts(test) -> None:
     """Print whether each version of the exercise of the test's name passes it."""
     for one in find_exercise(test.__name__).versions:
-        said = _("passes") if np.ravel(verdict(test)(VersionUnderTest(one.function)))[0] else _("fails")
+        said = (
+            _("passes")
+            if np.ravel(verdict(test)(VersionUnderTest(one.function)))[0]
+            else _("fails")
+        )
         print(f"{padded(said, 6)}  {_(one.sentence)}")
 
 

@@ -15,17 +15,41 @@ from minitransformer_course.lab.example import attention_of, write
 
 # English, German and the German pronoun, which is masculine, feminine or neuter as its noun is.
 ANIMALS = {
-    "animal": ("tier", "es"), "dog": ("hund", "er"), "cat": ("katze", "sie"), "horse": ("pferd", "es"), "wolf": ("wolf", "er"),
-    "cow": ("kuh", "sie"), "pig": ("schwein", "es"), "fox": ("fuchs", "er"), "goat": ("ziege", "sie"), "sheep": ("schaf", "es"),
-    "donkey": ("esel", "er"), "goose": ("gans", "sie")}
+    "animal": ("tier", "es"),
+    "dog": ("hund", "er"),
+    "cat": ("katze", "sie"),
+    "horse": ("pferd", "es"),
+    "wolf": ("wolf", "er"),
+    "cow": ("kuh", "sie"),
+    "pig": ("schwein", "es"),
+    "fox": ("fuchs", "er"),
+    "goat": ("ziege", "sie"),
+    "sheep": ("schaf", "es"),
+    "donkey": ("esel", "er"),
+    "goose": ("gans", "sie"),
+}
 PLACES = {
-    "street": ("straße", "sie"), "river": ("fluss", "er"), "field": ("feld", "es"), "bridge": ("brücke", "sie"),
-    "path": ("weg", "er"), "valley": ("tal", "es"), "meadow": ("wiese", "sie"), "forest": ("wald", "er"), "ice": ("eis", "es"),
-    "desert": ("wüste", "sie"), "square": ("platz", "er"), "village": ("dorf", "es")}
+    "street": ("straße", "sie"),
+    "river": ("fluss", "er"),
+    "field": ("feld", "es"),
+    "bridge": ("brücke", "sie"),
+    "path": ("weg", "er"),
+    "valley": ("tal", "es"),
+    "meadow": ("wiese", "sie"),
+    "forest": ("wald", "er"),
+    "ice": ("eis", "es"),
+    "desert": ("wüste", "sie"),
+    "square": ("platz", "er"),
+    "village": ("dorf", "es"),
+}
 OF_ANIMALS = {"tired": "müde", "hungry": "hungrig", "sick": "krank", "weak": "schwach"}
 OF_PLACES = {"wide": "breit", "steep": "steil", "dark": "dunkel", "long": "lang"}
 WHEN, MUCH = {"": "", "today": "heute"}, {"": "", "much": "viel"}
-ARTICLES = {"er": ("der", "den"), "sie": ("die", "die"), "es": ("das", "das")}    # of a subject and of an object
+ARTICLES = {
+    "er": ("der", "den"),
+    "sie": ("die", "die"),
+    "es": ("das", "das"),
+}  # of a subject and of an object
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,16 +59,27 @@ class Pronouns(ToyTask):
     name: ClassVar[str] = "pronouns"
 
     def draw(self, rng) -> tuple[list[str], list[str]]:
-        animal, place, trait, when, much = (list(words)[rng.integers(len(words))]
-                                      for words in (ANIMALS, PLACES, OF_ANIMALS | OF_PLACES, WHEN, MUCH))
+        animal, place, trait, when, much = (
+            list(words)[rng.integers(len(words))]
+            for words in (ANIMALS, PLACES, OF_ANIMALS | OF_PLACES, WHEN, MUCH)
+        )
         (subject, he), (thing, it) = ANIMALS[animal], PLACES[place]
         pronoun = he if trait in OF_ANIMALS else it
-        reason, why = f"because it was {much} too {trait}", f"weil {pronoun} {MUCH[much]} zu {(OF_ANIMALS | OF_PLACES)[trait]} war"
+        reason, why = (
+            f"because it was {much} too {trait}",
+            f"weil {pronoun} {MUCH[much]} zu {(OF_ANIMALS | OF_PLACES)[trait]} war",
+        )
         clause = f"the {animal} did not cross the {place} {when}"
         subject, thing = f"{ARTICLES[he][0]} {subject}", f"{ARTICLES[it][1]} {thing}"
         if rng.random() < 0.5:
-            return f"{clause} {reason}".split(), f"{subject} überquerte {thing} {WHEN[when]} nicht {why}".split()
-        return f"{reason} {clause}".split(), f"{why} überquerte {subject} {thing} {WHEN[when]} nicht".split()
+            return (
+                f"{clause} {reason}".split(),
+                f"{subject} überquerte {thing} {WHEN[when]} nicht {why}".split(),
+            )
+        return (
+            f"{reason} {clause}".split(),
+            f"{why} überquerte {subject} {thing} {WHEN[when]} nicht".split(),
+        )
 
     @staticmethod
     def is_held_out(source) -> bool:
@@ -55,12 +90,34 @@ class Pronouns(ToyTask):
         return VOCABULARY
 
 
-VOCABULARY = SymbolVocabulary(sorted({
-    *ANIMALS, *PLACES, *OF_ANIMALS, *OF_PLACES, *OF_ANIMALS.values(), *OF_PLACES.values(), "today", "heute", "much", "viel",
-    *(word for noun in (ANIMALS | PLACES).values() for word in noun), *(word for two in ARTICLES.values() for word in two),
-    *"the did not cross because it was too überquerte nicht weil zu war".split()}))
-CONFIG = TransformerConfig(num_layers=1, d_model=32, num_heads=4, d_ff=64, dropout=0.1,
-                           source_vocab=VOCABULARY.size, target_vocab=VOCABULARY.size)
+VOCABULARY = SymbolVocabulary(
+    sorted(
+        {
+            *ANIMALS,
+            *PLACES,
+            *OF_ANIMALS,
+            *OF_PLACES,
+            *OF_ANIMALS.values(),
+            *OF_PLACES.values(),
+            "today",
+            "heute",
+            "much",
+            "viel",
+            *(word for noun in (ANIMALS | PLACES).values() for word in noun),
+            *(word for two in ARTICLES.values() for word in two),
+            *"the did not cross because it was too überquerte nicht weil zu war".split(),
+        }
+    )
+)
+CONFIG = TransformerConfig(
+    num_layers=1,
+    d_model=32,
+    num_heads=4,
+    d_ff=64,
+    dropout=0.1,
+    source_vocab=VOCABULARY.size,
+    target_vocab=VOCABULARY.size,
+)
 
 
 def tired_animal() -> Transformer:
@@ -78,32 +135,43 @@ def unseen() -> Batch:
 def right_pronouns(model, batch) -> float:
     """The share of the pronouns that are right if the words before are."""
     pronouns = np.isin(batch.next_target, VOCABULARY.encode("er sie es"))
-    return float((model.forward(*batch.inputs)[0].argmax(axis=-1) == batch.next_target)[pronouns].mean())
+    return float(
+        (model.forward(*batch.inputs)[0].argmax(axis=-1) == batch.next_target)[pronouns].mean()
+    )
 
 
 def partners(batch) -> dict[str, tuple[str, np.ndarray]]:
     """{relation: ("encoder" or "cross", partner)}; partner (B, T_q): the place of each query's partner in the source, or -1."""
     found = {}
     for name, (kind, query, key) in {
-            "not -> did": ("encoder", {"not"}, {"did"}), "verb -> object": ("encoder", {"cross"}, PLACES),
-            "it -> adjective": ("encoder", {"it"}, OF_ANIMALS | OF_PLACES),
-            "adjective -> noun": ("encoder", OF_ANIMALS | OF_PLACES, None),
-            "pronoun -> noun": ("cross", {"er", "sie", "es"}, None)}.items():
+        "not -> did": ("encoder", {"not"}, {"did"}),
+        "verb -> object": ("encoder", {"cross"}, PLACES),
+        "it -> adjective": ("encoder", {"it"}, OF_ANIMALS | OF_PLACES),
+        "adjective -> noun": ("encoder", OF_ANIMALS | OF_PLACES, None),
+        "pronoun -> noun": ("cross", {"er", "sie", "es"}, None),
+    }.items():
         asked = batch.source if kind == "encoder" else batch.next_target
         partner = np.full(asked.shape, -1)
         for row, ids, source in zip(partner, asked, batch.source):
             words = VOCABULARY.tokens(source)
             nouns = ANIMALS if OF_ANIMALS.keys() & set(words) else PLACES
-            row[np.isin(ids, VOCABULARY.encode_symbols(query))] = next(t for t, word in enumerate(words) if word in (key or nouns))
+            row[np.isin(ids, VOCABULARY.encode_symbols(query))] = next(
+                t for t, word in enumerate(words) if word in (key or nouns)
+            )
         found[name] = kind, partner
     return found
 
 
 def rows_of(model, english) -> tuple[dict[str, np.ndarray], list[str]]:
     """({who asks: attention weights (H, T_k)}, the source's tokens): the row of "it", and that in which it is translated."""
-    encoder, cross = (attention_of(model, VOCABULARY, english, kind) for kind in ("encoder", "cross"))
+    encoder, cross = (
+        attention_of(model, VOCABULARY, english, kind) for kind in ("encoder", "cross")
+    )
     words, t = encoder.keys, cross.predicted.index("weil") + 1
-    return {"it": encoder.weights[:, words.index("it")], cross.predicted[t]: cross.weights[:, t]}, words
+    return {
+        "it": encoder.weights[:, words.index("it")],
+        cross.predicted[t]: cross.weights[:, t],
+    }, words
 
 
 def without(model, english, where, word) -> str:
@@ -113,11 +181,22 @@ def without(model, english, where, word) -> str:
     """
     source, german = [*VOCABULARY.encode(english), EOS], write(model, VOCABULARY, english).split()
     written = german.index("weil") + 1
-    layer = model.encoder.layers[0].self_attention if where == "encoder" else model.decoder.layers[0].cross_attention
-    attend, allowed = layer.attend, np.ones((len(german) + 1 if where == "cross" else len(source), len(source)), bool)
-    allowed[written if where == "cross" else english.split().index("it"), english.split().index(word)] = False
+    layer = (
+        model.encoder.layers[0].self_attention
+        if where == "encoder"
+        else model.decoder.layers[0].cross_attention
+    )
+    attend, allowed = (
+        layer.attend,
+        np.ones((len(german) + 1 if where == "cross" else len(source), len(source)), bool),
+    )
+    allowed[
+        written if where == "cross" else english.split().index("it"), english.split().index(word)
+    ] = False
     layer.attend = lambda q, k, v, _mask, rng: attend(q, k, v, allowed, rng)
-    logits = model.forward(np.array([source]), np.array([[BOS, *VOCABULARY.encode_symbols(german)]]))[0][0, written]
+    logits = model.forward(
+        np.array([source]), np.array([[BOS, *VOCABULARY.encode_symbols(german)]])
+    )[0][0, written]
     layer.attend = attend
     p = np.exp(logits - logits.max())
     return f"{VOCABULARY.tokens([logits.argmax()])[0]} {p.max() / p.sum():.2f}"
@@ -128,7 +207,10 @@ def show_rows(axes, rows, words) -> None:
     weights = np.concatenate(list(rows.values()))
     image = axes.imshow(weights, cmap="Blues", vmin=0, vmax=1, aspect="auto")
     axes.set_xticks(range(len(words)), words, rotation=60)
-    axes.set_yticks(range(len(weights)), [f"{name}, head {head}" for name, row in rows.items() for head in range(len(row))])
+    axes.set_yticks(
+        range(len(weights)),
+        [f"{name}, head {head}" for name, row in rows.items() for head in range(len(row))],
+    )
     axes.axhline(len(weights) / 2 - 0.5, color="black", linewidth=1)
     axes.set(xlabel="key: a word of the source", ylabel="query: who asks")
     axes.figure.colorbar(image, ax=axes, label="attention weight")

@@ -16,7 +16,7 @@ from minitransformer_course.lab.pictures import show_map
 
 LETTERS = SymbolVocabulary("abcdefgh", joint="")
 LENGTHS = (2, 4, 8, 12)
-SIZE = 24    # of a hidden state
+SIZE = 24  # of a hidden state
 
 
 def sentences(rng, count, length) -> list:
@@ -26,12 +26,27 @@ def sentences(rng, count, length) -> list:
 
 def copier(name, seed=0, steps=200) -> Any:
     """A model that has learned to copy for `steps` updates. Its encoder reads from left to right only."""
-    model = MODELS[name](RecurrentConfig(num_layers=1, d_model=SIZE, bidirectional=False, source_vocab=LETTERS.size,
-                                         target_vocab=LETTERS.size), seed=seed)
+    model = MODELS[name](
+        RecurrentConfig(
+            num_layers=1,
+            d_model=SIZE,
+            bidirectional=False,
+            source_vocab=LETTERS.size,
+            target_vocab=LETTERS.size,
+        ),
+        seed=seed,
+    )
     adam, rng = Adam(model), np.random.default_rng(seed)
     for step in range(1, steps + 1):
-        length = int((LENGTHS[-1] + 1) ** rng.random())    # short words more often, since they are learned first
-        training_step(model, adam, make_batch(sentences(rng, 32, length)), 0.02 * min(1, step / 20, 2 - 2 * step / (steps + 1)))
+        length = int(
+            (LENGTHS[-1] + 1) ** rng.random()
+        )  # short words more often, since they are learned first
+        training_step(
+            model,
+            adam,
+            make_batch(sentences(rng, 32, length)),
+            0.02 * min(1, step / 20, 2 - 2 * step / (steps + 1)),
+        )
     return model
 
 
@@ -40,7 +55,13 @@ def copied(model, count=100) -> list[float]:
     rng, found = np.random.default_rng(9), []
     for length in LENGTHS:
         batch = make_batch(sentences(rng, count, length))
-        found.append(float((model.forward(*batch.inputs)[0].argmax(axis=-1) == batch.next_target)[:, :length].mean()))
+        found.append(
+            float(
+                (model.forward(*batch.inputs)[0].argmax(axis=-1) == batch.next_target)[
+                    :, :length
+                ].mean()
+            )
+        )
     return found
 
 
@@ -69,7 +90,7 @@ def first_letter_gradient(model, pairs) -> np.ndarray:
     with hooked(model, look):
         _sums, cache = model.loss_forward(batch._replace(next_target=first))
         model.loss_backward(1.0, cache)
-    (dx,) = found                                              # (B, length + 1, d_model), EOS included
+    (dx,) = found  # (B, length + 1, d_model), EOS included
     return np.linalg.norm(dx, axis=2).mean(axis=0)[-2::-1]
 
 
@@ -84,8 +105,16 @@ def show_distance(axes, curves, log=False) -> None:
     """Draw {what it is: the norm of a gradient for each distance, beginning with 1}."""
     styles = iter(("-", "-.", ":"))
     for name, curve in curves.items():
-        colour = {"RNN": "black", "before training": "black", "GRU": "tab:brown"}.get(name, "tab:purple")
-        axes.plot(range(1, len(curve) + 1), curve, next(styles) if colour == "tab:purple" else "--", color=colour, label=name)
+        colour = {"RNN": "black", "before training": "black", "GRU": "tab:brown"}.get(
+            name, "tab:purple"
+        )
+        axes.plot(
+            range(1, len(curve) + 1),
+            curve,
+            next(styles) if colour == "tab:purple" else "--",
+            color=colour,
+            label=name,
+        )
     axes.set(xlabel="distance: letters from the end of the source", ylabel="norm of the gradient")
     axes.set_yscale("log" if log else "linear")
     axes.legend(fontsize=9)
@@ -100,9 +129,19 @@ def show_copied(axes, shares) -> None:
     """Draw {name of the model: [for each seed the share of right letters at each of LENGTHS]}."""
     for (name, three), style in zip(shares.items(), ("r.--", "k.-")):
         for seed, row in enumerate(three):
-            axes.plot(LENGTHS, [100 * share for share in row], style, label=None if seed else f"{name}, three seeds")
+            axes.plot(
+                LENGTHS,
+                [100 * share for share in row],
+                style,
+                label=None if seed else f"{name}, three seeds",
+            )
     axes.axhline(100 / 8, color="0.5", linestyle=":", label="guessing")
-    axes.set(xlabel="length of the source in letters", ylabel="letters copied to their place (%)", xticks=LENGTHS, ylim=(0, 103))
+    axes.set(
+        xlabel="length of the source in letters",
+        ylabel="letters copied to their place (%)",
+        xticks=LENGTHS,
+        ylim=(0, 103),
+    )
     axes.legend(fontsize=9)
 
 
@@ -111,5 +150,7 @@ def show_attention(model, word) -> None:
     ids, tokens = LETTERS.encode(word), [*word, "</s>"]
     weights = model.attention_weights(*make_batch([(ids, ids)]).inputs)["cross"][0][0]
     figure, axes = plt.subplots(figsize=(4.6, 3.6), layout="constrained")
-    figure.colorbar(show_map(axes, Attended(weights, tokens, tokens, tokens)), label="attention weight")
-    axes.set_title("")    # there are no heads
+    figure.colorbar(
+        show_map(axes, Attended(weights, tokens, tokens, tokens)), label="attention weight"
+    )
+    axes.set_title("")  # there are no heads

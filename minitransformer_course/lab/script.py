@@ -24,6 +24,8 @@ def show_figures(script) -> None:
             print(f"{path}: {error.strerror}", file=sys.stderr)
 
 
-script = getattr(sys.modules["__main__"], "__file__", None)    # a notebook has none, and shows figures by itself
+script = getattr(
+    sys.modules["__main__"], "__file__", None
+)  # a notebook has none, and shows figures by itself
 if script:
     atexit.register(show_figures, Path(script).stem)

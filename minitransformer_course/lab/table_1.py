@@ -9,15 +9,22 @@ import numpy as np
 
 from minitransformer.layers import SelfAttention
 from minitransformer.layers.parameter import Parameter
-from minitransformer.zoo.baselines import RNN, Convolution, RestrictedSelfAttention, SeparableConvolution
+from minitransformer.zoo.baselines import (
+    RNN,
+    Convolution,
+    RestrictedSelfAttention,
+    SeparableConvolution,
+)
 
-KERNEL = 3     # positions that a convolution sees
-RADIUS = 32    # positions to each side that restricted attention sees
+KERNEL = 3  # positions that a convolution sees
+RADIUS = 32  # positions to each side that restricted attention sees
 
 
 class Kind(NamedTuple):
-    make: Callable[[int], Any]               # takes d and returns the layer
-    operations: Callable[[int, int], int]    # takes n and d and returns the multiplications of a forward pass, as derived below
+    make: Callable[[int], Any]  # takes d and returns the layer
+    operations: Callable[
+        [int, int], int
+    ]  # takes n and d and returns the multiplications of a forward pass, as derived below
 
 
 def _rng() -> np.random.Generator:
@@ -27,16 +34,25 @@ def _rng() -> np.random.Generator:
 # For one sequence of n vectors of width d, as tutorials/15_why_self_attention derives them:
 KINDS = {
     # 4 projections of d x d at each position; n x n scores of d terms each, and as many for the values.
-    "self-attention": Kind(lambda d: SelfAttention(d, 1, _rng()), lambda n, d: 4 * n * d * d + 2 * n * n * d),
+    "self-attention": Kind(
+        lambda d: SelfAttention(d, 1, _rng()), lambda n, d: 4 * n * d * d + 2 * n * n * d
+    ),
     # A product with d x d for the input, and another one for the state.
     "recurrent": Kind(lambda d: RNN(d, d, _rng()), lambda n, d: 2 * n * d * d),
     # A product with d x d for each of k positions.
-    "convolutional": Kind(lambda d: Convolution(d, d, _rng(), KERNEL), lambda n, d: KERNEL * n * d * d),
+    "convolutional": Kind(
+        lambda d: Convolution(d, d, _rng(), KERNEL), lambda n, d: KERNEL * n * d * d
+    ),
     # k numbers for each of d dimensions, then a product with d x d.
-    "separable": Kind(lambda d: SeparableConvolution(d, d, _rng(), KERNEL), lambda n, d: KERNEL * n * d + n * d * d),
+    "separable": Kind(
+        lambda d: SeparableConvolution(d, d, _rng(), KERNEL),
+        lambda n, d: KERNEL * n * d + n * d * d,
+    ),
     # As self-attention, with 2 r + 1 keys for each query.
-    "restricted": Kind(lambda d: RestrictedSelfAttention(d, 1, _rng(), RADIUS),
-                       lambda n, d: 4 * n * d * d + 2 * n * (2 * RADIUS + 1) * d),
+    "restricted": Kind(
+        lambda d: RestrictedSelfAttention(d, 1, _rng(), RADIUS),
+        lambda n, d: 4 * n * d * d + 2 * n * (2 * RADIUS + 1) * d,
+    ),
 }
 
 
@@ -49,7 +65,11 @@ def count(layer, n, d) -> tuple[int, int]:
 def at_steps(layer, n, d) -> Counter[int]:
     """{step: multiplications} of a forward pass; a product is one step after those that it needs."""
     x = np.random.default_rng(0).standard_normal((1, n, d)).astype(np.float32).view(Counted)
-    counted = layer._copy(lambda parameter: Parameter(parameter.data.copy().view(Counted), parameter.grad.copy().view(Counted)))
+    counted = layer._copy(
+        lambda parameter: Parameter(
+            parameter.data.copy().view(Counted), parameter.grad.copy().view(Counted)
+        )
+    )
     Counted.at_step.clear()
     counted.forward(x)
     return Counter(Counted.at_step)
@@ -63,8 +83,10 @@ class Counted(np.ndarray):
     such as a mask or a scale, are not counted, as there are few: about one for each number that a counted product gives.
     """
 
-    __module__ = "numpy"    # module_of finds its module by this
-    at_step: ClassVar[Counter] = Counter()    # {chain of a product: multiplications}, of all arrays since it was cleared
+    __module__ = "numpy"  # module_of finds its module by this
+    at_step: ClassVar[Counter] = (
+        Counter()
+    )  # {chain of a product: multiplications}, of all arrays since it was cleared
     chain = 0
 
     def __array_finalize__(self, source) -> None:
@@ -72,23 +94,33 @@ class Counted(np.ndarray):
 
     def __array_ufunc__(self, ufunc, method, *inputs, **options) -> Any:
         result = getattr(ufunc, method)(*_plain(inputs), **_plain(options))
-        return _noted(result, inputs, options, result.size * inputs[0].shape[-1] if ufunc is np.matmul else 0)
+        return _noted(
+            result, inputs, options, result.size * inputs[0].shape[-1] if ufunc is np.matmul else 0
+        )
 
     def __array_function__(self, function, types, arguments, options) -> Any:
         result = function(*_plain(arguments), **_plain(options))
-        return _noted(result, arguments, options, _terms(*arguments) if function is np.einsum else 0)
+        return _noted(
+            result, arguments, options, _terms(*arguments) if function is np.einsum else 0
+        )
 
     def __setitem__(self, key, value) -> None:
         np.asarray(self)[key] = _plain(value)
         self.chain = max(self.chain, _longest(value))
-        if isinstance(self.base, Counted):    # a view was written to
+        if isinstance(self.base, Counted):  # a view was written to
             self.base.chain = max(self.base.chain, self.chain)
 
 
 def _terms(subscripts, *factors) -> int:
     """The multiplications of an einsum of two arrays: the product of the sizes of all its indices."""
     names = subscripts.partition("->")[0].split(",")
-    return prod({name: size for indices, factor in zip(names, factors) for name, size in zip(indices, factor.shape)}.values())
+    return prod(
+        {
+            name: size
+            for indices, factor in zip(names, factors)
+            for name, size in zip(indices, factor.shape)
+        }.values()
+    )
 
 
 def _plain(value) -> Any:
@@ -113,7 +145,13 @@ def _noted(result, arguments, options, multiplications) -> Any:
     if multiplications:
         Counted.at_step[chain] += multiplications
     out = options.get("out")
-    found = out[0] if isinstance(out, tuple) else result.view(Counted) if isinstance(result, np.ndarray) else result
+    found = (
+        out[0]
+        if isinstance(out, tuple)
+        else result.view(Counted)
+        if isinstance(result, np.ndarray)
+        else result
+    )
     if isinstance(found, Counted):
         found.chain = chain
     return found

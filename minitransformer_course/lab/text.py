@@ -23,7 +23,7 @@ def shakespeare() -> tuple[CharacterVocabulary, np.ndarray, np.ndarray]:
 
 def windows(ids, count=80) -> np.ndarray:
     """(count, WINDOW): a text from its beginning, one window after the other."""
-    return ids[:count * WINDOW].reshape(count, WINDOW)
+    return ids[: count * WINDOW].reshape(count, WINDOW)
 
 
 def random_windows(ids, size=12) -> WindowBatches:
@@ -38,8 +38,13 @@ def predictor(model) -> Callable:
 
 def show_bits(axes, found, levels=()) -> None:
     """Draw {step: bits of the training text and of the held-out text}, and dotted lines at `levels`, {what it is: bits}."""
-    show_curves(axes, [*found], dict(zip(("training text", "held-out text"), zip(*found.values()))), "training step",
-                "bits per character")
+    show_curves(
+        axes,
+        [*found],
+        dict(zip(("training text", "held-out text"), zip(*found.values()))),
+        "training step",
+        "bits per character",
+    )
     for name, level in dict(levels).items():
         axes.axhline(level, color="0.6", linestyle=":")
         axes.text(max(found), level, name, ha="right", va="bottom", color="0.4", fontsize=9)
@@ -48,5 +53,8 @@ def show_bits(axes, found, levels=()) -> None:
 def show_costs(axes, characters, bits) -> None:
     """Draw what each character of a text costs, the first one excepted."""
     axes.bar(range(1, len(characters)), bits, color="tab:gray")
-    axes.set_xticks(range(len(characters)), ["¶" if one == "\n" else "␣" if one == " " else one for one in characters])
+    axes.set_xticks(
+        range(len(characters)),
+        ["¶" if one == "\n" else "␣" if one == " " else one for one in characters],
+    )
     axes.set(xlabel="character of the text (␣ a space, ¶ the end of a line)", ylabel="bits")

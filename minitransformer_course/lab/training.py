@@ -16,7 +16,7 @@ from minitransformer.tasks.toy import LetterTask, ToyTask
 from minitransformer.training.optim import clip_factor
 from minitransformer_course.lab.example import CONFIG, LETTERS
 
-FIRST = len(SPECIAL)    # the id of the letter a
+FIRST = len(SPECIAL)  # the id of the letter a
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +24,9 @@ class Dice(LetterTask):
     """Maps eight letters to eight throws of a die, a to f, about which the source says nothing."""
 
     def draw(self, rng) -> tuple[list[str], list[str]]:
-        return [string.ascii_lowercase[i] for i in rng.integers(26, size=8)], ["abcdef"[i] for i in rng.integers(6, size=8)]
+        return [string.ascii_lowercase[i] for i in rng.integers(26, size=8)], [
+            "abcdef"[i] for i in rng.integers(6, size=8)
+        ]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +35,9 @@ class AddNeighbours(ToyTask):
 
     def draw(self, rng) -> tuple[list[str], list[str]]:
         digits = rng.integers(10, size=rng.integers(3, 6))
-        return [str(digit) for digit in digits], [str(total % 10) for total in digits[:-1] + digits[1:]]
+        return [str(digit) for digit in digits], [
+            str(total % 10) for total in digits[:-1] + digits[1:]
+        ]
 
     def make_vocabulary(self) -> SymbolVocabulary:
         return SymbolVocabulary(string.digits)
@@ -64,11 +68,19 @@ def unseen_pairs(count) -> list:
 
 def words(rng, count, length) -> list:
     """`count` pairs of ids of random letters: a word, and the same backwards."""
-    return [(word, word[::-1]) for word in rng.integers(FIRST, LETTERS.size, (count, length)).tolist()]
+    return [
+        (word, word[::-1]) for word in rng.integers(FIRST, LETTERS.size, (count, length)).tolist()
+    ]
 
 
-def reverse(steps, blind=False, seed=0, config=CONFIG, learning_rate=lambda step: 0.002 * min(1, step / 20),
-            optimizer=Adam) -> tuple[Transformer, np.ndarray]:
+def reverse(
+    steps,
+    blind=False,
+    seed=0,
+    config=CONFIG,
+    learning_rate=lambda step: 0.002 * min(1, step / 20),
+    optimizer=Adam,
+) -> tuple[Transformer, np.ndarray]:
     """Train a model to write 16 words of 8 random letters backwards: (model, the mean loss of a letter before each step).
 
     blind: every letter of the source is replaced by an a.
@@ -76,7 +88,9 @@ def reverse(steps, blind=False, seed=0, config=CONFIG, learning_rate=lambda step
     model, rng = Transformer(config, seed=seed), np.random.default_rng(seed)
     move, losses = optimizer(model), []
     for step in range(1, steps + 1):
-        batch = make_batch([([FIRST] * 8 if blind else source, target) for source, target in words(rng, 16, 8)])
+        batch = make_batch(
+            [([FIRST] * 8 if blind else source, target) for source, target in words(rng, 16, 8)]
+        )
         losses.append(-model.loss_forward(batch)[1].loss.log_likelihood[:, :8].mean())
         training_step(model, move, batch, learning_rate(step))
     return model, np.array(losses)
@@ -87,7 +101,7 @@ def undecided(model, word) -> tuple[np.ndarray, np.ndarray, int]:
     letters = LETTERS.encode(word)
     batch = make_batch([(letters, letters[::-1])])
     p, _cache = softmax_forward(model.forward(*batch.inputs)[0].astype(float))
-    return p, batch.next_target, int((p ** 2).sum(axis=-1)[0].argmin())
+    return p, batch.next_target, int((p**2).sum(axis=-1)[0].argmin())
 
 
 def gap(model, batch) -> float:
@@ -102,7 +116,11 @@ def show_rows(rows, target) -> None:
     """Draw one row per entry of {what they are: (V,)}, with a number for each letter; gradients are purple."""
     figure, panels = plt.subplots(len(rows), 1, figsize=(8, 4.6), sharex=True, layout="constrained")
     for axes, (name, row) in zip(panels, rows.items()):
-        axes.bar(range(FIRST, len(row)), row[FIRST:], color="tab:gray" if name == "probability" else "tab:purple")
+        axes.bar(
+            range(FIRST, len(row)),
+            row[FIRST:],
+            color="tab:gray" if name == "probability" else "tab:purple",
+        )
         axes.axhline(0, color="black", linewidth=0.5)
         axes.set_ylabel(name)
     axes.set_xticks(range(FIRST, len(row)), string.ascii_lowercase)
@@ -113,8 +131,17 @@ def show_floors(axes, shares, classes) -> None:
     """Draw the loss over the probability of the target, for {eps: the target's share}; all other classes are alike."""
     p = np.linspace(0.01, 0.9999, 500)
     for (eps, share), style in zip(shares.items(), ("k-", "r--", "b:")):
-        axes.plot(p, -share * np.log(p) - (1 - share) * np.log((1 - p) / (classes - 1)), style, label=f"$\\epsilon$ = {eps}")
-        axes.plot(share, -share * np.log(share) - (1 - share) * np.log(max(1 - share, 1e-9) / (classes - 1)), style[0] + "o")
+        axes.plot(
+            p,
+            -share * np.log(p) - (1 - share) * np.log((1 - p) / (classes - 1)),
+            style,
+            label=f"$\\epsilon$ = {eps}",
+        )
+        axes.plot(
+            share,
+            -share * np.log(share) - (1 - share) * np.log(max(1 - share, 1e-9) / (classes - 1)),
+            style[0] + "o",
+        )
     axes.set(xlabel="probability of the target", ylabel="loss (nats)", ylim=(0, 5))
     axes.legend()
 

@@ -13,9 +13,16 @@ from minitransformer.training.evaluation import bleu
 
 TASK = TASKS["numbers"]()
 VOCABULARY = TASK.make_vocabulary()
-CONFIG = TransformerConfig(num_layers=1, d_model=32, num_heads=4, d_ff=64, dropout=0.1,
-                           source_vocab=VOCABULARY.size, target_vocab=VOCABULARY.size)
-SIZE = 16    # numbers in a batch of training
+CONFIG = TransformerConfig(
+    num_layers=1,
+    d_model=32,
+    num_heads=4,
+    d_ff=64,
+    dropout=0.1,
+    source_vocab=VOCABULARY.size,
+    target_vocab=VOCABULARY.size,
+)
+SIZE = 16  # numbers in a batch of training
 
 
 def trained(seed=0, steps=160) -> Transformer:
@@ -23,7 +30,13 @@ def trained(seed=0, steps=160) -> Transformer:
     model = Transformer(CONFIG, seed=seed)
     adam = Adam(model)
     for step, batch in zip(range(1, steps + 1), DrawnBatches(TASK, SIZE, seed)):
-        training_step(model, adam, batch, 0.006 * min(1, step / 20, 2 - 2 * step / (steps + 1)), seed=(seed, step))
+        training_step(
+            model,
+            adam,
+            batch,
+            0.006 * min(1, step / 20, 2 - 2 * step / (steps + 1)),
+            seed=(seed, step),
+        )
     return model
 
 
@@ -34,14 +47,23 @@ def unseen(count=200) -> list:
 
 def with_seen(count=200, seed=0, steps=160) -> tuple[list, np.ndarray]:
     """(pairs, seen): numbers drawn like those of training, with nothing held out, and which of them `trained` has seen."""
-    known = {tuple(source) for step in range(1, steps + 1) for source, _target in draw_examples(TASK, [seed, step], SIZE)}
+    known = {
+        tuple(source)
+        for step in range(1, steps + 1)
+        for source, _target in draw_examples(TASK, [seed, step], SIZE)
+    }
     pairs = draw_examples(TASK, [seed, 0], count)
     return pairs, np.array([tuple(source) in known for source, _target in pairs])
 
 
 def translated(model, pairs) -> list[list[int]]:
     """What the model writes for each source, token after token, each time the most likely one."""
-    return [best.ids for best, *_others in decode_all(model, [source for source, _target in pairs], GREEDY, threads=1)]
+    return [
+        best.ids
+        for best, *_others in decode_all(
+            model, [source for source, _target in pairs], GREEDY, threads=1
+        )
+    ]
 
 
 def predictions(model, pairs, dropout_seed=None) -> tuple[np.ndarray, np.ndarray]:

@@ -29,7 +29,7 @@ TINY = Case("toy", 20, 4, 6, SIZES)
 class Counting(np.ndarray):
     """An array that counts the operations of its products of two matrices; a product with a vector is a sum."""
 
-    __module__ = "numpy"    # for module_of
+    __module__ = "numpy"  # for module_of
     operations = 0
 
     def __array_ufunc__(self, ufunc, method, *inputs, out=None, **kwargs):
@@ -43,10 +43,15 @@ class Counting(np.ndarray):
 
 
 def test_necessary_operations_are_those_of_the_products_made():
-    config = TransformerConfig(source_vocab=13, target_vocab=13, num_layers=2, d_model=12, num_heads=3, d_ff=20)
+    config = TransformerConfig(
+        source_vocab=13, target_vocab=13, num_layers=2, d_model=12, num_heads=3, d_ff=20
+    )
     model = Transformer(config)
     for parameter in model.parameters().values():
-        parameter.data, parameter.grad = parameter.data.view(Counting), parameter.grad.view(Counting)
+        parameter.data, parameter.grad = (
+            parameter.data.view(Counting),
+            parameter.grad.view(Counting),
+        )
     batch = make_batch([(range(3, 8), range(3, 10))] * 4)
     Counting.operations = 0
     add_gradients(model, [batch], terms=batch.terms)
@@ -55,7 +60,9 @@ def test_necessary_operations_are_those_of_the_products_made():
 
 def test_necessary_operations_by_hand():
     """One sentence, one layer, all widths 1, one token in, one out: 6 + 2 multiplications, 6 + 2 + 4 + 2, and V."""
-    config = TransformerConfig(source_vocab=10, target_vocab=10, num_layers=1, d_model=1, num_heads=1, d_ff=1)
+    config = TransformerConfig(
+        source_vocab=10, target_vocab=10, num_layers=1, d_model=1, num_heads=1, d_ff=1
+    )
     assert necessary_operations(config, 1, 1, 1) == 2 * 3 * (8 + 14 + 10)
 
 
@@ -68,7 +75,10 @@ def test_tokens_of_a_case_are_all_real():
 @pytest.fixture
 def padded(tmp_path):
     """A case with two batches of text; one has padding in the source and in the target."""
-    batches = [make_batch([([5, 6, 7], [5, 6]), ([8], [9, 10, 11, 12])]), make_batch([([13, 14], [15])])]
+    batches = [
+        make_batch([([5, 6, 7], [5, 6]), ([8], [9, 10, 11, 12])]),
+        make_batch([([13, 14], [15])]),
+    ]
     text.save(batches, tmp_path / "batches.npz")
     return Case("toy", 20, changes=SIZES, text=str(tmp_path / "batches.npz"))
 
@@ -76,10 +86,11 @@ def padded(tmp_path):
 @pytest.fixture
 def trains(monkeypatch, padded):
     """trains(contestant): the loss of a batch, trained on repeatedly, is finite and falls (with noise from dropout)."""
+
     def check(module):
         monkeypatch.setattr(module, "LEARNING_RATE", 0.003)
         for case in TINY, padded:
-            falls(module.make_step(case, threads=1))    # two would wait for each other at this size
+            falls(module.make_step(case, threads=1))  # two would wait for each other at this size
 
     def falls(step):
         losses = [step() for _ in range(60)]
@@ -96,7 +107,10 @@ def test_batches_of_text_are_those_of_training(tmp_path):
     (tmp_path / "pairs.tsv").write_text("a b c\tx y\nd e\tz\n", encoding="utf-8")
     case = text.text_cases(CASES, [str(tmp_path / "pairs.tsv")], tmp_path)["small"]
     batches = case.batches()
-    assert len(batches) == text.BATCHES and case.vocabulary == max(ids.max() for batch in batches for ids in batch[:3]) + 1
+    assert (
+        len(batches) == text.BATCHES
+        and case.vocabulary == max(ids.max() for batch in batches for ids in batch[:3]) + 1
+    )
     assert case.config().d_model == CASES["small"].config().d_model
     assert all(max(ids.size for ids in batch[:3]) <= 2048 for batch in batches)
 
@@ -109,13 +123,21 @@ def test_saved_batches_are_the_same(padded):
 
 
 def test_tokens_and_operations_are_those_of_all_batches(monkeypatch, padded):
-    monkeypatch.setattr(step, "measure", lambda *_: {
-        "minitransformer": Measurement([2.0], 300, None), "matmul": Measurement([0.1], 0, None)})
+    monkeypatch.setattr(
+        step,
+        "measure",
+        lambda *_: {
+            "minitransformer": Measurement([2.0], 300, None),
+            "matmul": Measurement([0.1], 0, None),
+        },
+    )
     result = step.compare(padded, (), 1, 1)
     assert result["tokens_per_second"] == 10 / 2.0
     assert result["padding"] == {"source": pytest.approx(2 / 11), "target": pytest.approx(2 / 12)}
-    work = (necessary_operations(TINY.config(), 2, 4, 5) + necessary_operations(TINY.config(), 1, 3, 2)) / 2.0
-    assert result["matmul_share"] == pytest.approx(work / (2 * 2048 ** 3 / 0.1))
+    work = (
+        necessary_operations(TINY.config(), 2, 4, 5) + necessary_operations(TINY.config(), 1, 3, 2)
+    ) / 2.0
+    assert result["matmul_share"] == pytest.approx(work / (2 * 2048**3 / 0.1))
 
 
 @pytest.mark.campaign
@@ -126,10 +148,14 @@ def test_padding_changes_nothing_in_jax(padded):
     real = batch.next_target != PAD
     jax_jit = pytest.importorskip("benchmarks.contestants.jax_jit")
     weights = {name: parameter.data for name, parameter in model.parameters().items()}
-    logits = jax_jit.logits(model.config, weights, batch.source, batch.target, lambda x: x, padded=True)
+    logits = jax_jit.logits(
+        model.config, weights, batch.source, batch.target, lambda x: x, padded=True
+    )
     np.testing.assert_allclose(logits[real], expected[real], atol=1e-5)
     loss, _ = cross_entropy_forward(expected, batch.next_target, jax_jit.SMOOTHING, padding=PAD)
-    np.testing.assert_allclose(jax_jit.cross_entropy(logits, batch.next_target), loss / batch.terms, rtol=1e-5)
+    np.testing.assert_allclose(
+        jax_jit.cross_entropy(logits, batch.next_target), loss / batch.terms, rtol=1e-5
+    )
 
 
 @pytest.mark.campaign
@@ -151,13 +177,18 @@ def test_torch_trains_the_same_model(trains):
 
     from benchmarks.contestants import torch_eager
 
-    count = sum(parameter.numel() for parameter in torch_eager.Model(TINY.config(), TINY.length).parameters())
+    count = sum(
+        parameter.numel()
+        for parameter in torch_eager.Model(TINY.config(), TINY.length).parameters()
+    )
     assert count == Transformer(TINY.config()).num_parameters()
     trains(torch_eager)
     step = torch_eager.make_step(TINY, threads=1)
     with FlopCounterMode(display=False) as counted:
         step()
-    assert counted.get_total_flops() == necessary_operations(TINY.config(), TINY.sentences, TINY.length, TINY.length)
+    assert counted.get_total_flops() == necessary_operations(
+        TINY.config(), TINY.sentences, TINY.length, TINY.length
+    )
 
 
 @pytest.mark.campaign
@@ -195,7 +226,7 @@ def test_a_worker_that_dies_says_so():
     with Worker("minitransformer", TINY, 1) as worker:
         worker._process.kill()
         worker.take_turn()
-        worker.take_turn()    # asked no more
+        worker.take_turn()  # asked no more
     assert worker.failed == "its process ended (-9)"
 
 
@@ -209,8 +240,12 @@ def test_no_worker_is_left_behind():
 def test_work_of_our_own_children_is_not_that_of_others():
     if OtherWork().cores() is None:
         pytest.skip("no /proc here")
-    child = subprocess.Popen([sys.executable, "-c", "import time\nwhile time.process_time() < 0.5: pass"])
-    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)    # it has ended, but is not ours before we wait for it
+    child = subprocess.Popen(
+        [sys.executable, "-c", "import time\nwhile time.process_time() < 0.5: pass"]
+    )
+    os.waitid(
+        os.P_PID, child.pid, os.WEXITED | os.WNOWAIT
+    )  # it has ended, but is not ours before we wait for it
     someones = others_seconds()
     child.wait()
     assert others_seconds() < someones - 0.4
@@ -218,15 +253,29 @@ def test_work_of_our_own_children_is_not_that_of_others():
 
 def test_ratios(monkeypatch):
     """Ours / theirs: speeds paired in each round, and memory."""
-    monkeypatch.setattr(step, "measure", lambda *_: {
-        "minitransformer": Measurement([1.0, 2.0, 4.0], 300, None), "torch": Measurement([1.5, 6.0, 8.0], 600, None),
-        "jax": Measurement([], 0, "no luck"), "matmul": Measurement([0.1, 0.2], 0, None)})
+    monkeypatch.setattr(
+        step,
+        "measure",
+        lambda *_: {
+            "minitransformer": Measurement([1.0, 2.0, 4.0], 300, None),
+            "torch": Measurement([1.5, 6.0, 8.0], 600, None),
+            "jax": Measurement([], 0, "no luck"),
+            "matmul": Measurement([0.1, 0.2], 0, None),
+        },
+    )
     result = step.compare(TINY, ("torch", "jax"), 1, 3)
     assert result["tokens_per_second"] == 4 * 6 / 2.0 and result["peak_memory_bytes"] == 300
-    assert result["peers"] == {"jax": {"failed": "no luck"}, "torch": {
-        "tokens_per_second": 4.0, "peak_memory_bytes": 600, "ratio": 2.0, "peak_memory_ratio": 0.5}}
+    assert result["peers"] == {
+        "jax": {"failed": "no luck"},
+        "torch": {
+            "tokens_per_second": 4.0,
+            "peak_memory_bytes": 600,
+            "ratio": 2.0,
+            "peak_memory_ratio": 0.5,
+        },
+    }
     work = necessary_operations(TINY.config(), 4, 6, 6) / 2.0
-    assert result["matmul_share"] == pytest.approx(work / (2 * 2048 ** 3 / 0.1))
+    assert result["matmul_share"] == pytest.approx(work / (2 * 2048**3 / 0.1))
 
 
 def test_minitransformer_itself_must_not_fail(monkeypatch):

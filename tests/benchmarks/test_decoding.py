@@ -19,7 +19,13 @@ from minitransformer.training.run import Run
 
 pytestmark = pytest.mark.slow
 
-TEXT = ["a dog runs .", "", "a cat sleeps in the red house .", "the dog sleeps .", "a red dog runs in the house ."]
+TEXT = [
+    "a dog runs .",
+    "",
+    "a cat sleeps in the red house .",
+    "the dog sleeps .",
+    "a red dog runs in the house .",
+]
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +34,12 @@ def case(tmp_path_factory):
     folder = tmp_path_factory.mktemp("decoding")
     vocabulary = SubwordVocabulary.learn(TEXT, size=40)
     model = random_model(vocabulary.size)
-    run = Run.create(folder / "run", TASKS["translate"](train=["none"], valid=["none"], max_length=30), model, vocabulary)
+    run = Run.create(
+        folder / "run",
+        TASKS["translate"](train=["none"], valid=["none"], max_length=30),
+        model,
+        vocabulary,
+    )
     run.save_weights()
     text = folder / "text.tsv"
     text.write_text("".join(f"{line}\t{line}\n" for line in TEXT), encoding="utf-8")
@@ -37,7 +48,14 @@ def case(tmp_path_factory):
 
 def random_model(vocabulary):
     """Biases and norms are random, too, so that a swap shows."""
-    config = TransformerConfig(source_vocab=vocabulary, target_vocab=vocabulary, num_layers=2, d_model=16, num_heads=2, d_ff=24)
+    config = TransformerConfig(
+        source_vocab=vocabulary,
+        target_vocab=vocabulary,
+        num_layers=2,
+        d_model=16,
+        num_heads=2,
+        d_ff=24,
+    )
     model = Transformer(config, seed=3)
     rng = np.random.default_rng(5)
     for parameter in model.parameters().values():
@@ -54,23 +72,37 @@ def outputs(contestant, case):
 
 
 def test_marianmt_is_the_same_model():
-    pytest.importorskip("transformers", reason='transformers is not installed: pip install ".[bench]"')
+    pytest.importorskip(
+        "transformers", reason='transformers is not installed: pip install ".[bench]"'
+    )
     torch = pytest.importorskip("torch", reason='torch is not installed: pip install ".[bench]"')
     from benchmarks.contestants import marian
 
     model, rng = random_model(30), np.random.default_rng(0)
-    batch = make_batch([(rng.integers(3, 30, size=n), rng.integers(3, 30, size=n + 2)) for n in (7, 3, 5)])
+    batch = make_batch(
+        [(rng.integers(3, 30, size=n), rng.integers(3, 30, size=n + 2)) for n in (7, 3, 5)]
+    )
     assert (batch.source == 0).any()
     with torch.inference_mode():
         logits = marian.convert(model, positions=20)(
-            input_ids=torch.from_numpy(batch.source), attention_mask=torch.from_numpy(batch.source != 0),
-            decoder_input_ids=torch.from_numpy(batch.target)).logits.numpy()
+            input_ids=torch.from_numpy(batch.source),
+            attention_mask=torch.from_numpy(batch.source != 0),
+            decoder_input_ids=torch.from_numpy(batch.target),
+        ).logits.numpy()
     real = batch.next_target != 0
-    np.testing.assert_allclose(logits[real], model.forward(batch.source, batch.target)[0][real], atol=1e-4)
+    np.testing.assert_allclose(
+        logits[real], model.forward(batch.source, batch.target)[0][real], atol=1e-4
+    )
 
 
-@pytest.mark.parametrize("contestant, library", [
-    ("marianmt:2", "transformers"), ("ctranslate2:batches-2", "ctranslate2"), ("ctranslate2:operations-3", "ctranslate2")])
+@pytest.mark.parametrize(
+    "contestant, library",
+    [
+        ("marianmt:2", "transformers"),
+        ("ctranslate2:batches-2", "ctranslate2"),
+        ("ctranslate2:operations-3", "ctranslate2"),
+    ],
+)
 def test_peers_decode_greedily_what_we_do(case, contestant, library):
     """Without a beam, the length penalty has no effect; only the length limits differ, so the first tokens are compared."""
     pytest.importorskip(library, reason=f'{library} is not installed: pip install ".[bench]"')
@@ -89,7 +121,7 @@ def test_batches_hold_each_sentence_once():
 
 
 def test_the_power_has_the_slope_of_our_length_penalty():
-    sources = [[3] * 9, [], [3] * 13]    # with EOS 12 on average
+    sources = [[3] * 9, [], [3] * 13]  # with EOS 12 on average
     slope = np.log(length_penalty(12.01, 0.6) / length_penalty(11.99, 0.6)) / np.log(12.01 / 11.99)
     assert power(sources) == pytest.approx(slope, abs=1e-6)
 
@@ -99,7 +131,9 @@ def test_an_output_ends_at_eos():
 
 
 def test_workers_decode(case):
-    measured = measure(case, ("minitransformer", "minitransformer:3"), threads=1, rounds=1, warm_up=0)
+    measured = measure(
+        case, ("minitransformer", "minitransformer:3"), threads=1, rounds=1, warm_up=0
+    )
     mine, batch = measured.values()
     assert len(mine.outputs) == len(TEXT) and len(batch.outputs) == 3
     assert len(mine.seconds) == len(batch.seconds) == 1 and mine.peak > 0
@@ -108,10 +142,19 @@ def test_workers_decode(case):
 def test_our_batches_are_as_large_as_asked(monkeypatch, case):
     rows, search = [], translation.beam_search
     monkeypatch.setattr(translation, "ROWS", translation.ROWS)
-    monkeypatch.setattr(translation, "beam_search",
-                        lambda model, source, *rest: rows.append(len(source)) or search(model, source, *rest))
+    monkeypatch.setattr(
+        translation,
+        "beam_search",
+        lambda model, source, *rest: rows.append(len(source)) or search(model, source, *rest),
+    )
     together = outputs("minitransformer", case._replace(beam=3))
-    assert outputs("minitransformer", case._replace(beam=3, batch=1)) == together and rows == [4, 1, 1, 1, 1]
+    assert outputs("minitransformer", case._replace(beam=3, batch=1)) == together and rows == [
+        4,
+        1,
+        1,
+        1,
+        1,
+    ]
 
 
 def test_comparison(monkeypatch, case):
@@ -119,9 +162,14 @@ def test_comparison(monkeypatch, case):
     seconds = {"marianmt:32": 3.0, "marianmt:64": 2.0, "marianmt:100": 4.0}
 
     def measure(case, contestants, threads, rounds, warm_up):
-        return {name: Measurement([1.0, 2.0], 100, None, [[5, 6], [7]]) if name == "minitransformer"
-                else Measurement([2 * seconds[name], seconds[name] * 3], 400, None, [[5, 6], [8]]) if name in seconds
-                else Measurement([], 0, "no luck") for name in contestants}
+        return {
+            name: Measurement([1.0, 2.0], 100, None, [[5, 6], [7]])
+            if name == "minitransformer"
+            else Measurement([2 * seconds[name], seconds[name] * 3], 400, None, [[5, 6], [8]])
+            if name in seconds
+            else Measurement([], 0, "no luck")
+            for name in contestants
+        }
 
     monkeypatch.setattr(decoding, "measure", measure)
     vocabulary = Run.load(case.run).vocabulary
@@ -135,16 +183,27 @@ def test_comparison(monkeypatch, case):
 
 
 def test_minitransformer_itself_must_not_fail(monkeypatch, case):
-    monkeypatch.setattr(decoding, "measure", lambda _, names, *__, **___: {
-        name: Measurement([], 0, "MemoryError: ") for name in names})
+    monkeypatch.setattr(
+        decoding,
+        "measure",
+        lambda _, names, *__, **___: {name: Measurement([], 0, "MemoryError: ") for name in names},
+    )
     with pytest.raises(InputError, match="minitransformer failed: MemoryError"):
         decoding.compare(case, (), 1, 1, None, ["x"])
-    with pytest.raises(InputError, match="minitransformer with batch 32 and beam 1 failed: MemoryError"):
+    with pytest.raises(
+        InputError, match="minitransformer with batch 32 and beam 1 failed: MemoryError"
+    ):
         next(decoding.scale_search(case, 1))
 
 
-@pytest.mark.parametrize("changes, words", [({"pre_norm": True}, "pre_norm True"), ({"d_k": 3}, "only with d_k None"),
-                                            ({"share_output": False}, "share_output False")])
+@pytest.mark.parametrize(
+    "changes, words",
+    [
+        ({"pre_norm": True}, "pre_norm True"),
+        ({"d_k": 3}, "only with d_k None"),
+        ({"share_output": False}, "share_output False"),
+    ],
+)
 def test_a_model_that_the_peers_have_not(changes, words):
     with pytest.raises(InputError, match=words):
         decoding.check_model(TransformerConfig.named("toy", 20, **changes))

@@ -19,8 +19,10 @@ def test_without_a_gpu_it_is_one_line(run_benchmark, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
         code, out, error = run_benchmark("gpu")
         assert code == 2 and not out and not list(tmp_path.iterdir())
-        line, = error.splitlines()
-        assert line.startswith("benchmarks: no GPU to measure on. CuPy ") and "--backend" not in line
+        (line,) = error.splitlines()
+        assert (
+            line.startswith("benchmarks: no GPU to measure on. CuPy ") and "--backend" not in line
+        )
     else:
         pytest.skip("there is a GPU")
 
@@ -31,6 +33,9 @@ def test_its_table(monkeypatch):
     peers = ["minitransformer:nowhere", "minitransformer"]
     head, ours, broken, other = gpu.table({"copy": SMALL}, "minitransformer:numpy", peers, 1)
     assert head.split() == ["config", "tokens/s", "ratio"]
-    assert ours.split()[:2] == ["copy", "minitransformer:numpy"] and float(ours.split()[2].replace(",", "")) > 0
+    assert (
+        ours.split()[:2] == ["copy", "minitransformer:numpy"]
+        and float(ours.split()[2].replace(",", "")) > 0
+    )
     assert "minitransformer:nowhere failed: InputError: unknown array module 'nowhere'" in broken
     assert other.split()[1] == "minitransformer" and float(other.split()[3]) > 0

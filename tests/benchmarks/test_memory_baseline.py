@@ -20,9 +20,16 @@ LINES = ["a dog runs .", "a cat sleeps in the red house ."]
 
 def has_numba(code):
     """Whether a fresh process has imported Numba after `code`."""
-    environment = {name: value for name, value in os.environ.items() if name != "MINITRANSFORMER_FAST"}
-    done = subprocess.run([sys.executable, "-c", f"{code}\nimport sys\nprint('numba' in sys.modules)"], env=environment,
-                          capture_output=True, text=True, check=True)
+    environment = {
+        name: value for name, value in os.environ.items() if name != "MINITRANSFORMER_FAST"
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}\nimport sys\nprint('numba' in sys.modules)"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     return done.stdout.splitlines()[-1] == "True"
 
 
@@ -31,19 +38,37 @@ def cases(tmp_path_factory):
     """The code of a training case and of a decoding case."""
     folder = tmp_path_factory.mktemp("run")
     vocabulary = SubwordVocabulary.learn(LINES, size=40)
-    config = TransformerConfig(source_vocab=vocabulary.size, target_vocab=vocabulary.size, num_layers=1, d_model=16, num_heads=2,
-                               d_ff=24)
+    config = TransformerConfig(
+        source_vocab=vocabulary.size,
+        target_vocab=vocabulary.size,
+        num_layers=1,
+        d_model=16,
+        num_heads=2,
+        d_ff=24,
+    )
     task = TASKS["translate"](train=["none"], valid=["none"], max_length=30)
     run = Run.create(folder / "run", task, Transformer(config), vocabulary)
     run.save_weights()
-    (folder / "text.tsv").write_text("".join(f"{line}\t{line}\n" for line in LINES), encoding="utf-8")
-    return {"Case": 'Case("toy", 20, 4, 6)', "Sentences": f"Sentences({str(folder / 'run')!r}, [{str(folder / 'text.tsv')!r}])"}
+    (folder / "text.tsv").write_text(
+        "".join(f"{line}\t{line}\n" for line in LINES), encoding="utf-8"
+    )
+    return {
+        "Case": 'Case("toy", 20, 4, 6)',
+        "Sentences": f"Sentences({str(folder / 'run')!r}, [{str(folder / 'text.tsv')!r}])",
+    }
 
 
 @pytest.mark.campaign
-@pytest.mark.parametrize("contestant, kind, package", [
-    ("torch", "Case", "torch"), ("jax", "Case", "jax"), ("matmul", "Case", "numpy"),
-    ("marianmt:2", "Sentences", "transformers"), ("ctranslate2:batches-2", "Sentences", "ctranslate2")])
+@pytest.mark.parametrize(
+    "contestant, kind, package",
+    [
+        ("torch", "Case", "torch"),
+        ("jax", "Case", "jax"),
+        ("matmul", "Case", "numpy"),
+        ("marianmt:2", "Sentences", "transformers"),
+        ("ctranslate2:batches-2", "Sentences", "ctranslate2"),
+    ],
+)
 def test_no_peer_imports_numba(cases, contestant, kind, package):
     pytest.importorskip(package, reason=f'{package} is not installed: pip install ".[bench]"')
     assert not has_numba(f"""

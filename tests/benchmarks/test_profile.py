@@ -13,11 +13,16 @@ CASE = Case("toy", 50, 6, 9)
 
 
 def test_its_products_are_the_necessary_operations(monkeypatch):
-    monkeypatch.setattr(profile, "repeat", lambda *_, **__: [matmul.OPERATIONS])    # a machine of one operation a second
+    monkeypatch.setattr(
+        profile, "repeat", lambda *_, **__: [matmul.OPERATIONS]
+    )  # a machine of one operation a second
     blocks = profile.profile(CASE, 2)
-    assert sum(row["products"] for row in blocks) == pytest.approx(necessary_operations(CASE.config(), 6, 9, 9))
+    assert sum(row["products"] for row in blocks) == pytest.approx(
+        necessary_operations(CASE.config(), 6, 9, 9)
+    )
     assert {"Linear", "SelfAttention", "LayerNorm", "LinearCrossEntropy", "clipping, Adam"} <= {
-        row["block"] for row in blocks}
+        row["block"] for row in blocks
+    }
 
 
 def test_time_counts_once_and_where_it_is_spent(monkeypatch):
@@ -50,6 +55,8 @@ def test_the_model_is_left_as_it_was():
 
 
 def test_the_table(run_benchmark, monkeypatch):
-    monkeypatch.setattr(profile, "repeat", lambda *_, **__: [1.0])    # large products take longer than the step
+    monkeypatch.setattr(
+        profile, "repeat", lambda *_, **__: [1.0]
+    )  # large products take longer than the step
     code, out, _ = run_benchmark("profile", "--config", "copy", "--rounds", 1)
     assert code == 0 and "Linear" in out and out.splitlines()[-1].startswith("all ")

@@ -46,13 +46,23 @@ $$
 stays = "as it is"
 ```
 """
-MESSAGES = ["A heading", "A sentence with $a + b$ on two lines:", "first *item* goes on", "second item", "a word", "$x$ and y",
-            "not \\| split", "quoted words go on"]
+MESSAGES = [
+    "A heading",
+    "A sentence with $a + b$ on two lines:",
+    "first *item* goes on",
+    "second item",
+    "a word",
+    "$x$ and y",
+    "not \\| split",
+    "quoted words go on",
+]
 sys.path.append(str(ROOT / "translations"))
 import catalogue  # noqa: E402
 
-COMPLETE = ("00_before 01_linear 01b_checking 02_embedding 03_positions 04_softmax 05_attention 06_masks 07_heads "
-            "08_residual_layer_norm 08b_block judge site").split()
+COMPLETE = (
+    "00_before 01_linear 01b_checking 02_embedding 03_positions 04_softmax 05_attention 06_masks 07_heads "
+    "08_residual_layer_norm 08b_block judge site"
+).split()
 WORDS = "zero one two three four five six seven eight nine ten eleven twelve".split()
 CATALOGUES = sorted((ROOT / "translations").glob("*/*.po"))
 
@@ -83,13 +93,19 @@ def test_a_page_is_looked_up_piece_by_piece():
     assert translated(PAGE, lambda text: found.append(text) or text) == PAGE.rstrip("\n")
     assert found == MESSAGES
     shouted = translated(PAGE, str.upper)
-    assert "- FIRST *ITEM* GOES ON\n- SECOND" in shouted and 'stays = "as it is"' in shouted and "x = y" in shouted
+    assert (
+        "- FIRST *ITEM* GOES ON\n- SECOND" in shouted
+        and 'stays = "as it is"' in shouted
+        and "x = y" in shouted
+    )
     assert "> QUOTED WORDS GO ON" in shouted and "| `code` |" in shouted
 
 
 def test_a_translated_line_never_begins_like_an_item_and_no_formula_is_cut():
     for n in range(40, 80):
-        lines = translated("text", lambda text: f"{'x' * n} - y + z 1. w # v $a - b + c$ `d - e`").splitlines()
+        lines = translated(
+            "text", lambda text: f"{'x' * n} - y + z 1. w # v $a - b + c$ `d - e`"
+        ).splitlines()
         assert not any(re.match(r"[-+*#>] |\d+\. ", line) for line in lines)
         assert all(line.count("$") % 2 == 0 and line.count("`") % 2 == 0 for line in lines)
 
@@ -114,7 +130,7 @@ def test_every_text_of_a_chapter_can_be_translated(korean):
                     assert message.lstrip("#- *").startswith("글"), message
     assert '"""글' in page and "# your code: 글" in page and "# end of your code" in page
     code = [cell.source for cell in cells.parse(chapter.text) if cell.kind == "code"]
-    assert all(one in page for one in code)    # what runs is the same in each language
+    assert all(one in page for one in code)  # what runs is the same in each language
 
 
 @pytest.mark.parametrize("path", CATALOGUES, ids=lambda path: path.stem)
@@ -122,11 +138,17 @@ def test_a_translation_has_the_numbers_formulas_and_code_of_its_text(path):
     for message in entries(path):
         if message.string and not message.fuzzy:
             for kind in (r"`[^`]*`", r"\$[^$]*\$", r"\{\w*\}", r"\]\([^)]*\)"):
-                assert Counter(re.findall(kind, message.string)) == Counter(re.findall(kind, message.id)), message.id
-            english, other = (Counter(re.findall(r"\d[\d,.]*\d|\d", re.sub(r"[\d,]+분의 \d+", "", text)))
-                              for text in (message.id, message.string))
+                assert Counter(re.findall(kind, message.string)) == Counter(
+                    re.findall(kind, message.id)
+                ), message.id
+            english, other = (
+                Counter(re.findall(r"\d[\d,.]*\d|\d", re.sub(r"[\d,]+분의 \d+", "", text)))
+                for text in (message.id, message.string)
+            )
             words = [word.rstrip("s") for word in re.findall(r"[a-z]+", message.id.lower())]
-            in_words = {str(number) for number, word in enumerate(WORDS) if word in words}    # "two sentences" may be 문장 2개
+            in_words = {
+                str(number) for number, word in enumerate(WORDS) if word in words
+            }  # "two sentences" may be 문장 2개
             assert not english - other and set(other - english) <= in_words, message.id
 
 
@@ -134,8 +156,11 @@ def test_what_is_declared_complete_is_translated():
     """A text that changed is English until it is translated again, but not so many of them that a page speaks two languages."""
     for part, texts in catalogue.texts().items():
         if part in COMPLETE:
-            done = {message.id for message in entries(ROOT / "translations" / "ko" / f"{part}.po")
-                    if message.string and not message.fuzzy}
+            done = {
+                message.id
+                for message in entries(ROOT / "translations" / "ko" / f"{part}.po")
+                if message.string and not message.fuzzy
+            }
             assert len(done & set(texts)) >= 0.95 * len(texts), part
 
 
@@ -150,8 +175,14 @@ def test_an_error_in_a_chapter_loses_no_translation(tmp_path, monkeypatch):
 
 
 def learn(folder, *words, **environment):
-    done = subprocess.run([sys.executable, "-m", "minitransformer", "learn", *words], cwd=folder, capture_output=True, text=True,
-                          encoding="utf-8", env={**messages.os.environ, **environment})
+    done = subprocess.run(
+        [sys.executable, "-m", "minitransformer", "learn", *words],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        env={**messages.os.environ, **environment},
+    )
     return done.returncode, done.stdout, done.stderr
 
 
@@ -165,10 +196,13 @@ def test_the_language_is_kept_in_the_folder(tmp_path):
     assert code == 2 and err.startswith("minitransformer: 'kr': ") and err.endswith(": en, ko\n")
     code, out, err = learn(tmp_path, MINITRANSFORMER_LANGUAGE="xx")
     assert code == 0 and err == "there is no language 'xx'; choose from en, ko\n"
-    assert "hint 1 of 4" in learn(tmp_path, "hint", MINITRANSFORMER_LANGUAGE="en")[1]    # for once
+    assert "hint 1 of 4" in learn(tmp_path, "hint", MINITRANSFORMER_LANGUAGE="en")[1]  # for once
     assert json.loads((tmp_path / messages.FILE).read_text())["language"] == "ko"
-    assert learn(tmp_path, "start", "6", "--language", "en")[0] == 0    # nothing is lost
-    assert json.loads((tmp_path / messages.FILE).read_text())["language"] == "en" and (tmp_path / "04_softmax.py").exists()
+    assert learn(tmp_path, "start", "6", "--language", "en")[0] == 0  # nothing is lost
+    assert (
+        json.loads((tmp_path / messages.FILE).read_text())["language"] == "en"
+        and (tmp_path / "04_softmax.py").exists()
+    )
 
 
 def test_where_the_system_speaks_korean_learn_says_how_to_choose_it(korean, monkeypatch):
@@ -184,27 +218,42 @@ def test_the_first_screen_says_how_to_choose_a_language(tmp_path):
     if not (messages.LOCALE / "ko.mo").exists():
         pytest.skip("no catalogue: pip install -e . makes it")
     for words in ([], ["start", "1"]):
-        assert learn(tmp_path, *words, LC_ALL="ko_KR.UTF-8")[1].startswith(messages.HOW_TO_CHOOSE["ko"])
+        assert learn(tmp_path, *words, LC_ALL="ko_KR.UTF-8")[1].startswith(
+            messages.HOW_TO_CHOOSE["ko"]
+        )
     assert "--language ko" not in learn(tmp_path, LC_ALL="ko_KR.UTF-8")[1]
 
 
 def test_a_verdict_translates_the_names_of_cases_terms_and_parts(korean):
     """... and finds the first wrong part, as in English."""
     one = find_exercise("multi_head_attention")
-    answer = check_function(one, lambda *given: one.reference(*given[:2], 0.9 * given[2], *given[3:]) + 0, watched=False)
+    answer = check_function(
+        one, lambda *given: one.reference(*given[:2], 0.9 * given[2], *given[3:]) + 0, watched=False
+    )
     assert "wrong already with 글 one head: look at 글 the projections, and what" in answer.likely
     one = find_exercise("residual_backward")
-    answer = check_function(one, lambda dy, x, W: (2 * dy + dy @ W.T, *one.reference(dy, x, W)[1:]), watched=False)
+    answer = check_function(
+        one, lambda dy, x, W: (2 * dy + dy @ W.T, *one.reference(dy, x, W)[1:]), watched=False
+    )
     assert "(글 dy, around the layer)" in answer.why
 
 
-@pytest.mark.parametrize("words, said", [
-    ("chek", "글 argument ACTION: invalid choice: 'chek'; did you mean check?"),
-    ("zzz", "글 argument ACTION: invalid choice: 'zzz'; choose from list, start, "),
-    ("start", "글 the following arguments are required: CHAPTER"), ("check --foo", "글 unrecognized arguments: --foo"),
-    ("grade . --jsn", "글 unrecognized arguments: --jsn; did you mean --json?"),
-    ("grade --seed x .", "글 argument --seed: invalid int value: 'x'"), ("start --language", "글 argument --language: expected"),
-    ("--give-up", "글 --give-up belongs after ACTION: minitransformer learn ACTION --give-up ...")])
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        ("chek", "글 argument ACTION: invalid choice: 'chek'; did you mean check?"),
+        ("zzz", "글 argument ACTION: invalid choice: 'zzz'; choose from list, start, "),
+        ("start", "글 the following arguments are required: CHAPTER"),
+        ("check --foo", "글 unrecognized arguments: --foo"),
+        ("grade . --jsn", "글 unrecognized arguments: --jsn; did you mean --json?"),
+        ("grade --seed x .", "글 argument --seed: invalid int value: 'x'"),
+        ("start --language", "글 argument --language: expected"),
+        (
+            "--give-up",
+            "글 --give-up belongs after ACTION: minitransformer learn ACTION --give-up ...",
+        ),
+    ],
+)
 def test_what_argparse_says_is_translated(korean, monkeypatch, capsys, words, said):
     def complaint() -> str:
         with pytest.raises(SystemExit):
@@ -221,5 +270,7 @@ def test_a_broken_catalogue_gives_english_and_one_line(korean, content, capsys):
     korean.write_bytes(content)
     messages._catalogue.cache_clear()
     assert [messages._("minutes"), messages._("minutes")] == ["minutes", "minutes"]
-    assert messages.spoken() == "en" and messages.language() == "ko"    # the judge's process says nothing more
+    assert (
+        messages.spoken() == "en" and messages.language() == "ko"
+    )  # the judge's process says nothing more
     assert capsys.readouterr().err.count("\n") == 1

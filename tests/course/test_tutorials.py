@@ -12,7 +12,7 @@ from minitransformer_course.judge.exercise import blanks
 from tests import ROOT
 
 WITH_EXERCISES = [chapter for chapter in chapters() if chapter.exercises]
-SMALL = 8    # nodes of an expression that anybody would write: x.sum(axis=-1)
+SMALL = 8  # nodes of an expression that anybody would write: x.sum(axis=-1)
 
 
 def names(chapter):
@@ -39,12 +39,20 @@ def test_a_chapter_moves_as_they_all_do_and_is_short(chapter):
     page = cells.parse(chapter.text)
     text, code = text_of(page), code_of(page)
     checked = ["gradcheck("] if "backward" in text + "".join(code) else []
-    for part in (*checked, "\n## Your Transformer", "lab.run_yours(", "**Read next:**", "**By hand"):
+    for part in (
+        *checked,
+        "\n## Your Transformer",
+        "lab.run_yours(",
+        "**Read next:**",
+        "**By hand",
+    ):
         assert part.lower() in chapter.text.replace("\n# ", "\n").lower(), part
     assert "## Exercises" not in text
     assert 1 <= text.count("**Predict") <= 6
     assert len(re.sub(r"\$\$.*?\$\$|```.*?```", "", text, flags=re.DOTALL).split()) <= 1500
-    assert sum(len(cell.split("\n")) for cell in code) <= 60 + 15    # 60 of the chapter's own, and its imports
+    assert (
+        sum(len(cell.split("\n")) for cell in code) <= 60 + 15
+    )  # 60 of the chapter's own, and its imports
     assert max(len(cell.split("\n")) for cell in code) <= 15
     assert sum(cell.kind == "exercise" for cell in page) <= 5
     for i, cell in enumerate(page):
@@ -71,9 +79,11 @@ def test_no_answer_stands_above_its_blank(chapter):
 
 def test_an_answer_is_recognised_under_other_names():
     assert expressions("dx = p * (dp - (dp * p).sum(axis=-1, keepdims=True))") & expressions(
-        "print(a * (b - (b * a).sum(axis=-1, keepdims=True)))")
+        "print(a * (b - (b * a).sum(axis=-1, keepdims=True)))"
+    )
     assert not expressions("p * (dp - (dp * p).sum(axis=-1, keepdims=True))") & expressions(
-        "p * (p - (dp * dp).sum(axis=-1, keepdims=True))")
+        "p * (p - (dp * dp).sum(axis=-1, keepdims=True))"
+    )
     assert not expressions("x.sum(axis=-1)") and not expressions("no Python at all")
 
 
@@ -83,14 +93,22 @@ def expressions(code):
         tree = ast.parse(code.strip())
     except SyntaxError:
         return set()
-    return {_normalised(node) for node in ast.walk(tree) if isinstance(node, ast.expr)
-            and sum(isinstance(inner, ast.expr) for inner in ast.walk(node)) > SMALL}
+    return {
+        _normalised(node)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.expr)
+        and sum(isinstance(inner, ast.expr) for inner in ast.walk(node)) > SMALL
+    }
 
 
 def _normalised(node):
     """Its dump, with names in the order in which they occur: a, b, ..."""
     order: dict[str, str] = {}
-    return re.sub(r"Name\(id='(\w+)'", lambda found: f"Name(id={order.setdefault(found[1], len(order))}", ast.dump(node))
+    return re.sub(
+        r"Name\(id='(\w+)'",
+        lambda found: f"Name(id={order.setdefault(found[1], len(order))}",
+        ast.dump(node),
+    )
 
 
 def test_the_table_of_heads_is_what_the_experiment_measured():
@@ -98,8 +116,10 @@ def test_the_table_of_heads_is_what_the_experiment_measured():
     measured = json.loads((root / "experiments" / "heads.json").read_text(encoding="utf-8"))
     page = (root / "tutorials" / "07_heads" / "chapter.py").read_text(encoding="utf-8")
     for heads in (1, 2, 4, 16):
-        adding, copying = (", ".join(f"{100 * share:.0f} %" for share in measured[f"{task} / {heads} heads"])
-                           for task in ("add neighbours", "copy"))
+        adding, copying = (
+            ", ".join(f"{100 * share:.0f} %" for share in measured[f"{task} / {heads} heads"])
+            for task in ("add neighbours", "copy")
+        )
         assert f"| {heads} | {adding} | {copying} |" in page
 
 
@@ -108,7 +128,10 @@ def test_the_paths_take_as_long_as_the_first_page_says():
     rows = re.findall(r"^# \| `(\w+)` \| (\w+) \| (\d+) \|$", page, re.MULTILINE)
     assert rows == [(name, known[name].chapter.number, str(known[name].minutes)) for name in SHORT]
     words = text_of(cells.parse(page)).split()
-    assert f"about {sum(known[name].minutes for name in SHORT)} minutes for the functions" in " ".join(words)
+    assert (
+        f"about {sum(known[name].minutes for name in SHORT)} minutes for the functions"
+        in " ".join(words)
+    )
     hours = int(re.search(r"Its exercises take about (\d+) hours", " ".join(words))[1])
     assert abs(sum(one.minutes for one in known.values()) / 60 - hours) <= 0.5
     assert len(words) <= 1400

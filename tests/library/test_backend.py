@@ -26,17 +26,23 @@ def test_submodules_are_attributes():
 
 def test_cupy_that_is_not_installed(monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", None)
-    with pytest.raises(InputError, match=r'not installed; install it with pip install cupy-cuda12x'):
+    with pytest.raises(
+        InputError, match=r"not installed; install it with pip install cupy-cuda12x"
+    ):
         backend.get_module("cupy")
     assert backend.get_module("auto") is np
 
 
 def test_cupy_whose_own_libraries_are_missing(monkeypatch, tmp_path):
     """Installed, but its import fails: installing it again would change nothing."""
-    (tmp_path / "cupy.py").write_text("raise ImportError('libcuda.so.1: cannot open shared object file')")
+    (tmp_path / "cupy.py").write_text(
+        "raise ImportError('libcuda.so.1: cannot open shared object file')"
+    )
     monkeypatch.delitem(sys.modules, "cupy", raising=False)
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(InputError, match=r"CuPy cannot be used \(libcuda.so.1: cannot open shared object file\)"):
+    with pytest.raises(
+        InputError, match=r"CuPy cannot be used \(libcuda.so.1: cannot open shared object file\)"
+    ):
         backend.get_module("cupy")
 
 

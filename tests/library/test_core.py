@@ -18,21 +18,38 @@ from tests import ROOT
 PACKAGE = ROOT / "minitransformer"
 PAGE = ROOT / "docs" / "read_the_source.md"
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if "__pycache__" not in path.parts)
-ROOMS = {"checking", "cli", "data", "decoding", "interchange", "kernels", "pictures", "tasks", "workers", "zoo"}
+ROOMS = {
+    "checking",
+    "cli",
+    "data",
+    "decoding",
+    "interchange",
+    "kernels",
+    "pictures",
+    "tasks",
+    "workers",
+    "zoo",
+}
 LOOKUP = PACKAGE / "lookup.py"
 STEP = """
 from minitransformer import Adam, Transformer, TransformerConfig, make_batch, training_step
 model = Transformer(TransformerConfig.named("toy", 20))
 training_step(model, Adam(model), make_batch([([5, 6], [6, 5])]), 0.001)
 """
-GIVEN = {"data/batches.py", "training/optim.py"}    # what this program itself imports
-LISTED = {"layers/pooling.py", "models/classifier.py", "models/language_model.py"}    # by the __init__.py of the core's folders
+GIVEN = {"data/batches.py", "training/optim.py"}  # what this program itself imports
+LISTED = {
+    "layers/pooling.py",
+    "models/classifier.py",
+    "models/language_model.py",
+}  # by the __init__.py of the core's folders
 
 
 def file_of(module):
     """The file of a module, None for one of another package."""
     path = ROOT.joinpath(*module.split("."))
-    return next((file for file in (path / "__init__.py", path.with_suffix(".py")) if file in FILES), None)
+    return next(
+        (file for file in (path / "__init__.py", path.with_suffix(".py")) if file in FILES), None
+    )
 
 
 @cache
@@ -72,7 +89,11 @@ def the_core():
 
 def first_table():
     """{file: the kinds of its kernels} of the page's table of the core."""
-    rows = re.findall(r"^\|[^|]*\| `([\w/]+\.py)` \|[^|]+\|([^|]*)\|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    rows = re.findall(
+        r"^\|[^|]*\| `([\w/]+\.py)` \|[^|]+\|([^|]*)\|$",
+        PAGE.read_text(encoding="utf-8"),
+        re.MULTILINE,
+    )
     assert len(rows) == len(dict(rows))
     return {PACKAGE / name: kernels.strip() for name, kernels in rows}
 
@@ -86,8 +107,12 @@ def test_the_table_says_which_files_have_kernels():
     for kind in ("NumPy", "compiled"):
         for file in FILES:
             if file.parent == PACKAGE / "kernels" / kind.lower():
-                replaced = re.findall(r"^@replaces\((\w+)", file.read_text(encoding="utf-8"), re.MULTILINE)
-                for textbook_file in {defining(*one) for one in imported(file) if one[1] in replaced} & set(kernels):
+                replaced = re.findall(
+                    r"^@replaces\((\w+)", file.read_text(encoding="utf-8"), re.MULTILINE
+                )
+                for textbook_file in {
+                    defining(*one) for one in imported(file) if one[1] in replaced
+                } & set(kernels):
                     kernels[textbook_file].append(kind)
     assert {file: ", ".join(kinds) for file, kinds in kernels.items()} == first_table()
 
@@ -117,7 +142,11 @@ for words in "gradcheck linear; train copy --steps 2 --run run; train --resume r
 def test_the_library_works_without_the_zoo_and_the_course(tmp_path):
     rooms = {".".join(name.split(".")[:2]) for name in loaded_by(WITHOUT, tmp_path)}
     assert "minitransformer.layers" in rooms
-    assert not [room for room in rooms if room == "minitransformer.zoo" or room.startswith("minitransformer_course")]
+    assert not [
+        room
+        for room in rooms
+        if room == "minitransformer.zoo" or room.startswith("minitransformer_course")
+    ]
 
 
 def test_only_a_lookup_reaches_the_zoo():
@@ -125,15 +154,22 @@ def test_only_a_lookup_reaches_the_zoo():
     for file in FILES:
         if PACKAGE / "zoo" in file.parents or file in (LOOKUP, PACKAGE / "__init__.py"):
             continue
-        assert not {module for module, _ in imported(file) if module.startswith("minitransformer.zoo")}, file
+        assert not {
+            module for module, _ in imported(file) if module.startswith("minitransformer.zoo")
+        }, file
     package = ast.parse((PACKAGE / "__init__.py").read_text(encoding="utf-8"))
-    executed = [node for node in package.body if not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")]
+    executed = [
+        node
+        for node in package.body
+        if not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
+    ]
     assert "zoo" not in "".join(map(ast.unparse, executed))
 
 
 def test_every_folder_is_in_the_core_or_a_room():
     assert {file.relative_to(PACKAGE).parts[0] for file in FILES if file.parent != PACKAGE} == (
-        ROOMS | {"functional", "layers", "models", "training"})
+        ROOMS | {"functional", "layers", "models", "training"}
+    )
     named = PAGE.read_text(encoding="utf-8").partition("## The rooms around it")[2]
     assert not {room for room in ROOMS if f"`{room}/`" not in named}
 
@@ -142,21 +178,31 @@ def test_the_stops_of_the_tour_exist():
     stops = re.findall(r"`([\w/]+\.py)`: `([\w.]+)`", PAGE.read_text(encoding="utf-8"))
     assert len(stops) > 20
     for name, function in stops:
-        assert f"def {function.split('.')[-1]}(" in (PACKAGE / name).read_text(encoding="utf-8"), (name, function)
+        assert f"def {function.split('.')[-1]}(" in (PACKAGE / name).read_text(encoding="utf-8"), (
+            name,
+            function,
+        )
 
 
 def test_the_page_is_short():
-    assert sum(bool(re.search(r"\w", word)) for word in PAGE.read_text(encoding="utf-8").split()) <= 1500
+    assert (
+        sum(bool(re.search(r"\w", word)) for word in PAGE.read_text(encoding="utf-8").split())
+        <= 1500
+    )
 
 
 def test_no_imports_run_in_a_circle():
     """At the top of modules. A name of another package also loads the __init__ of that package."""
+
     def loaded(file):
         for module, name in imported(file, inside_functions=False):
             if found := defining(module, name):
                 yield found
-                yield from (package / "__init__.py" for package in found.parents
-                            if PACKAGE in package.parents and package not in file.parents)
+                yield from (
+                    package / "__init__.py"
+                    for package in found.parents
+                    if PACKAGE in package.parents and package not in file.parents
+                )
 
     order = TopologicalSorter({file: set(loaded(file)) - {file} for file in FILES}).static_order()
     assert set(order) == set(FILES)
@@ -165,13 +211,17 @@ def test_no_imports_run_in_a_circle():
 def loaded_by(code, folder=ROOT):
     """The modules that a fresh process has loaded after `code`."""
     code += "\nimport json, sys; print(json.dumps(sorted(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=folder)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=folder
+    )
     return json.loads(done.stdout.splitlines()[-1])
 
 
 def test_a_first_softmax_loads_mathematics_alone():
-    modules = loaded_by("import minitransformer, sys; assert 'numpy' not in sys.modules\n"
-                        "import numpy as np, minitransformer.functional as F; F.softmax_forward(np.ones((2, 3)))")
+    modules = loaded_by(
+        "import minitransformer, sys; assert 'numpy' not in sys.modules\n"
+        "import numpy as np, minitransformer.functional as F; F.softmax_forward(np.ones((2, 3)))"
+    )
     rooms = {name.split(".")[1] for name in modules if name.startswith("minitransformer.")}
     assert not rooms & {"layers", "models", "decoding", "training", "zoo", "tasks", "data", "cli"}
 
@@ -181,14 +231,24 @@ def test_no_function_that_may_be_replaced_is_wrapped():
     for name in minitransformer.__all__:
         getattr(minitransformer, name)
     import_module("minitransformer.zoo.modern")
-    assert [name for name, entry in TABLE.items() if hasattr(entry.textbook, "__wrapped__")] == ["sinusoids"]
+    assert [name for name, entry in TABLE.items() if hasattr(entry.textbook, "__wrapped__")] == [
+        "sinusoids"
+    ]
 
 
 def test_a_debugger_steps_from_the_call_into_the_textbook():
     """In one step: nothing stands in between."""
     code = "import numpy as np, pdb, minitransformer.functional as F\nx = np.ones(3)\npdb.set_trace()\nF.softmax_forward(x)"
-    shown = subprocess.run([sys.executable, "-c", code], input="step\ncontinue\n", capture_output=True, text=True, cwd=ROOT)
-    assert shown.returncode == 0 and re.search(r"--Call--\n> \S+softmax\.py\(\d+\)softmax_forward", shown.stdout), shown
+    shown = subprocess.run(
+        [sys.executable, "-c", code],
+        input="step\ncontinue\n",
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+    )
+    assert shown.returncode == 0 and re.search(
+        r"--Call--\n> \S+softmax\.py\(\d+\)softmax_forward", shown.stdout
+    ), shown
 
 
 def test_type_checkers_see_the_public_names_where_they_are():
@@ -196,7 +256,9 @@ def test_type_checkers_see_the_public_names_where_they_are():
     package = ast.parse((PACKAGE / "__init__.py").read_text(encoding="utf-8"))
     (block,) = [node for node in package.body if isinstance(node, ast.If)]
     names = {alias.name: node.module for node in block.body for alias in node.names}
-    assert len(names) == sum(len(node.names) for node in block.body) and set(names) == set(minitransformer.__all__)
+    assert len(names) == sum(len(node.names) for node in block.body) and set(names) == set(
+        minitransformer.__all__
+    )
     for name, module in names.items():
         assert getattr(minitransformer, name) is getattr(import_module(module), name)
 
@@ -204,9 +266,25 @@ def test_type_checkers_see_the_public_names_where_they_are():
 def test_the_marker_and_every_module_are_installed(tmp_path):
     """By setuptools, from setup.py and setup.cfg: what it copies into a wheel."""
     pytest.importorskip("setuptools")
-    subprocess.run([sys.executable, "setup.py", "-q", "build", "--build-base", tmp_path / "base", "--build-lib", tmp_path / "lib"],
-                   cwd=ROOT, check=True, capture_output=True)
+    subprocess.run(
+        [
+            sys.executable,
+            "setup.py",
+            "-q",
+            "build",
+            "--build-base",
+            tmp_path / "base",
+            "--build-lib",
+            tmp_path / "lib",
+        ],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+    )
     for package in "minitransformer", "minitransformer_course":
         modules = {path.relative_to(ROOT) for path in (ROOT / package).rglob("*.py")}
-        assert modules <= {path.relative_to(tmp_path / "lib") for path in (tmp_path / "lib" / package).rglob("*.py")}
+        assert modules <= {
+            path.relative_to(tmp_path / "lib")
+            for path in (tmp_path / "lib" / package).rglob("*.py")
+        }
     assert (tmp_path / "lib" / "minitransformer" / "py.typed").exists()

@@ -8,8 +8,18 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from minitransformer import (
-    Adam, InputError, Threads, TrainingConfig, Transformer, TransformerConfig, fast, make_batch, train, training_step,
-    translate)
+    Adam,
+    InputError,
+    Threads,
+    TrainingConfig,
+    Transformer,
+    TransformerConfig,
+    fast,
+    make_batch,
+    train,
+    training_step,
+    translate,
+)
 from minitransformer.workers import host
 from tests.overlapping import left_by_the_first
 from tests.library.training.test_training import start
@@ -73,7 +83,9 @@ def test_memory_freed_within_fast_is_kept_and_returned_at_the_end():
     """Of the memory that glibc manages; with other C libraries there is nothing to check. In a process with a heap of its own."""
     if not hasattr(host.ctypes.pythonapi, "mallopt"):
         pytest.skip("no glibc: its malloc has no settings")
-    done = subprocess.run([sys.executable, "-c", MEMORY], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", MEMORY], capture_output=True, text=True, check=True
+    )
     inside, after, later = map(float, done.stdout.split())
     assert inside > 0.9 and after < 0.1 and later < 0.1
 
@@ -89,7 +101,12 @@ def test_a_library_call_leaves_no_setting_behind(settings, tmp_path):
 
     train(run, TrainingConfig(steps=2, warmup=1, threads=2), watched(), valid)
     with pytest.raises(InputError, match="the batches ended"):
-        train(start(tmp_path / "other")[0], TrainingConfig(steps=2, warmup=1, threads=2), iter([]), valid)
+        train(
+            start(tmp_path / "other")[0],
+            TrainingConfig(steps=2, warmup=1, threads=2),
+            iter([]),
+            valid,
+        )
     translate(run.model, run.vocabulary, ["a b"], 10)
     assert set.union(*seen) == {1} and blas_threads() == {2}
     assert settings == []
@@ -112,14 +129,33 @@ def test_closed_threads_are_refused():
             training_step(model, adam, batch, 0.01, workers=threads)
 
 
-@pytest.mark.parametrize("own, files, expected", [
-    ("0::/\n", {"cpu.max": "150000 100000\n"}, [1.5]),                                      # version 2, a container
-    ("0::/pod/one\n", {"pod/one/cpu.max": "max 100000", "pod/cpu.max": "50000 100000"}, [0.5]),
-    ("0::/docker/3f\n", {"cpu.max": "400000 100000"}, [4]),                                  # its path is the host's
-    ("12:cpu,cpuacct:/a\n0::/\n", {"cpu/a/cpu.cfs_quota_us": "200000", "cpu/a/cpu.cfs_period_us": "100000",
-                                   "cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000"}, [2]),    # version 1
-    ("3:cpuset:/\n2:cpu:/host:1/é\udc80\n", {"cpu/cpu.cfs_quota_us": "30000", "cpu/cpu.cfs_period_us": "20000"}, [1.5]),
-    ("0::/../x\n", {"cpu.max": "max"}, []), ("", {}, []), ("nonsense\n", {"cpu.max": "1 0\n"}, []), (None, {}, [])])
+@pytest.mark.parametrize(
+    "own, files, expected",
+    [
+        ("0::/\n", {"cpu.max": "150000 100000\n"}, [1.5]),  # version 2, a container
+        ("0::/pod/one\n", {"pod/one/cpu.max": "max 100000", "pod/cpu.max": "50000 100000"}, [0.5]),
+        ("0::/docker/3f\n", {"cpu.max": "400000 100000"}, [4]),  # its path is the host's
+        (
+            "12:cpu,cpuacct:/a\n0::/\n",
+            {
+                "cpu/a/cpu.cfs_quota_us": "200000",
+                "cpu/a/cpu.cfs_period_us": "100000",
+                "cpu/cpu.cfs_quota_us": "-1",
+                "cpu/cpu.cfs_period_us": "100000",
+            },
+            [2],
+        ),  # version 1
+        (
+            "3:cpuset:/\n2:cpu:/host:1/é\udc80\n",
+            {"cpu/cpu.cfs_quota_us": "30000", "cpu/cpu.cfs_period_us": "20000"},
+            [1.5],
+        ),
+        ("0::/../x\n", {"cpu.max": "max"}, []),
+        ("", {}, []),
+        ("nonsense\n", {"cpu.max": "1 0\n"}, []),
+        (None, {}, []),
+    ],
+)
 def test_quotas_of_control_groups(own, files, expected, tmp_path, monkeypatch):
     if own is not None:
         (tmp_path / "own").write_text(own, encoding="utf-8", errors="surrogateescape")

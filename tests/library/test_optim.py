@@ -29,15 +29,20 @@ def test_adam_is_algorithm_1():
         layer.flat.grad[...] = g
         adam.step(0.01 * t)
         m, v = 0.9 * m + 0.1 * g, 0.98 * v + 0.02 * g * g
-        w = w - 0.01 * t * (m / (1 - 0.9 ** t)) / (np.sqrt(v / (1 - 0.98 ** t)) + 1e-9)
+        w = w - 0.01 * t * (m / (1 - 0.9**t)) / (np.sqrt(v / (1 - 0.98**t)) + 1e-9)
         np.testing.assert_allclose(layer.flat.data, w, rtol=1e-12)
 
 
 @pytest.mark.parametrize("workers", [None, 2])
 @pytest.mark.parametrize("clip", [None, 1.0])
-@pytest.mark.parametrize("bad, words", [(np.nan, "the gradient of bias contains NaN or infinity"),
-                                        (np.inf, "the gradient of bias contains NaN or infinity"),
-                                        (1e200, "the gradient of bias is too large: its square is infinite in float64")])
+@pytest.mark.parametrize(
+    "bad, words",
+    [
+        (np.nan, "the gradient of bias contains NaN or infinity"),
+        (np.inf, "the gradient of bias contains NaN or infinity"),
+        (1e200, "the gradient of bias is too large: its square is infinite in float64"),
+    ],
+)
 def test_a_gradient_that_is_not_finite_is_named_and_moves_nothing(bad, words, clip, workers):
     """1e200 is finite, its square is not. The next step is made as if it had never happened."""
     found = []
@@ -58,10 +63,15 @@ def test_a_gradient_that_is_not_finite_is_named_and_moves_nothing(bad, words, cl
     np.testing.assert_array_equal(*found)
 
 
-@pytest.mark.parametrize("change", [
-    lambda model: model.layers.append(Linear(3, 3, np.random.default_rng(1))), lambda model: model.layers.pop(),
-    lambda model: setattr(model.layers[0], "weight", Parameter(np.zeros((3, 3), np.float32))),
-    lambda model: setattr(model.layers[0], "bias", model.layers[1].bias)])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda model: model.layers.append(Linear(3, 3, np.random.default_rng(1))),
+        lambda model: model.layers.pop(),
+        lambda model: setattr(model.layers[0], "weight", Parameter(np.zeros((3, 3), np.float32))),
+        lambda model: setattr(model.layers[0], "bias", model.layers[1].bias),
+    ],
+)
 def test_adam_says_that_the_model_has_other_parameters(change):
     """It would train only the old ones, and so would its copy. A new Adam and new threads train all of them."""
     model = Stack()
@@ -69,7 +79,10 @@ def test_adam_says_that_the_model_has_other_parameters(change):
     make_step(adam, 0.1, threads=threads)
     change(model)
     for old in (adam, copy.deepcopy(adam)):
-        with pytest.raises(InputError, match="the Stack has gained or lost parameters since this Adam was made; make a new Adam"):
+        with pytest.raises(
+            InputError,
+            match="the Stack has gained or lost parameters since this Adam was made; make a new Adam",
+        ):
             old.step(0.1)
     adam = Adam(model)
     before = {name: parameter.data.copy() for name, parameter in model.parameters().items()}
@@ -80,7 +93,11 @@ def test_adam_says_that_the_model_has_other_parameters(change):
         assert (parameter.data < before[name]).all(), name
 
 
-@pytest.mark.parametrize("copied", [copy.deepcopy, lambda both: pickle.loads(pickle.dumps(both))], ids=["deepcopy", "pickle"])
+@pytest.mark.parametrize(
+    "copied",
+    [copy.deepcopy, lambda both: pickle.loads(pickle.dumps(both))],
+    ids=["deepcopy", "pickle"],
+)
 def test_a_copy_of_a_model_and_its_adam_goes_on_alone(copied):
     def next_step(model, adam):
         adam.grad[...] = np.arange(model.flat.grad.size)
@@ -108,12 +125,14 @@ def test_the_papers_schedule():
     rates = [schedule(step, 512, 4000) for step in range(1, 20_001)]
     assert np.argmax(rates) == 3999
     assert rates[3999] == pytest.approx(1 / np.sqrt(512 * 4000))
-    assert rates[999] == pytest.approx(rates[3999] / 4)         # linear
-    assert rates[15_999] == pytest.approx(rates[3999] / 2)      # 1 / sqrt(step)
+    assert rates[999] == pytest.approx(rates[3999] / 4)  # linear
+    assert rates[15_999] == pytest.approx(rates[3999] / 2)  # 1 / sqrt(step)
     assert schedule(7, 512, 4000, factor=3) == pytest.approx(3 * rates[6])
 
 
-@pytest.mark.parametrize("clip, expected", [(1.0, [0.6, 0.8]), (10.0, [3.0, 4.0]), (None, [3.0, 4.0])])
+@pytest.mark.parametrize(
+    "clip, expected", [(1.0, [0.6, 0.8]), (10.0, [3.0, 4.0]), (None, [3.0, 4.0])]
+)
 def test_clipping(clip, expected):
     """The mean of the gradient after one step is a tenth of the clipped one; the square's, a fiftieth of its square."""
     layer = Linear(1, 1, np.random.default_rng(0)).astype(np.float64)
@@ -140,12 +159,17 @@ def test_a_limit_beyond_all_norms_clips_nothing(dtype, clip, gradient):
     np.testing.assert_array_equal(*results)
 
 
-@pytest.mark.parametrize("norm, factor", [(5.0, 0.2), (1.0, 1.0), (0.5, 1.0), (0.0, 1.0), (np.inf, np.nan), (np.nan, np.nan)])
+@pytest.mark.parametrize(
+    "norm, factor",
+    [(5.0, 0.2), (1.0, 1.0), (0.5, 1.0), (0.0, 1.0), (np.inf, np.nan), (np.nan, np.nan)],
+)
 def test_the_factor_of_clipping(norm, factor):
     """Never above 1; NaN for what is not finite, since 0 would hide it."""
     np.testing.assert_allclose(clip_factor(np.float64(norm) ** 2, 1.0), factor)
 
 
 def test_the_cooldown_is_a_line_to_zero():
-    assert [cooldown(step, 10, 0.4) for step in range(1, 11)] == pytest.approx([1] * 7 + [0.75, 0.5, 0.25])
+    assert [cooldown(step, 10, 0.4) for step in range(1, 11)] == pytest.approx(
+        [1] * 7 + [0.75, 0.5, 0.25]
+    )
     assert [cooldown(step, 3, 0) for step in (1, 2, 3)] == [1, 1, 1]

@@ -53,11 +53,17 @@ def test_a_run_resumes_to_what_it_reached(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     record.train(record.RESUMED)
     before = "checkpoints/step-00000024/weights.safetensors"
-    same_bits = equal(load_file(tmp_path / record.RESUMED / before), load_file(record.RUNS / record.RESUMED / before))
+    same_bits = equal(
+        load_file(tmp_path / record.RESUMED / before),
+        load_file(record.RUNS / record.RESUMED / before),
+    )
     shutil.rmtree(record.RESUMED)
     shutil.copytree(record.RUNS / record.RESUMED, record.RESUMED)
     record.resume(record.RESUMED)
-    found, expected = load_file(f"{record.RESUMED}/weights.safetensors"), load_file(record.FOLDER / "resumed.safetensors")
+    found, expected = (
+        load_file(f"{record.RESUMED}/weights.safetensors"),
+        load_file(record.FOLDER / "resumed.safetensors"),
+    )
     assert [*found] == [*expected]
     if same_bits:
         assert equal(found, expected)

@@ -12,7 +12,9 @@ from minitransformer.zoo.baselines import GRU, LSTM, AdditiveAttention
 from tests.library.models.makers import KINDS, make_batch_for, make_model
 
 RNG = np.random.default_rng(0)
-FAR = (60 * RNG.standard_normal((2, 3, 8, 16))).astype("float32")    # scores up to 200 apart: some exponentials are denormal
+FAR = (60 * RNG.standard_normal((2, 3, 8, 16))).astype(
+    "float32"
+)  # scores up to 200 apart: some exponentials are denormal
 
 
 def recurrent(kind):
@@ -26,12 +28,21 @@ def additive():
     return layer.forward(FAR[0] / 60, FAR[0] / 60)[0]
 
 
-CALLS = {"softmax": lambda: F.softmax_forward(FAR)[0], "attention": lambda: F.attention_forward(
-    FAR, FAR, FAR / 1e3, dropout_rate=0.1, rng=np.random.default_rng(0))[0],
-         "cross-entropy": lambda: F.cross_entropy_forward(FAR, np.ones(FAR.shape[:-1], int), padding=None)[0],
-         "linear-cross-entropy": lambda: F.linear_cross_entropy_forward(FAR[0], FAR[1, 0], np.ones((3, 8), int), padding=None)[0],
-         "lstm": lambda: recurrent(LSTM), "gru": lambda: recurrent(GRU),
-         "additive": additive}
+CALLS = {
+    "softmax": lambda: F.softmax_forward(FAR)[0],
+    "attention": lambda: F.attention_forward(
+        FAR, FAR, FAR / 1e3, dropout_rate=0.1, rng=np.random.default_rng(0)
+    )[0],
+    "cross-entropy": lambda: F.cross_entropy_forward(
+        FAR, np.ones(FAR.shape[:-1], int), padding=None
+    )[0],
+    "linear-cross-entropy": lambda: F.linear_cross_entropy_forward(
+        FAR[0], FAR[1, 0], np.ones((3, 8), int), padding=None
+    )[0],
+    "lstm": lambda: recurrent(LSTM),
+    "gru": lambda: recurrent(GRU),
+    "additive": additive,
+}
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -51,4 +62,9 @@ def test_a_step_and_a_search(kind):
         training_step(model, Adam(model), batch, 1e-3, smoothing=0.1)
         if kind in ("transformer", "language-model"):
             beam_search(model, batch.inputs[0], width=2, max_length=4)
-            sample(model, batch.inputs[0], [np.random.default_rng(0)] * len(batch.inputs[0]), max_length=4)
+            sample(
+                model,
+                batch.inputs[0],
+                [np.random.default_rng(0)] * len(batch.inputs[0]),
+                max_length=4,
+            )

@@ -14,17 +14,19 @@ class Mine(Layer):
     def __init__(self, seed):
         rng = np.random.default_rng(seed)
         self.parts = {"first": Linear(2, 3, rng), "second": FeedForward(3, 4, rng)}
-        self.scale = Parameter(rng.standard_normal((2, 3)).astype(np.float32).T)    # not contiguous
+        self.scale = Parameter(rng.standard_normal((2, 3)).astype(np.float32).T)  # not contiguous
 
 
 def values(layer):
     return {name: parameter.data.copy() for name, parameter in layer.parameters().items()}
 
 
-@pytest.mark.parametrize("make", [Mine, *(lambda seed, kind=kind: make_model(kind, seed) for kind in KINDS)])
+@pytest.mark.parametrize(
+    "make", [Mine, *(lambda seed, kind=kind: make_model(kind, seed) for kind in KINDS)]
+)
 def test_weights_are_saved_and_loaded(make, tmp_path):
     saved, other = make(0), make(1)
-    adam = Adam(other)    # its vectors must hold what is loaded
+    adam = Adam(other)  # its vectors must hold what is loaded
     save_weights(saved, tmp_path / "mine.safetensors")
     load_weights(other, str(tmp_path / "mine.safetensors"))
     np.testing.assert_equal(values(other), values(saved))
@@ -32,12 +34,23 @@ def test_weights_are_saved_and_loaded(make, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["mine.safetensors"]
 
 
-@pytest.mark.parametrize("other, words", [
-    (Linear(2, 4, np.random.default_rng(0)), r"does not fit the Linear: bias: found \(3,\), expected \(4,\)"),
-    (FeedForward(2, 3, np.random.default_rng(0)), "does not fit the FeedForward: bias: found .* expected no such array"),
-    (Linear(2, 3, np.random.default_rng(0)).astype("float64"),
-     r"bias is float32, but the layer's is float64; .* astype\(\"float32\"\)"),
-])
+@pytest.mark.parametrize(
+    "other, words",
+    [
+        (
+            Linear(2, 4, np.random.default_rng(0)),
+            r"does not fit the Linear: bias: found \(3,\), expected \(4,\)",
+        ),
+        (
+            FeedForward(2, 3, np.random.default_rng(0)),
+            "does not fit the FeedForward: bias: found .* expected no such array",
+        ),
+        (
+            Linear(2, 3, np.random.default_rng(0)).astype("float64"),
+            r"bias is float32, but the layer's is float64; .* astype\(\"float32\"\)",
+        ),
+    ],
+)
 def test_weights_of_another_layer_are_refused(other, words, tmp_path):
     save_weights(Linear(2, 3, np.random.default_rng(1)), tmp_path / "linear")
     before = values(other)

@@ -10,4 +10,5 @@ def read(tmp_path):
     def read(text):
         (tmp_path / "a.trees").write_text(text, encoding="utf-8")
         return read_trees(tmp_path / "a.trees")
+
     return read

@@ -15,11 +15,17 @@ def test_the_table_is_of_the_results_and_the_picture_can_be_drawn(tmp_path, monk
     monkeypatch.syspath_prepend(str(ROOT / "experiments"))
     experiment = importlib.import_module("context_vector")
     page = (ROOT / "experiments" / "context_vector.md").read_text(encoding="utf-8")
-    chapter = (ROOT / "tutorials" / "14_before_attention" / "chapter.py").read_text(encoding="utf-8")
+    chapter = (ROOT / "tutorials" / "14_before_attention" / "chapter.py").read_text(
+        encoding="utf-8"
+    )
     for name, label in experiment.LABELS.items():
-        (gradients, accuracy), = re.findall(rf"^\| {label} \| (.+) \| (.+) \|$", page, re.MULTILINE)
+        ((gradients, accuracy),) = re.findall(
+            rf"^\| {label} \| (.+) \| (.+) \|$", page, re.MULTILINE
+        )
         shown = [float(number) for number in gradients.split(", ")]
-        assert shown == pytest.approx([RESULTS[name]["untrained"][distance - 1] for distance in (1, 10, 100)], rel=0.05)
+        assert shown == pytest.approx(
+            [RESULTS[name]["untrained"][distance - 1] for distance in (1, 10, 100)], rel=0.05
+        )
         measured = dict(zip(experiment.LENGTHS, RESULTS[name]["accuracy"]))
         right = [f"{100 * measured[length]:.0f} %" for length in (10, 20, 50, 100)]
         assert accuracy == ", ".join(right)

@@ -18,7 +18,9 @@ def test_the_weights_of_attention_are_shown(name):
     for layers in found.values():
         assert len(layers) == 2
         for weights in layers:
-            np.testing.assert_allclose(weights[..., :5, :].sum(axis=-1), 1)    # a sixth query is padding
+            np.testing.assert_allclose(
+                weights[..., :5, :].sum(axis=-1), 1
+            )  # a sixth query is padding
             assert weights.shape[-1] == 4 or not weights[..., 5].any()
     if name == "restricted":
         distance = np.arange(6) - np.arange(6)[:, None]
@@ -30,14 +32,25 @@ def test_the_language_model_and_the_classifier_take_it():
     for kind in ("language-model", "classifier"):
         model = make_model(kind, attention="restricted", radius=1)
         ids = random_ids(np.random.default_rng(0), 2, 5)
-        (weights,) = {name: layers[0] for name, layers in model.attention_weights(ids).items()}.values()
-        assert weights[..., 2, 1].all() and weights[..., 2, 3].all() == (kind == "classifier") and not weights[..., 2, 0].any()
+        (weights,) = {
+            name: layers[0] for name, layers in model.attention_weights(ids).items()
+        }.values()
+        assert (
+            weights[..., 2, 1].all()
+            and weights[..., 2, 3].all() == (kind == "classifier")
+            and not weights[..., 2, 0].any()
+        )
 
 
 def test_the_seed_makes_the_same_weights_for_each_attention_without_its_own():
     """What differs in a comparison is the attention."""
     scaled, unscaled, restricted = (
-        Transformer(TransformerConfig.named("toy", V, attention=kind, radius=3 if kind == "restricted" else None)).flat.data
-        for kind in ("scaled", "unscaled", "restricted"))
+        Transformer(
+            TransformerConfig.named(
+                "toy", V, attention=kind, radius=3 if kind == "restricted" else None
+            )
+        ).flat.data
+        for kind in ("scaled", "unscaled", "restricted")
+    )
     np.testing.assert_array_equal(scaled, unscaled)
     np.testing.assert_array_equal(scaled, restricted)

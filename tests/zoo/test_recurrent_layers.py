@@ -34,37 +34,56 @@ def test_pytorch_has_the_same_numbers(kind, lengths, sides):
     """
     torch = pytest.importorskip("torch")
     ours = make_any(kind, sides)
-    theirs = getattr(torch.nn, kind.__name__)(D, H, batch_first=True, bidirectional=sides == 2).double()
+    theirs = getattr(torch.nn, kind.__name__)(
+        D, H, batch_first=True, bidirectional=sides == 2
+    ).double()
     halves = [ours] if sides == 1 else [ours.left_to_right, ours.right_to_left]
     for layer, end in zip(halves, ("", "_reverse")):
-        values = {f"weight_ih_l0{end}": layer.input.weight.data.T, f"weight_hh_l0{end}": layer.weight.data.T,
-                  f"bias_ih_l0{end}": layer.input.bias.data, f"bias_hh_l0{end}": np.zeros(layer.gates * H)}
+        values = {
+            f"weight_ih_l0{end}": layer.input.weight.data.T,
+            f"weight_hh_l0{end}": layer.weight.data.T,
+            f"bias_ih_l0{end}": layer.input.bias.data,
+            f"bias_hh_l0{end}": np.zeros(layer.gates * H),
+        }
         if kind is GRU:
-            values[f"bias_hh_l0{end}"][2 * H:] = layer.candidate_bias.data
-        theirs.load_state_dict({name: torch.from_numpy(np.ascontiguousarray(value)) for name, value in values.items()},
-                               strict=False)
+            values[f"bias_hh_l0{end}"][2 * H :] = layer.candidate_bias.data
+        theirs.load_state_dict(
+            {name: torch.from_numpy(np.ascontiguousarray(value)) for name, value in values.items()},
+            strict=False,
+        )
     rng = np.random.default_rng(2)
     x, state = rng.standard_normal((B, T, D)), rng.standard_normal((B, ours.state_size))
     mask = np.arange(T) < np.array(lengths)[:, None]
-    dy, dfinal = rng.standard_normal((B, T, sides * H)) * mask[..., None], rng.standard_normal(state.shape)
+    dy, dfinal = (
+        rng.standard_normal((B, T, sides * H)) * mask[..., None],
+        rng.standard_normal(state.shape),
+    )
 
     (y, final), cache = ours.forward(x, state, mask)
     dx, dstate = ours.backward((dy, dfinal), cache)
 
-    def parts(array):    # (B, S) -> PyTorch's (directions, B, H) of h, and of c
-        return [torch.from_numpy(part).requires_grad_()
-                for part in array.reshape(B, -1, sides, H).transpose(1, 2, 0, 3).copy()]
+    def parts(array):  # (B, S) -> PyTorch's (directions, B, H) of h, and of c
+        return [
+            torch.from_numpy(part).requires_grad_()
+            for part in array.reshape(B, -1, sides, H).transpose(1, 2, 0, 3).copy()
+        ]
 
     x_t, state_t = torch.from_numpy(x).requires_grad_(), parts(state)
     packed = torch.nn.utils.rnn.pack_padded_sequence(x_t, lengths, batch_first=True)
     packed, last = theirs(packed, tuple(state_t) if kind is LSTM else state_t[0])
     y_t, _ = torch.nn.utils.rnn.pad_packed_sequence(packed, batch_first=True)
     last = last if kind is LSTM else (last,)
-    loss = (y_t * torch.from_numpy(dy)).sum() + sum((one * d).sum() for one, d in zip(last, parts(dfinal)))
+    loss = (y_t * torch.from_numpy(dy)).sum() + sum(
+        (one * d).sum() for one, d in zip(last, parts(dfinal))
+    )
     loss.backward()
 
     def joined(arrays):
-        return np.stack([array.detach().numpy() for array in arrays]).transpose(2, 0, 1, 3).reshape(B, -1)
+        return (
+            np.stack([array.detach().numpy() for array in arrays])
+            .transpose(2, 0, 1, 3)
+            .reshape(B, -1)
+        )
 
     near = dict(rtol=0, atol=1e-12)
     np.testing.assert_allclose(y * mask[..., None], y_t.detach().numpy(), **near)
@@ -72,12 +91,18 @@ def test_pytorch_has_the_same_numbers(kind, lengths, sides):
     np.testing.assert_allclose(dx, x_t.grad.numpy(), **near)
     np.testing.assert_allclose(dstate, joined([part.grad for part in state_t]), **near)
     for layer, end in zip(halves, ("", "_reverse")):
-        theirs_named = {name: parameter.grad.numpy() for name, parameter in theirs.named_parameters()}
-        np.testing.assert_allclose(layer.input.weight.grad.T, theirs_named[f"weight_ih_l0{end}"], **near)
+        theirs_named = {
+            name: parameter.grad.numpy() for name, parameter in theirs.named_parameters()
+        }
+        np.testing.assert_allclose(
+            layer.input.weight.grad.T, theirs_named[f"weight_ih_l0{end}"], **near
+        )
         np.testing.assert_allclose(layer.weight.grad.T, theirs_named[f"weight_hh_l0{end}"], **near)
         np.testing.assert_allclose(layer.input.bias.grad, theirs_named[f"bias_ih_l0{end}"], **near)
         if kind is GRU:
-            np.testing.assert_allclose(layer.candidate_bias.grad, theirs_named[f"bias_hh_l0{end}"][2 * H:], **near)
+            np.testing.assert_allclose(
+                layer.candidate_bias.grad, theirs_named[f"bias_hh_l0{end}"][2 * H :], **near
+            )
 
 
 @pytest.mark.parametrize("name", ["rnn", "gru", "lstm"])
@@ -86,9 +111,15 @@ def test_the_gradient_of_one_step(name, scale):
     """Saturated gates too: at 30 most of them are 0 or 1 to the last digit."""
     rng = np.random.default_rng(0)
     gates, parts = {"rnn": (1, 1), "gru": (3, 1), "lstm": (4, 2)}[name]
-    inputs = [scale * rng.standard_normal((B, gates * H)), rng.standard_normal((B, parts * H)), rng.standard_normal((H, gates * H)),
-              *([rng.standard_normal(H)] if name == "gru" else [])]
-    report = gradcheck((getattr(R, f"{name}_step_forward"), getattr(R, f"{name}_step_backward")), inputs)
+    inputs = [
+        scale * rng.standard_normal((B, gates * H)),
+        rng.standard_normal((B, parts * H)),
+        rng.standard_normal((H, gates * H)),
+        *([rng.standard_normal(H)] if name == "gru" else []),
+    ]
+    report = gradcheck(
+        (getattr(R, f"{name}_step_forward"), getattr(R, f"{name}_step_backward")), inputs
+    )
     assert report.passed, f"\n{report}"
 
 
@@ -98,7 +129,10 @@ def test_the_gradient_of_one_step(name, scale):
 def test_a_sequence_is_its_steps(kind, length, batch, seed):
     """One position at a time, the final state handed on: what decoding does."""
     layer, rng = make(kind, seed), np.random.default_rng(seed)
-    x, state = rng.standard_normal((batch, length, D)), rng.standard_normal((batch, layer.state_size))
+    x, state = (
+        rng.standard_normal((batch, length, D)),
+        rng.standard_normal((batch, layer.state_size)),
+    )
     (y, final), _ = layer.forward(x, state)
     for t in range(length):
         (one, state), _ = layer.forward(x[:, [t]], state)
@@ -122,7 +156,15 @@ def test_padding_changes_nothing(kind, sides):
         (y, final), cache = layer.forward(values, state, mask)
         dx, dstate = layer.backward((upstream, dfinal), cache)
         at = slice(None) if mask is None else real
-        found.append([y[:, at], final, dx[:, at], dstate, *(p.grad.copy() for p in layer.parameters().values())])
+        found.append(
+            [
+                y[:, at],
+                final,
+                dx[:, at],
+                dstate,
+                *(p.grad.copy() for p in layer.parameters().values()),
+            ]
+        )
         assert mask is None or not dx[:, ~real].any()
     for one, other in zip(*found, strict=True):
         np.testing.assert_allclose(other, one, rtol=0, atol=1e-12)
@@ -169,8 +211,12 @@ def test_the_two_directions_are_side_by_side():
     (left, left_final), _ = layer.left_to_right.forward(x)
     (right, right_final), _ = layer.right_to_left.forward(x[:, ::-1])
     np.testing.assert_array_equal(y, np.concatenate([left, right[:, ::-1]], axis=2))
-    np.testing.assert_array_equal(final, np.concatenate(
-        [left_final[:, :H], right_final[:, :H], left_final[:, H:], right_final[:, H:]], axis=1))
+    np.testing.assert_array_equal(
+        final,
+        np.concatenate(
+            [left_final[:, :H], right_final[:, :H], left_final[:, H:], right_final[:, H:]], axis=1
+        ),
+    )
     assert layer.hidden_size == 2 * H and layer.state_size == 4 * H
 
 
@@ -179,8 +225,8 @@ def test_the_states_of_a_stack_are_side_by_side():
     rng = np.random.default_rng(0)
     x, state = rng.standard_normal((B, T, D)), rng.standard_normal((B, stack.state_size))
     (y, final), _ = stack.forward(x, state)
-    (h, first), _ = stack.layers[0].forward(x, state[:, :2 * H])
-    (expected, second), _ = stack.layers[1].forward(h, state[:, 2 * H:])
+    (h, first), _ = stack.layers[0].forward(x, state[:, : 2 * H])
+    (expected, second), _ = stack.layers[1].forward(h, state[:, 2 * H :])
     np.testing.assert_array_equal(y, expected)
     np.testing.assert_array_equal(final, np.concatenate([first, second], axis=1))
 
@@ -210,27 +256,59 @@ def test_without_a_state_there_is_no_gradient_of_one(kind):
         (y, final), cache = layer.forward(x)
         zeros = layer.forward(x, np.zeros_like(final))
         np.testing.assert_array_equal(y, zeros[0][0])
-        np.testing.assert_array_equal(layer.backward((y, final), cache), layer.backward((y, final), zeros[1])[0])
+        np.testing.assert_array_equal(
+            layer.backward((y, final), cache), layer.backward((y, final), zeros[1])[0]
+        )
 
 
 def back(layer, dy):
     return layer.backward(dy, layer.forward(np.ones((B, T, D)))[1])
 
 
-@pytest.mark.parametrize("call, words", [
-    (lambda: make(RNN).forward(np.ones((B, T, D)), (np.ones((B, H)),)), "RNN: state is a tuple, expected an array"),
-    (lambda: make(RNN).forward(np.ones((B, T, D)), None, np.ones((B, T))), r"RNN: mask has dtype float64, expected bool \(True ="),
-    (lambda: Bidirectional(make(RNN), make(GRU)), "expected two recurrent layers of one kind and of the same sizes"),
-    (lambda: Bidirectional(make(RNN), make(RNN, 0, D, 9)), "expected two recurrent layers of one kind and of the same sizes"),
-    (lambda: Bidirectional(*[Linear(3, 3, np.random.default_rng(0))] * 2), "expected two recurrent layers"),
-    (lambda: RNN(D, 0, np.random.default_rng(0)), "hidden_size is 0, expected a whole number of at least 1"),
-    (lambda: make(RNN).forward(np.ones((B, T, D), int)), "RNN: x has dtype int64, expected real numbers such as float32"),
-    (lambda: RNN(D, H, np.random.default_rng(0), 1.0), "the dropout rate is 1.0, expected"),
-    (lambda: RecurrentStack([]), "RecurrentStack: expected one or more recurrent layers"),
-    (lambda: RecurrentStack([Linear(3, 3, np.random.default_rng(0))]), "RecurrentStack: expected one or more recurrent layers"),
-    (lambda: back(make(RNN), np.ones((B, T, H))), r"RNN: dy has shape"),
-    (lambda: back(RecurrentStack([make(GRU)]), np.ones((B, T, H))), r"RecurrentStack: dy has shape"),
-])
+@pytest.mark.parametrize(
+    "call, words",
+    [
+        (
+            lambda: make(RNN).forward(np.ones((B, T, D)), (np.ones((B, H)),)),
+            "RNN: state is a tuple, expected an array",
+        ),
+        (
+            lambda: make(RNN).forward(np.ones((B, T, D)), None, np.ones((B, T))),
+            r"RNN: mask has dtype float64, expected bool \(True =",
+        ),
+        (
+            lambda: Bidirectional(make(RNN), make(GRU)),
+            "expected two recurrent layers of one kind and of the same sizes",
+        ),
+        (
+            lambda: Bidirectional(make(RNN), make(RNN, 0, D, 9)),
+            "expected two recurrent layers of one kind and of the same sizes",
+        ),
+        (
+            lambda: Bidirectional(*[Linear(3, 3, np.random.default_rng(0))] * 2),
+            "expected two recurrent layers",
+        ),
+        (
+            lambda: RNN(D, 0, np.random.default_rng(0)),
+            "hidden_size is 0, expected a whole number of at least 1",
+        ),
+        (
+            lambda: make(RNN).forward(np.ones((B, T, D), int)),
+            "RNN: x has dtype int64, expected real numbers such as float32",
+        ),
+        (lambda: RNN(D, H, np.random.default_rng(0), 1.0), "the dropout rate is 1.0, expected"),
+        (lambda: RecurrentStack([]), "RecurrentStack: expected one or more recurrent layers"),
+        (
+            lambda: RecurrentStack([Linear(3, 3, np.random.default_rng(0))]),
+            "RecurrentStack: expected one or more recurrent layers",
+        ),
+        (lambda: back(make(RNN), np.ones((B, T, H))), r"RNN: dy has shape"),
+        (
+            lambda: back(RecurrentStack([make(GRU)]), np.ones((B, T, H))),
+            r"RecurrentStack: dy has shape",
+        ),
+    ],
+)
 def test_what_does_not_fit_is_explained(call, words):
     """Other shapes are refused by every layer: tests/library/layers/test_shapes.py."""
     with pytest.raises(InputError, match=words):

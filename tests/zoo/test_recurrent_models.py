@@ -19,7 +19,9 @@ def test_dropout_is_where_it_belongs(kind, calls):
     """On what each layer reads and each stack returns, in encoder and decoder, and on what attention makes of a state."""
     mine = counting(F.dropout_mask)
     with plugged(F.dropout_mask, mine):
-        make_model(kind, dropout=0.2, bidirectional=False).loss_forward(make_batch_for(kind), np.random.default_rng(0))
+        make_model(kind, dropout=0.2, bidirectional=False).loss_forward(
+            make_batch_for(kind), np.random.default_rng(0)
+        )
     assert mine.calls == calls
 
 
@@ -40,13 +42,17 @@ def test_the_context_vector_is_all_that_the_decoder_knows():
     for kind in RECURRENT:
         model = make_model(kind)
         expected, _ = model.forward(source[::-1], target)
-        assert np.allclose(with_two_context_vectors(model, source, target), expected) == (kind not in WITH_ATTENTION)
+        assert np.allclose(with_two_context_vectors(model, source, target), expected) == (
+            kind not in WITH_ATTENTION
+        )
 
 
 @pytest.mark.parametrize("kind", WITH_ATTENTION)
 def test_the_weights_of_attention_are_shown(kind):
     model = make_model(kind)
-    (weights,) = model.attention_weights(np.array([[3, 4, EOS, PAD]]), np.array([[BOS, 5]]))["cross"]
+    (weights,) = model.attention_weights(np.array([[3, 4, EOS, PAD]]), np.array([[BOS, 5]]))[
+        "cross"
+    ]
     assert weights.shape == (1, 1, 2, 4) and not weights[..., 3].any()
     np.testing.assert_allclose(weights.sum(axis=-1), 1)
 

@@ -8,7 +8,11 @@ from hypothesis import given, settings, strategies as st
 
 from minitransformer import InputError
 from minitransformer.layers import SelfAttention
-from minitransformer.zoo.baselines import AdditiveSelfAttention, RestrictedSelfAttention, UnscaledSelfAttention
+from minitransformer.zoo.baselines import (
+    AdditiveSelfAttention,
+    RestrictedSelfAttention,
+    UnscaledSelfAttention,
+)
 from tests.randomised import randomised
 
 D, H, D_K, D_V = 6, 3, 2, 4
@@ -24,7 +28,13 @@ def band(length, radius, causal):
     return (abs(distance) <= radius) & ((distance <= 0) | (not causal))
 
 
-@given(length=st.integers(1, 23), radius=st.integers(0, 30), causal=st.booleans(), padded=st.booleans(), seed=st.integers(0, 99))
+@given(
+    length=st.integers(1, 23),
+    radius=st.integers(0, 30),
+    causal=st.booleans(),
+    padded=st.booleans(),
+    seed=st.integers(0, 99),
+)
 @settings(max_examples=20)
 def test_it_is_full_attention_under_a_band(length, radius, causal, padded, seed):
     """Outputs, weights and every gradient, to rounding."""
@@ -37,8 +47,12 @@ def test_it_is_full_attention_under_a_band(length, radius, causal, padded, seed)
     near = dict(rtol=0, atol=1e-13)
     np.testing.assert_allclose(y, expected, **near)
     np.testing.assert_allclose(restricted.attended(cache), full.attended(full_cache), **near)
-    np.testing.assert_allclose(restricted.backward(dy, cache), full.backward(dy, full_cache), **near)
-    for one, other in zip(restricted.parameters().values(), full.parameters().values(), strict=True):
+    np.testing.assert_allclose(
+        restricted.backward(dy, cache), full.backward(dy, full_cache), **near
+    )
+    for one, other in zip(
+        restricted.parameters().values(), full.parameters().values(), strict=True
+    ):
         np.testing.assert_allclose(one.grad, other.grad, rtol=0, atol=1e-12)
 
 
@@ -55,7 +69,7 @@ def test_memory_grows_with_the_length_and_not_with_its_square():
         tracemalloc.stop()
         return found
 
-    peak(64)    # what is made once
+    peak(64)  # what is made once
     assert peak(4096) / peak(1024) == pytest.approx(4, rel=0.05)
     assert peak(4096) < 4096 * 4096 * 4 / 4
 
@@ -67,16 +81,28 @@ def test_the_scores_of_each_head(kind):
     _, cache = layer.forward(x)
     q, k = (part.forward(x)[0][0].reshape(4, H, D_K) for part in (layer.query, layer.key))
     for h, i in np.ndindex(H, 4):
-        scores = [q[i, h] @ k[j, h] if kind is UnscaledSelfAttention else layer.weight.data @ np.tanh(q[i, h] + k[j, h])
-                  for j in range(4)]
-        np.testing.assert_allclose(layer.attended(cache)[0, h, i], np.exp(scores) / np.exp(scores).sum(), rtol=1e-12)
+        scores = [
+            q[i, h] @ k[j, h]
+            if kind is UnscaledSelfAttention
+            else layer.weight.data @ np.tanh(q[i, h] + k[j, h])
+            for j in range(4)
+        ]
+        np.testing.assert_allclose(
+            layer.attended(cache)[0, h, i], np.exp(scores) / np.exp(scores).sum(), rtol=1e-12
+        )
 
 
-@pytest.mark.parametrize("call, words", [
-    (lambda: make(-1), "radius is -1, expected a whole number of at least 0"),
-    (lambda: make(1.5), "radius is 1.5, expected a whole number of at least 0"),
-    (lambda: make(1).forward(np.ones((2, 5, D)), np.ones((2, 1, 1, 5))), "mask has dtype float64, expected bool"),
-])
+@pytest.mark.parametrize(
+    "call, words",
+    [
+        (lambda: make(-1), "radius is -1, expected a whole number of at least 0"),
+        (lambda: make(1.5), "radius is 1.5, expected a whole number of at least 0"),
+        (
+            lambda: make(1).forward(np.ones((2, 5, D)), np.ones((2, 1, 1, 5))),
+            "mask has dtype float64, expected bool",
+        ),
+    ],
+)
 def test_what_does_not_fit_is_explained(call, words):
     with pytest.raises(InputError, match=words):
         call()

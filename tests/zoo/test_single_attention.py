@@ -8,7 +8,7 @@ from minitransformer.zoo.baselines import AdditiveAttention, AttentionalState
 
 RNG = np.random.default_rng(0)
 X, MEMORY = RNG.standard_normal((2, 3, 4)), RNG.standard_normal((2, 5, 4))
-SOME = np.array([[1, 0, 1, 1, 0], [0, 0, 0, 0, 0], [1, 1, 1, 1, 1]], bool)    # (T_q, T_k)
+SOME = np.array([[1, 0, 1, 1, 0], [0, 0, 0, 0, 0], [1, 1, 1, 1, 1]], bool)  # (T_q, T_k)
 
 
 def additive(d_memory=4):
@@ -30,8 +30,16 @@ def by_definition(score, mask):
 def test_the_definition(mask):
     layer = additive()
     q, k, w = layer.query, layer.key, layer.weight.data
-    np.testing.assert_allclose(layer.forward(X, MEMORY, mask)[0], by_definition(
-        lambda x, m: w @ np.tanh(x @ q.weight.data + q.bias.data + m @ k.weight.data + k.bias.data), mask), rtol=1e-12)
+    np.testing.assert_allclose(
+        layer.forward(X, MEMORY, mask)[0],
+        by_definition(
+            lambda x, m: (
+                w @ np.tanh(x @ q.weight.data + q.bias.data + m @ k.weight.data + k.bias.data)
+            ),
+            mask,
+        ),
+        rtol=1e-12,
+    )
 
 
 def test_nothing_to_attend_to_gives_zeros():
@@ -45,12 +53,19 @@ def test_nothing_to_attend_to_gives_zeros():
     assert not (y.any() or dx.any() or dmemory.any())
 
 
-@pytest.mark.parametrize("layer", [additive(), AttentionalState(additive(), 4, 4, np.random.default_rng(0)).astype(np.float64)])
+@pytest.mark.parametrize(
+    "layer",
+    [additive(), AttentionalState(additive(), 4, 4, np.random.default_rng(0)).astype(np.float64)],
+)
 def test_a_mask_of_numbers_is_refused(layer):
-    with pytest.raises(InputError, match=r"mask has dtype float64, expected bool \(True = may attend\)"):
+    with pytest.raises(
+        InputError, match=r"mask has dtype float64, expected bool \(True = may attend\)"
+    ):
         layer.forward(X, MEMORY, SOME.astype(float))
 
 
 def test_the_vector_of_additive_attention_begins_with_scores_of_size_one():
     """tanh is at most 1, and the sum of d_attention such numbers, weighted by the vector, is to be of that size, too."""
-    assert AdditiveAttention(4, 4, 400, np.random.default_rng(0)).weight.data.std() == pytest.approx(1 / 20, rel=0.1)
+    assert AdditiveAttention(
+        4, 4, 400, np.random.default_rng(0)
+    ).weight.data.std() == pytest.approx(1 / 20, rel=0.1)

@@ -6,5 +6,8 @@ from minitransformer.data.vocabularies.characters import CharacterVocabulary
 from minitransformer.data.vocabularies.subwords import SubwordVocabulary
 from minitransformer.data.vocabularies.symbols import SymbolVocabulary
 
-VOCABULARIES: dict[str, Any] = {    # by the names that run folders store
-    "characters": CharacterVocabulary, "subwords": SubwordVocabulary, "symbols": SymbolVocabulary}
+VOCABULARIES: dict[str, Any] = {  # by the names that run folders store
+    "characters": CharacterVocabulary,
+    "subwords": SubwordVocabulary,
+    "symbols": SymbolVocabulary,
+}

@@ -11,7 +11,9 @@ class CharacterVocabulary(ListedVocabulary):
 
     def __init__(self, characters):
         if not isinstance(characters, str) or len(set(characters)) != len(characters):
-            raise InputError("a character vocabulary needs a string that contains each character once")
+            raise InputError(
+                "a character vocabulary needs a string that contains each character once"
+            )
         super().__init__(characters, characters=characters)
         self.characters = characters
 
@@ -23,7 +25,9 @@ class CharacterVocabulary(ListedVocabulary):
         """The id of each character. Raises InputError for one that is not in the vocabulary."""
         unknown = next((character for character in text if character not in self.ids), None)
         if unknown is not None:
-            line = text[:text.index(unknown)].count("\n") + 1
-            raise InputError(f"line {line}: the character {unknown!r} is not in the vocabulary, which consists of the "
-                             f"{len(self.characters)} characters of the training text")
+            line = text[: text.index(unknown)].count("\n") + 1
+            raise InputError(
+                f"line {line}: the character {unknown!r} is not in the vocabulary, which consists of the "
+                f"{len(self.characters)} characters of the training text"
+            )
         return [self.ids[character] for character in text]

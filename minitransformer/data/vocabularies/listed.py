@@ -12,11 +12,15 @@ from minitransformer.functional.special import SPECIAL
 def check_tokens(ids, size) -> list[int]:
     """`ids` as a list. Raises InputError unless each is the id of one of `size` tokens."""
     if isinstance(ids, str) or not isinstance(ids, Iterable):
-        raise InputError(f"the ids to decode are a {type(ids).__name__}, expected a list of token ids")
+        raise InputError(
+            f"the ids to decode are a {type(ids).__name__}, expected a list of token ids"
+        )
     ids = list(ids)
     for i in ids:
         if not is_integer(i, 0) or i >= size:
-            raise InputError(f"{one_line(repr(i))} is not the id of a token, expected a whole number from 0 to {size - 1}")
+            raise InputError(
+                f"{one_line(repr(i))} is not the id of a token, expected a whole number from 0 to {size - 1}"
+            )
     return ids
 
 
@@ -24,12 +28,14 @@ class ListedVocabulary:
     """The special tokens, then the listed ones: a token's id is its position. A subclass encodes texts."""
 
     file_name = "vocabulary.json"
-    joint = " "    # what separates two tokens of a text
+    joint = " "  # what separates two tokens of a text
 
     def __init__(self, tokens, **stored):
         """stored: the arguments of the subclass, as JSON, from which `load` recreates it."""
         self.listed = [*SPECIAL, *tokens]
-        self.ids = {token: i for i, token in enumerate(tokens, len(SPECIAL))}    # no text contains a special one
+        self.ids = {
+            token: i for i, token in enumerate(tokens, len(SPECIAL))
+        }  # no text contains a special one
         self._stored = stored
 
     @property
@@ -42,7 +48,9 @@ class ListedVocabulary:
 
     def decode(self, ids) -> str:
         """The text of `ids`, without special tokens."""
-        return self.joint.join(self.listed[i] for i in check_tokens(ids, self.size) if i >= len(SPECIAL))
+        return self.joint.join(
+            self.listed[i] for i in check_tokens(ids, self.size) if i >= len(SPECIAL)
+        )
 
     def to_json(self) -> str:
         return json.dumps(self._stored, ensure_ascii=False, indent=1)

@@ -5,9 +5,9 @@ from minitransformer.errors import InputError
 from minitransformer.extras import require
 from minitransformer.functional.special import SPECIAL
 
-MAX_WORD = 20_000    # characters; learning takes time quadratic in the longest word
+MAX_WORD = 20_000  # characters; learning takes time quadratic in the longest word
 UNKNOWN = "<unk>"
-NAMES = (*SPECIAL, UNKNOWN)    # the names of the first ids
+NAMES = (*SPECIAL, UNKNOWN)  # the names of the first ids
 
 
 class SubwordVocabulary:
@@ -22,7 +22,7 @@ class SubwordVocabulary:
 
     def __init__(self, tokenizer):
         self._tokenizer = tokenizer
-        self._tokenizer.encode_special_tokens = True    # "<pad>" in a text is text
+        self._tokenizer.encode_special_tokens = True  # "<pad>" in a text is text
 
     @classmethod
     def learn(cls, texts, size) -> "SubwordVocabulary":
@@ -36,7 +36,10 @@ class SubwordVocabulary:
         tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Metaspace()
         tokenizer.decoder = tokenizers.decoders.Metaspace()
         trainer = tokenizers.trainers.BpeTrainer(
-            vocab_size=size, special_tokens=[_unmergeable(name) for name in NAMES], show_progress=False)
+            vocab_size=size,
+            special_tokens=[_unmergeable(name) for name in NAMES],
+            show_progress=False,
+        )
         tokenizer.train_from_iterator(map(_check_words, texts), trainer)
         return cls(tokenizer)
 
@@ -55,17 +58,28 @@ class SubwordVocabulary:
     def unknown_characters(self, text) -> list[str]:
         """The characters of `text` that have no token, in the order of the text."""
         encoding = self._tokenizer.encode(text)
-        return [text[start:end] for i, (start, end) in zip(encoding.ids, encoding.offsets) if i == self.unknown_id]
+        return [
+            text[start:end]
+            for i, (start, end) in zip(encoding.ids, encoding.offsets)
+            if i == self.unknown_id
+        ]
 
     def tokens(self, ids) -> list[str]:
         """The subword of each id, special tokens included."""
-        return [NAMES[i] if i < len(NAMES) else self._tokenizer.id_to_token(i) for i in check_tokens(ids, self.size)]
+        return [
+            NAMES[i] if i < len(NAMES) else self._tokenizer.id_to_token(i)
+            for i in check_tokens(ids, self.size)
+        ]
 
     def decode(self, ids) -> str:
         """The text of `ids`, without special tokens; an unknown character appears as U+FFFD."""
-        return self._tokenizer.decoder.decode(["\ufffd" if i == self.unknown_id else self._tokenizer.id_to_token(i)
-                                               for i in check_tokens(ids, self.size)
-                                               if i >= len(NAMES) or i == self.unknown_id])
+        return self._tokenizer.decoder.decode(
+            [
+                "\ufffd" if i == self.unknown_id else self._tokenizer.id_to_token(i)
+                for i in check_tokens(ids, self.size)
+                if i >= len(NAMES) or i == self.unknown_id
+            ]
+        )
 
     def to_json(self) -> str:
         return self._tokenizer.to_str(pretty=True)
@@ -75,7 +89,7 @@ class SubwordVocabulary:
         tokenizers = require("tokenizers")
         try:
             return cls(tokenizers.Tokenizer.from_file(str(path)))
-        except Exception as error:    # the library raises a bare Exception
+        except Exception as error:  # the library raises a bare Exception
             raise InputError(f"{path}: not a tokenizer ({error})") from None
 
 
@@ -88,8 +102,10 @@ def check_utf8(text) -> None:
 def _check_words(text) -> str:
     longest = max(text.split(" "), key=len)
     if len(longest) > MAX_WORD:
-        raise InputError(f"a word of {len(longest):,} characters without a space, {longest[:20]!r}..., expected at most "
-                         f"{MAX_WORD:,}: learning subwords takes time quadratic in the longest word")
+        raise InputError(
+            f"a word of {len(longest):,} characters without a space, {longest[:20]!r}..., expected at most "
+            f"{MAX_WORD:,}: learning subwords takes time quadratic in the longest word"
+        )
     return text
 
 

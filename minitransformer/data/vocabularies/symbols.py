@@ -22,12 +22,19 @@ class SymbolVocabulary(ListedVocabulary):
     def encode(self, text) -> list[int]:
         """The ids of the symbols in `text`. Raises InputError for one that is not in the vocabulary."""
         words = re.findall(r"[^\s-]+", text)
-        return self.encode_symbols([symbol for word in words for symbol in (
-            word if word not in self.ids and self.ids.keys() >= set(word) else [word])])
+        return self.encode_symbols(
+            [
+                symbol
+                for word in words
+                for symbol in (
+                    word if word not in self.ids and self.ids.keys() >= set(word) else [word]
+                )
+            ]
+        )
 
     def encode_symbols(self, symbols) -> list[int]:
         for symbol in symbols:
             if symbol not in self.ids:
-                known = " ".join(self.listed[len(SPECIAL):][:12])
+                known = " ".join(self.listed[len(SPECIAL) :][:12])
                 raise InputError(f"unknown symbol {symbol!r}; this run's symbols are {known} ...")
         return [self.ids[symbol] for symbol in symbols]

@@ -4,8 +4,14 @@ import numpy as np
 
 from minitransformer.backend import Array
 from minitransformer.functional import (
-    dropout_backward, gelu_backward, gelu_dropout_backward, gelu_dropout_forward, relu_backward, relu_dropout_backward,
-    relu_dropout_forward)
+    dropout_backward,
+    gelu_backward,
+    gelu_dropout_backward,
+    gelu_dropout_forward,
+    relu_backward,
+    relu_dropout_backward,
+    relu_dropout_forward,
+)
 from minitransformer.functional.activation_dropout import ActivationDropoutCache
 from minitransformer.functional.activations import CUBIC, SLOPE, GeluCache, ReluCache
 from minitransformer.kernels.compiled.dropout import draw, flags_of, is_ours
@@ -15,7 +21,9 @@ from minitransformer.replaceable import replaces
 
 
 @replaces(relu_dropout_forward, "numpy", "float32 float64")
-def relu_dropout_forward_compiled(x, dropout_rate=0.0, rng=None) -> tuple[Array, ActivationDropoutCache]:
+def relu_dropout_forward_compiled(
+    x, dropout_rate=0.0, rng=None
+) -> tuple[Array, ActivationDropoutCache]:
     dropout = draw(x, dropout_rate, rng)
     y, positive = np.empty(x.shape, x.dtype), np.empty(x.shape, bool)
     relu_and_drop(packed(x, y.size), *flags_of(dropout, -1), y.reshape(-1), positive.reshape(-1))
@@ -28,12 +36,16 @@ def relu_dropout_backward_compiled(dy, cache) -> Array:
     if dy.shape != positive.shape or not is_ours(dropout, dy):
         return relu_backward(dropout_backward(dy, dropout), cache.activation)
     dx = np.empty(positive.shape, dy.dtype)
-    relu_and_drop_backward(packed(dy, dx.size), packed(positive, dx.size), *flags_of(dropout, -1), dx.reshape(-1))
+    relu_and_drop_backward(
+        packed(dy, dx.size), packed(positive, dx.size), *flags_of(dropout, -1), dx.reshape(-1)
+    )
     return dx
 
 
 @replaces(gelu_dropout_forward, "numpy", "float32")
-def gelu_dropout_forward_compiled(x, dropout_rate=0.0, rng=None) -> tuple[Array, ActivationDropoutCache]:
+def gelu_dropout_forward_compiled(
+    x, dropout_rate=0.0, rng=None
+) -> tuple[Array, ActivationDropoutCache]:
     dropout = draw(x, dropout_rate, rng)
     y, tanh = np.empty(x.shape, x.dtype), np.empty(x.shape, x.dtype)
     gelu_and_drop(packed(x, y.size), *flags_of(dropout, -1), y.reshape(-1), tanh.reshape(-1))
@@ -46,7 +58,13 @@ def gelu_dropout_backward_compiled(dy, cache) -> Array:
     if dy.shape != x.shape or not is_ours(dropout, dy):
         return gelu_backward(dropout_backward(dy, dropout), cache.activation)
     dx = np.empty(x.shape, dy.dtype)
-    gelu_and_drop_backward(packed(dy, dx.size), packed(x, dx.size), packed(tanh, dx.size), *flags_of(dropout, -1), dx.reshape(-1))
+    gelu_and_drop_backward(
+        packed(dy, dx.size),
+        packed(x, dx.size),
+        packed(tanh, dx.size),
+        *flags_of(dropout, -1),
+        dx.reshape(-1),
+    )
     return dx
 
 
@@ -93,7 +111,10 @@ def gelu_and_drop_backward(dy, x, tanh, keep, scale, dx) -> None:
     number = dy.dtype.type
     for i in range(len(dx)):
         slope = number(SLOPE) * (number(1) + number(3 * CUBIC) * x[i] * x[i])
-        half = number(0.5) * (number(1) + tanh[i]) + number(0.5) * x[i] * (number(1) - tanh[i] * tanh[i]) * slope
+        half = (
+            number(0.5) * (number(1) + tanh[i])
+            + number(0.5) * x[i] * (number(1) - tanh[i] * tanh[i]) * slope
+        )
         dx[i] = dy[i] * half
     if len(keep):
         for i in range(len(dx)):

@@ -3,18 +3,25 @@
 import numpy as np
 
 from minitransformer.backend import Array
-from minitransformer.decoding.continuations import FIRST_WORD, SEARCHES, continuations, log_normaliser
+from minitransformer.decoding.continuations import (
+    FIRST_WORD,
+    SEARCHES,
+    continuations,
+    log_normaliser,
+)
 from minitransformer.kernels.exponential import exp, rank, ranked
 from minitransformer.kernels.loops import FEW, loop, packed
 from minitransformer.replaceable import replaces, textbook_of
 from minitransformer.functional.special import EOS
 
-BLOCK = 64                  # logits whose largest decides whether the search looks at them
-LEAST = np.int32(-2**31)    # below the rank of any number
+BLOCK = 64  # logits whose largest decides whether the search looks at them
+LEAST = np.int32(-(2**31))  # below the rank of any number
 
 
 @replaces(continuations, "numpy", "float32", "f")
-def continuations_compiled(x, weight, sums, count) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def continuations_compiled(
+    x, weight, sums, count
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     if weight.weight.dtype != x.dtype or sums.dtype != float or count > SEARCHES:
         return textbook_of(continuations)(x, weight, sums, count)
     batch, width, d_model = x.shape
@@ -65,7 +72,9 @@ def choose(logits, sums, ends, totals, parents, ids) -> None:
             ends[sentence, parent] = before + row[EOS]
             for block in range(len(peaks)):
                 if before + peaks[block] > totals[sentence, last]:
-                    for token in range(max(block * BLOCK, FIRST_WORD), min((block + 1) * BLOCK, size)):
+                    for token in range(
+                        max(block * BLOCK, FIRST_WORD), min((block + 1) * BLOCK, size)
+                    ):
                         if before + row[token] > totals[sentence, last]:
                             place = last
                             while place > 0 and before + row[token] > totals[sentence, place - 1]:
@@ -90,7 +99,7 @@ def normaliser(logits, peaks) -> np.float32:
     """log(sum(exp(logits))): logits (V,). Writes peaks, the largest of each block of logits."""
     highest = LEAST
     for block in range(len(peaks)):
-        part = logits[block * BLOCK:(block + 1) * BLOCK]
+        part = logits[block * BLOCK : (block + 1) * BLOCK]
         largest = LEAST
         for i in range(len(part)):
             largest = max(largest, rank(part[i]))

@@ -7,20 +7,29 @@ import numpy as np
 from minitransformer.backend import Array
 from minitransformer.checks import check_fraction, check_rng
 from minitransformer.functional.dropout import (
-    FIRST, SECOND, STEP, DropoutCache, bytes_dropped, dropout_backward, dropout_forward, dropout_sum_forward, random_bytes,
-    random_words)
+    FIRST,
+    SECOND,
+    STEP,
+    DropoutCache,
+    bytes_dropped,
+    dropout_backward,
+    dropout_forward,
+    dropout_sum_forward,
+    random_bytes,
+    random_words,
+)
 from minitransformer.kernels.loops import loop, packed
 from minitransformer.replaceable import replaces, textbook_of
 
-uint64 = np.uint64    # an int among them would make floats of them
+uint64 = np.uint64  # an int among them would make floats of them
 
 
 class KeptCache(NamedTuple):
     """What a DropoutCache holds, in a quarter of its memory."""
 
-    keep: Array        # (...) bool
-    scale: float       # for what is kept
-    dtype: np.dtype    # the input's
+    keep: Array  # (...) bool
+    scale: float  # for what is kept
+    dtype: np.dtype  # the input's
 
     @property
     def mask(self) -> Array:
@@ -54,7 +63,9 @@ def flags_of(dropout, *shape) -> tuple[Array, float]:
 @replaces(dropout_forward, "numpy", "float32 float64")
 def dropout_forward_compiled(x, dropout_rate, rng=None) -> tuple[Array, DropoutCache | KeptCache]:
     cache = draw(x, dropout_rate, rng)
-    return dropout_backward_compiled(x, cache) if isinstance(cache, KeptCache) else x, cache    # y = x mask, as dx = dy mask
+    return dropout_backward_compiled(x, cache) if isinstance(
+        cache, KeptCache
+    ) else x, cache  # y = x mask, as dx = dy mask
 
 
 @replaces(dropout_backward, "numpy", "float32 float64", "b")
@@ -67,14 +78,18 @@ def dropout_backward_compiled(dy, cache) -> Array:
 
 
 @replaces(dropout_sum_forward, "numpy", "float32 float64")
-def dropout_sum_forward_compiled(x, h, dropout_rate, rng=None) -> tuple[Array, DropoutCache | KeptCache]:
+def dropout_sum_forward_compiled(
+    x, h, dropout_rate, rng=None
+) -> tuple[Array, DropoutCache | KeptCache]:
     cache = draw(h, dropout_rate, rng)
-    if not isinstance(cache, KeptCache):    # at every position that is written
+    if not isinstance(cache, KeptCache):  # at every position that is written
         return x + h, cache
     if (x.shape, x.dtype) != (h.shape, h.dtype):
         return x + dropout_backward_compiled(h, cache), cache
     y = np.empty(x.shape, x.dtype)
-    drop_and_add(packed(x, y.size), packed(h, y.size), cache.keep.reshape(-1), cache.scale, y.reshape(-1))
+    drop_and_add(
+        packed(x, y.size), packed(h, y.size), cache.keep.reshape(-1), cache.scale, y.reshape(-1)
+    )
     return y, cache
 
 

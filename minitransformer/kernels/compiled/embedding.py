@@ -16,9 +16,14 @@ def embedding_backward_compiled(self, dy, cache) -> None:
     check_writeable(self.weight.grad)
     vocab_size, d_model = self.weight.shape
     check_shape("Embedding: dy", dy, *cache.ids.shape, d_model)
-    check_ids("Embedding: ids", cache.ids, vocab_size)    # a loop would write wherever they point
+    check_ids("Embedding: ids", cache.ids, vocab_size)  # a loop would write wherever they point
     ids = np.ascontiguousarray(cache.ids, np.int64).reshape(-1)
-    add_to_tokens(packed(dy, ids.size, d_model), ids, math.sqrt(d_model), self.weight.grad.reshape(vocab_size, d_model))
+    add_to_tokens(
+        packed(dy, ids.size, d_model),
+        ids,
+        math.sqrt(d_model),
+        self.weight.grad.reshape(vocab_size, d_model),
+    )
 
 
 @loop("matrix ids number matrix")

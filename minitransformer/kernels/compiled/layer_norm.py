@@ -4,7 +4,11 @@ import numpy as np
 
 from minitransformer.backend import Array
 from minitransformer.checks import check_shape
-from minitransformer.functional.layer_norm import LayerNormCache, layer_norm_backward, layer_norm_forward
+from minitransformer.functional.layer_norm import (
+    LayerNormCache,
+    layer_norm_backward,
+    layer_norm_forward,
+)
 from minitransformer.kernels.loops import loop, packed
 from minitransformer.replaceable import replaces
 
@@ -12,9 +16,20 @@ from minitransformer.replaceable import replaces
 @replaces(layer_norm_forward, "numpy", "float32 float64")
 def layer_norm_forward_compiled(x, gamma, beta, epsilon=1e-5) -> tuple[Array, LayerNormCache]:
     size = x.shape[-1]
-    y, normed, inverse = np.empty(x.shape, x.dtype), np.empty(x.shape, x.dtype), np.empty((*x.shape[:-1], 1), x.dtype)
-    normalise(packed(x, inverse.size, size), packed(gamma, size), packed(beta, size), epsilon,
-              y.reshape(-1, size), normed.reshape(-1, size), inverse.reshape(-1))
+    y, normed, inverse = (
+        np.empty(x.shape, x.dtype),
+        np.empty(x.shape, x.dtype),
+        np.empty((*x.shape[:-1], 1), x.dtype),
+    )
+    normalise(
+        packed(x, inverse.size, size),
+        packed(gamma, size),
+        packed(beta, size),
+        epsilon,
+        y.reshape(-1, size),
+        normed.reshape(-1, size),
+        inverse.reshape(-1),
+    )
     return y, LayerNormCache(normed, inverse, gamma)
 
 
@@ -24,8 +39,15 @@ def layer_norm_backward_compiled(dy, cache) -> tuple[Array, Array, Array]:
     check_shape("LayerNorm: dy", dy, *normed.shape)
     rows = inverse.size, gamma.size
     dx, dgamma, dbeta = np.empty(normed.shape, dy.dtype), np.zeros_like(gamma), np.zeros_like(gamma)
-    normalise_backward(packed(dy, *rows), packed(normed, *rows), packed(inverse, inverse.size), packed(gamma, gamma.size),
-                       dx.reshape(rows), dgamma, dbeta)
+    normalise_backward(
+        packed(dy, *rows),
+        packed(normed, *rows),
+        packed(inverse, inverse.size),
+        packed(gamma, gamma.size),
+        dx.reshape(rows),
+        dgamma,
+        dbeta,
+    )
     return dx, dgamma, dbeta
 
 

@@ -6,13 +6,17 @@ from minitransformer.backend import Array
 from minitransformer.functional import linear_cross_entropy_forward
 from minitransformer.kernels.exponential import exp, rank, ranked
 from minitransformer.kernels.loops import loop
-from minitransformer.kernels.numpy.linear_cross_entropy import LinearCrossEntropyGradients, in_blocks
+from minitransformer.kernels.numpy.linear_cross_entropy import (
+    LinearCrossEntropyGradients,
+    in_blocks,
+)
 from minitransformer.replaceable import replaces
 
 
 @replaces(linear_cross_entropy_forward, "numpy", "float32", "iu")
-def linear_cross_entropy_forward_compiled(x, weight, targets, smoothing=0.0, *,
-                                          padding) -> tuple[Array, LinearCrossEntropyGradients]:
+def linear_cross_entropy_forward_compiled(
+    x, weight, targets, smoothing=0.0, *, padding
+) -> tuple[Array, LinearCrossEntropyGradients]:
     """Like NumPy's kernel, whose backward it shares: only what happens between the products is compiled."""
     return in_blocks(exponentiate, x, weight, targets, smoothing, padding)
 

@@ -8,15 +8,17 @@ from minitransformer.functional import adam_update
 from minitransformer.functional.adam import negligible
 from minitransformer.replaceable import replaces
 
-BLOCK = 1 << 15    # numbers
+BLOCK = 1 << 15  # numbers
 
 
 @replaces(adam_update, "numpy", "float32 float64")
-def adam_update_blocked(data, grad, m, v, step, learning_rate, scale, beta1, beta2, epsilon, finite) -> None:
+def adam_update_blocked(
+    data, grad, m, v, step, learning_rate, scale, beta1, beta2, epsilon, finite
+) -> None:
     if not finite:
         grad[...] = 0
         return
-    rate, square_scale = float(learning_rate / (1 - beta1 ** step)), 1 / math.sqrt(1 - beta2 ** step)
+    rate, square_scale = float(learning_rate / (1 - beta1**step)), 1 / math.sqrt(1 - beta2**step)
     smallest = negligible(m.dtype)
     for start in range(0, len(data), BLOCK):
         n = slice(start, start + BLOCK)

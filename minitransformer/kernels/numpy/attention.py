@@ -5,30 +5,41 @@ import math
 import numpy as np
 
 from minitransformer.backend import Array
-from minitransformer.functional.attention import AttentionCache, attention_backward, attention_forward
+from minitransformer.functional.attention import (
+    AttentionCache,
+    attention_backward,
+    attention_forward,
+)
 from minitransformer.functional.dropout import DropoutCache, dropout_mask
 from minitransformer.functional.softmax import SoftmaxCache, softmax_forward
 from minitransformer.replaceable import replaces
 
-SPREAD = 60.0    # e^-60 is still a normal float32
+SPREAD = 60.0  # e^-60 is still a normal float32
 
 
 @replaces(attention_forward, "numpy", "float32 float64", "b")
 @np.errstate(under="ignore")
-def attention_forward_in_place(query, key, value, mask=None, dropout_rate=0.0, rng=None) -> tuple[Array, AttentionCache]:
+def attention_forward_in_place(
+    query, key, value, mask=None, dropout_rate=0.0, rng=None
+) -> tuple[Array, AttentionCache]:
     scores = query @ key.swapaxes(-1, -2)
     scores *= 1 / math.sqrt(query.shape[-1])
     p = _softmax(scores, mask)
-    dropout = None if rng is None or dropout_rate == 0 else dropout_mask(p.shape, dropout_rate, rng, p.dtype)
+    dropout = (
+        None
+        if rng is None or dropout_rate == 0
+        else dropout_mask(p.shape, dropout_rate, rng, p.dtype)
+    )
     weights = p if dropout is None else p * dropout
     return merged_matmul(weights, value), AttentionCache(
-        query, key, value, SoftmaxCache(p), DropoutCache(dropout), weights)
+        query, key, value, SoftmaxCache(p), DropoutCache(dropout), weights
+    )
 
 
 @replaces(attention_backward, "numpy", "float32 float64", "b")
 def attention_backward_in_place(dy, cache) -> tuple[Array, Array, Array]:
     query, key, value, (p,), kept, weights = cache
-    dropout = kept.mask    # a compiled forward's cache has one, too
+    dropout = kept.mask  # a compiled forward's cache has one, too
     dvalue = merged_matmul(weights.swapaxes(-1, -2), dy)
     dscores = dy @ value.swapaxes(-1, -2)
     if dropout is not None:
@@ -42,7 +53,7 @@ def attention_backward_in_place(dy, cache) -> tuple[Array, Array, Array]:
 def _softmax(scores, mask) -> Array:
     """Overwrites `scores`. If no exponential can vanish, one maximum serves all rows, and the mask is applied after it."""
     peak = scores.max(initial=-np.inf)
-    together = peak - scores.min(initial=np.inf) <= SPREAD    # False for nan
+    together = peak - scores.min(initial=np.inf) <= SPREAD  # False for nan
     if not together or (mask is not None and mask.dtype != bool):
         return softmax_forward(scores, mask)[0]
     scores -= peak
@@ -50,7 +61,7 @@ def _softmax(scores, mask) -> Array:
     if mask is not None:
         p *= mask
     total = _row_sums(p)
-    total[total == 0] = 1    # nothing to attend to
+    total[total == 0] = 1  # nothing to attend to
     p /= total
     return p
 

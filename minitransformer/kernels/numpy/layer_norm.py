@@ -4,7 +4,11 @@ import numpy as np
 
 from minitransformer.backend import Array
 from minitransformer.checks import check_shape
-from minitransformer.functional.layer_norm import LayerNormCache, layer_norm_backward, layer_norm_forward
+from minitransformer.functional.layer_norm import (
+    LayerNormCache,
+    layer_norm_backward,
+    layer_norm_forward,
+)
 from minitransformer.replaceable import replaces
 
 
@@ -19,7 +23,9 @@ def layer_norm_forward_in_place(x, gamma, beta, epsilon=1e-5) -> tuple[Array, La
     normed *= inverse
     y = normed * gamma
     y += beta
-    return y.reshape(x.shape), LayerNormCache(normed.reshape(x.shape), inverse.reshape(*x.shape[:-1], 1), gamma)
+    return y.reshape(x.shape), LayerNormCache(
+        normed.reshape(x.shape), inverse.reshape(*x.shape[:-1], 1), gamma
+    )
 
 
 @replaces(layer_norm_backward, "numpy", "float32 float64")

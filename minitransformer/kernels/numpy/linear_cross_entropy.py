@@ -10,23 +10,26 @@ from minitransformer.functional import linear_cross_entropy_backward, linear_cro
 from minitransformer.functional.cross_entropy import check_targets
 from minitransformer.replaceable import replaces, textbook_of
 
-BLOCK = 1 << 23    # logits in a block; smaller blocks make the products slower and the rest no faster
+BLOCK = 1 << 23  # logits in a block; smaller blocks make the products slower and the rest no faster
 
 
 class LinearCrossEntropyGradients(NamedTuple):
-    dx: Array               # (..., D) the gradients for dloss = 1
-    dweight: Array          # (V, D)
-    log_likelihood: Array   # (...)
+    dx: Array  # (..., D) the gradients for dloss = 1
+    dweight: Array  # (V, D)
+    log_likelihood: Array  # (...)
 
 
 @replaces(linear_cross_entropy_forward, "numpy", "float32 float64", "iu")
-def linear_cross_entropy_forward_blocked(x, weight, targets, smoothing=0.0, *,
-                                         padding) -> tuple[Array, LinearCrossEntropyGradients]:
+def linear_cross_entropy_forward_blocked(
+    x, weight, targets, smoothing=0.0, *, padding
+) -> tuple[Array, LinearCrossEntropyGradients]:
     return in_blocks(exponentiate, x, weight, targets, smoothing, padding)
 
 
 @np.errstate(under="ignore")
-def in_blocks(exponentiate, x, weight, targets, smoothing, padding) -> tuple[Array, LinearCrossEntropyGradients]:
+def in_blocks(
+    exponentiate, x, weight, targets, smoothing, padding
+) -> tuple[Array, LinearCrossEntropyGradients]:
     """With e = exp(logits - max) and r = 1 for a real token, else 0, dlogits_nv is
 
         r_n / sum_v(e_nv) e_nv - (1 - smoothing) r_n [v is the target] - smoothing / V r_n.
@@ -35,13 +38,19 @@ def in_blocks(exponentiate, x, weight, targets, smoothing, padding) -> tuple[Arr
     the same for all v: both cost no pass over the logits. What happens between the products is `exponentiate`'s.
     """
     if weight.dtype != x.dtype:
-        return textbook_of(linear_cross_entropy_forward)(x, weight, targets, smoothing, padding=padding)
+        return textbook_of(linear_cross_entropy_forward)(
+            x, weight, targets, smoothing, padding=padding
+        )
     check_targets(targets, (*x.shape[:-1], len(weight)), smoothing, padding)
     size = len(weight)
     rows, ids = x.reshape(-1, x.shape[-1]), targets.reshape(-1).astype(np.int64)
     real = np.ones(len(ids), x.dtype) if padding is None else (ids != padding).astype(x.dtype)
     ones = np.ones(size, x.dtype)
-    log_likelihood, log_mean, scale = np.empty_like(real), rows @ (ones @ weight / size), np.empty_like(real)
+    log_likelihood, log_mean, scale = (
+        np.empty_like(real),
+        rows @ (ones @ weight / size),
+        np.empty_like(real),
+    )
     dx, dweight = np.empty(rows.shape, x.dtype), np.zeros(weight.shape, x.dtype)
     step = max(64, BLOCK // size)
     for start in range(0, len(rows), step):
@@ -52,13 +61,15 @@ def in_blocks(exponentiate, x, weight, targets, smoothing, padding) -> tuple[Arr
         dx[n] *= scale[n, None]
         if start:
             dweight += e.T @ (scale[n, None] * rows[n])
-        else:    # the first product, usually the only one, needs no array of its own
+        else:  # the first product, usually the only one, needs no array of its own
             np.matmul(e.T, scale[n, None] * rows[n], out=dweight)
     dx -= np.outer(real, smoothing / size * (ones @ weight))
     dweight -= smoothing / size * (real @ rows)
     log_likelihood *= real
     loss = -(1 - smoothing) * log_likelihood.sum() - smoothing * (log_mean @ real)
-    return loss, LinearCrossEntropyGradients(dx.reshape(x.shape), dweight, log_likelihood.reshape(targets.shape))
+    return loss, LinearCrossEntropyGradients(
+        dx.reshape(x.shape), dweight, log_likelihood.reshape(targets.shape)
+    )
 
 
 def exponentiate(e, targets, real, smoothing, log_likelihood, log_mean, scale) -> None:

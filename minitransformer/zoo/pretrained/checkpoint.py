@@ -13,11 +13,13 @@ class Tensor(NamedTuple):
     """Where a parameter here comes from."""
 
     ours: str
-    theirs: str                 # without the prefix that all names of the architecture may have
-    shape: tuple                # theirs
-    transposed: bool = False    # theirs is (d_out, d_in)
-    part: int | None = None     # which third of its columns: theirs is query, key and value side by side
-    of_tokens: bool = False     # a row for each token
+    theirs: str  # without the prefix that all names of the architecture may have
+    shape: tuple  # theirs
+    transposed: bool = False  # theirs is (d_out, d_in)
+    part: int | None = (
+        None  # which third of its columns: theirs is query, key and value side by side
+    )
+    of_tokens: bool = False  # a row for each token
 
 
 class PretrainedArrays(Arrays):
@@ -35,10 +37,10 @@ class Checkpoint(NamedTuple):
     architecture: ModuleType
     options: "Options"
     arrays: PretrainedArrays
-    vocabulary: dict[str, Any]    # the arguments of PretrainedVocabulary.arrange, but the size
-    licence: str | None           # its name, such as apache-2.0
+    vocabulary: dict[str, Any]  # the arguments of PretrainedVocabulary.arrange, but the size
+    licence: str | None  # its name, such as apache-2.0
     licence_text: str
-    notes: list[str]              # what differs from the reference implementation, a line each
+    notes: list[str]  # what differs from the reference implementation, a line each
 
 
 class Options:
@@ -77,8 +79,10 @@ class Options:
         """The value of an option. Raises InputError for one that is not in `known`."""
         value = self.take(name, *default)
         if value not in list(known):
-            raise InputError(f"{self._where}: {name} is {value!r}, expected {' or '.join(map(repr, known))}"
-                             + ": anything else is not supported, and would change the results" * bool(default))
+            raise InputError(
+                f"{self._where}: {name} is {value!r}, expected {' or '.join(map(repr, known))}"
+                + ": anything else is not supported, and would change the results" * bool(default)
+            )
         return value
 
     def leave_out(self, *names) -> None:
@@ -91,4 +95,6 @@ class Options:
         for name, value in self._values.items():
             if not value or not re.search(self._changing, name):
                 continue
-            raise InputError(f"{self._where}: the option {name} ({value!r:.60}) is not known here, and may change the results")
+            raise InputError(
+                f"{self._where}: the option {name} ({value!r:.60}) is not known here, and may change the results"
+            )

@@ -12,11 +12,20 @@ from minitransformer.zoo.pretrained.checkpoint import Checkpoint, Options, Pretr
 
 # Options of config.json that change what a model computes, in some model or other, and are not known here. All others, unknown
 # names included, say what the model is called, how it was trained or how it writes.
-CHANGING = (r"^(?!_|output_|.*(dropout|_prob|_id|_implementation)$).*(activation|adapter|alibi|attention|attn|audio|auto_map|bias|"
-            "cross|embed|encoder|expert|gate|head|hidden|layer|logit|lora|mask|mlp|moe|multiplier|mup|norm|position|prun|quant|"
-            "residual|rope|rotary|scal|softcap|sparse|vision|window|clip_qkv|multi_query)")
+CHANGING = (
+    r"^(?!_|output_|.*(dropout|_prob|_id|_implementation)$).*(activation|adapter|alibi|attention|attn|audio|auto_map|bias|"
+    "cross|embed|encoder|expert|gate|head|hidden|layer|logit|lora|mask|mlp|moe|multiplier|mup|norm|position|prun|quant|"
+    "residual|rope|rotary|scal|softcap|sparse|vision|window|clip_qkv|multi_query)"
+)
 # Tokens that a chat template may name, beside BOS and EOS; the last are a list.
-NAMED = ("unk_token", "pad_token", "sep_token", "cls_token", "mask_token", "additional_special_tokens")
+NAMED = (
+    "unk_token",
+    "pad_token",
+    "sep_token",
+    "cls_token",
+    "mask_token",
+    "additional_special_tokens",
+)
 
 
 def read(folder) -> Checkpoint:
@@ -24,28 +33,59 @@ def read(folder) -> Checkpoint:
     options = Options(config, folder / "config.json", CHANGING)
     name = options.one_of("model_type", ARCHITECTURES)
     model = ARCHITECTURES[name]
-    for other in _listed(config.get("architectures")):    # such as GPT2LMHeadModel and LlamaForCausalLM
+    for other in _listed(
+        config.get("architectures")
+    ):  # such as GPT2LMHeadModel and LlamaForCausalLM
         if not str(other).lower().startswith(name):
-            raise InputError(f"{folder / 'config.json'}: architectures names {other!r}, but model_type is {name!r}")
-    about, writing, older = (_json(folder / file) if (folder / file).exists() else {}
-                             for file in ("tokenizer_config.json", "generation_config.json", "special_tokens_map.json"))
+            raise InputError(
+                f"{folder / 'config.json'}: architectures names {other!r}, but model_type is {name!r}"
+            )
+    about, writing, older = (
+        _json(folder / file) if (folder / file).exists() else {}
+        for file in ("tokenizer_config.json", "generation_config.json", "special_tokens_map.json")
+    )
     names = _names(tokenizer)
-    ends = {end: _name(about.get(f"{end}_token"), config.get(f"{end}_token_id"), names) for end in ("bos", "eos")}
-    special = {name: _content(token) for name in NAMED if (token := about.get(name) or older.get(name))}
-    stops = [names.get(i) for source in (config, writing) for i in _listed(source.get("eos_token_id"))]
+    ends = {
+        end: _name(about.get(f"{end}_token"), config.get(f"{end}_token_id"), names)
+        for end in ("bos", "eos")
+    }
+    special = {
+        name: _content(token) for name in NAMED if (token := about.get(name) or older.get(name))
+    }
+    stops = [
+        names.get(i) for source in (config, writing) for i in _listed(source.get("eos_token_id"))
+    ]
     dropout = tokenizer["model"].get("dropout")
-    notes = [f"its tokenizer's dropout of {dropout} is off, which transformers leaves on"] if dropout else []
+    notes = (
+        [f"its tokenizer's dropout of {dropout} is off, which transformers leaves on"]
+        if dropout
+        else []
+    )
     if about.get("add_prefix_space") and '"add_prefix_space": true' not in json.dumps(tokenizer):
-        notes.append("tokenizer_config.json asks for a space before each text; tokenizer.json does not, and is followed")
+        notes.append(
+            "tokenizer_config.json asks for a space before each text; tokenizer.json does not, and is followed"
+        )
     for name in ("bos", "eos"):
         asked = about.get(f"add_{name}_token")
         does = f'"{ends[name]}"' in json.dumps(tokenizer.get("post_processor"), ensure_ascii=False)
         if asked not in (None, does):
-            notes.append(f"add_{name}_token is {asked} in tokenizer_config.json; tokenizer.json does otherwise, and is followed")
+            notes.append(
+                f"add_{name}_token is {asked} in tokenizer_config.json; tokenizer.json does otherwise, and is followed"
+            )
     return Checkpoint(
-        model, options, SafetensorsFiles(folder, model.PREFIX),
-        dict(tokenizer=tokenizer, chat_template=_template(folder, about), special=special, stops=stops, **ends),
-        *_licence(folder), notes)
+        model,
+        options,
+        SafetensorsFiles(folder, model.PREFIX),
+        dict(
+            tokenizer=tokenizer,
+            chat_template=_template(folder, about),
+            special=special,
+            stops=stops,
+            **ends,
+        ),
+        *_licence(folder),
+        notes,
+    )
 
 
 class SafetensorsFiles(PretrainedArrays):
@@ -53,15 +93,27 @@ class SafetensorsFiles(PretrainedArrays):
 
     def __init__(self, folder, prefix):
         index = folder / "model.safetensors.index.json"
-        listed = sorted(set(_json(index)["weight_map"].values())) if index.exists() else ["model.safetensors"]
+        listed = (
+            sorted(set(_json(index)["weight_map"].values()))
+            if index.exists()
+            else ["model.safetensors"]
+        )
         self.places, self._prefix = {}, prefix
         for name in listed:
             if re.search(r"[/\\:]", name):
-                raise InputError(f"{index}: it lists the file {name!r}, expected the name of a file in the same folder")
+                raise InputError(
+                    f"{index}: it lists the file {name!r}, expected the name of a file in the same folder"
+                )
             if not (folder / name).is_file():
                 pickled = any(folder.glob("*.bin"))
-                raise InputError(f"{folder / name}: no such file" + (
-                    "; weights in .bin files are pickled, and never read: a pickle can run any code" if pickled else ""))
+                raise InputError(
+                    f"{folder / name}: no such file"
+                    + (
+                        "; weights in .bin files are pickled, and never read: a pickle can run any code"
+                        if pickled
+                        else ""
+                    )
+                )
             file = WeightsFile(folder / name)
             if twice := next((array for array in file if array in self.places), None):
                 raise InputError(f"{folder / name}: the array {twice} is in another file, too")
@@ -104,7 +156,10 @@ def _names(tokenizer) -> dict[int, str]:
     """{id: token}, as far as the file lists ids."""
     vocabulary = tokenizer.get("model", {}).get("vocab")
     names = {i: token for token, i in vocabulary.items()} if isinstance(vocabulary, dict) else {}
-    return {**names, **{token["id"]: token["content"] for token in tokenizer.get("added_tokens", [])}}
+    return {
+        **names,
+        **{token["id"]: token["content"] for token in tokenizer.get("added_tokens", [])},
+    }
 
 
 def _name(token, ids, names) -> str | None:
@@ -134,7 +189,9 @@ def _template(folder, about) -> str | None:
 def _licence(folder) -> tuple[str | None, str]:
     """The licence's name, from the head of README.md, and its text, from the file LICENSE."""
     readme = folder / "README.md"
-    found = readme.is_file() and re.search(r"\A---\n(?:(?!---).*\n)*?license:(?:\s*- *| *)(\S+)", _text(readme))
+    found = readme.is_file() and re.search(
+        r"\A---\n(?:(?!---).*\n)*?license:(?:\s*- *| *)(\S+)", _text(readme)
+    )
     return found[1] if found else None, licence_text(folder)
 
 

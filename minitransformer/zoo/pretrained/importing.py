@@ -22,7 +22,7 @@ from minitransformer.zoo.pretrained.checkpoint import Tensor
 from minitransformer.zoo.pretrained.decodes import check_decodes
 from minitransformer.zoo.pretrained.vocabulary import PretrainedVocabulary
 
-WINDOW, BATCH = 512, 4    # what `evaluate` reads at once
+WINDOW, BATCH = 512, 4  # what `evaluate` reads at once
 
 
 def import_model(path, folder, report=lambda line: None) -> Run:
@@ -47,9 +47,15 @@ def import_model(path, folder, report=lambda line: None) -> Run:
         notes = [*source.notes, *check_decodes(vocabulary, path)]
     except InputError:
         raise
-    except UNREADABLE as error:    # JSON of another form than expected
+    except UNREADABLE as error:  # JSON of another form than expected
         raise InputError(f"{path}: cannot be read ({type(error).__name__}: {error})") from None
-    task = Language(train=[], valid=[], vocabulary="subwords", window=min(WINDOW, config.max_length), batch=BATCH)
+    task = Language(
+        train=[],
+        valid=[],
+        vocabulary="subwords",
+        window=min(WINDOW, config.max_length),
+        batch=BATCH,
+    )
     settings = RunSettings(task, "language-model", config, "pretrained")
     try:
         with undrawn():
@@ -62,9 +68,11 @@ def import_model(path, folder, report=lambda line: None) -> Run:
         shapes = {tensor.ours: (np.float32, _shape(tensor)) for tensor in tensors}
         provenance = {"imported_from": str(path), "licence": source.licence}
         run.write_weights(shapes, _arrays(tensors, source, vocabulary.rows), provenance)
-        about = f"{path.name}: {source.licence or 'its files name no licence'}\n\n{source.licence_text}"
+        about = (
+            f"{path.name}: {source.licence or 'its files name no licence'}\n\n{source.licence_text}"
+        )
         (new / LICENCE).write_text(about, encoding="utf-8")
-        del run, source, tensors    # their files and names take memory, too
+        del run, source, tensors  # their files and names take memory, too
         run = _tried(new, path)
         os.replace(new, folder)
     finally:
@@ -82,26 +90,36 @@ def _tried(folder, path) -> Run:
         for _ in generate(run.model, [EOS], 1, np.random.default_rng(0), ends=True):
             pass
     except InputError as error:
-        raise InputError(f"{path}: what was imported cannot be used: {str(error).removeprefix(f'{folder}: ')}") from None
+        raise InputError(
+            f"{path}: what was imported cannot be used: {str(error).removeprefix(f'{folder}: ')}"
+        ) from None
     return run
 
 
 def _checked(expected, source, path) -> list[Tensor]:
     """The expected Tensors. Raises InputError unless the file has them and no others, before any is read."""
     arrays, used, tensors = source.arrays, set(), []
-    for tensor in expected:    # one by one: a damaged file may say that there are millions of layers
+    for tensor in expected:  # one by one: a damaged file may say that there are millions of layers
         name = arrays.find(tensor.theirs)
         if name not in arrays:
             raise InputError(f"{path}: the array {name or tensor.theirs} is missing")
         if arrays.shape_of(name) != tensor.shape:
-            raise InputError(f"{path}: {name} has shape {arrays.shape_of(name)}, expected {tensor.shape}")
+            raise InputError(
+                f"{path}: {name} has shape {arrays.shape_of(name)}, expected {tensor.shape}"
+            )
         used.add(name)
         tensors.append(tensor)
     head = arrays.find("lm_head.weight")
     for name in sorted(set(arrays) - used):
-        copied = name == head and np.array_equal(arrays[name], arrays[arrays.find(tensors[0].theirs)])    # of the embedding
-        if not copied and not re.fullmatch(f"({source.architecture.PREFIX})?{source.architecture.BUFFERS}", name):
-            raise InputError(f"{path}: the array {name} belongs to nothing that is known here, and may change the results")
+        copied = name == head and np.array_equal(
+            arrays[name], arrays[arrays.find(tensors[0].theirs)]
+        )  # of the embedding
+        if not copied and not re.fullmatch(
+            f"({source.architecture.PREFIX})?{source.architecture.BUFFERS}", name
+        ):
+            raise InputError(
+                f"{path}: the array {name} belongs to nothing that is known here, and may change the results"
+            )
     return tensors
 
 

@@ -6,7 +6,7 @@ from minitransformer.models import LanguageModelConfig
 from minitransformer.zoo.pretrained.checkpoint import Tensor
 
 PREFIX = "model."
-BUFFERS = r"layers\.\d+\.self_attn\.rotary_emb\.inv_freq"    # they follow from the base
+BUFFERS = r"layers\.\d+\.self_attn\.rotary_emb\.inv_freq"  # they follow from the base
 
 
 def configuration(options) -> LanguageModelConfig:
@@ -17,17 +17,35 @@ def configuration(options) -> LanguageModelConfig:
         options.one_of(name, [False], False)
     heads, d_model = options.whole("num_attention_heads"), options.whole("hidden_size")
     d_k = options.whole("head_dim", max(1, d_model // heads))
-    for name in ("rotary_dim", "value_dim"):    # part of a head might not turn, or values might be wider than keys
+    for name in (
+        "rotary_dim",
+        "value_dim",
+    ):  # part of a head might not turn, or values might be wider than keys
         options.one_of(name, [d_k], d_k)
     return LanguageModelConfig(
-        vocab_size=options.whole("vocab_size"), max_length=options.whole("max_position_embeddings"),
-        d_model=d_model, d_ff=options.whole("intermediate_size"), num_layers=options.whole("num_hidden_layers"),
-        num_heads=heads, d_k=d_k, norm_epsilon=options.number("rms_norm_eps", 1e-6),
+        vocab_size=options.whole("vocab_size"),
+        max_length=options.whole("max_position_embeddings"),
+        d_model=d_model,
+        d_ff=options.whole("intermediate_size"),
+        num_layers=options.whole("num_hidden_layers"),
+        num_heads=heads,
+        d_k=d_k,
+        norm_epsilon=options.number("rms_norm_eps", 1e-6),
         share_output=options.take("tie_word_embeddings", False),
-        attention_settings={"kv_heads": options.whole("num_key_value_heads", heads), "rotary_base": _rotary_base(options),
-                            "rotary_layout": options.take("rotary_layout", "half")},
-        attention_dropout=options.take("attention_dropout", 0.0), dropout=0.0, pre_norm=True, norm="rms", positions="rotary",
-        activation="swiglu", attention="grouped", embedding="unscaled")
+        attention_settings={
+            "kv_heads": options.whole("num_key_value_heads", heads),
+            "rotary_base": _rotary_base(options),
+            "rotary_layout": options.take("rotary_layout", "half"),
+        },
+        attention_dropout=options.take("attention_dropout", 0.0),
+        dropout=0.0,
+        pre_norm=True,
+        norm="rms",
+        positions="rotary",
+        activation="swiglu",
+        attention="grouped",
+        embedding="unscaled",
+    )
 
 
 def _rotary_base(options) -> float:
@@ -36,7 +54,7 @@ def _rotary_base(options) -> float:
     for name in ("rope_scaling", "rope_parameters"):
         rotary = options.part(name)
         base = rotary.number("rope_theta", base)
-        for kind in ("rope_type", "type"):    # its older name
+        for kind in ("rope_type", "type"):  # its older name
             rotary.one_of(kind, ["default"], "default")
         rotary.one_of("partial_rotary_factor", [1], 1)
         rotary.finish()
@@ -46,17 +64,29 @@ def _rotary_base(options) -> float:
 def tensors(config) -> Iterator[Tensor]:
     """Their linear layers have weights (d_out, d_in), and no biases."""
     d, f, vocabulary = config.d_model, config.d_ff, config.vocab_size
-    queries, keys = config.num_heads * config.d_k, config.attention_settings["kv_heads"] * config.d_k
+    queries, keys = (
+        config.num_heads * config.d_k,
+        config.attention_settings["kv_heads"] * config.d_k,
+    )
     yield Tensor("embedding.weight", "embed_tokens.weight", (vocabulary, d), of_tokens=True)
     for i in range(config.num_layers):
         ours, theirs = f"stack.layers.{i}", f"layers.{i}"
         for name, other, d_in, d_out in (
-                ("self_attention.query", "self_attn.q_proj", d, queries), ("self_attention.key", "self_attn.k_proj", d, keys),
-                ("self_attention.value", "self_attn.v_proj", d, keys), ("self_attention.output", "self_attn.o_proj", queries, d),
-                ("feed_forward.gate", "mlp.gate_proj", d, f), ("feed_forward.inner", "mlp.up_proj", d, f),
-                ("feed_forward.outer", "mlp.down_proj", f, d)):
-            yield Tensor(f"{ours}.{name}.weight", f"{theirs}.{other}.weight", (d_out, d_in), transposed=True)
-        for name, other in ("self_attention_residual", "input_layernorm"), ("feed_forward_residual", "post_attention_layernorm"):
+            ("self_attention.query", "self_attn.q_proj", d, queries),
+            ("self_attention.key", "self_attn.k_proj", d, keys),
+            ("self_attention.value", "self_attn.v_proj", d, keys),
+            ("self_attention.output", "self_attn.o_proj", queries, d),
+            ("feed_forward.gate", "mlp.gate_proj", d, f),
+            ("feed_forward.inner", "mlp.up_proj", d, f),
+            ("feed_forward.outer", "mlp.down_proj", f, d),
+        ):
+            yield Tensor(
+                f"{ours}.{name}.weight", f"{theirs}.{other}.weight", (d_out, d_in), transposed=True
+            )
+        for name, other in (
+            ("self_attention_residual", "input_layernorm"),
+            ("feed_forward_residual", "post_attention_layernorm"),
+        ):
             yield Tensor(f"{ours}.{name}.norm.gamma", f"{theirs}.{other}.weight", (d,))
     yield Tensor("stack.norm.gamma", "norm.weight", (d,))
     if not config.share_output:

@@ -11,49 +11,89 @@ from minitransformer.errors import InputError
 from minitransformer.extras import require
 from minitransformer.functional.special import BOS, EOS, PAD
 
-NEVER_IN_UTF8 = (0xFF, 0xFE, 0xC0, 0xC1, *range(0xF5, 0xFE))    # bytes: a tokenizer of bytes has tokens for them, but no use
+NEVER_IN_UTF8 = (
+    0xFF,
+    0xFE,
+    0xC0,
+    0xC1,
+    *range(0xF5, 0xFE),
+)  # bytes: a tokenizer of bytes has tokens for them, but no use
 
 
 class PretrainedVocabulary:
     """A tokenizer of the `tokenizers` library, whose ids are moved so that padding, BOS and EOS come first, as everywhere here."""
 
     file_name = "vocabulary.json"
-    ends = True    # the model has learned to end its texts with EOS
+    ends = True  # the model has learned to end its texts with EOS
 
-    def __init__(self, tokenizer, size, moved=(), begins=False, chat_template=None, bos="", eos="", stops=(), chat_begins=False,
-                 special=()):
+    def __init__(
+        self,
+        tokenizer,
+        size,
+        moved=(),
+        begins=False,
+        chat_template=None,
+        bos="",
+        eos="",
+        stops=(),
+        chat_begins=False,
+        special=(),
+    ):
         """tokenizer: the contents of a tokenizer.json; size: the rows of the model's table; moved: [[id here, id there]] where
         they differ; begins: whether a text begins with BOS, which may be the same token as EOS; chat_begins: whether a chat does
         so, too, if its template does not; bos, eos: the names of these tokens, for the template; stops: the names of other tokens
         with which the model ends its texts; special: {what a template calls other tokens: their names}.
         """
         self._tokenizer = _load(tokenizer)
-        self._stored = dict(tokenizer=tokenizer, size=size, moved=[list(pair) for pair in moved], begins=begins,
-                            chat_template=chat_template, bos=bos, eos=eos, stops=list(stops), chat_begins=chat_begins,
-                            special=dict(special))
+        self._stored = dict(
+            tokenizer=tokenizer,
+            size=size,
+            moved=[list(pair) for pair in moved],
+            begins=begins,
+            chat_template=chat_template,
+            bos=bos,
+            eos=eos,
+            stops=list(stops),
+            chat_begins=chat_begins,
+            special=dict(special),
+        )
         self.size, self._template = size, chat_template
         self._begin = [EOS if bos == eos else BOS] * begins
         self._there, self._here = dict(moved), {there: here for here, there in moved}
-        self.control = [token.content for token in self._tokenizer.get_added_tokens_decoder().values() if token.special]
+        self.control = [
+            token.content
+            for token in self._tokenizer.get_added_tokens_decoder().values()
+            if token.special
+        ]
         self.unknown_id, self._letters = self._id(_unknown(tokenizer)), set()
         self.stops = {self._id(name) for name in stops} - {None}
 
     @classmethod
-    def arrange(cls, tokenizer, size, bos, eos, begins=None, stops=(), **stored) -> "PretrainedVocabulary":
+    def arrange(
+        cls, tokenizer, size, bos, eos, begins=None, stops=(), **stored
+    ) -> "PretrainedVocabulary":
         """With moved ids. bos, eos: tokens; bos may be None; begins: None if the tokenizer itself says whether a text begins with
         BOS. Raises InputError if they do not fit a model of `size` rows.
         """
         loaded = _load(tokenizer)
         ids = loaded.get_vocab()
         if any(i >= size for i in ids.values()):
-            raise InputError(f"the tokenizer has the id {max(ids.values())}, but the model has {size} tokens")
-        for token in tokenizer.get("added_tokens", []):    # the library numbers those anew that are not in the vocabulary, too
+            raise InputError(
+                f"the tokenizer has the id {max(ids.values())}, but the model has {size} tokens"
+            )
+        for token in tokenizer.get(
+            "added_tokens", []
+        ):  # the library numbers those anew that are not in the vocabulary, too
             if ids[token["content"]] != token["id"]:
-                raise InputError(f"the tokenizer says that {token['content']} has the id {token['id']}, but it has "
-                                 f"{ids[token['content']]}")
+                raise InputError(
+                    f"the tokenizer says that {token['content']} has the id {token['id']}, but it has "
+                    f"{ids[token['content']]}"
+                )
         if eos not in ids or bos not in (None, *ids):
-            raise InputError(f"the tokenizer has no token {eos if eos not in ids else bos!r}, with which the model's texts "
-                             f"{'end' if eos not in ids else 'begin'}")
+            raise InputError(
+                f"the tokenizer has no token {eos if eos not in ids else bos!r}, with which the model's texts "
+                f"{'end' if eos not in ids else 'begin'}"
+            )
         if begins is None:
             begins = _begins(loaded, ids, bos)
         if begins and bos is None:
@@ -61,22 +101,38 @@ class PretrainedVocabulary:
         by_bytes = "ByteLevel" in json.dumps(tokenizer.get("pre_tokenizer"))
         names = [chr(byte) if by_bytes else f"<0x{byte:02X}>" for byte in NEVER_IN_UTF8]
         special = [i for i, token in loaded.get_added_tokens_decoder().items() if token.special]
-        unused = [*special, *(ids[name] for name in names if name in ids), *sorted(set(range(size)) - set(ids.values()))]
-        unknown = ids.get(_unknown(tokenizer))    # a text may contain it, unless what has no token is written in bytes
+        unused = [
+            *special,
+            *(ids[name] for name in names if name in ids),
+            *sorted(set(range(size)) - set(ids.values())),
+        ]
+        unknown = ids.get(
+            _unknown(tokenizer)
+        )  # a text may contain it, unless what has no token is written in bytes
         last = [unknown] if unknown in unused and tokenizer["model"].get("byte_fallback") else []
         unused = [i for i in unused if i != unknown] + last
         taken = {EOS: ids[eos], **({BOS: ids[bos]} if bos not in (None, eos) else {})}
         for place in sorted({PAD, BOS} - set(taken)):
             free = [i for i in unused if i not in taken.values()]
             if not free:
-                raise InputError("the tokenizer has too few tokens that no text contains: padding, BOS and EOS need one each")
+                raise InputError(
+                    "the tokenizer has too few tokens that no text contains: padding, BOS and EOS need one each"
+                )
             taken[place] = place if place in free else free[0]
         there = list(range(size))
         for place, i in taken.items():
             other = there.index(i)
             there[place], there[other] = there[other], there[place]
-        return cls(tokenizer, size, [[here, i] for here, i in enumerate(there) if here != i], begins=begins, bos=bos or "", eos=eos,
-                   stops=[name for name in stops if name in ids and name != eos], **stored)
+        return cls(
+            tokenizer,
+            size,
+            [[here, i] for here, i in enumerate(there) if here != i],
+            begins=begins,
+            bos=bos or "",
+            eos=eos,
+            stops=[name for name in stops if name in ids and name != eos],
+            **stored,
+        )
 
     @property
     def chats(self) -> bool:
@@ -99,11 +155,17 @@ class PretrainedVocabulary:
 
     def unknown_characters(self, text) -> list[str]:
         """The characters of `text` that have no token of their own."""
-        return [letter for letter in text if self.unknown_id in self._encode(letter, names_are_text=True)]
+        return [
+            letter
+            for letter in text
+            if self.unknown_id in self._encode(letter, names_are_text=True)
+        ]
 
     def normalised(self, text) -> str:
         """What the tokenizer makes of a text before it cuts it into tokens."""
-        return self._tokenizer.normalizer.normalize_str(text) if self._tokenizer.normalizer else text
+        return (
+            self._tokenizer.normalizer.normalize_str(text) if self._tokenizer.normalizer else text
+        )
 
     def encode_chat(self, prompt) -> list[int]:
         """The ids of a chat in which the user has said `prompt`, and the model answers next.
@@ -111,21 +173,36 @@ class PretrainedVocabulary:
         Raises InputError if the model has no template of a chat, or if the prompt contains the name of a control token.
         """
         if self._template is None:
-            raise InputError("this model has no chat template: it was not trained to chat; leave --chat out")
+            raise InputError(
+                "this model has no chat template: it was not trained to chat; leave --chat out"
+            )
         for name in self.control:
             if name in prompt:
-                raise InputError(f"the prompt contains {name}, a control token of the model; write it differently")
+                raise InputError(
+                    f"the prompt contains {name}, a control token of the model; write it differently"
+                )
         check_utf8(prompt)
         self._check_letters(prompt)
         sandbox = require("jinja2.sandbox").ImmutableSandboxedEnvironment(
-            trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"])
-        sandbox.globals.update(raise_exception=_refuse, strftime_now=lambda form: datetime.now().strftime(form))
-        sandbox.filters["tojson"] = lambda value, **layout: json.dumps(value, ensure_ascii=False, **layout)    # Jinja's is for HTML
+            trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
+        )
+        sandbox.globals.update(
+            raise_exception=_refuse, strftime_now=lambda form: datetime.now().strftime(form)
+        )
+        sandbox.filters["tojson"] = lambda value, **layout: json.dumps(
+            value, ensure_ascii=False, **layout
+        )  # Jinja's is for HTML
         try:
             text = sandbox.from_string(_plain(self._template, self._stored["special"])).render(
-                messages=[{"role": "user", "content": prompt}], tools=None, documents=None, add_generation_prompt=True,
-                bos_token=self._stored["bos"], eos_token=self._stored["eos"], **self._stored["special"])
-        except Exception as error:    # a template is a program, and may fail as one
+                messages=[{"role": "user", "content": prompt}],
+                tools=None,
+                documents=None,
+                add_generation_prompt=True,
+                bos_token=self._stored["bos"],
+                eos_token=self._stored["eos"],
+                **self._stored["special"],
+            )
+        except Exception as error:  # a template is a program, and may fail as one
             raise InputError(f"the model's chat template fails: {error}") from None
         ids = self._encode(text, names_are_text=False)
         begin = self._begin if self._stored["chat_begins"] else []
@@ -133,7 +210,9 @@ class PretrainedVocabulary:
 
     def tokens(self, ids) -> list[str]:
         """The text of each id, or the name of a control token."""
-        return [self.decode([i]) or str(self._tokenizer.id_to_token(self._there.get(i, i))) for i in ids]
+        return [
+            self.decode([i]) or str(self._tokenizer.id_to_token(self._there.get(i, i))) for i in ids
+        ]
 
     def decode(self, ids) -> str:
         """The text of `ids`, without control tokens; a part of a character appears as U+FFFD."""
@@ -155,17 +234,23 @@ class PretrainedVocabulary:
         for letter in sorted(set(text) - self._letters):
             ids = self._encode(letter, names_are_text=True)
             found = self.decode(ids)
-            whole = found and ("\ufffd" not in found or letter == "\ufffd")    # a byte of it may have no token
-            if PAD in ids or not (whole or letter.isspace() or self.unknown_id in ids):    # padding may be the unknown token
+            whole = found and (
+                "\ufffd" not in found or letter == "\ufffd"
+            )  # a byte of it may have no token
+            if PAD in ids or not (
+                whole or letter.isspace() or self.unknown_id in ids
+            ):  # padding may be the unknown token
                 raise InputError(f"the character {letter!r} has no token in the model's vocabulary")
             self._letters.add(letter)
 
     def _encode(self, text, names_are_text) -> list[int]:
         self._tokenizer.encode_special_tokens = names_are_text
-        return [self._here.get(i, i) for i in self._tokenizer.encode(text, add_special_tokens=False).ids]
+        return [
+            self._here.get(i, i) for i in self._tokenizer.encode(text, add_special_tokens=False).ids
+        ]
 
 
-def _load(tokenizer):    # noqa: ANN202 - an object of a library that is imported when it is needed
+def _load(tokenizer):  # noqa: ANN202 - an object of a library that is imported when it is needed
     """The tokenizer without what is for training: texts cut or padded to a length, pairs left out by chance."""
     tokenizers = require("tokenizers")
     used = {**tokenizer, "truncation": None, "padding": None}
@@ -173,14 +258,18 @@ def _load(tokenizer):    # noqa: ANN202 - an object of a library that is importe
         used["model"] = {**tokenizer["model"], "dropout": None}
     try:
         return tokenizers.Tokenizer.from_str(json.dumps(used))
-    except Exception as error:    # the library raises a bare Exception
+    except Exception as error:  # the library raises a bare Exception
         raise InputError(f"the tokenizer cannot be used: {error}") from None
 
 
 def _unknown(tokenizer) -> str | None:
     """The name of the token that stands for what has no other."""
     model = tokenizer["model"]
-    return model["vocab"][model["unk_id"]][0] if model.get("unk_id") is not None else model.get("unk_token")
+    return (
+        model["vocab"][model["unk_id"]][0]
+        if model.get("unk_id") is not None
+        else model.get("unk_token")
+    )
 
 
 def _begins(loaded, ids, bos) -> bool:
@@ -188,17 +277,25 @@ def _begins(loaded, ids, bos) -> bool:
     text = next(filter(None, (loaded.decode([i]) for i in ids.values())), "")
     inside, whole = (loaded.encode(text, add_special_tokens=add).ids for add in (False, True))
     if whole not in (inside, [ids.get(bos), *inside]):
-        raise InputError(f"the tokenizer makes {loaded.encode(text).tokens} of the text {text!r}, which does not only begin with "
-                         f"{bos}: that is not supported, and would change the results")
+        raise InputError(
+            f"the tokenizer makes {loaded.encode(text).tokens} of the text {text!r}, which does not only begin with "
+            f"{bos}: that is not supported, and would change the results"
+        )
     return whole != inside
 
 
 def _plain(template, special) -> str:
     """Without the tag `generation`, which marks what to train on. Raises InputError if it names a token that is not handed over."""
-    for name in re.findall(r"\b(?:unk|pad|sep|cls|mask)_token\b|\badditional_special_tokens\b", template):
+    for name in re.findall(
+        r"\b(?:unk|pad|sep|cls|mask)_token\b|\badditional_special_tokens\b", template
+    ):
         if name not in special:
             raise InputError(f"it names {name}, which is not known here")
-    return re.sub(r"({%[-+]?\s*)(end)?generation\b", lambda tag: tag[1] + ("endif" if tag[2] else "if true"), template)
+    return re.sub(
+        r"({%[-+]?\s*)(end)?generation\b",
+        lambda tag: tag[1] + ("endif" if tag[2] else "if true"),
+        template,
+    )
 
 
 def _refuse(message) -> None:

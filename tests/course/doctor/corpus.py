@@ -15,29 +15,37 @@ from minitransformer.checking.blocks import blocks
 from minitransformer.checking.finding import EVIDENCE
 from minitransformer.checking.gradcheck import find_doctor
 from minitransformer.replaceable import TABLE, plugged
-from minitransformer.zoo import checked_blocks    # noqa: F401 - its functions are in the TABLE
+from minitransformer.zoo import checked_blocks  # noqa: F401 - its functions are in the TABLE
 
-CORPORA = ("seen", "held_out", "second")    # folders beside each other
+CORPORA = ("seen", "held_out", "second")  # folders beside each other
 SEEN = Path(__file__).parent / "mistakes" / "seen"
 RIGHTLY, WRONGLY, ONLY_EVIDENCE, MISSED = "named rightly", "named wrongly", "evidence", "not caught"
 
 
 class Answer(NamedTuple):
-    verdict: str      # one of the four above
-    kind: str         # that of the finding: named, contract, observed or evidence; passed without one
-    says: str         # the report's last word
-    seconds: float    # of the processor: how busy the machine is makes no difference
+    verdict: str  # one of the four above
+    kind: str  # that of the finding: named, contract, observed or evidence; passed without one
+    says: str  # the report's last word
+    seconds: float  # of the processor: how busy the machine is makes no difference
 
 
 def mistakes_in(folder):
     """Every Mistake of the files in a folder, in their order."""
-    return [mistake for path in sorted(Path(folder).glob("*.py")) for mistake in runpy.run_path(str(path)).get("MISTAKES", [])]
+    return [
+        mistake
+        for path in sorted(Path(folder).glob("*.py"))
+        for mistake in runpy.run_path(str(path)).get("MISTAKES", [])
+    ]
 
 
 def cases_in(corpus):
     """{"corpus mistake, place": (mistake, name of the block)} of every mistake, alone and inside a model."""
-    return {f"{corpus} {mistake.name}, {place}": (mistake, block) for mistake in mistakes_in(SEEN.with_name(corpus))
-            for place, block in (("alone", mistake.block), ("in a model", mistake.in_model)) if block}
+    return {
+        f"{corpus} {mistake.name}, {place}": (mistake, block)
+        for mistake in mistakes_in(SEEN.with_name(corpus))
+        for place, block in (("alone", mistake.block), ("in a model", mistake.in_model))
+        if block
+    }
 
 
 @contextmanager
@@ -62,11 +70,13 @@ def made(mistake):
 
 def ask(mistake, block_name, seed=0):
     """The doctor's Answer for the block of that name with the mistake in it."""
-    find_doctor()    # it looks at the library before a mistake is made in it
+    find_doctor()  # it looks at the library before a mistake is made in it
     with made(mistake):
         block, inputs = blocks(seed)[block_name]
         start = time.process_time()
-        report = gradcheck(block, inputs, name=block_name, methods=("complex",), projection=True, seed=seed)
+        report = gradcheck(
+            block, inputs, name=block_name, methods=("complex",), projection=True, seed=seed
+        )
         seconds = time.process_time() - start
     if report.passed:
         return Answer(MISSED, "passed", "", seconds)
@@ -74,11 +84,14 @@ def ask(mistake, block_name, seed=0):
     said = f"{finding.place}: {finding.sentence}"
     if finding.kind == EVIDENCE:
         return Answer(ONLY_EVIDENCE, EVIDENCE, said, seconds)
-    return Answer(RIGHTLY if is_right(mistake, finding.sentence) else WRONGLY, finding.kind, said, seconds)
+    return Answer(
+        RIGHTLY if is_right(mistake, finding.sentence) else WRONGLY, finding.kind, said, seconds
+    )
 
 
 def is_right(mistake, sentence):
     """Whether a sentence has a word of each group that a right diagnosis has, and none that it must not have."""
     text = sentence.lower()
-    return (all(any(word.lower() in text for word in group) for group in mistake.says)
-            and not any(word.lower() in text for word in mistake.excludes))
+    return all(any(word.lower() in text for word in group) for group in mistake.says) and not any(
+        word.lower() in text for word in mistake.excludes
+    )

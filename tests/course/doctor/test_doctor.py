@@ -17,17 +17,40 @@ from tests import campaign_but
 from tests.course.doctor.finding import ALL, X, finding
 
 
-@pytest.mark.parametrize("name", campaign_but(ALL, "softmax", "linear", "embedding", "encoder-layer", "lstm", "transformer-loss"))
+@pytest.mark.parametrize(
+    "name",
+    campaign_but(
+        ALL, "softmax", "linear", "embedding", "encoder-layer", "lstm", "transformer-loss"
+    ),
+)
 def test_silent_on_right_gradients(name):
     block, inputs = blocks(seed=2)[name]
     report = gradcheck(block, inputs, methods=("complex",), projection=True)
     assert report.passed and not report.findings
-    assert "agree with the complex step" in diagnose(block, inputs, partial(np.random.default_rng, 0)).sentence
+    assert (
+        "agree with the complex step"
+        in diagnose(block, inputs, partial(np.random.default_rng, 0)).sentence
+    )
 
 
-@pytest.mark.parametrize("name", campaign_but(
-    ["linear", "layer-norm", "self-attention", "cross-attention", "residual", "feed-forward", "encoder-layer", "learned-positions"],
-    "linear", "self-attention", "residual"))
+@pytest.mark.parametrize(
+    "name",
+    campaign_but(
+        [
+            "linear",
+            "layer-norm",
+            "self-attention",
+            "cross-attention",
+            "residual",
+            "feed-forward",
+            "encoder-layer",
+            "learned-positions",
+        ],
+        "linear",
+        "self-attention",
+        "residual",
+    ),
+)
 def test_noise_is_no_mistake(name):
     """Right gradients with noise of 1 in 1,000 fail the check, but no mistake is named."""
     block, inputs = blocks(seed=2)[name]
@@ -38,7 +61,9 @@ def test_noise_is_no_mistake(name):
             before = {name: p.grad.copy() for name, p in self.parameters().items()}
             gradients = super().backward(dy, cache)
             for name, p in self.parameters().items():
-                p.grad[...] = before[name] + (p.grad - before[name]) * (1 + 1e-3 * noise.standard_normal(p.shape))
+                p.grad[...] = before[name] + (p.grad - before[name]) * (
+                    1 + 1e-3 * noise.standard_normal(p.shape)
+                )
             several = gradients if isinstance(gradients, tuple) else (gradients,)
             several = tuple(g * (1 + 1e-3 * noise.standard_normal(g.shape)) for g in several)
             return several if isinstance(gradients, tuple) else several[0]
@@ -72,8 +97,10 @@ def test_the_innermost_wrong_block_is_named_in_a_whole_model():
 
 def test_every_innermost_wrong_block_is_named():
     """Two mistakes in one layer: each is wrong in itself, and neither hides the other."""
-    with (plugged(F.softmax_backward, lambda dp, cache: cache.p * dp),
-          plugged(F.relu_backward, lambda dy, cache: 2 * dy * cache.positive)):
+    with (
+        plugged(F.softmax_backward, lambda dp, cache: cache.p * dp),
+        plugged(F.relu_backward, lambda dy, cache: 2 * dy * cache.positive),
+    ):
         found = finding(*ALL["decoder-layer"])
     assert found.place == "feed_forward.relu" and found.kind == NAMED
     assert found.also == ("cross_attention.softmax", "self_attention.softmax")
@@ -82,16 +109,24 @@ def test_every_innermost_wrong_block_is_named():
         assert finding(*ALL["decoder-layer"]).also == ("softmax in 1 other place",)
 
 
-@pytest.mark.parametrize("factor, kind",
-                         [(2, NAMED), (0.7, NAMED), (2 / 3, NAMED), (0.7548776662, OBSERVED), (np.sqrt(1.3), OBSERVED)])
+@pytest.mark.parametrize(
+    "factor, kind",
+    [(2, NAMED), (0.7, NAMED), (2 / 3, NAMED), (0.7548776662, OBSERVED), (np.sqrt(1.3), OBSERVED)],
+)
 def test_a_constant_is_named_only_if_it_is_simple(factor, kind):
-    assert finding((F.relu_forward, lambda dy, cache: factor * F.relu_backward(dy, cache)), (X,)).kind == kind
+    assert (
+        finding((F.relu_forward, lambda dy, cache: factor * F.relu_backward(dy, cache)), (X,)).kind
+        == kind
+    )
 
 
 def test_an_upstream_gradient_of_one_number_is_no_constant():
     """A loss has one number: if it is forgotten, the doctor must not report a factor."""
+
     def forgotten(dloss, cache):
-        return F.cross_entropy_backward(1.0, cache.loss).reshape(-1, len(cache.weight)) @ cache.weight
+        return (
+            F.cross_entropy_backward(1.0, cache.loss).reshape(-1, len(cache.weight)) @ cache.weight
+        )
 
     def backward(dloss, cache):
         _, dweight = F.linear_cross_entropy_backward.textbook(dloss, cache)
@@ -111,13 +146,17 @@ def test_a_parameter_that_the_forward_does_not_use():
             return x @ self.weight.data, L.Linear.forward(self, x)[1]
 
     found = finding(WithoutBias(5, 4, np.random.default_rng(0)), (X,))
-    assert found.kind == NAMED and found.array == "bias" and "does not depend on it" in found.sentence
+    assert (
+        found.kind == NAMED and found.array == "bias" and "does not depend on it" in found.sentence
+    )
 
 
 def test_a_forward_that_rounds_is_not_taken_for_one_that_does_not_use_its_input():
     found = finding((lambda x: (np.round(x * x, 2), x), lambda dy, x: 2 * x * dy), (X,))
     assert found.kind != NAMED and "does not use" not in found.sentence
-    found = finding((lambda x: (x[:1], x), lambda dy, x: np.repeat(dy, len(x), axis=0)), (X,))    # y is a view of x
+    found = finding(
+        (lambda x: (x[:1], x), lambda dy, x: np.repeat(dy, len(x), axis=0)), (X,)
+    )  # y is a view of x
     assert "does not use" not in found.sentence
 
 
@@ -138,7 +177,11 @@ def test_where_the_worst_number_is():
 
     found = finding((F.relu_forward, wrong), (X,))
     assert found.kind == EVIDENCE
-    assert found.array == "x" and found.index == (1, 0, 2) and abs(found.analytic - found.numeric - 7) < 1e-9
+    assert (
+        found.array == "x"
+        and found.index == (1, 0, 2)
+        and abs(found.analytic - found.numeric - 7) < 1e-9
+    )
     assert found.where.startswith("x[1, 0, 2]: ")
 
 
@@ -195,7 +238,11 @@ class OwnNet(L.Layer):
 
 def test_layers_of_the_readers_own_with_names_of_their_own():
     found = finding(OwnNet(), (X,))
-    assert found.kind == NAMED and found.place == "norm (OwnNorm)" and "the mean term, mean(dn), is missing" in found.sentence
+    assert (
+        found.kind == NAMED
+        and found.place == "norm (OwnNorm)"
+        and "the mean term, mean(dn), is missing" in found.sentence
+    )
 
 
 def test_two_mistakes_at_once_in_one_block_are_not_taken_for_a_third():
@@ -209,7 +256,13 @@ def test_two_mistakes_at_once_in_one_block_are_not_taken_for_a_third():
 def test_a_block_that_is_nothing_known():
     found = finding((lambda x: (np.sin(x), x), lambda dy, x: dy * np.cos(x) ** 2), (X,))
     assert found.kind == EVIDENCE and "no mistake is proven" in str(found)
-    found = finding((lambda x, z: (np.sin(x) * z, (x, z)), lambda dy, c: (dy * np.sin(c[0]), dy * np.cos(c[0]) * c[1])), (X, X + 1))
+    found = finding(
+        (
+            lambda x, z: (np.sin(x) * z, (x, z)),
+            lambda dy, c: (dy * np.sin(c[0]), dy * np.cos(c[0]) * c[1]),
+        ),
+        (X, X + 1),
+    )
     assert found.kind == NAMED and "swapped" in found.sentence
 
 
@@ -220,7 +273,9 @@ def test_a_forward_for_real_numbers_only():
     block = forward, lambda dy, x: -dy / (3 * np.cbrt(x) ** 2)
     assert finding(block, (X,), methods=("central",)).kind == EVIDENCE
     assert "complex" in finding(block, (X,)).sentence
-    assert gradcheck((forward, lambda dy, x: dy / (3 * np.cbrt(x) ** 2)), (X,), methods=("central",)).passed
+    assert gradcheck(
+        (forward, lambda dy, x: dy / (3 * np.cbrt(x) ** 2)), (X,), methods=("central",)
+    ).passed
 
 
 def test_a_block_that_runs_at_one_size_only_gets_evidence():
@@ -240,7 +295,7 @@ def test_the_report():
 
 def test_a_mistake_can_be_taught():
     def to_the_fifth(dp, cache):
-        return cache.p ** 5 * dp
+        return cache.p**5 * dp
 
     sentence = "p to the fifth power, which nobody does"
     with plugged(F.softmax_backward, to_the_fifth):
@@ -272,7 +327,9 @@ def test_a_sublayer_may_be_called_dropout():
         def backward(self, dy, cache):
             return 1.7 * self.dropout.backward(dy, cache)
 
-    report = gradcheck(Dropped(), [np.random.default_rng(1).standard_normal((2, 3, 5))], name="mine")
+    report = gradcheck(
+        Dropped(), [np.random.default_rng(1).standard_normal((2, 3, 5))], name="mine"
+    )
     assert "1.7 times" in report.findings["mine"].sentence
 
 

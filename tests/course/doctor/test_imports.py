@@ -37,12 +37,21 @@ RECORDED = read(VERDICTS)
 
 def python(code, given=""):
     """What a new process prints."""
-    return subprocess.run([sys.executable, "-c", code], input=given, check=True, capture_output=True, text=True).stdout
+    return subprocess.run(
+        [sys.executable, "-c", code], input=given, check=True, capture_output=True, text=True
+    ).stdout
 
 
-@pytest.mark.parametrize("name", ["minitransformer.checking", "minitransformer_course.doctor.known_mistakes",
-                                  "minitransformer_course.doctor.doctor", "minitransformer_course.doctor.fitting",
-                                  "minitransformer_course.judge.fitting"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "minitransformer.checking",
+        "minitransformer_course.doctor.known_mistakes",
+        "minitransformer_course.doctor.doctor",
+        "minitransformer_course.doctor.fitting",
+        "minitransformer_course.judge.fitting",
+    ],
+)
 def test_any_part_can_be_imported_first(name):
     python(f"import {name}")
 
@@ -55,17 +64,39 @@ def test_a_check_that_passes_loads_nothing_of_the_course():
 def test_without_the_course_the_same_blocks_pass(share):
     asked = random.Random(share).sample(sorted(RECORDED), len(RECORDED) // share)
     found = json.loads(python(HIDDEN, json.dumps(asked)))
-    assert [name for name in asked if (found[name][0] == "passed") != (RECORDED[name][0] == "passed")] == []
-    assert all("minitransformer_course" in says for kind, says in found.values() if kind != "passed" and "sizes only" not in says)
+    assert [
+        name for name in asked if (found[name][0] == "passed") != (RECORDED[name][0] == "passed")
+    ] == []
+    assert all(
+        "minitransformer_course" in says
+        for kind, says in found.values()
+        if kind != "passed" and "sizes only" not in says
+    )
 
 
-@pytest.mark.parametrize("forward, backward, words", [
-    (lambda x: (x * x, x), lambda dy, x: 2 * x * dy, "all 1 checks passed"),
-    (lambda x: (x * x, x), lambda dy, x: x * dy, "wrong: x; "),
-    (lambda x: (x * x, x), lambda dy, x: x * dy * len(x), "wrong: x; it does not show at the given inputs, but with x of shape"),
-    (lambda x: (x * x, x), lambda dy, x: np.stack([2 * x[0] * dy[0], 2 * x[1] * dy[1]]), "right at the given sizes only"),
-    (lambda x: (x * x, x), lambda dy, x: np.float64(2) * x * dy, "float64 for inputs of float32"),
-    (lambda x: (x * x, x), lambda dy, x: 2 * x * dy * np.nan, "the gradient of x is NaN")])
+@pytest.mark.parametrize(
+    "forward, backward, words",
+    [
+        (lambda x: (x * x, x), lambda dy, x: 2 * x * dy, "all 1 checks passed"),
+        (lambda x: (x * x, x), lambda dy, x: x * dy, "wrong: x; "),
+        (
+            lambda x: (x * x, x),
+            lambda dy, x: x * dy * len(x),
+            "wrong: x; it does not show at the given inputs, but with x of shape",
+        ),
+        (
+            lambda x: (x * x, x),
+            lambda dy, x: np.stack([2 * x[0] * dy[0], 2 * x[1] * dy[1]]),
+            "right at the given sizes only",
+        ),
+        (
+            lambda x: (x * x, x),
+            lambda dy, x: np.float64(2) * x * dy,
+            "float64 for inputs of float32",
+        ),
+        (lambda x: (x * x, x), lambda dy, x: 2 * x * dy * np.nan, "the gradient of x is NaN"),
+    ],
+)
 def test_what_is_wrong_is_said_without_the_course(forward, backward, words, monkeypatch):
     def check():
         return gradcheck((forward, backward), [X], name="it", methods=("complex",))
@@ -74,17 +105,24 @@ def test_what_is_wrong_is_said_without_the_course(forward, backward, words, monk
     monkeypatch.setattr(sys.modules[gradcheck.__module__], "find_doctor", lambda: None)
     report = check()
     assert report.passed == named.passed == ("passed" in words or "float64" in words)
-    assert words in str(report) and (report.passed or "sizes only" in words or "pip install -e ." in str(report))
+    assert words in str(report) and (
+        report.passed or "sizes only" in words or "pip install -e ." in str(report)
+    )
 
 
-@pytest.mark.parametrize("missing, is_told", [("minitransformer_course", False), ("minitransformer_course.doctor.nothing", True)])
-def test_a_doctor_that_cannot_be_imported_is_a_bug_unless_its_package_is_gone(missing, is_told, monkeypatch):
+@pytest.mark.parametrize(
+    "missing, is_told",
+    [("minitransformer_course", False), ("minitransformer_course.doctor.nothing", True)],
+)
+def test_a_doctor_that_cannot_be_imported_is_a_bug_unless_its_package_is_gone(
+    missing, is_told, monkeypatch
+):
     def load():
         raise ModuleNotFoundError(f"No module named {missing!r}", name=missing)
 
     module = sys.modules[gradcheck.__module__]
     doctor = SimpleNamespace(module="minitransformer_course.doctor.doctor", load=load)
     monkeypatch.setattr(module, "entry_points", lambda group: [doctor])
-    find = module.find_doctor.__wrapped__    # without its cache
+    find = module.find_doctor.__wrapped__  # without its cache
     with pytest.raises(ModuleNotFoundError) if is_told else nullcontext():
         assert find() is None

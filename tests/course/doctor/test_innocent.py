@@ -17,6 +17,7 @@ rng = np.random.default_rng(0)
 @pytest.mark.parametrize("layer", ["lstm", "bidirectional"])
 def test_what_contains_a_recurrent_layer_does_not_hear_of_its_input(layer):
     """Its step is a tuple of functions among forward's arguments."""
+
     class Halved(L.Layer):
         def __init__(self):
             self.inner = ALL[layer][0]
@@ -29,7 +30,9 @@ def test_what_contains_a_recurrent_layer_does_not_hear_of_its_input(layer):
             return dx / 2, dstate
 
     found = finding(Halved(), ALL[layer][1])
-    assert "the gradient of x is exactly half" in found.sentence and "in place" not in found.sentence
+    assert (
+        "the gradient of x is exactly half" in found.sentence and "in place" not in found.sentence
+    )
 
 
 def divided(layer, size):
@@ -43,9 +46,15 @@ def divided(layer, size):
 
 def test_the_two_sizes_of_a_square_matrix_are_said_to_coincide():
     found = finding(divided(L.Linear(5, 5, rng), lambda self, dy: self.weight.shape[1]), (X,))
-    assert found.kind == NAMED and "the width (last axis) of weight (5)" in found.sentence and "coincide here" in found.sentence
+    assert (
+        found.kind == NAMED
+        and "the width (last axis) of weight (5)" in found.sentence
+        and "coincide here" in found.sentence
+    )
     found = finding(divided(L.Linear(5, 4, rng), lambda self, dy: self.weight.shape[0]), (X,))
-    assert "the width (last axis) of x (5)" in found.sentence and "of weight (4)" not in found.sentence
+    assert (
+        "the width (last axis) of x (5)" in found.sentence and "of weight (4)" not in found.sentence
+    )
 
 
 def test_heads_and_layers_are_not_taken_for_each_other():
@@ -73,12 +82,20 @@ def test_sizes_that_cannot_be_told_apart_are_said_to_coincide():
     def forward(x):
         return (x * x).reshape(len(x), -1, x.shape[-1]) if x.shape[1] == x.shape[2] else 1 / 0, x
 
-    found = finding((forward, lambda dy, x: 2 * x * dy / x.shape[2]), (rng.standard_normal((2, 5, 5)),))
-    assert "the length (T = 5) and the width (last axis) of x (5) (these sizes coincide here)" in found.sentence
+    found = finding(
+        (forward, lambda dy, x: 2 * x * dy / x.shape[2]), (rng.standard_normal((2, 5, 5)),)
+    )
+    assert (
+        "the length (T = 5) and the width (last axis) of x (5) (these sizes coincide here)"
+        in found.sentence
+    )
 
 
 def test_a_single_number_has_no_factor():
-    found = finding((lambda x: ((x * x * x).sum(), x), lambda dy, x: 3 * x * x * dy * np.float64(1.2345678)), (np.array([[2.0]]),))
+    found = finding(
+        (lambda x: ((x * x * x).sum(), x), lambda dy, x: 3 * x * x * dy * np.float64(1.2345678)),
+        (np.array([[2.0]]),),
+    )
     assert "times the true ones" not in str(found)
 
 
@@ -88,17 +105,32 @@ def test_nothing_is_named_that_does_not_lower_the_error():
         return dy * (0.5 * (1 + t) + 0.5 * x * (1 - t * t) * slope * (1 + 3 * 0.044715 * x * x))
 
     found = finding((F.gelu_forward, gelu_backward), (X,))
-    assert found.kind == EVIDENCE and "times the true" not in str(found) and "a constant with too few digits" in str(found)
+    assert (
+        found.kind == EVIDENCE
+        and "times the true" not in str(found)
+        and "a constant with too few digits" in str(found)
+    )
 
 
 def test_a_factor_close_to_one_is_printed_as_it_is():
-    found = finding((F.relu_forward, lambda dy, cache: dy * cache.positive * (1 + 1e-9)), (X,), ("central", "complex"))
-    assert found.kind == NAMED and "exactly 1 + 1e-09 times the true one" in found.sentence and "imaginary" not in str(found)
+    found = finding(
+        (F.relu_forward, lambda dy, cache: dy * cache.positive * (1 + 1e-9)),
+        (X,),
+        ("central", "complex"),
+    )
+    assert (
+        found.kind == NAMED
+        and "exactly 1 + 1e-09 times the true one" in found.sentence
+        and "imaginary" not in str(found)
+    )
 
 
 class Two(L.Layer):
     def __init__(self):
-        self.first, self.second = L.Linear(5, 5, np.random.default_rng(0)), L.Linear(5, 5, np.random.default_rng(1))
+        self.first, self.second = (
+            L.Linear(5, 5, np.random.default_rng(0)),
+            L.Linear(5, 5, np.random.default_rng(1)),
+        )
 
     def forward(self, x):
         h, first = self.first.forward(x)
@@ -128,21 +160,38 @@ class Spoilt(Two):
         return spoilt(self.first.backward(dh, cache[0]), dy)
 
 
-@pytest.mark.parametrize("layer, words", [
-    (MixedUp, "`second.backward` received the cache of `first.forward`"),
-    (Forgotten, "`second.forward` ran, `second.backward` never did"),
-    (Spoilt, "the gradient of x that the backward of first returned was right; what is done to it afterwards is not"),
-])
+@pytest.mark.parametrize(
+    "layer, words",
+    [
+        (MixedUp, "`second.backward` received the cache of `first.forward`"),
+        (Forgotten, "`second.forward` ran, `second.backward` never did"),
+        (
+            Spoilt,
+            "the gradient of x that the backward of first returned was right; what is done to it afterwards is not",
+        ),
+    ],
+)
 def test_what_was_observed_needs_no_proof(layer, words):
     found = finding(layer(), (X,))
-    assert found.kind in (NAMED, OBSERVED) and words in str(found) and "no mistake is proven" not in str(found)
+    assert (
+        found.kind in (NAMED, OBSERVED)
+        and words in str(found)
+        and "no mistake is proven" not in str(found)
+    )
 
 
 def test_the_softmax_is_named_only_where_there_is_one():
-    found = finding((lambda x: (x.cumsum(axis=1), x), lambda dy, x: 0.7 * dy.cumsum(axis=1) + 0.3 * dy), (X,))
-    assert found.kind == EVIDENCE and "right for one token: look at sums over positions" in str(found)
-    found = finding((lambda x: (x.cumsum(axis=1) - x, x), lambda dy, x: 0.7 * dy.cumsum(axis=1) - 0.7 * dy), (X,))
-    assert "right for one token" not in str(found)    # the gradient is 0 there
+    found = finding(
+        (lambda x: (x.cumsum(axis=1), x), lambda dy, x: 0.7 * dy.cumsum(axis=1) + 0.3 * dy), (X,)
+    )
+    assert found.kind == EVIDENCE and "right for one token: look at sums over positions" in str(
+        found
+    )
+    found = finding(
+        (lambda x: (x.cumsum(axis=1) - x, x), lambda dy, x: 0.7 * dy.cumsum(axis=1) - 0.7 * dy),
+        (X,),
+    )
+    assert "right for one token" not in str(found)  # the gradient is 0 there
 
 
 def test_two_mistakes_are_each_proven_with_the_other_one_undone():
@@ -151,7 +200,11 @@ def test_two_mistakes_are_each_proven_with_the_other_one_undone():
         return cache.gamma * dx, dgamma, dbeta / len(dy)
 
     found = finding((F.layer_norm_forward, two), (X, X[0, 0], X[1, 1]))
-    assert found.kind == NAMED and "gamma" in found.sentence and "divided by the batch (B = 2)" in found.sentence
+    assert (
+        found.kind == NAMED
+        and "gamma" in found.sentence
+        and "divided by the batch (B = 2)" in found.sentence
+    )
 
 
 def test_one_factor_on_several_paths(monkeypatch):
@@ -167,10 +220,17 @@ def test_one_factor_on_several_paths(monkeypatch):
 def test_an_exercises_mistakes_teach_the_doctor_and_none_is_written_twice():
     taught = {one.of for one in of_exercises()}
     assert taught == {"Linear", "Embedding", "softmax", "layer_norm", "attention", "cross_entropy"}
-    assert not {(one.of, one.sentence) for one in of_exercises()} & {(one.of, one.sentence) for one in TAUGHT}
-    with plugged(F.softmax_backward, lambda dp, cache: cache.p * (dp - (dp * cache.p).sum(axis=-1, keepdims=True) * cache.p)):
+    assert not {(one.of, one.sentence) for one in of_exercises()} & {
+        (one.of, one.sentence) for one in TAUGHT
+    }
+    with plugged(
+        F.softmax_backward,
+        lambda dp, cache: cache.p * (dp - (dp * cache.p).sum(axis=-1, keepdims=True) * cache.p),
+    ):
         found = finding(*ALL["softmax"])
-    assert found.kind == NAMED and "the second term has the factor p once too often" in found.sentence
+    assert (
+        found.kind == NAMED and "the second term has the factor p once too often" in found.sentence
+    )
 
 
 def test_a_state_of_an_lstm_is_tried_at_another_width():
@@ -191,9 +251,15 @@ def divided_state(layer):
 
 def test_a_gradient_of_zeros_is_called_so():
     """Although a mistake of the softmax exercise gives zeros, too."""
-    with plugged(F.attention_backward, lambda dy, cache: (0 * cache.query, 0 * cache.key, cache.weights.swapaxes(-1, -2) @ dy)):
+    with plugged(
+        F.attention_backward,
+        lambda dy, cache: (0 * cache.query, 0 * cache.key, cache.weights.swapaxes(-1, -2) @ dy),
+    ):
         found = finding(*ALL["attention"])
-    assert found.kind == NAMED and "the gradient of query, key is missing: it is zero" in found.sentence
+    assert (
+        found.kind == NAMED
+        and "the gradient of query, key is missing: it is zero" in found.sentence
+    )
 
 
 def test_the_first_axis_of_a_weight_is_no_batch():
@@ -208,6 +274,7 @@ def test_the_first_axis_of_a_weight_is_no_batch():
 
 def test_a_function_may_use_the_cache_of_another_one():
     """dropout's cache is that of x + dropout(h), too: whoever uses it so is innocent."""
+
     class Summed(L.Layer):
         def forward(self, x, rng):
             h, cache = F.dropout_forward(np.sin(x), 0.4, rng)

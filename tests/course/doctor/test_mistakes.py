@@ -8,7 +8,16 @@ import random
 import pytest
 
 from minitransformer.checking.blocks import blocks
-from tests.course.doctor.corpus import CORPORA, MISSED, RIGHTLY, SEEN, WRONGLY, ask, cases_in, mistakes_in
+from tests.course.doctor.corpus import (
+    CORPORA,
+    MISSED,
+    RIGHTLY,
+    SEEN,
+    WRONGLY,
+    ask,
+    cases_in,
+    mistakes_in,
+)
 from tests.fixtures.record import recorded_verdicts, verdict
 
 pytestmark = pytest.mark.campaign
@@ -18,8 +27,10 @@ INSIDE = [mistake for mistake in MISTAKES if mistake.in_model]
 HALF = random.Random(1).sample(MISTAKES, len(MISTAKES) // 2)
 SIXTH = random.Random(0).sample(INSIDE, len(INSIDE) // 6)
 RECORDED = recorded_verdicts()
-OTHERS = {name: case for corpus in CORPORA if corpus != "seen" for name, case in cases_in(corpus).items()}
-ENOUGH = 0.7    # of the mistakes must be named
+OTHERS = {
+    name: case for corpus in CORPORA if corpus != "seen" for name, case in cases_in(corpus).items()
+}
+ENOUGH = 0.7  # of the mistakes must be named
 
 
 @pytest.fixture(scope="module")

@@ -27,9 +27,14 @@ def test_no_operation_is_lost():
 def test_an_operation_has_a_forward_and_a_backward():
     for operation in OPERATIONS.values():
         assert callable(operation.forward) and callable(operation.backward), operation.name
-    assert OPERATIONS["lstm_step"].forward is rivals.lstm_step_forward and OPERATIONS["lstm_step"].owner is None
+    assert (
+        OPERATIONS["lstm_step"].forward is rivals.lstm_step_forward
+        and OPERATIONS["lstm_step"].owner is None
+    )
     assert OPERATIONS["RestrictedSelfAttention"].owner is rivals.RestrictedSelfAttention
-    assert "LSTM" not in OPERATIONS and not {"forward", "backward"} & vars(LSTM).keys()    # both are Recurrent's
+    assert (
+        "LSTM" not in OPERATIONS and not {"forward", "backward"} & vars(LSTM).keys()
+    )  # both are Recurrent's
 
 
 def test_the_librarys_own_methods_run_even_those_that_a_class_inherits(monkeypatch):

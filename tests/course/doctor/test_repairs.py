@@ -32,7 +32,6 @@ class Attention(Layer):
         p = softmax(q @ k.swapaxes(1, 2) / q.shape[-1] ** 0.5)
         return np.tanh(p @ v), (x, q, k, v, p, np.tanh(p @ v))
 
-
     def backward(self, dy, cache):
         x, q, k, v, p, h = cache
         do = dy * (1 - h * h)
@@ -56,11 +55,21 @@ def written(right, wrong):
 
 
 MISTAKES = [
-    (written(" / q.shape[-1] ** 0.5\n        dq", "\n        dq"), "is exactly the true one times sqrt(6)"),
-    (written("(dp - (dp * p).sum(axis=-1, keepdims=True))", "dp"), "the Jacobian of a softmax subtracts"),
+    (
+        written(" / q.shape[-1] ** 0.5\n        dq", "\n        dq"),
+        "is exactly the true one times sqrt(6)",
+    ),
+    (
+        written("(dp - (dp * p).sum(axis=-1, keepdims=True))", "dp"),
+        "the Jacobian of a softmax subtracts",
+    ),
     (written(" + dk @ self.wk.data.T", ""), "lacks the term `dk @ self.wk.data.T`"),
     (written("1 - h * h", "1 - h"), "`h` is not squared: `1 - h * h` belongs where `1 - h` is"),
-    (written("ds.swapaxes(1, 2) @ q", 'np.einsum("bij,bjk->bik", ds, q)'), "the indices i and j of `ds` are swapped")]
+    (
+        written("ds.swapaxes(1, 2) @ q", 'np.einsum("bij,bjk->bik", ds, q)'),
+        "the indices i and j of `ds` are swapped",
+    ),
+]
 
 
 def test_ones_own_attention_is_right():
@@ -77,7 +86,11 @@ def test_a_mistake_in_ones_own_attention_is_named(layer, words):
 def test_also_at_ordinary_sizes(layer, words):
     report = gradcheck(layer(16, 24), [rng.standard_normal((16, 24, 16))], name="it")
     found = report.findings["it"]
-    assert found.kind == NAMED and words in found.sentence and "seen at smaller sizes" in found.sentence, found
+    assert (
+        found.kind == NAMED
+        and words in found.sentence
+        and "seen at smaller sizes" in found.sentence
+    ), found
     assert "the error falls" not in str(found) or found.before > 0
 
 
@@ -107,9 +120,17 @@ def states(x):
 IDS = np.array([[1, 4, 1], [2, 4, 4]])
 
 
-@pytest.mark.parametrize("block, inputs, words", [
-    ((states, recurrent), [X], "runs in the wrong direction: it must run in reverse order"),
-    ((lambda table, ids: (table[ids], ids), repeated), [rng.standard_normal((7, 4)), IDS], "+= keeps only one of the numbers")])
+@pytest.mark.parametrize(
+    "block, inputs, words",
+    [
+        ((states, recurrent), [X], "runs in the wrong direction: it must run in reverse order"),
+        (
+            (lambda table, ids: (table[ids], ids), repeated),
+            [rng.standard_normal((7, 4)), IDS],
+            "+= keeps only one of the numbers",
+        ),
+    ],
+)
 def test_loops_and_indices(block, inputs, words):
     found = finding(block, inputs)
     assert found.kind == NAMED and words in found.sentence, found
@@ -119,7 +140,11 @@ def own_layer_norm_backward(dy, cache):
     n, s, gamma = cache
     d = n.shape[-1]
     dn = dy * gamma
-    dx = s / d * (d * d * dn - dn.sum(axis=-1, keepdims=True) - n * (dn * n).sum(axis=-1, keepdims=True))
+    dx = (
+        s
+        / d
+        * (d * d * dn - dn.sum(axis=-1, keepdims=True) - n * (dn * n).sum(axis=-1, keepdims=True))
+    )
     return dx, (dy * n).sum(axis=(0, 1)), dy.sum(axis=(0, 1))
 
 
@@ -128,14 +153,26 @@ def test_a_backward_of_ones_own_in_a_block_of_the_library():
     with plugged(F.layer_norm_backward, own_layer_norm_backward):
         for block in ("layer-norm", "encoder-layer"):
             found = finding(*blocks()[block])
-            assert found.kind == NAMED and "`d` is squared, but belongs there once" in found.sentence, found
+            assert (
+                found.kind == NAMED and "`d` is squared, but belongs there once" in found.sentence
+            ), found
 
 
 def test_what_is_wrong_with_a_library_block_is_said_by_its_right_line():
-    found = finding((F.gelu_forward, lambda dy, c: dy * (0.5 * (1 + c.tanh) + 0.5 * c.x * (1 - c.tanh))), [X])
-    assert found.kind == EVIDENCE    # two mistakes: the square, and u'
-    found = finding((F.softmax_forward, lambda dp, c: c.p * c.p * (dp - (dp * c.p).sum(axis=-1, keepdims=True))), [X])
-    assert found.kind == NAMED and found.sentence.endswith("`return p * (dp - mean)` is right"), found
+    found = finding(
+        (F.gelu_forward, lambda dy, c: dy * (0.5 * (1 + c.tanh) + 0.5 * c.x * (1 - c.tanh))), [X]
+    )
+    assert found.kind == EVIDENCE  # two mistakes: the square, and u'
+    found = finding(
+        (
+            F.softmax_forward,
+            lambda dp, c: c.p * c.p * (dp - (dp * c.p).sum(axis=-1, keepdims=True)),
+        ),
+        [X],
+    )
+    assert found.kind == NAMED and found.sentence.endswith("`return p * (dp - mean)` is right"), (
+        found
+    )
 
 
 def test_a_block_of_one_size_is_tried_with_other_numbers():
@@ -165,7 +202,9 @@ def test_no_sentence_comes_from_an_error_that_was_not_computed():
 
 def test_a_factor_is_named_at_every_size():
     for shape in ((4, 5), (40, 40), (300, 7)):
-        found = finding((lambda x: (x * x, x), lambda dy, x: 3 * x * dy), [rng.standard_normal(shape)])
+        found = finding(
+            (lambda x: (x * x, x), lambda dy, x: 3 * x * dy), [rng.standard_normal(shape)]
+        )
         assert found.kind == NAMED and "exactly 1.5 times the true one" in found.sentence, found
 
 
@@ -175,5 +214,10 @@ def test_the_readers_objects_stay_as_they_are():
     backward = type(layer).backward
     gradcheck(layer, [X])
     assert type(layer).backward is backward and "backward" not in vars(layer)
-    assert all(np.array_equal(parameter.data, before[name]) and parameter.data.flags.writeable
-               for name, parameter in layer.parameters().items()) and X.flags.writeable
+    assert (
+        all(
+            np.array_equal(parameter.data, before[name]) and parameter.data.flags.writeable
+            for name, parameter in layer.parameters().items()
+        )
+        and X.flags.writeable
+    )

@@ -3,7 +3,7 @@
 import pytest
 
 from tests import chromium
-from tests.library.cli.conftest import *    # noqa: F403 - fixtures: runs of the library
+from tests.library.cli.conftest import *  # noqa: F403 - fixtures: runs of the library
 from tests.course.explorer.pages import HELPERS
 
 
@@ -21,8 +21,10 @@ def browser(tmp_path_factory):
 def opened(browser, tmp_path_factory):
     """opened(page) opens a Page in the browser, which is returned."""
     folder = tmp_path_factory.mktemp("pages")
-    (folder / "seen.html").write_text("<!DOCTYPE html><script>localStorage.setItem('minitransformer: tour', 'seen')</script>")
-    browser.open((folder / "seen.html").as_uri())    # otherwise the first page would begin its tour
+    (folder / "seen.html").write_text(
+        "<!DOCTYPE html><script>localStorage.setItem('minitransformer: tour', 'seen')</script>"
+    )
+    browser.open((folder / "seen.html").as_uri())  # otherwise the first page would begin its tour
 
     def open_page(page, name="page.html", screen=(1280, 800, "light")):
         browser.screen(*screen)
@@ -30,4 +32,5 @@ def opened(browser, tmp_path_factory):
         browser.open((folder / name).as_uri())
         browser.run("typeof find === 'function'") and browser.run(HELPERS)
         return browser
+
     return open_page

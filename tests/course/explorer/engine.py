@@ -9,7 +9,12 @@ import numpy as np
 from minitransformer.data.batches import Batch
 from minitransformer.data.windows import WindowBatch
 from minitransformer.functional.special import BOS, EOS, PAD
-from minitransformer.models import LanguageModel, LanguageModelConfig, Transformer, TransformerConfig
+from minitransformer.models import (
+    LanguageModel,
+    LanguageModelConfig,
+    Transformer,
+    TransformerConfig,
+)
 from minitransformer.training.optim import Adam
 from minitransformer_course.explorer.page import ENGINE, engine_config, script
 from minitransformer_course.explorer.recorded import record
@@ -37,8 +42,11 @@ COMPUTE = """(({kind, config, weights, batch, smoothing, gradients}) => {
 def blank_page(folder, script=script):
     """A page that holds the engine and nothing else."""
     path = Path(folder) / "engine.html"
-    path.write_text("<!DOCTYPE html><meta charset=utf-8>" + "".join(f"<script>{script(name)}</script>"
-                                                                   for name in (*ENGINE, "page/measure")), encoding="utf-8")
+    path.write_text(
+        "<!DOCTYPE html><meta charset=utf-8>"
+        + "".join(f"<script>{script(name)}</script>" for name in (*ENGINE, "page/measure")),
+        encoding="utf-8",
+    )
     return path
 
 
@@ -53,22 +61,48 @@ def random_case(seed):
         return rng.integers(EOS + 1, vocabulary, length).tolist()
 
     heads, V = one_of(1, 2, 3), int(rng.integers(6, 12))
-    sizes = dict(num_layers=one_of(1, 2, 3), d_model=heads * one_of(3, 4), num_heads=heads, d_ff=one_of(5, 7),
-                 d_k=one_of(None, 2), d_v=one_of(None, 5), dropout=0.0, activation=one_of("relu", "gelu"),
-                 pre_norm=bool(seed % 2), positions=one_of("sinusoidal", "learned"), max_length=9,
-                 norm_epsilon=one_of(1e-5, 1e-2))
+    sizes = dict(
+        num_layers=one_of(1, 2, 3),
+        d_model=heads * one_of(3, 4),
+        num_heads=heads,
+        d_ff=one_of(5, 7),
+        d_k=one_of(None, 2),
+        d_v=one_of(None, 5),
+        dropout=0.0,
+        activation=one_of("relu", "gelu"),
+        pre_norm=bool(seed % 2),
+        positions=one_of("sinusoidal", "learned"),
+        max_length=9,
+        norm_epsilon=one_of(1e-5, 1e-2),
+    )
     smoothing, length, padding = one_of(0.0, 0.1), one_of(1, 2, 5), one_of(0, 0, 2)
     if seed % 4 == 3:
-        model = LanguageModel(LanguageModelConfig(vocab_size=V, share_output=one_of(True, False), **sizes), seed)
+        model = LanguageModel(
+            LanguageModelConfig(vocab_size=V, share_output=one_of(True, False), **sizes), seed
+        )
         text = ids(V, length + 1)
-        batch = WindowBatch(np.array([text[:-1] + [PAD] * padding]), np.array([text[1:] + [PAD] * padding]), length)
+        batch = WindowBatch(
+            np.array([text[:-1] + [PAD] * padding]), np.array([text[1:] + [PAD] * padding]), length
+        )
     else:
         shared = one_of(True, False)
-        model = Transformer(TransformerConfig(source_vocab=V if shared else V + 2, target_vocab=V, share_embeddings=shared,
-                                              share_output=one_of(True, False), **sizes), seed)
+        model = Transformer(
+            TransformerConfig(
+                source_vocab=V if shared else V + 2,
+                target_vocab=V,
+                share_embeddings=shared,
+                share_output=one_of(True, False),
+                **sizes,
+            ),
+            seed,
+        )
         target, source = ids(V, length - 1), ids(V, one_of(0, 1, 4))
-        batch = Batch(np.array([[*source, EOS] + [PAD] * one_of(0, 0, 3)]), np.array([[BOS, *target] + [PAD] * padding]),
-                      np.array([[*target, EOS] + [PAD] * padding]), length)
+        batch = Batch(
+            np.array([[*source, EOS] + [PAD] * one_of(0, 0, 3)]),
+            np.array([[BOS, *target] + [PAD] * padding]),
+            np.array([[*target, EOS] + [PAD] * padding]),
+            length,
+        )
     return randomised(model, 0.3, seed), batch, smoothing
 
 
@@ -77,12 +111,21 @@ def differences(browser, model, batch, smoothing):
 
     Each a second time for the sum of the products with which the engine explains it, and Adam's first step.
     """
-    weights = {name: [parameter.shape, parameter.data.ravel().tolist()] for name, parameter in model.parameters().items()}
+    weights = {
+        name: [parameter.shape, parameter.data.ravel().tolist()]
+        for name, parameter in model.parameters().items()
+    }
     ids = {name: getattr(batch, name)[0].tolist() for name in batch._fields[:-1]}
     loss, arrays = record(model, batch, smoothing)
     grads = {name: parameter.grad.copy() for name, parameter in model.parameters().items()}
-    case = dict(kind=type(model).__name__, config=engine_config(model), weights=weights, batch=ids, smoothing=smoothing,
-                gradients={name: grad.ravel().tolist() for name, grad in grads.items()})
+    case = dict(
+        kind=type(model).__name__,
+        config=engine_config(model),
+        weights=weights,
+        batch=ids,
+        smoothing=smoothing,
+        gradients={name: grad.ravel().tolist() for name, grad in grads.items()},
+    )
     found = json.loads(browser.run(f"{COMPUTE}({json.dumps(case)})"))
     assert found["arrays"].keys() == {*arrays, "loss"}
 
@@ -92,16 +135,33 @@ def differences(browser, model, batch, smoothing):
     before = {name: parameter.data.copy() for name, parameter in model.parameters().items()}
     Adam(model).step(1.0)
     steps = {name: parameter.data - before[name] for name, parameter in model.parameters().items()}
-    return {"loss": abs(found["loss"] - loss), "loss, explained": abs(found["explainedLoss"] - loss),
-            "all arrays that the engine makes, explained": found["rest"],
-            **{f"{path}, {what}": difference(numbers, array) for path, both in arrays.items()
-               for what, (_shape, numbers), array in zip(("value", "gradient"), found["arrays"][path], both)},
-            **{f"{path}, {what}, explained": difference(numbers, array) for path, both in arrays.items()
-               for what, numbers, array in zip(("value", "gradient"), found["explained"][path], both)},
-            **{f"{name}, {what}": difference(found[key][name], array) for key, arrays, what in (
-                ("grads", grads, "gradient"), ("explainedGrads", grads, "gradient, explained"),
-                ("steps", steps, "Adam's first step"), ("explainedSteps", steps, "Adam's first step, explained"))
-               for name, array in arrays.items()}}
+    return {
+        "loss": abs(found["loss"] - loss),
+        "loss, explained": abs(found["explainedLoss"] - loss),
+        "all arrays that the engine makes, explained": found["rest"],
+        **{
+            f"{path}, {what}": difference(numbers, array)
+            for path, both in arrays.items()
+            for what, (_shape, numbers), array in zip(
+                ("value", "gradient"), found["arrays"][path], both
+            )
+        },
+        **{
+            f"{path}, {what}, explained": difference(numbers, array)
+            for path, both in arrays.items()
+            for what, numbers, array in zip(("value", "gradient"), found["explained"][path], both)
+        },
+        **{
+            f"{name}, {what}": difference(found[key][name], array)
+            for key, arrays, what in (
+                ("grads", grads, "gradient"),
+                ("explainedGrads", grads, "gradient, explained"),
+                ("steps", steps, "Adam's first step"),
+                ("explainedSteps", steps, "Adam's first step, explained"),
+            )
+            for name, array in arrays.items()
+        },
+    }
 
 
 def main():
@@ -111,11 +171,17 @@ def main():
         browser.open(blank_page(folder).as_uri())
         found = [differences(browser, *random_case(seed)) for seed in range(50)]
         browser.close()
-    for what, chosen in (("loss", lambda name: name == "loss"), ("values", lambda name: name.endswith("value")),
-                         ("gradients", lambda name: name.endswith("gradient")), ("steps", lambda name: name.endswith("step")),
-                         ("explanations", lambda name: name.endswith("explained"))):
+    for what, chosen in (
+        ("loss", lambda name: name == "loss"),
+        ("values", lambda name: name.endswith("value")),
+        ("gradients", lambda name: name.endswith("gradient")),
+        ("steps", lambda name: name.endswith("step")),
+        ("explanations", lambda name: name.endswith("explained")),
+    ):
         numbers = [value for one in found for name, value in one.items() if chosen(name)]
-        print(f"{what}: {len(numbers):,} compared in {len(found)} models, largest difference {max(numbers):.1e}")
+        print(
+            f"{what}: {len(numbers):,} compared in {len(found)} models, largest difference {max(numbers):.1e}"
+        )
 
 
 if __name__ == "__main__":

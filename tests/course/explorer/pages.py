@@ -58,11 +58,15 @@ def data_of(model):
 
 def page_of(model, vocabulary, *texts, smoothing=0.0, title="a run", weights=None, left_out=()):
     weights = weights or {"trained": data_of(model)}
-    return make_page(model, vocabulary, batch_of(model, vocabulary, *texts), smoothing, title, weights, left_out)
+    return make_page(
+        model, vocabulary, batch_of(model, vocabulary, *texts), smoothing, title, weights, left_out
+    )
 
 
 def of_word(word="backward", target=None, **options):
-    return page_of(*lab.drawkcab(), word, target, **{"smoothing": 0.1, "title": "drawkcab", **options})
+    return page_of(
+        *lab.drawkcab(), word, target, **{"smoothing": 0.1, "title": "drawkcab", **options}
+    )
 
 
 def loss_of(word, target=None, smoothing=0.1):
@@ -76,18 +80,40 @@ def shown(browser):
 
 def language_model(characters, text, **changes):
     vocabulary = CharacterVocabulary(characters)
-    model = randomised(LanguageModel(LanguageModelConfig(vocab_size=vocabulary.size, num_layers=2, d_model=8, num_heads=2, d_ff=8,
-                                                         dropout=0.1, max_length=40, **changes)), 0.1)
+    model = randomised(
+        LanguageModel(
+            LanguageModelConfig(
+                vocab_size=vocabulary.size,
+                num_layers=2,
+                d_model=8,
+                num_heads=2,
+                d_ff=8,
+                dropout=0.1,
+                max_length=40,
+                **changes,
+            )
+        ),
+        0.1,
+    )
     return page_of(model, vocabulary, text, title=f"a run of {text}"), model
 
 
 def leaves(layer, *sublayers):
     """The layers in a layer of a stack, in the order in which gradients arrive."""
-    inside = {"feed_forward": "outer activation inner", "attention": "output weighted_sum value softmax scores key query"}
+    inside = {
+        "feed_forward": "outer activation inner",
+        "attention": "output weighted_sum value softmax scores key query",
+    }
     for name in sublayers:
         yield from (f"{layer}.{name}_residual.{part}" for part in ("norm", "add"))
-        yield from (f"{layer}.{name}.{part}" for part in inside[name if name in inside else "attention"].split())
+        yield from (
+            f"{layer}.{name}.{part}"
+            for part in inside[name if name in inside else "attention"].split()
+        )
 
 
-DECODER = [*leaves("decoder.layers.0", "feed_forward", "cross_attention", "self_attention"), "target_input.positions"]
+DECODER = [
+    *leaves("decoder.layers.0", "feed_forward", "cross_attention", "self_attention"),
+    "target_input.positions",
+]
 ENCODER = [*leaves("encoder.layers.0", "feed_forward", "self_attention"), "source_input.positions"]

@@ -5,7 +5,11 @@ import pytest
 from tests.course.explorer import firefox
 from tests.course.explorer.pages import HELPERS, MAP, WHY, loss_of, of_word, overlaps
 
-pytestmark = [pytest.mark.slow, pytest.mark.campaign, pytest.mark.skipif(firefox.find() is None, reason="no Firefox in the PATH")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.campaign,
+    pytest.mark.skipif(firefox.find() is None, reason="no Firefox in the PATH"),
+]
 
 TAB, ENTER, RIGHT, DOWN, SPACE = "\ue004", "\ue007", "\ue014", "\ue015", " "
 FOCUS = "(one => [one.getAttribute('aria-label') || one.id || one.textContent, one.className])(document.activeElement)"
@@ -15,7 +19,7 @@ FOCUS = "(one => [one.getAttribute('aria-label') || one.id || one.textContent, o
 def page(tmp_path_factory):
     browser, path = firefox.Firefox(), tmp_path_factory.mktemp("page") / "page.html"
     path.write_text(of_word().html, encoding="utf-8")
-    browser.open(path.as_uri())    # whose tour begins
+    browser.open(path.as_uri())  # whose tour begins
     yield browser
     browser.close()
 
@@ -45,9 +49,15 @@ def test_the_map_fits(page):
     found = page.run(MAP)
     for i, one in enumerate(found["boxes"]):
         assert min(one) >= 0 and one[2] <= 1280 and one[3] <= 800
-        assert not [other for other in [*found["boxes"][:i], found["breaks"], *found["zoom"]] if overlaps(one, other)]
+        assert not [
+            other
+            for other in [*found["boxes"][:i], found["breaks"], *found["zoom"]]
+            if overlaps(one, other)
+        ]
     for text, *place, size in found["texts"]:
-        assert size >= 11 and not [picture for picture in found["pictures"] if overlaps(place, picture)], text
+        assert size >= 11 and not [
+            picture for picture in found["pictures"] if overlaps(place, picture)
+        ], text
     page.run("find('values').click()")
 
 

@@ -14,7 +14,11 @@ PLANTED = [
     ("positions", "this.weight.grad.data[n] += a", "this.weight.grad.data[n] -= a"),
     ("positions", "i % 2 ? Math.cos", "i % 2 === 0 ? Math.cos"),
     ("softmax", "a * (dp.data[i] - mean[Math.floor(i / d)])", "a * dp.data[i]"),
-    ("attention", "return [matmul(ds, k), matmul(transpose(ds), q)]", "return [matmul(dscores, k), matmul(transpose(ds), q)]"),
+    (
+        "attention",
+        "return [matmul(ds, k), matmul(transpose(ds), q)]",
+        "return [matmul(dscores, k), matmul(transpose(ds), q)]",
+    ),
     ("attention", "return [dquery, add(dkey, dvalue)]", "return [dquery, dkey]"),
     ("layer_norm", "n[i] * throughVariance", "throughVariance"),
     ("feed_forward", "x > 0 ? 1 : 0", "1"),
@@ -23,8 +27,8 @@ PLANTED = [
     ("cross_entropy", "row[targets[t]] -= (1 - smoothing) * dloss", "row[targets[t]] -= dloss"),
     ("adam", "g => -g * this.scale(g)", "g => -g"),
     # explanations
-    ("terms", "(how === \"a\" ? k * ac + row : row * ac + k)", "row * ac + k"),
-    ("terms", "(how === \"b\" ? column * bc + k : k * bc + column)", "k * bc + column"),
+    ("terms", '(how === "a" ? k * ac + row : row * ac + k)', "row * ac + k"),
+    ("terms", '(how === "b" ? column * bc + k : k * bc + column)', "k * bc + column"),
     ("terms", ".filter(j => p.data[j] > 0)", ""),
     ("terms", "this.uses.get(array).flatMap(terms => terms(i))", "this.uses.get(array)[0](i)"),
     ("terms", "array.parts.map(part => [[part, i]])", "[[[array.parts[0], i]]]"),
@@ -33,18 +37,30 @@ PLANTED = [
     ("embedding", "id === Math.floor(i / d) ? [[root, ", "id === i % d ? [[root, "),
     ("positions", "{ y: i => [[[x, i]], [[table, i]]]", "{ y: i => [[[x, i]]]"),
     ("softmax", "[-1, [p, i], [p, j], [dp, j]]", "[-1, [p, j], [p, j], [dp, j]]"),
-    ("attention", "return { y: i => products(q, k, i, \"b\", factor)", "return { y: i => products(q, k, i, \"b\")"),
-    ("attention", "n ? products(p, dheads, i, \"a\") : products(dheads, v, i, \"b\")", "products(dheads, v, i, \"b\")"),
+    (
+        "attention",
+        'return { y: i => products(q, k, i, "b", factor)',
+        'return { y: i => products(q, k, i, "b")',
+    ),
+    (
+        "attention",
+        'n ? products(p, dheads, i, "a") : products(dheads, v, i, "b")',
+        'products(dheads, v, i, "b")',
+    ),
     ("layer_norm", "-of(i) / d * (1 + normed.data[i] * normed.data[j])", "-of(i) / d"),
     ("layer_norm", "[[dy, n], [normed, n]]", "[[dy, n]]"),
     ("residual", "return { y: i => [[[x, i]], [[h, i]]]", "return { y: i => [[[x, i]], [[x, i]]]"),
     ("feed_forward", "[[this.derivative(x.data[i]), [dy, i]]]", "[[[dy, i]]]"),
-    ("output", "weight: i => products(dlogits, x, i, \"a\")", "weight: i => products(dlogits, x, i)"),
+    ("output", 'weight: i => products(dlogits, x, i, "a")', "weight: i => products(dlogits, x, i)"),
     ("cross_entropy", "smoothing / size + (", "("),
     ("cross_entropy", "[-dloss, q(i)]]", "[dloss, q(i)]]"),
-    ("adam", "[[-1, [grad, i], this.scale(grad.data[i])]]", "[[[grad, i], this.scale(grad.data[i])]]"),
+    (
+        "adam",
+        "[[-1, [grad, i], this.scale(grad.data[i])]]",
+        "[[[grad, i], this.scale(grad.data[i])]]",
+    ),
 ]
-SEEDS = range(8)    # of both kinds, pre-norm and post-norm, with padding and without
+SEEDS = range(8)  # of both kinds, pre-norm and post-norm, with padding and without
 
 
 def test_nothing_is_planted_twice():
@@ -53,8 +69,13 @@ def test_nothing_is_planted_twice():
         assert script(f"engine/{name}").count(right) == 1, (name, right)
 
 
-@pytest.mark.parametrize("name, right, wrong", [pytest.param(*one, marks=() if i % 11 == 0 else pytest.mark.campaign)
-                                                for i, one in enumerate(PLANTED)])
+@pytest.mark.parametrize(
+    "name, right, wrong",
+    [
+        pytest.param(*one, marks=() if i % 11 == 0 else pytest.mark.campaign)
+        for i, one in enumerate(PLANTED)
+    ],
+)
 def test_a_planted_error_is_found(browser, tmp_path_factory, name, right, wrong):
     def planted(other):
         text = script(other)
@@ -65,7 +86,11 @@ def test_a_planted_error_is_found(browser, tmp_path_factory, name, right, wrong)
     for seed in SEEDS:
         try:
             worst = max(worst, *differences(browser, *random_case(seed)).values())
-        except (AssertionError, TypeError, ValueError):    # it raises, or gives another shape or no number
+        except (
+            AssertionError,
+            TypeError,
+            ValueError,
+        ):  # it raises, or gives another shape or no number
             return
         if not worst < 1e-9:
             return

@@ -18,17 +18,19 @@ def learn(run_cli, tmp_path, monkeypatch):
 @pytest.fixture
 def judged(tmp_path):
     """judged(text, ...) -> the only answer to a learner's file with that text, mine.py."""
+
     def judge(text, *arguments, **options):
         (tmp_path / "mine.py").write_text(text, encoding="utf-8")
         (answer,) = check_file(tmp_path / "mine.py", *arguments, **options).answers
         return answer
+
     return judge
 
 
 @pytest.fixture(autouse=True)
 def no_figures():
     yield
-    if pyplot := sys.modules.get("matplotlib.pyplot"):    # most tests draw nothing
+    if pyplot := sys.modules.get("matplotlib.pyplot"):  # most tests draw nothing
         pyplot.close("all")
 
 
@@ -44,4 +46,6 @@ def solve(path, name, source=None):
     text = path.read_text(encoding="utf-8")
     start = text.rindex(f"def {name}(")
     end = text.index("# end of your code\n", start) + len("# end of your code\n")
-    path.write_text(text[:start] + (source or find_exercise(name).source) + text[end:], encoding="utf-8")
+    path.write_text(
+        text[:start] + (source or find_exercise(name).source) + text[end:], encoding="utf-8"
+    )

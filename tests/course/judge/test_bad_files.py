@@ -16,12 +16,14 @@ pytestmark = pytest.mark.slow
 
 HEAD = "import numpy as np\n"
 FUNCTION = "def softmax_backward(dp, p):\n    "
-CANNOT = {    # what the file holds: words of the one line
+CANNOT = {  # what the file holds: words of the one line
     b"": "is empty",
     b" \n\n": "is empty",
     b"\x00\x01\x02\xff": "save it as UTF-8",
     b"\xff\xfe\xfa def": "save it as UTF-8",
-    "def softmax_backward(dp, p): return p    # \N{HANGUL SYLLABLE HAN}".encode("cp949"): "not Python in UTF-8: save it as UTF-8",
+    "def softmax_backward(dp, p): return p    # \N{HANGUL SYLLABLE HAN}".encode(
+        "cp949"
+    ): "not Python in UTF-8: save it as UTF-8",
     b"x = 1\n": "none of the exercises' functions",
     b"def softmax_backward(dp, p:\n    pass": "line 1",
     b"import nothing_of_that_name\ndef softmax_backward(dp, p): nothing_of_that_name": "ModuleNotFoundError",
@@ -33,7 +35,7 @@ CANNOT = {    # what the file holds: words of the one line
     b"import numpy\nnumpy.abs = None\ndef softmax_backward(dp, p): return numpy": "replaces numpy.abs",
     b"import json\njson.dumps = lambda *a: '{}'\ndef softmax_backward(dp, p): json": "does it replace functions of Python?",
 }
-MISBEHAVES = {    # the body: the stage, words of the answer
+MISBEHAVES = {  # the body: the stage, words of the answer
     "while True: pass": ("runs", "an endless loop?"),
     "import os; os._exit(0)": ("runs", "ends the process"),
     "exit()": ("runs", "it calls exit"),
@@ -44,21 +46,33 @@ MISBEHAVES = {    # the body: the stage, words of the answer
     "return p + dp[..., :0]": ("runs", "p (6, 4, 2) + dp[..., :0] (6, 4, 0): 2 and 0 differ"),
     "return [1, 2]": ("shape", "it returns 2 arrays"),
     "return p, [1, 2]": ("shape", "it returns ndarray, list, expected"),
-    "return p * math.pi": ("runs", "name 'math' is not defined: write `import math` above your function"),
+    "return p * math.pi": (
+        "runs",
+        "name 'math' is not defined: write `import math` above your function",
+    ),
     "return dp * p.sum(axis=-1)": ("runs", "2 and 4 differ: is keepdims=True missing?"),
     "return p[0]": ("shape", "has the shape"),
     "return dp, p": ("shape", "2 arrays"),
     "return p * 1j": ("shape", "complex128"),
-    "return p * (dp - (dp * p).sum(axis=-1, keepdims=True)) * np.float64(1)": ("float32", "float64, expected float32"),
+    "return p * (dp - (dp * p).sum(axis=-1, keepdims=True)) * np.float64(1)": (
+        "float32",
+        "float64, expected float32",
+    ),
     "return p.astype(object)": ("shape", "array of object"),
     "return p * np.nan": ("finite", "dx[0, 0, 0]: nan; NaN or infinity: 48 of 48 numbers"),
     "p *= dp; return p": ("inputs", "p is not what it was"),
     "raise ValueError('two\\nlines')": ("runs", "ValueError: two"),
-    "class E(Exception):\n        def __str__(self): raise ValueError\n    raise E": ("runs", "WHY     E"),
+    "class E(Exception):\n        def __str__(self): raise ValueError\n    raise E": (
+        "runs",
+        "WHY     E",
+    ),
     "return softmax_backward(dp, p)": ("runs", "RecursionError"),
     "print('x' * 10 ** 6); return p": ("invariants", "must sum to 0"),
     "input(); return p": ("runs", "EOFError"),
-    "from minitransformer.functional import softmax_forward; return softmax_forward(p)[0]": ("own", "borrowed"),
+    "from minitransformer.functional import softmax_forward; return softmax_forward(p)[0]": (
+        "own",
+        "borrowed",
+    ),
 }
 
 
@@ -93,10 +107,24 @@ def test_a_character_that_ends_no_line_in_python_hides_nothing(judged, end):
     assert judged(f"{HEAD}# one{end}two\n{RIGHT}").passed
 
 
-@pytest.mark.parametrize("cell", ["np.exp?", "?np.exp", "if True:\n    %timeit np.exp(1)", "files = !ls", "await nothing()",
-                                  "%%bash\nls -l | cat", "pip install numpy", f"%%time\n{RIGHT}"])
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "np.exp?",
+        "?np.exp",
+        "if True:\n    %timeit np.exp(1)",
+        "files = !ls",
+        "await nothing()",
+        "%%bash\nls -l | cat",
+        "pip install numpy",
+        f"%%time\n{RIGHT}",
+    ],
+)
 def test_what_only_a_notebook_understands_is_left_out(tmp_path, cell):
-    cells = [{"cell_type": "code", "source": source.splitlines(keepends=True)} for source in (HEAD, RIGHT, cell)]
+    cells = [
+        {"cell_type": "code", "source": source.splitlines(keepends=True)}
+        for source in (HEAD, RIGHT, cell)
+    ]
     if RIGHT in cell:
         del cells[1]
     (tmp_path / "mine.ipynb").write_text(json.dumps({"cells": cells}))
@@ -113,7 +141,9 @@ def test_what_misbehaves(tmp_path, body):
     path = tmp_path / "mine.py"
     path.write_text(HEAD + FUNCTION + body)
     stage, words = MISBEHAVES[body]
-    ((answer,), *_) = check_file(path, limit=0.8 if "endless" in words else 60)    # a busy machine imports slowly
+    ((answer,), *_) = check_file(
+        path, limit=0.8 if "endless" in words else 60
+    )  # a busy machine imports slowly
     assert not answer.passed and answer.stage == stage and words in str(answer)
     assert len(str(answer).splitlines()) <= 8 and len(answer.printed) < 3000
     assert list(tmp_path.iterdir()) == [path]
@@ -126,23 +156,36 @@ def test_a_call_that_hides_from_the_teachers_watch_is_told(judged):
 
 @pytest.mark.campaign
 def test_a_right_but_slow_solution_is_called_so(judged):
-    right = find_exercise("softmax_backward").source.replace("    return", "    __import__('time').sleep(1)\n    return")
+    right = find_exercise("softmax_backward").source.replace(
+        "    return", "    __import__('time').sleep(1)\n    return"
+    )
     answer = judged(HEAD + right, limit=2.5)
-    assert answer.stage == "runs" and "it is right so far, but slow: " in answer.why and "loop" not in answer.why
+    assert (
+        answer.stage == "runs"
+        and "it is right so far, but slow: " in answer.why
+        and "loop" not in answer.why
+    )
     assert "an endless loop?" in judged(HEAD + right.replace("p * (", "2 * p * ("), limit=2.5).why
 
 
 def test_a_name_that_is_nearly_the_exercises_is_asked_for(tmp_path):
     (tmp_path / "mine.py").write_text(HEAD + "def softmax_bakward(dp, p): return p\n")
-    for names, words in ((["softmax_backward"], "no function softmax_backward: did you rename it to softmax_bakward?"),
-                         (None, "is softmax_bakward your softmax_backward?")):
+    for names, words in (
+        (
+            ["softmax_backward"],
+            "no function softmax_backward: did you rename it to softmax_bakward?",
+        ),
+        (None, "is softmax_bakward your softmax_backward?"),
+    ):
         with pytest.raises(InputError, match=words.replace("?", "[?]")):
             check_file(tmp_path / "mine.py", names)
 
 
 def test_what_is_not_needed_is_not_run(judged):
     """A page has cells of its own, and a reader tries things in it."""
-    answer = judged(f"import sys, minitransformer\n{HEAD}x = 1 / 0\n{FUNCTION}return p * dp\nsys.exit(1)\n")
+    answer = judged(
+        f"import sys, minitransformer\n{HEAD}x = 1 / 0\n{FUNCTION}return p * dp\nsys.exit(1)\n"
+    )
     assert "the sum over the row is missing" in answer.diagnosis
 
 
@@ -150,9 +193,15 @@ def test_what_the_page_defines_is_told(judged):
     page = cells.parse(find_exercise("softmax_backward").chapter.text)
     helper = next(cell.source for cell in page if "\ndef diagonal(" in f"\n{cell.source}")
     why = judged(f"{helper}\n{HEAD}{FUNCTION}return diagonal(dp, p)\n").why
-    assert "name 'diagonal' is not defined; the judge runs your own code without the page's cells: define diagonal" in why
+    assert (
+        "name 'diagonal' is not defined; the judge runs your own code without the page's cells: define diagonal"
+        in why
+    )
     assert "import" not in why
-    assert "or write `from my_transformer import softmax` above" in judged(HEAD + FUNCTION + "return softmax(p)\n").why
+    assert (
+        "or write `from my_transformer import softmax` above"
+        in judged(HEAD + FUNCTION + "return softmax(p)\n").why
+    )
     assert "page's cells" not in judged(HEAD + FUNCTION + "return no_such_name(p)\n").why
 
 
@@ -160,7 +209,11 @@ def test_one_endless_loop_does_not_hide_the_others(tmp_path):
     path = tmp_path / "mine.py"
     path.write_text(HEAD + "def softmax(x):\n    while True: pass\n" + FUNCTION + "return p * dp")
     first, second = check_file(path, limit=0.8)[0]
-    assert "endless loop" in first.why and first.where == "line 3" and "the sum over the row is missing" in second.diagnosis
+    assert (
+        "endless loop" in first.why
+        and first.where == "line 3"
+        and "the sum over the row is missing" in second.diagnosis
+    )
 
 
 def test_a_loop_is_found_in_a_folder_of_any_name(tmp_path):
@@ -187,11 +240,18 @@ def test_a_thread_that_goes_on_is_not_waited_for(judged, monkeypatch):
 
 def test_an_error_in_a_module_beside_the_file_is_told_with_its_name(tmp_path, judged):
     (tmp_path / "own.py").write_text("def f(x):\n    return x.nothing\n")
-    assert judged(f"from own import f\n{FUNCTION}return f(p)\n").where == "own.py, line 2: return x.nothing"
+    assert (
+        judged(f"from own import f\n{FUNCTION}return f(p)\n").where
+        == "own.py, line 2: return x.nothing"
+    )
 
 
 def test_a_failure_of_the_judge_itself_is_told_as_such(judged, monkeypatch):
-    monkeypatch.setattr(run_file, "START", run_file.START.replace("main(", "sys.modules[main.__module__].call_on = None\nmain("))
+    monkeypatch.setattr(
+        run_file,
+        "START",
+        run_file.START.replace("main(", "sys.modules[main.__module__].call_on = None\nmain("),
+    )
     with pytest.raises(InputError, match="the judge itself failed .TypeError"):
         judged(FUNCTION + "return p\n")
 
@@ -216,13 +276,19 @@ def test_a_folder_that_cannot_be_written_is_one_line(run_cli, tmp_path, monkeypa
     assert code == 2 and error.count("\n") == 1 and "Permission denied" in error
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"exercises": 3}', '{"exercises": {"softmax_backward": {"state": "pas'])
+@pytest.mark.parametrize(
+    "text", ["", "[]", '{"exercises": 3}', '{"exercises": {"softmax_backward": {"state": "pas']
+)
 def test_damaged_progress_is_kept(run_cli, tmp_path, monkeypatch, text):
     """Under another name, and the next check does not overwrite it."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / FILE).write_text(text)
     code, out, error = run_cli("learn")
-    assert code == 0 and f"{FILE} is damaged: it is kept as {FILE}.damaged" in error and error.count("\n") == 1
+    assert (
+        code == 0
+        and f"{FILE} is damaged: it is kept as {FILE}.damaged" in error
+        and error.count("\n") == 1
+    )
     assert [path.name for path in tmp_path.iterdir()] == [f"{FILE}.damaged"]
     assert (tmp_path / f"{FILE}.damaged").read_text() == text
     (tmp_path / FILE).write_text("again")

@@ -25,10 +25,17 @@ PLACES = [name for name, one in exercises().items() if one.plug]
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """A reader's folder in which every exercise passes, and the model from a blank file."""
-    sections = [SECTION.format(name=name, chapter=one.chapter.name) + f"\n\n{one.source}\n" for name, one in exercises().items()]
-    (tmp_path / "my_transformer.py").write_text("\n".join(["import math\n\nimport numpy as np\n", *sections]), encoding="utf-8")
+    sections = [
+        SECTION.format(name=name, chapter=one.chapter.name) + f"\n\n{one.source}\n"
+        for name, one in exercises().items()
+    ]
+    (tmp_path / "my_transformer.py").write_text(
+        "\n".join(["import math\n\nimport numpy as np\n", *sections]), encoding="utf-8"
+    )
     (tmp_path / "my_model.py").write_bytes(MY_MODEL.read_bytes())
-    monkeypatch.setattr(capstone, "WORDS", 500)    # of which a few steps see a few: to draw 20,000 takes longer than these
+    monkeypatch.setattr(
+        capstone, "WORDS", 500
+    )  # of which a few steps see a few: to draw 20,000 takes longer than these
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "my_transformer", raising=False)
@@ -45,36 +52,78 @@ def edit(path, old, new):
 def result(names=(), functions=FUNCTIONS, **options):
     """What run() finds for these functions of the folder's two files."""
     parts, own = runpy.run_path("my_transformer.py"), runpy.run_path("my_model.py")
-    return capstone.run({name: parts[name] for name in names}, {name: own[name] for name in functions}, **options)
+    return capstone.run(
+        {name: parts[name] for name in names}, {name: own[name] for name in functions}, **options
+    )
 
 
-@pytest.mark.parametrize("names, functions", [(PLACES, ()), ((), FUNCTIONS), (PLACES, ("loss", "greedy"))])
+@pytest.mark.parametrize(
+    "names, functions", [(PLACES, ()), ((), FUNCTIONS), (PLACES, ("loss", "greedy"))]
+)
 def test_what_is_right_is_the_papers_and_trains(folder, names, functions):
     said: list[str] = []
     found = result(names, functions, steps=2, say=said.append)
     assert len(said) == 2 and said[1].startswith("step     2: loss ")
     assert max(found["errors"].values()) < 1e-12 and found["steps"] == 2 and not found["not_passed"]
-    assert len(found["errors"]) > 80    # each parameter of two layers on each side
+    assert len(found["errors"]) > 80  # each parameter of two layers on each side
 
 
-@pytest.mark.parametrize("old, new, words", [
-    ("dmemory = dmemory + dpart", "dmemory = dpart", "the gradient of encoder.1.feed_forward_residual.beta is off by"),
-    ("dx = dx + dasks\n", "dx = dx + 0.999 * dasks\n",
-     "decoder.1.cross_attention.query.weight, one step nearer to the loss, is right"),
-    ("grads[name + \".bias\"] =", "_db =", "is missing, has another shape, or is not finite; decoder.1."),
-    ("HEADS = 4", "HEADS = 2", "it is right; turned on one by one, decoder.0.self_attention is the first"),
-    ("embedding(ids, E) + sinusoids", "embedding(ids, E) - sinusoids", "adding 0 it is wrong too: look at the embedding"),
-    ("next_target != 0]).sum()", "next_target != 0]).mean()", "loss is off by"),
-    ("cross_entropy_backward(1.0,", "cross_entropy_backward(2.0,", "dlogits is off by"),
-    ("logits[:, -1:, 2:].argmax", "logits[:, -1:, 2:].argmin", "greedy writes other tokens"),
-    ("adam_step, attention, ", "attention, ", "adam_step is off by"),
-    ("shared_backward(dmemory, dx,", "shared_backward(0 * dmemory, dx,", "is right; the matrix is used in three places"),
-    ("    return grads", "    return list(grads)", "backward returns list, expected a dict"),
-    ("p, next_target)\n", "p, next_target)[0]\n", "dlogits is missing, has another shape"),
-    ("    return -np.log(right[next_target != 0]).sum(), ", "    return ", "loss returns ndarray, expected two things"),
-    ("    return grads", "    w[\"embedding.weight\"] *= 2\n    return grads", "changes the weights that it is given: embedding"),
-    ("x @ w[\"embedding.weight\"].T", "x @ w[\"embeding.weight\"].T", "KeyError: 'embeding.weight'"),
-])
+@pytest.mark.parametrize(
+    "old, new, words",
+    [
+        (
+            "dmemory = dmemory + dpart",
+            "dmemory = dpart",
+            "the gradient of encoder.1.feed_forward_residual.beta is off by",
+        ),
+        (
+            "dx = dx + dasks\n",
+            "dx = dx + 0.999 * dasks\n",
+            "decoder.1.cross_attention.query.weight, one step nearer to the loss, is right",
+        ),
+        (
+            'grads[name + ".bias"] =',
+            "_db =",
+            "is missing, has another shape, or is not finite; decoder.1.",
+        ),
+        (
+            "HEADS = 4",
+            "HEADS = 2",
+            "it is right; turned on one by one, decoder.0.self_attention is the first",
+        ),
+        (
+            "embedding(ids, E) + sinusoids",
+            "embedding(ids, E) - sinusoids",
+            "adding 0 it is wrong too: look at the embedding",
+        ),
+        ("next_target != 0]).sum()", "next_target != 0]).mean()", "loss is off by"),
+        ("cross_entropy_backward(1.0,", "cross_entropy_backward(2.0,", "dlogits is off by"),
+        ("logits[:, -1:, 2:].argmax", "logits[:, -1:, 2:].argmin", "greedy writes other tokens"),
+        ("adam_step, attention, ", "attention, ", "adam_step is off by"),
+        (
+            "shared_backward(dmemory, dx,",
+            "shared_backward(0 * dmemory, dx,",
+            "is right; the matrix is used in three places",
+        ),
+        ("    return grads", "    return list(grads)", "backward returns list, expected a dict"),
+        ("p, next_target)\n", "p, next_target)[0]\n", "dlogits is missing, has another shape"),
+        (
+            "    return -np.log(right[next_target != 0]).sum(), ",
+            "    return ",
+            "loss returns ndarray, expected two things",
+        ),
+        (
+            "    return grads",
+            '    w["embedding.weight"] *= 2\n    return grads',
+            "changes the weights that it is given: embedding",
+        ),
+        (
+            'x @ w["embedding.weight"].T',
+            'x @ w["embeding.weight"].T',
+            "KeyError: 'embeding.weight'",
+        ),
+    ],
+)
 def test_what_is_wrong_is_named_and_not_trained(folder, old, new, words):
     edit(folder / "my_model.py", old, new)
     if words.startswith("adam_step"):
@@ -88,46 +137,154 @@ GRADS, FACTOR = "grads = backward(dlogits / tokens, cache, w)", "grads[name] * f
 STEP = "schedule(np.array([step]), 32, warmup)[0]"
 
 
-@pytest.mark.parametrize("old, new, words", [
-    (STEP, "32 ** -0.5 * step ** -0.5", "step 1: the learning rate is 0.1768, expected 0.0001768: there is no warm-up"),
-    (STEP, "0.001", "step 1: the learning rate is 0.001, expected 0.0001768"),
-    (FACTOR, "grads[name]", "of at most 1: clip it before Adam gets it"),
-    (FACTOR, "grads[name] / max(1, np.linalg.norm(grads[name]))", "each array is clipped by its own norm"),
-    ("source, target, dropout, rng)", "source, target)", "step 1: forward is called without dropout"),
-    ("return dx, dx * mask", "return dx, dx", "backward is wrong with dropout: along its gradient"),
-    ("noise = noise or (0.0, None)", "noise = (0.0, None)", "gives the logits that it gives without dropout"),
-    ("noise = noise or (0.0, None)", "noise = noise or (0.1, np.random)", "forward gives other logits when it is called again"),
-    ("logits, _cache = forward(w, source, target)", "logits, _cache = forward(w, source, target, 0.0, np.random)",
-     "there is no dropout when a model writes"),
-    (GRADS, GRADS.replace("tokens", "32"), "it is divided by the number of words, not of tokens"),
-    (GRADS, GRADS.replace(" / tokens", ""), "it is that of the sum over the tokens"),
-    (GRADS, GRADS.replace("tokens", "next_target.size"), "padding is counted as tokens"),
-    (GRADS, "new = backward(dlogits / tokens, cache, w)\n        grads = {name: new[name] + (grads[name] if step > 1 else 0) "
-     "for name in new}", "it contains that of the steps before"),
-    (GRADS, "grads = backward(np.sign(dlogits), cache, w)", "step 1: the gradient that Adam gets is "),
-    (GRADS, "grads = backward(0.5 * dlogits / tokens, cache, w)", "is 0.5 times as long as that of the mean over"),
-    ("= np.ones(32)", "= np.zeros(32)", "gamma has mean 0.000 and standard deviation 0.000, expected 1 and 0.000"),
-    ("np.sqrt(2 / (rows + columns))", "0.01", "query.weight has mean"),
-    ("rng.standard_normal((rows, columns))", "rng.random((rows, columns))", "query.weight has mean"),
-    ("np.zeros(columns)", "np.zeros(1)", "query.bias is missing or has another shape; expected (32,)"),
-    ("([[*one, 2] for one, _answer in drawn])", "([one for one, _answer in drawn])", "each with a 2 at its end"),
-    ("target, next_target = padded([[1, *one]", "target, next_target = padded([[*one, 2]", "step 1: target is ["),
-    ("target, next_target = padded([[1, *one]", "target, next_target = padded([[3, *one]", "step 1: target is [3, "),
-    ("drawn = [pairs[i] for i in rng.integers(len(pairs), size=32)]", "drawn = pairs[:32]", "each step has the same batch"),
-    ("itertools.count(1)", "itertools.count(2)", "adam_step is given t = 2, 3, 4, expected 1, 2, 3"),
-    ("0.9, 0.98, 1e-9)", "0.9, 0.999, 1e-9)", "beta1, beta2 and epsilon are (0.9, 0.999, 1e-09), expected"),
-    ("m[name], v[name] = adam_step", "m[name], _v = adam_step", "step 2: adam_step is not given the v that it returned"),
-    ("w[name], m[name], v[name] = adam_step", "_w, m[name], v[name] = adam_step", "step 2: adam_step is not given the w"),
-    ("m, v = ({name: np.zeros_like", "m, v = ({name: np.ones_like", "m and v have to begin at 0"),
-    ("in rng.integers(", "in np.random.default_rng().integers(", "the same generator gives other weights"),
-    ("def train(pairs, rng, dropout, warmup):", "def train(pairs, rng, dropout, warmup):\n    rng = np.random.default_rng(0)",
-     "another generator gives the same weights"),
-    ("yield total / tokens, w", "yield total, w", "step 1: it yields the loss "),
-    ("yield total / tokens, w", "return total / tokens, w", "train returns tuple: `yield loss, weights`"),
-    ("total, dlogits = loss(", "_again, total, dlogits = 0, *loss(", ""),
-    ("total, dlogits = loss(", "_logits = forward(w, source, target)\n        total, dlogits = loss(",
-     "it calls forward 6 times in 3 steps"),
-])
+@pytest.mark.parametrize(
+    "old, new, words",
+    [
+        (
+            STEP,
+            "32 ** -0.5 * step ** -0.5",
+            "step 1: the learning rate is 0.1768, expected 0.0001768: there is no warm-up",
+        ),
+        (STEP, "0.001", "step 1: the learning rate is 0.001, expected 0.0001768"),
+        (FACTOR, "grads[name]", "of at most 1: clip it before Adam gets it"),
+        (
+            FACTOR,
+            "grads[name] / max(1, np.linalg.norm(grads[name]))",
+            "each array is clipped by its own norm",
+        ),
+        (
+            "source, target, dropout, rng)",
+            "source, target)",
+            "step 1: forward is called without dropout",
+        ),
+        (
+            "return dx, dx * mask",
+            "return dx, dx",
+            "backward is wrong with dropout: along its gradient",
+        ),
+        (
+            "noise = noise or (0.0, None)",
+            "noise = (0.0, None)",
+            "gives the logits that it gives without dropout",
+        ),
+        (
+            "noise = noise or (0.0, None)",
+            "noise = noise or (0.1, np.random)",
+            "forward gives other logits when it is called again",
+        ),
+        (
+            "logits, _cache = forward(w, source, target)",
+            "logits, _cache = forward(w, source, target, 0.0, np.random)",
+            "there is no dropout when a model writes",
+        ),
+        (
+            GRADS,
+            GRADS.replace("tokens", "32"),
+            "it is divided by the number of words, not of tokens",
+        ),
+        (GRADS, GRADS.replace(" / tokens", ""), "it is that of the sum over the tokens"),
+        (GRADS, GRADS.replace("tokens", "next_target.size"), "padding is counted as tokens"),
+        (
+            GRADS,
+            "new = backward(dlogits / tokens, cache, w)\n        grads = {name: new[name] + (grads[name] if step > 1 else 0) "
+            "for name in new}",
+            "it contains that of the steps before",
+        ),
+        (
+            GRADS,
+            "grads = backward(np.sign(dlogits), cache, w)",
+            "step 1: the gradient that Adam gets is ",
+        ),
+        (
+            GRADS,
+            "grads = backward(0.5 * dlogits / tokens, cache, w)",
+            "is 0.5 times as long as that of the mean over",
+        ),
+        (
+            "= np.ones(32)",
+            "= np.zeros(32)",
+            "gamma has mean 0.000 and standard deviation 0.000, expected 1 and 0.000",
+        ),
+        ("np.sqrt(2 / (rows + columns))", "0.01", "query.weight has mean"),
+        (
+            "rng.standard_normal((rows, columns))",
+            "rng.random((rows, columns))",
+            "query.weight has mean",
+        ),
+        (
+            "np.zeros(columns)",
+            "np.zeros(1)",
+            "query.bias is missing or has another shape; expected (32,)",
+        ),
+        (
+            "([[*one, 2] for one, _answer in drawn])",
+            "([one for one, _answer in drawn])",
+            "each with a 2 at its end",
+        ),
+        (
+            "target, next_target = padded([[1, *one]",
+            "target, next_target = padded([[*one, 2]",
+            "step 1: target is [",
+        ),
+        (
+            "target, next_target = padded([[1, *one]",
+            "target, next_target = padded([[3, *one]",
+            "step 1: target is [3, ",
+        ),
+        (
+            "drawn = [pairs[i] for i in rng.integers(len(pairs), size=32)]",
+            "drawn = pairs[:32]",
+            "each step has the same batch",
+        ),
+        (
+            "itertools.count(1)",
+            "itertools.count(2)",
+            "adam_step is given t = 2, 3, 4, expected 1, 2, 3",
+        ),
+        (
+            "0.9, 0.98, 1e-9)",
+            "0.9, 0.999, 1e-9)",
+            "beta1, beta2 and epsilon are (0.9, 0.999, 1e-09), expected",
+        ),
+        (
+            "m[name], v[name] = adam_step",
+            "m[name], _v = adam_step",
+            "step 2: adam_step is not given the v that it returned",
+        ),
+        (
+            "w[name], m[name], v[name] = adam_step",
+            "_w, m[name], v[name] = adam_step",
+            "step 2: adam_step is not given the w",
+        ),
+        (
+            "m, v = ({name: np.zeros_like",
+            "m, v = ({name: np.ones_like",
+            "m and v have to begin at 0",
+        ),
+        (
+            "in rng.integers(",
+            "in np.random.default_rng().integers(",
+            "the same generator gives other weights",
+        ),
+        (
+            "def train(pairs, rng, dropout, warmup):",
+            "def train(pairs, rng, dropout, warmup):\n    rng = np.random.default_rng(0)",
+            "another generator gives the same weights",
+        ),
+        ("yield total / tokens, w", "yield total, w", "step 1: it yields the loss "),
+        (
+            "yield total / tokens, w",
+            "return total / tokens, w",
+            "train returns tuple: `yield loss, weights`",
+        ),
+        ("total, dlogits = loss(", "_again, total, dlogits = 0, *loss(", ""),
+        (
+            "total, dlogits = loss(",
+            "_logits = forward(w, source, target)\n        total, dlogits = loss(",
+            "it calls forward 6 times in 3 steps",
+        ),
+    ],
+)
 def test_what_is_wrong_in_the_training_is_named(folder, old, new, words):
     edit(folder / "my_model.py", old, new)
     said = report(result(steps=1), [], PLACES)
@@ -142,25 +299,43 @@ def test_a_training_run_of_the_reader_calls_the_librarys_where_the_file_lacks_a_
 def test_a_wrong_step_of_adam_gets_what_its_exercise_says(folder):
     edit(folder / "my_transformer.py", "mean = m / (1 - beta1 ** t)", "mean = m")
     found = result()
-    assert "adam_step is off by" in report(found, [], PLACES) and "; only v is corrected" in report(found, [], PLACES)
+    assert "adam_step is off by" in report(found, [], PLACES) and "; only v is corrected" in report(
+        found, [], PLACES
+    )
 
 
 def test_a_part_that_does_not_pass_is_named(folder):
-    edit(folder / "my_transformer.py", "dkey = dscores.swapaxes(-1, -2) @ query", "dkey = 2 * dscores.swapaxes(-1, -2) @ query")
+    edit(
+        folder / "my_transformer.py",
+        "dkey = dscores.swapaxes(-1, -2) @ query",
+        "dkey = 2 * dscores.swapaxes(-1, -2) @ query",
+    )
     found = result(PLACES, ())
     said = report(found, PLACES, PLACES)
-    assert "key.weight is off by" in said and "value.weight, one step nearer" in said    # the key's bias has none
+    assert (
+        "key.weight is off by" in said and "value.weight, one step nearer" in said
+    )  # the key's bias has none
     assert "these do not pass their checks: attention_backward" in said
     page = proof_page(found, PLACES, PLACES)
-    assert 1 < page.count("#f4a3a3") < page.count("#ffdf80")    # attention, and not what passes its check
+    assert (
+        1 < page.count("#f4a3a3") < page.count("#ffdf80")
+    )  # attention, and not what passes its check
     assert "look here first" in page
 
 
 def test_a_gradient_that_is_lost_in_the_embedding_paints_nothing_else(folder):
-    edit(folder / "my_transformer.py", "np.add.at(dE, source, math.sqrt(D) * dsource)", "dE[source] += math.sqrt(D) * dsource")
+    edit(
+        folder / "my_transformer.py",
+        "np.add.at(dE, source, math.sqrt(D) * dsource)",
+        "dE[source] += math.sqrt(D) * dsource",
+    )
     found = result()
-    wrong = {part for part in ("embedding", "softmax", "masks", "positions", "attention", "residual")
-             if max(error for name, error in found["errors"].items() if re.match(PROOFS[part], name)) > BOUND}
+    wrong = {
+        part
+        for part in ("embedding", "softmax", "masks", "positions", "attention", "residual")
+        if max(error for name, error in found["errors"].items() if re.match(PROOFS[part], name))
+        > BOUND
+    }
     assert wrong == {"embedding"}
     page = proof_page(found, PLACES, PLACES)
     assert "look here first" in page and all(colour in page for colour in COLOURS)
@@ -171,17 +346,30 @@ def test_the_command_says_what_is_missing_and_writes_the_page(folder, run_cli, m
     edit(folder / "my_model.py", "def greedy(", "def gredy(")
     edit(folder / "my_model.py", "dx = dx + dasked", "dx = dx - dasked")
     code, out, _error = run_cli("learn", "plug")
-    assert code == 1 and "backward: the gradient of decoder.1" not in out and "backward: the gradient of decoder.0" in out, out
-    assert "my_model.py: 5 of 6 parts are yours; the library's: greedy" in out and "my_transformer.html shows" in out
+    assert (
+        code == 1
+        and "backward: the gradient of decoder.1" not in out
+        and "backward: the gradient of decoder.0" in out
+    ), out
+    assert (
+        "my_model.py: 5 of 6 parts are yours; the library's: greedy" in out
+        and "my_transformer.html shows" in out
+    )
     page = (folder / "my_transformer.html").read_text(encoding="utf-8")
-    assert page.count("#f4a3a3") > 10 and page.count("#ffdf80") >= 2    # Adam and the loss are right
-    assert "<dt>multi-head attention</dt>" in page and "<dt>dropout</dt>" not in page    # which the model does without
+    assert page.count("#f4a3a3") > 10 and page.count("#ffdf80") >= 2  # Adam and the loss are right
+    assert (
+        "<dt>multi-head attention</dt>" in page and "<dt>dropout</dt>" not in page
+    )  # which the model does without
     edit(folder / "my_model.py", "dx = dx - dasked", "dx = dx + dasked")
     code, out, _error = run_cli("learn", "plug")
     assert code == 1 and "words that it never saw are right" in out
-    assert re.search(r"not yet .* my_model .*: 5 of 6 functions are yours$", run_cli("learn", "list")[1], re.MULTILINE)
+    assert re.search(
+        r"not yet .* my_model .*: 5 of 6 functions are yours$",
+        run_cli("learn", "list")[1],
+        re.MULTILINE,
+    )
     picture, _legend = (folder / "my_transformer.html").read_text(encoding="utf-8").split("</svg>")
-    assert "#f4a3a3" not in picture    # its own page is replaced
+    assert "#f4a3a3" not in picture  # its own page is replaced
     edit(folder / "my_model.py", "def forward(", "def forward(:")
     code, _out, error = run_cli("learn", "plug")
     assert code == 2 and "my_model.py" in error and error.count("\n") == 1
@@ -189,8 +377,13 @@ def test_the_command_says_what_is_missing_and_writes_the_page(folder, run_cli, m
 
 def test_the_blank_file_is_written_once_and_is_no_exercise(learn, tmp_path):
     assert re.search("not started +★★★ 300 minutes  my_model ", learn("list")[1])
-    assert learn("start", "my_model")[0] == 0 and "backward(dlogits, cache, weights)" in (tmp_path / "my_model.py").read_text()
-    assert re.search("not yet +★★★ 300 minutes  my_model .*: 0 of 6 functions are yours", learn("list")[1])
+    assert (
+        learn("start", "my_model")[0] == 0
+        and "backward(dlogits, cache, weights)" in (tmp_path / "my_model.py").read_text()
+    )
+    assert re.search(
+        "not yet +★★★ 300 minutes  my_model .*: 0 of 6 functions are yours", learn("list")[1]
+    )
     code, _out, error = learn("start", "my_model.py")
     assert code == 2 and "nothing was changed" in error
     code, _out, error = learn("check", "my_model.py")
@@ -211,33 +404,60 @@ def test_without_my_model_the_parts_are_proven_in_the_librarys(folder, run_cli, 
     monkeypatch.setattr("minitransformer_course.judge.capstone.STEPS", 2)
     (folder / "my_model.py").unlink()
     _code, out, error = run_cli("learn", "plug")
-    assert "the same as tutorials/one_file.py in 90 arrays" in out and "17 of 17" in out, out + error
+    assert "the same as tutorials/one_file.py in 90 arrays" in out and "17 of 17" in out, (
+        out + error
+    )
 
 
 @pytest.mark.campaign
-@pytest.mark.parametrize("file, old, new, words", [
-    ("my_transformer.py", "import math\n", "import maths\n", "ModuleNotFoundError: No module named 'maths'"),
-    ("my_model.py", "    return grads", "    while True: pass", "my_model.py, line"),
-    ("my_model.py", "HEADS = 4", "HEADS = four", "NameError"),
-    ("my_model.py", "import numpy as np", "from minitransformer import Transformer", "name 'np' is not defined"),
-])
+@pytest.mark.parametrize(
+    "file, old, new, words",
+    [
+        (
+            "my_transformer.py",
+            "import math\n",
+            "import maths\n",
+            "ModuleNotFoundError: No module named 'maths'",
+        ),
+        ("my_model.py", "    return grads", "    while True: pass", "my_model.py, line"),
+        ("my_model.py", "HEADS = 4", "HEADS = four", "NameError"),
+        (
+            "my_model.py",
+            "import numpy as np",
+            "from minitransformer import Transformer",
+            "name 'np' is not defined",
+        ),
+    ],
+)
 def test_what_cannot_run_is_told_in_a_line(folder, run_cli, monkeypatch, file, old, new, words):
     monkeypatch.setattr("minitransformer_course.judge.run_file.PROOF_LIMIT", 20)
     edit(folder / file, old, new)
     code, out, error = run_cli("learn", "plug")
-    assert code in (1, 2) and words in out + error and (out + error).count("Traceback") == 0, out + error
+    assert code in (1, 2) and words in out + error and (out + error).count("Traceback") == 0, (
+        out + error
+    )
 
 
 @pytest.mark.campaign
 @pytest.mark.skipif(os.name == "nt", reason="signals of a terminal")
 def test_ctrl_c_ends_both_processes_with_one_line(folder):
-    process = subprocess.Popen([sys.executable, "-m", "minitransformer", "learn", "plug"], cwd=folder, text=True,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "minitransformer", "learn", "plug"],
+        cwd=folder,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
     assert process.stderr.readline().startswith("the same as tutorials/one_file.py; training")
     assert process.stderr.readline().startswith("step   100: loss ")
     os.killpg(process.pid, signal.SIGINT)
     _out, error = process.communicate(timeout=60)
-    assert process.returncode == 130 and error.splitlines()[-1] == "minitransformer: interrupted" and "Traceback" not in error
+    assert (
+        process.returncode == 130
+        and error.splitlines()[-1] == "minitransformer: interrupted"
+        and "Traceback" not in error
+    )
     time.sleep(0.5)
     with pytest.raises(ProcessLookupError):
         os.killpg(process.pid, 0)

@@ -16,7 +16,10 @@ from tests import ROOT
 
 pytestmark = pytest.mark.slow
 
-OWN = {name: exercises()[name].reference for name in ("rms_norm", "rotary", "swiglu", "grouped_attention")}
+OWN = {
+    name: exercises()[name].reference
+    for name in ("rms_norm", "rotary", "swiglu", "grouped_attention")
+}
 
 
 @pytest.fixture
@@ -34,7 +37,9 @@ def test_without_the_file_one_line_says_how_to_get_it(model, capsys):
 
 
 @pytest.mark.parametrize("place", ["data/smollm2", "elsewhere", "elsewhere/smollm2"])
-def test_the_file_is_found_where_it_is_put_and_a_damaged_one_is_one_line(place, monkeypatch, tmp_path, capsys):
+def test_the_file_is_found_where_it_is_put_and_a_damaged_one_is_one_line(
+    place, monkeypatch, tmp_path, capsys
+):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MINITRANSFORMER_DATA", "elsewhere")
     path = Path(place, next(iter(chat_model.FILES)))
@@ -42,7 +47,10 @@ def test_the_file_is_found_where_it_is_put_and_a_damaged_one_is_one_line(place, 
     path.write_bytes(b"GGUF, but cut off")
     with pytest.raises(InputError, match="not an intact GGUF file|this needs gguf"):
         chat_model.real()
-    assert chat_model.smollm2().vocabulary is chat_model.CHARACTERS and capsys.readouterr().out.count("\n") == 1
+    assert (
+        chat_model.smollm2().vocabulary is chat_model.CHARACTERS
+        and capsys.readouterr().out.count("\n") == 1
+    )
 
 
 @pytest.mark.parametrize("name", OWN)
@@ -54,10 +62,19 @@ def test_each_function_runs_in_the_model_and_gives_its_logits(name, model):
         return OWN[name](*arguments)
 
     np.testing.assert_allclose(model.logits("Why?", own={name: own}), expected, atol=1e-5)
-    assert len(calls) == {"rms_norm": 7, "rotary": 6}.get(name, 3)    # two norms a layer and the last, queries and keys
-    wrong = exercises()[name].mistakes[0].wrong if name != "rms_norm" else exercises()[name].module.layer_norm
+    assert len(calls) == {"rms_norm": 7, "rotary": 6}.get(
+        name, 3
+    )  # two norms a layer and the last, queries and keys
+    wrong = (
+        exercises()[name].mistakes[0].wrong
+        if name != "rms_norm"
+        else exercises()[name].module.layer_norm
+    )
     assert np.abs(model.logits("Why?", own={name: wrong}) - expected).max() > 1e-3
-    assert len(model.answer("Why?", {name: own})) == chat_model.TOKENS and len(calls) > 3 * chat_model.TOKENS
+    assert (
+        len(model.answer("Why?", {name: own})) == chat_model.TOKENS
+        and len(calls) > 3 * chat_model.TOKENS
+    )
 
 
 def test_halves_with_moved_columns_are_neighbours(model):
@@ -66,7 +83,9 @@ def test_halves_with_moved_columns_are_neighbours(model):
         assert np.abs(model.logits("Why?") - right).max() > 1e-2
     with model.as_halves(np.r_[0:d:2, 1:d:2]):
         np.testing.assert_allclose(model.logits("Why?"), right, atol=1e-5)
-        np.testing.assert_allclose(model.logits("Why?", own=OWN), right, atol=1e-5)    # the reader's neighbours, as halves
+        np.testing.assert_allclose(
+            model.logits("Why?", own=OWN), right, atol=1e-5
+        )  # the reader's neighbours, as halves
     np.testing.assert_array_equal(model.logits("Why?"), right)
 
 
@@ -80,7 +99,7 @@ def test_the_halves_are_undone_after_an_error(model):
 def test_the_sizes_are_those_of_the_rows_of_x(model):
     sizes = model.sizes("Why?")
     embedded = model.model.embedding.forward(np.array([model.prompt("Why?")]))[0][0]
-    np.testing.assert_allclose(sizes[0], np.sqrt((embedded ** 2).mean(axis=-1) + 1e-5), rtol=1e-5)
+    np.testing.assert_allclose(sizes[0], np.sqrt((embedded**2).mean(axis=-1) + 1e-5), rtol=1e-5)
     assert sizes.shape == (3, 4)
 
 
@@ -105,11 +124,18 @@ def test_the_table_is_what_the_experiment_measured():
     page = (ROOT / "tutorials" / "16_after_2017" / "chapter.py").read_text(encoding="utf-8")
     for change, one in measured.items():
         begins = " ".join(one["answer"].split())[:56].rpartition(" ")[0]
-        told = f"{one['loss']:.2f} | `{begins}`" if one["loss"] else "NaN | nothing: its logits are not finite"
+        told = (
+            f"{one['loss']:.2f} | `{begins}`"
+            if one["loss"]
+            else "NaN | nothing: its logits are not finite"
+        )
         assert f"# | {change} | {told} |\n" in page, change
 
 
-@pytest.mark.skipif(not os.environ.get("MINITRANSFORMER_DATA"), reason="MINITRANSFORMER_DATA is not set: SmolLM2 is not here")
+@pytest.mark.skipif(
+    not os.environ.get("MINITRANSFORMER_DATA"),
+    reason="MINITRANSFORMER_DATA is not set: SmolLM2 is not here",
+)
 def test_smollm2_answers_with_the_readers_functions():
     try:
         real = chat_model.real()
@@ -122,4 +148,8 @@ def test_smollm2_answers_with_the_readers_functions():
 
 def test_no_kernel_runs_with_the_readers_functions():
     with kernels_run(), chat_model.running({"rms_norm": OWN["rms_norm"]}):
-        assert all(function in (entry.own, entry.textbook) for name, function in running().items() for entry in [TABLE[name]])
+        assert all(
+            function in (entry.own, entry.textbook)
+            for name, function in running().items()
+            for entry in [TABLE[name]]
+        )

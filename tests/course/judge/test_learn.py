@@ -28,7 +28,11 @@ DIAGONAL = "def softmax_backward(dp, p):\n    return p * (1 - p) * dp\n"
 
 def test_the_first_screen_says_where_to_begin(learn):
     code, out, _ = learn()
-    assert code == 0 and "learn start 1" in out and "An unsolved exercise fails; that is where you begin" in out
+    assert (
+        code == 0
+        and "learn start 1" in out
+        and "An unsolved exercise fails; that is where you begin" in out
+    )
 
 
 def test_from_a_blank_to_a_solved_exercise(learn, tmp_path):
@@ -43,11 +47,24 @@ def test_from_a_blank_to_a_solved_exercise(learn, tmp_path):
     solve(tmp_path / "04_softmax.py", "softmax_backward", DIAGONAL)
     code, out, _ = learn("check")
     assert code == 1 and len(out.splitlines()) <= 8
-    for label, words in {"PASSED": "inputs unchanged", "WHERE": "dx[", "WHY": "must sum to 0", "LIKELY": "only the diagonal",
-                         "NEXT": "learn hint softmax_backward"}.items():
-        assert any(line.split()[0] == label and words in line for line in out.splitlines()[1:]), label
+    for label, words in {
+        "PASSED": "inputs unchanged",
+        "WHERE": "dx[",
+        "WHY": "must sum to 0",
+        "LIKELY": "only the diagonal",
+        "NEXT": "learn hint softmax_backward",
+    }.items():
+        assert any(line.split()[0] == label and words in line for line in out.splitlines()[1:]), (
+            label
+        )
     states = [re.match(r"[> ] (passed|not yet) ", line) for line in learn("list")[1].splitlines()]
-    assert [state[1] for state in states if state][:5] == ["passed", "not yet", "not yet", "not yet", "not yet"]
+    assert [state[1] for state in states if state][:5] == [
+        "passed",
+        "not yet",
+        "not yet",
+        "not yet",
+        "not yet",
+    ]
 
 
 def test_progress_is_written_again_by_check_all(learn, tmp_path):
@@ -57,7 +74,10 @@ def test_progress_is_written_again_by_check_all(learn, tmp_path):
     before = json.loads((tmp_path / FILE).read_text())
     (tmp_path / FILE).write_text("{ damaged")
     learn("check", "--all")
-    assert json.loads((tmp_path / FILE).read_text()) == before and before["exercises"]["softmax"]["state"] == "passed"
+    assert (
+        json.loads((tmp_path / FILE).read_text()) == before
+        and before["exercises"]["softmax"]["state"] == "passed"
+    )
 
 
 def test_nothing_is_overwritten(learn, tmp_path):
@@ -70,34 +90,52 @@ def test_nothing_is_overwritten(learn, tmp_path):
 
 
 def test_a_command_without_a_name_says_what_to_do_first(learn, tmp_path):
-    for started in (False, True):    # chapter 0 has no exercises
+    for started in (False, True):  # chapter 0 has no exercises
         for words in (["check"], ["check", "--all"], ["hint"]):
             code, _, error = learn(*words)
-            assert code == 2 and "no exercise was started in this folder: minitransformer learn start 1" in error
+            assert (
+                code == 2
+                and "no exercise was started in this folder: minitransformer learn start 1" in error
+            )
         assert started or learn("start", "0")[0] == 0
     learn("start", "4")
     for name in [one.name for one in find_chapter("4").exercises]:
         solve(tmp_path / "04_softmax.py", name)
     assert learn("check", "--all")[0] == 0
     code, _, error = learn("check")
-    assert code == 2 and "every exercise that you started passes" in error and "learn start 1" in learn()[1]
+    assert (
+        code == 2
+        and "every exercise that you started passes" in error
+        and "learn start 1" in learn()[1]
+    )
 
 
 def test_a_chapter_is_checked_by_its_number(learn):
     code, _, error = learn("check", "4")
-    assert code == 2 and "04_softmax was not started in this folder: minitransformer learn start 4" in error
+    assert (
+        code == 2
+        and "04_softmax was not started in this folder: minitransformer learn start 4" in error
+    )
     learn("start", "4")
     learn("start", "6")
     code, out, _ = learn("check", "4")
-    assert code == 1 and re.findall(r"^(\w+): not yet$", out, re.MULTILINE) == [one.name for one in find_chapter("4").exercises]
+    assert code == 1 and re.findall(r"^(\w+): not yet$", out, re.MULTILINE) == [
+        one.name for one in find_chapter("4").exercises
+    ]
 
 
 def test_each_hint_says_more_than_the_one_before(learn, tmp_path):
     """From a question to the formula, whatever the diagnosis: after the last one come all, in that order."""
     learn("start", "4")
     said = [learn("hint", "softmax_backward")[1] for _ in range(5)]
-    for step, words in enumerate(("what happens to p?", "Two terms", "The line with one hole", "The pieces"), 1):
-        assert f"hint {step} of 4" in said[step - 1] and words in said[step - 1] and f"hint {step} of 4" in said[4]
+    for step, words in enumerate(
+        ("what happens to p?", "Two terms", "The line with one hole", "The pieces"), 1
+    ):
+        assert (
+            f"hint {step} of 4" in said[step - 1]
+            and words in said[step - 1]
+            and f"hint {step} of 4" in said[4]
+        )
     assert "all the hints" in said[4]
 
 
@@ -116,7 +154,9 @@ def test_a_notebook_is_checked_like_a_script(learn, tmp_path):
     notebook = nbformat.read(tmp_path / "04_softmax.ipynb", 4)
     nbformat.validate(notebook)
     cell = [cell for cell in notebook.cells if cell.source.startswith("def softmax(")][-1]
-    assert notebook.cells[notebook.cells.index(cell) + 1].source.endswith('\n\ncheck("softmax", softmax)')
+    assert notebook.cells[notebook.cells.index(cell) + 1].source.endswith(
+        '\n\ncheck("softmax", softmax)'
+    )
     cell.source = find_exercise("softmax").source
     nbformat.write(notebook, tmp_path / "04_softmax.ipynb")
     code, out, error = learn("check", "softmax")
@@ -127,17 +167,21 @@ def test_check_in_a_notebook():
     namespace = {"np": np}
     exec(DIAGONAL, namespace)
     import minitransformer_course.judge
-    for name in ("judgement", "judge_file"):    # no module of the package may take the name's place
+
+    for name in ("judgement", "judge_file"):  # no module of the package may take the name's place
         __import__(f"minitransformer_course.judge.{name}")
     answer = minitransformer_course.judge.check("softmax_backward", namespace["softmax_backward"])
     assert not answer.passed and "only the diagonal" in repr(answer)
 
 
-@pytest.mark.parametrize("body", [
-    "while True: pass",
-    "while True:\n        try:\n            x = x + 1\n        except Exception:\n            pass",
-    "return sum(1 for _ in iter(int, 1))",
-])
+@pytest.mark.parametrize(
+    "body",
+    [
+        "while True: pass",
+        "while True:\n        try:\n            x = x + 1\n        except Exception:\n            pass",
+        "return sum(1 for _ in iter(int, 1))",
+    ],
+)
 def test_an_endless_loop_in_a_notebook_is_stopped_and_told(body, monkeypatch):
     monkeypatch.setattr("minitransformer_course.judge.run_file.LIMIT", 0.3)
     namespace = {}
@@ -151,12 +195,18 @@ def test_an_endless_loop_in_a_notebook_is_stopped_and_told(body, monkeypatch):
 
 @pytest.mark.campaign
 def test_a_line_of_a_notebook_is_counted_within_its_cell(learn, tmp_path, monkeypatch):
-    monkeypatch.setattr(judge_file, "check_file", partial(judge_file.check_file, limit=1.5))    # not 10 s, for an endless loop
+    monkeypatch.setattr(
+        judge_file, "check_file", partial(judge_file.check_file, limit=1.5)
+    )  # not 10 s, for an endless loop
     learn("start", "4", "--notebook")
     path = tmp_path / "04_softmax.ipynb"
     blank = path.read_text(encoding="utf-8")
     broken = json.loads(blank)
-    cell = next(cell for cell in reversed(broken["cells"]) if cell["source"] and cell["source"][0].startswith("def softmax("))
+    cell = next(
+        cell
+        for cell in reversed(broken["cells"])
+        if cell["source"] and cell["source"][0].startswith("def softmax(")
+    )
     for source, place in {
         "# mine\ndef softmax(x):\n    return x.nothing": "WHERE   line 3 of the cell `def softmax(x):`: return x.nothing",
         "def softmax(x):\n    while True:\n        pass": "of the cell `def softmax(x):`",
@@ -173,14 +223,21 @@ def test_a_line_of_a_notebook_is_counted_within_its_cell(learn, tmp_path, monkey
 def test_a_folder_is_graded(learn, tmp_path):
     folder = tmp_path / "handed in"
     (folder / "ann").mkdir(parents=True)
-    (folder / "ann" / "04_softmax.py").write_text("import numpy as np\n" + find_exercise("softmax_backward").source)
+    (folder / "ann" / "04_softmax.py").write_text(
+        "import numpy as np\n" + find_exercise("softmax_backward").source
+    )
     (folder / "bob's (2) & 성.py").write_text(DIAGONAL, encoding="utf-8")
     (folder / "eve.py").write_text("def softmax_backward(dp, p:\n")
     (folder / "notes.txt").write_text("not Python")
     (folder / "two\nlines").mkdir()
     (folder / "two\nlines" / "x.py").write_text("x = 1")
     code, out, _ = learn("grade", folder)
-    assert code == 0 and "breaks a rule" in out and "   1 x  only the diagonal" in out and "eve: eve.py, line 1" in out
+    assert (
+        code == 0
+        and "breaks a rule" in out
+        and "   1 x  only the diagonal" in out
+        and "eve: eve.py, line 1" in out
+    )
     assert "\ntwo\\nlines: x.py has none" in out
     code, out, _ = learn("grade", folder, "--json", "--seed", "7")
     students = json.loads(out)["students"]
@@ -193,7 +250,9 @@ def test_a_folder_is_graded(learn, tmp_path):
 def test_the_file_of_a_chapter_holds_blanks_and_no_answers(learn, tmp_path, chapter):
     assert learn("start", chapter.name)[0] == 0
     text = (tmp_path / f"{chapter.name}.py").read_text(encoding="utf-8")
-    assert text.count("raise NotImplementedError(") == sum(len(blanks(one.source)) for one in chapter.exercises)
+    assert text.count("raise NotImplementedError(") == sum(
+        len(blanks(one.source)) for one in chapter.exercises
+    )
     for one in chapter.exercises:
         assert text.count(f"\n{one.name} = yours({one.name})") == 1
         assert all("\n".join(lines) not in textwrap.dedent(text) for lines in blanks(one.source))
@@ -206,21 +265,32 @@ def test_the_file_of_a_chapter_holds_blanks_and_no_answers(learn, tmp_path, chap
 def test_the_messages_survive_a_korean_console(tmp_path):
     environment = {**os.environ, "PYTHONIOENCODING": "cp949", "PYTHONUTF8": "0"}
     for words, code in ((["list"], 0), (["start", "5"], 0), (["check"], 1), (["hint"], 0)):
-        done = subprocess.run([sys.executable, "-m", "minitransformer", "learn", *words], cwd=tmp_path, env=environment,
-                              capture_output=True)
+        done = subprocess.run(
+            [sys.executable, "-m", "minitransformer", "learn", *words],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+        )
         assert done.returncode == code, done.stderr
-        assert "\\u" not in done.stdout.decode("utf-8")    # as it is written to a file: nothing had to be escaped
+        assert "\\u" not in done.stdout.decode(
+            "utf-8"
+        )  # as it is written to a file: nothing had to be escaped
         done.stdout.decode("utf-8").encode("cp949")
 
 
 def test_the_messages_are_translated(learn, monkeypatch):
     class Loud(gettext.NullTranslations):
         def gettext(self, message):
-            return message.replace("exercise", "EXERCISE").replace("The gradient of a softmax", "TITLE")
+            return message.replace("exercise", "EXERCISE").replace(
+                "The gradient of a softmax", "TITLE"
+            )
 
     monkeypatch.setattr("minitransformer_course.judge.messages._catalogue", lambda language: Loud())
     assert "unsolved EXERCISE fails" in learn()[1] and "TITLE" in learn("list")[1]
-    assert "all EXERCISEs" in learn("--help")[1] and "an EXERCISE, a file" in learn("check", "--help")[1]
+    assert (
+        "all EXERCISEs" in learn("--help")[1]
+        and "an EXERCISE, a file" in learn("check", "--help")[1]
+    )
 
 
 def test_every_text_of_the_help_can_be_translated(learn, monkeypatch):
@@ -228,13 +298,20 @@ def test_every_text_of_the_help_can_be_translated(learn, monkeypatch):
         def gettext(self, message):
             return f"<{message}>"
 
-    monkeypatch.setattr("minitransformer_course.judge.messages._catalogue", lambda language: Marked())
+    monkeypatch.setattr(
+        "minitransformer_course.judge.messages._catalogue", lambda language: Marked()
+    )
     parser = argparse.ArgumentParser()
     cli_learn.add_arguments(parser)
-    (commands,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+    (commands,) = (
+        action for action in parser._actions if isinstance(action, argparse._SubParsersAction)
+    )
     texts = [parser.description, *(action.help for action in commands._choices_actions)]
     for command in commands.choices.values():
-        texts += [command.description, *(action.help for action in command._actions if action.dest != "help")]
+        texts += [
+            command.description,
+            *(action.help for action in command._actions if action.dest != "help"),
+        ]
     assert len(texts) > 25 and not [text for text in texts if text and not text.startswith("<")]
 
 
@@ -244,7 +321,11 @@ def test_the_end_of_the_course_is_a_model_of_the_readers_own(learn, tmp_path):
     for chapter in chapters():
         learn("start", chapter.name)
     code, out, _ = learn()
-    assert code == 0 and "learn start my_model" in out and (path := out.split()[-1]).endswith("one_file.py")
+    assert (
+        code == 0
+        and "learn start my_model" in out
+        and (path := out.split()[-1]).endswith("one_file.py")
+    )
     assert "def main" in Path(path).read_text(encoding="utf-8")
 
 
@@ -252,7 +333,9 @@ def test_an_exercise_says_how_hard_and_how_long_it_is(learn):
     out = learn("list")[1]
     assert all(f"{one.effort}  {name}" in out for name, one in exercises().items())
     assert all(one.module.stars in (1, 2, 3) for one in exercises().values())
-    assert sum(one.module.minutes for one in exercises().values() if one.chapter.name < "09") <= 9 * 60    # part one
+    assert (
+        sum(one.module.minutes for one in exercises().values() if one.chapter.name < "09") <= 9 * 60
+    )  # part one
 
 
 def test_what_is_saved_while_a_check_runs_is_not_recorded(learn, tmp_path, monkeypatch):

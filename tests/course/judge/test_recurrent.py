@@ -24,8 +24,11 @@ def test_it_learns_to_copy_short_words_first(model):
 @pytest.mark.parametrize("name", ["rnn", "lstm-attention", "transformer"])
 def test_the_gradient_is_of_what_the_encoder_reads(monkeypatch, name):
     """By central differences: the first letter's loss when all that is read at one place moves."""
-    small = (Transformer(TransformerConfig.named("toy", recurrent.LETTERS.size)) if name == "transformer"
-             else recurrent.copier(name, steps=0)).astype(np.float64)
+    small = (
+        Transformer(TransformerConfig.named("toy", recurrent.LETTERS.size))
+        if name == "transformer"
+        else recurrent.copier(name, steps=0)
+    ).astype(np.float64)
     pairs = recurrent.sentences(np.random.default_rng(1), 1, 4)
     found, batch = recurrent.first_letter_gradient(small, pairs), make_batch(pairs)
     usual, slopes = small.encoder.forward, np.zeros((4, small.config.d_model))
@@ -42,7 +45,9 @@ def test_the_gradient_is_of_what_the_encoder_reads(monkeypatch, name):
 
     for place, axis in np.ndindex(slopes.shape):
         slopes[place, axis] = (loss(place, axis, 1e-5) - loss(place, axis, -1e-5)) / 2e-5
-    assert found[::-1] == pytest.approx(np.linalg.norm(slopes, axis=1), rel=1e-6)    # the last letter comes first
+    assert found[::-1] == pytest.approx(
+        np.linalg.norm(slopes, axis=1), rel=1e-6
+    )  # the last letter comes first
 
 
 def test_far_by_near():

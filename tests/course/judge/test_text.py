@@ -17,7 +17,9 @@ pytestmark = pytest.mark.slow
 
 
 def model_of(vocabulary):
-    return LanguageModel(LanguageModelConfig.named("toy", vocab_size=vocabulary.size, max_length=64, pre_norm=True))
+    return LanguageModel(
+        LanguageModelConfig.named("toy", vocab_size=vocabulary.size, max_length=64, pre_norm=True)
+    )
 
 
 def bits(model, windows):
@@ -27,17 +29,25 @@ def bits(model, windows):
 def test_the_text_is_small_and_a_tenth_of_it_is_held_out():
     assert (folder_of_chapters() / "12b_text" / "shakespeare.txt").stat().st_size <= 300_000
     vocabulary, train, held_out = lab.text.shakespeare()
-    assert vocabulary.decode(train[:14]) == "First Citizen:" and len(held_out) == pytest.approx(len(train) / 9, rel=1e-3)
+    assert vocabulary.decode(train[:14]) == "First Citizen:" and len(held_out) == pytest.approx(
+        len(train) / 9, rel=1e-3
+    )
     assert lab.text.windows(held_out).shape == (80, 64)
     batch = next(lab.text.random_windows(train))
-    assert batch.ids.shape == (12, 64) and np.array_equal(batch.ids[:, 1:], batch.next_target[:, :-1])
+    assert batch.ids.shape == (12, 64) and np.array_equal(
+        batch.ids[:, 1:], batch.next_target[:, :-1]
+    )
 
 
 def test_a_short_training_run_comes_near_the_table_of_pairs():
     vocabulary, train, held_out = lab.text.shakespeare()
     model = model_of(vocabulary)
-    adam, batches, unseen = Adam(model), lab.text.random_windows(train), lab.text.windows(held_out, 20)
-    assert bits(model, unseen) > 8    # it bets on the character that it has just read
+    adam, batches, unseen = (
+        Adam(model),
+        lab.text.random_windows(train),
+        lab.text.windows(held_out, 20),
+    )
+    assert bits(model, unseen) > 8  # it bets on the character that it has just read
     for step in range(60):
         training_step(model, adam, next(batches), 0.006 * min(1, (step + 1) / 50))
     assert bits(model, unseen) < 4.3
@@ -45,9 +55,11 @@ def test_a_short_training_run_comes_near_the_table_of_pairs():
 
 def write_own(folder, names):
     """my_transformer.py with references that note their names in `calls`, under the names of the exercises."""
-    parts = "".join(f"\n{my_transformer.SECTION.format(name=name, chapter=exercises()[name].chapter.name)}\n\n"
-                    f"def {name}(*given):\n    calls.append('{name}')\n    return exercises()['{name}'].reference(*given)\n\n"
-                    for name in names)
+    parts = "".join(
+        f"\n{my_transformer.SECTION.format(name=name, chapter=exercises()[name].chapter.name)}\n\n"
+        f"def {name}(*given):\n    calls.append('{name}')\n    return exercises()['{name}'].reference(*given)\n\n"
+        for name in names
+    )
     head = "from minitransformer_course.judge.course import exercises\nfrom tests.course.judge.test_text import calls\n"
     (folder / my_transformer.FILE).write_text(my_transformer.HEAD + head + parts, encoding="utf-8")
 
@@ -64,7 +76,11 @@ def test_the_readers_functions_train_the_language_model(tmp_path, monkeypatch):
         model = model_of(vocabulary)
         training_step(model, Adam(model), next(lab.text.random_windows(train)), 0.001)
     assert names == in_the_paper()
-    assert {*names} - {*calls} == {"softmax", "softmax_backward", "masked_softmax"}    # the reader's attention has its own
+    assert {*names} - {*calls} == {
+        "softmax",
+        "softmax_backward",
+        "masked_softmax",
+    }  # the reader's attention has its own
 
 
 def test_an_earlier_function_is_the_readers_own_once_it_passed(tmp_path, monkeypatch, capsys):
@@ -80,12 +96,17 @@ def test_an_earlier_function_is_the_readers_own_once_it_passed(tmp_path, monkeyp
 def test_the_bits_of_both_texts_and_their_levels_are_drawn(axes):
     lab.text.show_bits(axes, {0: [6, 6.1], 50: [4, 4.2]}, {"pairs": 3.6})
     assert [[*line.get_ydata()] for line in axes.lines] == [[6, 4], [6.1, 4.2], [3.6, 3.6]]
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["training text", "held-out text"]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == [
+        "training text",
+        "held-out text",
+    ]
 
 
 def test_every_character_of_a_line_has_its_bar(axes):
     lab.text.show_costs(axes, "a b\n", [1, 2, 3])
-    assert [text.get_text() for text in axes.get_xticklabels()] == ["a", "␣", "b", "¶"] and len(axes.patches) == 3
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["a", "␣", "b", "¶"] and len(
+        axes.patches
+    ) == 3
 
 
 def test_the_first_word_is_forgotten_the_sooner_the_longer_the_sentence():
@@ -97,7 +118,9 @@ def test_with_attention_every_state_is_looked_at():
     _figure, (without, with_it) = plt.subplots(2)
     lab.before.show_reading(without)
     lab.before.show_reading(with_it, attention=True)
-    arrows = [sum(hasattr(text, "arrow_patch") for text in axes.texts) for axes in (without, with_it)]
+    arrows = [
+        sum(hasattr(text, "arrow_patch") for text in axes.texts) for axes in (without, with_it)
+    ]
     assert arrows[1] - arrows[0] == len(lab.before.SOURCE)
     assert "the context vector" in [text.get_text() for text in without.texts]
 
@@ -105,19 +128,31 @@ def test_with_attention_every_state_is_looked_at():
 def test_the_page_before_the_first_chapter_has_nothing_to_check(learn, tmp_path):
     assert "learn start 0 " in learn()[1]
     code, out, _ = learn("start", "0")
-    assert code == 0 and "nothing to write yet" in out and (tmp_path / f"{chapters()[0].name}.py").exists()
+    assert (
+        code == 0
+        and "nothing to write yet" in out
+        and (tmp_path / f"{chapters()[0].name}.py").exists()
+    )
     assert "learn start 1\n" in learn()[1]
     code, _, error = learn("check", "0")
     assert code == 2 and error.count("\n") == 1 and "has no exercises" in error
 
 
 def test_after_a_chapter_comes_the_next_one_with_exercises(learn, tmp_path):
-    (tmp_path / FILE).write_text(json.dumps({"exercises": {name: {"state": "passed"} for name in exercises()}}))
+    (tmp_path / FILE).write_text(
+        json.dumps({"exercises": {name: {"state": "passed"} for name in exercises()}})
+    )
     learn("start", "1")
     assert "learn start 1b\n" in learn()[1]
 
 
 def test_the_list_marks_the_path_of_three_hours(learn):
     out = learn("list")[1]
-    assert [name for line in out.splitlines() if line.startswith("> not") for name in SHORT if f" {name} " in line] == [*SHORT]
+    assert [
+        name
+        for line in out.splitlines()
+        if line.startswith("> not")
+        for name in SHORT
+        if f" {name} " in line
+    ] == [*SHORT]
     assert "count on 35 to 45" in out

@@ -12,7 +12,10 @@ pytestmark = pytest.mark.slow
 
 
 def test_a_model_learns_to_reverse_only_if_it_reads():
-    reading, blind = (lab.training.reverse(200, blind=blind, learning_rate=lambda step: 0.004)[1] for blind in (False, True))
+    reading, blind = (
+        lab.training.reverse(200, blind=blind, learning_rate=lambda step: 0.004)[1]
+        for blind in (False, True)
+    )
     assert len(reading) == 200 and reading[:3] == pytest.approx(blind[:3], abs=0.2)
     assert reading[-20:].mean() < 2.6 and blind[-20:].mean() == pytest.approx(np.log(26), abs=0.1)
 
@@ -33,8 +36,12 @@ def test_the_gap_is_that_of_the_real_targets():
     model, _vocabulary = lab.drawkcab()
     pairs = lab.training.unseen_pairs(20)
     assert lab.training.gap(model, make_batch(pairs)) == pytest.approx(
-        np.average([lab.training.gap(model, make_batch([pair])) for pair in pairs], weights=[len(pair[0]) + 1 for pair in pairs]),
-        abs=1e-4)
+        np.average(
+            [lab.training.gap(model, make_batch([pair])) for pair in pairs],
+            weights=[len(pair[0]) + 1 for pair in pairs],
+        ),
+        abs=1e-4,
+    )
 
 
 def test_the_least_certain_position():

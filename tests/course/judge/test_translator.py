@@ -21,20 +21,39 @@ from tests import ROOT
 
 pytestmark = pytest.mark.slow
 
-clipped_matches, corpus_bleu, accuracies = (exercises()[name].reference for name in (
-    "clipped_matches", "corpus_bleu", "accuracies"))
+clipped_matches, corpus_bleu, accuracies = (
+    exercises()[name].reference for name in ("clipped_matches", "corpus_bleu", "accuracies")
+)
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_readers_bleu_is_that_of_sacrebleu(seed):
     rng = np.random.default_rng(seed)
-    references = [rng.integers(len(SPECIAL), 12, rng.integers(4, 30)).tolist() for _sentence in range(12)]
-    outputs = [[i if rng.random() < 0.8 else 5 for i in one for _copy in range(rng.integers(0, 3) if rng.random() < 0.2 else 1)]
-               for one in references]
-    made = np.array([[clipped_matches(np.array(one, int), np.array(right), n) for n in (1, 2, 3, 4)]
-                     for one, right in zip(outputs, references)])
+    references = [
+        rng.integers(len(SPECIAL), 12, rng.integers(4, 30)).tolist() for _sentence in range(12)
+    ]
+    outputs = [
+        [
+            i if rng.random() < 0.8 else 5
+            for i in one
+            for _copy in range(rng.integers(0, 3) if rng.random() < 0.2 else 1)
+        ]
+        for one in references
+    ]
+    made = np.array(
+        [
+            [clipped_matches(np.array(one, int), np.array(right), n) for n in (1, 2, 3, 4)]
+            for one, right in zip(outputs, references)
+        ]
+    )
     lengths = [np.array([len(one) for one in texts]) for texts in (outputs, references)]
-    assert abs(corpus_bleu(made[..., 0], made[..., 1], *lengths) - translator.by_sacrebleu(outputs, references)) < 1e-9
+    assert (
+        abs(
+            corpus_bleu(made[..., 0], made[..., 1], *lengths)
+            - translator.by_sacrebleu(outputs, references)
+        )
+        < 1e-9
+    )
 
 
 def test_without_sacrebleu_one_line_says_what_is_left_out(monkeypatch, capsys):
@@ -50,16 +69,23 @@ def test_a_text_is_right_under_teacher_forcing_if_and_only_if_the_model_writes_i
     model, pairs = translator.trained(steps=60), translator.unseen(60) + translator.with_seen(60)[0]
     predicted, ids = translator.predictions(model, pairs)
     _tokens, texts = accuracies(predicted, ids)
-    written = [output == target for output, (_source, target) in zip(translator.translated(model, pairs), pairs)]
+    written = [
+        output == target
+        for output, (_source, target) in zip(translator.translated(model, pairs), pairs)
+    ]
     assert texts == np.mean(written) == exact_match(model, pairs, threads=1) and 0 < texts < 1
     assert (translator.predictions(model, pairs, dropout_seed=0)[0] != predicted).any()
 
 
 def test_what_is_seen_is_in_a_batch_of_training_and_nothing_unseen_is():
     batches = zip(range(10), DrawnBatches(translator.TASK, translator.SIZE, 3))
-    rows = {tuple(row[row >= len(SPECIAL)].tolist()) for _step, batch in batches for row in batch.source}
+    rows = {
+        tuple(row[row >= len(SPECIAL)].tolist()) for _step, batch in batches for row in batch.source
+    }
     pairs, seen = translator.with_seen(3000, seed=3, steps=10)
-    assert [tuple(source) in rows for source, _target in pairs] == seen.tolist() and 0 < seen.sum() < len(seen)
+    assert [
+        tuple(source) in rows for source, _target in pairs
+    ] == seen.tolist() and 0 < seen.sum() < len(seen)
     assert not rows & {tuple(source) for source, _target in translator.unseen()}
 
 
@@ -76,13 +102,18 @@ def test_the_pictures_show_what_they_are_given():
 def test_the_scores_of_multi30k_are_those_that_were_recorded():
     page = (ROOT / "tutorials" / "13_evaluation" / "chapter.py").read_text(encoding="utf-8")
     recorded = (ROOT / "experiments" / "multi30k.md").read_text(encoding="utf-8")
-    table = page[page.index("# | | BLEU |"):page.index("# ## Your Transformer")]
+    table = page[page.index("# | | BLEU |") : page.index("# ## Your Transformer")]
     *seeds, mean, published = re.findall(r"\b\d\d\.\d\d\b", table)
     assert len(seeds) == 3 and all(score in recorded for score in (*seeds, published))
     scores = np.array(seeds, float)
     spread = scores.std(ddof=1)
-    assert f"{scores.mean():.2f} ± {spread / 3 ** 0.5:.2f}" in table and f"$s = {spread:.2f}$" in table
-    assert f"the difference of {float(published) - float(mean):.2f}" in table and f"= {spread * (1 / 3 + 1) ** 0.5:.2f}$" in table
+    assert (
+        f"{scores.mean():.2f} ± {spread / 3**0.5:.2f}" in table and f"$s = {spread:.2f}$" in table
+    )
+    assert (
+        f"the difference of {float(published) - float(mean):.2f}" in table
+        and f"= {spread * (1 / 3 + 1) ** 0.5:.2f}$" in table
+    )
     signature = re.search(r"`(nrefs[^`]+)`", table)
     assert signature and signature[1] in recorded
 
@@ -90,8 +121,11 @@ def test_the_scores_of_multi30k_are_those_that_were_recorded():
 def test_the_costs_of_table_2_are_the_papers():
     page = (ROOT / "tutorials" / "13b_translation" / "chapter.py").read_text(encoding="utf-8")
     base, big = (hours * 3600 * 8 * 9.5e12 for hours in (12, 3.5 * 24))
-    text = " ".join(page[page.index("# ## Table 2"):].replace("\n# ", "\n").split())
-    assert f"= {base / 1e18:.1f} \\cdot 10^{{18}} $$" in text and f"Big costs {big / base:.0f} times as much" in text
+    text = " ".join(page[page.index("# ## Table 2") :].replace("\n# ", "\n").split())
+    assert (
+        f"= {base / 1e18:.1f} \\cdot 10^{{18}} $$" in text
+        and f"Big costs {big / base:.0f} times as much" in text
+    )
     assert f"needed {7.7e19 / base:.0f} times as many operations as base to reach 26.36" in text
     assert 28.4 - 26.36 > 2 and big / 1.2e20 < 1 / 4
 
@@ -104,7 +138,11 @@ def test_the_text_of_each_case_has_one_most_frequent_pair(seed):
 
 
 def test_the_korean_model_fits_in_the_wheel_and_its_files_in_the_repository():
-    sizes = [path.stat().st_size for path in (ROOT / "tutorials" / "korean_english").iterdir() if path.is_file()]
+    sizes = [
+        path.stat().st_size
+        for path in (ROOT / "tutorials" / "korean_english").iterdir()
+        if path.is_file()
+    ]
     assert max(sizes) <= 300_000 and sum(sizes) <= 1_500_000
 
 
@@ -122,14 +160,20 @@ def test_subwords_restore_a_text_and_are_merged_in_the_order_in_which_they_were_
 
 
 def test_words_of_a_map_are_made_of_their_subwords():
-    weights = np.random.default_rng(0).dirichlet(np.ones(4), (3, 5))    # (H, T_q, T_k)
-    found = lab.korean.by_words(Attended(weights, None, ["▁나", "는", ".", "</s>"], ["▁I", "▁don", "'t", "?", "</s>"]))
+    weights = np.random.default_rng(0).dirichlet(np.ones(4), (3, 5))  # (H, T_q, T_k)
+    found = lab.korean.by_words(
+        Attended(weights, None, ["▁나", "는", ".", "</s>"], ["▁I", "▁don", "'t", "?", "</s>"])
+    )
     assert (found.queries, found.keys) == (["I", "don't", "?", "</s>"], ["나는", ".", "</s>"])
     mean = weights.mean(axis=0)
-    assert found.weights[1, 0] == pytest.approx(mean[1:3, :2].sum() / 2) and found.weights.sum(axis=1) == pytest.approx(np.ones(4))
+    assert found.weights[1, 0] == pytest.approx(mean[1:3, :2].sum() / 2) and found.weights.sum(
+        axis=1
+    ) == pytest.approx(np.ones(4))
 
 
-@pytest.mark.parametrize("fonts, word", [(["DejaVu Sans"], "hangukeo"), (["NanumGothic"], "한국어")])
+@pytest.mark.parametrize(
+    "fonts, word", [(["DejaVu Sans"], "hangukeo"), (["NanumGothic"], "한국어")]
+)
 def test_without_a_font_for_hangul_it_is_spelled_in_latin_letters(monkeypatch, axes, fonts, word):
     monkeypatch.setattr(lab.korean.font_manager, "get_font_names", lambda: fonts)
     lab.show_translation(axes, *lab.load_korean_model(), "한국어")
@@ -145,7 +189,10 @@ def test_no_held_out_sentence_is_in_the_training_text(multi30k):
     test, valid, rest = train["split"]([line.split("\t") for line in split_lines(read_text(path))])
     assert [(korean, english) for english, korean, _attribution in test] == lab.korean.held_out()
     assert (len(test), len(valid), len(rest)) == (200, 200, 5349)
-    trained, held = ({side.lower().strip("?!.") for line in part for side in line[:2]} for part in (rest, test + valid))
+    trained, held = (
+        {side.lower().strip("?!.") for line in part for side in line[:2]}
+        for part in (rest, test + valid)
+    )
     assert not trained & held
 
 
@@ -155,16 +202,31 @@ def test_what_the_page_says_of_the_korean_model_is_what_it_does():
     page = " ".join(text.replace("\n# ", " ").split())
     model, subwords = lab.load_korean_model()
     sources, references = zip(*lab.korean.held_out())
-    outputs = [translate(model, subwords, sources, 256, Search(beam=beam), threads=1) for beam in (1, 5)]
-    scores = [f"{score:.1f}" for texts in outputs for score in (bleu(texts, references)[0], chrf(texts, references))]
-    assert "BLEU is {} and chrF, which counts characters instead of words, is {}.".format(*scores[:2]) in page
+    outputs = [
+        translate(model, subwords, sources, 256, Search(beam=beam), threads=1) for beam in (1, 5)
+    ]
+    scores = [
+        f"{score:.1f}"
+        for texts in outputs
+        for score in (bleu(texts, references)[0], chrf(texts, references))
+    ]
+    assert (
+        "BLEU is {} and chrF, which counts characters instead of words, is {}.".format(*scores[:2])
+        in page
+    )
     assert "they are {} and {}.".format(*scores[2:]) in page
 
     def twice(texts, n):
         grams = [list(zip(*(ids[i:] for i in range(n)))) for ids in map(subwords.encode, texts)]
         return sum(len(set(one)) < len(one) for one in grams)
 
-    assert f"{twice(references, 1)} of the 200 references contain a token twice, and {twice(references, 2)} of them" in page
+    assert (
+        f"{twice(references, 1)} of the 200 references contain a token twice, and {twice(references, 2)} of them"
+        in page
+    )
     assert f"| the references | {twice(references, 3)} | {twice(references, 3)} |" in page
     assert f"| at the end, after 1,600 | {twice(outputs[0], 3)} | {twice(outputs[1], 3)} |" in page
-    assert f"{len(subwords.merges):,} merges" in page and f"{model.flat.data.size / 1e6:.1f} million parameters" in page
+    assert (
+        f"{len(subwords.merges):,} merges" in page
+        and f"{model.flat.data.size / 1e6:.1f} million parameters" in page
+    )

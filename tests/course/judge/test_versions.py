@@ -1,4 +1,4 @@
-""""Who is right?": the reader writes a test, and the judge runs it on right and wrong versions of a change."""
+""" "Who is right?": the reader writes a test, and the judge runs it on right and wrong versions of a change."""
 
 import re
 
@@ -23,7 +23,7 @@ def test_the_reference_tells_right_versions_from_wrong_ones(name, capsys):
     lab.verdicts(exercise.reference)
     said = [line.split()[0] == "passes" for line in capsys.readouterr().out.splitlines()]
     assert said == [one.right for one in exercise.versions]
-    assert 2 <= sum(said) < len(said) - 2    # a right one that is not shown, too
+    assert 2 <= sum(said) < len(said) - 2  # a right one that is not shown, too
 
 
 def test_a_version_that_is_misjudged_is_told():
@@ -48,11 +48,16 @@ def test_a_test_may_assert_as_pytest_does(learn, tmp_path):
     learn("start", "10")
     path = tmp_path / "10_loss.py"
     for source, code, words in (
-            (ASSERTS, 0, "passed"),
-            (ASSERTS.replace("    assert q.max() < 0.99\n", ""), 1, "fails only wrong sums"),
-            (ASSERTS.replace("    assert", "    q.sum(axis=1) - 1,"), 1, "passes every version"),
-            (ASSERTS.replace("q.max() < 0.99", "q.shape[7]"), 1, "IndexError"),
-            (ASSERTS.replace("    q =", "    smoothed = smoothed.before\n    q ="), 1, "AttributeError")):
+        (ASSERTS, 0, "passed"),
+        (ASSERTS.replace("    assert q.max() < 0.99\n", ""), 1, "fails only wrong sums"),
+        (ASSERTS.replace("    assert", "    q.sum(axis=1) - 1,"), 1, "passes every version"),
+        (ASSERTS.replace("q.max() < 0.99", "q.shape[7]"), 1, "IndexError"),
+        (
+            ASSERTS.replace("    q =", "    smoothed = smoothed.before\n    q ="),
+            1,
+            "AttributeError",
+        ),
+    ):
         solve(path, "test_smoothing", source)
         found, out, error = learn("check", "test_smoothing")
         assert found == code and words in out, out + error
@@ -68,13 +73,26 @@ def said(function):
 @pytest.mark.parametrize("line", [0, 3, 14, 18])
 def test_the_line_of_a_broken_program_is_asked_for_and_never_told(line):
     answer = said(lambda step: (FAULT.reference(step)[0], line))
-    assert f"line: {line} is not the one" in answer and "your test passes every correct version" in answer
+    assert (
+        f"line: {line} is not the one" in answer
+        and "your test passes every correct version" in answer
+    )
     assert "LIKELY" not in answer and " 4" not in answer
-    answer = said(lambda step: (True, line))    # the test comes first: lines cannot be tried one by one without a right one
-    assert "verdict: yours True, expected False (the step that you were given)" in answer and "passes every version" in answer
+    answer = said(
+        lambda step: (True, line)
+    )  # the test comes first: lines cannot be tried one by one without a right one
+    assert (
+        "verdict: yours True, expected False (the step that you were given)" in answer
+        and "passes every version" in answer
+    )
     assert f" {line} " not in answer and " 4" not in answer
-    answer = said(lambda step: (FAULT.module.only_w(step)[0], line))    # right about the first step, and not about a later one
-    assert "verdict: yours True, expected False (a token that occurs twice" in answer and "at W alone" in answer
+    answer = said(
+        lambda step: (FAULT.module.only_w(step)[0], line)
+    )  # right about the first step, and not about a later one
+    assert (
+        "verdict: yours True, expected False (a token that occurs twice" in answer
+        and "at W alone" in answer
+    )
 
 
 def test_the_right_line_alone_does_not_pass():
@@ -83,7 +101,9 @@ def test_the_right_line_alone_does_not_pass():
         assert wrong.sentence in said(wrong.wrong)
     assert "expected verdict, line" in said(lambda step: FAULT.reference(step)[0])
     for other in (None, "y = np.add(x, h, out=x)", (4,)):
-        assert "end with `return verdict, line`" in said(lambda step, other=other: (FAULT.reference(step)[0], other))
+        assert "end with `return verdict, line`" in said(
+            lambda step, other=other: (FAULT.reference(step)[0], other)
+        )
     assert "passed" in said(lambda step: [*FAULT.reference(step)])
 
 
@@ -108,15 +128,23 @@ def test_the_loss_of_every_version_is_right(version):
     *moved, loss = VersionUnderTest(version.function)(*given)
     *expected, same = right(*given)
     assert abs(loss - same) < 1e-12
-    assert version.right == all(np.allclose(one, other, rtol=1e-9) for one, other in zip(moved, expected))
+    assert version.right == all(
+        np.allclose(one, other, rtol=1e-9) for one, other in zip(moved, expected)
+    )
     assert all(np.array_equal(now, before) for now, before in zip(given, kept))
 
 
 def test_gradcheck_finds_the_array_and_the_line_mends_it(capsys):
     """The code in the derivation, which is not run on the site; gradcheck does not name the mistake either."""
-    shown = re.search(r"```python\n(.*?)```", "\n".join(cell.source for cell in FAULT.chapter.derivation(FAULT)), re.DOTALL)[1]
-    for mend, words in ((str, "no mistake is proven; wrong: W; right: E, b\n"),
-                        (lambda source: source.replace("y = np.add(x, h, out=x)", "y = x + h"), "passed")):
+    shown = re.search(
+        r"```python\n(.*?)```",
+        "\n".join(cell.source for cell in FAULT.chapter.derivation(FAULT)),
+        re.DOTALL,
+    )[1]
+    for mend, words in (
+        (str, "no mistake is proven; wrong: W; right: E, b\n"),
+        (lambda source: source.replace("y = np.add(x, h, out=x)", "y = x + h"), "passed"),
+    ):
         exec(mend(FAULT.source) + shown, {"np": np, "gradcheck": gradcheck, "__name__": "page"})
         assert words in capsys.readouterr().out
 
@@ -127,10 +155,14 @@ def test_a_reader_is_told_what_is_missing(learn, tmp_path):
     path = tmp_path / "11_learning.py"
     code, out, error = learn("check", "find_fault")
     assert code == 1 and "where you begin" in out
-    solve(path, "find_fault", """def find_fault(step):
+    solve(
+        path,
+        "find_fault",
+        """def find_fault(step):
     from minitransformer import gradcheck
 # end of your code
-""")
+""",
+    )
     code, out, error = learn("check", "find_fault")
     assert code == 1 and "NumPy alone" in out, out + error
     solve(path, "find_fault")

@@ -40,21 +40,32 @@ def subclasses(cls):
 def test_every_layer_is_among_the_blocks():
     """Or a class that is made of it; and every model is there as training runs it, with and without what its loss shares."""
     for room in ("layers", "models", "zoo"):
-        for module in pkgutil.walk_packages([f"{minitransformer.__path__[0]}/{room}"], f"minitransformer.{room}."):
+        for module in pkgutil.walk_packages(
+            [f"{minitransformer.__path__[0]}/{room}"], f"minitransformer.{room}."
+        ):
             import_module(module.name)
     instances = [block for block, _ in blocks().values() if isinstance(block, L.Layer)]
-    classes = [cls for cls in subclasses(L.Layer)
-               if re.match(r"minitransformer\.(layers|models|zoo)\.", cls.__module__)]
+    classes = [
+        cls
+        for cls in subclasses(L.Layer)
+        if re.match(r"minitransformer\.(layers|models|zoo)\.", cls.__module__)
+    ]
     assert len(classes) > 50
     assert not [cls for cls in classes if not any(isinstance(one, cls) for one in instances)]
-    assert {type(block.model) for block in instances if isinstance(block, TrainingLoss)} == set(map(M.MODELS.__getitem__, M.MODELS))
+    assert {type(block.model) for block in instances if isinstance(block, TrainingLoss)} == set(
+        map(M.MODELS.__getitem__, M.MODELS)
+    )
 
 
 def test_the_doctor_knows_every_operation():
     """A room of the package that it does not scan would be lost without a word."""
     rooms = [operation.forward.__module__.split(".")[1] for operation in OPERATIONS.values()]
     assert {room: rooms.count(room) for room in rooms} == {
-        "functional": 11, "layers": 23, "models": 5, "zoo": 26}
+        "functional": 11,
+        "layers": 23,
+        "models": 5,
+        "zoo": 26,
+    }
 
 
 class WrongLinear(L.Linear):
@@ -81,8 +92,16 @@ class WrongLinear(L.Linear):
 
 
 @pytest.mark.parametrize("projection", [False, True])
-@pytest.mark.parametrize("mistake, wrt", [("dx a little too large", "x"), ("no bias gradient", "bias"),
-                                          ("wrong sign", "weight"), ("one element of nan", "x"), ("bias of nan", "bias")])
+@pytest.mark.parametrize(
+    "mistake, wrt",
+    [
+        ("dx a little too large", "x"),
+        ("no bias gradient", "bias"),
+        ("wrong sign", "weight"),
+        ("one element of nan", "x"),
+        ("bias of nan", "bias"),
+    ],
+)
 def test_a_wrong_gradient_fails(mistake, wrt, projection):
     report = gradcheck(WrongLinear(mistake), (X,), methods=("complex",), projection=projection)
     assert not report.passed
@@ -102,11 +121,15 @@ def test_both_methods_by_default_and_the_size_decides():
     report = gradcheck(L.Linear(5, 4, np.random.default_rng(0)), (X,))
     assert {result.method for result in report.results} == {"central", "complex"}
     report = gradcheck(L.Linear(5, 800, np.random.default_rng(0)), (X,))
-    assert {result.method for result in report.results} == {"central projection", "complex projection"}
+    assert {result.method for result in report.results} == {
+        "central projection",
+        "complex projection",
+    }
 
 
 def test_the_error_is_relative_with_a_floor():
     """An error of 1e-9 in a gradient that is 0 counts against a tenth of the largest gradient."""
+
     def forward(x, z):
         return np.concatenate([100 * x, 0 * z]), None
 
@@ -115,7 +138,9 @@ def test_the_error_is_relative_with_a_floor():
 
     report = gradcheck((forward, backward), (np.ones(3), np.ones(3)), methods=("complex",))
     errors = {result.wrt: result.max_relative_error for result in report.results}
-    assert 1e-9 / (300 / 10) < errors["z"] < 1e-9 / (50 / 10)    # the largest is 100 times a normal number
+    assert (
+        1e-9 / (300 / 10) < errors["z"] < 1e-9 / (50 / 10)
+    )  # the largest is 100 times a normal number
 
 
 def test_a_forward_that_returns_its_input():
@@ -125,6 +150,7 @@ def test_a_forward_that_returns_its_input():
 
 def test_strong_curvature_does_not_excuse_a_wrong_gradient():
     """sin(300 x) curves strongly; a gradient wrong by 1e-3 fails, and none of its places is taken for a kink."""
+
     def forward(x):
         return np.sin(300 * x), x
 
@@ -138,7 +164,9 @@ def test_strong_curvature_does_not_excuse_a_wrong_gradient():
 def test_a_jump_is_no_kink():
     x = X.copy()
     x[0, 0, 0] = 0
-    assert not gradcheck((lambda x: ((x.real > 0) * 1.0, None), lambda dy, cache: 7 * dy), (x,), methods=("central",)).passed
+    assert not gradcheck(
+        (lambda x: ((x.real > 0) * 1.0, None), lambda dy, cache: 7 * dy), (x,), methods=("central",)
+    ).passed
 
 
 def test_a_kink_within_the_step():
@@ -193,8 +221,16 @@ def test_a_dropped_imaginary_part_does_not_pass_with_the_complex_step_alone():
 
 
 def test_the_bounds():
-    assert BOUNDS == {"central": 1e-7, "complex": 1e-12, "central projection": 1e-6, "complex projection": 1e-12,
-                      "compiled float32": 2e-5, "compiled float64": 1e-12, "numpy float32": 2e-5, "numpy float64": 1e-12}
+    assert BOUNDS == {
+        "central": 1e-7,
+        "complex": 1e-12,
+        "central projection": 1e-6,
+        "complex projection": 1e-12,
+        "compiled float32": 2e-5,
+        "compiled float64": 1e-12,
+        "numpy float32": 2e-5,
+        "numpy float64": 1e-12,
+    }
 
 
 def test_the_layer_is_left_alone():
@@ -206,9 +242,16 @@ def test_the_layer_is_left_alone():
 
 
 def test_the_worst_row_of_a_block():
-    rows = [Result("a", "x", "complex", 1e-15, None, 1, 1), Result("a", "y", "complex", 1e-3, None, 1, 2)]
+    rows = [
+        Result("a", "x", "complex", 1e-15, None, 1, 1),
+        Result("a", "y", "complex", 1e-3, None, 1, 2),
+    ]
     (row,) = Report(rows).worst_rows
-    assert row.wrt == "y" and not row.passed and Report(rows).conclusions[0].startswith("1 of 2 checks FAILED")
+    assert (
+        row.wrt == "y"
+        and not row.passed
+        and Report(rows).conclusions[0].startswith("1 of 2 checks FAILED")
+    )
 
 
 def test_an_optional_argument_before_others_may_be_left_out():

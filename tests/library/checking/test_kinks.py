@@ -48,10 +48,17 @@ def clipped(x):
     return np.where(inside, x, np.clip(x.real, 0, 0.5)), inside
 
 
-KINKS = {"abs": ((absolute, lambda dy, sign: sign * dy), HALVES), "relu": ((relu, lambda dy, on: dy * on), np.zeros((2, 3, 5))),
-         "max": ((largest, largest_backward), np.round(X / 2)), "sort": ((sorted_rows, sorted_rows_backward), HALVES),
-         "maximum of complex numbers": ((lambda x: (np.maximum(x, 0.5), x.real > 0.5), lambda dy, on: dy * on), HALVES),
-         "clip": ((clipped, lambda dy, inside: dy * inside), HALVES)}
+KINKS = {
+    "abs": ((absolute, lambda dy, sign: sign * dy), HALVES),
+    "relu": ((relu, lambda dy, on: dy * on), np.zeros((2, 3, 5))),
+    "max": ((largest, largest_backward), np.round(X / 2)),
+    "sort": ((sorted_rows, sorted_rows_backward), HALVES),
+    "maximum of complex numbers": (
+        (lambda x: (np.maximum(x, 0.5), x.real > 0.5), lambda dy, on: dy * on),
+        HALVES,
+    ),
+    "clip": ((clipped, lambda dy, inside: dy * inside), HALVES),
+}
 
 
 @pytest.mark.parametrize("methods", [("central",), ("complex",), ("central", "complex")])
@@ -61,7 +68,9 @@ def test_a_right_block_at_a_kink_passes(block, x, projection, methods):
     report = gradcheck(block, [x], name="it", methods=methods, projection=projection)
     assert report.passed, report
     assert methods == ("complex",) or report.results[0].kinks > 0
-    assert any(said.startswith("it: at a kink at this input: x") for said in report.remarks) or methods == ("complex",)
+    assert any(
+        said.startswith("it: at a kink at this input: x") for said in report.remarks
+    ) or methods == ("complex",)
     assert set(report.remarks) <= set(report.conclusions)
 
 
@@ -69,8 +78,10 @@ def test_the_report_says_where_the_kink_is():
     x = X.copy()
     x[0, 1, 2] = x[1, 0, 4] = 0
     (said,) = gradcheck(KINKS["abs"][0], [x], name="it").remarks[:1]
-    assert said == ("it: at a kink at this input: x[0, 1, 2] and 1 more; no gradient is defined there, and at inputs "
-                    "moved a little all gradients are right")
+    assert said == (
+        "it: at a kink at this input: x[0, 1, 2] and 1 more; no gradient is defined there, and at inputs "
+        "moved a little all gradients are right"
+    )
 
 
 def test_networks_without_biases_and_with_padding_pass():
@@ -81,10 +92,17 @@ def test_networks_without_biases_and_with_padding_pass():
         assert gradcheck(layer, [x]).passed and gradcheck(layer, [0 * x]).passed
 
 
-@pytest.mark.parametrize("block, wrong, x", [
-    (absolute, lambda dy, sign: dy, HALVES), (absolute, lambda dy, sign: -sign * dy, 0 * X), (relu, lambda dy, on: dy, 0 * X),
-    (relu, lambda dy, on: 2 * dy * on, 0 * X), (largest, lambda dy, cache: dy + np.zeros(cache[1]), np.ones((2, 3, 5))),
-    (clipped, lambda dy, inside: dy * ~inside, np.zeros((2, 3, 5)))])
+@pytest.mark.parametrize(
+    "block, wrong, x",
+    [
+        (absolute, lambda dy, sign: dy, HALVES),
+        (absolute, lambda dy, sign: -sign * dy, 0 * X),
+        (relu, lambda dy, on: dy, 0 * X),
+        (relu, lambda dy, on: 2 * dy * on, 0 * X),
+        (largest, lambda dy, cache: dy + np.zeros(cache[1]), np.ones((2, 3, 5))),
+        (clipped, lambda dy, inside: dy * ~inside, np.zeros((2, 3, 5))),
+    ],
+)
 @pytest.mark.parametrize("projection", [False, True])
 def test_a_wrong_gradient_does_not_hide_at_a_kink(block, wrong, x, projection):
     report = gradcheck((block, wrong), [x], projection=projection)
@@ -98,6 +116,7 @@ def test_a_gradient_of_nan_at_a_kink_fails():
 
 def test_other_sizes_are_not_at_a_kink():
     """A batch of zeros grows into numbers that are not; equal parameters differ then."""
+
     class Twins(L.Layer):
         def __init__(self):
             self.a, self.b = (L.Linear(5, 4, np.random.default_rng(0)) for _ in "ab")
@@ -120,15 +139,19 @@ def test_dy_is_not_what_a_reader_draws():
         for drawn in (seed, [seed, 1], [seed, 2]):
             x = np.random.default_rng(drawn).standard_normal((2, 3))
             used = []
-            gradcheck((lambda x: (x * x, x), lambda dy, x: used.append(dy) or 2 * x * dy), [x], seed=seed)
+            gradcheck(
+                (lambda x: (x * x, x), lambda dy, x: used.append(dy) or 2 * x * dy), [x], seed=seed
+            )
             assert used and not any(np.array_equal(dy, x) for dy in used)
             report = gradcheck((lambda x: (x * x, x), lambda dy, x: 2 * x * x), [x], seed=seed)
             assert not report.passed and "agree with the complex step" not in str(report)
-    assert PRIVATE > 2 ** 64
+    assert PRIVATE > 2**64
 
 
 def test_a_numpy_constant_is_a_remark_in_a_block_of_ones_own():
     block = (lambda x: (np.float64(3) * x, None)), (lambda dy, cache: 3 * dy)
     report = gradcheck(block, [X], name="it")
     assert report.passed and len(report.remarks) == 1
-    assert report.remarks[0].startswith("it: a remark: the output that forward returns is float64 for inputs of float32")
+    assert report.remarks[0].startswith(
+        "it: a remark: the output that forward returns is float64 for inputs of float32"
+    )

@@ -59,7 +59,9 @@ def trained(tmp_path_factory):
 def numbers_run(tmp_path_factory):
     """A run folder of three steps on Korean number words."""
     folder = tmp_path_factory.mktemp("runs") / "numbers"
-    train("numbers", "--language", "korean", "--steps", 3, "--batch", 4, "--run", folder, curves=True)
+    train(
+        "numbers", "--language", "korean", "--steps", 3, "--batch", 4, "--run", folder, curves=True
+    )
     return folder
 
 
@@ -74,15 +76,62 @@ def text_run(tmp_path_factory):
     """A run folder of 12 steps on that text, with dropout everywhere, and an average."""
     folder = write_corpus(tmp_path_factory.mktemp("text"))
     text, run = folder / "tsv", folder / "run"
-    train("translate", "--train", text, "--valid", text, "--run", run, "--config", "toy", "--steps", 12,
-          "--batch", 400, "--max-length", 60, "--vocab-size", 90, "--warmup", 4, "--validate-every", 4,
-          "--dropout", 0.1, "--embedding-dropout", 0.2, "--attention-dropout", 0.15, "--feed-forward-dropout",
-          0.05, "--schedule", "inverse-sqrt", "--peak-rate", 0.01, "--average", 2,
-          "--accumulate", 2)
+    train(
+        "translate",
+        "--train",
+        text,
+        "--valid",
+        text,
+        "--run",
+        run,
+        "--config",
+        "toy",
+        "--steps",
+        12,
+        "--batch",
+        400,
+        "--max-length",
+        60,
+        "--vocab-size",
+        90,
+        "--warmup",
+        4,
+        "--validate-every",
+        4,
+        "--dropout",
+        0.1,
+        "--embedding-dropout",
+        0.2,
+        "--attention-dropout",
+        0.15,
+        "--feed-forward-dropout",
+        0.05,
+        "--schedule",
+        "inverse-sqrt",
+        "--peak-rate",
+        0.01,
+        "--average",
+        2,
+        "--accumulate",
+        2,
+    )
     return run
 
 
-QUICK = ["--config", "toy", "--d-model", "16", "--num-heads", "2", "--d-ff", "32", "--warmup", "4", "--threads", "1"]
+QUICK = [
+    "--config",
+    "toy",
+    "--d-model",
+    "16",
+    "--num-heads",
+    "2",
+    "--d-ff",
+    "32",
+    "--warmup",
+    "4",
+    "--threads",
+    "1",
+]
 
 
 @pytest.fixture(scope="session")
@@ -90,10 +139,30 @@ def language_run(tmp_path_factory):
     """A run folder of 60 steps on the characters of that English text, with 16 learned positions, beside the text."""
     folder = write_corpus(tmp_path_factory.mktemp("language"))
     text = (folder / "en").read_text()
-    (folder / "valid").write_text(text[107:400])    # 293 characters: the last window is not full
-    train("language", "--train", folder / "en", "--valid", folder / "valid", *QUICK, "--steps", 60,
-          "--validate-every", 40, "--window", 16, "--batch", 8, "--positions", "learned", "--peak-rate", 0.02,
-          "--run", folder / "run", curves=True)
+    (folder / "valid").write_text(text[107:400])  # 293 characters: the last window is not full
+    train(
+        "language",
+        "--train",
+        folder / "en",
+        "--valid",
+        folder / "valid",
+        *QUICK,
+        "--steps",
+        60,
+        "--validate-every",
+        40,
+        "--window",
+        16,
+        "--batch",
+        8,
+        "--positions",
+        "learned",
+        "--peak-rate",
+        0.02,
+        "--run",
+        folder / "run",
+        curves=True,
+    )
     return folder / "run"
 
 
@@ -101,13 +170,37 @@ def language_run(tmp_path_factory):
 def subword_run(tmp_path_factory):
     """The same for 10 steps on subwords, with 12 learned positions."""
     folder = write_corpus(tmp_path_factory.mktemp("subwords"))
-    train("language", "--train", folder / "en", "--valid", folder / "en", *QUICK, "--steps", 10,
-          "--vocabulary", "subwords", "--vocab-size", 60, "--window", 12, "--batch", 4,
-          "--positions", "learned", "--run", folder / "run", curves=True)
+    train(
+        "language",
+        "--train",
+        folder / "en",
+        "--valid",
+        folder / "en",
+        *QUICK,
+        "--steps",
+        10,
+        "--vocabulary",
+        "subwords",
+        "--vocab-size",
+        60,
+        "--window",
+        12,
+        "--batch",
+        4,
+        "--positions",
+        "learned",
+        "--run",
+        folder / "run",
+        curves=True,
+    )
     return folder / "run"
 
 
-SENTIMENTS = {"very good": "a fine good film {}", "0": "a dull bad film {}", "시시하다": "{} is just a film"}    # {label: sentence}
+SENTIMENTS = {
+    "very good": "a fine good film {}",
+    "0": "a dull bad film {}",
+    "시시하다": "{} is just a film",
+}  # {label: sentence}
 
 
 @pytest.fixture(scope="session")
@@ -115,22 +208,51 @@ def classify_run(tmp_path_factory):
     """A run folder of 80 steps on sentences of three classes, beside train.tsv and valid.tsv, of which 5, 3 and 2."""
     folder = tmp_path_factory.mktemp("classify")
     words = [f"{a}{b}" for a in "xyz" for b in "uvw"]
-    lines = [f"{sentence.format(word)}\t{label}\n" for word in words for label, sentence in SENTIMENTS.items()]
+    lines = [
+        f"{sentence.format(word)}\t{label}\n"
+        for word in words
+        for label, sentence in SENTIMENTS.items()
+    ]
     (folder / "train.tsv").write_text("sentence\tlabel\n" + "".join(lines), encoding="utf-8")
-    valid = [f"{SENTIMENTS[label].format(word)}\t{label}\n" for label, count in zip(SENTIMENTS, (3, 5, 2))
-             for word in words[:count]]
+    valid = [
+        f"{SENTIMENTS[label].format(word)}\t{label}\n"
+        for label, count in zip(SENTIMENTS, (3, 5, 2))
+        for word in words[:count]
+    ]
     (folder / "valid.tsv").write_text("".join(valid), encoding="utf-8")
-    train("classify", "--train", folder / "train.tsv", "--valid", folder / "valid.tsv", *QUICK,
-          "--steps", 80, "--validate-every", 60, "--vocab-size", 60, "--max-length", 20, "--batch", 200, "--dropout", 0,
-          "--peak-rate", 0.01, "--run", folder / "run")
+    train(
+        "classify",
+        "--train",
+        folder / "train.tsv",
+        "--valid",
+        folder / "valid.tsv",
+        *QUICK,
+        "--steps",
+        80,
+        "--validate-every",
+        60,
+        "--vocab-size",
+        60,
+        "--max-length",
+        20,
+        "--batch",
+        200,
+        "--dropout",
+        0,
+        "--peak-rate",
+        0.01,
+        "--run",
+        folder / "run",
+    )
     return folder / "run"
 
 
 @pytest.fixture
 def refused(run_cli, capsys):
     """refused(*arguments) -> what the command says that refuses them: one line, exit code 2, and no output."""
+
     def run(*arguments):
-        capsys.readouterr()    # what was printed before
+        capsys.readouterr()  # what was printed before
         code, out, error = run_cli(*arguments)
         assert code == 2 and not out and one_line(error), (arguments, code, out, error)
         return error
@@ -141,14 +263,21 @@ def refused(run_cli, capsys):
 @pytest.fixture
 def typed(monkeypatch):
     """typed(data): what standard input then gives; None if it is closed."""
-    return lambda data: monkeypatch.setattr(sys, "stdin", None if data is None else io.TextIOWrapper(io.BytesIO(data)))
+    return lambda data: monkeypatch.setattr(
+        sys, "stdin", None if data is None else io.TextIOWrapper(io.BytesIO(data))
+    )
 
 
 @pytest.fixture
 def runs(trained, text_run, language_run, subword_run, classify_run):
     """{name: run folder}: one of each kind."""
-    return {"copy": trained, "translate": text_run, "language": language_run, "subwords": subword_run,
-            "classify": classify_run}
+    return {
+        "copy": trained,
+        "translate": text_run,
+        "language": language_run,
+        "subwords": subword_run,
+        "classify": classify_run,
+    }
 
 
 def rewrite(run, settings):
@@ -160,9 +289,12 @@ def rewrite(run, settings):
 def write_corpus(folder):
     colours, things = ["red", "blue", "green"], ["dog", "cat", "bird", "house", "tree"]
     farben, dinge = ["rot", "blau", "grün"], ["hund", "katze", "vogel", "haus", "baum"]
-    pairs = [(f"the {thing} is {colour} and {other} .", f"{ding} ist {farbe} und {andere} .")
-             for thing, ding in zip(things, dinge) for colour, farbe in zip(colours, farben)
-             for other, andere in zip(colours, farben)]
+    pairs = [
+        (f"the {thing} is {colour} and {other} .", f"{ding} ist {farbe} und {andere} .")
+        for thing, ding in zip(things, dinge)
+        for colour, farbe in zip(colours, farben)
+        for other, andere in zip(colours, farben)
+    ]
     (folder / "en").write_text("".join(f"{source}\n" for source, _ in pairs), encoding="utf-8")
     (folder / "de").write_text("".join(f"{target}\n" for _, target in pairs), encoding="utf-8")
     (folder / "tsv").write_text("".join(f"{s}\t{t}\n" for s, t in pairs), encoding="utf-8")
@@ -183,5 +315,11 @@ def resumes_to_the_bit(run_cli, folder, run):
     (run / "weights.safetensors").unlink()
     write_manifest(run, ["config.json", Run.open(folder).vocabulary.file_name])
     code, out, error = run_cli("train", "--resume", run)
-    assert code == 0 and f"saved in {run}" in out and f"resuming after step {int(before.name[5:])}" in error
-    return (run / "weights.safetensors").read_bytes() == (folder / "weights.safetensors").read_bytes()
+    assert (
+        code == 0
+        and f"saved in {run}" in out
+        and f"resuming after step {int(before.name[5:])}" in error
+    )
+    return (run / "weights.safetensors").read_bytes() == (
+        folder / "weights.safetensors"
+    ).read_bytes()

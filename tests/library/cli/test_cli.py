@@ -44,7 +44,10 @@ def test_help(run_cli):
 def test_the_output_may_go_to_a_string():
     """As in `with redirect_stdout(io.StringIO())` of a caller in Python."""
     for words, code, start in (["gradcheck", "relu"], 0, "block"), (["evaluate", "nowhere"], 2, ""):
-        with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as error:
+        with (
+            contextlib.redirect_stdout(io.StringIO()) as out,
+            contextlib.redirect_stderr(io.StringIO()) as error,
+        ):
             assert main(words) == code, error.getvalue()
         assert out.getvalue().startswith(start) and error.getvalue().count("\n") == (code != 0)
 
@@ -52,8 +55,10 @@ def test_the_output_may_go_to_a_string():
 def test_gradcheck_of_named_blocks(run_cli):
     code, out, _ = run_cli("gradcheck", "linear", "softmax")
     assert code == 0
-    assert all(word in out for word in ("linear", "softmax", "weight", "bias", "central", "complex"))
-    assert out.splitlines()[-1].startswith("all 8 checks passed")    # neither has a kernel
+    assert all(
+        word in out for word in ("linear", "softmax", "weight", "bias", "central", "complex")
+    )
+    assert out.splitlines()[-1].startswith("all 8 checks passed")  # neither has a kernel
 
 
 def test_gradcheck_counts_kernels_apart(run_cli, monkeypatch):
@@ -61,16 +66,30 @@ def test_gradcheck_counts_kernels_apart(run_cli, monkeypatch):
     code, out, _ = run_cli("gradcheck", "layer-norm")
     counts, errors = out.splitlines()[-2:]
     compiled = "" if kernels.state.problem else "compiled kernels: all 8 checks passed; "
-    assert code == 0 and counts == f"textbook: all 6 checks passed; {compiled}kernels for NumPy: all 8 checks passed"
+    assert (
+        code == 0
+        and counts
+        == f"textbook: all 6 checks passed; {compiled}kernels for NumPy: all 8 checks passed"
+    )
     assert "numpy float64" in errors
     monkeypatch.setenv("MINITRANSFORMER_FAST", "0")
     assert run_cli("gradcheck", "layer-norm")[1].splitlines()[-1].startswith("all 6 checks passed")
 
 
-@pytest.mark.parametrize("wrong, says", [
-    (lambda dx, *others: (1.0001 * dx, *others), "kernels for NumPy differ from the textbook, which is right; those that ran: "
-                                                 "layer_norm_backward_in_place, layer_norm_forward_in_place"),
-    (lambda dx, *others: (dx[:1], *others), "kernels for NumPy cannot do what the textbook does: the gradient for x has shape")])
+@pytest.mark.parametrize(
+    "wrong, says",
+    [
+        (
+            lambda dx, *others: (1.0001 * dx, *others),
+            "kernels for NumPy differ from the textbook, which is right; those that ran: "
+            "layer_norm_backward_in_place, layer_norm_forward_in_place",
+        ),
+        (
+            lambda dx, *others: (dx[:1], *others),
+            "kernels for NumPy cannot do what the textbook does: the gradient for x has shape",
+        ),
+    ],
+)
 def test_gradcheck_finds_a_wrong_kernel(run_cli, monkeypatch, wrong, says):
     entry = TABLE["layer_norm_backward"]
     (kernel,) = [kernel for kernel in entry.kernels if ".numpy." in kernel.function.__module__]
@@ -90,7 +109,9 @@ def test_gradcheck_checks_the_textbook_though_kernels_replace_it(run_cli, monkey
 
     def wrong(dy, cache):
         query, key, value, softmax, _dropout, weights = cache
-        dscores = F.softmax_backward(dy @ value.swapaxes(-1, -2), softmax) * math.sqrt(query.shape[-1])
+        dscores = F.softmax_backward(dy @ value.swapaxes(-1, -2), softmax) * math.sqrt(
+            query.shape[-1]
+        )
         return dscores @ key, dscores.swapaxes(-1, -2) @ query, weights.swapaxes(-1, -2) @ dy
 
     monkeypatch.setattr(TABLE["attention_backward"], "textbook", wrong)
@@ -100,30 +121,62 @@ def test_gradcheck_checks_the_textbook_though_kernels_replace_it(run_cli, monkey
     finally:
         monkeypatch.undo()
         TABLE["attention_backward"].choose()
-    assert code == 1 and "textbook" not in out and "checks FAILED" in out and TABLE["attention_backward"].func is right
+    assert (
+        code == 1
+        and "textbook" not in out
+        and "checks FAILED" in out
+        and TABLE["attention_backward"].func is right
+    )
 
 
 def test_many_blocks_are_shared_by_processes_and_printed_in_order(run_cli, monkeypatch):
     monkeypatch.setattr("minitransformer.cli.gradcheck.available_cores", lambda: 2)
     monkeypatch.setenv("MINITRANSFORMER_FAST", "0")
-    names = ["relu", "gelu", "softmax", "dropout", "linear", "layer-norm", "rms-norm", "additive-attention", "silu"]
+    names = [
+        "relu",
+        "gelu",
+        "softmax",
+        "dropout",
+        "linear",
+        "layer-norm",
+        "rms-norm",
+        "additive-attention",
+        "silu",
+    ]
     assert len(names) > gradcheck_command.ALONE
     code, out, _ = run_cli("gradcheck", *names)
-    assert code == 0 and list(dict.fromkeys(line.split()[0] for line in out.splitlines()[1:-1])) == names
+    assert (
+        code == 0
+        and list(dict.fromkeys(line.split()[0] for line in out.splitlines()[1:-1])) == names
+    )
 
 
 def test_gradcheck_that_fails_exits_with_1(run_cli, monkeypatch):
-    monkeypatch.setattr("minitransformer.cli.gradcheck.blocks",
-                        lambda seed, zoo=True: {"linear": (WrongLinear("wrong sign"), (X,))})
-    code, out, _ = run_cli("gradcheck")    # without names, of each block only the worst array by each method
-    assert code == 1 and "FAILED" in out and sum(line.startswith("linear ") for line in out.splitlines()) == 2
+    monkeypatch.setattr(
+        "minitransformer.cli.gradcheck.blocks",
+        lambda seed, zoo=True: {"linear": (WrongLinear("wrong sign"), (X,))},
+    )
+    code, out, _ = run_cli(
+        "gradcheck"
+    )  # without names, of each block only the worst array by each method
+    assert (
+        code == 1
+        and "FAILED" in out
+        and sum(line.startswith("linear ") for line in out.splitlines()) == 2
+    )
 
 
 def test_the_command_that_comes_next_has_a_text_with_letters(run_cli, tmp_path, monkeypatch):
     usual = toy.ToyTask.data
-    monkeypatch.setattr(toy.ToyTask, "data", lambda *task: usual(*task)._replace(examples=[("", ""), ("\n\na b\nc", "")]))
+    monkeypatch.setattr(
+        toy.ToyTask,
+        "data",
+        lambda *task: usual(*task)._replace(examples=[("", ""), ("\n\na b\nc", "")]),
+    )
     code, out, _ = run_cli("train", "copy", *SMALL, "--run", tmp_path / "run")
-    assert code == 0 and out.endswith(f"\n      minitransformer translate {tmp_path / 'run'} 'a b'\n")
+    assert code == 0 and out.endswith(
+        f"\n      minitransformer translate {tmp_path / 'run'} 'a b'\n"
+    )
 
 
 def test_train_evaluate_translate_a_toy_task(run_cli, trained):
@@ -146,7 +199,10 @@ def test_train_says_what_comes_next(run_cli, tmp_path, monkeypatch):
 
 
 def test_the_text_may_stand_behind_the_options(run_cli, trained):
-    first, last = (run_cli("translate", trained, *rest) for rest in (("a b", "--beam", 2), ("--beam", 2, "a b")))
+    first, last = (
+        run_cli("translate", trained, *rest)
+        for rest in (("a b", "--beam", 2), ("--beam", 2, "a b"))
+    )
     assert first == last and first[0] == 0
 
 
@@ -157,16 +213,46 @@ def test_translate_from_standard_input(run_cli, trained, typed):
 
 
 def test_translation_from_text_to_bleu(run_cli, corpus):
-    paths = [corpus / "en", corpus / "de"]    # text_run has read the TSV
-    code, out, _ = run_cli("train", "translate", "--train", *paths, "--valid", *paths, "--run", corpus / "run",
-                           "--vocab-size", 90, "--max-length", 40, "--config", "toy", "--steps", 150, "--batch", 400,
-                           "--warmup", 20, "--dropout", 0, "--rate-factor", 0.5)
+    paths = [corpus / "en", corpus / "de"]  # text_run has read the TSV
+    code, out, _ = run_cli(
+        "train",
+        "translate",
+        "--train",
+        *paths,
+        "--valid",
+        *paths,
+        "--run",
+        corpus / "run",
+        "--vocab-size",
+        90,
+        "--max-length",
+        40,
+        "--config",
+        "toy",
+        "--steps",
+        150,
+        "--batch",
+        400,
+        "--warmup",
+        20,
+        "--dropout",
+        0,
+        "--rate-factor",
+        0.5,
+    )
     assert code == 0 and "minitransformer translate" in out
-    code, out, _ = run_cli("evaluate", corpus / "run", "--test", *paths, "--tokenize", "none", "--json")
+    code, out, _ = run_cli(
+        "evaluate", corpus / "run", "--test", *paths, "--tokenize", "none", "--json"
+    )
     scores = json.loads(out)
-    assert code == 0 and scores["bleu"] > 20 and scores["sentences"] == 45 and "tok:none" in scores["signature"]
+    assert (
+        code == 0
+        and scores["bleu"] > 20
+        and scores["sentences"] == 45
+        and "tok:none" in scores["signature"]
+    )
     assert 1 < scores["perplexity"] < 10
-    code, out, _ = run_cli("evaluate", corpus / "run")    # by default on the validation files
+    code, out, _ = run_cli("evaluate", corpus / "run")  # by default on the validation files
     assert code == 0 and "signature: nrefs:1" in out and "tok:13a" in out
     code, out, _ = run_cli("translate", corpus / "run", "the dog is red and blue .")
     assert code == 0 and out.strip()
@@ -176,12 +262,32 @@ def test_translation_from_text_to_bleu(run_cli, corpus):
 
 @pytest.mark.parametrize("alpha, least", [(9, 2), (1, 9)])
 def test_evaluate_with_a_beam(run_cli, text_run, alpha, least):
-    code, out, _ = run_cli("evaluate", text_run, "--beam", 3, "--length-penalty", alpha, "--min-length", least, "--json")
+    code, out, _ = run_cli(
+        "evaluate",
+        text_run,
+        "--beam",
+        3,
+        "--length-penalty",
+        alpha,
+        "--min-length",
+        least,
+        "--json",
+    )
     scores = json.loads(out)
-    assert code == 0 and list(scores) == ["bleu", "chrf", "signature", "perplexity", "sentences", "seconds"]
+    assert code == 0 and list(scores) == [
+        "bleu",
+        "chrf",
+        "signature",
+        "perplexity",
+        "sentences",
+        "seconds",
+    ]
     sources, references = zip(*read_pairs([text_run.parent / "tsv"]))
     outputs = Run.load(text_run).answer(sources, Search(beam=3, alpha=alpha, min_length=least))
-    assert scores["chrf"] == chrf(outputs, references) and scores["bleu"] == bleu(outputs, references)[0]
+    assert (
+        scores["chrf"] == chrf(outputs, references)
+        and scores["bleu"] == bleu(outputs, references)[0]
+    )
     assert scores["seconds"] > 0
 
 
@@ -199,49 +305,114 @@ def test_training_resumes_where_it_stopped(run_cli, runs, tmp_path, name):
     run = tmp_path / "killed"
     assert resumes_to_the_bit(run_cli, runs[name], run)
     weights = (run / "weights.safetensors").read_bytes()
-    code, out, error = run_cli("train", "--resume", run)    # there is nothing more to do
+    code, out, error = run_cli("train", "--resume", run)  # there is nothing more to do
     assert code == 0 and (run / "weights.safetensors").read_bytes() == weights
 
 
-@pytest.mark.parametrize("ruin", [
-    lambda run: shutil.rmtree(run / "checkpoints"),
-    lambda run: (run / "checkpoints" / "step-00000012" / "state.json").write_text("{}")], ids=["none", "damaged"])
+@pytest.mark.parametrize(
+    "ruin",
+    [
+        lambda run: shutil.rmtree(run / "checkpoints"),
+        lambda run: (run / "checkpoints" / "step-00000012" / "state.json").write_text("{}"),
+    ],
+    ids=["none", "damaged"],
+)
 def test_a_run_that_cannot_be_resumed_stays_as_it_was(run_cli, trained, tmp_path, ruin):
     run = shutil.copytree(trained, tmp_path / "run")
     ruin(run)
     (run / "weights.safetensors").write_bytes(b"damaged")
     before = {path.name: path.read_bytes() for path in run.iterdir() if path.is_file()}
     code, out, error = run_cli("train", "--resume", run)
-    assert code == 2 and not out and "no checkpoint is left to resume from" in error.splitlines()[-1] and "Traceback" not in error
+    assert (
+        code == 2
+        and not out
+        and "no checkpoint is left to resume from" in error.splitlines()[-1]
+        and "Traceback" not in error
+    )
     assert {path.name: path.read_bytes() for path in run.iterdir() if path.is_file()} == before
 
 
 def test_the_sizes_of_a_model_are_options(run_cli, tmp_path):
-    code, _, error = run_cli("train", "copy", "--steps", 1, "--batch", 2, "--num-layers", 1, "--d-model", 24, "--num-heads", 3,
-                             "--d-ff", 7, "--d-k", 5, "--run", tmp_path / "run")
+    code, _, error = run_cli(
+        "train",
+        "copy",
+        "--steps",
+        1,
+        "--batch",
+        2,
+        "--num-layers",
+        1,
+        "--d-model",
+        24,
+        "--num-heads",
+        3,
+        "--d-ff",
+        7,
+        "--d-k",
+        5,
+        "--run",
+        tmp_path / "run",
+    )
     config = Run.load(tmp_path / "run").model.config
-    assert (config.num_layers, config.d_model, config.num_heads, config.d_ff, config.d_k) == (1, 24, 3, 7, 5)
+    assert (config.num_layers, config.d_model, config.num_heads, config.d_ff, config.d_k) == (
+        1,
+        24,
+        3,
+        7,
+        5,
+    )
     assert code == 0 and "1 layer of width 24 with 3 heads" in error
 
 
 def test_the_options_of_a_model_reach_it(text_run):
     model = json.loads((text_run / "config.json").read_text())["model"]
     assert model["name"] == "transformer"
-    assert {name: value for name, value in model.items() if "dropout" in name or name == "pre_norm"} == {
-        "dropout": 0.1, "embedding_dropout": 0.2, "attention_dropout": 0.15, "feed_forward_dropout": 0.05, "pre_norm": False}
+    assert {
+        name: value for name, value in model.items() if "dropout" in name or name == "pre_norm"
+    } == {
+        "dropout": 0.1,
+        "embedding_dropout": 0.2,
+        "attention_dropout": 0.15,
+        "feed_forward_dropout": 0.05,
+        "pre_norm": False,
+    }
     assert Run.load(text_run).task.search == Search(beam=5)
 
 
-@pytest.mark.parametrize("options, schedule, peak, pre_norm", [
-    ([], "inverse-sqrt", 0.003, True), (["--schedule", "paper", "--no-pre-norm"], "paper", None, False)])
+@pytest.mark.parametrize(
+    "options, schedule, peak, pre_norm",
+    [
+        ([], "inverse-sqrt", 0.003, True),
+        (["--schedule", "paper", "--no-pre-norm"], "paper", None, False),
+    ],
+)
 def test_a_preset_and_what_changes_it(run_cli, corpus, options, schedule, peak, pre_norm):
     text = corpus / "tsv"
-    code, _, error = run_cli("train", "translate", "--train", text, "--valid", text, "--run", corpus / "run",
-                             "--preset", "multi30k", "--config", "toy", "--steps", 1, *options)
+    code, _, error = run_cli(
+        "train",
+        "translate",
+        "--train",
+        text,
+        "--valid",
+        text,
+        "--run",
+        corpus / "run",
+        "--preset",
+        "multi30k",
+        "--config",
+        "toy",
+        "--steps",
+        1,
+        *options,
+    )
     assert code == 0, error
     settings = json.loads((corpus / "run" / "config.json").read_text())
     training, model = settings["training"], settings["model"]
-    assert (training["schedule"], training["peak_rate"], model["pre_norm"]) == (schedule, peak, pre_norm)
+    assert (training["schedule"], training["peak_rate"], model["pre_norm"]) == (
+        schedule,
+        peak,
+        pre_norm,
+    )
     assert (training["accumulate"], settings["task"]["batch"], model["dropout"]) == (2, 1024, 0.3)
 
 

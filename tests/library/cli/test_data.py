@@ -23,10 +23,15 @@ def test_a_line_for_each_file_then_what_to_do_next(run_cli, server):
     assert where == "small: intact, in data/small" and terms == "Terms: none."
     words = shlex.split(following.partition(": ")[2])
     args = make_parser(words[1:]).parse_args(words[1:])
-    assert words[0] == "minitransformer" and read_pairs(args.train) == read_pairs(args.valid) == [("a dog .", "a dog .")]
+    assert words[0] == "minitransformer" and read_pairs(args.train) == read_pairs(args.valid) == [
+        ("a dog .", "a dog .")
+    ]
 
 
-@pytest.mark.parametrize("corpus, task", [("tinyshakespeare", "language"), ("sst2", "classify"), ("multi30k", "translate")])
+@pytest.mark.parametrize(
+    "corpus, task",
+    [("tinyshakespeare", "language"), ("sst2", "classify"), ("multi30k", "translate")],
+)
 def test_the_line_that_trains_on_it_is_one_of_its_task(run_cli, monkeypatch, corpus, task):
     """Whatever the folder's name; only the download itself is skipped."""
     monkeypatch.setattr("minitransformer.cli.data.download", lambda *_: None)
@@ -36,7 +41,9 @@ def test_the_line_that_trains_on_it_is_one_of_its_task(run_cli, monkeypatch, cor
     args = make_parser(words[1:]).parse_args(words[1:])
     known = CORPORA[corpus]
     assert code == 0 and f"{corpus}: intact, in my data" == where and args.task == task
-    assert (args.train, args.valid) == tuple([f"my data/{name}" for name in names] for names in (known.train, known.valid))
+    assert (args.train, args.valid) == tuple(
+        [f"my data/{name}" for name in names] for names in (known.train, known.valid)
+    )
     assert getattr(args, "preset", None) == (corpus if corpus in TASKS[task].presets else None)
 
 
@@ -44,7 +51,11 @@ def test_a_corpus_without_a_split_is_trained_on(run_cli, server):
     """The printed line, unchanged."""
     code, out, error = run_cli("data", "poem")
     assert code == 0 and "poem: intact, in data/poem" in out
-    assert error.splitlines() == ["poem.txt: downloaded", "train.txt: split off", "valid.txt: split off"]
+    assert error.splitlines() == [
+        "poem.txt: downloaded",
+        "train.txt: split off",
+        "valid.txt: split off",
+    ]
     words = shlex.split(out.splitlines()[-1].partition(": ")[2])
     code, out, error = run_cli(*words[1:], "--steps", 1, "--window", 8, "--config", "toy")
     assert code == 0 and "saved in runs/poem" in out, error
@@ -66,7 +77,9 @@ def test_ctrl_c_leaves_no_half_file(run_cli, server, tmp_path, monkeypatch):
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pooch.core.hash_matches", interrupt)    # the file is there, under another name
+    monkeypatch.setattr(
+        "pooch.core.hash_matches", interrupt
+    )  # the file is there, under another name
     code, _, error = run_cli("data", "small")
     assert code == 130 and error == "minitransformer: interrupted\n"
     assert server.asked and not [path for path in tmp_path.rglob("*") if path.is_file()]

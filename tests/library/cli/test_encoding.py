@@ -9,13 +9,21 @@ import pytest
 pytestmark = pytest.mark.slow
 
 TEXT = "the café dog ▁ \u2028 Ωmega 한국어 漢 naïve 😀 is here .\n"
-COMMANDS = [    # each is run in the folder of the text
-    ("train language --train text --valid text --steps 2 --config toy --d-model 8 --num-heads 2 --window 16 --batch 2 --run 한é😀",
-     0),
-    ("evaluate 한é😀", 0), ("attention 한é😀 naïve😀 --output é😀.png", 0),
-    ("generate 한é😀 naïve😀 --tokens 40", 0), ("generate 한é😀 ÿ😂", 2),
-    ("train numbers --language korean --steps 2 --batch 2 --config toy --run 숫é", 0), ("translate 숫é twenty", 0),
-    ("translate 숫é ÿ😂", 2), ("export 숫é --output ü.safetensors", 0), ("train é😀", 2)]
+COMMANDS = [  # each is run in the folder of the text
+    (
+        "train language --train text --valid text --steps 2 --config toy --d-model 8 --num-heads 2 --window 16 --batch 2 --run 한é😀",
+        0,
+    ),
+    ("evaluate 한é😀", 0),
+    ("attention 한é😀 naïve😀 --output é😀.png", 0),
+    ("generate 한é😀 naïve😀 --tokens 40", 0),
+    ("generate 한é😀 ÿ😂", 2),
+    ("train numbers --language korean --steps 2 --batch 2 --config toy --run 숫é", 0),
+    ("translate 숫é twenty", 0),
+    ("translate 숫é ÿ😂", 2),
+    ("export 숫é --output ü.safetensors", 0),
+    ("train é😀", 2),
+]
 SCRIPT = """
 import sys, warnings
 warnings.filterwarnings("error", category=EncodingWarning, module="minitransformer")
@@ -34,10 +42,19 @@ print("all done")
 
 def in_cp949(folder, commands, **streams):
     (folder / "text").write_text(TEXT * 20, encoding="utf-8")
-    environment = {**os.environ, "PYTHONIOENCODING": "cp949:strict", "LC_ALL": "C.UTF-8", "MINITRANSFORMER_FAST": "0"}
-    return subprocess.Popen([sys.executable, "-X", "warn_default_encoding", "-c",
-                             SCRIPT.format(commands=commands)], cwd=folder, env=environment,
-                            stdin=subprocess.DEVNULL, **streams)
+    environment = {
+        **os.environ,
+        "PYTHONIOENCODING": "cp949:strict",
+        "LC_ALL": "C.UTF-8",
+        "MINITRANSFORMER_FAST": "0",
+    }
+    return subprocess.Popen(
+        [sys.executable, "-X", "warn_default_encoding", "-c", SCRIPT.format(commands=commands)],
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        **streams,
+    )
 
 
 @pytest.mark.campaign
@@ -50,13 +67,19 @@ def test_in_a_terminal_what_cp949_lacks_is_an_escape(tmp_path):
     try:
         while more := os.read(terminal, 10_000):
             shown += more
-    except OSError:    # the process has ended
+    except OSError:  # the process has ended
         pass
     os.close(terminal)
-    text = shown.decode("cp949")    # all of it is
+    text = shown.decode("cp949")  # all of it is
     assert process.wait() == 0 and "all done" in text and "Traceback" not in text, text
-    assert r"saved in 한\xe9\U0001f600" in text and r"drawn: \xe9\U0001f600.png" in text and r"na\xefve\U0001f600" in text
-    assert r"unknown symbol '\xff\U0001f602'" in text and r"invalid choice: '\xe9\U0001f600'" in text
+    assert (
+        r"saved in 한\xe9\U0001f600" in text
+        and r"drawn: \xe9\U0001f600.png" in text
+        and r"na\xefve\U0001f600" in text
+    )
+    assert (
+        r"unknown symbol '\xff\U0001f602'" in text and r"invalid choice: '\xe9\U0001f600'" in text
+    )
 
 
 def test_redirected_it_is_utf_8(tmp_path):

@@ -26,11 +26,18 @@ from minitransformer.training.log import read_metrics
 
 pytestmark = pytest.mark.campaign
 
-CASES = settings(max_examples=int(os.environ.get("MINITRANSFORMER_FUZZ", "8")), deadline=None,
-                 suppress_health_check=list(HealthCheck))
+CASES = settings(
+    max_examples=int(os.environ.get("MINITRANSFORMER_FUZZ", "8")),
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
 
-SMALL = "--config toy --steps 2 --batch 90 --max-length 80 --validate-every 1 --vocab-size 80".split()
-LANGUAGE = "--config toy --steps 2 --batch 3 --window 10 --validate-every 1 --positions learned".split()
+SMALL = (
+    "--config toy --steps 2 --batch 90 --max-length 80 --validate-every 1 --vocab-size 80".split()
+)
+LANGUAGE = (
+    "--config toy --steps 2 --batch 3 --window 10 --validate-every 1 --positions learned".split()
+)
 RUNS = ["copy", "translate", "language", "subwords", "classify"]
 
 
@@ -38,7 +45,7 @@ RUNS = ["copy", "translate", "language", "subwords", "classify"]
 def workshop(runs, corpus, monkeypatch):
     """A folder with texts and a run of each kind; the working directory."""
     monkeypatch.chdir(corpus)
-    monkeypatch.setattr(toy, "TEST", 5)    # of 20: an untrained model answers at length
+    monkeypatch.setattr(toy, "TEST", 5)  # of 20: an untrained model answers at length
     for name, run in runs.items():
         shutil.copytree(run, name)
     shutil.copy(runs["classify"].parent / "train.tsv", "labels")
@@ -55,7 +62,7 @@ def command(arguments, stdin=b"", may_change=None):
     before = contents()
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")    # weights that were tampered with may overflow
+            warnings.simplefilter("ignore")  # weights that were tampered with may overflow
             code = main(arguments)
     except SystemExit as stop:
         code = stop.code
@@ -80,43 +87,120 @@ def contents():
 
 
 WORDS = st.one_of(
-    st.sampled_from(["en", "de", "tsv", "en.gz", "labels", "empty", "binary", "missing", *RUNS, ".", "/", "/dev/null", "",
-                     "copy", "linear", "attention", "positions", "schedule", "a b c", "x.png", "-", "--", "a" * 300]),
-    st.text(st.characters(exclude_characters="\0"), max_size=8), st.text("-ab\n\udcff=", max_size=6))
-NUMBERS = st.sampled_from(["1", "2", "5", "0", "-1", "0.5", "1.5", "nan", "inf", "-inf", "1e999", "1e-999", "9" * 30, "x",
-                           "", " 3 ", "0x10", "१", "1_0", "+4", "3-"])
-GOOD = {"pooling": "first", "vocabulary": "characters", "tokens": "9", "config": "toy", "backend": "numpy", "language": "korean",
-        "tokenize": "char", "train": "tsv", "valid": "tsv", "test": "tsv",
-        "schedule": "constant", "preset": "multi30k", "resume": "translate", "output": "x.png",
-        "kind": "encoder", "layer": "0", "run": "new", "json": None, "pre-norm": None,
-        "version": None, "help": None}    # any other takes a number
-TRAINING = ("config steps batch warmup schedule rate-factor peak-rate cooldown accumulate dropout embedding-dropout "
-            "attention-dropout feed-forward-dropout smoothing clip validate-every patience average snapshot-every seed threads "
-            "backend run pre-norm")
+    st.sampled_from(
+        [
+            "en",
+            "de",
+            "tsv",
+            "en.gz",
+            "labels",
+            "empty",
+            "binary",
+            "missing",
+            *RUNS,
+            ".",
+            "/",
+            "/dev/null",
+            "",
+            "copy",
+            "linear",
+            "attention",
+            "positions",
+            "schedule",
+            "a b c",
+            "x.png",
+            "-",
+            "--",
+            "a" * 300,
+        ]
+    ),
+    st.text(st.characters(exclude_characters="\0"), max_size=8),
+    st.text("-ab\n\udcff=", max_size=6),
+)
+NUMBERS = st.sampled_from(
+    [
+        "1",
+        "2",
+        "5",
+        "0",
+        "-1",
+        "0.5",
+        "1.5",
+        "nan",
+        "inf",
+        "-inf",
+        "1e999",
+        "1e-999",
+        "9" * 30,
+        "x",
+        "",
+        " 3 ",
+        "0x10",
+        "१",
+        "1_0",
+        "+4",
+        "3-",
+    ]
+)
+GOOD = {
+    "pooling": "first",
+    "vocabulary": "characters",
+    "tokens": "9",
+    "config": "toy",
+    "backend": "numpy",
+    "language": "korean",
+    "tokenize": "char",
+    "train": "tsv",
+    "valid": "tsv",
+    "test": "tsv",
+    "schedule": "constant",
+    "preset": "multi30k",
+    "resume": "translate",
+    "output": "x.png",
+    "kind": "encoder",
+    "layer": "0",
+    "run": "new",
+    "json": None,
+    "pre-norm": None,
+    "version": None,
+    "help": None,
+}  # any other takes a number
+TRAINING = (
+    "config steps batch warmup schedule rate-factor peak-rate cooldown accumulate dropout embedding-dropout "
+    "attention-dropout feed-forward-dropout smoothing clip validate-every patience average snapshot-every seed threads "
+    "backend run pre-norm"
+)
 SAMPLING = "temperature top-k top-p seed backend"
 SEARCH = "beam length-penalty min-length max-length backend"
 COMMANDS = {
     "train copy --steps 1 --batch 3 --run new": TRAINING,
     "train numbers --steps 1 --batch 3 --run new": f"language {TRAINING}",
-    "train translate --train en de --valid en de --steps 1 --batch 90 --max-length 80 --config toy --run new":
-        f"train valid preset vocab-size max-length {TRAINING}",
-    "evaluate copy": f"test tokenize json {SEARCH}", "evaluate translate": f"test tokenize json {SEARCH}",
-    "translate copy": f"n-best {SEARCH}", "translate translate": f"n-best {SEARCH}",
+    "train translate --train en de --valid en de --steps 1 --batch 90 --max-length 80 --config toy --run new": f"train valid preset vocab-size max-length {TRAINING}",
+    "evaluate copy": f"test tokenize json {SEARCH}",
+    "evaluate translate": f"test tokenize json {SEARCH}",
+    "translate copy": f"n-best {SEARCH}",
+    "translate translate": f"n-best {SEARCH}",
     "train --resume copy": "resume",
     "gradcheck linear": "seed json",
-    "train language --train en --valid en --steps 1 --batch 3 --window 8 --config toy --run new":
-        f"train valid vocabulary vocab-size window {TRAINING}",
-    "train classify --train labels --valid labels --steps 1 --batch 90 --max-length 80 --config toy --run new":
-        f"train valid pooling vocab-size max-length {TRAINING}",
+    "train language --train en --valid en --steps 1 --batch 3 --window 8 --config toy --run new": f"train valid vocabulary vocab-size window {TRAINING}",
+    "train classify --train labels --valid labels --steps 1 --batch 90 --max-length 80 --config toy --run new": f"train valid pooling vocab-size max-length {TRAINING}",
     **{f"evaluate {name}": f"test tokenize json {SEARCH}" for name in RUNS[2:]},
-    "generate language the --tokens 9": f"tokens {SAMPLING}", "generate subwords the --tokens 9": f"tokens {SAMPLING}",
-    "classify classify the": "backend json", "classify classify": "backend json",
-    "attention language the --output x.png": "output kind layer", "attention classify the --output x.png": "output kind layer",
+    "generate language the --tokens 9": f"tokens {SAMPLING}",
+    "generate subwords the --tokens 9": f"tokens {SAMPLING}",
+    "classify classify the": "backend json",
+    "classify classify": "backend json",
+    "attention language the --output x.png": "output kind layer",
+    "attention classify the --output x.png": "output kind layer",
     "train --resume classify": "resume",
-    "attention copy a-b --output x.png": "output kind layer", "attention translate a --output x.png": "output kind layer",
+    "attention copy a-b --output x.png": "output kind layer",
+    "attention translate a --output x.png": "output kind layer",
     "export copy --output x.safetensors": "output",
-    "plot architecture": "output", "plot architecture classify": "output",
-    "sing": "json", "": "version help", "train": "help"}
+    "plot architecture": "output",
+    "plot architecture classify": "output",
+    "sing": "json",
+    "": "version help",
+    "train": "help",
+}
 
 
 @st.composite
@@ -138,24 +222,34 @@ def arguments(draw):
 @CASES
 @given(arguments(), st.binary(max_size=30))
 def test_any_arguments(workshop, typed, stdin):
-    assume(typed[0:1] != ["gradcheck"] or {"linear", "attention"} & set(typed))    # all blocks take seconds
+    assume(
+        typed[0:1] != ["gradcheck"] or {"linear", "attention"} & set(typed)
+    )  # all blocks take seconds
     command(typed, stdin)
 
 
 @st.composite
 def damage(draw):
     """A function that corrupts bytes: it truncates, flips, shuffles or replaces them."""
-    kind = draw(st.sampled_from(["cut", "flip", "insert", "replace", "repeat", "crlf", "bom", "latin-1", "utf-16"]))
+    kind = draw(
+        st.sampled_from(
+            ["cut", "flip", "insert", "replace", "repeat", "crlf", "bom", "latin-1", "utf-16"]
+        )
+    )
     place, noise = draw(st.floats(0, 1)), draw(st.binary(min_size=1, max_size=20))
 
     def change(content):
         at = int(place * len(content))
         return {
             "cut": lambda: content[:at],
-            "flip": lambda: content[:at] + bytes([byte ^ 1 << noise[0] % 8 for byte in content[at:at + 1]]) + content[at + 1:],
+            "flip": lambda: (
+                content[:at]
+                + bytes([byte ^ 1 << noise[0] % 8 for byte in content[at : at + 1]])
+                + content[at + 1 :]
+            ),
             "insert": lambda: content[:at] + noise + content[at:],
             "replace": lambda: noise,
-            "repeat": lambda: content + content[at:at + 9] * 3000,
+            "repeat": lambda: content + content[at : at + 9] * 3000,
             "crlf": lambda: content.replace(b"\n", b"\r\n"),
             "bom": lambda: b"\xef\xbb\xbf" + content,
             "latin-1": lambda: content[:at] + "ü".encode("latin-1") + content[at:],
@@ -166,8 +260,12 @@ def damage(draw):
 
 
 SUBWORDS = ["--vocabulary", "subwords", "--vocab-size", "60"]
-TEXTS = {"translate": ("translate", ["en", "de"], SMALL), "language": ("language", ["en"], LANGUAGE),
-         "subwords": ("language", ["en"], [*LANGUAGE, *SUBWORDS]), "classify": ("classify", ["labels"], SMALL)}
+TEXTS = {
+    "translate": ("translate", ["en", "de"], SMALL),
+    "language": ("language", ["en"], LANGUAGE),
+    "subwords": ("language", ["en"], [*LANGUAGE, *SUBWORDS]),
+    "classify": ("classify", ["labels"], SMALL),
+}
 
 
 @CASES
@@ -183,21 +281,37 @@ def test_any_text(workshop, run, data):
         damaged.append(data.draw(st.sampled_from([f"damaged.{file}", f"damaged.{file}.gz"])))
         Path(damaged[-1]).write_bytes(content)
     damaged = data.draw(st.sampled_from([damaged, damaged[:1], [*damaged, "tsv"]]))
-    train, valid = data.draw(st.sampled_from([(damaged, files), (files, damaged), (damaged, damaged)]))
-    command(data.draw(st.sampled_from([
-        ["train", task, "--train", *train, "--valid", *valid, *options, "--run", "new"],
-        ["evaluate", run, "--test", *damaged, "--json"]])))
+    train, valid = data.draw(
+        st.sampled_from([(damaged, files), (files, damaged), (damaged, damaged)])
+    )
+    command(
+        data.draw(
+            st.sampled_from(
+                [
+                    ["train", task, "--train", *train, "--valid", *valid, *options, "--run", "new"],
+                    ["evaluate", run, "--test", *damaged, "--json"],
+                ]
+            )
+        )
+    )
 
 
 @CASES
-@given(st.sampled_from(RUNS[2:]), st.text(max_size=20) | st.text("the dog is xyz()\n\t", max_size=30), st.booleans())
+@given(
+    st.sampled_from(RUNS[2:]),
+    st.text(max_size=20) | st.text("the dog is xyz()\n\t", max_size=30),
+    st.booleans(),
+)
 def test_any_prompt_and_any_text(workshop, run, text, fed):
     """Generated from, classified, drawn: as an argument, and as lines of standard input."""
     assume("\0" not in text)
     if run in ("language", "subwords"):
         command(["generate", run, "--tokens", "9", "--", text])
     else:
-        command(["classify", run] if fed else ["classify", run, "--", text], text.encode("utf-8", "replace"))
+        command(
+            ["classify", run] if fed else ["classify", run, "--", text],
+            text.encode("utf-8", "replace"),
+        )
     command(["attention", run, "--output", "x.png", "--", text])
 
 
@@ -218,18 +332,34 @@ def test_any_run_folder(workshop, data):
         victim.unlink()
         if data.draw(st.booleans()):
             victim.mkdir()
-    code, _ = command(data.draw(st.sampled_from([
-        ["translate", "broken", "a b"], ["generate", "broken", "the", "--tokens", "9"], ["classify", "broken", "the"],
-        ["evaluate", "broken", "--json"], ["plot", "architecture", "broken"],
-        ["attention", "broken", "a b", "--output", "x.png"], ["train", "--resume", "broken"]])), may_change="broken")
+    code, _ = command(
+        data.draw(
+            st.sampled_from(
+                [
+                    ["translate", "broken", "a b"],
+                    ["generate", "broken", "the", "--tokens", "9"],
+                    ["classify", "broken", "the"],
+                    ["evaluate", "broken", "--json"],
+                    ["plot", "architecture", "broken"],
+                    ["attention", "broken", "a b", "--output", "x.png"],
+                    ["train", "--resume", "broken"],
+                ]
+            )
+        ),
+        may_change="broken",
+    )
 
 
 def files_of(run):
     return sorted(path for path in Path(run).rglob("*") if path.is_file())
 
 
-JSON = st.recursive(st.one_of(st.none(), st.booleans(), st.integers(-3, 10 ** 9), st.floats(), st.text(max_size=5)),
-                    lambda children: st.lists(children, max_size=3) | st.dictionaries(st.text(max_size=5), children))
+JSON = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(-3, 10**9), st.floats(), st.text(max_size=5)),
+    lambda children: (
+        st.lists(children, max_size=3) | st.dictionaries(st.text(max_size=5), children)
+    ),
+)
 
 
 @CASES
@@ -238,15 +368,29 @@ def test_any_settings(workshop, data):
     """A run with altered JSON: the readers raise only InputError."""
     shutil.rmtree("broken", ignore_errors=True)
     shutil.copytree(data.draw(st.sampled_from(RUNS)), "broken")
-    path = Path("broken") / data.draw(st.sampled_from(["config.json", "vocabulary.json", "metrics.jsonl", "tokenizer.json"]))
+    path = Path("broken") / data.draw(
+        st.sampled_from(["config.json", "vocabulary.json", "metrics.jsonl", "tokenizer.json"])
+    )
     if not path.exists():
         return
-    content = json.loads(path.read_text().splitlines()[0] if path.suffix == ".jsonl" else path.read_text())
-    inner = data.draw(st.sampled_from([content, *(value for value in content.values() if isinstance(value, dict))]))
+    content = json.loads(
+        path.read_text().splitlines()[0] if path.suffix == ".jsonl" else path.read_text()
+    )
+    inner = data.draw(
+        st.sampled_from(
+            [content, *(value for value in content.values() if isinstance(value, dict))]
+        )
+    )
     inner[data.draw(st.sampled_from(sorted(inner) or ["x"]))] = data.draw(JSON)
     path.write_text(json.dumps(content))
-    write_manifest(Path("broken"), json.loads(Path("broken", MANIFEST).read_text())["files"])    # it is meant so
-    for read in (lambda: Run.load("broken").answer(["the"]), lambda: read_metrics("broken"), lambda: read_pairs([path])):
+    write_manifest(
+        Path("broken"), json.loads(Path("broken", MANIFEST).read_text())["files"]
+    )  # it is meant so
+    for read in (
+        lambda: Run.load("broken").answer(["the"]),
+        lambda: read_metrics("broken"),
+        lambda: read_pairs([path]),
+    ):
         try:
             read()
         except InputError as error:

@@ -27,8 +27,17 @@ except SystemExit:
 """
 
 
-@pytest.mark.parametrize("code", ["import minitransformer", "import minitransformer.cli", command("--help"), command("--version"),
-                                  command(""), command("trian")])
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import minitransformer",
+        "import minitransformer.cli",
+        command("--help"),
+        command("--version"),
+        command(""),
+        command("trian"),
+    ],
+)
 def test_nothing_large_is_imported_before_it_is_needed(code):
     assert imported(code) == []
 
@@ -51,7 +60,9 @@ repr(minitransformer.TrainingConfig(steps=1, warmup=1))
 
 def test_public_names_are_imported_when_they_are_used():
     assert "numpy" in imported("import minitransformer; minitransformer.Transformer")
-    assert imported("import minitransformer; dir(minitransformer); minitransformer.InputError") == []
+    assert (
+        imported("import minitransformer; dir(minitransformer); minitransformer.InputError") == []
+    )
 
 
 def test_the_version_is_known_before_anything_is_imported():

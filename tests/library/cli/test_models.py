@@ -12,11 +12,36 @@ from tests.library.cli.conftest import resumes_to_the_bit, train, write_corpus
 
 pytestmark = pytest.mark.slow
 
-QUICK = ("--batch", "8", "--steps", "6", "--validate-every", "3", "--d-model", "8", "--dropout", "0.2", "--threads", "1")
+QUICK = (
+    "--batch",
+    "8",
+    "--steps",
+    "6",
+    "--validate-every",
+    "3",
+    "--d-model",
+    "8",
+    "--dropout",
+    "0.2",
+    "--threads",
+    "1",
+)
 
 
-ATTENTION = {"restricted": ("--attention", "restricted", "--radius", "3"),
-             "grouped": ("--norm", "rms", "--positions", "rotary", "--activation", "swiglu", "--kv-heads", "2", "--pre-norm")}
+ATTENTION = {
+    "restricted": ("--attention", "restricted", "--radius", "3"),
+    "grouped": (
+        "--norm",
+        "rms",
+        "--positions",
+        "rotary",
+        "--activation",
+        "swiglu",
+        "--kv-heads",
+        "2",
+        "--pre-norm",
+    ),
+}
 KINDS = {**{model: ("--model", model) for model in ("gru", "lstm", "lstm-attention")}, **ATTENTION}
 
 
@@ -38,7 +63,9 @@ def test_every_model_of_a_task_is_registered():
 def test_the_run_keeps_its_model(runs):
     for name, folder in runs.items():
         run = Run.load(folder)
-        assert type(run.model) is find(MODELS, "model", "transformer" if name in ATTENTION else name)
+        assert type(run.model) is find(
+            MODELS, "model", "transformer" if name in ATTENTION else name
+        )
         assert run.model.config.d_model == 8 and run.model.config.dropout == 0.2
         assert (folder / "report.html").exists() and repr(run).endswith("parameters, trained")
     restricted = Run.load(runs["restricted"]).model.config
@@ -54,16 +81,22 @@ def test_all_commands_take_the_run(run_cli, refused, runs, tmp_path):
     for name, folder in runs.items():
         code, out, _ = run_cli("evaluate", folder, "--beam", 3, "--max-length", 2, "--json")
         assert code == 0 and json.loads(out)["examples"] == 20
-        code, out, _ = run_cli("translate", folder, "a b c", "--max-length", 5, "--beam", 2, "--n-best", 2)
+        code, out, _ = run_cli(
+            "translate", folder, "a b c", "--max-length", 5, "--beam", 2, "--n-best", 2
+        )
         assert code == 0 and len(out.splitlines()) == 2
         words = f"attention is {name}, but PyTorch's" if name in ATTENTION else "cannot be exported"
-        assert words in refused("export", folder, "--output", tmp_path / "torch.safetensors") and not list(tmp_path.iterdir())
+        assert words in refused(
+            "export", folder, "--output", tmp_path / "torch.safetensors"
+        ) and not list(tmp_path.iterdir())
 
 
 def test_attention_is_drawn_where_there_is_one(run_cli, refused, runs, tmp_path):
     words = "a b c", "--output", tmp_path / "a.png"
     attending = runs["lstm-attention"]
-    assert "--kind is encoder, but this model's attention is cross" in refused("attention", attending, *words, "--kind", "encoder")
+    assert "--kind is encoder, but this model's attention is cross" in refused(
+        "attention", attending, *words, "--kind", "encoder"
+    )
     assert "--layer is 1, expected 0" in refused("attention", attending, *words, "--layer", 1)
     assert "this model has no attention to show" in refused("attention", runs["lstm"], *words)
     assert not (tmp_path / "a.png").exists()
@@ -76,11 +109,33 @@ def test_attention_is_drawn_where_there_is_one(run_cli, refused, runs, tmp_path)
 def test_translation_with_the_options_of_a_preset(run_cli, tmp_path):
     """The Transformer's --pre-norm in it does not disturb; its dropout holds; its size is the recurrent model's own."""
     text = write_corpus(tmp_path) / "tsv"
-    code, _, error = run_cli("train", "translate", "--model", "lstm-attention", "--train", text, "--valid", text, "--run",
-                             tmp_path / "run", "--preset", "multi30k", "--steps", 1)
+    code, _, error = run_cli(
+        "train",
+        "translate",
+        "--model",
+        "lstm-attention",
+        "--train",
+        text,
+        "--valid",
+        text,
+        "--run",
+        tmp_path / "run",
+        "--preset",
+        "multi30k",
+        "--steps",
+        1,
+    )
     assert code == 0, error
     assert "tiny LSTMAttentionModel, 2 layers of width 176, " in error
     model = json.loads((tmp_path / "run" / "config.json").read_text())["model"]
-    assert model == {"name": "lstm-attention", "source_vocab": model["target_vocab"], "target_vocab": model["target_vocab"],
-                     "num_layers": 2, "d_model": 176, "dropout": 0.3, "bidirectional": True, "share_embeddings": True,
-                     "share_output": True}
+    assert model == {
+        "name": "lstm-attention",
+        "source_vocab": model["target_vocab"],
+        "target_vocab": model["target_vocab"],
+        "num_layers": 2,
+        "d_model": 176,
+        "dropout": 0.3,
+        "bidirectional": True,
+        "share_embeddings": True,
+        "share_output": True,
+    }

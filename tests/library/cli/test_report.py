@@ -17,7 +17,10 @@ from tests import chromium
 
 def pictures_of(page):
     """[(description, pixels)] of the pictures inside a page."""
-    found = re.findall(r'<img width="[0-9]+"(?: height="[0-9]+")? src="data:image/png;base64,([^"]+)" alt="([^"]*)">', page)
+    found = re.findall(
+        r'<img width="[0-9]+"(?: height="[0-9]+")? src="data:image/png;base64,([^"]+)" alt="([^"]*)">',
+        page,
+    )
     assert len(found) == page.count("<img")
     return [(name, matplotlib.image.imread(io.BytesIO(b64decode(data)))) for data, name in found]
 
@@ -26,7 +29,11 @@ def test_the_report_of_a_run_is_one_page(numbers_run):
     """It loads nothing from elsewhere, and its picture is not a separate file."""
     page = (numbers_run / "report.html").read_text(encoding="utf-8")
     ((curves, pixels),) = pictures_of(page)
-    assert curves.startswith("loss, learning rate") and pixels.std() > 0.01 and min(pixels.shape[:2]) > 300
+    assert (
+        curves.startswith("loss, learning rate")
+        and pixels.std() > 0.01
+        and min(pixels.shape[:2]) > 300
+    )
     heads, *examples = re.findall(r"<tr><td>([^<]*)</td><td>[^<]*</td><td>", page)
     assert heads == "text" and len(examples) == 8
     bare = re.sub('src="data:image/png;base64,[^"]*"', "", page)
@@ -38,13 +45,21 @@ def test_the_curves_fit_a_phone(numbers_run):
     browser = chromium.Chromium(numbers_run)
     browser.screen(390, 844, "light")
     browser.open((numbers_run / "report.html").resolve().as_uri())
-    image, figure = browser.run("['figure > img', 'figure'].map(one => document.querySelector(one).clientWidth)")
+    image, figure = browser.run(
+        "['figure > img', 'figure'].map(one => document.querySelector(one).clientWidth)"
+    )
     browser.close()
     assert 200 < image <= figure < 390
 
 
-@pytest.mark.parametrize("name, measure", [("language", "valid perplexity"), ("subwords", "valid perplexity"),
-                                           ("classify", "valid accuracy")])
+@pytest.mark.parametrize(
+    "name, measure",
+    [
+        ("language", "valid perplexity"),
+        ("subwords", "valid perplexity"),
+        ("classify", "valid accuracy"),
+    ],
+)
 def test_the_report_of_another_task(runs, name, measure):
     page = (runs[name] / "report.html").read_text(encoding="utf-8")
     assert page.count("<img") == (name != "classify") and page.count("<tr>") > 5 and measure in page
@@ -53,9 +68,14 @@ def test_the_report_of_another_task(runs, name, measure):
 def test_the_report_says_what_was_set(numbers_run):
     page = (numbers_run / "report.html").read_text(encoding="utf-8")
     assert json.loads(unescape(re.search("<pre>(.*?)</pre>", page, re.DOTALL)[1])) == json.loads(
-        (numbers_run / "config.json").read_text(encoding="utf-8"))
-    assert re.search(r"A Transformer with [\d,]+ parameters, trained to translate English number words", page)
-    assert "It made 3 updates" in page and re.search(r"<td>valid exact match</td><td>\d+\.\d%</td>", page)
+        (numbers_run / "config.json").read_text(encoding="utf-8")
+    )
+    assert re.search(
+        r"A Transformer with [\d,]+ parameters, trained to translate English number words", page
+    )
+    assert "It made 3 updates" in page and re.search(
+        r"<td>valid exact match</td><td>\d+\.\d%</td>", page
+    )
 
 
 def test_the_references_of_a_report_are_what_a_perfect_model_says(numbers_run):
@@ -63,7 +83,9 @@ def test_the_references_of_a_report_are_what_a_perfect_model_says(numbers_run):
     data = run.task.data(run.vocabulary, run.settings.training)
     references = [reference for _, reference in data.examples]
     assert len(references) == 8
-    assert set(references) <= {run.vocabulary.decode(target) for batch in data.valid for target in batch.next_target}
+    assert set(references) <= {
+        run.vocabulary.decode(target) for batch in data.valid for target in batch.next_target
+    }
     page = (numbers_run / "report.html").read_text(encoding="utf-8")
     assert all(f"<td>{reference}</td>" in page for reference in references)
 
@@ -75,7 +97,7 @@ def test_a_report_escapes_what_it_shows(numbers_run, tmp_path):
     for i, symbol in enumerate(["<b>", "$$"], 3):
         run.vocabulary.listed[i] = symbol
         run.vocabulary.ids[symbol] = i
-    write_report(run, [("<b>", "<i>&"), ("$$", "$5 #1")])    # that TeX cannot read
+    write_report(run, [("<b>", "<i>&"), ("$$", "$5 #1")])  # that TeX cannot read
     page = (run.path / "report.html").read_text(encoding="utf-8")
     assert "<b>" not in page and "<i>" not in page and "&lt;i&gt;&amp;" in page
 

@@ -29,8 +29,17 @@ def size_of(picture):
 
 @pytest.mark.parametrize("kind", ["encoder", "cross"])
 def test_attention(run_cli, numbers_run, tmp_path, kind):
-    code, _, error = run_cli("attention", numbers_run, "twenty-one", "--kind", kind, "--layer", 0,
-                             "--output", tmp_path / "a.png")
+    code, _, error = run_cli(
+        "attention",
+        numbers_run,
+        "twenty-one",
+        "--kind",
+        kind,
+        "--layer",
+        0,
+        "--output",
+        tmp_path / "a.png",
+    )
     assert code == 0 and "Traceback" not in error
     height, width = size_of(tmp_path / "a.png")
     assert width > height / 10 and width > 400
@@ -39,8 +48,12 @@ def test_attention(run_cli, numbers_run, tmp_path, kind):
 def labels(figure):
     """(row labels, column labels, the label of the rows, that of the columns) of an attention picture."""
     first = figure.axes[0]
-    return ([text.get_text() for text in first.get_yticklabels()], [text.get_text() for text in first.get_xticklabels()],
-            figure.get_supylabel(), figure.get_supxlabel())
+    return (
+        [text.get_text() for text in first.get_yticklabels()],
+        [text.get_text() for text in first.get_xticklabels()],
+        figure.get_supylabel(),
+        figure.get_supxlabel(),
+    )
 
 
 def test_the_rows_of_a_decoder_say_what_they_predict(numbers_run):
@@ -51,9 +64,17 @@ def test_the_rows_of_a_decoder_say_what_they_predict(numbers_run):
         source = np.array([[*run.vocabulary.encode_symbols(["twenty", "one"]), EOS]])
         written = run.vocabulary.tokens(greedy(run.model, source)[0])
         assert found.queries == ["<s>", *written] and found.predicted == [*written, "</s>"]
-        rows, columns, side, below = labels(plots.attention(found.weights, found.queries, found.keys, "a", found.predicted))
-        assert rows == [f"{a} → {b}" for a, b in zip(["<s>", *written], [*written, "</s>"])] and columns == found.keys
-        assert side == "query: token read → token predicted" and below == "key: the token that is looked at"
+        rows, columns, side, below = labels(
+            plots.attention(found.weights, found.queries, found.keys, "a", found.predicted)
+        )
+        assert (
+            rows == [f"{a} → {b}" for a, b in zip(["<s>", *written], [*written, "</s>"])]
+            and columns == found.keys
+        )
+        assert (
+            side == "query: token read → token predicted"
+            and below == "key: the token that is looked at"
+        )
 
 
 def test_the_rows_of_an_encoder_predict_nothing(numbers_run):
@@ -71,9 +92,17 @@ def test_blanks_and_line_ends_are_seen():
 def test_a_picture_of_attention_has_a_scale_and_fits_its_labels():
     """The colours have a scale, text is at least 9 points high, and nothing extends beyond the picture."""
     tokens = ["twenty-one", "and", "</s>"]
-    figure = plots.attention(np.eye(3)[None].repeat(6, axis=0), tokens, tokens, "cross attention, layer 1", tokens)
+    figure = plots.attention(
+        np.eye(3)[None].repeat(6, axis=0), tokens, tokens, "cross attention, layer 1", tokens
+    )
     assert "attention weight" in [axes.get_ylabel() for axes in figure.axes]
-    assert min(text.get_fontsize() for text in figure.findobj(lambda artist: hasattr(artist, "get_fontsize"))) >= 9
+    assert (
+        min(
+            text.get_fontsize()
+            for text in figure.findobj(lambda artist: hasattr(artist, "get_fontsize"))
+        )
+        >= 9
+    )
     pixels = matplotlib.image.imread(io.BytesIO(figure.as_bytes()))[:, :, :3]
     border = np.concatenate([pixels[0], pixels[-1], pixels[:, 0], pixels[:, -1]])
     assert (border == 1).all()
@@ -105,11 +134,18 @@ LOG = [{"step": 1, "nll": 1.0, "perplexity": 2.7, "learning_rate": 0.1}]
 
 
 def test_a_validated_run_has_a_curve_of_its_quality():
-    for name, label, value in (("valid_accuracy", "accuracy (%)", 75), ("valid_exact_match", "exact match (%)", 75),
-                               ("valid_bleu", "BLEU of greedy outputs", 0.75)):
+    for name, label, value in (
+        ("valid_accuracy", "accuracy (%)", 75),
+        ("valid_exact_match", "exact match (%)", 75),
+        ("valid_bleu", "BLEU of greedy outputs", 0.75),
+    ):
         last = plots.curves([*LOG, {"step": 2, name: 0.75}]).axes[-1]
         (line,) = last.lines
-        assert last.get_ylabel() == label and list(line.get_xdata()) == [2] and list(line.get_ydata()) == [value]
+        assert (
+            last.get_ylabel() == label
+            and list(line.get_xdata()) == [2]
+            and list(line.get_ydata()) == [value]
+        )
 
 
 def test_plots(run_cli, tmp_path, monkeypatch):
@@ -129,15 +165,24 @@ def test_the_architecture(run_cli, numbers_run, tmp_path):
         code, out, _ = run_cli("plot", "architecture", *of, "--output", tmp_path / f"{i}.svg")
         assert code == 0 and out == f"drawn: {tmp_path / f'{i}.svg'}\n"
     for i, d_model in enumerate(("512", "128", "64")):
-        assert f"<!-- d_model = {d_model} -->" in (tmp_path / f"{i}.svg").read_text(encoding="utf-8")
+        assert f"<!-- d_model = {d_model} -->" in (tmp_path / f"{i}.svg").read_text(
+            encoding="utf-8"
+        )
     assert run_cli("plot", "architecture", "--output", tmp_path / "a")[0] == 0
     assert min(size_of(tmp_path / "a.png")) > 800
 
 
-@pytest.mark.parametrize("content, words", [
-    (None, "No such file"), ("{", "cannot be read"), ("", "nothing has been logged yet"), ("[1]", "not the log of a run"),
-    ("3", "not the log of a run"), ('{"step": NaN}', "not the log of a run"),
-])
+@pytest.mark.parametrize(
+    "content, words",
+    [
+        (None, "No such file"),
+        ("{", "cannot be read"),
+        ("", "nothing has been logged yet"),
+        ("[1]", "not the log of a run"),
+        ("3", "not the log of a run"),
+        ('{"step": NaN}', "not the log of a run"),
+    ],
+)
 def test_a_log_that_cannot_be_drawn(tmp_path, content, words):
     if content is not None:
         (tmp_path / "metrics.jsonl").write_text(content)
@@ -153,7 +198,10 @@ def test_no_file_is_overwritten(run_cli, refused, numbers_run, tmp_path, monkeyp
         error = refused(*command, "--output", "mine" if "plot" in command else "mine.png")
         assert "--output mine.png: already exists; choose another name, or delete it first" in error
     assert Path("mine.png").read_text() == "mine"
-    assert [run_cli("attention", numbers_run, "two")[1] for _ in range(2)] == ["drawn: attention.png\n", "drawn: attention-2.png\n"]
+    assert [run_cli("attention", numbers_run, "two")[1] for _ in range(2)] == [
+        "drawn: attention.png\n",
+        "drawn: attention-2.png\n",
+    ]
 
 
 def test_a_picture_whose_program_is_missing(refused, tmp_path, monkeypatch):
@@ -161,7 +209,9 @@ def test_a_picture_whose_program_is_missing(refused, tmp_path, monkeypatch):
         raise RuntimeError("xelatex not found")
 
     monkeypatch.setattr(Figure, "as_bytes", draw)
-    assert "a.pgf: xelatex not found" in refused("plot", "architecture", "--output", tmp_path / "a.pgf")
+    assert "a.pgf: xelatex not found" in refused(
+        "plot", "architecture", "--output", tmp_path / "a.pgf"
+    )
 
 
 def test_maps_of_long_sentences_stay_pictures(tmp_path):

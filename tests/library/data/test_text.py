@@ -25,10 +25,16 @@ def write(path, data):
     return path
 
 
-@pytest.mark.parametrize("content, lines", [
-    ("a b\nc\n", ["a b", "c"]), ("a\r\nb\r\n", ["a", "b"]), ("\ufeffa\n\nb", ["a", "", "b"]),
-    ("a\u2028b\n  c\t\n", ["a\u2028b", "c"]), ("한국어\n", ["한국어"]),
-])
+@pytest.mark.parametrize(
+    "content, lines",
+    [
+        ("a b\nc\n", ["a b", "c"]),
+        ("a\r\nb\r\n", ["a", "b"]),
+        ("\ufeffa\n\nb", ["a", "", "b"]),
+        ("a\u2028b\n  c\t\n", ["a\u2028b", "c"]),
+        ("한국어\n", ["한국어"]),
+    ],
+)
 @pytest.mark.parametrize("packed", [False, True])
 def test_lines(tmp_path, content, lines, packed):
     data = gzip.compress(content.encode()) if packed else content
@@ -36,14 +42,21 @@ def test_lines(tmp_path, content, lines, packed):
     assert [line.strip() for line in split_lines(text)] == lines
 
 
-@pytest.mark.parametrize("name, data, words", [
-    ("x", b"ok\nab\xffc\n", r"x, line 2: not UTF-8 text \(byte 0xff\)"),
-    ("x", b"\xef\xbb\xbfok\n\xffc\n", r"x, line 2: not UTF-8 text \(byte 0xff\)"),    # after a mark of UTF-8
-    ("x", b"", "x: empty"),
-    ("x", b" \n\n", "x: empty"),
-    ("x.gz", b"plain", "x.gz: not an intact gzip file"),
-    ("x.gz", gzip.compress(b"hello" * 99, mtime=0)[:-9], "x.gz: not an intact gzip file"),
-])
+@pytest.mark.parametrize(
+    "name, data, words",
+    [
+        ("x", b"ok\nab\xffc\n", r"x, line 2: not UTF-8 text \(byte 0xff\)"),
+        (
+            "x",
+            b"\xef\xbb\xbfok\n\xffc\n",
+            r"x, line 2: not UTF-8 text \(byte 0xff\)",
+        ),  # after a mark of UTF-8
+        ("x", b"", "x: empty"),
+        ("x", b" \n\n", "x: empty"),
+        ("x.gz", b"plain", "x.gz: not an intact gzip file"),
+        ("x.gz", gzip.compress(b"hello" * 99, mtime=0)[:-9], "x.gz: not an intact gzip file"),
+    ],
+)
 def test_unusable_files_are_named(tmp_path, name, data, words):
     with pytest.raises(InputError, match=words):
         read_text(write(tmp_path / name, data))
@@ -63,7 +76,9 @@ def test_a_missing_file_or_a_folder_is_named(tmp_path):
 def test_decomposed_letters_are_composed(tmp_path):
     """Some systems write text that way; the model's output is compared with text in the other form."""
     text = "ein müder 사람 "
-    assert read_pairs([write(tmp_path / "tsv", unicodedata.normalize("NFD", f"{text}\t{text}\n"))]) == [(text[:-1],) * 2]
+    assert read_pairs(
+        [write(tmp_path / "tsv", unicodedata.normalize("NFD", f"{text}\t{text}\n"))]
+    ) == [(text[:-1],) * 2]
 
 
 def test_pairs_from_two_files_or_a_tsv(tmp_path):
@@ -79,7 +94,9 @@ def test_columns_are_not_shifted(tmp_path):
 
 def test_an_endless_line_is_named(tmp_path):
     tsv = write(tmp_path / "x.tsv", "a\tx\n" + "a" * (MAX_CHARACTERS + 1) + "\ty\n")
-    with pytest.raises(InputError, match="x.tsv, line 2: 20,001 characters, expected at most 20,000"):
+    with pytest.raises(
+        InputError, match="x.tsv, line 2: 20,001 characters, expected at most 20,000"
+    ):
         read_pairs([tsv])
 
 
@@ -97,8 +114,11 @@ def subwords():
 
 
 def test_subwords_are_not_learned_from_an_endless_word():
-    SubwordVocabulary.learn([" ".join(["a" * 1000] * 50)], 40)    # a long line of shorter words
-    with pytest.raises(InputError, match=r"a word of 30,001 characters without a space, '\\tbb.*'..., expected at most 20,000:"):
+    SubwordVocabulary.learn([" ".join(["a" * 1000] * 50)], 40)  # a long line of shorter words
+    with pytest.raises(
+        InputError,
+        match=r"a word of 30,001 characters without a space, '\\tbb.*'..., expected at most 20,000:",
+    ):
         SubwordVocabulary.learn(["a b", "a \t" + "b" * 30_000 + " a"], 40)
 
 
@@ -116,7 +136,10 @@ def test_subwords_normalise_unicode(subwords):
 def test_subwords_survive_unknown_characters(subwords):
     """And they show: in the decoded text, and by name."""
     assert subwords.decode(subwords.encode("a 漢 man 字")) == "a \ufffd man \ufffd"
-    assert subwords.unknown_characters("a 漢 man 字") == ["漢", "字"] and subwords.unknown_characters("a man") == []
+    assert (
+        subwords.unknown_characters("a 漢 man 字") == ["漢", "字"]
+        and subwords.unknown_characters("a man") == []
+    )
 
 
 def test_special_tokens_in_a_text_are_text(subwords, tmp_path):
@@ -129,11 +152,17 @@ def test_special_tokens_in_a_text_are_text(subwords, tmp_path):
 
 def test_special_tokens_learned_from_a_text_are_text():
     """Glued to words, as marks of formatting may be, they become subwords."""
-    texts = [f"the {word}{mark}{word}" for mark in NAMES for word in ("red", "blue", "green", "dog", "cat")]
+    texts = [
+        f"the {word}{mark}{word}"
+        for mark in NAMES
+        for word in ("red", "blue", "green", "dog", "cat")
+    ]
     vocabulary = SubwordVocabulary.learn(texts, 60)
     assert set(NAMES) <= set(vocabulary.tokens(range(4, vocabulary.size)))
     for text in texts:
-        assert min(vocabulary.encode(text)) >= 4 and vocabulary.decode(vocabulary.encode(text)) == text
+        assert (
+            min(vocabulary.encode(text)) >= 4 and vocabulary.decode(vocabulary.encode(text)) == text
+        )
     assert tuple(vocabulary.tokens(range(4))) == NAMES == ("<pad>", "<s>", "</s>", "<unk>")
 
 
@@ -155,10 +184,14 @@ def test_symbols():
     vocabulary = SymbolVocabulary(["one", "two", "1"], joint="+")
     ids = vocabulary.encode("two-one  1")
     assert vocabulary.decode([BOS, *ids, EOS, PAD]) == "two+one+1"
-    with pytest.raises(InputError, match="unknown symbol 'three'; this run's symbols are one two 1"):
+    with pytest.raises(
+        InputError, match="unknown symbol 'three'; this run's symbols are one two 1"
+    ):
         vocabulary.encode("one three")
     pieces = SymbolVocabulary(["a", "b", "ab"])
-    assert pieces.decode(pieces.encode("ab ba")) == "ab b a"    # a word that is a symbol is not split into its letters
+    assert (
+        pieces.decode(pieces.encode("ab ba")) == "ab b a"
+    )  # a word that is a symbol is not split into its letters
 
 
 def test_a_batch():
@@ -169,8 +202,11 @@ def test_a_batch():
     assert batch.terms == batch.num_tokens == 6
 
 
-@given(lengths=st.lists(st.tuples(st.integers(1, 20), st.integers(1, 20)), min_size=1, max_size=40),
-       max_tokens=st.integers(21, 90), seed=st.none() | st.integers(0, 9))
+@given(
+    lengths=st.lists(st.tuples(st.integers(1, 20), st.integers(1, 20)), min_size=1, max_size=40),
+    max_tokens=st.integers(21, 90),
+    seed=st.none() | st.integers(0, 9),
+)
 def test_by_length(lengths, max_tokens, seed):
     """Every pair once, and no batch with more than its tokens, padding and EOS included."""
     pairs = [([i] * s, [i] * t) for i, (s, t) in enumerate(lengths, 1)]
@@ -187,12 +223,17 @@ def test_by_length_pads_little():
     padded = sum(make_batch(batch).target.size for batch in lists)
     assert padded < 1.05 * sum(len(target) + 1 for _, target in pairs)
     lengths = [len(batch[0][1]) for batch in lists]
-    assert lengths != sorted(lengths)    # the order of the batches is shuffled
+    assert lengths != sorted(lengths)  # the order of the batches is shuffled
 
 
-@pytest.mark.parametrize("of, more", [
-    (lambda i: ([i], [i] * (1 + i % 4)), ()), (lambda i: ([i] * (1 + i % 4), i), (make_labelled_batch, sentence_length))],
-    ids=["pairs", "labelled sentences"])
+@pytest.mark.parametrize(
+    "of, more",
+    [
+        (lambda i: ([i], [i] * (1 + i % 4)), ()),
+        (lambda i: ([i] * (1 + i % 4), i), (make_labelled_batch, sentence_length)),
+    ],
+    ids=["pairs", "labelled sentences"],
+)
 def test_an_epoch_is_all_examples_once(of, more):
     batches, found = EpochBatches([of(i) for i in range(3, 60)], 30, 4, *more), []
     for _ in range(3):

@@ -39,7 +39,9 @@ def test_windows_begin_everywhere():
     np.testing.assert_array_equal(batch.next_target, batch.ids + 1)
     assert batch.ids[:, 0].min() == 3 and batch.next_target.max() == IDS[-1]
     np.testing.assert_array_equal(next(WindowBatches(IDS, 56, 2, 0)).ids, [IDS[:-1]] * 2)
-    with pytest.raises(InputError, match="the text has 57 tokens, expected at least 58: one window of 57"):
+    with pytest.raises(
+        InputError, match="the text has 57 tokens, expected at least 58: one window of 57"
+    ):
         WindowBatches(IDS, 57, 2, 0)
 
 
@@ -47,9 +49,14 @@ def test_characters():
     vocabulary = CharacterVocabulary.learn("banana\n 한")
     assert vocabulary.size == 6 + 3 and vocabulary.characters == "\n abn한"
     ids = vocabulary.encode("한 ban\n")
-    assert vocabulary.decode([BOS, *ids, EOS, PAD]) == "한 ban\n" and vocabulary.tokens([PAD, ids[0]]) == ["<pad>", "한"]
+    assert vocabulary.decode([BOS, *ids, EOS, PAD]) == "한 ban\n" and vocabulary.tokens(
+        [PAD, ids[0]]
+    ) == ["<pad>", "한"]
     assert vocabulary.encode("") == [] and vocabulary.decode([]) == ""
-    with pytest.raises(InputError, match="line 2: the character 'x' is not in the vocabulary, which consists of the 6 characters"):
+    with pytest.raises(
+        InputError,
+        match="line 2: the character 'x' is not in the vocabulary, which consists of the 6 characters",
+    ):
         vocabulary.encode("ban\nax x")
     for wrong in ("aa", ["a", "b"], None):
         with pytest.raises(InputError, match="contains each character once"):
@@ -68,13 +75,20 @@ def test_characters_are_kept_and_restored(tmp_path_factory, text):
 def test_labelled_sentences(tmp_path, header):
     text = f"{header}a film \t good\r\n\nzwei u\u0308ber\t1\n"
     (tmp_path / "file.gz").write_bytes(gzip.compress(text.encode()))
-    assert read_labelled(tmp_path / "file.gz", "--train") == [("a film", "good"), ("zwei \u00fcber", "1")]
+    assert read_labelled(tmp_path / "file.gz", "--train") == [
+        ("a film", "good"),
+        ("zwei \u00fcber", "1"),
+    ]
 
 
-@pytest.mark.parametrize("content", [
-    "id\tdocument\tlabel\n9976970\t아 더빙\t0\n3819312\t\t1\n10265843\t\"교도소\tx\n",
-    "label\tText\n0\t아 더빙\n1\t\nx\t\"교도소\n",
-    "Sentence\tCategory\tid\n아 더빙\t0\t1\n\t1\t\n\"교도소\tx\t"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        'id\tdocument\tlabel\n9976970\t아 더빙\t0\n3819312\t\t1\n10265843\t"교도소\tx\n',
+        'label\tText\n0\t아 더빙\n1\t\nx\t"교도소\n',
+        'Sentence\tCategory\tid\n아 더빙\t0\t1\n\t1\t\n"교도소\tx\t',
+    ],
+)
 def test_a_header_says_which_columns_are_sentence_and_label(tmp_path, content, capsys):
     """The first is NSMC's, with a line without a text, as it is downloaded."""
     (tmp_path / "file").write_text(content, encoding="utf-8")
@@ -82,14 +96,23 @@ def test_a_header_says_which_columns_are_sentence_and_label(tmp_path, content, c
     assert "1 line without a " in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("content, words", [
-    ("id\tdocument\tlabel\n1\ta\n", "line 2: 2 columns, expected 3, as in the first line"),
-    ("id\tb\tc\n", "line 1: 3 columns, expected two: .* or a first line that names them, such as id, document, label"),
-    ("a\tb\nc\n", "line 2: expected a sentence, a tab and its label"),
-    ("a\tb\na\tb\tc\n", "line 2: 3 columns, expected two: a sentence"),
-    ("a\t\n", "line 1: expected"), ("\tb\n", "line 1: expected"),
-    ("a\tb\nsentence\n", "line 2: expected"), ("sentence\tlabel\n\n", "--valid .*: no sentence"), ("\n", "empty, expected text"),
-])
+@pytest.mark.parametrize(
+    "content, words",
+    [
+        ("id\tdocument\tlabel\n1\ta\n", "line 2: 2 columns, expected 3, as in the first line"),
+        (
+            "id\tb\tc\n",
+            "line 1: 3 columns, expected two: .* or a first line that names them, such as id, document, label",
+        ),
+        ("a\tb\nc\n", "line 2: expected a sentence, a tab and its label"),
+        ("a\tb\na\tb\tc\n", "line 2: 3 columns, expected two: a sentence"),
+        ("a\t\n", "line 1: expected"),
+        ("\tb\n", "line 1: expected"),
+        ("a\tb\nsentence\n", "line 2: expected"),
+        ("sentence\tlabel\n\n", "--valid .*: no sentence"),
+        ("\n", "empty, expected text"),
+    ],
+)
 def test_labelled_files_that_cannot_be_used(tmp_path, content, words):
     (tmp_path / "file").write_text(content)
     with pytest.raises(InputError, match=words):
@@ -101,4 +124,8 @@ def test_a_labelled_batch_and_its_parts():
     np.testing.assert_array_equal(batch.ids, [[5, 6, 7], [8, PAD, PAD], [9, 3, PAD]])
     assert batch.labels.tolist() == [2, 0, 1] and batch.terms == 3 and batch.num_tokens == 6
     first, second = batch.split(2)
-    assert first.labels.tolist() == [2, 0] and second.ids.tolist() == [[9, 3]] and len(batch.split(9)) == 3
+    assert (
+        first.labels.tolist() == [2, 0]
+        and second.ids.tolist() == [[9, 3]]
+        and len(batch.split(9)) == 3
+    )

@@ -18,22 +18,39 @@ from tests.library.models.makers import KINDS, make_model
 
 
 models = st.builds(
-    random_model, seed=st.integers(0, 50), num_layers=st.integers(1, 2), pre_norm=st.booleans(),
-    positions=st.sampled_from(["sinusoidal", "learned"]), d_k=st.sampled_from([None, 5]), d_v=st.sampled_from([None, 3]),
-    vocab_size=st.integers(4, 12), share_output=st.booleans(), activation=st.sampled_from(["relu", "gelu"]))
+    random_model,
+    seed=st.integers(0, 50),
+    num_layers=st.integers(1, 2),
+    pre_norm=st.booleans(),
+    positions=st.sampled_from(["sinusoidal", "learned"]),
+    d_k=st.sampled_from([None, 5]),
+    d_v=st.sampled_from([None, 3]),
+    vocab_size=st.integers(4, 12),
+    share_output=st.booleans(),
+    activation=st.sampled_from(["relu", "gelu"]),
+)
 
 
 def sources(model, rng, count):
-    return [rng.integers(EOS + 1, len(model.output.weight.data), size=length).tolist()
-            for length in rng.integers(1, 7, size=count)]
+    return [
+        rng.integers(EOS + 1, len(model.output.weight.data), size=length).tolist()
+        for length in rng.integers(1, 7, size=count)
+    ]
 
 
 def batch(found):
     return pad([[*source, EOS] for source in found])
 
 
-@given(models, st.integers(1, 4), st.integers(1, 4), st.integers(0, 3), st.integers(3, 7), st.sampled_from([0.0, 0.6, 1.3]),
-       st.integers(0, 100))
+@given(
+    models,
+    st.integers(1, 4),
+    st.integers(1, 4),
+    st.integers(0, 3),
+    st.integers(3, 7),
+    st.sampled_from([0.0, 0.6, 1.3]),
+    st.integers(0, 100),
+)
 def test_search_is_its_definition(model, size, width, least, most, alpha, seed):
     """The same tokens in the same order, log-probabilities and scores within 1e-10."""
     some = sources(model, np.random.default_rng(seed), size)
@@ -41,8 +58,12 @@ def test_search_is_its_definition(model, size, width, least, most, alpha, seed):
     for source, hypotheses in zip(some, found):
         expected = reference.beam_search(model, source, width, alpha, least, most)
         assert [h.ids for h in hypotheses] == [tokens for tokens, _, _ in expected]
-        np.testing.assert_allclose([(h.log_probability, h.score) for h in hypotheses],
-                                   [rest for _, *rest in expected], rtol=0, atol=1e-10)
+        np.testing.assert_allclose(
+            [(h.log_probability, h.score) for h in hypotheses],
+            [rest for _, *rest in expected],
+            rtol=0,
+            atol=1e-10,
+        )
 
 
 @settings(max_examples=8)
@@ -79,7 +100,11 @@ class Stutterer:
 def test_short_outputs_do_not_end_the_search_for_a_likelier_one(width, alpha):
     """Each of them has a probability of at most 0.02, its own is 0.9, and `width` of them are finished before it is."""
     best, *others = beam_search(Stutterer(), np.array([[3, EOS]]), width, alpha)[0]
-    assert best.ids == [4] * 5 and best.log_probability == pytest.approx(5 * np.log(0.98)) and len(others) == width - 1
+    assert (
+        best.ids == [4] * 5
+        and best.log_probability == pytest.approx(5 * np.log(0.98))
+        and len(others) == width - 1
+    )
 
 
 def test_logits_whose_exponential_is_infinite():
@@ -92,9 +117,16 @@ def test_logits_whose_exponential_is_infinite():
     assert np.isfinite([h.score for h in found]).all()
 
 
-@pytest.mark.parametrize("search", [
-    lambda model, source: beam_search(model, source, 2), lambda model, source: sample(model, source, [
-        np.random.default_rng(seed) for seed in range(2)])], ids=["beam", "sample"])
+@pytest.mark.parametrize(
+    "search",
+    [
+        lambda model, source: beam_search(model, source, 2),
+        lambda model, source: sample(
+            model, source, [np.random.default_rng(seed) for seed in range(2)]
+        ),
+    ],
+    ids=["beam", "sample"],
+)
 @pytest.mark.parametrize("place", [0, 1])
 def test_one_sentence_without_numbers_is_enough(search, place):
     """Only its source contains a token whose embedding is NaN."""
@@ -116,13 +148,18 @@ def test_numbers_that_end_after_a_hypothesis_was_found():
         beam_search(model, source, 2)
 
 
-@pytest.mark.parametrize("search", [
-    lambda model, source: beam_search(model, source, 2, max_length=4), greedy,
-    lambda model, source: sample(model, source, [np.random.default_rng(0)], max_length=4)])
+@pytest.mark.parametrize(
+    "search",
+    [
+        lambda model, source: beam_search(model, source, 2, max_length=4),
+        greedy,
+        lambda model, source: sample(model, source, [np.random.default_rng(0)], max_length=4),
+    ],
+)
 def test_a_model_that_can_never_end_is_explained(search):
     model = random_model(0, share_output=False)
     model.decoder.layers[-1].feed_forward_residual.norm.beta.data[0] = 100
-    model.output.weight.data[EOS, 0] = -1e308    # finite, but the logit of EOS is always -inf
+    model.output.weight.data[EOS, 0] = -1e308  # finite, but the logit of EOS is always -inf
     with np.errstate(all="ignore"), pytest.raises(InputError, match="logits are not finite"):
         search(model, batch([[3, 4]]))
 
@@ -141,7 +178,10 @@ def test_a_vocabulary_without_words(dtype, width):
     model = random_model(0, vocab_size=3).astype(dtype)
     source = np.array([[2, 2, 0], [2, 2, 2]])
     assert [[h.ids for h in found] for found in beam_search(model, source, width)] == [[[]], [[]]]
-    with pytest.raises(InputError, match="the model has 3 target tokens, expected at least 3 .*, and more for an output that"):
+    with pytest.raises(
+        InputError,
+        match="the model has 3 target tokens, expected at least 3 .*, and more for an output that",
+    ):
         beam_search(model, source, width, min_length=1)
     with pytest.raises(InputError, match="the model has 2 target tokens"):
         beam_search(random_model(0, vocab_size=2).astype(dtype), np.array([[1, 1]]), width)
@@ -156,14 +196,18 @@ def test_a_beam_wider_than_the_candidates(dtype):
     def counted(*given):
         state = start(*given)
         advance = state.advance
-        state.advance = lambda ids, parents=None: computed.append(ids.shape[1]) or advance(ids, parents)
+        state.advance = lambda ids, parents=None: (
+            computed.append(ids.shape[1]) or advance(ids, parents)
+        )
         return state
 
     model.start = counted
     found = beam_search(model, source, 200, 0.6, max_length=3)
     assert computed == [1, 3, 9, 27]
     expected = reference.beam_search(model.astype(np.float64), [3, 4], 200, 0.6, 0, 3)
-    assert [h.ids for h in found[0]] == [tokens for tokens, _, _ in expected] and len(found[0]) == 1 + 3 + 9 + 27
+    assert [h.ids for h in found[0]] == [tokens for tokens, _, _ in expected] and len(
+        found[0]
+    ) == 1 + 3 + 9 + 27
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "classifier"])

@@ -30,14 +30,18 @@ def by_definition(model, prompt, count, rng, positions):
         reached = np.cumsum(np.exp(logits[order] - logits.max()))
         ids.append(int(order[(reached <= rng.random() * reached[-1]).sum()]))
         read += 1
-    return ids[len(prompt):]
+    return ids[len(prompt) :]
 
 
 @pytest.mark.parametrize("positions", [None, 3, 4, 7, 10])
 def test_a_continuation_is_its_definition(positions):
-    model = random_model(1) if positions is None else random_model(1, positions="learned", max_length=positions)
+    model = (
+        random_model(1)
+        if positions is None
+        else random_model(1, positions="learned", max_length=positions)
+    )
     found = list(generate(model, PROMPT, 40, np.random.default_rng(0)))
-    assert found == by_definition(model, PROMPT, 40, np.random.default_rng(0), positions or 10 ** 6)
+    assert found == by_definition(model, PROMPT, 40, np.random.default_rng(0), positions or 10**6)
     assert len(set(found)) > 2 and min(found) > 2
 
 
@@ -56,7 +60,9 @@ def test_frequencies_are_the_models():
     p /= p.sum()
     rng = np.random.default_rng(0)
     drawn = [next(generate(model, PROMPT, 1, rng, temperature=1.5)) for _ in range(600)]
-    assert np.abs(np.bincount(drawn, minlength=9) / 600 - p).max() < 4.5 * 0.5 / np.sqrt(600)    # standard deviations
+    assert np.abs(np.bincount(drawn, minlength=9) / 600 - p).max() < 4.5 * 0.5 / np.sqrt(
+        600
+    )  # standard deviations
 
 
 def test_tokens_come_one_by_one(monkeypatch):
@@ -74,15 +80,19 @@ def test_tokens_come_one_by_one(monkeypatch):
     assert len(list(islice(tokens, 5))) == len(advanced) == 5
 
 
-@pytest.mark.parametrize("prompt", [[3] * 7, np.full(7, 3, np.uint8), np.full(7, 3, np.uint64), [np.uint64(3)] * 7])
+@pytest.mark.parametrize(
+    "prompt", [[3] * 7, np.full(7, 3, np.uint8), np.full(7, 3, np.uint64), [np.uint64(3)] * 7]
+)
 def test_a_full_prompt_can_be_continued(prompt):
     model = random_model(1, positions="learned", max_length=7)
-    found, expected = (list(generate(model, ids, 2, np.random.default_rng(0))) for ids in (prompt, [3] * 7))
+    found, expected = (
+        list(generate(model, ids, 2, np.random.default_rng(0))) for ids in (prompt, [3] * 7)
+    )
     assert found == expected and len(found) == 2
 
 
 def test_a_model_without_numbers_is_explained():
     model = random_model(0)
-    model.flat.data[...] *= 1e200    # finite, but its logits are not
+    model.flat.data[...] *= 1e200  # finite, but its logits are not
     with np.errstate(all="ignore"), pytest.raises(InputError, match="logits are not finite"):
         list(generate(model, PROMPT, 2, np.random.default_rng(0)))

@@ -24,24 +24,29 @@ def rngs(seeds=range(3)):
 def first_tokens(model, **options):
     """How often, out of 4,000, each token was drawn first; an output without tokens counts as EOS."""
     (found,) = sample(model, batch(SOURCES[:1]), rngs([7]), count=4000, max_length=1, **options)
-    return np.bincount([(h.ids or [EOS])[0] for h in found], minlength=model.config.target_vocab) / 4000
+    return (
+        np.bincount([(h.ids or [EOS])[0] for h in found], minlength=model.config.target_vocab)
+        / 4000
+    )
 
 
-@pytest.mark.parametrize("temperature, cut", [(1.0, dict()), (0.5, dict(top_k=3)), (2.0, dict(top_p=0.7)),
-                                              (2.0, dict(top_k=4, top_p=0.5))])
+@pytest.mark.parametrize(
+    "temperature, cut",
+    [(1.0, dict()), (0.5, dict(top_k=3)), (2.0, dict(top_p=0.7)), (2.0, dict(top_k=4, top_p=0.5))],
+)
 def test_frequencies_are_the_models(temperature, cut):
     model = random_model(1)
     log_p = reference.log_probabilities(model, SOURCES[0], [])[0]
     log_p[:EOS] = -np.inf
     p = np.exp(log_p / temperature)
     order = np.argsort(-p)
-    p[order[cut.get("top_k", len(p)):]] = 0
+    p[order[cut.get("top_k", len(p)) :]] = 0
     p /= p.sum()
     kept = np.cumsum(p[order]) - p[order] < cut.get("top_p", 1)
     p[order[~kept]] = 0
     p /= p.sum()
     frequencies = first_tokens(model, temperature=temperature, **cut)
-    assert np.abs(frequencies - p).max() < 4.5 * 0.5 / np.sqrt(4000)    # standard deviations
+    assert np.abs(frequencies - p).max() < 4.5 * 0.5 / np.sqrt(4000)  # standard deviations
     assert not frequencies[p == 0].any()
 
 
@@ -60,10 +65,14 @@ def test_the_narrowest_cut_is_greedy(cut):
 
 def test_log_probabilities_are_those_of_teacher_forcing():
     model = random_model(2)
-    for source, hypotheses in zip(SOURCES, sample(model, batch(SOURCES), rngs(), 4, 1.5, top_k=4, max_length=8)):
+    for source, hypotheses in zip(
+        SOURCES, sample(model, batch(SOURCES), rngs(), 4, 1.5, top_k=4, max_length=8)
+    ):
         assert len(hypotheses) == 4
         for h in hypotheses:
-            assert h.log_probability == pytest.approx(reference.rescore(model, source, h.ids), abs=1e-10)
+            assert h.log_probability == pytest.approx(
+                reference.rescore(model, source, h.ids), abs=1e-10
+            )
 
 
 def test_the_likeliest_comes_first():
@@ -77,13 +86,19 @@ def test_the_likeliest_comes_first():
 def test_a_least_length_is_kept():
     model = random_model(2)
     for least, shortest in ((0, 0), (4, 4)):
-        samples = sample(model, batch(SOURCES), rngs(), 20, temperature=50, min_length=least, max_length=6)
+        samples = sample(
+            model, batch(SOURCES), rngs(), 20, temperature=50, min_length=least, max_length=6
+        )
         assert min(len(h.ids) for found in samples for h in found) == shortest
 
 
 def test_a_draw_does_not_depend_on_the_batch():
     model = random_model(2)
     together = sample(model, batch(SOURCES), rngs(), 2)
-    alone = [sample(model, batch([source]), rngs([seed]), 2)[0] for seed, source in enumerate(SOURCES)]
-    assert [[h.ids for h in found] for found in together] == [[h.ids for h in found] for found in alone]
+    alone = [
+        sample(model, batch([source]), rngs([seed]), 2)[0] for seed, source in enumerate(SOURCES)
+    ]
+    assert [[h.ids for h in found] for found in together] == [
+        [h.ids for h in found] for found in alone
+    ]
     assert len({tuple(h.ids) for found in together for h in found}) > 3

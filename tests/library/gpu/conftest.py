@@ -51,7 +51,7 @@ class Gpu:
         return generator(xp, *entropy) if xp is np else HostGenerator(xp, *entropy)
 
     def never_waits(self):
-        return nullcontext()    # CuPy cannot tell
+        return nullcontext()  # CuPy cannot tell
 
 
 class HostGenerator:
@@ -71,6 +71,6 @@ def device(request):
         yield Gpu()
         return
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MINITRANSFORMER_FAST", "0")    # the kernels are NumPy's alone
+        patch.setenv("MINITRANSFORMER_FAST", "0")  # the kernels are NumPy's alone
         patch.setitem(sys.modules, "cupy", strict.cupy)
         yield StandIn()

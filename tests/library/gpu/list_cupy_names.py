@@ -15,21 +15,33 @@ FILE = Path(__file__).with_name("cupy_names.txt")
 
 def names(cupy):
     """{name: its parameters as text, or None for a constant, a type or an attribute}."""
-    found = {name: _parameters(value) for name, value in _public(cupy) if not inspect.ismodule(value)}
+    found = {
+        name: _parameters(value) for name, value in _public(cupy) if not inspect.ismodule(value)
+    }
     for name, value in _public(cupy):
         if isinstance(value, cupy.ufunc):
             found[name] = _ufunc_parameters(value)
-            found |= {f"{name}.{method}": _parameters(getattr(cupy.ufunc, method))
-                      for method in ("accumulate", "at", "reduce", "reduceat") if _works(value, method)}
+            found |= {
+                f"{name}.{method}": _parameters(getattr(cupy.ufunc, method))
+                for method in ("accumulate", "at", "reduce", "reduceat")
+                if _works(value, method)
+            }
     found |= {f"ndarray.{name}": _parameters(value) for name, value in _public(cupy.ndarray)}
     found |= {f"linalg.{name}": _parameters(value) for name, value in _public(cupy.linalg)}
     found["random.default_rng"] = _parameters(cupy.random.default_rng)
-    found |= {f"random.Generator.{name}": _parameters(value) for name, value in _public(cupy.random.Generator)}
+    found |= {
+        f"random.Generator.{name}": _parameters(value)
+        for name, value in _public(cupy.random.Generator)
+    }
     return found
 
 
 def _public(owner):
-    return [(name, getattr(owner, name)) for name in dir(owner) if not name.startswith("_") and name != "annotations"]
+    return [
+        (name, getattr(owner, name))
+        for name in dir(owner)
+        if not name.startswith("_") and name != "annotations"
+    ]
 
 
 def _works(ufunc, method):
@@ -53,13 +65,15 @@ def _parameters(value):
     if isinstance(value, type) or not callable(value):
         return None
     try:
-        parameters = [parameter.replace(annotation=inspect.Parameter.empty)
-                      for parameter in inspect.signature(value).parameters.values()]
+        parameters = [
+            parameter.replace(annotation=inspect.Parameter.empty)
+            for parameter in inspect.signature(value).parameters.values()
+        ]
         written = str(inspect.Signature(parameters))[1:-1]
     except ValueError:
         written = re.search(r"\((.*?)\)( ->|$)", value.__doc__.splitlines()[0])[1]
-    written = re.sub(r"\b\w+ (?=\w)", "", written)                           # C types: `int axis` is axis
-    written = re.sub(r"=(<[^>]*>|[a-z][\w.]*)", "=...", written)             # a default that is an object
+    written = re.sub(r"\b\w+ (?=\w)", "", written)  # C types: `int axis` is axis
+    written = re.sub(r"=(<[^>]*>|[a-z][\w.]*)", "=...", written)  # a default that is an object
     return re.sub(r"^self(, |$)", "", written)
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from minitransformer import backend
 
 HEADER, *LINES = Path(__file__).with_name("cupy_names.txt").read_text(encoding="utf-8").splitlines()
-VERSION = HEADER.removeprefix("# ").partition(",")[0]    # "CuPy 14.2.0"
+VERSION = HEADER.removeprefix("# ").partition(",")[0]  # "CuPy 14.2.0"
 
 
 def _parse(line):
@@ -33,13 +33,26 @@ def _parse(line):
 NAMES = dict(map(_parse, LINES))
 
 # What the host must wait for: values, and results whose size depends on values.
-WAITING = {"argwhere", "array_equal", "bincount", "compress", "extract", "flatnonzero", "nonzero", "unique",
-           "ndarray.compress", "ndarray.item", "ndarray.nonzero", "ndarray.tobytes", "ndarray.tolist"}
+WAITING = {
+    "argwhere",
+    "array_equal",
+    "bincount",
+    "compress",
+    "extract",
+    "flatnonzero",
+    "nonzero",
+    "unique",
+    "ndarray.compress",
+    "ndarray.item",
+    "ndarray.nonzero",
+    "ndarray.tobytes",
+    "ndarray.tolist",
+}
 
 UNREPEATABLE = {"add.at", "subtract.at", "ndarray.scatter_add"}
 
-waits = []       # one line for each wait: for what, in which file and line
-used = set()     # the names that were called
+waits = []  # one line for each wait: for what, in which file and line
+used = set()  # the names that were called
 
 
 def _wait(what):
@@ -67,7 +80,11 @@ def _inside(value):
 
 def _outside(value):
     """`value` with each NumPy array or scalar replaced by one of our arrays."""
-    return ndarray(np.asarray(value)) if isinstance(value, (np.ndarray, np.generic)) else _each(_outside, value)
+    return (
+        ndarray(np.asarray(value))
+        if isinstance(value, (np.ndarray, np.generic))
+        else _each(_outside, value)
+    )
 
 
 def _each(function, value):
@@ -87,13 +104,19 @@ class Function:
         except TypeError as error:
             raise TypeError(f"{self._name} of {VERSION}: {error}") from None
         if self._name in UNREPEATABLE:
-            raise TypeError(f"{self._name} adds in any order: on a GPU floats come out differently each time")
+            raise TypeError(
+                f"{self._name} adds in any order: on a GPU floats come out differently each time"
+            )
         used.add(self._name)
         if self._name in WAITING or (self._name == "where" and len(args) == 1):
             _wait(self._name)
-        return _outside(self._function(*map(_inside, args), **{key: _inside(value) for key, value in kwargs.items()}))
+        return _outside(
+            self._function(
+                *map(_inside, args), **{key: _inside(value) for key, value in kwargs.items()}
+            )
+        )
 
-    def __getattr__(self, method):    # add.reduceat, and the like
+    def __getattr__(self, method):  # add.reduceat, and the like
         _known(f"{self._name}.{method}")
         return Function(f"{self._name}.{method}", getattr(self._function, method))
 
@@ -101,9 +124,9 @@ class Function:
 class ndarray:
     """An array on the GPU, as far as the code under test can tell."""
 
-    __module__ = "cupy"       # by which module_of finds its module
+    __module__ = "cupy"  # by which module_of finds its module
     __slots__ = ("_array",)
-    __array_ufunc__ = None    # NumPy's ufuncs refuse it, its operators leave the work to ours
+    __array_ufunc__ = None  # NumPy's ufuncs refuse it, its operators leave the work to ours
     __hash__ = None
 
     def __init__(self, array):
@@ -151,7 +174,9 @@ class ndarray:
         key = key if isinstance(key, tuple) else (key,)
         if not any(item is ... for item in key):
             key += (...,)
-        widths = [item.ndim if _is_mask(item) else 0 if item is None or item is ... else 1 for item in key]
+        widths = [
+            item.ndim if _is_mask(item) else 0 if item is None or item is ... else 1 for item in key
+        ]
         axis, host_key = 0, []
         for item, width in zip(key, widths):
             if _is_mask(item):
@@ -160,7 +185,9 @@ class ndarray:
             elif isinstance(item, ndarray):
                 item = item._array % self._array.shape[axis]
             elif not (item is None or item is ... or isinstance(item, (int, np.integer, slice))):
-                raise TypeError(f"an index is a {type(item).__module__}.{type(item).__name__}; to_device moves it")
+                raise TypeError(
+                    f"an index is a {type(item).__module__}.{type(item).__name__}; to_device moves it"
+                )
             host_key.append(item)
             axis += self._array.ndim - sum(widths) if item is ... else width
         return tuple(host_key)
@@ -174,7 +201,9 @@ def _operand(value):
     """The other side of an operator: one of our arrays, or a scalar of Python or NumPy."""
     if isinstance(value, (ndarray, bool, int, float, complex, np.generic)):
         return _inside(value)
-    raise TypeError(f"a CuPy array and a {type(value).__module__}.{type(value).__name__} do not mix")
+    raise TypeError(
+        f"a CuPy array and a {type(value).__module__}.{type(value).__name__} do not mix"
+    )
 
 
 def _binary(function):
@@ -189,6 +218,7 @@ def _in_place(function):
     def method(self, other):
         function(self._array, _operand(other))
         return self
+
     return method
 
 
@@ -200,10 +230,24 @@ def _scalar(convert):
     def method(self):
         _wait(convert.__name__)
         return convert(self._array)
+
     return method
 
 
-for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "rshift"):
+for _name in (
+    "add",
+    "sub",
+    "mul",
+    "truediv",
+    "floordiv",
+    "mod",
+    "pow",
+    "matmul",
+    "and",
+    "or",
+    "xor",
+    "rshift",
+):
     setattr(ndarray, f"__{_name}__", _binary(getattr(operator, f"__{_name}__")))
     setattr(ndarray, f"__r{_name}__", _reflected(getattr(operator, f"__{_name}__")))
     setattr(ndarray, f"__i{_name}__", _in_place(getattr(operator, f"__i{_name}__")))
@@ -242,7 +286,9 @@ class Module(ModuleType):
 OWN = {
     "is_available": lambda: True,
     "random.default_rng": lambda seed=None: Generator(np.random.default_rng(seed)),
-    "take_along_axis": lambda a, indices, axis: np.take_along_axis(a, indices % a.shape[axis], axis),
+    "take_along_axis": lambda a, indices, axis: np.take_along_axis(
+        a, indices % a.shape[axis], axis
+    ),
 }
 
 

@@ -10,8 +10,18 @@ import pytest
 from safetensors.numpy import load_file
 
 from minitransformer import (
-    Adam, InputError, Run, TrainingConfig, Transformer, TransformerConfig, beam_search, make_batch, sample,
-    train, training_step)
+    Adam,
+    InputError,
+    Run,
+    TrainingConfig,
+    Transformer,
+    TransformerConfig,
+    beam_search,
+    make_batch,
+    sample,
+    train,
+    training_step,
+)
 from minitransformer.backend import get_module, to_device, to_host
 from minitransformer.checking.blocks import blocks
 from minitransformer.data.drawn import DrawnBatches, draw_held_out
@@ -41,18 +51,30 @@ def forward_backward(device, block, inputs, backend, dtype):
         forward, backward, parameters = block.forward, block.backward, block.parameters()
 
     def move(value):
-        is_array = isinstance(value, np.ndarray) and value.dtype.kind in "fb"    # ids stay on the host
-        return to_device(value.astype(dtype) if value.dtype.kind == "f" else value, xp) if is_array else value
+        is_array = (
+            isinstance(value, np.ndarray) and value.dtype.kind in "fb"
+        )  # ids stay on the host
+        return (
+            to_device(value.astype(dtype) if value.dtype.kind == "f" else value, xp)
+            if is_array
+            else value
+        )
 
     takes_rng = "rng" in inspect.signature(forward).parameters
-    y, cache = call(forward, changed(inputs, move), **({"rng": device.generator(xp, 0)} if takes_rng else {}))
+    y, cache = call(
+        forward, changed(inputs, move), **({"rng": device.generator(xp, 0)} if takes_rng else {})
+    )
     ys, rng = y if isinstance(y, tuple) else (y,), np.random.default_rng(1)
     dys = tuple(move(np.asarray(rng.standard_normal(one.shape))) for one in ys)
     returned = backward(dys if isinstance(y, tuple) else dys[0], cache)
     returned = returned if isinstance(returned, tuple) else () if returned is None else (returned,)
-    gradients = {**{f"input {i}": gradient for i, gradient in enumerate(returned)},
-                 **{name: parameter.grad for name, parameter in parameters.items()}}
-    return {f"y {i}": to_host(one) for i, one in enumerate(ys)}, {name: to_host(gradient) for name, gradient in gradients.items()}
+    gradients = {
+        **{f"input {i}": gradient for i, gradient in enumerate(returned)},
+        **{name: parameter.grad for name, parameter in parameters.items()},
+    }
+    return {f"y {i}": to_host(one) for i, one in enumerate(ys)}, {
+        name: to_host(gradient) for name, gradient in gradients.items()
+    }
 
 
 def worst(found, expected, dtype):
@@ -71,13 +93,18 @@ def test_block(device, name, capsys):
     """In the sizes of the command, in both dtypes; layers in further sizes."""
     report = [f"{name:24}"]
     for dtype in (FLOAT32, FLOAT64):
-        expected, found = (forward_backward(device, *BLOCKS[name], backend, dtype) for backend in ("numpy", "cupy"))
+        expected, found = (
+            forward_backward(device, *BLOCKS[name], backend, dtype) for backend in ("numpy", "cupy")
+        )
         errors = [worst(*pair, dtype) for pair in zip(found, expected)]
         report += [f"{dtype}: forward {errors[0]:.1e}, gradients {errors[1]:.1e}"]
         for error in errors:
             device.check(error, dtype)
     for draw in (1, 3, 5) if name in NAMES else ():
-        expected, found = (forward_backward(device, *case(name, draw), backend, device.dtype) for backend in ("numpy", "cupy"))
+        expected, found = (
+            forward_backward(device, *case(name, draw), backend, device.dtype)
+            for backend in ("numpy", "cupy")
+        )
         for pair in zip(found, expected):
             device.check(worst(*pair, device.dtype), device.dtype, slack=1e4)
     if device.xp is not strict.cupy:
@@ -87,14 +114,19 @@ def test_block(device, name, capsys):
 
 def test_ids_stay_on_the_host(device):
     layer = Embedding(9, 4, np.random.default_rng(0)).to("cupy")
-    with pytest.raises(InputError, match="ids is a cupy.ndarray, expected a NumPy array: token ids stay on the host"):
+    with pytest.raises(
+        InputError,
+        match="ids is a cupy.ndarray, expected a NumPy array: token ids stay on the host",
+    ):
         layer.forward(device.xp.arange(3))
 
 
 def on_both(work):
     """What `work(backend)` returns, {name: array}, on the host: CuPy's and NumPy's."""
-    return [{name: np.asarray(to_host(array)) for name, array in work(backend).items()}
-            for backend in ("cupy", "numpy")]
+    return [
+        {name: np.asarray(to_host(array)) for name, array in work(backend).items()}
+        for backend in ("cupy", "numpy")
+    ]
 
 
 def test_clipping_and_adam(device):
@@ -105,7 +137,13 @@ def test_clipping_and_adam(device):
             gradient = rng.standard_normal(layer.flat.grad.shape).astype(FLOAT32)
             layer.flat.grad[...] = to_device(gradient, layer.xp)
             adam.step(0.1 * step, clip=1.0)
-        return {"updates": adam.updates.astype(FLOAT32), "data": adam.data, "m": adam.m, "v": adam.v, "grad": adam.grad}
+        return {
+            "updates": adam.updates.astype(FLOAT32),
+            "data": adam.data,
+            "m": adam.m,
+            "v": adam.v,
+            "grad": adam.grad,
+        }
 
     device.check(worst(*on_both(work), FLOAT32), FLOAT32)
 
@@ -131,7 +169,9 @@ def test_training_names_the_step_that_was_left_out(device, tmp_path, bad):
     """It checks every ten steps; the steps after the bad one were made."""
     task = TASKS["copy"]()
     vocabulary = task.make_vocabulary()
-    model = Transformer(TransformerConfig.named("toy", vocabulary.size, d_model=16, d_ff=16)).to("cupy")
+    model = Transformer(TransformerConfig.named("toy", vocabulary.size, d_model=16, d_ff=16)).to(
+        "cupy"
+    )
     run = Run.create(tmp_path / "run", task, model, vocabulary)
     usual, calls = model.loss_backward, []
 
@@ -142,14 +182,19 @@ def test_training_names_the_step_that_was_left_out(device, tmp_path, bad):
             model.output.weight.grad[0] = math.inf
 
     model.loss_backward = spoiled
-    with pytest.raises(InputError, match=f"step {bad}: NaN or infinity in the loss, backward; no weights were saved yet"):
+    with pytest.raises(
+        InputError,
+        match=f"step {bad}: NaN or infinity in the loss, backward; no weights were saved yet",
+    ):
         train(run, TrainingConfig(steps=20, warmup=4, threads=1), DrawnBatches(task, 8, 0), [])
-    assert len(calls) == 11    # ten steps, and the one that was repeated
+    assert len(calls) == 11  # ten steps, and the one that was repeated
 
 
 def model(backend, **changes):
     """With weights large enough that its outputs differ."""
-    config = TransformerConfig.named("toy", 12, **{"d_model": 16, "num_heads": 2, "d_ff": 24, **changes})
+    config = TransformerConfig.named(
+        "toy", 12, **{"d_model": 16, "num_heads": 2, "d_ff": 24, **changes}
+    )
     model = Transformer(config, seed=1)
     model.flat.data[...] *= 3
     return model.to(backend)
@@ -168,7 +213,13 @@ def test_training_steps_never_wait(device, kind, monkeypatch):
         with device.never_waits():
             training_step(trained, adam, batch, 0.01, (0, 1), smoothing=0.1)
             sums = training_step(trained, adam, [batch, batch], 0.01, (0, 2), smoothing=0.1)
-        return {"loss": sums.loss, "nll": sums.negative_log_likelihood, "data": adam.data, "m": adam.m, "v": adam.v}
+        return {
+            "loss": sums.loss,
+            "nll": sums.negative_log_likelihood,
+            "data": adam.data,
+            "m": adam.m,
+            "v": adam.v,
+        }
 
     device.check(worst(*on_both(work), device.dtype), device.dtype, slack=1e4)
 
@@ -183,8 +234,13 @@ def test_the_mean_loss_of_every_model(device, kind):
     assert len(strict.waits) <= 3
 
 
-@pytest.mark.parametrize("changes", [
-    dict(positions="learned"), dict(norm="rms", positions="rotary", kv_heads=1, activation="swiglu")])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        dict(positions="learned"),
+        dict(norm="rms", positions="rotary", kv_heads=1, activation="swiglu"),
+    ],
+)
 def test_generation(device, changes):
     """The same tokens, even when the text outgrows the positions; at most two waits per token."""
     count = 12
@@ -193,7 +249,9 @@ def test_generation(device, changes):
         for backend in ("cupy", "numpy"):
             model = make_model("language-model", max_length=7, pre_norm=True, **changes).to(backend)
             strict.waits.clear()
-            texts.append(list(generate(model, [3, 4, 5], count, np.random.default_rng(0), **sampling)))
+            texts.append(
+                list(generate(model, [3, 4, 5], count, np.random.default_rng(0), **sampling))
+            )
             assert len(strict.waits) <= 2 * count
         assert texts[0] == texts[1] and len(set(texts[0])) > 1
 
@@ -215,6 +273,7 @@ def test_states_on_the_device(device):
                     if number == 1:
                         state.keep(rows := np.array([0, 2]))
             return found
+
         return advanced
 
     for kind in ("transformer", "language-model", *RECURRENT):
@@ -226,18 +285,39 @@ def test_classes(device):
     rng = np.random.default_rng(0)
     examples = [(rng.integers(1, 12, length).tolist(), 0) for length in (3, 1, 6, 2)]
     for pooling in ("mean", "first"):
-        one, other = (predict(make_model("classifier", pooling=pooling).to(backend), examples) for backend in ("cupy", "numpy"))
+        one, other = (
+            predict(make_model("classifier", pooling=pooling).to(backend), examples)
+            for backend in ("cupy", "numpy")
+        )
         np.testing.assert_allclose(one, other, rtol=1e-10)
         assert type(one) is np.ndarray
 
 
-@pytest.mark.parametrize("waits, search", [
-    (1, lambda model, source: beam_search(model, source, 1)),
-    (1, lambda model, source: beam_search(model, source, 3, min_length=1, max_length=9)),
-    (2, lambda model, source: sample(model, source, [np.random.default_rng(i) for i in range(len(source))], 2, 1.5, 5, 0.9))])
+@pytest.mark.parametrize(
+    "waits, search",
+    [
+        (1, lambda model, source: beam_search(model, source, 1)),
+        (1, lambda model, source: beam_search(model, source, 3, min_length=1, max_length=9)),
+        (
+            2,
+            lambda model, source: sample(
+                model,
+                source,
+                [np.random.default_rng(i) for i in range(len(source))],
+                2,
+                1.5,
+                5,
+                0.9,
+            ),
+        ),
+    ],
+)
 def test_search(device, search, waits):
     """The same outputs, and at most so many waits per position."""
-    models, source = [model(backend).astype(FLOAT64) for backend in ("cupy", "numpy")], make_batch(PAIRS).source
+    models, source = (
+        [model(backend).astype(FLOAT64) for backend in ("cupy", "numpy")],
+        make_batch(PAIRS).source,
+    )
     strict.waits.clear()
     one = search(models[0], source)
     assert len(strict.waits) <= waits * (1 + max(len(h.ids) for found in one for h in found))
@@ -252,23 +332,48 @@ def test_a_run(device, tmp_path):
     """The complete loop: log, validation, weights on disk, answers, loading; it waits only for the log."""
     task = TASKS["copy"]()
     vocabulary = task.make_vocabulary()
-    config = TransformerConfig.named("toy", vocabulary.size, dropout=device.dropout, d_model=16, d_ff=16)
+    config = TransformerConfig.named(
+        "toy", vocabulary.size, dropout=device.dropout, d_model=16, d_ff=16
+    )
     logs, weights, outputs = [], [], []
     for backend in ("cupy", "numpy"):
-        run = Run.create(tmp_path / backend, task, Transformer(config, seed=0).astype(device.dtype).to(backend), vocabulary)
+        run = Run.create(
+            tmp_path / backend,
+            task,
+            Transformer(config, seed=0).astype(device.dtype).to(backend),
+            vocabulary,
+        )
         strict.waits.clear()
-        train(run, TrainingConfig(steps=12, warmup=4, validate_every=6, threads=1), DrawnBatches(task, 8, 0),
-              pair_batches(draw_held_out(task, 20)))
+        train(
+            run,
+            TrainingConfig(steps=12, warmup=4, validate_every=6, threads=1),
+            DrawnBatches(task, 8, 0),
+            pair_batches(draw_held_out(task, 20)),
+        )
         if run.model.xp is strict.cupy:
             places = Counter(wait.partition(",")[0] for wait in strict.waits)
             assert places.keys() == {
-                "float (trainer.py", "int (trainer.py", "float (evaluation.py", "get (checkpoint.py", "get (run.py"}
-            assert places["float (trainer.py"] <= 2 * 3       # two numbers after steps 6, 10 and 12
-            assert places["int (trainer.py"] == 3             # how many updates were made, at the same steps
-            assert places["float (evaluation.py"] == 1 * 2    # one batch after steps 6 and 12
+                "float (trainer.py",
+                "int (trainer.py",
+                "float (evaluation.py",
+                "get (checkpoint.py",
+                "get (run.py",
+            }
+            assert places["float (trainer.py"] <= 2 * 3  # two numbers after steps 6, 10 and 12
+            assert places["int (trainer.py"] == 3  # how many updates were made, at the same steps
+            assert places["float (evaluation.py"] == 1 * 2  # one batch after steps 6 and 12
         write_report(run, [("a b c", "a b c")])
         lines = (run.path / "metrics.jsonl").read_text().splitlines()
-        logs.append([{k: v for k, v in json.loads(line).items() if k not in ("tokens_per_second", *CLOCKS)} for line in lines])
+        logs.append(
+            [
+                {
+                    k: v
+                    for k, v in json.loads(line).items()
+                    if k not in ("tokens_per_second", *CLOCKS)
+                }
+                for line in lines
+            ]
+        )
         weights.append(load_file(run.path / "weights.safetensors"))
         outputs.append(Run.load(run.path, backend).answer(["a b c", "", "z"]))
     device.check(worst(*weights, device.dtype), device.dtype, slack=1e6)

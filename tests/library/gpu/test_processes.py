@@ -15,7 +15,7 @@ from minitransformer.workers.processes import Job, Processes
 from tests.library.gpu import strict
 from tests.library.training.test_parallel import PAIRS, Process, in_processes
 
-LOCAL = threading.local()    # which simulated process a thread is
+LOCAL = threading.local()  # which simulated process a thread is
 
 
 class NCCLBackend:
@@ -40,14 +40,20 @@ def nccl(monkeypatch):
 
 
 def trained(backend, make_workers):
-    model = Transformer(TransformerConfig.named("toy", 12, d_model=16, d_ff=24, dropout=0.3), seed=1).to(backend)
+    model = Transformer(
+        TransformerConfig.named("toy", 12, d_model=16, d_ff=24, dropout=0.3), seed=1
+    ).to(backend)
     adam, workers = Adam(model), make_workers(model)
-    sums = [training_step(model, adam, make_batch(PAIRS), 0.01, (7, step), 0.1, 0.5, workers) for step in range(3)]
+    sums = [
+        training_step(model, adam, make_batch(PAIRS), 0.01, (7, step), 0.1, 0.5, workers)
+        for step in range(3)
+    ]
     return to_host(model.flat.data), [float(each.loss) for each in sums]
 
 
 def test_nccl_adds_up_what_mpi_would(nccl):
     """The same bits as simulated processes on the CPU, whose textbook functions the stand-in runs; no step waits for the sum."""
+
     def member(meeting, rank):
         LOCAL.meeting, LOCAL.rank = meeting, rank
         expected = trained("numpy", lambda model: Process(model, 1, meeting, rank))
@@ -61,8 +67,10 @@ def test_nccl_adds_up_what_mpi_would(nccl):
 def test_each_process_of_a_machine_has_a_gpu(monkeypatch):
     """They take turns where there are fewer GPUs than processes; one process keeps what it has, and so does the CPU."""
     used = []
-    cuda = SimpleNamespace(Device=lambda number: SimpleNamespace(use=lambda: used.append(number)),
-                           runtime=SimpleNamespace(getDeviceCount=lambda: 2))
+    cuda = SimpleNamespace(
+        Device=lambda number: SimpleNamespace(use=lambda: used.append(number)),
+        runtime=SimpleNamespace(getDeviceCount=lambda: 2),
+    )
     for rank_here in range(3):
         monkeypatch.setattr(processes, "launched", lambda: Place(6, 3 + rank_here, 3, rank_here))
         Job().choose_gpu(SimpleNamespace(cuda=cuda))

@@ -41,10 +41,16 @@ def upstream(y):
 
 def inputs_of(operation, dtype):
     """What test_kernels.py gives this operation, with dropout and a mask."""
-    inputs, a = cast(INPUTS[operation](np.random.default_rng(0), B, H, T, K, D), dtype), Arrays(dtype)
+    inputs, a = (
+        cast(INPUTS[operation](np.random.default_rng(0), B, H, T, K, D), dtype),
+        Arrays(dtype),
+    )
     if "mask" in inputs:
         inputs["mask"] = a.flags(B, 1, T, K)
-    return {**inputs, **({"dropout_rate": 0.3, "rng": generator()} if "dropout_rate" in inputs else {})}
+    return {
+        **inputs,
+        **({"dropout_rate": 0.3, "rng": generator()} if "dropout_rate" in inputs else {}),
+    }
 
 
 def of_operation(operation, dtype):
@@ -54,7 +60,9 @@ def of_operation(operation, dtype):
     def forward_case(after=lambda y, cache: (y, cache)):
         inputs = inputs_of(operation, dtype)
         names = [name for name, value in inputs.items() if isinstance(value, np.ndarray)]
-        return lambda *arrays: after(*forward(**{**inputs, **dict(zip(names, arrays))})), tuple(map(inputs.get, names))
+        return lambda *arrays: after(*forward(**{**inputs, **dict(zip(names, arrays))})), tuple(
+            map(inputs.get, names)
+        )
 
     def backward_case():
         if operation in OWN_CACHE:
@@ -84,9 +92,21 @@ def cases(dtype):
     def adam(*vectors):
         return (F.adam_update(*vectors, 3, 0.1, 0.5, 0.9, 0.98, 1e-9, np.bool_(True)), *vectors)
 
-    grouped = EncoderLayer(StackConfig(num_layers=1, d_model=D, num_heads=H, d_ff=5, norm="rms", positions="rotary",
-                                       attention="grouped", attention_settings={"kv_heads": 1}, activation="swiglu",
-                                       pre_norm=True), a.rng).astype(dtype)
+    grouped = EncoderLayer(
+        StackConfig(
+            num_layers=1,
+            d_model=D,
+            num_heads=H,
+            d_ff=5,
+            norm="rms",
+            positions="rotary",
+            attention="grouped",
+            attention_settings={"kv_heads": 1},
+            activation="swiglu",
+            pre_norm=True,
+        ),
+        a.rng,
+    ).astype(dtype)
 
     def cached(x, kept=CachedSelfAttention, layer=layer, function=next_position):
         state = CachedLayer(kept, layer, B)
@@ -95,17 +115,25 @@ def cases(dtype):
         return function(x, state, np.ones((B, 1, 1, 1), bool))
 
     return {
-        **{name: case for operation in INPUTS for name, case in of_operation(operation, dtype).items()},
+        **{
+            name: case
+            for operation in INPUTS
+            for name, case in of_operation(operation, dtype).items()
+        },
         "random_words": lambda: (lambda key: F.random_words(key, 20), (np.array([7], "uint64"),)),
         "gather_gradients": lambda: (gathered, (a(D), a(D))),
         "adam_update": lambda: (adam, (a(D), a(D), a(D), abs(a(D)))),
         "Embedding.backward": lambda: (embedded, (a(B, T, D),)),
-        "continuations": lambda: (lambda x, weight, sums: continuations(x, OutputWeight(weight), sums, 3),
-                                  (a(B, T, D), a(V, D), a(B, T).astype(float))),
+        "continuations": lambda: (
+            lambda x, weight, sums: continuations(x, OutputWeight(weight), sums, 3),
+            (a(B, T, D), a(V, D), a(B, T).astype(float)),
+        ),
         "log_normaliser": lambda: (lambda logits: log_normaliser(logits.copy()), (a(T, V),)),
         "next_position": lambda: (cached, (a(B, 1, D),)),
         "next_grouped_position": lambda: (
-            lambda x: cached(x, CachedGroupedAttention, grouped, next_grouped_position), (a(B, 1, D),)),
+            lambda x: cached(x, CachedGroupedAttention, grouped, next_grouped_position),
+            (a(B, 1, D),),
+        ),
     }
 
 
@@ -122,12 +150,32 @@ def strided(array):
 
 
 def unaligned(array):
-    return np.frombuffer(bytearray(b"x" + array.tobytes()), array.dtype, offset=1).reshape(array.shape)
+    return np.frombuffer(bytearray(b"x" + array.tobytes()), array.dtype, offset=1).reshape(
+        array.shape
+    )
 
 
-DTYPES = ("float16", "float32", "float64", "int64", "uint8", "bool", "object", "complex128", ">f4", "longdouble")
-ORDERS = {"C": np.array, "F": np.asfortranarray, "strided": strided, "backwards": lambda array: array[::-1].copy()[::-1],
-          "transposed": lambda array: array.T.copy().T, "read-only": read_only, "unaligned": unaligned}
+DTYPES = (
+    "float16",
+    "float32",
+    "float64",
+    "int64",
+    "uint8",
+    "bool",
+    "object",
+    "complex128",
+    ">f4",
+    "longdouble",
+)
+ORDERS = {
+    "C": np.array,
+    "F": np.asfortranarray,
+    "strided": strided,
+    "backwards": lambda array: array[::-1].copy()[::-1],
+    "transposed": lambda array: array.T.copy().T,
+    "read-only": read_only,
+    "unaligned": unaligned,
+}
 CHANGES = {**{dtype: lambda array, dtype=dtype: array.astype(dtype) for dtype in DTYPES}, **ORDERS}
 # What only decoding calls: no complex step takes this way.
 REAL = ("continuations", "log_normaliser", "next_position", "next_grouped_position")
@@ -153,13 +201,24 @@ def outcome(call, arrays):
     return found
 
 
-@pytest.mark.parametrize("kind, dtype", [("compiled", "float32"), ("numpy", "float64"), *(
-    pytest.param(kind, dtype, marks=pytest.mark.campaign) for kind, dtype in (("compiled", "float64"), ("numpy", "float32")))])
+@pytest.mark.parametrize(
+    "kind, dtype",
+    [
+        ("compiled", "float32"),
+        ("numpy", "float64"),
+        *(
+            pytest.param(kind, dtype, marks=pytest.mark.campaign)
+            for kind, dtype in (("compiled", "float64"), ("numpy", "float32"))
+        ),
+    ],
+)
 @pytest.mark.parametrize("name", cases("float32"))
 def test_any_arrays(name, dtype, kind, monkeypatch):
     if kind == "numpy":
         for entry in TABLE.values():
-            monkeypatch.setattr(entry, "kernels", [k for k in entry.kernels if ".numpy." in k.function.__module__])
+            monkeypatch.setattr(
+                entry, "kernels", [k for k in entry.kernels if ".numpy." in k.function.__module__]
+            )
     _, arrays = cases(dtype)[name]()
     for change in CHANGES:
         for place in (*range(len(arrays)), "all"):
@@ -169,22 +228,34 @@ def test_any_arrays(name, dtype, kind, monkeypatch):
 
 def check(name, dtype, change, place):
     """The same call with an array, or all of them, changed: what runs gives what the textbook gives, or an InputError."""
+
     def result():
         call, arrays = cases(dtype)[name]()
-        return outcome(call, [CHANGES[change](array) if place in (i, "all") and (change in ORDERS or array.dtype.kind == "f")
-                              else array.copy() for i, array in enumerate(arrays)])
+        return outcome(
+            call,
+            [
+                CHANGES[change](array)
+                if place in (i, "all") and (change in ORDERS or array.dtype.kind == "f")
+                else array.copy()
+                for i, array in enumerate(arrays)
+            ],
+        )
 
     found = result()
     with textbook():
         expected = result()
-    if isinstance(found, InputError) or (isinstance(found, Exception) and isinstance(expected, Exception)):
+    if isinstance(found, InputError) or (
+        isinstance(found, Exception) and isinstance(expected, Exception)
+    ):
         return
     what = f"{change} of {place}"
     assert isinstance(found, list) and isinstance(expected, list), (what, found, expected)
     for one, other in zip(found, expected, strict=True):
         assert (one.dtype, one.shape) == (other.dtype, other.shape), what
         if one.dtype != object:
-            tolerance = max(PRECISION.get(change, 0), PRECISION.get(dtype, 1e-12)) * max(1, abs(other).max(initial=0))
+            tolerance = max(PRECISION.get(change, 0), PRECISION.get(dtype, 1e-12)) * max(
+                1, abs(other).max(initial=0)
+            )
             np.testing.assert_allclose(one, other, rtol=0, atol=tolerance, err_msg=what)
 
 
@@ -204,10 +275,15 @@ def test_odd_arrays_deep_in_a_cache(operation, change, dtype):
     y, cache = forward(**inputs_of(operation, dtype))
     dy = upstream(y)
     odd = ORDERS.get(change, lambda array: array.astype(array.dtype.newbyteorder(">")))
-    expected, found = (outcome(lambda dy, cache=one: backward(dy, cache), (dy,)) for one in (cache, with_odd_arrays(cache, odd)))
+    expected, found = (
+        outcome(lambda dy, cache=one: backward(dy, cache), (dy,))
+        for one in (cache, with_odd_arrays(cache, odd))
+    )
     if not isinstance(found, InputError):
         for one, other in zip(found, expected, strict=True):
-            np.testing.assert_allclose(one, other, rtol=0, atol=PRECISION.get(dtype, 1e-12) * max(1, abs(other).max()))
+            np.testing.assert_allclose(
+                one, other, rtol=0, atol=PRECISION.get(dtype, 1e-12) * max(1, abs(other).max())
+            )
 
 
 @pytest.mark.parametrize("shapes", [((0, D), (K, D), (K, 7)), ((T, D), (K, D), (K, 0))])
@@ -215,7 +291,11 @@ def test_empty_arrays_are_the_textbooks(shapes):
     query, key, value = (np.ones((B, H, *shape), "float32") for shape in shapes)
     y, cache = F.attention_forward(query, key, value)
     assert y.shape == (B, H, shapes[0][0], shapes[2][1])
-    assert [one.shape for one in F.attention_backward(y, cache)] == [query.shape, key.shape, value.shape]
+    assert [one.shape for one in F.attention_backward(y, cache)] == [
+        query.shape,
+        key.shape,
+        value.shape,
+    ]
 
 
 @pytest.mark.parametrize("order", ORDERS)

@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minitransformer import LanguageModel, LanguageModelConfig, Transformer, TransformerConfig, plugged
+from minitransformer import (
+    LanguageModel,
+    LanguageModelConfig,
+    Transformer,
+    TransformerConfig,
+    plugged,
+)
 from minitransformer.functional import layer_norm_forward
 from minitransformer.layers import FeedForward
 from minitransformer.layers.hooks import hooked
@@ -26,13 +32,16 @@ def states(model, source, steps):
     for i, (ids, parents) in enumerate(steps):
         found.append(state.advance(ids, parents))
         if i == 2:
-            state.keep(np.arange(len(source))[::-1][:len(steps[3][0])])
+            state.keep(np.arange(len(source))[::-1][: len(steps[3][0])])
     return found
 
 
 def some_steps(rng, batch, width, kept):
     """Token ids and parents of six positions: one hypothesis at first, `width` later."""
-    steps = [(rng.integers(3, 9, (batch, 1)), None), (rng.integers(3, 9, (batch, width)), np.zeros((batch, width), int))]
+    steps = [
+        (rng.integers(3, 9, (batch, 1)), None),
+        (rng.integers(3, 9, (batch, width)), np.zeros((batch, width), int)),
+    ]
     for count in (batch, kept, kept, kept):
         steps.append((rng.integers(3, 9, (count, width)), rng.integers(0, width, (count, width))))
     return steps
@@ -46,16 +55,26 @@ def source_of(rng, batch):
 
 
 @pytest.mark.parametrize("context", [nullcontext, uncompiled])
-@given(batch=st.integers(1, 3), width=st.integers(1, 3), decoder=st.booleans(), activation=st.sampled_from(["relu", "gelu"]),
-       pre_norm=st.booleans(), d_k=st.sampled_from([None, 5]), d_v=st.sampled_from([None, 3]), seed=st.integers(0, 99))
-def test_a_layer_at_one_position_is_the_same(context, batch, width, decoder, activation, pre_norm, d_k, d_v, seed):
+@given(
+    batch=st.integers(1, 3),
+    width=st.integers(1, 3),
+    decoder=st.booleans(),
+    activation=st.sampled_from(["relu", "gelu"]),
+    pre_norm=st.booleans(),
+    d_k=st.sampled_from([None, 5]),
+    d_v=st.sampled_from([None, 3]),
+    seed=st.integers(0, 99),
+)
+def test_a_layer_at_one_position_is_the_same(
+    context, batch, width, decoder, activation, pre_norm, d_k, d_v, seed
+):
     rng = np.random.default_rng(seed)
     changes = dict(SIZES, activation=activation, pre_norm=pre_norm, d_k=d_k, d_v=d_v)
     if decoder:
         model = Transformer(TransformerConfig(source_vocab=9, target_vocab=9, **changes), seed=seed)
     else:
         model = LanguageModel(LanguageModelConfig(vocab_size=9, **changes), seed=seed)
-    for parameter in model.parameters().values():    # biases are 0 at first, and gamma is 1
+    for parameter in model.parameters().values():  # biases are 0 at first, and gamma is 1
         parameter.data += 0.3 * rng.standard_normal(parameter.data.shape).astype("float32")
     source = source_of(rng, batch) if decoder else rng.integers(3, 9, (batch, 2))
     steps = some_steps(rng, batch, width, kept=max(1, batch - 1))
@@ -64,7 +83,9 @@ def test_a_layer_at_one_position_is_the_same(context, batch, width, decoder, act
     with textbook():
         expected = states(model, source, steps)
     for one, other in zip(found, expected):
-        np.testing.assert_allclose(one, other, rtol=0, atol=2e-5 * abs(other).max())    # as all errors of a gradient check
+        np.testing.assert_allclose(
+            one, other, rtol=0, atol=2e-5 * abs(other).max()
+        )  # as all errors of a gradient check
 
 
 class Doubled(FeedForward):
@@ -83,7 +104,11 @@ def calls(monkeypatch):
     found = []
     for name in ("attend_to_past", "attend_to_memory", "feed_forward"):
         loop = getattr(cached, name)
-        monkeypatch.setattr(cached, name, lambda *arguments, name=name, loop=loop: [found.append(name), loop(*arguments)])
+        monkeypatch.setattr(
+            cached,
+            name,
+            lambda *arguments, name=name, loop=loop: [found.append(name), loop(*arguments)],
+        )
     return found
 
 
@@ -118,6 +143,6 @@ def test_it_bypasses_nothing_of_a_readers_own(calls):
     layer = model.decoder.layers[1]
     layer.feed_forward = Doubled(12, 10, np.random.default_rng(0))
     found = advance(model)
-    assert calls == ["attend_to_past", "attend_to_memory", "feed_forward"]    # the other layer's
+    assert calls == ["attend_to_past", "attend_to_memory", "feed_forward"]  # the other layer's
     with textbook():
         np.testing.assert_allclose(found, advance(model), rtol=0, atol=2e-5)

@@ -12,32 +12,48 @@ from minitransformer.replaceable import TABLE, running
 from minitransformer.functional.special import BOS, EOS, PAD
 from tests.library.kernels.test_kernels import needs_numba, uncompiled
 
-running()    # loads the kernels
+running()  # loads the kernels
 NEAR = {"float32": 2e-5, "float64": 1e-12}
 RELATIVE = {"float32": 1e-6, "float64": 1e-13}
-CONTEXTS = pytest.mark.parametrize("context", [nullcontext, pytest.param(uncompiled, marks=needs_numba)])
+CONTEXTS = pytest.mark.parametrize(
+    "context", [nullcontext, pytest.param(uncompiled, marks=needs_numba)]
+)
 
 
 def implementations(name, dtype):
     entry = TABLE[name]
-    return [entry.textbook, *(kernel.function for kernel in entry.kernels if dtype in kernel.dtypes)]
+    return [
+        entry.textbook,
+        *(kernel.function for kernel in entry.kernels if dtype in kernel.dtypes),
+    ]
 
 
 @CONTEXTS
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@given(batch=st.integers(1, 3), width=st.integers(1, 5), size=st.integers(1, 600), count=st.integers(1, 12),
-       seed=st.integers(0, 99))
+@given(
+    batch=st.integers(1, 3),
+    width=st.integers(1, 5),
+    size=st.integers(1, 600),
+    count=st.integers(1, 12),
+    seed=st.integers(0, 99),
+)
 def test_the_likeliest_are_the_likeliest(context, dtype, batch, width, size, count, seed):
     """With ties, with hypotheses that have ended, and with weights that make the logits obvious."""
     size = size if context is nullcontext else 1 + size % 150
     rng = np.random.default_rng(seed)
     logits = rng.standard_normal((batch * width, FIRST_WORD + size)).round(1).astype(dtype)
-    logits[:, PAD] = logits[:, BOS] = 5    # they count in the normaliser, and never follow
+    logits[:, PAD] = logits[:, BOS] = 5  # they count in the normaliser, and never follow
     before = rng.standard_normal((batch, width)).round(1)
     before[rng.random(before.shape) < 0.1] = -np.inf
-    x = np.eye(batch * width, 2 + batch * width, k=2, dtype=dtype).reshape(batch, width, -1)    # the first two columns are 0
-    weight = OutputWeight(np.concatenate([rng.standard_normal((logits.shape[1], 2)).astype(dtype), logits.T], axis=1))
-    totals = before[:, :, None] + (logits - np.logaddexp.reduce(logits, axis=1)[:, None]).reshape(batch, width, -1)
+    x = np.eye(batch * width, 2 + batch * width, k=2, dtype=dtype).reshape(
+        batch, width, -1
+    )  # the first two columns are 0
+    weight = OutputWeight(
+        np.concatenate([rng.standard_normal((logits.shape[1], 2)).astype(dtype), logits.T], axis=1)
+    )
+    totals = before[:, :, None] + (logits - np.logaddexp.reduce(logits, axis=1)[:, None]).reshape(
+        batch, width, -1
+    )
     expected = -np.sort(-totals[:, :, FIRST_WORD:].reshape(batch, -1), axis=1)[:, :count]
     with context():
         for find in implementations("continuations", dtype):
@@ -47,8 +63,12 @@ def test_the_likeliest_are_the_likeliest(context, dtype, batch, width, size, cou
             for i in range(batch):
                 real = sums[i] > -np.inf
                 assert real.sum() == (expected[i] > -np.inf).sum()
-                np.testing.assert_allclose(sums[i][real], expected[i][:real.sum()], rtol=0, atol=NEAR[dtype])
-                np.testing.assert_allclose(totals[i, parents[i], ids[i]][real], sums[i][real], rtol=0, atol=NEAR[dtype])
+                np.testing.assert_allclose(
+                    sums[i][real], expected[i][: real.sum()], rtol=0, atol=NEAR[dtype]
+                )
+                np.testing.assert_allclose(
+                    totals[i, parents[i], ids[i]][real], sums[i][real], rtol=0, atol=NEAR[dtype]
+                )
                 assert len(set(zip(parents[i][real].tolist(), ids[i][real].tolist()))) == real.sum()
                 assert ((ids[i][real] >= FIRST_WORD) & (ids[i][real] < FIRST_WORD + size)).all()
 
@@ -61,7 +81,9 @@ def test_a_logit_far_above_the_others_overflows_nothing(context, token):
     weight[token] = 200
     with context():
         for find in implementations("continuations", "float32"):
-            ends, sums, _, ids = find(np.ones((1, 1, 1), "float32"), OutputWeight(weight), np.zeros((1, 1)), 1)
+            ends, sums, _, ids = find(
+                np.ones((1, 1, 1), "float32"), OutputWeight(weight), np.zeros((1, 1)), 1
+            )
             np.testing.assert_allclose(ends, [[0 if token == EOS else -200]], rtol=0, atol=1e-3)
             np.testing.assert_allclose(sums, [[0 if token > EOS else -200]], rtol=0, atol=1e-3)
             assert token <= EOS or ids == token
@@ -76,13 +98,20 @@ def test_a_logit_that_is_no_number_reaches_the_sums(context):
         with context():
             for find in implementations("continuations", "float32"):
                 with np.errstate(invalid="ignore"):
-                    ends, *_ = find(np.ones((2, 1, 4), "float32"), OutputWeight(weight), np.zeros((2, 1)), 2)
+                    ends, *_ = find(
+                        np.ones((2, 1, 4), "float32"), OutputWeight(weight), np.zeros((2, 1)), 2
+                    )
                 assert np.isnan(ends).all()
 
 
 @CONTEXTS
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@given(rows=st.integers(1, 5), size=st.integers(1, 600), scale=st.sampled_from([1, 50]), seed=st.integers(0, 99))
+@given(
+    rows=st.integers(1, 5),
+    size=st.integers(1, 600),
+    scale=st.sampled_from([1, 50]),
+    seed=st.integers(0, 99),
+)
 def test_the_normaliser_is_that_of_all_logits(context, dtype, rows, size, scale, seed):
     """Also beside logits of -inf, which are those of forbidden tokens."""
     size = size if context is nullcontext else 1 + size % 150

@@ -6,15 +6,15 @@ import pytest
 from minitransformer import kernels
 from minitransformer.replaceable import running
 
-running()    # loads the kernels
+running()  # loads the kernels
 if kernels.state.problem:
     pytest.skip(f"no compiled kernels: {kernels.state.problem}", allow_module_level=True)
 
-from numba import njit, vectorize    # noqa: E402
+from numba import njit, vectorize  # noqa: E402
 
-from minitransformer.kernels.exponential import exp, rank, ranked    # noqa: E402
+from minitransformer.kernels.exponential import exp, rank, ranked  # noqa: E402
 
-BOUND = 1.2e-7    # relative: what the docstring says
+BOUND = 1.2e-7  # relative: what the docstring says
 
 
 @njit(error_model="numpy")
@@ -31,10 +31,12 @@ def worst(first, last):
 @pytest.mark.campaign
 def test_exp_at_every_float32_from_minus_87_to_0():
     """Those nearer to 0 than 2^-24 round to 1, and so does their exponential."""
-    first, last = (int(np.float32(x).view(np.int32)) for x in (-(2.0 ** -24), -87.0))
+    first, last = (int(np.float32(x).view(np.int32)) for x in (-(2.0**-24), -87.0))
     assert worst(first, last + 1) < BOUND
-    tiny = -np.float32(2) ** np.arange(-149, -24, dtype=np.float32)
-    assert all(vectorize(exp.py_func)(tiny) == 1) and exp(np.float32(0)) == exp(np.float32(-0.0)) == 1
+    tiny = -(np.float32(2) ** np.arange(-149, -24, dtype=np.float32))
+    assert (
+        all(vectorize(exp.py_func)(tiny) == 1) and exp(np.float32(0)) == exp(np.float32(-0.0)) == 1
+    )
 
 
 def test_exp_at_the_ends():
@@ -47,13 +49,20 @@ def test_exp_at_the_ends():
 def test_exp_uncompiled_is_the_same(function):
     x = -np.random.default_rng(0).exponential(8, 500).astype("float32")
     found = np.array([function(value) for value in x])
-    assert function is exp or found.dtype == np.float32    # Numba hands a float32 to Python as a float
+    assert (
+        function is exp or found.dtype == np.float32
+    )  # Numba hands a float32 to Python as a float
     np.testing.assert_allclose(found, np.exp(x.astype("float64")), rtol=BOUND)
 
 
 def test_ranks_order_as_their_numbers():
     rng = np.random.default_rng(0)
-    x = np.concatenate([rng.integers(-2 ** 31, 2 ** 31, 3000).astype("int32").view("float32"), np.float32([0, np.inf, -np.inf])])
+    x = np.concatenate(
+        [
+            rng.integers(-(2**31), 2**31, 3000).astype("int32").view("float32"),
+            np.float32([0, np.inf, -np.inf]),
+        ]
+    )
     x = np.sort(x[~np.isnan(x)])
     ranks = [int(rank(value)) for value in x]
     assert ranks == sorted(ranks)

@@ -14,27 +14,45 @@ from minitransformer import InputError, kernels
 from minitransformer.functional.special import PAD
 from minitransformer.layers import Embedding
 from minitransformer.replaceable import TABLE
-from minitransformer.zoo import kernels as kernels_of_the_zoo, modern    # noqa: F401 - whose kernels are loaded, too
+from minitransformer.zoo import kernels as kernels_of_the_zoo, modern  # noqa: F401 - whose kernels are loaded, too
 from tests.library.kernels.calls import textbook
 
 kernels.load_all()
-KERNELS = {f"{kernel.function.__module__.removeprefix('minitransformer.kernels.')}.{kernel.function.__name__}": (entry, kernel)
-           for entry in TABLE.values() for kernel in entry.kernels if kernel.module == "numpy"}
+KERNELS = {
+    f"{kernel.function.__module__.removeprefix('minitransformer.kernels.')}.{kernel.function.__name__}": (
+        entry,
+        kernel,
+    )
+    for entry in TABLE.values()
+    for kernel in entry.kernels
+    if kernel.module == "numpy"
+}
 BOUNDS = {"float32": 2e-5, "float64": 1e-12}
-needs_numba = pytest.mark.skipif(bool(kernels.state.problem), reason=f"no compiled kernels: {kernels.state.problem}")
+needs_numba = pytest.mark.skipif(
+    bool(kernels.state.problem), reason=f"no compiled kernels: {kernels.state.problem}"
+)
 
 
 def attention_inputs(rng, b, h, t, k, d):
-    mask = rng.random((b, rng.choice([1, h]), t, k)) < 0.7    # one for all heads, or one for each
-    mask[0, 0, 0] = False    # may attend to nothing
-    scale = np.sqrt(rng.choice([1, 40]))    # at 40 the scores are further apart than one exponential can hold
-    return {"query": scale * rng.standard_normal((b, h, t, d)), "key": scale * rng.standard_normal((b, h, k, d)),
-            "value": rng.standard_normal((b, h, k, d + 1)), "mask": mask if rng.random() < 0.7 else None,
-            "dropout_rate": float(rng.choice([0.0, 0.3]))}
+    mask = rng.random((b, rng.choice([1, h]), t, k)) < 0.7  # one for all heads, or one for each
+    mask[0, 0, 0] = False  # may attend to nothing
+    scale = np.sqrt(
+        rng.choice([1, 40])
+    )  # at 40 the scores are further apart than one exponential can hold
+    return {
+        "query": scale * rng.standard_normal((b, h, t, d)),
+        "key": scale * rng.standard_normal((b, h, k, d)),
+        "value": rng.standard_normal((b, h, k, d + 1)),
+        "mask": mask if rng.random() < 0.7 else None,
+        "dropout_rate": float(rng.choice([0.0, 0.3])),
+    }
 
 
 def dropout_inputs(rng, b, h, t, k, d):
-    return {"x": rng.standard_normal((b, t, d)), "dropout_rate": float(rng.choice([0.0, 0.001, 0.3, 0.9]))}
+    return {
+        "x": rng.standard_normal((b, t, d)),
+        "dropout_rate": float(rng.choice([0.0, 0.001, 0.3, 0.9])),
+    }
 
 
 def dropout_sum_inputs(rng, b, h, t, k, d):
@@ -42,42 +60,82 @@ def dropout_sum_inputs(rng, b, h, t, k, d):
 
 
 def layer_norm_inputs(rng, b, h, t, k, d):
-    return {"x": 3 * rng.standard_normal((b, t, d + 1)) + 1, "gamma": rng.standard_normal(d + 1),
-            "beta": rng.standard_normal(d + 1)}
+    return {
+        "x": 3 * rng.standard_normal((b, t, d + 1)) + 1,
+        "gamma": rng.standard_normal(d + 1),
+        "beta": rng.standard_normal(d + 1),
+    }
 
 
 def linear_cross_entropy_inputs(rng, b, h, t, k, d):
-    shape = b, 20 * t    # several blocks, as the tests make them small
-    return {"x": rng.standard_normal((*shape, d)), "weight": rng.standard_normal((k + 1, d)),
-            "targets": rng.integers(0, k + 1, shape), "smoothing": float(rng.choice([0.0, 0.1])),
-            "padding": (PAD, None, k)[rng.integers(3)]}
+    shape = b, 20 * t  # several blocks, as the tests make them small
+    return {
+        "x": rng.standard_normal((*shape, d)),
+        "weight": rng.standard_normal((k + 1, d)),
+        "targets": rng.integers(0, k + 1, shape),
+        "smoothing": float(rng.choice([0.0, 0.1])),
+        "padding": (PAD, None, k)[rng.integers(3)],
+    }
 
 
-INPUTS = {"attention": attention_inputs, "dropout": dropout_inputs, "dropout_sum": dropout_sum_inputs,
-          "relu_dropout": dropout_inputs, "gelu_dropout": dropout_inputs, "layer_norm": layer_norm_inputs,
-          "linear_cross_entropy": linear_cross_entropy_inputs}
-OWN_CACHE = {"linear_cross_entropy"}    # both halves have a kernel, and the cache between them is theirs
+INPUTS = {
+    "attention": attention_inputs,
+    "dropout": dropout_inputs,
+    "dropout_sum": dropout_sum_inputs,
+    "relu_dropout": dropout_inputs,
+    "gelu_dropout": dropout_inputs,
+    "layer_norm": layer_norm_inputs,
+    "linear_cross_entropy": linear_cross_entropy_inputs,
+}
+OWN_CACHE = {
+    "linear_cross_entropy"
+}  # both halves have a kernel, and the cache between them is theirs
 # No pairs of functions, and tested on their own, below or in test_continuations.py, test_cached.py and test_grouped_past.py:
-OTHERS = {"adam_update", "gather_gradients", "random_words", "Embedding", "log_normaliser", "continuations",
-          "next_position", "next_grouped_position"}
+OTHERS = {
+    "adam_update",
+    "gather_gradients",
+    "random_words",
+    "Embedding",
+    "log_normaliser",
+    "continuations",
+    "next_position",
+    "next_grouped_position",
+}
 SIZES = st.tuples(*[st.integers(1, 5)] * 5)
 
 
 def implementations(operation, dtype="float32"):
     """[(forward, backward)]: the textbook's, then each module's; what a module lacks is another one's kernel or the textbook's."""
     forward, backward = TABLE[f"{operation}_forward"], TABLE[f"{operation}_backward"]
-    kernels = {entry: {kernel.function.__module__: kernel.function for kernel in entry.kernels if dtype in kernel.dtypes}
-               for entry in (forward, backward)}
+    kernels = {
+        entry: {
+            kernel.function.__module__: kernel.function
+            for kernel in entry.kernels
+            if dtype in kernel.dtypes
+        }
+        for entry in (forward, backward)
+    }
     return [(forward.textbook, backward.textbook)] + [
-        tuple(kernels[entry].get(module, next(iter(kernels[entry].values()), entry.textbook)) for entry in (forward, backward))
-        for module in dict.fromkeys([*kernels[forward], *kernels[backward]])]
+        tuple(
+            kernels[entry].get(module, next(iter(kernels[entry].values()), entry.textbook))
+            for entry in (forward, backward)
+        )
+        for module in dict.fromkeys([*kernels[forward], *kernels[backward]])
+    ]
 
 
 @contextmanager
 def uncompiled():
     """Within it the compiled kernels' loops run as Python, line by line: coverage sees them, and mistakes of the compiler show."""
-    with pytest.MonkeyPatch.context() as patch, np.errstate(over="ignore"):    # NumPy's scalars warn where words overflow
-        for module in [module for name, module in sys.modules.items() if name.startswith("minitransformer.kernels.")]:
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        np.errstate(over="ignore"),
+    ):  # NumPy's scalars warn where words overflow
+        for module in [
+            module
+            for name, module in sys.modules.items()
+            if name.startswith("minitransformer.kernels.")
+        ]:
             for name, value in vars(module).items():
                 if hasattr(value, "py_func"):
                     patch.setattr(module, name, value.py_func)
@@ -85,17 +143,27 @@ def uncompiled():
 
 
 def cast(inputs, dtype):
-    return {name: value.astype(dtype) if isinstance(value, np.ndarray) and value.dtype.kind == "f" else value
-            for name, value in inputs.items()}
+    return {
+        name: value.astype(dtype)
+        if isinstance(value, np.ndarray) and value.dtype.kind == "f"
+        else value
+        for name, value in inputs.items()
+    }
 
 
 def run(pair, inputs):
     """[y, the input gradients], the cache, and proof that neither input nor cache was changed."""
     forward, backward = pair
-    rng = {"rng": np.random.default_rng(3)} if "rng" in inspect.signature(forward).parameters else {}
+    rng = (
+        {"rng": np.random.default_rng(3)} if "rng" in inspect.signature(forward).parameters else {}
+    )
     before = copy.deepcopy(inputs)
     y, cache = forward(**inputs, **rng)
-    dy = 0.7 if np.ndim(y) == 0 else np.random.default_rng(1).standard_normal(y.shape).astype(y.dtype)
+    dy = (
+        0.7
+        if np.ndim(y) == 0
+        else np.random.default_rng(1).standard_normal(y.shape).astype(y.dtype)
+    )
     kept = copy.deepcopy((dy, cache))
     gradients = backward(dy, cache)
     gradients = gradients if isinstance(gradients, tuple) else (gradients,)
@@ -108,22 +176,33 @@ def assert_near(found, expected, dtype):
     """Arrays of the same shapes and dtypes, up to rounding."""
     for one, other in zip(expected, found, strict=True):
         assert one.dtype == other.dtype == dtype and one.shape == other.shape
-        np.testing.assert_allclose(other, one, rtol=0, atol=BOUNDS[dtype] * max(1, np.abs(one).max(initial=0)))
+        np.testing.assert_allclose(
+            other, one, rtol=0, atol=BOUNDS[dtype] * max(1, np.abs(one).max(initial=0))
+        )
 
 
 @pytest.fixture(autouse=True, scope="module")
 def small_blocks():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("minitransformer.kernels.numpy.linear_cross_entropy.BLOCK", 1)    # blocks of 64 rows
+        patch.setattr(
+            "minitransformer.kernels.numpy.linear_cross_entropy.BLOCK", 1
+        )  # blocks of 64 rows
         yield
 
 
 def test_every_kernel_is_tested():
     """A new kernel needs inputs here; each file in a folder of kernels registers one."""
     untested = {entry.operation for entry, _ in KERNELS.values()} ^ (INPUTS.keys() | OTHERS)
-    assert not untested or (kernels.state.problem and untested < INPUTS.keys() | OTHERS)    # some have compiled kernels only
-    files = {f"{package.__name__}.{kind}.{module.name}" for kind in kernels.KINDS if kernels.available(kind)
-             for package in (kernels, kernels_of_the_zoo) for module in pkgutil.iter_modules([f"{package.__path__[0]}/{kind}"])}
+    assert not untested or (
+        kernels.state.problem and untested < INPUTS.keys() | OTHERS
+    )  # some have compiled kernels only
+    files = {
+        f"{package.__name__}.{kind}.{module.name}"
+        for kind in kernels.KINDS
+        if kernels.available(kind)
+        for package in (kernels, kernels_of_the_zoo)
+        for module in pkgutil.iter_modules([f"{package.__path__[0]}/{kind}"])
+    }
     assert {kernel.function.__module__ for _, kernel in KERNELS.values()} == files
 
 
@@ -131,8 +210,11 @@ def test_every_kernel_is_tested():
 def test_signatures_are_the_textbooks(name):
     """Names, defaults and kinds, so that a call of one is a call of the other. The kernel's own name says what it does."""
     entry, kernel = KERNELS[name]
-    assert inspect.signature(kernel.function).parameters == inspect.signature(entry.textbook).parameters
-    name = entry.name.lower().replace(".", "_")    # a method's, too
+    assert (
+        inspect.signature(kernel.function).parameters
+        == inspect.signature(entry.textbook).parameters
+    )
+    name = entry.name.lower().replace(".", "_")  # a method's, too
     assert kernel.function.__name__ != name and kernel.function.__name__.startswith(name)
 
 
@@ -143,13 +225,15 @@ def test_signatures_are_the_textbooks(name):
 def test_kernels_give_the_same_numbers(operation, dtype, context, sizes, seed):
     inputs = cast(INPUTS[operation](np.random.default_rng(seed), *sizes), dtype)
     with context():
-        (expected, expected_cache), *others = (run(pair, inputs) for pair in implementations(operation, dtype))
+        (expected, expected_cache), *others = (
+            run(pair, inputs) for pair in implementations(operation, dtype)
+        )
     assert others or dtype == "float64" or kernels.state.problem
     for found, cache in others:
         assert_near(found, expected, dtype)
         if operation == "linear_cross_entropy":
             assert_near([cache.log_likelihood], [expected_cache.log_likelihood], dtype)
-        if operation not in OWN_CACHE:    # a reader finds what the textbook's cache holds
+        if operation not in OWN_CACHE:  # a reader finds what the textbook's cache holds
             assert all(hasattr(cache, name) for name in expected_cache._fields)
 
 
@@ -159,9 +243,19 @@ def test_kernels_give_the_same_numbers(operation, dtype, context, sizes, seed):
 def test_a_block_may_be_of_one_row(rows, smoothing, dtype):
     """Blocks have 64 rows here."""
     rng = np.random.default_rng(rows)
-    inputs = cast({"x": rng.standard_normal((rows, 3)), "weight": rng.standard_normal((7, 3)), "targets": rng.integers(0, 7, rows),
-                   "smoothing": smoothing, "padding": PAD}, dtype)
-    expected, *others = (run(pair, inputs)[0] for pair in implementations("linear_cross_entropy", dtype))
+    inputs = cast(
+        {
+            "x": rng.standard_normal((rows, 3)),
+            "weight": rng.standard_normal((7, 3)),
+            "targets": rng.integers(0, 7, rows),
+            "smoothing": smoothing,
+            "padding": PAD,
+        },
+        dtype,
+    )
+    expected, *others = (
+        run(pair, inputs)[0] for pair in implementations("linear_cross_entropy", dtype)
+    )
     for found in others:
         assert_near(found, expected, dtype)
 
@@ -171,8 +265,14 @@ def test_a_gradient_of_another_shape_is_refused_by_all(operation):
     """Also one of the same size, with its axes exchanged: a loop that looks at no bounds would take it."""
     inputs = cast(INPUTS[operation](np.random.default_rng(0), 2, 3, 4, 5, 6), "float32")
     for forward, backward in implementations(operation):
-        rng = {"rng": np.random.default_rng(3)} if "rng" in inspect.signature(forward).parameters else {}
-        y, cache = forward(**{**inputs, **({"dropout_rate": 0.3} if "dropout_rate" in inputs else {})}, **rng)
+        rng = (
+            {"rng": np.random.default_rng(3)}
+            if "rng" in inspect.signature(forward).parameters
+            else {}
+        )
+        y, cache = forward(
+            **{**inputs, **({"dropout_rate": 0.3} if "dropout_rate" in inputs else {})}, **rng
+        )
         for wrong in (y.swapaxes(0, 1), y[..., :-1], np.ones((3, *y.shape[1:]), "float32")):
             with pytest.raises(ValueError):
                 backward(wrong, cache)
@@ -183,7 +283,9 @@ def test_a_gradient_of_another_shape_is_refused_by_all(operation):
 def test_adam_gives_the_same_numbers(dtype, size, step, seed):
     entry = TABLE["adam_update"]
     rng = np.random.default_rng(seed)
-    vectors = [rng.standard_normal(size).astype(dtype) for _ in range(3)] + [rng.random(size).astype(dtype)]
+    vectors = [rng.standard_normal(size).astype(dtype) for _ in range(3)] + [
+        rng.random(size).astype(dtype)
+    ]
     expected = copy.deepcopy(vectors)
     entry.textbook(*expected, step, 0.01, 0.5, 0.9, 0.98, 1e-9, np.True_)
     assert entry.kernels
@@ -198,7 +300,7 @@ def test_adam_gives_the_same_numbers(dtype, size, step, seed):
         update(*moved, step, 0.01, 0.5, 0.9, 0.98, 1e-9, np.False_)
         for kept in (0, 2, 3):
             np.testing.assert_array_equal(moved[kept], vectors[kept])
-        assert not moved[1].any()    # the gradient is used up all the same
+        assert not moved[1].any()  # the gradient is used up all the same
 
 
 @pytest.mark.parametrize("dtype", BOUNDS)
@@ -227,13 +329,15 @@ def test_gradients_are_gathered_alike(dtype, context, size, count, seed):
         for gather in (entry.textbook, *(kernel.function for kernel in entry.kernels)):
             grad, *others = copy.deepcopy(vectors)
             square = gather(grad, others)
-            assert square.dtype == dtype and square == pytest.approx(float(sum(vectors) @ sum(vectors)), rel=10 * BOUNDS[dtype])
+            assert square.dtype == dtype and square == pytest.approx(
+                float(sum(vectors) @ sum(vectors)), rel=10 * BOUNDS[dtype]
+            )
             np.testing.assert_allclose(grad, sum(vectors), rtol=0, atol=BOUNDS[dtype])
             assert not np.any(others)
 
 
 @pytest.mark.parametrize("context", [nullcontext, pytest.param(uncompiled, marks=needs_numba)])
-@given(key=st.integers(0, 2 ** 62 - 1), count=st.integers(0, 40))
+@given(key=st.integers(0, 2**62 - 1), count=st.integers(0, 40))
 def test_random_words_are_the_same_bits(context, key, count):
     entry, key = TABLE["random_words"], np.array([key], "uint64")
     with context():
@@ -248,7 +352,10 @@ def test_embeddings_give_the_same_gradient(dtype, context, sizes, seed):
     """Tokens are repeated, and the gradient is added to one that is not zero."""
     batch, length, vocab_size, d_model, _ = sizes
     rng, found = np.random.default_rng(seed), []
-    ids, dy = rng.integers(0, vocab_size, (batch, length)), rng.standard_normal((batch, length, d_model)).astype(dtype)
+    ids, dy = (
+        rng.integers(0, vocab_size, (batch, length)),
+        rng.standard_normal((batch, length, d_model)).astype(dtype),
+    )
     for run_it in (textbook, context):
         layer = Embedding(vocab_size, d_model, np.random.default_rng(0)).astype(dtype)
         layer.weight.grad[...] = 1
@@ -270,7 +377,10 @@ def test_a_mask_must_be_boolean_for_all(mask):
 def test_dropout_may_be_added_to_one_row_for_all():
     h = np.random.default_rng(0).standard_normal((2, 3, 4)).astype("float32")
     for x in (np.ones((1, 3, 4), "float32"), np.ones((3, 4), "float64")):
-        expected, *others = [forward(x, h, 0.5, np.random.default_rng(1)) for forward, _ in implementations("dropout_sum")]
+        expected, *others = [
+            forward(x, h, 0.5, np.random.default_rng(1))
+            for forward, _ in implementations("dropout_sum")
+        ]
         for y, cache in (expected, *others):
             kept = cache.keep if hasattr(cache, "keep") else cache.mask != 0
             np.testing.assert_allclose(y, x + h * kept * 2, rtol=1e-6)
@@ -280,9 +390,14 @@ def test_dropout_may_be_added_to_one_row_for_all():
 def test_attention_takes_any_leading_axes(lead):
     """Heads are merged without a copy only where there are a batch and heads."""
     rng = np.random.default_rng(0)
-    inputs = {name: rng.standard_normal((*lead, length, 3)) for name, length in (("query", 4), ("key", 5), ("value", 5))}
+    inputs = {
+        name: rng.standard_normal((*lead, length, 3))
+        for name, length in (("query", 4), ("key", 5), ("value", 5))
+    }
     inputs["mask"] = rng.random((4, 5)) < 0.7
-    expected, *others = [run(pair, cast(inputs, "float32"))[0] for pair in implementations("attention")]
+    expected, *others = [
+        run(pair, cast(inputs, "float32"))[0] for pair in implementations("attention")
+    ]
     assert others
     for found in others:
         assert_near(found, expected, "float32")
@@ -297,14 +412,16 @@ def test_a_backward_takes_the_textbooks_cache(operation):
         inputs["dropout_rate"] = 0.3
     (forward, backward), *others = implementations(operation)
     expected, _ = run((forward, backward), inputs)
-    assert others or kernels.state.problem    # without Numba some have none
+    assert others or kernels.state.problem  # without Numba some have none
     for _, other in others:
         assert_near(run((forward, other), inputs)[0], expected, "float32")
 
 
 def test_a_constant_row_is_normed_to_zero_by_all():
     for forward, _ in implementations("layer_norm"):
-        y, _ = forward(np.full((2, 300), 100, "float32"), np.ones(300, "float32"), np.zeros(300, "float32"))
+        y, _ = forward(
+            np.full((2, 300), 100, "float32"), np.ones(300, "float32"), np.zeros(300, "float32")
+        )
         assert not y.any()
 
 

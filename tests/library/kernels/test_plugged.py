@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 
-from minitransformer import Adam, InputError, Transformer, TransformerConfig, greedy, make_batch, training_step
+from minitransformer import (
+    Adam,
+    InputError,
+    Transformer,
+    TransformerConfig,
+    greedy,
+    make_batch,
+    training_step,
+)
 from minitransformer import functional as F
 from minitransformer.layers import Linear, MultiHeadAttention
 from minitransformer.workers.threads import Threads
@@ -16,7 +24,9 @@ SOURCE = np.array([[4, 5, 6, 2], [7, 2, 0, 0]])
 
 
 def small_model():
-    return Transformer(TransformerConfig.named("toy", 12, d_model=16, num_heads=2, d_ff=8), seed=1).astype(np.float64)
+    return Transformer(
+        TransformerConfig.named("toy", 12, d_model=16, num_heads=2, d_ff=8), seed=1
+    ).astype(np.float64)
 
 
 def test_a_softmax_of_your_own_is_never_bypassed():
@@ -35,14 +45,24 @@ def test_a_softmax_of_your_own_is_never_bypassed():
     assert running()["attention_backward"] is not TABLE["attention_backward"].textbook
 
 
-@pytest.mark.parametrize("function, calls", [
-    (F.softmax_backward, 6),
-    (F.relu_forward, 4), (F.relu_backward, 4), (F.dropout_forward, 2 + 4 + 10 + 6), (F.dropout_backward, 2 + 4 + 10 + 6),
-    (F.dropout_mask, 2 + 4 + 10 + 6), (F.random_words, 2 + 4 + 10 + 6)])
+@pytest.mark.parametrize(
+    "function, calls",
+    [
+        (F.softmax_backward, 6),
+        (F.relu_forward, 4),
+        (F.relu_backward, 4),
+        (F.dropout_forward, 2 + 4 + 10 + 6),
+        (F.dropout_backward, 2 + 4 + 10 + 6),
+        (F.dropout_mask, 2 + 4 + 10 + 6),
+        (F.random_words, 2 + 4 + 10 + 6),
+    ],
+)
 def test_a_part_of_a_fused_function_of_your_own_runs_in_each_place_of_a_model(function, calls):
     """Dropout: of two inputs, in four feed-forward networks, of ten residuals and six attentions."""
     rates = dict.fromkeys(("dropout", "attention_dropout", "feed_forward_dropout"), 0.2)
-    model = Transformer(TransformerConfig.named("toy", 12, d_model=16, num_heads=2, d_ff=8, **rates), seed=1)
+    model = Transformer(
+        TransformerConfig.named("toy", 12, d_model=16, num_heads=2, d_ff=8, **rates), seed=1
+    )
     mine = counting(function)
     with plugged(function, mine):
         _, cache = model.loss_forward(BATCH, np.random.default_rng(0))
@@ -76,7 +96,7 @@ def test_plugging_one_function_into_another_ends_in_turn():
             F.relu_forward(KEY)
             1 / 0
         F.relu_forward(KEY)
-        assert is_replaced(F.relu_backward) and not is_replaced(F.gelu_forward)    # the operation is
+        assert is_replaced(F.relu_backward) and not is_replaced(F.gelu_forward)  # the operation is
     F.relu_forward(KEY)
     assert (outer.calls, inner.calls) == (1, 1)
     assert not is_replaced(F.relu_forward)
@@ -130,10 +150,14 @@ def test_errors_of_a_function_of_your_own_stay_as_they_are():
     _, cache = F.attention_forward(QUERY, KEY, VALUE)
     with plugged(F.softmax_backward, mine), pytest.raises(AttributeError, match="no_such_field"):
         F.attention_backward(QUERY, cache)
+
     def unpacking(dp, cache):
         _p, _more = dp[0], cache, 3
 
-    with plugged(F.softmax_backward, unpacking), pytest.raises(ValueError, match="too many values to unpack") as raised:
+    with (
+        plugged(F.softmax_backward, unpacking),
+        pytest.raises(ValueError, match="too many values to unpack") as raised,
+    ):
         F.attention_backward(QUERY, cache)
     assert raised.type is ValueError
     with plugged(F.relu_backward, mine), pytest.raises(AttributeError, match="no_such_field"):
@@ -162,11 +186,14 @@ def test_a_linear_layer_of_your_own_runs_in_cached_decoding_too():
     """There, queries, keys and values otherwise come from one product."""
     model = small_model()
     calls, outputs = decoding_calls(model)
-    positions = max(map(len, outputs)) + 1    # EOS, too, is predicted
+    positions = max(map(len, outputs)) + 1  # EOS, too, is predicted
     encoder = 2 * (4 + 2)
-    memory = 2 * 2                            # the keys and values of cross-attention, once
-    each = 2 * (4 + 2 + 2)                    # self-attention, cross-attention and feed-forward
-    assert calls in (encoder + memory + each * positions, encoder + memory + each * (positions - 1))    # EOS, or the limit
+    memory = 2 * 2  # the keys and values of cross-attention, once
+    each = 2 * (4 + 2 + 2)  # self-attention, cross-attention and feed-forward
+    assert calls in (
+        encoder + memory + each * positions,
+        encoder + memory + each * (positions - 1),
+    )  # EOS, or the limit
 
 
 def test_a_state_may_outlive_what_was_plugged_in():

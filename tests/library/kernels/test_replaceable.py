@@ -62,28 +62,42 @@ with suppress(ZeroDivisionError), kernels_run():
     1 / 0
 print(found, kernel_runs(loss_cache()))
 """
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout
+    out = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
+    ).stdout
     assert out == "[False, True, True, True] False\n"
 
 
-@pytest.mark.parametrize("value, runs", [("0", False), pytest.param("1", True, marks=pytest.mark.campaign)])
+@pytest.mark.parametrize(
+    "value, runs", [("0", False), pytest.param("1", True, marks=pytest.mark.campaign)]
+)
 def test_the_environment_turns_kernels_off(value, runs):
-    code = ("import numpy as np; from minitransformer import fast, functional as F\n"
-            "from benchmarks.info import collect\n"
-            "with fast(): y, cache = F.linear_cross_entropy_forward(np.ones((2, 3)), np.ones((4, 3)), np.array([1, 2]), "
-            "padding=None)\n"
-            "print(hasattr(cache, 'dx'), 'adam_update' in collect()['kernels'])")
-    out = subprocess.run([sys.executable, "-c", code], env={"MINITRANSFORMER_FAST": value, "OPENBLAS_NUM_THREADS": "1"},
-                         capture_output=True, text=True, check=True).stdout
+    code = (
+        "import numpy as np; from minitransformer import fast, functional as F\n"
+        "from benchmarks.info import collect\n"
+        "with fast(): y, cache = F.linear_cross_entropy_forward(np.ones((2, 3)), np.ones((4, 3)), np.array([1, 2]), "
+        "padding=None)\n"
+        "print(hasattr(cache, 'dx'), 'adam_update' in collect()['kernels'])"
+    )
+    out = subprocess.run(
+        [sys.executable, "-c", code],
+        env={"MINITRANSFORMER_FAST": value, "OPENBLAS_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
     assert out.split() == [str(runs)] * 2
 
 
-@pytest.mark.parametrize("function, words", [
-    (Transformer.encode, "^Transformer.encode cannot be replaced; choose from"),
-    (np.tanh, "^tanh cannot be replaced"),
-    (3, "^3 cannot be replaced"),
-    (F.linear_cross_entropy, "cannot be replaced"),    # a module, and not one of its functions
-])
+@pytest.mark.parametrize(
+    "function, words",
+    [
+        (Transformer.encode, "^Transformer.encode cannot be replaced; choose from"),
+        (np.tanh, "^tanh cannot be replaced"),
+        (3, "^3 cannot be replaced"),
+        (F.linear_cross_entropy, "cannot be replaced"),  # a module, and not one of its functions
+    ],
+)
 def test_what_cannot_be_replaced_is_named(function, words):
     with pytest.raises(InputError, match=words), plugged(function, print):
         pass
@@ -96,7 +110,9 @@ def test_a_typo_is_recognised():
         return dp
 
     softmax_backwards.__qualname__ = "softmax_backwards"
-    with pytest.raises(InputError, match="softmax_backwards cannot be replaced; did you mean softmax_backward"):
+    with pytest.raises(
+        InputError, match="softmax_backwards cannot be replaced; did you mean softmax_backward"
+    ):
         replaces(softmax_backwards, "numpy", "float32")
 
 
@@ -107,7 +123,9 @@ def test_a_second_implementation_runs_for_the_arrays_it_is_for(registering):
     for dtype, calls in (("float32", 1), ("float64", 1), ("complex128", 1)):
         F.layer_norm_forward(*(np.ones(3, dtype) for _ in range(3)))
         assert mine.calls == calls
-    F.layer_norm_forward(beta=np.ones(3, "float32"), gamma=np.ones(3, "float32"), x=np.ones((2, 3), "float32"))
+    F.layer_norm_forward(
+        beta=np.ones(3, "float32"), gamma=np.ones(3, "float32"), x=np.ones((2, 3), "float32")
+    )
     assert mine.calls == 2
     with plugged(F.layer_norm_backward, counting(F.layer_norm_backward)):
         F.layer_norm_forward(*(np.ones(3, "float32") for _ in range(3)))
@@ -115,29 +133,49 @@ def test_a_second_implementation_runs_for_the_arrays_it_is_for(registering):
 
 
 def test_the_kernel_registered_last_runs_even_if_the_library_has_not_loaded_its_own():
-    program = ("from minitransformer.functional import layer_norm_forward\n"
-               "from minitransformer.replaceable import kernels_run, replaces, running\n"
-               "@replaces(layer_norm_forward, 'numpy', 'float32')\n"
-               "def own(x, gamma, beta): pass\n"
-               "with kernels_run():\n"
-               "    assert running()['layer_norm_forward'] is own\n"
-               "    assert running()['layer_norm_backward'].__module__.startswith('minitransformer.kernels')\n")
+    program = (
+        "from minitransformer.functional import layer_norm_forward\n"
+        "from minitransformer.replaceable import kernels_run, replaces, running\n"
+        "@replaces(layer_norm_forward, 'numpy', 'float32')\n"
+        "def own(x, gamma, beta): pass\n"
+        "with kernels_run():\n"
+        "    assert running()['layer_norm_forward'] is own\n"
+        "    assert running()['layer_norm_backward'].__module__.startswith('minitransformer.kernels')\n"
+    )
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
 def test_a_kernel_may_be_registered_for_any_replaceable_function(registering):
     """Even for functions without one, for methods, and for functions without array arguments, which keep the textbook."""
-    for function, arguments, expected in [(F.gelu_forward, (np.ones(3),), 1), (F.sinusoids, (4, 6, np, "float64"), 0),
-                                          (Linear.forward, (Linear(2, 3, np.random.default_rng(0)), np.ones((1, 2))), 1)]:
+    for function, arguments, expected in [
+        (F.gelu_forward, (np.ones(3),), 1),
+        (F.sinusoids, (4, 6, np, "float64"), 0),
+        (Linear.forward, (Linear(2, 3, np.random.default_rng(0)), np.ones((1, 2))), 1),
+    ]:
         mine = counting(function)
         replaces(function, "numpy", "float64")(mine)
         function(*arguments)
         assert mine.calls == expected
 
 
-@pytest.mark.parametrize("package", campaign_but(
-    ["functional", "kernels.numpy", "layers", "models", "zoo.attention", "zoo.convolutional", "zoo.kernels.compiled", "zoo.modern",
-     "zoo.recurrent"], "layers", "zoo.modern"))
+@pytest.mark.parametrize(
+    "package",
+    campaign_but(
+        [
+            "functional",
+            "kernels.numpy",
+            "layers",
+            "models",
+            "zoo.attention",
+            "zoo.convolutional",
+            "zoo.kernels.compiled",
+            "zoo.modern",
+            "zoo.recurrent",
+        ],
+        "layers",
+        "zoo.modern",
+    ),
+)
 def test_any_module_can_be_imported_first(package):
     """No import cycle, and the kernels are found from each of them."""
     code = f"""
@@ -155,8 +193,12 @@ for name in names:
         assert replaceable.running()["adam_update"].__name__ == "adam_update_blocked", name
 print(len(names))
 """
-    done = subprocess.run([sys.executable, "-c", code], env={"OPENBLAS_NUM_THREADS": "1", "MINITRANSFORMER_FAST": "numpy"},
-                          capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={"OPENBLAS_NUM_THREADS": "1", "MINITRANSFORMER_FAST": "numpy"},
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) > 1
 
@@ -166,8 +208,14 @@ def test_what_is_marked_has_a_kernel_or_an_exercise():
     load_all()
     if state.problem:
         pytest.skip(f"no compiled kernels: {state.problem}")
-    exercises_of = {exercise.plug.replaced.operation for exercise in exercises().values() if exercise.plug}
-    unused = {entry.operation for entry in TABLE.values() if entry.textbook.__module__.startswith("minitransformer.")
-              and ".zoo." not in entry.textbook.__module__}
+    exercises_of = {
+        exercise.plug.replaced.operation for exercise in exercises().values() if exercise.plug
+    }
+    unused = {
+        entry.operation
+        for entry in TABLE.values()
+        if entry.textbook.__module__.startswith("minitransformer.")
+        and ".zoo." not in entry.textbook.__module__
+    }
     unused -= exercises_of | {entry.operation for entry in TABLE.values() if entry.kernels}
     assert unused == {"relu", "gelu", "dropout_mask"}

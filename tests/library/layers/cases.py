@@ -13,11 +13,13 @@ class Case(NamedTuple):
     """A layer in float64 with its inputs."""
 
     layer: Layer
-    inputs: tuple    # or {name of an argument: value}
+    inputs: tuple  # or {name of an argument: value}
 
 
 def call(function, inputs, **options):
-    return function(**inputs, **options) if isinstance(inputs, dict) else function(*inputs, **options)
+    return (
+        function(**inputs, **options) if isinstance(inputs, dict) else function(*inputs, **options)
+    )
 
 
 def changed(inputs, change):
@@ -27,18 +29,38 @@ def changed(inputs, change):
     return tuple(map(change, inputs))
 
 
-NAMES = [name for name, (block, _) in blocks().items() if isinstance(block, Layer) and not isinstance(block, TrainingLoss)]
+NAMES = [
+    name
+    for name, (block, _) in blocks().items()
+    if isinstance(block, Layer) and not isinstance(block, TrainingLoss)
+]
 
 
 def sizes_of(draw):
     """Of draw 0 those of the command, all different; of 1 ones; of 2 equal ones; of 3 small ones above 1; then at random."""
     if draw < 4:
-        return (SIZES, Sizes(1, 1, 1, 1, 2, 4, 1, 1, 11, 1, 1, 0.0), Sizes(4, 4, 4, 4, 4, 4, 4, 4, 11, 2, 3, 0.3),
-                Sizes(3, 3, 4, 2, 4, 5, 3, 4, 11, 2, 2, 0.3))[draw]
+        return (
+            SIZES,
+            Sizes(1, 1, 1, 1, 2, 4, 1, 1, 11, 1, 1, 0.0),
+            Sizes(4, 4, 4, 4, 4, 4, 4, 4, 11, 2, 3, 0.3),
+            Sizes(3, 3, 4, 2, 4, 5, 3, 4, 11, 2, 2, 0.3),
+        )[draw]
     rng = np.random.default_rng(draw)
     batch, t_q, t_k, d_k, d_ff, groups, kernel = map(int, rng.integers(1, 5, 7))
-    return Sizes(batch, t_q, t_k, d_k, int(rng.choice([2, 4, 6])), int(rng.integers(4, 8)), d_ff, groups * int(rng.integers(1, 3)),
-                 11, groups, kernel, float(rng.choice([0.0, 0.3])))
+    return Sizes(
+        batch,
+        t_q,
+        t_k,
+        d_k,
+        int(rng.choice([2, 4, 6])),
+        int(rng.integers(4, 8)),
+        d_ff,
+        groups * int(rng.integers(1, 3)),
+        11,
+        groups,
+        kernel,
+        float(rng.choice([0.0, 0.3])),
+    )
 
 
 @cache
@@ -49,4 +71,7 @@ def table(sizes):
 def case(name, sizes=0):
     """The Case of a block in these Sizes, or in those of a draw."""
     layer, inputs = table(sizes if isinstance(sizes, Sizes) else sizes_of(sizes))[name]
-    return Case(layer.astype(np.float64), changed(inputs, lambda value: value.copy() if isinstance(value, np.ndarray) else value))
+    return Case(
+        layer.astype(np.float64),
+        changed(inputs, lambda value: value.copy() if isinstance(value, np.ndarray) else value),
+    )

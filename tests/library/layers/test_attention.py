@@ -17,8 +17,10 @@ def test_one_head_is_the_formula():
     layer = MultiHeadAttention(D, 1, np.random.default_rng(0), d_k=5, d_v=3).astype(np.float64)
     query, key, value = arrays(T_Q, T_K, T_K)
     y, _ = layer.forward(query, key, value)
-    q, k, v = (part.forward(x)[0] for part, x in
-               ((layer.query, query), (layer.key, key), (layer.value, value)))
+    q, k, v = (
+        part.forward(x)[0]
+        for part, x in ((layer.query, query), (layer.key, key), (layer.value, value))
+    )
     for b in range(B):
         for t in range(T_Q):
             weights = np.exp([q[b, t] @ k[b, s] / np.sqrt(5) for s in range(T_K)])

@@ -16,7 +16,9 @@ from tests.library.layers.cases import NAMES, call, case, changed, table, sizes_
 def forward(layer, inputs, seed=0):
     """Forward with a fresh generator if the layer takes one, so that dropout repeats."""
     takes_rng = "rng" in inspect.signature(layer.forward).parameters
-    return call(layer.forward, inputs, **({"rng": np.random.default_rng(seed)} if takes_rng else {}))
+    return call(
+        layer.forward, inputs, **({"rng": np.random.default_rng(seed)} if takes_rng else {})
+    )
 
 
 def backward(layer, dy, cache):
@@ -48,11 +50,17 @@ def flat_gradient(layer):
 DRAWS = range(4)
 
 
-ALONE = [name for name in table(sizes_of(0)) if name.startswith(("transformer-", "classifier-")) and not name.endswith("-loss")]
+ALONE = [
+    name
+    for name in table(sizes_of(0))
+    if name.startswith(("transformer-", "classifier-")) and not name.endswith("-loss")
+]
 
 
 @pytest.mark.parametrize("draw", [3, pytest.param(1, marks=pytest.mark.campaign)])
-@pytest.mark.parametrize("name", campaign_but(table(sizes_of(0)), *(table(sizes_of(0)).keys() - ALONE)))    # with a loss, all are
+@pytest.mark.parametrize(
+    "name", campaign_but(table(sizes_of(0)), *(table(sizes_of(0)).keys() - ALONE))
+)  # with a loss, all are
 def test_gradients(name, draw):
     """Of pairs of functions and of the models' losses, too; those of many numbers along random lines."""
     block, inputs = table(sizes_of(draw))[name]
@@ -111,8 +119,14 @@ def test_two_uses_in_swapped_order(name, draw):
     """Two forwards, then the backwards in either order: a layer keeps nothing of its last use."""
     given = case(name, draw)
     layer, inputs = given.layer, given.inputs
-    others = changed(inputs, lambda value: value[..., ::-1].copy()
-                     if isinstance(value, np.ndarray) and value.dtype != bool else value)
+    others = changed(
+        inputs,
+        lambda value: (
+            value[..., ::-1].copy()
+            if isinstance(value, np.ndarray) and value.dtype != bool
+            else value
+        ),
+    )
     results = []
     for swap in (False, True):
         layer.zero_grad()
@@ -145,11 +159,22 @@ def test_no_generator_means_no_dropout(name):
 def test_dtype_is_kept(name, draw):
     given = case(name, draw)
     layer = given.layer.astype(np.float32)
-    inputs = changed(given.inputs, lambda value: value.astype(np.float32)
-                     if isinstance(value, np.ndarray) and value.dtype == np.float64 else value)
+    inputs = changed(
+        given.inputs,
+        lambda value: (
+            value.astype(np.float32)
+            if isinstance(value, np.ndarray) and value.dtype == np.float64
+            else value
+        ),
+    )
     y, cache = forward(layer, inputs)
     dy = upstream(y)
-    gradients = backward(layer, tuple(map(np.float32, dy)) if isinstance(dy, tuple) else np.float32(dy), cache)
-    floats = [array for array in arrays_of((y if isinstance(y, tuple) else np.asarray(y), cache, gradients))
-              if array.dtype.kind == "f"]
+    gradients = backward(
+        layer, tuple(map(np.float32, dy)) if isinstance(dy, tuple) else np.float32(dy), cache
+    )
+    floats = [
+        array
+        for array in arrays_of((y if isinstance(y, tuple) else np.asarray(y), cache, gradients))
+        if array.dtype.kind == "f"
+    ]
     assert {array.dtype for array in floats} == {np.dtype(np.float32)}

@@ -13,7 +13,7 @@ V, D = 30, 3
 
 
 @pytest.mark.parametrize("kernels", [nullcontext, kernels_run], ids=["textbook", "kernels"])
-@example(counts=[4] + [1] * (V - 1), seed=0)    # a power of two is one piece
+@example(counts=[4] + [1] * (V - 1), seed=0)  # a power of two is one piece
 @given(counts=st.lists(st.integers(0, 70), min_size=V, max_size=V), seed=st.integers(0, 99))
 def test_every_place_counts_once(kernels, counts, seed):
     """Against a loop over the places."""

@@ -9,10 +9,18 @@ from minitransformer import InputError, Parameter
 from minitransformer.layers import initial
 from minitransformer.zoo import initial as others
 
-MAKERS = {f"{file.__name__.split('.')[-2]}.{name}": make for file in (initial, others) for name, make in vars(file).items()
-          if inspect.isfunction(make) and make.__module__ == file.__name__
-          and name not in ("check_sizes", "shrink_ends", "_drawn", "undrawn")}
-SIZES = {name: [size for size in inspect.signature(make).parameters if size != "rng"] for name, make in MAKERS.items()}
+MAKERS = {
+    f"{file.__name__.split('.')[-2]}.{name}": make
+    for file in (initial, others)
+    for name, make in vars(file).items()
+    if inspect.isfunction(make)
+    and make.__module__ == file.__name__
+    and name not in ("check_sizes", "shrink_ends", "_drawn", "undrawn")
+}
+SIZES = {
+    name: [size for size in inspect.signature(make).parameters if size != "rng"]
+    for name, make in MAKERS.items()
+}
 
 
 def call(name, rng, **changed):
@@ -28,7 +36,9 @@ def test_a_size_below_one_is_refused(name):
             call(name, np.random.default_rng(0), **{size: 0})
 
 
-@pytest.mark.parametrize("name", [name for name in MAKERS if "rng" in inspect.signature(MAKERS[name]).parameters])
+@pytest.mark.parametrize(
+    "name", [name for name in MAKERS if "rng" in inspect.signature(MAKERS[name]).parameters]
+)
 def test_a_seed_is_no_generator(name):
     with pytest.raises(InputError, match="rng is 7, expected a generator"):
         call(name, 7)
@@ -39,4 +49,6 @@ def test_weights_that_come_from_a_file_are_not_drawn():
     with initial.undrawn():
         parameters = initial.xavier(rng, 3, 4), initial.normal(rng, 3, 4)
     assert all(parameter.shape == (3, 4) and not parameter.data.any() for parameter in parameters)
-    assert rng.random() == np.random.default_rng(0).random() and initial.xavier(rng, 3, 4).data.any()
+    assert (
+        rng.random() == np.random.default_rng(0).random() and initial.xavier(rng, 3, 4).data.any()
+    )

@@ -24,7 +24,10 @@ def test_parameters_are_views_of_one_vector():
 def test_a_part_of_a_model_cannot_take_its_parameters_away():
     model = make()
     model.flat
-    with pytest.raises(InputError, match="layers.0.self_attention.query.weight is already in the flat vectors of another layer"):
+    with pytest.raises(
+        InputError,
+        match="layers.0.self_attention.query.weight is already in the flat vectors of another layer",
+    ):
         model.encoder.flat
 
 
@@ -40,8 +43,15 @@ def test_astype_copies_and_keeps_sharing():
     assert model.flat.data.any()
 
 
-@pytest.mark.parametrize("make_copy", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model)),
-                                       lambda model: model.astype(np.float32), lambda model: model.to("numpy")])
+@pytest.mark.parametrize(
+    "make_copy",
+    [
+        copy.deepcopy,
+        lambda model: pickle.loads(pickle.dumps(model)),
+        lambda model: model.astype(np.float32),
+        lambda model: model.to("numpy"),
+    ],
+)
 @pytest.mark.parametrize("part", [lambda model: model, lambda model: model.encoder])
 def test_a_copy_learns_by_itself(make_copy, part):
     """The copy does not share the flat vectors of the model or of a part of it: it makes its own."""
@@ -67,7 +77,10 @@ def test_parameters_in_lists_tuples_and_dicts_are_found():
             self.named = {"one": Linear(1, 2, rng)}
 
     assert list(Holder().parameters()) == [
-        f"{layer}.{name}" for layer in ("listed.0", "several.0", "several.1", "named.one") for name in ("weight", "bias")]
+        f"{layer}.{name}"
+        for layer in ("listed.0", "several.0", "several.1", "named.one")
+        for name in ("weight", "bias")
+    ]
 
 
 def test_what_is_assigned_after_adam_is_trained():
@@ -80,9 +93,14 @@ def test_what_is_assigned_after_adam_is_trained():
     assert (layer.flat.data[:6] == 5).all() and layer.flat.grad.tolist() == [1] * 6 + [2] * 3
     adam.step(0.5)
     np.testing.assert_allclose(layer.weight.data, 4.5)
-    for wrong, words in [(np.ones((3, 2), np.float32), r"shape \(3, 2\), float32, but .* of shape \(2, 3\), float32"),
-                         (np.ones((2, 3)), r"shape \(2, 3\), float64"),
-                         (None, "data is a NoneType, expected a NumPy or CuPy array")]:
+    for wrong, words in [
+        (
+            np.ones((3, 2), np.float32),
+            r"shape \(3, 2\), float32, but .* of shape \(2, 3\), float32",
+        ),
+        (np.ones((2, 3)), r"shape \(2, 3\), float64"),
+        (None, "data is a NoneType, expected a NumPy or CuPy array"),
+    ]:
         with pytest.raises(InputError, match=words):
             layer.weight.data = wrong
     with pytest.raises(InputError, match="grad is a NoneType"):
@@ -110,17 +128,22 @@ def test_new_parameters_get_new_vectors_and_keep_their_values():
 def test_parameters_of_two_dtypes_are_refused():
     layer = Linear(2, 3, np.random.default_rng(0))
     layer.scale = Parameter(np.ones(3))
-    with pytest.raises(InputError, match=r"scale is float64, but weight is float32; .* model.astype\(\"float32\"\)"):
+    with pytest.raises(
+        InputError, match=r"scale is float64, but weight is float32; .* model.astype\(\"float32\"\)"
+    ):
         Adam(layer)
     assert Adam(layer.astype("float32")).data.dtype == np.float32
 
 
 def test_the_text_of_a_layer_is_its_tree():
     assert repr(SinusoidalPositions()) == "SinusoidalPositions"
-    assert repr(FeedForward(2, 3, np.random.default_rng(0))) == """\
+    assert (
+        repr(FeedForward(2, 3, np.random.default_rng(0)))
+        == """\
 FeedForward(activation='relu'), 17 parameters
   inner: Linear (2, 3), (3,)
   outer: Linear (3, 2), (2,)"""
+    )
 
 
 def test_the_text_of_a_model_names_what_is_shared_once_and_joins_equal_layers():
@@ -130,8 +153,11 @@ def test_the_text_of_a_model_names_what_is_shared_once_and_joins_equal_layers():
     assert lines[0] == f"Transformer, {model.num_parameters():,} parameters"
     assert "    layers.0 to 5, each: EncoderLayer, 3,152,384 parameters" in lines
     indented = {line.strip() for line in lines}
-    assert {"self_attention: SelfAttention(num_heads=8), 1,050,624 parameters", "query: Linear (512, 512), (512,)",
-            "norm: LayerNorm(epsilon=1e-05) (512,), (512,)"} <= indented
+    assert {
+        "self_attention: SelfAttention(num_heads=8), 1,050,624 parameters",
+        "query: Linear (512, 512), (512,)",
+        "norm: LayerNorm(epsilon=1e-05) (512,), (512,)",
+    } <= indented
     assert lines[-2].strip() == "output: OutputProjection = target_embedding.weight"
 
 
@@ -139,7 +165,12 @@ def test_layers_that_differ_have_lines_of_their_own():
     class Holder(Layer):
         def __init__(self):
             rng = np.random.default_rng(0)
-            self.listed = [Linear(1, 2, rng), Linear(1, 2, rng), Linear(2, 1, rng), Linear(1, 2, rng)]
+            self.listed = [
+                Linear(1, 2, rng),
+                Linear(1, 2, rng),
+                Linear(2, 1, rng),
+                Linear(1, 2, rng),
+            ]
             self.other = [Linear(1, 2, rng)]
 
     heads = [line.partition(":")[0].strip() for line in repr(Holder()).splitlines() if ":" in line]
@@ -158,7 +189,10 @@ def test_a_layer_of_one_parameter_has_flat_vectors():
 def test_watching_leaves_nothing_behind():
     model, seen = make(), []
     before = {path: dict(vars(layer)) for path, layer in model.sublayers().items()}
-    with hooked(model, lambda path, _, method, *arguments, **more: seen.append(path) or method(*arguments, **more)):
+    with hooked(
+        model,
+        lambda path, _, method, *arguments, **more: seen.append(path) or method(*arguments, **more),
+    ):
         model.encode(np.array([[3, 4]]))
     assert "encoder.layers.0.self_attention.query" in seen
     assert {path: dict(vars(layer)) for path, layer in model.sublayers().items()} == before

@@ -10,8 +10,12 @@ REAL = np.array([[True, True, False, False], [True] * 4, [False] * 4])
 
 def test_the_mean_is_over_real_positions():
     y, _ = MeanOverTokens().forward(X, REAL)
-    np.testing.assert_allclose(y, [X[0, :2].mean(axis=0), X[1].mean(axis=0), np.zeros(5)], rtol=1e-12)
-    y, _ = MeanOverTokens().forward(np.ones((1, 300, 2)), np.ones((1, 300), bool))    # more than a byte can count
+    np.testing.assert_allclose(
+        y, [X[0, :2].mean(axis=0), X[1].mean(axis=0), np.zeros(5)], rtol=1e-12
+    )
+    y, _ = MeanOverTokens().forward(
+        np.ones((1, 300, 2)), np.ones((1, 300), bool)
+    )  # more than a byte can count
     np.testing.assert_allclose(y, 1, rtol=1e-12)
 
 

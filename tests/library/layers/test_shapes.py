@@ -33,7 +33,9 @@ def test_gradients_of_another_shape(name):
     dy = upstream(y)
     gradients = dy if isinstance(dy, tuple) else (dy,)
     for place, gradient in enumerate(gradients):
-        for what, wrong in of_other_shapes(gradient).items() if gradient.ndim else ():    # a loss: test_refusals.py
+        for what, wrong in (
+            of_other_shapes(gradient).items() if gradient.ndim else ()
+        ):  # a loss: test_refusals.py
             given = one_changed(gradients, place, wrong)
             with pytest.raises(InputError):
                 layer.backward(given if isinstance(dy, tuple) else given[0], cache)
@@ -52,8 +54,17 @@ def test_arguments_of_another_shape(name):
                     pytest.fail(f"argument {place}, {what}: {wrong.shape} instead of {value.shape}")
 
 
-ANY_LEADING = ("Linear", "OutputProjection", "LayerNorm", "FeedForward", "Embedding", "Projection", "RMSNorm",
-               "GatedFeedForward", "UnscaledEmbedding")    # (..., d_model), or ids (...)
+ANY_LEADING = (
+    "Linear",
+    "OutputProjection",
+    "LayerNorm",
+    "FeedForward",
+    "Embedding",
+    "Projection",
+    "RMSNorm",
+    "GatedFeedForward",
+    "UnscaledEmbedding",
+)  # (..., d_model), or ids (...)
 ANY_WIDTH = ("SinusoidalPositions", "MeanOverTokens", "FirstToken", "RotaryPositions")
 
 
@@ -64,7 +75,9 @@ def is_meant(name, inputs, place, what):
     others = [other for other in values if isinstance(other, np.ndarray) and other is not value]
     axis, last = what[5:6], str(value.ndim - 1)
     if value.dtype == bool:
-        return what in ("an axis missing", "an axis too many") and name not in ANY_WIDTH    # or it cannot be broadcast
+        return (
+            what in ("an axis missing", "an axis too many") and name not in ANY_WIDTH
+        )  # or it cannot be broadcast
     if name in ANY_LEADING:
         return axis != last or "Embedding" in name
     if what in ("an axis missing", "an axis too many"):
@@ -79,13 +92,21 @@ def test_a_gradient_of_whole_numbers(name):
     """The gradients are those of the same numbers as floats, or whole numbers are refused."""
     layer, inputs = case(name)
     y, cache = forward(layer, inputs)
-    whole = [np.asarray(np.round(3 * one)).astype(int) for one in (upstream(y) if isinstance(y, tuple) else (upstream(y),))]
+    whole = [
+        np.asarray(np.round(3 * one)).astype(int)
+        for one in (upstream(y) if isinstance(y, tuple) else (upstream(y),))
+    ]
     results = []
     for dtype in (int, float):
         layer.zero_grad()
         dy = tuple(one.astype(dtype) for one in whole)
         try:
-            results.append((*backward(layer, dy if isinstance(y, tuple) else dy[0], cache), flat_gradient(layer)))
+            results.append(
+                (
+                    *backward(layer, dy if isinstance(y, tuple) else dy[0], cache),
+                    flat_gradient(layer),
+                )
+            )
         except InputError:
             assert dtype is int
             return
@@ -96,8 +117,14 @@ def test_a_gradient_of_whole_numbers(name):
 def without(name, size):
     """A layer, and its inputs without the axes of that size; None if it has no such axis."""
     layer, inputs = case(name)
-    cut = changed(inputs, lambda value: value[np.ix_(*(range(0 if n == size else n) for n in value.shape))]
-                  if isinstance(value, np.ndarray) else value)
+    cut = changed(
+        inputs,
+        lambda value: (
+            value[np.ix_(*(range(0 if n == size else n) for n in value.shape))]
+            if isinstance(value, np.ndarray)
+            else value
+        ),
+    )
     return layer, cut if repr(changed(cut, np.shape)) != repr(changed(inputs, np.shape)) else None
 
 
@@ -110,12 +137,33 @@ def test_an_empty_batch(name):
     assert not flat_gradient(layer).any()
 
 
-MIXES = ("Attention", "Encoder", "Decoder", "Convolution", "Model", "Transformer", "Classifier", "Token", "RNN", "GRU",
-         "LSTM", "Bidirectional", "Stack", "State")
+MIXES = (
+    "Attention",
+    "Encoder",
+    "Decoder",
+    "Convolution",
+    "Model",
+    "Transformer",
+    "Classifier",
+    "Token",
+    "RNN",
+    "GRU",
+    "LSTM",
+    "Bidirectional",
+    "Stack",
+    "State",
+)
 
 
-@pytest.mark.parametrize("name, length", [(name, length) for name in NAMES for length in ("t_q", "t_k")
-                                          if without(name, getattr(SIZES, length))[1] is not None])
+@pytest.mark.parametrize(
+    "name, length",
+    [
+        (name, length)
+        for name in NAMES
+        for length in ("t_q", "t_k")
+        if without(name, getattr(SIZES, length))[1] is not None
+    ],
+)
 def test_no_positions(name, length):
     """What mixes positions refuses to have none; what treats each alone has nothing to do."""
     layer, inputs = without(name, getattr(SIZES, length))

@@ -6,7 +6,14 @@ from minitransformer.data.batches import make_batch
 from minitransformer.data.labelled import make_labelled_batch
 from minitransformer.data.windows import consecutive_windows
 from minitransformer.models import (
-    MODELS, Classifier, ClassifierConfig, LanguageModel, LanguageModelConfig, Transformer, TransformerConfig)
+    MODELS,
+    Classifier,
+    ClassifierConfig,
+    LanguageModel,
+    LanguageModelConfig,
+    Transformer,
+    TransformerConfig,
+)
 from minitransformer.zoo.baselines import RecurrentConfig
 from tests.randomised import randomised
 
@@ -14,18 +21,36 @@ V, CLASSES = 13, 3
 SIZES = dict(num_layers=2, d_model=12, num_heads=3, d_ff=10, dropout=0.0)
 RECURRENT = ("rnn", "gru", "lstm", "lstm-attention")
 KINDS = ("transformer", "language-model", "classifier", *RECURRENT)
-OF_TRANSFORMERS = ("num_heads", "d_ff", "attention_dropout", "feed_forward_dropout", "activation", "pre_norm", "positions",
-                   "max_length")    # what other models have no use for
+OF_TRANSFORMERS = (
+    "num_heads",
+    "d_ff",
+    "attention_dropout",
+    "feed_forward_dropout",
+    "activation",
+    "pre_norm",
+    "positions",
+    "max_length",
+)  # what other models have no use for
 
 
 def make_model(kind, seed=0, **changes):
     """A model in float64 with every parameter random."""
     sizes = {**SIZES, **changes}
-    model = recurrent(kind, sizes, seed) if kind in RECURRENT else {
-        "transformer": lambda: Transformer(of(TransformerConfig, source_vocab=V, target_vocab=V, **sizes), seed),
-        "language-model": lambda: LanguageModel(of(LanguageModelConfig, vocab_size=V, **sizes), seed),
-        "classifier": lambda: Classifier(of(ClassifierConfig, vocab_size=V, num_classes=CLASSES, **sizes), seed),
-    }[kind]()
+    model = (
+        recurrent(kind, sizes, seed)
+        if kind in RECURRENT
+        else {
+            "transformer": lambda: Transformer(
+                of(TransformerConfig, source_vocab=V, target_vocab=V, **sizes), seed
+            ),
+            "language-model": lambda: LanguageModel(
+                of(LanguageModelConfig, vocab_size=V, **sizes), seed
+            ),
+            "classifier": lambda: Classifier(
+                of(ClassifierConfig, vocab_size=V, num_classes=CLASSES, **sizes), seed
+            ),
+        }[kind]()
+    )
     return randomised(model, 0.2, seed)
 
 
@@ -60,5 +85,7 @@ def make_batch_for(kind, seed=0, sentences=5):
         return make_batch([(ids(), ids()) for _ in range(sentences)])
     if kind == "classifier":
         return make_labelled_batch([(ids(), int(rng.integers(CLASSES))) for _ in range(sentences)])
-    (batch,) = consecutive_windows(random_ids(rng, 6 * sentences - 2), 6, sentences)    # the last window is shorter
+    (batch,) = consecutive_windows(
+        random_ids(rng, 6 * sentences - 2), 6, sentences
+    )  # the last window is shorter
     return batch

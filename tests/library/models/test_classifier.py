@@ -11,7 +11,11 @@ from tests.library.models.makers import CLASSES, make_model, random_ids
 
 @pytest.mark.parametrize("pooling", ["mean", "first"])
 @pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
-@given(pre_norm=st.booleans(), seed=st.integers(0, 99), lengths=st.lists(st.integers(1, 7), min_size=2, max_size=4))
+@given(
+    pre_norm=st.booleans(),
+    seed=st.integers(0, 99),
+    lengths=st.lists(st.integers(1, 7), min_size=2, max_size=4),
+)
 @settings(max_examples=8)
 def test_a_sentence_alone_and_in_a_batch(pooling, positions, pre_norm, seed, lengths):
     """The same logits, no matter how much padding the longest sentence in the batch causes."""
@@ -41,4 +45,8 @@ def test_a_sentence_of_padding_alone_gives_no_nan():
         model = make_model("classifier", pooling=pooling)
         logits, cache = model.forward(np.array([[PAD, PAD], [3, PAD]]))
         model.backward(np.ones_like(logits), cache)
-        assert logits.shape == (2, CLASSES) and np.isfinite(logits).all() and np.isfinite(model.flat.grad).all()
+        assert (
+            logits.shape == (2, CLASSES)
+            and np.isfinite(logits).all()
+            and np.isfinite(model.flat.grad).all()
+        )

@@ -24,12 +24,19 @@ def test_every_registered_model_is_tested():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@given(seed=st.integers(0, 99), smoothing=st.sampled_from([0.0, 0.1]), pre_norm=st.booleans(),
-       dropout=st.sampled_from([0.0, 0.3]))
+@given(
+    seed=st.integers(0, 99),
+    smoothing=st.sampled_from([0.0, 0.1]),
+    pre_norm=st.booleans(),
+    dropout=st.sampled_from([0.0, 0.3]),
+)
 @settings(max_examples=4)
 def test_the_loss_is_forward_and_cross_entropy(kind, seed, smoothing, pre_norm, dropout):
     """The same sums and the same gradients as logits, then the loss, then both backwards."""
-    model, batch = make_model(kind, seed, pre_norm=pre_norm, dropout=dropout), make_batch_for(kind, seed)
+    model, batch = (
+        make_model(kind, seed, pre_norm=pre_norm, dropout=dropout),
+        make_batch_for(kind, seed),
+    )
     targets, padding = targets_of(kind, batch)
 
     sums, cache = model.loss_forward(batch, np.random.default_rng(seed), smoothing)
@@ -43,7 +50,9 @@ def test_the_loss_is_forward_and_cross_entropy(kind, seed, smoothing, pre_norm, 
 
     assert isinstance(sums, LossSums)
     assert sums.loss == pytest.approx(loss, rel=1e-12)
-    assert sums.negative_log_likelihood == pytest.approx(-loss_cache.log_likelihood.sum(), rel=1e-12)
+    assert sums.negative_log_likelihood == pytest.approx(
+        -loss_cache.log_likelihood.sum(), rel=1e-12
+    )
     assert loss_cache.count == batch.terms
     np.testing.assert_allclose(gradient, model.flat.grad, rtol=0, atol=1e-11)
     assert gradient.any()
@@ -74,10 +83,17 @@ def test_the_kernels_change_nothing(kind):
         np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-11)
 
 
-@pytest.mark.parametrize("kind, rate", [
-    *((kind, "dropout") for kind in KINDS),
-    *((kind, rate) for kind in ("transformer", "language-model", "classifier")
-      for rate in ("attention_dropout", "feed_forward_dropout"))])
+@pytest.mark.parametrize(
+    "kind, rate",
+    [
+        *((kind, "dropout") for kind in KINDS),
+        *(
+            (kind, rate)
+            for kind in ("transformer", "language-model", "classifier")
+            for rate in ("attention_dropout", "feed_forward_dropout")
+        ),
+    ],
+)
 def test_every_part_of_every_model_drops_out(kind, rate):
     """With a single dropout rate above 0, each place that uses it draws from the generator."""
     model, batch, drawn = make_model(kind, **{"dropout": 0.0, rate: 0.5}), make_batch_for(kind), []
@@ -97,4 +113,6 @@ def test_float32_stays_float32(kind):
     model = make_model(kind, dropout=0.2).astype(np.float32)
     sums, cache = model.loss_forward(make_batch_for(kind), np.random.default_rng(0), 0.1)
     model.loss_backward(1 / 7, cache)
-    assert {sums.loss.dtype, sums.negative_log_likelihood.dtype, model.flat.grad.dtype} == {np.dtype("float32")}
+    assert {sums.loss.dtype, sums.negative_log_likelihood.dtype, model.flat.grad.dtype} == {
+        np.dtype("float32")
+    }

@@ -12,9 +12,11 @@ from tests.library.models.makers import make_model, random_ids
 
 def own_attention(calls):
     """The textbook's forward, and a note of each call: whether it was the encoder's, or wrote position T."""
+
     def forward(layer, query, key, value, mask=None, rng=None):
         calls.append(query.shape[1])
         return MultiHeadAttention.forward.textbook(layer, query, key, value, mask, rng)
+
     return forward
 
 
@@ -23,7 +25,7 @@ def own_attention(calls):
 def test_beam_search_is_that_of_the_cache(positions, width):
     model = make_model("transformer", positions=positions, max_length=9)
     source = random_ids(np.random.default_rng(0), 4, 5)
-    source[1, 3:] = source[2, 1:] = PAD    # sentences end at different positions, so rows are dropped
+    source[1, 3:] = source[2, 1:] = PAD  # sentences end at different positions, so rows are dropped
     expected, calls = beam_search(model, source, width, max_length=7), []
     with plugged(MultiHeadAttention.forward, own_attention(calls)):
         found = beam_search(model, source, width, max_length=7)
@@ -39,13 +41,25 @@ def test_generation_is_that_of_the_cache():
     calls = []
     with plugged(MultiHeadAttention.forward, own_attention(calls)):
         assert list(generate(model, [3, 4, 5], 12, np.random.default_rng(0))) == expected
-    assert max(calls) == 6    # it reads as many positions as there are, and no more
+    assert max(calls) == 6  # it reads as many positions as there are, and no more
 
 
-@pytest.mark.parametrize("function, own", [
-    (causal_mask, lambda ids: np.tri(ids.shape[1], dtype=bool) & ~np.tri(ids.shape[1], k=-2, dtype=bool)),
-    (padding_mask, lambda ids: ((ids != PAD) & (ids != 5))[:, None, None, :]),
-    (sinusoids, lambda length, d_model, xp=np, dtype="float64": np.full((length, d_model), 1 / length, dtype))])
+@pytest.mark.parametrize(
+    "function, own",
+    [
+        (
+            causal_mask,
+            lambda ids: np.tri(ids.shape[1], dtype=bool) & ~np.tri(ids.shape[1], k=-2, dtype=bool),
+        ),
+        (padding_mask, lambda ids: ((ids != PAD) & (ids != 5))[:, None, None, :]),
+        (
+            sinusoids,
+            lambda length, d_model, xp=np, dtype="float64": np.full(
+                (length, d_model), 1 / length, dtype
+            ),
+        ),
+    ],
+)
 @pytest.mark.parametrize("kind", ["transformer", "language-model"])
 def test_masks_and_positions_of_your_own_hold_in_decoding_too(function, own, kind):
     """The state's hidden states are those that training would compute."""

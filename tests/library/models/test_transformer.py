@@ -11,7 +11,9 @@ V = 13
 
 def make(seed=0, **changes):
     sizes = dict(num_layers=2, d_model=12, num_heads=3, d_ff=10, dropout=0.0)
-    return Transformer(TransformerConfig.named("toy", V, **{**sizes, **changes}), seed).astype(np.float64)
+    return Transformer(TransformerConfig.named("toy", V, **{**sizes, **changes}), seed).astype(
+        np.float64
+    )
 
 
 def ids(rng, *shape):
@@ -24,14 +26,23 @@ def test_the_sizes_of_base_and_big(name, count, monkeypatch):
 
     Each parameter is a single broadcast number: nothing is drawn, and nothing that large is held in memory.
     """
+
     def counted(*shape):
         zeros = np.broadcast_to(np.float32(0), shape)
         return Parameter(zeros, zeros)
 
-    for kind, shape_of in {"xavier": lambda rng, *shape: shape, "normal": lambda rng, *shape: shape,
-                           "zeros": lambda size: (size,), "ones": lambda size: (size,)}.items():
-        monkeypatch.setattr(initial, kind, lambda *given, shape_of=shape_of: counted(*shape_of(*given)))
-    monkeypatch.setattr(initial, "shrink_ends", lambda num_layers, *sublayers: None)    # writes into them
+    for kind, shape_of in {
+        "xavier": lambda rng, *shape: shape,
+        "normal": lambda rng, *shape: shape,
+        "zeros": lambda size: (size,),
+        "ones": lambda size: (size,),
+    }.items():
+        monkeypatch.setattr(
+            initial, kind, lambda *given, shape_of=shape_of: counted(*shape_of(*given))
+        )
+    monkeypatch.setattr(
+        initial, "shrink_ends", lambda num_layers, *sublayers: None
+    )  # writes into them
     assert Transformer(TransformerConfig.named(name, 37_000)).num_parameters() == count
 
 
@@ -39,8 +50,14 @@ def test_the_sizes_of_base_and_big(name, count, monkeypatch):
 @pytest.mark.parametrize("share_output", [True, False])
 def test_each_kind_of_sharing(share_embeddings, share_output):
     model = make(share_embeddings=share_embeddings, share_output=share_output)
-    tables = {id(parameter) for parameter in (model.source_embedding.weight, model.target_embedding.weight,
-                                              model.output.weight)}
+    tables = {
+        id(parameter)
+        for parameter in (
+            model.source_embedding.weight,
+            model.target_embedding.weight,
+            model.output.weight,
+        )
+    }
     assert len(tables) == 3 - share_embeddings - share_output
     everything = make(share_embeddings=False, share_output=False).num_parameters()
     assert model.num_parameters() == everything - (share_embeddings + share_output) * V * 12
@@ -57,7 +74,11 @@ def test_a_shared_weight_receives_the_sum_of_its_gradients():
     for model in (shared, apart):
         logits, cache = model.forward(source, target)
         model.backward(np.sin(np.arange(logits.size)).reshape(logits.shape), cache)
-    total = apart.source_embedding.weight.grad + apart.target_embedding.weight.grad + apart.output.weight.grad
+    total = (
+        apart.source_embedding.weight.grad
+        + apart.target_embedding.weight.grad
+        + apart.output.weight.grad
+    )
     np.testing.assert_allclose(shared.target_embedding.weight.grad, total, rtol=1e-12, atol=1e-12)
 
 
@@ -74,14 +95,18 @@ def test_d_k_and_d_v_free_the_width_of_heads():
 
 def dropout_places(model):
     """{path: layer} of every layer that drops out, each once."""
-    return {path: layer for path, layer in model.sublayers().items() if getattr(layer, "dropout", 0)}
+    return {
+        path: layer for path, layer in model.sublayers().items() if getattr(layer, "dropout", 0)
+    }
 
 
 def test_dropout_in_each_of_its_places():
     """Dropout at one place alone changes the output, in whichever place it is."""
     rates = dict(dropout=0.5, attention_dropout=0.5, feed_forward_dropout=0.5)
     places = dropout_places(make(**rates))
-    assert len(places) == 2 + 2 * (2 + 2) + 2 * (3 + 3)    # inputs; residuals and sub-layers of each layer
+    assert len(places) == 2 + 2 * (2 + 2) + 2 * (
+        3 + 3
+    )  # inputs; residuals and sub-layers of each layer
     source, target = np.array([[1, 2, 3, 4]]), np.array([[5, 6, 7]])
     for place in places:
         model = make(**rates)
@@ -101,12 +126,18 @@ def test_residual_drops_the_sublayer_before_the_sum():
     np.testing.assert_allclose(y, layer.norm.forward(x + cache.dropout.mask * h)[0], rtol=1e-12)
 
 
-@pytest.mark.parametrize("changes", [{}, dict(attention="grouped", kv_heads=2, activation="swiglu"), dict(attention="unscaled")])
+@pytest.mark.parametrize(
+    "changes",
+    [{}, dict(attention="grouped", kv_heads=2, activation="swiglu"), dict(attention="unscaled")],
+)
 def test_initial_weights(changes):
     """Xavier's for linear layers, 1 / sqrt(2 N) of it where a sub-layer ends; a standard deviation of 1 / sqrt(d_model) for tables;
     0 and 1 for the rest.
     """
-    shares = {**dict.fromkeys(("query", "key", "value", "inner", "gate"), 1), **dict.fromkeys(("output", "outer"), np.sqrt(1 / 6))}
+    shares = {
+        **dict.fromkeys(("query", "key", "value", "inner", "gate"), 1),
+        **dict.fromkeys(("output", "outer"), np.sqrt(1 / 6)),
+    }
     config = TransformerConfig.named("small", 2000, **changes)
     for name, parameter in Transformer(config).parameters().items():
         data = parameter.data
@@ -114,6 +145,8 @@ def test_initial_weights(changes):
             assert data.std() == pytest.approx(1 / 16, rel=0.01)
         elif name.endswith("weight"):
             limit = shares[name.split(".")[-2]] * np.sqrt(6 / sum(data.shape))
-            assert data.min() == pytest.approx(-limit, rel=0.01) and data.max() == pytest.approx(limit, rel=0.01)
+            assert data.min() == pytest.approx(-limit, rel=0.01) and data.max() == pytest.approx(
+                limit, rel=0.01
+            )
         else:
             assert (data == name.endswith("gamma")).all()

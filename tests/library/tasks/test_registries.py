@@ -22,7 +22,9 @@ from tests.test_docs import new_files
 
 pytestmark = pytest.mark.slow
 
-TRAINING = TrainingConfig(steps=30, warmup=5, schedule="constant", peak_rate=0.03, smoothing=0.0, threads=1)
+TRAINING = TrainingConfig(
+    steps=30, warmup=5, schedule="constant", peak_rate=0.03, smoothing=0.0, threads=1
+)
 
 
 def of_page(name, file):
@@ -45,10 +47,13 @@ def test_a_new_task_is_a_class_in_the_table(run_cli, count):
     run = count / "run"
     assert "count repeated letters: c c c a -> 3 c 1 a" in run_cli("train", "--help")[1]
     assert "--max-runs" in run_cli("train", "count", "--help")[1]
-    code, out, error = run_cli("train", "count", "--max-runs", 4, "--steps", 4, "--batch", 8, "--run", run)
+    code, out, error = run_cli(
+        "train", "count", "--max-runs", 4, "--steps", 4, "--batch", 8, "--run", run
+    )
     assert code == 0 and f"saved in {run}" in out and "exact match" in out, error
-    assert (run / "report.html").exists() and json.loads((run / "config.json").read_text())["task"] == {
-        "name": "count", "batch": 8, "max_length": 256, "max_runs": 4}
+    assert (run / "report.html").exists() and json.loads((run / "config.json").read_text())[
+        "task"
+    ] == {"name": "count", "batch": 8, "max_length": 256, "max_runs": 4}
     code, out, _ = run_cli("evaluate", run, "--json")
     assert code == 0 and json.loads(out)["examples"] == 20
     assert Run.load(run).task.max_runs == 4
@@ -68,7 +73,9 @@ def test_a_run_of_a_task_that_is_gone_is_one_line(run_cli, count, monkeypatch):
 def language(tmp_path):
     """(the task language on a text of two letters in turn, its vocabulary)."""
     (tmp_path / "text").write_text("ab" * 100)
-    task = TASKS["language"](train=[str(tmp_path / "text")], valid=[str(tmp_path / "text")], window=8, batch=4).begin()
+    task = TASKS["language"](
+        train=[str(tmp_path / "text")], valid=[str(tmp_path / "text")], window=8, batch=4
+    ).begin()
     return task, task.make_vocabulary()
 
 
@@ -86,10 +93,14 @@ def test_a_model_of_your_own_is_trained(run_cli, language, tmp_path, monkeypatch
     assert type(loaded.model) is bigram and loaded.settings.model == "bigram"
     assert mean_loss(loaded.model, data.valid) == mean_loss(run.model, data.valid) < 0.3 * before
     code, out, _ = run_cli("evaluate", tmp_path / "run", "--json")
-    assert code == 0 and json.loads(out)["nats_per_token"] == pytest.approx(mean_loss(run.model, data.valid), abs=2e-5)
-    code, out, error = run_cli("train", "--resume", tmp_path / "run")    # a report without attention
+    assert code == 0 and json.loads(out)["nats_per_token"] == pytest.approx(
+        mean_loss(run.model, data.valid), abs=2e-5
+    )
+    code, out, error = run_cli("train", "--resume", tmp_path / "run")  # a report without attention
     assert code == 0 and f"saved in {tmp_path / 'run'}" in out and "Traceback" not in error
-    assert run_cli("generate", tmp_path / "run", "ab", "--tokens", 6, "--top-k", 1)[1] == "abababab\n"
+    assert (
+        run_cli("generate", tmp_path / "run", "ab", "--tokens", 6, "--top-k", 1)[1] == "abababab\n"
+    )
     code, out, error = run_cli("attention", tmp_path / "run", "ab", "--output", tmp_path / "a.png")
     assert code == 2 and "no attention to show" in error and error.count("\n") == 1
 
@@ -97,7 +108,9 @@ def test_a_model_of_your_own_is_trained(run_cli, language, tmp_path, monkeypatch
 def copy_run(**changes):
     task = TASKS["copy"]()
     vocabulary = task.make_vocabulary()
-    model = Transformer(TransformerConfig.named("toy", vocabulary.size, num_layers=1, d_model=8, num_heads=2))
+    model = Transformer(
+        TransformerConfig.named("toy", vocabulary.size, num_layers=1, d_model=8, num_heads=2)
+    )
     return {"task": task, "model": model, "vocabulary": vocabulary, **changes}
 
 
@@ -113,25 +126,39 @@ class OwnTask(TASKS["copy"]):
     pass
 
 
-@pytest.mark.parametrize("name, make, variable", [
-    ("vocabulary", lambda usual: OwnVocabulary("abc"), "VOCABULARIES"),
-    ("model", lambda usual: OwnTransformer(usual["model"].config), "MODELS"), ("task", lambda usual: OwnTask(), "TASKS"),
-])
+@pytest.mark.parametrize(
+    "name, make, variable",
+    [
+        ("vocabulary", lambda usual: OwnVocabulary("abc"), "VOCABULARIES"),
+        ("model", lambda usual: OwnTransformer(usual["model"].config), "MODELS"),
+        ("task", lambda usual: OwnTask(), "TASKS"),
+    ],
+)
 def test_what_is_not_registered_is_refused(tmp_path, name, make, variable):
     """Even a class that inherits from a registered one: opening the folder would give the other class."""
     own = make(copy_run())
     with pytest.raises(InputError) as caught:
         Run.create(tmp_path / "run", **copy_run(**{name: own}))
-    assert str(caught.value) == (f"{type(own).__name__} is not registered, so a run folder with it could not be opened again; "
-                                 f'add it to the table: {variable}["a-name"] = {type(own).__name__}')
+    assert str(caught.value) == (
+        f"{type(own).__name__} is not registered, so a run folder with it could not be opened again; "
+        f'add it to the table: {variable}["a-name"] = {type(own).__name__}'
+    )
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("name, table, make", [
-    ("vocabulary", VOCABULARIES, lambda kind: kind("abc")), ("task", TASKS, lambda kind: kind()),
-    ("model", MODELS, lambda kind: kind(copy_run()["model"].config))])
-def test_an_object_of_a_class_that_was_registered_again_is_to_be_made_again(tmp_path, name, table, make, monkeypatch):
+@pytest.mark.parametrize(
+    "name, table, make",
+    [
+        ("vocabulary", VOCABULARIES, lambda kind: kind("abc")),
+        ("task", TASKS, lambda kind: kind()),
+        ("model", MODELS, lambda kind: kind(copy_run()["model"].config)),
+    ],
+)
+def test_an_object_of_a_class_that_was_registered_again_is_to_be_made_again(
+    tmp_path, name, table, make, monkeypatch
+):
     """A notebook's cell, run twice: it makes the class and puts it into the table."""
+
     def cell():
         monkeypatch.setitem(table, "of-a-cell", type("Mine", (type(copy_run()[name]),), {}))
         return table["of-a-cell"]
@@ -140,8 +167,10 @@ def test_an_object_of_a_class_that_was_registered_again_is_to_be_made_again(tmp_
     cell()
     with pytest.raises(InputError) as caught:
         Run.create(tmp_path / "run", **copy_run(**{name: old}))
-    assert str(caught.value) == (f"another class is now registered as the {name} of-a-cell, as when a notebook's cell runs again; "
-                                 "make this Mine again, too")
+    assert str(caught.value) == (
+        f"another class is now registered as the {name} of-a-cell, as when a notebook's cell runs again; "
+        "make this Mine again, too"
+    )
 
 
 def test_a_vocabulary_of_your_own_is_kept_and_loaded(tmp_path, monkeypatch):
@@ -155,21 +184,37 @@ def test_a_vocabulary_of_your_own_is_kept_and_loaded(tmp_path, monkeypatch):
 
 
 def test_a_vocabulary_of_another_size_is_refused(tmp_path):
-    with pytest.raises(InputError, match="the vocabulary has 6 tokens, the model 29; they are not from the same run"):
+    with pytest.raises(
+        InputError,
+        match="the vocabulary has 6 tokens, the model 29; they are not from the same run",
+    ):
         Run.create(tmp_path / "run", **copy_run(vocabulary=CharacterVocabulary("abc")))
     assert not list(tmp_path.iterdir())
 
 
-TABLES = {"activation": "layers.feed_forward.FEED_FORWARDS", "attention": "layers.attention_kinds.ATTENTIONS",
-          "embedding": "layers.embedding.EMBEDDINGS", "norm": "layers.layer_norm.NORMS", "positions": "layers.positions.POSITIONS",
-          "model": "models.MODELS", "task": "tasks.TASKS", "vocabulary": "data.vocabularies.VOCABULARIES",
-          "pretrained model": "data.download.PRETRAINED", "blocks": "checking.blocks.BLOCKS",
-          "decoding state": "models.next_token.STATES"}
+TABLES = {
+    "activation": "layers.feed_forward.FEED_FORWARDS",
+    "attention": "layers.attention_kinds.ATTENTIONS",
+    "embedding": "layers.embedding.EMBEDDINGS",
+    "norm": "layers.layer_norm.NORMS",
+    "positions": "layers.positions.POSITIONS",
+    "model": "models.MODELS",
+    "task": "tasks.TASKS",
+    "vocabulary": "data.vocabularies.VOCABULARIES",
+    "pretrained model": "data.download.PRETRAINED",
+    "blocks": "checking.blocks.BLOCKS",
+    "decoding state": "models.next_token.STATES",
+}
 
 
-@pytest.mark.parametrize("kind, name", [
-    pytest.param(kind, name, marks=[pytest.mark.campaign] if i else [])
-    for kind, names in ELSEWHERE.items() for i, name in enumerate(names)])
+@pytest.mark.parametrize(
+    "kind, name",
+    [
+        pytest.param(kind, name, marks=[pytest.mark.campaign] if i else [])
+        for kind, names in ELSEWHERE.items()
+        for i, name in enumerate(names)
+    ],
+)
 def test_what_is_elsewhere_is_found_there(kind, name):
     """In a fresh process, which imports the module named for it."""
     if kind in TABLES:

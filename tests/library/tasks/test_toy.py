@@ -18,12 +18,16 @@ from minitransformer.tasks.toy import is_held_out
 DRAWN = [TASKS["copy"](), TASKS["sort"](), TASKS["numbers"](), TASKS["numbers"](language="korean")]
 
 
-@pytest.mark.parametrize("name, expected", [("copy", "c a b a"), ("reverse", "a b a c"), ("sort", "a a b c")])
+@pytest.mark.parametrize(
+    "name, expected", [("copy", "c a b a"), ("reverse", "a b a c"), ("sort", "a a b c")]
+)
 def test_letter_tasks(name, expected):
     assert " ".join(TASKS[name]().transform(list("caba"))) == expected
 
 
-@pytest.mark.parametrize("task", DRAWN, ids=lambda task: f"{task.name}-{getattr(task, 'language', '')}")
+@pytest.mark.parametrize(
+    "task", DRAWN, ids=lambda task: f"{task.name}-{getattr(task, 'language', '')}"
+)
 def test_held_out_examples_are_never_trained_on(task):
     tested = {tuple(source) for source, _ in draw_held_out(task, 300)}
     assert len(tested) == 300
@@ -41,12 +45,19 @@ def test_it_is_measured_on_held_out_examples(monkeypatch):
     assert toy.TEST == 1000
     monkeypatch.setattr(toy, "TEST", 50)
     task = TASKS["copy"]()
-    model = Transformer(TransformerConfig.named("toy", task.make_vocabulary().size, d_model=8, num_heads=2, num_layers=1))
+    model = Transformer(
+        TransformerConfig.named(
+            "toy", task.make_vocabulary().size, d_model=8, num_heads=2, num_layers=1
+        )
+    )
     run = Run("nowhere", type("Settings", (), {"task": task}), model, task.make_vocabulary())
     scores = task.evaluate(run, GREEDY)
     pairs = draw_held_out(task, 50)
-    assert scores == {"exact_match": exact_match(model, pairs), "examples": 50,
-                      "perplexity": perplexity(mean_loss(model, pair_batches(pairs)))}
+    assert scores == {
+        "exact_match": exact_match(model, pairs),
+        "examples": 50,
+        "perplexity": perplexity(mean_loss(model, pair_batches(pairs))),
+    }
     outputs = decode_all(model, [source for source, _ in pairs])
     right = [(source, best.ids) for (source, _), (best, *_) in zip(pairs, outputs)]
     assert exact_match(model, right) == 1
@@ -54,7 +65,11 @@ def test_it_is_measured_on_held_out_examples(monkeypatch):
 
 def test_exact_match_uses_the_threads_that_it_is_told_to(monkeypatch):
     def decode(model, sources, search, threads):
-        return [[Hypothesis(ids, 0.0, 0.0)] for ids in sources] if (search, threads) == (GREEDY, 3) else None
+        return (
+            [[Hypothesis(ids, 0.0, 0.0)] for ids in sources]
+            if (search, threads) == (GREEDY, 3)
+            else None
+        )
 
     monkeypatch.setattr("minitransformer.training.evaluation.decode_all", decode)
     assert exact_match(None, [([5], [5]), ([6], [7])], threads=3) == 0.5
@@ -62,6 +77,7 @@ def test_exact_match_uses_the_threads_that_it_is_told_to(monkeypatch):
 
 def test_a_task_with_too_few_examples_says_so():
     """Too few either way: few of ten one-letter examples are held out; if all are, none is left to train on."""
+
     class Small(TASKS["copy"]):
         name = "small"
 
@@ -73,29 +89,46 @@ def test_a_task_with_too_few_examples_says_so():
         is_held_out = staticmethod(lambda source: True)
 
     held_out = sum(is_held_out([letter]) for letter in string.ascii_lowercase[:10])
-    with pytest.raises(InputError, match=f"the task small has only {held_out} different examples to hold out, expected 200"):
+    with pytest.raises(
+        InputError,
+        match=f"the task small has only {held_out} different examples to hold out, expected 200",
+    ):
         draw_held_out(Small(), 200)
-    with pytest.raises(InputError, match="the task small has only 0 different examples to train on, expected 5"):
+    with pytest.raises(
+        InputError, match="the task small has only 0 different examples to train on, expected 5"
+    ):
         draw_examples(AllHeldOut(), 0, 5)
 
 
-@pytest.mark.parametrize("n, english, german, korean", [
-    (0, "zero", "null", "영"),
-    (1, "one", "eins", "일"),
-    (10, "ten", "zehn", "십"),
-    (17, "seventeen", "siebzehn", "십칠"),
-    (21, "twenty one", "einundzwanzig", "이십일"),
-    (30, "thirty", "dreißig", "삼십"),
-    (101, "one hundred one", "einhunderteins", "백일"),
-    (1000, "one thousand", "eintausend", "천"),
-    (10_000, "ten thousand", "zehntausend", "만"),
-    (11_111, "eleven thousand one hundred eleven", "elftausendeinhundertelf", "만 천백십일"),
-    (20_006, "twenty thousand six", "zwanzigtausendsechs", "이만 육"),
-    (101_000, "one hundred one thousand", "einhunderteintausend", "십만 천"),
-    (123_000, "one hundred twenty three thousand", "einhundertdreiundzwanzigtausend", "십이만 삼천"),
-    (999_999, "nine hundred ninety nine thousand nine hundred ninety nine",
-     "neunhundertneunundneunzigtausendneunhundertneunundneunzig", "구십구만 구천구백구십구"),
-])
+@pytest.mark.parametrize(
+    "n, english, german, korean",
+    [
+        (0, "zero", "null", "영"),
+        (1, "one", "eins", "일"),
+        (10, "ten", "zehn", "십"),
+        (17, "seventeen", "siebzehn", "십칠"),
+        (21, "twenty one", "einundzwanzig", "이십일"),
+        (30, "thirty", "dreißig", "삼십"),
+        (101, "one hundred one", "einhunderteins", "백일"),
+        (1000, "one thousand", "eintausend", "천"),
+        (10_000, "ten thousand", "zehntausend", "만"),
+        (11_111, "eleven thousand one hundred eleven", "elftausendeinhundertelf", "만 천백십일"),
+        (20_006, "twenty thousand six", "zwanzigtausendsechs", "이만 육"),
+        (101_000, "one hundred one thousand", "einhunderteintausend", "십만 천"),
+        (
+            123_000,
+            "one hundred twenty three thousand",
+            "einhundertdreiundzwanzigtausend",
+            "십이만 삼천",
+        ),
+        (
+            999_999,
+            "nine hundred ninety nine thousand nine hundred ninety nine",
+            "neunhundertneunundneunzigtausendneunhundertneunundneunzig",
+            "구십구만 구천구백구십구",
+        ),
+    ],
+)
 def test_number_words(n, english, german, korean):
     assert " ".join(number_words.english(n)) == english
     assert "".join(number_words.german(n)) == german

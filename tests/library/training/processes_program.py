@@ -21,19 +21,29 @@ from minitransformer.workers.processes import Job
 from minitransformer.tasks import TASKS
 from tests.library.training.test_resume import losses
 
-CONFIG = TrainingConfig(steps=12, warmup=4, validate_every=5, average=2, accumulate=2, seed=3, threads=1)
+CONFIG = TrainingConfig(
+    steps=12, warmup=4, validate_every=5, average=2, accumulate=2, seed=3, threads=1
+)
 
 
 def trained(folder, dropout, job):
     """(the run, the float64 weights that it ends with); `folder` is the main process's."""
     task = TASKS["copy"]()
     vocabulary = task.make_vocabulary()
-    model = Transformer(TransformerConfig.named("toy", vocabulary.size, dropout=dropout, d_model=16, d_ff=16), 1)
+    model = Transformer(
+        TransformerConfig.named("toy", vocabulary.size, dropout=dropout, d_model=16, d_ff=16), 1
+    )
     job.together(lambda: job.is_main and Run.create(folder, task, model, vocabulary))
     run, held_out = Run.open(folder), draw_held_out(task, 150)
     run.model = run.model.astype(np.float64)
-    train(run, CONFIG, DrawnBatches(task, 7, 0), pair_batches(held_out),
-          lambda model: {"exact": exact_match(model, held_out, threads=1)}, make_workers=job.workers)
+    train(
+        run,
+        CONFIG,
+        DrawnBatches(task, 7, 0),
+        pair_batches(held_out),
+        lambda model: {"exact": exact_match(model, held_out, threads=1)},
+        make_workers=job.workers,
+    )
     return run, run.model.flat.data
 
 
@@ -43,7 +53,7 @@ def sums(job, size):
     found = []
     for _ in range(5):
         vector = np.random.default_rng(job.rank).standard_normal(size, np.float32)
-        time.sleep(random.uniform(0, 0.01))    # another in each process
+        time.sleep(random.uniform(0, 0.01))  # another in each process
         workers.sum(vector)
         found.append(crc32(vector.data))
     return found

@@ -21,7 +21,9 @@ def resumed(folder, run, config, stopped=None):
     """(the run, resumed as another process would, in which step it ends), after Ctrl-C in its step `stopped` if there is one."""
     again, batches, valid = start(folder)
     again.path = run.path
-    return again, train(again, config, Interrupted(batches, stopped) if stopped else batches, valid, resume=True)
+    return again, train(
+        again, config, Interrupted(batches, stopped) if stopped else batches, valid, resume=True
+    )
 
 
 def flip(path):
@@ -34,35 +36,57 @@ def cut(path):
     path.write_bytes(path.read_bytes()[:-1])
 
 
-@pytest.mark.parametrize("settings", [dict(average=3), dict(patience=2, cooldown=0.0, schedule="constant", peak_rate=0.3)])
+@pytest.mark.parametrize(
+    "settings",
+    [dict(average=3), dict(patience=2, cooldown=0.0, schedule="constant", peak_rate=0.3)],
+)
 def test_a_finished_run_stays_as_it_is(tmp_path, settings):
     """Whatever happened to its checkpoints: the newest, the oldest or all of them are removed or damaged."""
     run, batches, valid = start(tmp_path / "run")
     config = TrainingConfig(**{"steps": 40, "warmup": 1, "validate_every": 2, **settings})
     steps = train(run, config, batches, valid)
-    for i, (damage, lost) in enumerate(product((shutil.rmtree, lambda folder: flip(folder / "state.json")),
-                                               (slice(0, 1), slice(-1, None), slice(None)))):
+    for i, (damage, lost) in enumerate(
+        product(
+            (shutil.rmtree, lambda folder: flip(folder / "state.json")),
+            (slice(0, 1), slice(-1, None), slice(None)),
+        )
+    ):
         path = shutil.copytree(run.path, tmp_path / str(i))
         for step in checkpoint.steps(path)[lost]:
             damage(path / "checkpoints" / f"step-{step:08d}")
         before = {file.name: file.read_bytes() for file in path.iterdir() if file.is_file()}
         again = Run.open(path)
         assert train(again, config, batches, valid, resume=True) == steps
-        assert {file.name: file.read_bytes() for file in path.iterdir() if file.is_file()} == before, (damage, lost)
+        assert {
+            file.name: file.read_bytes() for file in path.iterdir() if file.is_file()
+        } == before, (damage, lost)
         np.testing.assert_array_equal(again.model.flat.data, run.model.flat.data)
 
 
 def test_without_the_best_checkpoint_the_next_best_is_taken(tmp_path, capsys):
-    run, config, batches, valid = trained(tmp_path / "run", steps=60, warmup=1, schedule="constant", peak_rate=0.3, cooldown=0,
-                                          validate_every=2, patience=3)
+    run, config, batches, valid = trained(
+        tmp_path / "run",
+        steps=60,
+        warmup=1,
+        schedule="constant",
+        peak_rate=0.3,
+        cooldown=0,
+        validate_every=2,
+        patience=3,
+    )
     nll = {record["step"]: record["valid_nll"] for record in losses(run) if "valid_nll" in record}
     best, second = sorted(checkpoint.steps(run.path), key=nll.get)[:2]
-    for path in (run.path / "weights.safetensors", run.path / "checkpoints" / f"step-{best:08d}" / "weights.safetensors"):
+    for path in (
+        run.path / "weights.safetensors",
+        run.path / "checkpoints" / f"step-{best:08d}" / "weights.safetensors",
+    ):
         flip(path)
     train(Run.open(run.path), config, batches, valid, resume=True)
     assert f"step-{best:08d}/weights.safetensors: damaged" in capsys.readouterr().err
     whole = checkpoint.load(run.path, second).weights
-    np.testing.assert_array_equal(Run.load(run.path).model.output.weight.data, whole["target_embedding.weight"])
+    np.testing.assert_array_equal(
+        Run.load(run.path).model.output.weight.data, whole["target_embedding.weight"]
+    )
 
 
 def test_a_run_that_is_trained_again_is_not_finished(tmp_path):
@@ -153,11 +177,18 @@ def test_a_full_disk_keeps_the_last_checkpoint(tmp_path, monkeypatch):
     def fill():
         for i, batch in enumerate(batches, 1):
             if i == 7:
-                monkeypatch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+                monkeypatch.setattr(
+                    os,
+                    "fsync",
+                    lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")),
+                )
             yield batch
 
-    with pytest.raises(InputError, match=r"step 8 cannot be saved \(No space left on device\); the checkpoint of step 4 "
-                                         r"is kept. Once that is fixed: train\(..., resume=True\)"):
+    with pytest.raises(
+        InputError,
+        match=r"step 8 cannot be saved \(No space left on device\); the checkpoint of step 4 "
+        r"is kept. Once that is fixed: train\(..., resume=True\)",
+    ):
         train(run, config, fill(), valid)
     assert {path.name for path in (run.path / "checkpoints").iterdir()} == {"step-00000004"}
     monkeypatch.setattr(os, "fsync", usual)
@@ -168,13 +199,20 @@ def test_a_full_disk_keeps_the_last_checkpoint(tmp_path, monkeypatch):
 def test_a_full_disk_met_by_the_log(tmp_path):
     run, batches, valid = start(tmp_path / "run")
     (run.path / "metrics.jsonl").symlink_to("/dev/full")
-    with pytest.raises(InputError, match=r"metrics.jsonl cannot be saved \(No space left on device\); no checkpoint was saved "
-                                         r"before. Once that is fixed: train\(..., resume=True\)"):
+    with pytest.raises(
+        InputError,
+        match=r"metrics.jsonl cannot be saved \(No space left on device\); no checkpoint was saved "
+        r"before. Once that is fixed: train\(..., resume=True\)",
+    ):
         train(run, TrainingConfig(steps=20, warmup=5, validate_every=4), batches, valid)
 
 
 def test_a_full_disk_met_by_the_trained_weights(tmp_path, monkeypatch):
     run, batches, valid = start(tmp_path / "run")
-    monkeypatch.setattr(run, "save_weights", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
-    with pytest.raises(InputError, match="the trained weights cannot be saved .* the checkpoint of step 4 is kept"):
+    monkeypatch.setattr(
+        run, "save_weights", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device"))
+    )
+    with pytest.raises(
+        InputError, match="the trained weights cannot be saved .* the checkpoint of step 4 is kept"
+    ):
         train(run, TrainingConfig(steps=4, warmup=2, validate_every=2), batches, valid)

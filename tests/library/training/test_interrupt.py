@@ -14,13 +14,22 @@ from tests.library.training.test_resume import Interrupted
 from tests.library.training.test_training import start
 
 
-@pytest.mark.parametrize("number, again", [
-    (signal.SIGINT, "Ctrl-C again"), (signal.SIGTERM, "another SIGTERM"), (signal.SIGHUP, "another SIGHUP")])
+@pytest.mark.parametrize(
+    "number, again",
+    [
+        (signal.SIGINT, "Ctrl-C again"),
+        (signal.SIGTERM, "another SIGTERM"),
+        (signal.SIGHUP, "another SIGHUP"),
+    ],
+)
 def test_a_signal_ends_the_step_and_saves(tmp_path, capsys, number, again):
     run, batches, valid = start(tmp_path / "run")
-    usual = signal.signal(number, signal.default_int_handler)    # nohup has SIGHUP ignored
+    usual = signal.signal(number, signal.default_int_handler)  # nohup has SIGHUP ignored
     try:
-        assert train(run, TrainingConfig(steps=50, warmup=5), Interrupted(batches, 7, number), valid) == 7
+        assert (
+            train(run, TrainingConfig(steps=50, warmup=5), Interrupted(batches, 7, number), valid)
+            == 7
+        )
         assert signal.getsignal(number) == signal.default_int_handler
     finally:
         signal.signal(number, usual)
@@ -44,13 +53,22 @@ def test_who_started_us_may_want_no_interrupt(tmp_path):
         assert train(run, TrainingConfig(steps=5, warmup=2), Interrupted(batches, 3), valid) == 5
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
         run, batches, valid = start(tmp_path / "other")
-        assert train(run, TrainingConfig(steps=5, warmup=2), Interrupted(batches, 3, signal.SIGTERM), valid) == 3
+        assert (
+            train(
+                run,
+                TrainingConfig(steps=5, warmup=2),
+                Interrupted(batches, 3, signal.SIGTERM),
+                valid,
+            )
+            == 3
+        )
     finally:
         signal.signal(signal.SIGINT, usual)
 
 
 def test_ctrl_c_in_the_middle_of_a_write(tmp_path, monkeypatch):
     """The reader of standard error has stopped reading: Python forbids a write within the write that waits."""
+
     def reentrant(*_, **__):
         raise RuntimeError("reentrant call inside <_io.BufferedWriter name='<stderr>'>")
 
@@ -75,7 +93,9 @@ def interrupted(folder, steps):
 def test_ctrl_c_after_the_last_step_interrupts_at_once(tmp_path, monkeypatch):
     """While the weights are averaged and saved, no step is running; the lost work is repeated."""
     with interrupted(tmp_path, steps=6) as arguments, monkeypatch.context() as patch:
-        patch.setattr(trainer.checkpoint, "averaged_weights", lambda *_: signal.raise_signal(signal.SIGINT))
+        patch.setattr(
+            trainer.checkpoint, "averaged_weights", lambda *_: signal.raise_signal(signal.SIGINT)
+        )
         with pytest.raises(KeyboardInterrupt):
             train(*arguments)
 
@@ -83,6 +103,8 @@ def test_ctrl_c_after_the_last_step_interrupts_at_once(tmp_path, monkeypatch):
 def test_ctrl_c_before_the_first_step(tmp_path, monkeypatch):
     """The weights that no step has changed are not among the last three that are averaged."""
     with interrupted(tmp_path, steps=4) as arguments, monkeypatch.context() as patch:
-        clock = SimpleNamespace(monotonic=time.monotonic, perf_counter=lambda: signal.raise_signal(signal.SIGINT) or 0)
-        patch.setattr(trainer, "time", clock)    # the trainer's alone: locks look at the clock, too
+        clock = SimpleNamespace(
+            monotonic=time.monotonic, perf_counter=lambda: signal.raise_signal(signal.SIGINT) or 0
+        )
+        patch.setattr(trainer, "time", clock)  # the trainer's alone: locks look at the clock, too
         assert train(*arguments) == 0

@@ -20,13 +20,29 @@ from minitransformer.training import checkpoint
 
 pytestmark = pytest.mark.campaign
 
-TEXTBOOK = {**os.environ, "MINITRANSFORMER_FAST": "0"}    # to load the compiled kernels takes longer than the run
+TEXTBOOK = {
+    **os.environ,
+    "MINITRANSFORMER_FAST": "0",
+}  # to load the compiled kernels takes longer than the run
 KILLS = int(os.environ.get("MINITRANSFORMER_KILLS", "3"))
 
 
 def test_killed_at_random_moments(tmp_path):
-    options = ["copy", "--steps", str(30 + 8 * KILLS), "--batch", "8", "--threads", "1", "--validate-every", "1",
-               "--average", "3", "--dropout", "0.1"]
+    options = [
+        "copy",
+        "--steps",
+        str(30 + 8 * KILLS),
+        "--batch",
+        "8",
+        "--threads",
+        "1",
+        "--validate-every",
+        "1",
+        "--average",
+        "3",
+        "--dropout",
+        "0.1",
+    ]
     command = [sys.executable, "-m", "minitransformer", "train"]
     quiet = dict(stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=TEXTBOOK)
     whole, run = tmp_path / "whole", tmp_path / "run"
@@ -38,52 +54,86 @@ def test_killed_at_random_moments(tmp_path):
         process = subprocess.Popen([*command, *rest], **quiet)
         reached = max(checkpoint.steps(run), default=0)
         while process.poll() is None and max(checkpoint.steps(run), default=0) == reached:
-            time.sleep(0.01)    # until it has begun to train
+            time.sleep(0.01)  # until it has begun to train
         time.sleep(draw.uniform(0, 0.5))
         process.kill()
-        assert process.wait() == -9    # and not: finished, or failed
+        assert process.wait() == -9  # and not: finished, or failed
         kills += 1
         in_a_save += (run / "checkpoints" / "new").exists()
     subprocess.run([*command, "--resume", run], check=True, **quiet)
-    assert (run / "weights.safetensors").read_bytes() == (whole / "weights.safetensors").read_bytes()
+    assert (run / "weights.safetensors").read_bytes() == (
+        whole / "weights.safetensors"
+    ).read_bytes()
     last, expected = (checkpoint.newest(path) for path in (run, whole))
     assert last.state == expected.state
-    assert all((last.optimizer[name] == expected.optimizer[name]).all() for name in expected.optimizer)
+    assert all(
+        (last.optimizer[name] == expected.optimizer[name]).all() for name in expected.optimizer
+    )
     print(f"\n{kills} kills in a run of {last.step} steps, {in_a_save} of them in a save")
 
 
 @pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="this system has only the threads")
 def test_killed_with_a_helper(tmp_path):
     """Of a run with a helper process, it or the main process is killed: no process stays, and nothing changes in the numbers."""
-    options = ["copy", "--batch", "8", "--threads", "2", "--validate-every", "10", "--dropout", "0.1", "--d-model", "16",
-               "--num-layers", "1", "--cooldown", "0", "--steps"]
-    command, mark = [sys.executable, "-m", "minitransformer", "train", "--workers"], uuid.uuid4().hex
-    quiet = dict(stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env={**TEXTBOOK, "OURS": mark})
+    options = [
+        "copy",
+        "--batch",
+        "8",
+        "--threads",
+        "2",
+        "--validate-every",
+        "10",
+        "--dropout",
+        "0.1",
+        "--d-model",
+        "16",
+        "--num-layers",
+        "1",
+        "--cooldown",
+        "0",
+        "--steps",
+    ]
+    command, mark = (
+        [sys.executable, "-m", "minitransformer", "train", "--workers"],
+        uuid.uuid4().hex,
+    )
+    quiet = dict(
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env={**TEXTBOOK, "OURS": mark}
+    )
     whole, run = tmp_path / "whole", tmp_path / "run"
     draw, results, kills = random.Random(0), Counter(), 0
     while kills < KILLS:
         rest = ["--resume", run] if run.exists() else [*options, "1000000", "--run", run]
         process = subprocess.Popen([*command, "processes", *rest], **quiet)
         reached = max(checkpoint.steps(run), default=0)
-        while process.poll() is None and not len(marked(mark)) > 1:    # until there is a helper
+        while process.poll() is None and not len(marked(mark)) > 1:  # until there is a helper
             time.sleep(0.001)
         helpers, victim = set(marked(mark)) - {process.pid}, draw.choice(["helper", "parent"])
-        time.sleep(draw.choice([draw.uniform(0, 0.6), draw.uniform(0, 3)]))    # it starts, or works
+        time.sleep(draw.choice([draw.uniform(0, 0.6), draw.uniform(0, 3)]))  # it starts, or works
         for target in helpers if victim == "helper" else [process.pid]:
             with suppress(ProcessLookupError):
                 os.kill(target, 9)
         kills += 1
         if victim == "helper":
             until = time.monotonic() + 60
-            while process.poll() is None and max(checkpoint.steps(run), default=0) <= reached and time.monotonic() < until:
-                time.sleep(0.01)    # it goes on
+            while (
+                process.poll() is None
+                and max(checkpoint.steps(run), default=0) <= reached
+                and time.monotonic() < until
+            ):
+                time.sleep(0.01)  # it goes on
             process.terminate()
         said = process.communicate()[1]
         lines = [line for line in said.splitlines() if line.startswith("threads do the work")]
         if victim == "helper":
             assert process.returncode == 143, said
-            assert lines in ([], ["threads do the work from here on: a helper has ended (Killed)"]), said
-            results["the helper, and threads went on" if lines else "the helper, as the run ended"] += 1
+            assert lines in (
+                [],
+                ["threads do the work from here on: a helper has ended (Killed)"],
+            ), said
+            results[
+                "the helper, and threads went on" if lines else "the helper, as the run ended"
+            ] += 1
         else:
             assert process.returncode == -9 and not lines, said
             results["the parent"] += 1
@@ -92,11 +142,15 @@ def test_killed_with_a_helper(tmp_path):
             time.sleep(0.01)
         assert not marked(mark)
     last = checkpoint.newest(run)
-    subprocess.run([*command, "threads", *options, str(last.step), "--run", whole], check=True, **quiet)
+    subprocess.run(
+        [*command, "threads", *options, str(last.step), "--run", whole], check=True, **quiet
+    )
     expected = checkpoint.newest(whole)
     assert last.step == expected.step
     for found, right in (last.weights, expected.weights), (last.optimizer, expected.optimizer):
-        assert all((found[name] == right[name]).all() for name in right if name not in ("loss", "nll"))
+        assert all(
+            (found[name] == right[name]).all() for name in right if name not in ("loss", "nll")
+        )
     print(f"\n{kills} kills in a run of {last.step} steps: {dict(results)}")
 
 

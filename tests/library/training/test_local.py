@@ -17,7 +17,16 @@ from io import BytesIO
 import numpy as np
 import pytest
 
-from minitransformer import Adam, InputError, Run, Transformer, TransformerConfig, make_batch, plugged, training_step
+from minitransformer import (
+    Adam,
+    InputError,
+    Run,
+    Transformer,
+    TransformerConfig,
+    make_batch,
+    plugged,
+    training_step,
+)
 from minitransformer.functional import softmax_forward
 from minitransformer.replaceable import kernels_run, replaces, textbook_of
 from minitransformer import kernels
@@ -31,9 +40,14 @@ from tests import ROOT
 from tests.library.cli.conftest import rewrite
 from tests.library.models.makers import KINDS, make_model
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="this system has only the threads")
+pytestmark = pytest.mark.skipif(
+    not hasattr(os, "memfd_create"), reason="this system has only the threads"
+)
 RNG = np.random.default_rng(0)
-PAIRS = [(RNG.integers(3, 12, m).tolist(), RNG.integers(3, 12, n).tolist()) for m, n in [(2, 3), (5, 1), (4, 4), (7, 6), (1, 2)]]
+PAIRS = [
+    (RNG.integers(3, 12, m).tolist(), RNG.integers(3, 12, n).tolist())
+    for m, n in [(2, 3), (5, 1), (4, 4), (7, 6), (1, 2)]
+]
 BATCHES = [make_batch(PAIRS), make_batch(PAIRS[1:3])]
 
 
@@ -54,10 +68,14 @@ class Loop:
     def step(self, count=1, batches=BATCHES):
         for _ in range(count):
             self.steps.append(batches)
-            self.sums = training_step(self.model, self.adam, batches, 0.01, (7, len(self.steps)), 0.1, 0.5, self.workers)
+            self.sums = training_step(
+                self.model, self.adam, batches, 0.01, (7, len(self.steps)), 0.1, 0.5, self.workers
+            )
 
     def until_helped(self):
-        assert until(lambda: self.workers.helped or not self.helpers, work=self.step) and self.helpers
+        assert (
+            until(lambda: self.workers.helped or not self.helpers, work=self.step) and self.helpers
+        )
         return self
 
     def until_alone(self):
@@ -126,7 +144,11 @@ def test_a_trial_does_not_enter_a_step(count, monkeypatch):
     with loop.workers:
         for batches in 3 * [BATCHES, BATCHES[1:]]:
             loop.step(batches=batches)
-    assert list(map(len, asked)) == [0, 1, *2 * [count - 1, 1]]    # in the first step they are greeted
+    assert list(map(len, asked)) == [
+        0,
+        1,
+        *2 * [count - 1, 1],
+    ]  # in the first step they are greeted
     loop.assert_as_with_threads()
 
 
@@ -138,16 +160,19 @@ def test_every_kind_of_model_can_be_described(kind):
     dtype = pickle.load(described)
     made = _Reader(described, dtype).load()
     assert {name: parameter.shape for name, parameter in made.parameters().items()} == {
-        name: parameter.shape for name, parameter in model.parameters().items()}
+        name: parameter.shape for name, parameter in model.parameters().items()
+    }
     assert len(local._described(model)) < 20_000
 
 
-@pytest.mark.parametrize("when", [pytest.param("between two steps", marks=pytest.mark.slow), "in a step"])
+@pytest.mark.parametrize(
+    "when", [pytest.param("between two steps", marks=pytest.mark.slow), "in a step"]
+)
 def test_a_killed_helper_is_replaced_by_threads(when, capsys):
     loop = Loop(LocalProcesses, 3)
     with loop.workers:
         helpers = [pid(helper) for helper in loop.until_helped().helpers]
-        if when == "in a step":    # it waits for the helper
+        if when == "in a step":  # it waits for the helper
             os.kill(helpers[0], signal.SIGSTOP)
             threading.Timer(0.2, os.kill, (helpers[0], signal.SIGKILL)).start()
         else:
@@ -155,7 +180,9 @@ def test_a_killed_helper_is_replaced_by_threads(when, capsys):
         loop.step(3)
         assert not any(map(exists, helpers))
     loop.assert_as_with_threads()
-    assert capsys.readouterr().err == "threads do the work from here on: a helper has ended (Killed)\n"
+    assert (
+        capsys.readouterr().err == "threads do the work from here on: a helper has ended (Killed)\n"
+    )
 
 
 def fails_in_a_helper(model, number, parent):
@@ -171,8 +198,13 @@ def test_an_exception_in_a_helper(capsys):
         loop.until_helped()
         shares = [(model, number, os.getpid()) for number, model in enumerate(workers.models)]
         assert workers.run(fails_in_a_helper, shares) == [0, 1]
-        assert (workers.sum_gradients() == 14 ** 2 * loop.adam.grad.size) and (loop.adam.grad == 14).all()
-        assert capsys.readouterr().err == "threads do the work from here on: a helper failed with ValueError: share 1\n"
+        assert (workers.sum_gradients() == 14**2 * loop.adam.grad.size) and (
+            loop.adam.grad == 14
+        ).all()
+        assert (
+            capsys.readouterr().err
+            == "threads do the work from here on: a helper failed with ValueError: share 1\n"
+        )
         loop.adam.grad[...] = 0
         loop.step()
     loop.assert_as_with_threads()
@@ -198,9 +230,12 @@ def test_a_forked_process_does_not_train_our_weights():
     with loop.workers:
         loop.until_helped()
         if not (process := os.fork()):
-            code, _ = 1, signal.alarm(60)    # a step that hangs ends it
+            code, _ = 1, signal.alarm(60)  # a step that hangs ends it
             try:
-                with pytest.raises(InputError, match=re.escape("train copy.deepcopy(model) with workers of its own")):
+                with pytest.raises(
+                    InputError,
+                    match=re.escape("train copy.deepcopy(model) with workers of its own"),
+                ):
                     loop.step()
                 model = copy.deepcopy(loop.model)
                 with Threads(model, 2) as workers:
@@ -234,7 +269,9 @@ def test_own_functions_run_here(capsys):
         assert len(set(calls)) == 2
         assert capsys.readouterr().err == "threads do the work while something is plugged in\n"
         before = helper.replies
-        replaces(softmax_forward, "numpy", "float32")(own)    # no step calls it: the attention's kernel runs
+        replaces(softmax_forward, "numpy", "float32")(
+            own
+        )  # no step calls it: the attention's kernel runs
         loop.step()
         unregister(own.__module__)
         assert helper.replies == before
@@ -260,16 +297,44 @@ def full(*_):
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-@pytest.mark.parametrize(("obstacle", "said"), [
-    (lambda patch: patch.setattr(os, "posix_fallocate", full), "No space left on device"),
-    (lambda patch: patch.setattr(local, "available_memory", lambda: 10), "2 bytes of shared memory are not available"),
-    (lambda patch: patch.delattr(os, "memfd_create"), "this system has no memory without a name, unlike Linux"),
-    (lambda patch: patch.setattr(sys, "executable", "/nowhere/python"), "No such file or directory"),
-    (lambda patch: patch.setattr(local, "available_cores", lambda: 1), "this process may use 1 cores, too few for 2 processes"),
-    (lambda patch: patch.setattr(Unknown, "__module__", "nowhere"), "failed with ModuleNotFoundError: No module named 'nowhere'"),
-    (lambda patch: patch.setattr(Unknown, "own", lambda model: lambda: 0), "the model cannot be sent to another process"),
-    (lambda patch: patch.setattr(local, "PATIENCE", 0), "a helper has not started within 0 seconds"),
-    (lambda patch: patch.setattr(sys, "executable", shutil.which("false")), "a helper has ended with exit code 1")])
+@pytest.mark.parametrize(
+    ("obstacle", "said"),
+    [
+        (lambda patch: patch.setattr(os, "posix_fallocate", full), "No space left on device"),
+        (
+            lambda patch: patch.setattr(local, "available_memory", lambda: 10),
+            "2 bytes of shared memory are not available",
+        ),
+        (
+            lambda patch: patch.delattr(os, "memfd_create"),
+            "this system has no memory without a name, unlike Linux",
+        ),
+        (
+            lambda patch: patch.setattr(sys, "executable", "/nowhere/python"),
+            "No such file or directory",
+        ),
+        (
+            lambda patch: patch.setattr(local, "available_cores", lambda: 1),
+            "this process may use 1 cores, too few for 2 processes",
+        ),
+        (
+            lambda patch: patch.setattr(Unknown, "__module__", "nowhere"),
+            "failed with ModuleNotFoundError: No module named 'nowhere'",
+        ),
+        (
+            lambda patch: patch.setattr(Unknown, "own", lambda model: lambda: 0),
+            "the model cannot be sent to another process",
+        ),
+        (
+            lambda patch: patch.setattr(local, "PATIENCE", 0),
+            "a helper has not started within 0 seconds",
+        ),
+        (
+            lambda patch: patch.setattr(sys, "executable", shutil.which("false")),
+            "a helper has ended with exit code 1",
+        ),
+    ],
+)
 def test_where_helpers_cannot_run(obstacle, said, monkeypatch, capsys):
     open_files = len(os.listdir("/proc/self/fd"))
     with monkeypatch.context() as patch:
@@ -287,9 +352,18 @@ def test_where_helpers_cannot_run(obstacle, said, monkeypatch, capsys):
 
 
 def test_the_rule():
-    made = [local_workers(Transformer(TransformerConfig.named("toy", 12, num_layers=1, d_model=width)), count)
-            for width, count in [(128, 2), (132, 2), (128, 1), (128, 4)]]
-    assert [type(workers) for workers in made] == [LocalProcesses, Threads, Threads, Threads]    # of three cores
+    made = [
+        local_workers(
+            Transformer(TransformerConfig.named("toy", 12, num_layers=1, d_model=width)), count
+        )
+        for width, count in [(128, 2), (132, 2), (128, 1), (128, 4)]
+    ]
+    assert [type(workers) for workers in made] == [
+        LocalProcesses,
+        Threads,
+        Threads,
+        Threads,
+    ]  # of three cores
     for workers in made:
         workers.close()
     with Job("threads").workers(made[0].models[0], 2) as workers:
@@ -313,11 +387,17 @@ print(pid(loop.until_helped().helpers[0]), flush=True)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("end", "code"), [
-    ("while True: loop.step()", -signal.SIGKILL), pytest.param("raise SystemExit(3)", 3, marks=pytest.mark.campaign)])
+@pytest.mark.parametrize(
+    ("end", "code"),
+    [
+        ("while True: loop.step()", -signal.SIGKILL),
+        pytest.param("raise SystemExit(3)", 3, marks=pytest.mark.campaign),
+    ],
+)
 def test_nothing_is_left_after_the_end(end, code):
-    with subprocess.Popen([sys.executable, "-c", PROGRAM.format(end)], stdout=subprocess.PIPE, text=True,
-                          cwd=ROOT) as program:
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM.format(end)], stdout=subprocess.PIPE, text=True, cwd=ROOT
+    ) as program:
         helper = int(program.stdout.readline())
         if code < 0:
             program.kill()
@@ -343,7 +423,21 @@ def replies(monkeypatch):
     return counts
 
 
-SETTINGS = ["copy", "--batch", 8, "--threads", 2, "--dropout", 0.1, "--d-model", 16, "--cooldown", 0, "--average", 1]
+SETTINGS = [
+    "copy",
+    "--batch",
+    8,
+    "--threads",
+    2,
+    "--dropout",
+    0.1,
+    "--d-model",
+    16,
+    "--cooldown",
+    0,
+    "--average",
+    1,
+]
 
 
 @pytest.mark.slow
@@ -351,7 +445,11 @@ def test_a_run_goes_on_with_other_workers(tmp_path, run_cli, replies, monkeypatc
     """The command uses processes unless told otherwise, and any workers resume a run, with the same bits."""
     monkeypatch.setattr("minitransformer.cli.train._report", lambda *_: 0)
     run = tmp_path / "three"
-    for steps, workers in ((10, []), (20, ["--workers", "threads"]), (30, ["--workers", "processes"])):
+    for steps, workers in (
+        (10, []),
+        (20, ["--workers", "threads"]),
+        (30, ["--workers", "processes"]),
+    ):
         if steps > 10:
             settings = json.loads((run / "config.json").read_text())
             settings["training"]["steps"] = steps
@@ -359,8 +457,13 @@ def test_a_run_goes_on_with_other_workers(tmp_path, run_cli, replies, monkeypatc
         start = ["--resume", run] if steps > 10 else [*SETTINGS, "--steps", 10, "--run", run]
         code, _, said = run_cli("train", *start, *workers)
         assert code == 0 and "threads" not in said
-    assert replies == [11, 11]    # two times a greeting, a trial and the steps after the first one
-    assert run_cli("train", *SETTINGS, "--steps", 30, "--workers", "threads", "--run", tmp_path / "one")[0] == 0
+    assert replies == [11, 11]  # two times a greeting, a trial and the steps after the first one
+    assert (
+        run_cli(
+            "train", *SETTINGS, "--steps", 30, "--workers", "threads", "--run", tmp_path / "one"
+        )[0]
+        == 0
+    )
     found, expected = (Run.load(tmp_path / name).model.flat.data for name in ("three", "one"))
     assert (found == expected).all() and len(replies) == 2
 
@@ -368,8 +471,22 @@ def test_a_run_goes_on_with_other_workers(tmp_path, run_cli, replies, monkeypatc
 def test_workers_that_cannot_be(tmp_path, run_cli, monkeypatch):
     monkeypatch.setattr("minitransformer.cli.train._report", lambda *_: 0)
     assert "invalid choice: 'gpu'" in run_cli("train", "copy", "--workers", "gpu")[2]
-    code, _, said = run_cli("train", *SETTINGS, "--steps", 2, "--threads", 1, "--workers", "processes", "--run", tmp_path / "run")
-    assert code == 0 and "threads do the work from here on: one worker needs no other process\n" in said
+    code, _, said = run_cli(
+        "train",
+        *SETTINGS,
+        "--steps",
+        2,
+        "--threads",
+        1,
+        "--workers",
+        "processes",
+        "--run",
+        tmp_path / "run",
+    )
+    assert (
+        code == 0
+        and "threads do the work from here on: one worker needs no other process\n" in said
+    )
 
 
 def test_helpers_inherit_the_choice_of_kernels():
@@ -387,14 +504,21 @@ def test_helpers_inherit_the_choice_of_kernels():
     usual = Loop(Threads)
     with usual.workers:
         usual.step(count + 4)
-    assert not np.array_equal(usual.adam.data, loops[1].adam.data)    # kernels round in another way
+    assert not np.array_equal(usual.adam.data, loops[1].adam.data)  # kernels round in another way
 
 
-@pytest.mark.skipif(bool(kernels.state.problem), reason=f"no compiled kernels: {kernels.state.problem}")
+@pytest.mark.skipif(
+    bool(kernels.state.problem), reason=f"no compiled kernels: {kernels.state.problem}"
+)
 def test_a_helper_without_the_compiled_kernels_of_this_process_is_lost(capfd, monkeypatch):
-    monkeypatch.setenv("MINITRANSFORMER_FAST", "numpy")    # as a helper finds it that cannot compile them
+    monkeypatch.setenv(
+        "MINITRANSFORMER_FAST", "numpy"
+    )  # as a helper finds it that cannot compile them
     loop = Loop(LocalProcesses)
     monkeypatch.delenv("MINITRANSFORMER_FAST")
     with loop.workers, kernels_run():
         loop.until_alone()
-    assert "from here on: a helper has no compiled kernels (MINITRANSFORMER_FAST is numpy)" in capfd.readouterr().err
+    assert (
+        "from here on: a helper has no compiled kernels (MINITRANSFORMER_FAST is numpy)"
+        in capfd.readouterr().err
+    )

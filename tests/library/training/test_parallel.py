@@ -10,7 +10,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minitransformer import Adam, Run, TrainingConfig, Transformer, TransformerConfig, make_batch, train, training_step
+from minitransformer import (
+    Adam,
+    Run,
+    TrainingConfig,
+    Transformer,
+    TransformerConfig,
+    make_batch,
+    train,
+    training_step,
+)
 from minitransformer.data.drawn import DrawnBatches, draw_held_out
 from minitransformer.functional.special import PAD
 from minitransformer.tasks import TASKS
@@ -22,16 +31,24 @@ from tests.library.training.test_resume import Interrupted, losses
 from tests.library.training.test_training import start
 
 RNG = np.random.default_rng(0)
-PAIRS = [(RNG.integers(3, 12, m).tolist(), RNG.integers(3, 12, n).tolist()) for m, n in [(2, 3), (5, 1), (4, 4), (7, 6), (1, 2)]]
+PAIRS = [
+    (RNG.integers(3, 12, m).tolist(), RNG.integers(3, 12, n).tolist())
+    for m, n in [(2, 3), (5, 1), (4, 4), (7, 6), (1, 2)]
+]
 
 
 def trained(make_workers, dropout=0.0, steps=3, seed=(7,)):
     """A model in float64 after some steps, and the sums of each; `make_workers(model)`, or None."""
-    model = Transformer(TransformerConfig.named("toy", 12, d_model=16, d_ff=24, dropout=dropout), seed=1)
+    model = Transformer(
+        TransformerConfig.named("toy", 12, d_model=16, d_ff=24, dropout=dropout), seed=1
+    )
     model = model.astype(np.float64)
     adam, workers = Adam(model), make_workers and make_workers(model)
     batches = [make_batch(PAIRS), make_batch(PAIRS[1:3])]
-    sums = [training_step(model, adam, batches, 0.01, (*seed, step), 0.1, 0.5, workers) for step in range(steps)]
+    sums = [
+        training_step(model, adam, batches, 0.01, (*seed, step), 0.1, 0.5, workers)
+        for step in range(steps)
+    ]
     return model, np.array(sums, float)
 
 
@@ -39,8 +56,13 @@ def assert_same_weights(found, expected, bound=1e-12):
     """Up to rounding. A key's bias has a gradient of 0 (softmax ignores a shift): there Adam steps by roundings alone."""
     others = expected.parameters()
     for name, parameter in found.parameters().items():
-        np.testing.assert_allclose(parameter.data, others[name].data, rtol=0,
-                                   atol=1e-8 if name.endswith("key.bias") else bound, err_msg=name)
+        np.testing.assert_allclose(
+            parameter.data,
+            others[name].data,
+            rtol=0,
+            atol=1e-8 if name.endswith("key.bias") else bound,
+            err_msg=name,
+        )
 
 
 def threads(count):
@@ -74,7 +96,7 @@ def test_each_thread_has_a_generator_of_its_own():
     workers, batch = Threads(model, 2), make_batch(PAIRS[:1] * 2)
     (_, _, one), (_, _, other) = workers.shard([batch], (0, 1))
     assert one.integers(1 << 40) != other.integers(1 << 40)
-    assert [rng for _, _, rng in workers.shard([batch])] == [None, None]    # no seed, no dropout
+    assert [rng for _, _, rng in workers.shard([batch])] == [None, None]  # no seed, no dropout
 
 
 def test_parts_hold_every_sentence_without_needless_padding():
@@ -146,7 +168,7 @@ class Meeting:
         self.brought[rank] = value
         self.barrier.wait()
         found = list(self.brought)
-        self.barrier.wait()    # all have read
+        self.barrier.wait()  # all have read
         return found
 
 
@@ -173,7 +195,7 @@ def in_processes(count, work):
             found[rank] = work(meeting, rank)
         except BaseException as error:
             errors.append(error)
-            meeting.barrier.abort()    # or the others would wait
+            meeting.barrier.abort()  # or the others would wait
 
     others = [threading.Thread(target=member, args=(rank,)) for rank in range(1, count)]
     for thread in others:
@@ -186,20 +208,27 @@ def in_processes(count, work):
     return found
 
 
-@pytest.mark.parametrize("processes, count, dropout", [(2, 1, 0.0), (2, 2, 0.0), (3, 1, 0.0), (9, 1, 0.0), (2, 1, 0.3)])
+@pytest.mark.parametrize(
+    "processes, count, dropout", [(2, 1, 0.0), (2, 2, 0.0), (3, 1, 0.0), (9, 1, 0.0), (2, 1, 0.3)]
+)
 def test_processes_compute_what_threads_compute(processes, count, dropout):
     """The same weights in each, and as sums the totals of all; of nine, some have no sentence. Part i has generator i, whoever
     computes it: its dropout, too.
     """
     expected = trained(threads(processes * count), dropout)
-    for model, sums in in_processes(processes, lambda meeting, rank: trained(
-            lambda model: Process(model, count, meeting, rank), dropout)):
+    for model, sums in in_processes(
+        processes,
+        lambda meeting, rank: trained(lambda model: Process(model, count, meeting, rank), dropout),
+    ):
         assert_same_weights(model, expected[0])
         np.testing.assert_allclose(sums, expected[1], rtol=1e-12)
 
 
 def test_one_process_sums_and_agrees_with_itself():
-    workers, vector = Threads(Transformer(TransformerConfig.named("toy", 12)), 2), np.array([1.0, 2.0])
+    workers, vector = (
+        Threads(Transformer(TransformerConfig.named("toy", 12)), 2),
+        np.array([1.0, 2.0]),
+    )
     workers.sum(vector)
     assert vector.tolist() == [1, 2] and workers.is_main
     assert workers.agree(True) and not workers.agree(False)
@@ -221,8 +250,14 @@ def in_two_processes(folder, config, pressing=None, resume=False, made=False):
         run.save_weights = recording(run.save_weights, written)
         if pressing and rank == 0:
             batches = Interrupted(batches, pressing)
-        steps = train(run, config, batches, valid, resume=resume,
-                      make_workers=lambda model, count: Process(model, count, meeting, rank))
+        steps = train(
+            run,
+            config,
+            batches,
+            valid,
+            resume=resume,
+            make_workers=lambda model, count: Process(model, count, meeting, rank),
+        )
         return steps, run.model, written
 
     return in_processes(2, member)
@@ -232,6 +267,7 @@ def recording(function, calls):
     def recorded(*arguments):
         calls.append(arguments)
         return function(*arguments)
+
     return recorded
 
 
@@ -250,7 +286,8 @@ def test_a_run_of_two_processes_is_that_of_one(tmp_path):
     run.model = run.model.astype(np.float64)
     train(run, TrainingConfig(**CONFIG, threads=2), batches, valid)
     (steps, main, written), (other_steps, other, none_written) = in_two_processes(
-        tmp_path / "two", TrainingConfig(**CONFIG, threads=1))
+        tmp_path / "two", TrainingConfig(**CONFIG, threads=1)
+    )
     assert steps == other_steps == 12
     assert (len(written), len(none_written)) == (1, 0)
     np.testing.assert_array_equal(main.flat.data, other.flat.data)
@@ -258,7 +295,7 @@ def test_a_run_of_two_processes_is_that_of_one(tmp_path):
     np.testing.assert_array_equal(Run.load(tmp_path / "two").model.flat.data, main.flat.data)
     assert checkpoint.steps(tmp_path / "two") == checkpoint.steps(tmp_path / "one") == [12, 10]
     one, two = losses(Run.open(tmp_path / "one")), losses(Run.open(tmp_path / "two"))
-    assert [record.keys() for record in one] == [record.keys() for record in two]    # each line once
+    assert [record.keys() for record in one] == [record.keys() for record in two]  # each line once
     for expected, found in zip(one, two):
         assert found == pytest.approx(expected, rel=1e-9)
 
@@ -267,10 +304,20 @@ def test_a_process_that_is_not_the_main_one_touches_no_file(tmp_path, monkeypatc
     """Whatever opens a file of the run for writing, renames or removes one, does so in the main process: this thread."""
     start(tmp_path / "run")
     writers = []
-    for owner, name in [(checkpoint, "write_durably"), (os, "replace"), (os, "rename"), (shutil, "rmtree")]:
+    for owner, name in [
+        (checkpoint, "write_durably"),
+        (os, "replace"),
+        (os, "rename"),
+        (shutil, "rmtree"),
+    ]:
         usual = getattr(owner, name)
-        monkeypatch.setattr(owner, name, lambda *given, usual=usual, **more: writers.append(
-            threading.current_thread()) or usual(*given, **more))
+        monkeypatch.setattr(
+            owner,
+            name,
+            lambda *given, usual=usual, **more: (
+                writers.append(threading.current_thread()) or usual(*given, **more)
+            ),
+        )
     usual_open = Path.open
 
     def open_noted(path, mode="r", **more):
@@ -287,7 +334,9 @@ def test_processes_agree_on_stopping_and_resume(tmp_path):
     """Ctrl-C reaches one of them: both end after that step, and resumed, both end as if nothing had stopped."""
     config = TrainingConfig(**CONFIG, threads=1)
     whole, _ = in_two_processes(tmp_path / "whole", config)
-    (steps, main, _), (other_steps, other, _) = in_two_processes(tmp_path / "run", config, pressing=7)
+    (steps, main, _), (other_steps, other, _) = in_two_processes(
+        tmp_path / "run", config, pressing=7
+    )
     assert steps == other_steps == 7
     np.testing.assert_array_equal(main.flat.data, other.flat.data)
     assert checkpoint.steps(tmp_path / "run") == [7, 5]
@@ -299,8 +348,16 @@ def test_processes_agree_on_stopping_and_resume(tmp_path):
 
 
 def test_processes_that_are_out_of_patience_stop_together(tmp_path):
-    config = TrainingConfig(steps=60, warmup=1, schedule="constant", peak_rate=0.3, cooldown=0, validate_every=2, patience=3,
-                            threads=1)
+    config = TrainingConfig(
+        steps=60,
+        warmup=1,
+        schedule="constant",
+        peak_rate=0.3,
+        cooldown=0,
+        validate_every=2,
+        patience=3,
+        threads=1,
+    )
     (steps, main, _), (other_steps, other, _) = in_two_processes(tmp_path / "run", config)
     assert steps == other_steps < 60
-    np.testing.assert_array_equal(main.flat.data, other.flat.data)    # the best checkpoint's
+    np.testing.assert_array_equal(main.flat.data, other.flat.data)  # the best checkpoint's

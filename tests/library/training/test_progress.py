@@ -40,24 +40,46 @@ def lines(monkeypatch, capsys, seconds, total, first):
 def test_a_log_file_gets_a_line_for_each_tenth_with_the_time_left(monkeypatch, capsys):
     """The first at once. A resumed run counts its own steps' time."""
     assert lines(monkeypatch, capsys, 3, 400, 0) == [
-        "step 10 of 400: loss 10, 01:57 left", *(f"step {step} of 400: loss {step}, {left} left" for step, left in zip(
-            range(40, 400, 40), ("01:48", "01:36", "01:24", "01:12", "01:00", "00:48", "00:36", "00:24", "00:12"))), "the end"]
-    assert lines(monkeypatch, capsys, 3, 100, 70) == ["step 80 of 100: loss 80, 00:06 left", "step 90 of 100: loss 90, 00:03 left",
-                                                      "the end"]
+        "step 10 of 400: loss 10, 01:57 left",
+        *(
+            f"step {step} of 400: loss {step}, {left} left"
+            for step, left in zip(
+                range(40, 400, 40),
+                ("01:48", "01:36", "01:24", "01:12", "01:00", "00:48", "00:36", "00:24", "00:12"),
+            )
+        ),
+        "the end",
+    ]
+    assert lines(monkeypatch, capsys, 3, 100, 70) == [
+        "step 80 of 100: loss 80, 00:06 left",
+        "step 90 of 100: loss 90, 00:03 left",
+        "the end",
+    ]
 
 
 def test_a_slow_run_has_a_line_every_minute(monkeypatch, capsys):
     found = lines(monkeypatch, capsys, 25, 10_000, 0)
-    assert found[:3] == ["step 10 of 10000: loss 10, 6:56:15 left", "step 40 of 10000: loss 40, 6:55:00 left",
-                         "step 70 of 10000: loss 70, 6:53:45 left"]
+    assert found[:3] == [
+        "step 10 of 10000: loss 10, 6:56:15 left",
+        "step 40 of 10000: loss 40, 6:55:00 left",
+        "step 70 of 10000: loss 70, 6:53:45 left",
+    ]
 
 
 def test_a_training_run_leaves_lines_in_a_log_file(tmp_path, capsys):
     run, batches, valid = start(tmp_path / "run")
     train(run, TrainingConfig(steps=30, warmup=5), batches, valid)
     first, second, last = capsys.readouterr().err.splitlines()
-    assert first.startswith("step 10 of 30: loss ") and second.startswith("step 20 of 30: loss ") and " left" in second
-    assert last.startswith("step 30: valid nll ") and "\r" not in first + last and "seconds" not in last
+    assert (
+        first.startswith("step 10 of 30: loss ")
+        and second.startswith("step 20 of 30: loss ")
+        and " left" in second
+    )
+    assert (
+        last.startswith("step 30: valid nll ")
+        and "\r" not in first + last
+        and "seconds" not in last
+    )
 
 
 @pytest.mark.parametrize("widgets", [True, False])
@@ -70,7 +92,9 @@ def test_a_notebook_gets_a_bar_on_standard_output(monkeypatch, capsys, recwarn, 
     class Auto(types.ModuleType):
         def __getattr__(self, name):
             if not widgets:
-                warnings.warn("IProgress not found. Please update jupyter and ipywidgets.", stacklevel=2)
+                warnings.warn(
+                    "IProgress not found. Please update jupyter and ipywidgets.", stacklevel=2
+                )
             return std.tqdm
 
     monkeypatch.setitem(sys.modules, "ipykernel", types.ModuleType("ipykernel"))

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from minitransformer import (
-    InputError, Run, TrainingConfig, train)
+from minitransformer import InputError, Run, TrainingConfig, train
 from minitransformer.data.drawn import DrawnBatches
 from minitransformer.data.epochs import EpochBatches
 from minitransformer.data.labelled import make_labelled_batch, sentence_length
@@ -39,14 +38,26 @@ def of_no_position(seed):
 
 def losses(run):
     records = [json.loads(line) for line in (run.path / "metrics.jsonl").read_text().splitlines()]
-    return [{name: value for name, value in record.items() if name not in ("tokens_per_second", *CLOCKS)} for record in records]
+    return [
+        {
+            name: value
+            for name, value in record.items()
+            if name not in ("tokens_per_second", *CLOCKS)
+        }
+        for record in records
+    ]
 
 
 def state(run, step):
     """All arrays of a checkpoint, and the rest of its state."""
     folder = run.path / "checkpoints" / f"step-{step:08d}"
-    return ({**load_file(folder / "weights.safetensors"), **load_file(folder / "optimizer.safetensors")},
-            json.loads((folder / "state.json").read_text()))
+    return (
+        {
+            **load_file(folder / "weights.safetensors"),
+            **load_file(folder / "optimizer.safetensors"),
+        },
+        json.loads((folder / "state.json").read_text()),
+    )
 
 
 class Interrupted:
@@ -79,12 +90,20 @@ def trained(folder, stopped=None, **settings):
     return run, config, batches, valid
 
 
-@pytest.mark.parametrize("batches, settings", [
-    (of_task, dict()), (of_corpus, dict(threads=2, accumulate=3)), (of_no_position, dict(average=3)),
-    (of_corpus, dict(patience=1, cooldown=0.0, schedule="constant", peak_rate=1.0))])
+@pytest.mark.parametrize(
+    "batches, settings",
+    [
+        (of_task, dict()),
+        (of_corpus, dict(threads=2, accumulate=3)),
+        (of_no_position, dict(average=3)),
+        (of_corpus, dict(patience=1, cooldown=0.0, schedule="constant", peak_rate=1.0)),
+    ],
+)
 def test_to_the_same_bits(tmp_path, batches, settings):
     """Stopped by Ctrl-C at steps 3, 8 and 20: between the lines of the log, and between checkpoints that are averaged."""
-    config = TrainingConfig(**{"steps": 25, "warmup": 5, "validate_every": 6, "seed": 5, "threads": 1, **settings})
+    config = TrainingConfig(
+        **{"steps": 25, "warmup": 5, "validate_every": 6, "seed": 5, "threads": 1, **settings}
+    )
     whole, _, valid = start(tmp_path / "whole", 5)
     steps = train(whole, config, batches(5), valid)
     assert steps < 25 if config.patience else steps == 25
@@ -98,7 +117,9 @@ def test_to_the_same_bits(tmp_path, batches, settings):
         run, before = Run.open(tmp_path / "stopped"), step
     assert train(run, config, batches(5), valid, resume=True) == steps
     assert losses(run) == losses(whole)
-    assert (run.path / "weights.safetensors").read_bytes() == (whole.path / "weights.safetensors").read_bytes()
+    assert (run.path / "weights.safetensors").read_bytes() == (
+        whole.path / "weights.safetensors"
+    ).read_bytes()
     arrays, rest = state(run, steps)
     expected, expected_rest = state(whole, steps)
     assert rest == expected_rest and arrays.keys() == expected.keys()
@@ -110,9 +131,13 @@ def test_to_the_same_bits(tmp_path, batches, settings):
 def test_the_position_of_other_batches_is_named(tmp_path, position):
     run, _, batches, valid = trained(tmp_path / "run", steps=2)
     folder = run.path / "checkpoints" / "step-00000002"
-    (folder / "state.json").write_text(json.dumps({**json.loads((folder / "state.json").read_text()), "position": position}))
+    (folder / "state.json").write_text(
+        json.dumps({**json.loads((folder / "state.json").read_text()), "position": position})
+    )
     write_manifest(folder, checkpoint.FILES)
-    with pytest.raises(InputError, match="the checkpoint of step 2 is of other batches: their position is "):
+    with pytest.raises(
+        InputError, match="the checkpoint of step 2 is of other batches: their position is "
+    ):
         train(run, TrainingConfig(steps=4, warmup=2), batches, valid, resume=True)
 
 
@@ -120,7 +145,12 @@ def test_the_average_is_of_the_last_checkpoints(tmp_path, capsys):
     run, _, _, valid = trained(tmp_path / "run", steps=23, warmup=5, validate_every=5, average=3)
     assert checkpoint.steps(run.path) == [23, 20, 15]
     weights = [state(run, step)[0]["target_embedding.weight"] for step in (23, 20, 15)]
-    np.testing.assert_allclose(run.model.parameters()["target_embedding.weight"].data, sum(weights) / 3, rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(
+        run.model.parameters()["target_embedding.weight"].data,
+        sum(weights) / 3,
+        rtol=1e-5,
+        atol=1e-7,
+    )
     assert losses(run)[-1]["averaged_nll"] == pytest.approx(mean_loss(run.model, valid))
     assert "3 checkpoints averaged" in capsys.readouterr().err
 
@@ -128,7 +158,15 @@ def test_the_average_is_of_the_last_checkpoints(tmp_path, capsys):
 def test_patience_keeps_the_best(tmp_path):
     """With a learning rate that is much too high, the validation loss soon rises."""
     run, batches, valid = start(tmp_path / "run")
-    config = TrainingConfig(steps=60, warmup=1, schedule="constant", peak_rate=0.3, cooldown=0, validate_every=2, patience=3)
+    config = TrainingConfig(
+        steps=60,
+        warmup=1,
+        schedule="constant",
+        peak_rate=0.3,
+        cooldown=0,
+        validate_every=2,
+        patience=3,
+    )
     steps = train(run, config, batches, valid)
     found = {record["step"]: record["valid_nll"] for record in losses(run) if "valid_nll" in record}
     best = min(found, key=found.get)
@@ -150,7 +188,13 @@ def of_windows(seed):
 
 
 def of_sentences(seed):
-    return EpochBatches([(source, i % 3) for i, (source, _) in enumerate(PAIRS)], 40, seed, make_labelled_batch, sentence_length)
+    return EpochBatches(
+        [(source, i % 3) for i, (source, _) in enumerate(PAIRS)],
+        40,
+        seed,
+        make_labelled_batch,
+        sentence_length,
+    )
 
 
 @pytest.mark.parametrize("make", [of_task, of_corpus, of_windows, of_sentences])
@@ -166,4 +210,4 @@ def test_a_position_is_reached_without_the_batches_before_it(make):
         np.testing.assert_equal(tuple(next(later)), tuple(batch))
         differences += not np.array_equal(next(other_seed).inputs[0], batch.inputs[0])
         seen.add(batch.inputs[0].tobytes())
-    assert differences > 9 and len(seen) > 9    # the seed and the position say what is drawn
+    assert differences > 9 and len(seen) > 9  # the seed and the position say what is drawn

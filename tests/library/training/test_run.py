@@ -28,7 +28,11 @@ from tests.library.training.test_training import start
 def parts():
     task = TASKS["copy"]()
     vocabulary = task.make_vocabulary()
-    return {"task": task, "model": Transformer(TransformerConfig.named("toy", vocabulary.size)), "vocabulary": vocabulary}
+    return {
+        "task": task,
+        "model": Transformer(TransformerConfig.named("toy", vocabulary.size)),
+        "vocabulary": vocabulary,
+    }
 
 
 def test_an_empty_folder_is_given_to_one_run_only(tmp_path, monkeypatch):
@@ -37,7 +41,7 @@ def test_an_empty_folder_is_given_to_one_run_only(tmp_path, monkeypatch):
 
     def look(path):
         usual(path)
-        together.wait()    # only those that found it free get here, at their first look
+        together.wait()  # only those that found it free get here, at their first look
 
     def create(seed):
         try:
@@ -61,7 +65,11 @@ def test_what_create_is_given_load_gives_back(tmp_path):
     assert made.resume_command == f"minitransformer train --resume {tmp_path / 'run'}"
     made.save_weights()
     loaded = Run.load(tmp_path / "run")
-    assert loaded.settings == made.settings and loaded.settings.training == config and loaded.settings.seed == 5
+    assert (
+        loaded.settings == made.settings
+        and loaded.settings.training == config
+        and loaded.settings.seed == 5
+    )
     assert loaded.task == made.task and type(loaded.model) is Transformer
     assert loaded.answer(["a b", "c"]) == made.answer(["a b", "c"])
     assert json.loads((tmp_path / "run" / MANIFEST).read_text())["format"] == 2
@@ -119,7 +127,9 @@ def test_an_empty_folder_is_used_as_it_is(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path / "here")
     start(".")
     assert (tmp_path / "here" / "config.json").exists()
-    monkeypatch.setattr(os, "replace", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    monkeypatch.setattr(
+        os, "replace", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device"))
+    )
     with pytest.raises(InputError, match="No space left"):
         start(tmp_path / "full")
     assert not list((tmp_path / "full").iterdir())
@@ -150,15 +160,21 @@ def test_a_run_in_double_precision_stays_one(tmp_path):
     train(run, config, Interrupted(batches, 3), valid)
     stopped = Run.load(run.path)
     np.testing.assert_array_equal(stopped.model.flat.data, run.model.flat.data, strict=True)
-    with pytest.raises(InputError, match=r"is float64, but the layer's is float32; convert the layer with astype"):
+    with pytest.raises(
+        InputError, match=r"is float64, but the layer's is float32; convert the layer with astype"
+    ):
         train(Run.open(run.path), config, batches, valid, resume=True)
     train(stopped, config, batches, valid, resume=True)
-    np.testing.assert_array_equal(Run.load(run.path).model.flat.data, stopped.model.flat.data, strict=True)
+    np.testing.assert_array_equal(
+        Run.load(run.path).model.flat.data, stopped.model.flat.data, strict=True
+    )
 
 
 @pytest.mark.skipif(os.name == "nt", reason="folders are not flushed there")
-@pytest.mark.parametrize(("number", "flushed"), [
-    (errno.EINVAL, True), (errno.EBADF, True), (errno.ENOTSUP, True), (errno.EIO, False)])
+@pytest.mark.parametrize(
+    ("number", "flushed"),
+    [(errno.EINVAL, True), (errno.EBADF, True), (errno.ENOTSUP, True), (errno.EIO, False)],
+)
 def test_a_folder_that_cannot_be_flushed(tmp_path, monkeypatch, number, flushed):
     """Some network drives flush files only: its name is not made durable, that is all. A failing disk is an error."""
     usual = os.fsync
@@ -196,7 +212,10 @@ def test_two_processes_do_not_make_one_run(tmp_path, monkeypatch):
 
 def test_two_processes_do_not_train_one_run(tmp_path):
     run, batches, valid = start(tmp_path / "run")
-    with only_trainer(run.path), pytest.raises(InputError, match="another process is training this run"):
+    with (
+        only_trainer(run.path),
+        pytest.raises(InputError, match="another process is training this run"),
+    ):
         train(run, TrainingConfig(steps=1, warmup=1), batches, valid)
     assert train(run, TrainingConfig(steps=1, warmup=1), batches, valid) == 1
 
@@ -205,9 +224,11 @@ def test_a_trained_run_is_not_trained_over(tmp_path):
     run, batches, valid = start(tmp_path / "run")
     train(run, TrainingConfig(steps=1, warmup=1), batches, valid)
     for _ in range(2):
-        with pytest.raises(InputError, match="this run has already been trained; resume it with resume=True"):
+        with pytest.raises(
+            InputError, match="this run has already been trained; resume it with resume=True"
+        ):
             train(run, TrainingConfig(steps=1, warmup=1), batches, valid)
-        shutil.rmtree(run.path / "checkpoints", ignore_errors=True)    # deleted to save space
+        shutil.rmtree(run.path / "checkpoints", ignore_errors=True)  # deleted to save space
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path):
@@ -221,19 +242,31 @@ def load_rewritten(folder, name, rewrite):
     run, _, _ = start(folder)
     run.save_weights()
     rewrite(run.path / name)
-    write_manifest(run.path, [path.name for path in run.path.iterdir() if path.is_file() and path.name != MANIFEST])
+    write_manifest(
+        run.path,
+        [path.name for path in run.path.iterdir() if path.is_file() and path.name != MANIFEST],
+    )
     Run.load(run.path)
 
 
-@pytest.mark.parametrize("part, values, words", [
-    ("task", dict(name="sing"), "unknown task 'sing'"), ("task", dict(name="translate"), "the run cannot be read.*train"),
-    ("task", dict(max_length="9"), "max_length is '9'"), ("task", dict(batch=True), "batch is True"),
-    ("task", dict(speed=9), "the run cannot be read.*speed"), ("model", dict(name="gpt"), "unknown model 'gpt'"),
-    ("model", dict(colour="red"), "the run cannot be read"),
-    ("model", dict(d_ff=24), r"feed_forward.inner.bias: found \(16,\), expected \(24,\)"),
-    ("model", dict(share_output=False), "output.weight: found no such array, expected"),
-    (None, dict(task="copy"), "the run cannot be read"), (None, dict(vocabulary="words"), "unknown vocabulary 'words'"),
-    (None, dict(training={"steps": 0}), "the run cannot be read"), (None, dict(training={"steps": 0, "warmup": 1}), "steps is 0")])
+@pytest.mark.parametrize(
+    "part, values, words",
+    [
+        ("task", dict(name="sing"), "unknown task 'sing'"),
+        ("task", dict(name="translate"), "the run cannot be read.*train"),
+        ("task", dict(max_length="9"), "max_length is '9'"),
+        ("task", dict(batch=True), "batch is True"),
+        ("task", dict(speed=9), "the run cannot be read.*speed"),
+        ("model", dict(name="gpt"), "unknown model 'gpt'"),
+        ("model", dict(colour="red"), "the run cannot be read"),
+        ("model", dict(d_ff=24), r"feed_forward.inner.bias: found \(16,\), expected \(24,\)"),
+        ("model", dict(share_output=False), "output.weight: found no such array, expected"),
+        (None, dict(task="copy"), "the run cannot be read"),
+        (None, dict(vocabulary="words"), "unknown vocabulary 'words'"),
+        (None, dict(training={"steps": 0}), "the run cannot be read"),
+        (None, dict(training={"steps": 0, "warmup": 1}), "steps is 0"),
+    ],
+)
 def test_settings_that_do_not_fit_the_rest_are_explained(tmp_path, part, values, words):
     def rewrite(path):
         settings = json.loads(path.read_text())
@@ -248,23 +281,47 @@ def with_weights(change):
     return lambda path: save_file({**load_file(path), **change}, path)
 
 
-@pytest.mark.parametrize("name, rewrite, words", [
-    ("weights.safetensors", with_weights({"target_embedding.weight": np.full((29, 16), np.nan, np.float32)}),
-     "target_embedding.weight contains something other"),
-    ("weights.safetensors", with_weights({"more": np.ones(2)}), r"more: found \(2,\), expected no such array"),
-    ("weights.safetensors", lambda path: path.write_bytes(path.read_bytes()[:100]), "weights.safetensors: not a safetensors file"),
-    ("weights.safetensors", os.remove, "no trained model"),
-    ("vocabulary.json", '{"symbols": ["a"], "joint": " "}', "they are not from the same run"),
-    ("vocabulary.json", '{"symbols": [1], "joint": 3}', "the run cannot be read"),
-    ("vocabulary.json", "[]", "the run cannot be read"), ("vocabulary.json", os.remove, "the run cannot be read"),
-    ("config.json", "[" * 100_000, "the run cannot be read"), ("config.json", "{", "the run cannot be read"),
-    ("config.json", "{}", "the run cannot be read.*'task'"), ("config.json", os.remove, "no run here")])
+@pytest.mark.parametrize(
+    "name, rewrite, words",
+    [
+        (
+            "weights.safetensors",
+            with_weights({"target_embedding.weight": np.full((29, 16), np.nan, np.float32)}),
+            "target_embedding.weight contains something other",
+        ),
+        (
+            "weights.safetensors",
+            with_weights({"more": np.ones(2)}),
+            r"more: found \(2,\), expected no such array",
+        ),
+        (
+            "weights.safetensors",
+            lambda path: path.write_bytes(path.read_bytes()[:100]),
+            "weights.safetensors: not a safetensors file",
+        ),
+        ("weights.safetensors", os.remove, "no trained model"),
+        ("vocabulary.json", '{"symbols": ["a"], "joint": " "}', "they are not from the same run"),
+        ("vocabulary.json", '{"symbols": [1], "joint": 3}', "the run cannot be read"),
+        ("vocabulary.json", "[]", "the run cannot be read"),
+        ("vocabulary.json", os.remove, "the run cannot be read"),
+        ("config.json", "[" * 100_000, "the run cannot be read"),
+        ("config.json", "{", "the run cannot be read"),
+        ("config.json", "{}", "the run cannot be read.*'task'"),
+        ("config.json", os.remove, "no run here"),
+    ],
+)
 def test_a_file_that_does_not_fit_the_rest_is_explained(tmp_path, name, rewrite, words):
     with pytest.raises(InputError, match=words):
-        load_rewritten(tmp_path / "run", name, rewrite if callable(rewrite) else lambda path: path.write_text(rewrite))
+        load_rewritten(
+            tmp_path / "run",
+            name,
+            rewrite if callable(rewrite) else lambda path: path.write_text(rewrite),
+        )
 
 
-@pytest.mark.parametrize("name", ["config.json", "vocabulary.json", "weights.safetensors", MANIFEST])
+@pytest.mark.parametrize(
+    "name", ["config.json", "vocabulary.json", "weights.safetensors", MANIFEST]
+)
 def test_a_flipped_bit_is_explained(tmp_path, name):
     run, _, _ = start(tmp_path / "run")
     run.save_weights()
@@ -283,8 +340,10 @@ def test_created_twice_it_says_what_a_notebook_can_do(tmp_path):
     with pytest.raises(InputError) as caught:
         start(tmp_path / "run")
     path = tmp_path / "run"
-    assert str(caught.value) == (f"{path} already exists and holds a run; choose another folder, or resume it: minitransformer "
-                                 f"train --resume {path}, or in Python: train(Run.open({str(path)!r}), ..., resume=True)")
+    assert str(caught.value) == (
+        f"{path} already exists and holds a run; choose another folder, or resume it: minitransformer "
+        f"train --resume {path}, or in Python: train(Run.open({str(path)!r}), ..., resume=True)"
+    )
     again = Run.open(str(tmp_path / "run"))
     assert train(again, replace(config, steps=6), batches, valid, resume=True) == 6
 
@@ -310,4 +369,6 @@ def test_a_run_says_what_it_is_and_how_far_it_has_come(tmp_path):
 
 def test_the_settings_of_a_run_are_read_line_by_line(tmp_path):
     run, _, _ = start(tmp_path / "run")
-    assert repr(run.settings).startswith("RunSettings {\n") and '\n    "d_model": 16,\n' in repr(run.settings)
+    assert repr(run.settings).startswith("RunSettings {\n") and '\n    "d_model": 16,\n' in repr(
+        run.settings
+    )

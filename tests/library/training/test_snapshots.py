@@ -31,10 +31,16 @@ def test_they_do_not_count_for_averaging_or_resuming(tmp_path):
     expected = load_file(plain.path / "weights.safetensors")
     for run in (kept, stopped):
         found = load_file(run.path / "weights.safetensors")
-        assert found.keys() == expected.keys() and all(np.array_equal(found[name], expected[name]) for name in found)
-        assert checkpoint.snapshot_steps(run.path) == [0, 3, 6, 9] and checkpoint.steps(run.path) == checkpoint.steps(plain.path)
+        assert found.keys() == expected.keys() and all(
+            np.array_equal(found[name], expected[name]) for name in found
+        )
+        assert checkpoint.snapshot_steps(run.path) == [0, 3, 6, 9] and checkpoint.steps(
+            run.path
+        ) == checkpoint.steps(plain.path)
         first = checkpoint.load_snapshot(run.path, 0)
-        assert first.keys() == initial.keys() and all(np.array_equal(first[name], initial[name]) for name in first)
+        assert first.keys() == initial.keys() and all(
+            np.array_equal(first[name], initial[name]) for name in first
+        )
     for step in (3, 6, 9):
         one, other = (checkpoint.load_snapshot(run.path, step) for run in (kept, stopped))
         assert all(np.array_equal(one[name], other[name]) for name in one)
@@ -48,7 +54,9 @@ def test_a_damaged_one_is_named(tmp_path):
     path.write_bytes(path.read_bytes()[:-1])
     (path.parent / "step-x.safetensors").touch()
     assert checkpoint.snapshot_steps(run.path) == [3]
-    with pytest.raises(InputError, match=r"step-00000003.safetensors: not a snapshot of weights \(.+\); delete it"):
+    with pytest.raises(
+        InputError, match=r"step-00000003.safetensors: not a snapshot of weights \(.+\); delete it"
+    ):
         checkpoint.load_snapshot(run.path, 3)
 
 
@@ -59,6 +67,11 @@ def test_a_pipe_is_not_waited_for(tmp_path):
     path = tmp_path / "run" / "snapshots" / "step-00000003.safetensors"
     path.unlink()
     os.mkfifo(path)
-    Timer(1, os.close, [os.open(path, os.O_RDWR | os.O_NONBLOCK)]).start()    # a writer, for whom a reader would wait
-    with pytest.raises(InputError, match="step-00000003.safetensors: neither a file nor a folder, expected a snapshot of weights"):
+    Timer(
+        1, os.close, [os.open(path, os.O_RDWR | os.O_NONBLOCK)]
+    ).start()  # a writer, for whom a reader would wait
+    with pytest.raises(
+        InputError,
+        match="step-00000003.safetensors: neither a file nor a folder, expected a snapshot of weights",
+    ):
         checkpoint.load_snapshot(run.path, 3)

@@ -38,8 +38,12 @@ def test_the_gradient_is_the_mean_over_all_terms(kind, count):
             part, cache = expected.loss_forward(batch, smoothing=smoothing)
             expected.loss_backward(1.0, cache)
             loss, likelihood = loss + part.loss, likelihood + part.negative_log_likelihood
-        np.testing.assert_allclose(optimizer.gradient, expected.flat.grad / terms, rtol=0, atol=1e-13)
-        assert (sums.loss, sums.negative_log_likelihood) == pytest.approx((loss, likelihood), rel=1e-12)
+        np.testing.assert_allclose(
+            optimizer.gradient, expected.flat.grad / terms, rtol=0, atol=1e-13
+        )
+        assert (sums.loss, sums.negative_log_likelihood) == pytest.approx(
+            (loss, likelihood), rel=1e-12
+        )
         assert optimizer.given == (0.25, 1.0)
         assert optimizer.square == pytest.approx(optimizer.gradient @ optimizer.gradient, rel=1e-12)
         assert not any(replica.flat.grad.any() for replica in (workers.models[1:] if count else ()))
@@ -48,8 +52,11 @@ def test_the_gradient_is_the_mean_over_all_terms(kind, count):
 @pytest.mark.parametrize("count", [None, 2])
 def test_a_step_that_fails_leaves_no_gradients(count):
     """Its second batch has a token that the model lacks; the first has added its gradients by then."""
-    model, good, bad = make_model("transformer"), *(make_batch_for("transformer", seed, 2) for seed in (0, 1))
-    bad.source[...] = 10 ** 6
+    model, good, bad = (
+        make_model("transformer"),
+        *(make_batch_for("transformer", seed, 2) for seed in (0, 1)),
+    )
+    bad.source[...] = 10**6
     with pytest.raises(InputError, match="token id 1000000"):
         training_step(model, Adam(model), [good, bad], 0.1, workers=count and Threads(model, count))
     assert not model.flat.grad.any()

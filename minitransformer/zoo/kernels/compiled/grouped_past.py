@@ -29,12 +29,24 @@ def next_grouped_position_compiled(x, cached, past, memory_mask=None) -> Array:
         cached.prepared = parameters_of(cached.layer)
     if not cached.prepared or batch * width > FEW or own.keys.dtype != x.dtype:
         return textbook_of(next_grouped_position)(x, cached, past, memory_mask)
-    side_by_side, sizes, output, gate, inner, outer, first_norm, second_norm, layout = cached.prepared
+    side_by_side, sizes, output, gate, inner, outer, first_norm, second_norm, layout = (
+        cached.prepared
+    )
     x = packed(x, batch * width, d_model)
     h = normalised(x, *first_norm)
-    query, key, value = (packed(part, len(x), -1) for part in np.split(h @ side_by_side, sizes, axis=1))
-    y = turn_and_attend(query, key, value, own.positions, *layout, *kept(own), own.length,
-                        packed(past, batch, width, past.shape[-1]))
+    query, key, value = (
+        packed(part, len(x), -1) for part in np.split(h @ side_by_side, sizes, axis=1)
+    )
+    y = turn_and_attend(
+        query,
+        key,
+        value,
+        own.positions,
+        *layout,
+        *kept(own),
+        own.length,
+        packed(past, batch, width, past.shape[-1]),
+    )
     own.length += width
     x = x + y @ output
     h = normalised(x, *second_norm)
@@ -45,18 +57,36 @@ def next_grouped_position_compiled(x, cached, past, memory_mask=None) -> Array:
 def parameters_of(layer) -> tuple:
     """The layer's weights, its norms' gamma and epsilon, and how its queries turn; empty for another kind of layer."""
     parts = layer, *layer.sublayers().values()
-    known = all(type(part) in KNOWN and "forward" not in vars(part) for part in parts)    # nothing of a reader's, nothing watched
-    if not known or layer.feed_forward.activation != "swiglu" or not layer.feed_forward_residual.pre_norm:
+    known = all(
+        type(part) in KNOWN and "forward" not in vars(part) for part in parts
+    )  # nothing of a reader's, nothing watched
+    if (
+        not known
+        or layer.feed_forward.activation != "swiglu"
+        or not layer.feed_forward_residual.pre_norm
+    ):
         return ()
     attention, network = layer.self_attention, layer.feed_forward
     inputs = [part.weight.data for part in (attention.query, attention.key, attention.value)]
-    side_by_side = np.concatenate(inputs, axis=1)    # one product, large enough for BLAS to share it among threads
+    side_by_side = np.concatenate(
+        inputs, axis=1
+    )  # one product, large enough for BLAS to share it among threads
     sizes = np.cumsum([weight.shape[1] for weight in inputs])[:-1].tolist()
-    weights = (part.weight.data for part in (attention.output, network.gate, network.inner, network.outer))
-    norms = ((packed(norm.gamma.data, -1), norm.epsilon)
-             for norm in (layer.self_attention_residual.norm, layer.feed_forward_residual.norm))
+    weights = (
+        part.weight.data for part in (attention.output, network.gate, network.inner, network.outer)
+    )
+    norms = (
+        (packed(norm.gamma.data, -1), norm.epsilon)
+        for norm in (layer.self_attention_residual.norm, layer.feed_forward_residual.norm)
+    )
     step, gap = (2, 1) if attention.rotary_layout == "interleaved" else (1, attention.d_k // 2)
-    return side_by_side, sizes, *weights, *norms, (float(attention.rotary_base or 0), step, gap, attention.num_heads)
+    return (
+        side_by_side,
+        sizes,
+        *weights,
+        *norms,
+        (float(attention.rotary_base or 0), step, gap, attention.num_heads),
+    )
 
 
 @loop("matrix vector number")
@@ -85,7 +115,9 @@ def gated(gate, inner) -> np.ndarray:
 
 
 @loop("matrix matrix matrix ids number whole whole whole cube cube whole flag_cube")
-def turn_and_attend(query, key, value, positions, base, step, gap, heads, keys, values, start, allowed) -> np.ndarray:
+def turn_and_attend(
+    query, key, value, positions, base, step, gap, heads, keys, values, start, allowed
+) -> np.ndarray:
     """The heads' outputs (R, H d). query: (R, H d), R = B width; key, value: (R, G d); positions: (width,).
 
     keys, values: (B G, room, d), to which these positions are added; allowed: (B, width, list).
@@ -93,12 +125,15 @@ def turn_and_attend(query, key, value, positions, base, step, gap, heads, keys, 
     width, d = allowed.shape[1], keys.shape[2]
     groups = key.shape[1] // d
     if base:
-        query, key = turned(query, positions, base, d, step, gap), turned(key, positions, base, d, step, gap)
+        query, key = (
+            turned(query, positions, base, d, step, gap),
+            turned(key, positions, base, d, step, gap),
+        )
     for row in range(len(query)):
         for group in range(groups):
             own = row // width * groups + group
-            keys[own, start + row % width] = key[row, group * d:(group + 1) * d]
-            values[own, start + row % width] = value[row, group * d:(group + 1) * d]
+            keys[own, start + row % width] = key[row, group * d : (group + 1) * d]
+            values[own, start + row % width] = value[row, group * d : (group + 1) * d]
     return attended(query, keys, values, allowed, width, heads)
 
 
@@ -108,7 +143,7 @@ def turned(x, positions, base, d, step, gap) -> np.ndarray:
     y, number = np.empty_like(x), x.dtype.type
     for row in range(len(x)):
         for i in range(d // 2):
-            angle = positions[row % len(positions)] * base ** (-2 * i / d)    # in float64
+            angle = positions[row % len(positions)] * base ** (-2 * i / d)  # in float64
             cos, sin = number(np.cos(angle)), number(np.sin(angle))
             for first in range(i * step, x.shape[1], d):
                 a, b = x[row, first], x[row, first + gap]
