@@ -1,4 +1,6 @@
-"""The packages of the wheel and its translations. setup.cfg has the rest; it cannot add a package whose folder has another name."""
+"""The packages of the wheel and its translations. setup.cfg has the rest; it cannot add a package
+whose folder has another name.
+"""
 
 import sys
 from pathlib import Path
@@ -7,7 +9,7 @@ from setuptools import find_packages, setup
 from setuptools.command.build_py import build_py
 
 HERE = Path(__file__).parent
-sys.path.append(str(HERE / "translations"))
+sys.path.append(str(HERE / "minitransformer_course" / "locale"))
 import catalogue  # noqa: E402
 
 

@@ -1,4 +1,6 @@
-"""The site: `python -m sphinx -W -c docs . docs/_build/html`. Its pages are files of this repository, where they lie."""
+"""The site: `python -m sphinx -W -c docs . docs/_build/html`. Its pages are files of this
+repository, where they lie.
+"""
 
 import hashlib
 import os
@@ -42,8 +44,8 @@ pages = [
     "CONTRIBUTING.md",
     "docs/*.md",
     "docs/api/*.md",
-    "experiments/*.md",
-    "benchmarks/*.md",
+    "research/experiments/*.md",
+    "research/benchmarks/*.md",
 ]
 linked = {
     (page.parent / link).resolve().relative_to(ROOT).as_posix()
@@ -59,7 +61,8 @@ myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 myst_heading_slug_func = "languages.english_slug"
 
-# Chapters are executed once for each state of the package: a result from older code would be shown as if it were today's.
+# Chapters are executed once for each state of the package: a result from older code would be shown
+# as if it were today's.
 code = hashlib.sha256(
     b"".join(
         path.read_bytes()

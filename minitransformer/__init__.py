@@ -1,4 +1,5 @@
-"""Attention Is All You Need in NumPy: every derivative is written by hand and proven by gradient checks.
+"""Attention Is All You Need in NumPy: every derivative is written by hand and proven by gradient
+checks.
 
 Public names are imported on first use, so that the command can respond, or be interrupted,
 before NumPy is loaded.
@@ -8,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from minitransformer.lookup import ELSEWHERE
-from minitransformer.replaceable import load_kernels_with
+from minitransformer.dispatch import load_kernels_with
 
 if TYPE_CHECKING:  # what editors and type checkers see: the same names as below
     from minitransformer.checking.gradcheck import gradcheck
@@ -24,7 +25,7 @@ if TYPE_CHECKING:  # what editors and type checkers see: the same names as below
     )
     from minitransformer.errors import InputError, NonFiniteError
     from minitransformer.functional import cross_entropy_backward, cross_entropy_forward
-    from minitransformer.functional.special import PAD
+    from minitransformer.data.special import PAD
     from minitransformer.interchange.weights import load_weights, save_weights
     from minitransformer.layers import Layer
     from minitransformer.layers.parameter import Parameter
@@ -36,14 +37,14 @@ if TYPE_CHECKING:  # what editors and type checkers see: the same names as below
         Transformer,
         TransformerConfig,
     )
-    from minitransformer.replaceable import plugged, replaces
-    from minitransformer.training.config import TrainingConfig
+    from minitransformer.dispatch import plugged, replaces
+    from minitransformer.runs.config import TrainingConfig
     from minitransformer.training.optim import Adam, schedule
-    from minitransformer.training.run import Run
+    from minitransformer.runs.run import Run
     from minitransformer.training.step import training_step
-    from minitransformer.training.trainer import train
-    from minitransformer.workers.host import fast
-    from minitransformer.workers.threads import Threads
+    from minitransformer.runs.trainer import train
+    from minitransformer.speed.host import fast
+    from minitransformer.speed.threads import Threads
     from minitransformer.zoo.recurrent.model import (
         GRUModel,
         LSTMAttentionModel,
@@ -59,19 +60,19 @@ _NAMES = {  # {module: the public names that it has}
     "decoding": "Hypothesis Search beam_search generate greedy sample translate",
     "errors": "InputError NonFiniteError",
     "functional": "cross_entropy_backward cross_entropy_forward",
-    "functional.special": "PAD",
+    "data.special": "PAD",
     "interchange.weights": "load_weights save_weights",
     "layers": "Layer",
     "layers.parameter": "Parameter",
     "models": "Classifier ClassifierConfig LanguageModel LanguageModelConfig Transformer TransformerConfig",
-    "replaceable": "plugged replaces",
-    "training.config": "TrainingConfig",
+    "dispatch": "plugged replaces",
+    "runs.config": "TrainingConfig",
     "training.optim": "Adam schedule",
-    "training.run": "Run",
+    "runs.run": "Run",
     "training.step": "training_step",
-    "training.trainer": "train",
-    "workers.host": "fast",
-    "workers.threads": "Threads",
+    "runs.trainer": "train",
+    "speed.host": "fast",
+    "speed.threads": "Threads",
 }
 _HOME = {
     name: f"minitransformer.{module}" for module, names in _NAMES.items() for name in names.split()
@@ -80,7 +81,7 @@ _HOME.update(ELSEWHERE["public name"])
 __all__ = list(_HOME)
 
 load_kernels_with(
-    lambda textbook: import_module("minitransformer.kernels").load(textbook)
+    lambda textbook: import_module("minitransformer.speed.kernels").load(textbook)
 )  # when one is first called
 
 

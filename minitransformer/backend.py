@@ -20,8 +20,8 @@ def module_of(array) -> ModuleType:
 def get_module(name) -> ModuleType:
     """The array module called `name`: "numpy", "cupy", or "auto" (CuPy if a GPU is available).
 
-    Raises InputError if CuPy is requested but cannot run. (CuPy can be imported on a machine without
-    a GPU, so importing it proves nothing.)
+    Raises InputError if CuPy is requested but cannot run. (CuPy can be imported on a machine
+    without a GPU, so importing it proves nothing.)
     """
     if name == "numpy":
         return np
@@ -58,7 +58,8 @@ def to_host(array) -> np.ndarray:
 
 
 def generator(xp, *entropy) -> Any:
-    """A random generator of `xp`, seeded with integers: the same integers give the same random numbers.
+    """A random generator of `xp`, seeded with integers: the same integers give the same random
+    numbers.
 
     `generator(xp, seed, step)` gives each training step a reproducible generator.
     """

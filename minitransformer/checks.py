@@ -52,24 +52,30 @@ def _fits(shape, expected) -> bool:
 
 
 def check_floats(name, array, *expected) -> None:
-    """Raise InputError unless `array` has the `expected` shape and contains floats: NumPy would turn integers into float64."""
+    """Raise InputError unless `array` has the `expected` shape and contains floats: NumPy would
+    turn integers into float64.
+    """
     check_shape(name, array, *expected)
     if array.dtype.kind not in "fc":  # complex ones are those of the complex step
         raise InputError(f"{name} has dtype {array.dtype}, expected real numbers such as float32")
 
 
 def check_sequence(name, array, *expected) -> None:
-    """`check_floats` of an `array` (B, T, ...), which must have positions; an empty batch, B = 0, is allowed."""
+    """`check_floats` of an `array` (B, T, ...), which must have positions; an empty batch, B = 0,
+    is allowed.
+    """
     check_floats(name, array, *expected)
     if not array.shape[1]:
         raise InputError(f"{name} has no positions, expected at least one")
 
 
 def check_mask(name, mask, axes, shape) -> None:
-    """Raise InputError unless `mask` is None, or bool and of `shape`, whose axes are named as in "(B, H, T_q, T_k)".
+    """Raise InputError unless `mask` is None, or bool and of `shape`, whose axes are named as in
+    "(B, H, T_q, T_k)".
 
-    Either it has the shape of the last two axes, or as many axes as `shape`, to which it broadcasts. With any other number of axes,
-    a mask of sentences would be one of heads or of queries whenever there happen to be as many of them.
+    Either it has the shape of the last two axes, or as many axes as `shape`, to which it
+    broadcasts. With any other number of axes, a mask of sentences would be one of heads or of
+    queries whenever there happen to be as many of them.
     """
     if mask is None:
         return
@@ -90,8 +96,8 @@ def check_mask(name, mask, axes, shape) -> None:
 def check_ids(name, ids, size) -> None:
     """Raise InputError unless every id in `ids` is in 0 .. size-1.
 
-    Token ids stay on the host, wherever the model is: checking them on a GPU would have to wait for it, and
-    without a check, an id out of range would silently wrap around.
+    Token ids stay on the host, wherever the model is: checking them on a GPU would have to wait for
+    it, and without a check, an id out of range would silently wrap around.
     """
     if not isinstance(ids, np.ndarray):
         raise InputError(
@@ -143,7 +149,9 @@ def check_cache(layer, cache, kind) -> None:
 
 
 def check_cache_of(name, cache, kind) -> None:
-    """Raise InputError unless `cache` is the `kind` that the textbook's forward returns: a kernel's may be another."""
+    """Raise InputError unless `cache` is the `kind` that the textbook's forward returns: a kernel's
+    may be another.
+    """
     if not isinstance(cache, kind):
         raise InputError(
             f"{name}: the cache is a {type(cache).__name__}, expected a {kind.__name__}: keep a forward and its "
@@ -152,7 +160,9 @@ def check_cache_of(name, cache, kind) -> None:
 
 
 def check_dloss(dloss) -> None:
-    """Raise InputError unless the gradient of a loss is one number: Python's, or an array with no dimensions."""
+    """Raise InputError unless the gradient of a loss is one number: Python's, or an array with no
+    dimensions.
+    """
     kind = getattr(getattr(dloss, "dtype", None), "kind", "f")
     if (
         isinstance(dloss, bool)

@@ -11,7 +11,9 @@ class InputError(ValueError):
 
 
 class NonFiniteError(InputError):
-    """A gradient contains NaN or infinity: nothing was updated, and the gradients are reset to zero."""
+    """A gradient contains NaN or infinity: nothing was updated, and the gradients are reset to
+    zero.
+    """
 
 
 def one_line(text) -> str:
@@ -23,7 +25,9 @@ def one_line(text) -> str:
 
 
 def quote(word) -> str:
-    """A word of a command to type, quoted for the system's shell: ' does not quote in the Windows Command Prompt."""
+    """A word of a command to type, quoted for the system's shell: ' does not quote in the Windows
+    Command Prompt.
+    """
     import shlex
     import subprocess  # here: a command must handle Ctrl-C before slow imports
 
@@ -58,7 +62,9 @@ def choices(name, known) -> str:
 
 
 def nearest_of(name, known) -> str | None:
-    """The name in `known` that was probably meant by the unknown `name`, or None: --heads means --num-heads."""
+    """The name in `known` that was probably meant by the unknown `name`, or None: --heads means
+    --num-heads.
+    """
     from difflib import get_close_matches  # here: a command must handle Ctrl-C before slow imports
 
     core = name.strip("-")

@@ -9,7 +9,9 @@ from minitransformer.errors import InputError
 
 
 def how_to_install(name) -> str:
-    """The command that installs the module called `name`: in the clone, with everything else that its extra has."""
+    """The command that installs the module called `name`: in the clone, with everything else that
+    its extra has.
+    """
     try:
         needed = re.findall(
             r"^([\w-]+).*extra == [\"'](\w+)",
@@ -29,7 +31,9 @@ def how_to_install(name) -> str:
 
 
 def require(name) -> ModuleType:
-    """The module called `name`. Raises InputError if it cannot be imported; if it is missing, with the command to install it."""
+    """The module called `name`. Raises InputError if it cannot be imported; if it is missing, with
+    the command to install it.
+    """
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError:

@@ -1,4 +1,6 @@
-"""Files that are either complete or absent, no matter what stops the process, and checks that they are unchanged."""
+"""Files that are either complete or absent, no matter what stops the process, and checks that they
+are unchanged.
+"""
 
 import errno
 import json
@@ -22,7 +24,9 @@ NO_SYNC = {
 
 
 def write_durably(path, data) -> None:
-    """Write the bytes `data`, or pieces of them, to the file `path`: the old file stays until all of them are on disk."""
+    """Write the bytes `data`, or pieces of them, to the file `path`: the old file stays until all
+    of them are on disk.
+    """
     new = path.with_name(path.name + ".new")
     try:
         with new.open("wb") as file:
@@ -36,7 +40,8 @@ def write_durably(path, data) -> None:
 
 
 def sync_folder(path) -> None:
-    """Wait until the names in the folder `path` are on disk, if its file system can say so; some network drives cannot.
+    """Wait until the names in the folder `path` are on disk, if its file system can say so; some
+    network drives cannot.
 
     (On Windows, this is neither possible nor necessary.)
     """
@@ -77,9 +82,11 @@ def write_manifest(folder, names) -> None:
 
 
 def check_manifest(folder, unchecked=()) -> dict[str, str]:
-    """{name: sha256} of the files in manifest.json. Raises InputError, naming the file, if one is not as it was written.
+    """{name: sha256} of the files in manifest.json. Raises InputError, naming the file, if one is
+    not as it was written.
 
-    Files named in `unchecked` are not checked. Raises OSError if one cannot be read now: it may be intact.
+    Files named in `unchecked` are not checked. Raises OSError if one cannot be read now: it may be
+    intact.
     """
     path = folder / MANIFEST
     with open_regular(path) as file:
@@ -120,7 +127,9 @@ def digest(path) -> str:
 
 
 def open_regular(path) -> BinaryIO:
-    """The file, open for reading. Raises InputError if it is missing, or could keep its reader waiting, such as a FIFO."""
+    """The file, open for reading. Raises InputError if it is missing, or could keep its reader
+    waiting, such as a FIFO.
+    """
     check_regular(path)
     try:
         return path.open("rb")

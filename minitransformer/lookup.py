@@ -1,7 +1,8 @@
-"""Choices by name. A table is a plain dict that anyone may add to; a name that it lacks may be elsewhere, such as in the zoo.
+"""Choices by name. A table is a plain dict that anyone may add to; a name that it lacks may be
+elsewhere, such as in the zoo.
 
-This is the only place from which the library reaches the zoo: a module there is imported when one of its names is looked up, and
-adds itself to the table.
+This is the only place from which the library reaches the zoo: a module there is imported when one
+of its names is looked up, and adds itself to the table.
 """
 
 from importlib import import_module
@@ -38,7 +39,9 @@ ELSEWHERE: dict[
 
 
 def names(table, kind) -> list[str]:
-    """All names that `find` knows; in alphabetical order, whatever is imported, if some are elsewhere."""
+    """All names that `find` knows; in alphabetical order, whatever is imported, if some are
+    elsewhere.
+    """
     return sorted({*table, *ELSEWHERE[kind]}) if kind in ELSEWHERE else list(table)
 
 
@@ -57,7 +60,9 @@ def find_all(table, kind) -> dict[str, Any]:
 
 
 def name_of(table, kind, thing, variable) -> str:
-    """The name of the class of `thing` in the table called `variable`. Raises InputError if it has none."""
+    """The name of the class of `thing` in the table called `variable`. Raises InputError if it has
+    none.
+    """
     own = type(thing)
     if own.__module__ == "builtins" or isinstance(thing, type):  # None, a name, a class
         raise InputError(

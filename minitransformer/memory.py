@@ -1,4 +1,6 @@
-"""Whether a model can fit into memory, before it is made: a system kills a process that takes more than is available."""
+"""Whether a model can fit into memory, before it is made: a system kills a process that takes more
+than is available.
+"""
 
 from pathlib import Path
 
@@ -14,7 +16,9 @@ TO_USE, TO_TRAIN = 2, 4  # arrays of the parameters' size: data and grad; and Ad
 
 
 def check_fits(config, arrays) -> None:
-    """Raise InputError if a model of this configuration needs more than the available memory, by an estimate that errs low."""
+    """Raise InputError if a model of this configuration needs more than the available memory, by an
+    estimate that errs low.
+    """
     sizes = vars(config)
     width, layers = sizes.get("d_model", 1), sizes.get("num_layers", 1)
     rows = max(
@@ -30,7 +34,9 @@ def check_fits(config, arrays) -> None:
 
 
 def available_memory() -> float | None:
-    """Bytes that this process can take, given swap and its container's limit; None if the system (not Linux) does not say."""
+    """Bytes that this process can take, given swap and its container's limit; None if the system
+    (not Linux) does not say.
+    """
     lines = read_if_there(Path("/proc/meminfo")).splitlines()
     limits = [
         int(text) for text in map(read_if_there, CONTAINER) if text.strip().isdecimal()

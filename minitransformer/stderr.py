@@ -7,7 +7,9 @@ from typing import Any
 
 
 class StandardError:
-    """sys.stderr for output that must not fail: once it cannot be written, it becomes the null device."""
+    """sys.stderr for output that must not fail: once it cannot be written, it becomes the null
+    device.
+    """
 
     def write(self, text) -> None:
         self._unless_broken(lambda: sys.stderr.write(text))

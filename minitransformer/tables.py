@@ -1,4 +1,6 @@
-"""Settings: fields of a dataclass that are options, too. What each means, and which values it may have."""
+"""Settings: fields of a dataclass that are options, too. What each means, and which values it may
+have.
+"""
 
 from dataclasses import MISSING, field, fields
 from typing import Any
@@ -9,7 +11,8 @@ from minitransformer.lookup import find, names
 
 
 def setting(meaning, default=MISSING, choices=None, **how) -> Any:
-    """A field of a dataclass that is an option of `train`, too: what it means, and the values to choose from, if it has them.
+    """A field of a dataclass that is an option of `train`, too: what it means, and the values to
+    choose from, if it has them.
 
     They are a tuple, or a table to which others may add (lookup.py).
     """
@@ -17,9 +20,11 @@ def setting(meaning, default=MISSING, choices=None, **how) -> Any:
 
 
 def check_settings(settings, limits) -> None:
-    """Raise InputError unless each field of a dataclass is within its limits, and one of its choices if it has them.
+    """Raise InputError unless each field of a dataclass is within its limits, and one of its
+    choices if it has them.
 
-    limits: {name of a whole number: (the least,) or (the least, the most)}. A dropout rate is always below 1, a flag True or False.
+    limits: {name of a whole number: (the least,) or (the least, the most)}. A dropout rate is
+    always below 1, a flag True or False.
     """
     for one in fields(settings):
         name, value, known, table = (

@@ -1,4 +1,6 @@
-"""Tests of the library, the zoo and the course; beside them, of what the repository says and measures."""
+"""Tests of the library, the zoo and the course; beside them, of what the repository says and
+measures.
+"""
 
 from pathlib import Path
 

@@ -25,7 +25,9 @@ def find():
 
 
 class Chromium:
-    """Opens files below one folder. Every other request fails, and is in `refused`; what the console says is in `complaints`."""
+    """Opens files below one folder. Every other request fails, and is in `refused`; what the
+    console says is in `complaints`.
+    """
 
     def __init__(self, folder):
         self.folder = folder.resolve().as_uri() + "/"

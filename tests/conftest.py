@@ -15,10 +15,11 @@ if (
 import pytest
 from hypothesis import settings
 
-from minitransformer import kernels
+from minitransformer.speed import kernels
 from tests.small_corpus import server  # noqa: F401 - a fixture
 
-kernels.load_all()  # compiles them, if that was not done yet: no test that ends a slow process is to wait for it
+# compiles them, if that was not done yet: no test that ends a slow process is to wait for it
+kernels.load_all()
 
 settings.register_profile("local", deadline=None, max_examples=20)
 settings.register_profile("ci", deadline=None, max_examples=20, derandomize=True)

@@ -2,14 +2,14 @@
 
     python -m tests.mutants --count 300 --seed 1
 
-A mutant changes one operator, number, name or statement of one line. The tree is copied, one file of the copy is
-mutated, and the tests nearest to it run, as far as README's command runs them: the first that fails has caught it. What none
-of them catches is printed as a diff: a hole in the tests, or a mutant that changes nothing. Run all tests on such a mutant before
-you believe in the hole.
+A mutant changes one operator, number, name or statement of one line. The tree is copied, one file
+of the copy is mutated, and the tests nearest to it run, as far as README's command runs them: the
+first that fails has caught it. What none of them catches is printed as a diff: a hole in the tests,
+or a mutant that changes nothing. Run all tests on such a mutant before you believe in the hole.
 
-Recorded: seeds 91 and 92, 300 mutants. Of the 282 that change a result, the tests caught 275 (97.5 %); the seven holes are closed.
-Then 53 of seed 95: all of the 51 that change a result. (Mutants of workers/processes.py counted as caught in both, although
-pytest had deselected their tests.)
+Recorded: seeds 91 and 92, 300 mutants. Of the 282 that change a result, the tests caught 275 (97.5
+%); the seven holes are closed. Then 53 of seed 95: all of the 51 that change a result. (Mutants of
+speed/processes.py counted as caught in both, although pytest had deselected their tests.)
 """
 
 import argparse
@@ -38,7 +38,8 @@ COPIED = [
     "README.md",
     "setup.cfg",
 ]
-LIMIT = 300  # seconds of processor time, and ten times as many on the clock; a mutant that never ends is caught
+# seconds of processor time, and ten times as many on the clock; a mutant that never ends is caught
+LIMIT = 300
 
 # {what is mutated: the tests that would notice, the likeliest first}
 CALLS = ["tests/library/test_defaults.py", "tests/library/test_refusals.py"]
@@ -130,7 +131,7 @@ NEAREST = {
         "tests/library/test_against_pytorch.py",
         "tests/library/training/test_training.py",
     ],
-    "minitransformer/training/evaluation.py": [
+    "minitransformer/tasks/evaluation.py": [
         "tests/library/decoding/test_translation.py",
         *CALLS,
         "tests/library/tasks/test_toy.py",
@@ -291,7 +292,9 @@ def edits_of(tree, lines):
 
 
 def code_of(node):
-    """Every node below `node` that runs and is not for a message: no annotation, decorator, docstring, raise or f-string."""
+    """Every node below `node` that runs and is not for a message: no annotation, decorator,
+    docstring, raise or f-string.
+    """
     if (
         isinstance(node, ast.Assign)
         and getattr(getattr(node.value, "func", None), "id", None) == "TypeVar"

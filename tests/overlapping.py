@@ -4,7 +4,9 @@ import threading
 
 
 def left_by_the_first(context, inside):
-    """What inside() returns in the other thread, once the first has left its context(). Both have left afterwards."""
+    """What inside() returns in the other thread, once the first has left its context(). Both have
+    left afterwards.
+    """
     entered, leave, seen = threading.Event(), threading.Event(), []
 
     def other():

@@ -15,7 +15,8 @@ POEM = "Rosen auf den Weg gestreut\r\nund des Harms vergessen: \nüber\n" * 7
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """Serves `files`, {name: bytes}, and 404 for everything else; `asked` lists the requested names.
+    """Serves `files`, {name: bytes}, and 404 for everything else; `asked` lists the requested
+    names.
 
     For those in `broken` it sends half and closes the connection.
     """

@@ -1,4 +1,6 @@
-"""docs/api: each public name is in its module's page, once, with an example that prints what the page says."""
+"""docs/api: each public name is in its module's page, once, with an example that prints what the
+page says.
+"""
 
 import doctest
 import re
@@ -7,7 +9,7 @@ from importlib import import_module
 
 import pytest
 
-from minitransformer.replaceable import TABLE
+from minitransformer.dispatch import TABLE
 from tests import ROOT
 
 sys.path.append(str(ROOT / "docs" / "extensions"))

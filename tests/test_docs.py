@@ -1,4 +1,6 @@
-"""README and docs say what the code does: their Python runs, their commands exist, their files are there, CI uses them."""
+"""README and docs say what the code does: their Python runs, their commands exist, their files are
+there, CI uses them.
+"""
 
 import io
 import os
@@ -14,14 +16,14 @@ from pathlib import Path
 import matplotlib.image
 import pytest
 
-from benchmarks.__main__ import make_parser
-from minitransformer import kernels
+from research.benchmarks.__main__ import make_parser
+from minitransformer.speed import kernels
 from minitransformer.cli import main
 from minitransformer.cli.parser import COMMANDS, module_of
 from minitransformer.data.vocabularies import VOCABULARIES
 from minitransformer.lookup import find_all
 from minitransformer.models import MODELS
-from minitransformer.replaceable import TABLE, kernels_run, running
+from minitransformer.dispatch import TABLE, kernels_run, running
 from minitransformer.tasks import TASKS
 from tests import ROOT
 from tests.library.cli.conftest import train
@@ -97,7 +99,9 @@ def commands(page):
 
 
 def typed(page):
-    """The arguments of every minitransformer command on a page: in bash blocks, and in running text."""
+    """The arguments of every minitransformer command on a page: in bash blocks, and in running
+    text.
+    """
     in_blocks = [
         words[1 : words.index("<") if "<" in words else None]  # without what it reads from a file
         for words in commands(page)
@@ -188,7 +192,9 @@ def test_readme_is_a_front_door():
     "code", blocks(ROOT / "README.md", "python"), ids=lambda code: code.split("\n")[0]
 )
 def test_each_block_of_the_readme_runs_alone_and_twice(code, tmp_path):
-    """In an empty folder and a fresh interpreter; what it writes the first time does not disturb the second."""
+    """In an empty folder and a fresh interpreter; what it writes the first time does not disturb
+    the second.
+    """
     once, again = (
         subprocess.run(
             [sys.executable, "-W", "error", "-c", code],
@@ -223,7 +229,9 @@ def test_the_page_quotes_the_doctor(page, says):
 
 
 def test_the_picture_of_the_readme_can_be_drawn(tmp_path):
-    """By the command that its script gives; it is as large as the committed one, and small enough for a page."""
+    """By the command that its script gives; it is as large as the committed one, and small enough
+    for a page.
+    """
     script = ROOT / "docs" / "pictures" / "architecture.py"
     (command,) = re.findall(
         "^    python (docs/.+)$", script.read_text(encoding="utf-8"), re.MULTILINE
@@ -259,7 +267,9 @@ def test_commands_are_accepted(page, registering, monkeypatch, capfd):
 
 @pytest.mark.parametrize("page", PAGES, ids=by_stem)
 def test_benchmarks_are_accepted(page):
-    text = [words for words in commands(page) if words[:3] == ["python", "-m", "benchmarks"]]
+    text = [
+        words for words in commands(page) if words[:3] == ["python", "-m", "research.benchmarks"]
+    ]
     text += [
         ["python", "-m", *shlex.split(found)]
         for found in re.findall(r"`python -m (benchmarks [^`]+)`", prose(page))
@@ -269,7 +279,9 @@ def test_benchmarks_are_accepted(page):
 
 
 def test_no_command_is_overlooked():
-    """What follows "minitransformer " in a bash block was parsed; everything else there is known and exists."""
+    """What follows "minitransformer " in a bash block was parsed; everything else there is known
+    and exists.
+    """
     assert {page for page in PAGES if "minitransformer " in "".join(blocks(page, "bash"))} <= set(
         WITH_COMMANDS
     )
@@ -311,8 +323,8 @@ def test_a_contribution_needs_few_files(page):
 
 
 KERNELS = [
-    "from minitransformer import kernels",
-    "from minitransformer.replaceable import kernels_run, running",
+    "from minitransformer.speed import kernels",
+    "from minitransformer.dispatch import kernels_run, running",
     "kernels.load_all()",
     "with kernels_run(): print(*(f'{f.__module__}.{f.__name__}' for f in running().values()))",
 ]
@@ -338,7 +350,9 @@ KERNELS = [
     ],
 )
 def test_the_new_files_are_enough(name, arguments, shown, tmp_path):
-    """In a separate process, which imports the page's files; a kernel's lies beside the library's own."""
+    """In a separate process, which imports the page's files; a kernel's lies beside the library's
+    own.
+    """
     work = tmp_path / "work"
     work.mkdir()
     (work / "a.txt").write_text("one two buckle my shoe. " * 20)
@@ -375,7 +389,9 @@ def test_the_new_files_are_enough(name, arguments, shown, tmp_path):
 
 
 def test_the_kernels_of_the_page_run_and_none_does_beside_a_plug(registering):
-    """Each fits the arrays of a call, also those in the cache; and what the page says of a plug holds for what is called."""
+    """Each fits the arrays of a call, also those in the cache; and what the page says of a plug
+    holds for what is called.
+    """
     page, names = ROOT / "docs" / "add_a_kernel.md", {}
     exec(compile(program(page), str(page), "exec"), names)
     F, plugged = names["F"], names["plugged"]
@@ -389,7 +405,9 @@ def test_the_kernels_of_the_page_run_and_none_does_beside_a_plug(registering):
 
 
 def pytest_commands():
-    """The arguments of every pytest command in a document, and in what the tests and the package say of themselves."""
+    """The arguments of every pytest command in a document, and in what the tests and the package
+    say of themselves.
+    """
     files = [*ROOT.glob("*.md")]
     for folder in "docs", "benchmarks", "experiments", "tests", "minitransformer":
         files += [path for path in (ROOT / folder).rglob("*") if path.suffix in (".md", ".py")]
@@ -422,7 +440,9 @@ def test_the_commands_of_the_campaigns_are_found():
     [command for command in pytest_commands() if "tests/" in command or "gpu" in command],
 )
 def test_a_pytest_command_runs_tests(arguments):
-    """Its marker does not deselect what it names, as setup.cfg's would. Those that name nothing are CI's own, and the fast lane."""
+    """Its marker does not deselect what it names, as setup.cfg's would. Those that name nothing are
+    CI's own, and the fast lane.
+    """
     words = shlex.split(arguments.replace("NAME", "softmax_backward"))
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *words, "--collect-only", "-p", "no:cacheprovider"],

@@ -1,4 +1,6 @@
-"""The experiments that train many models: what they ran is not repeated, and the pages show their results."""
+"""The experiments that train many models: what they ran is not repeated, and the pages show their
+results.
+"""
 
 import ast
 import importlib
@@ -13,13 +15,17 @@ pytestmark = pytest.mark.campaign
 
 @pytest.fixture
 def experiment(monkeypatch):
-    """experiment(name): the script, imported as it is when it runs: with its own folder in the path."""
-    monkeypatch.syspath_prepend(str(ROOT / "experiments"))
+    """experiment(name): the script, imported as it is when it runs: with its own folder in the
+    path.
+    """
+    monkeypatch.syspath_prepend(str(ROOT / "research" / "experiments"))
     return importlib.import_module
 
 
 def results(name):
-    return json.loads((ROOT / "experiments" / f"{name}.json").read_text(encoding="utf-8"))
+    return json.loads(
+        (ROOT / "research" / "experiments" / f"{name}.json").read_text(encoding="utf-8")
+    )
 
 
 @pytest.mark.parametrize(
@@ -96,9 +102,9 @@ def test_the_rows_of_table_3_are_trained_in_order(experiment, tmp_path):
 
 @pytest.mark.parametrize("name", ["table_3", "transformer_and_lstm"])
 def test_the_page_shows_the_results(experiment, name):
-    assert experiment(name).table(results(name)) in (ROOT / "experiments" / "table_3.md").read_text(
-        encoding="utf-8"
-    )
+    assert experiment(name).table(results(name)) in (
+        ROOT / "research" / "experiments" / "table_3.md"
+    ).read_text(encoding="utf-8")
 
 
 def test_the_picture_of_table_3_can_be_drawn(experiment, tmp_path):

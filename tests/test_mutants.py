@@ -1,4 +1,6 @@
-"""The campaign of mutants picks tests that run, and takes no run without a test for a caught mutant."""
+"""The campaign of mutants picks tests that run, and takes no run without a test for a caught
+mutant.
+"""
 
 import re
 import shutil

@@ -5,7 +5,7 @@ import re
 from statistics import median
 from tests import ROOT
 
-OUTPUTS = ROOT / "benchmarks" / "outputs"
+OUTPUTS = ROOT / "research" / "benchmarks" / "outputs"
 
 
 def text(name):
@@ -84,7 +84,11 @@ def test_gpu():
 
 
 def test_a_bag_of_words():
-    last = (ROOT / "experiments" / "bag_of_words.txt").read_text(encoding="utf-8").splitlines()[-1]
+    last = (
+        (ROOT / "research" / "experiments" / "bag_of_words.txt")
+        .read_text(encoding="utf-8")
+        .splitlines()[-1]
+    )
     dev, test = (f"{float(percent):.1f} %" for percent in re.findall(r"([\d.]+)%", last))
     assert f"gets {test} of the test file and {dev} of `dev.tsv` right" in text(
         "docs/classification.md"
@@ -95,7 +99,7 @@ def test_the_budget_of_nanogpt():
     losses = {
         key.partition(" / ")[0]: f"{result['nats_per_token']:.3f}"
         for key, result in json.loads(
-            (ROOT / "experiments" / "shakespeare.json").read_text(encoding="utf-8")
+            (ROOT / "research" / "experiments" / "shakespeare.json").read_text(encoding="utf-8")
         ).items()
     }
     page, best = text("docs/language_model.md"), min(losses, key=losses.get)

@@ -1,4 +1,6 @@
-"""Portability: text files are opened as UTF-8, and POSIX-only modules are not imported at the top of a module."""
+"""Portability: text files are opened as UTF-8, and POSIX-only modules are not imported at the top
+of a module.
+"""
 
 import ast
 from functools import cache

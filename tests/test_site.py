@@ -1,4 +1,6 @@
-"""The built site, as a reader without a network sees it: every page, on a desktop and a phone, in light and dark mode."""
+"""The built site, as a reader without a network sees it: every page, on a desktop and a phone, in
+light and dark mode.
+"""
 
 import re
 from pathlib import Path
@@ -361,7 +363,9 @@ def test_the_search_finds_the_right_page_first_without_a_network(browser, query,
 
 
 def test_a_request_that_leaves_the_folder_is_refused(browser):
-    """The browser of these tests refuses what it should: a script from elsewhere, and a file beside the site."""
+    """The browser of these tests refuses what it should: a script from elsewhere, and a file beside
+    the site.
+    """
     browser.open((SITE / "docs" / "index.html").as_uri())
     browser.refused.clear()
     for address in ("https://example.org/x.js", SITE.parents[2].joinpath("README.md").as_uri()):

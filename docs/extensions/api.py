@@ -1,5 +1,5 @@
-"""The pages of docs/api: `names` is a table of a module's public names, and `public NAMES (section X, chapter Y)`, with the
-example after it, what the docstrings say of them.
+"""The pages of docs/api: `names` is a table of a module's public names, and `public NAMES (section
+X, chapter Y)`, with the example after it, what the docstrings say of them.
 """
 
 import inspect
@@ -34,7 +34,8 @@ def public(module) -> dict:
     return {name: getattr(module, name) for name in getattr(module, "__all__", own)}
 
 
-# {a public thing: (the page that describes it, its name there)}: the first of the modules that have it
+# {a public thing: (the page that describes it, its name there)}: the first of the modules that have
+# it
 HOMES: dict = {}
 for stem, path in PAGES.items():
     for name, thing in public(import_module(path)).items():
@@ -92,7 +93,9 @@ def place(text) -> str:
 
 
 def entry(path, listed, where, example) -> str:
-    """The first name gets the place in paper and book. The example is in front of a class's members, or below all functions."""
+    """The first name gets the place in paper and book. The example is in front of a class's
+    members, or below all functions.
+    """
     things = {name: reduce(getattr, name.split("."), import_module(path)) for name in listed}
     shown_at = listed[0] if inspect.isclass(things[listed[0]]) else listed[-1]
     lines = []
@@ -136,7 +139,9 @@ def has_fields(thing) -> bool:
 
 
 def show_fields(app, what, name, thing, options, lines) -> None:
-    """Below the docstring of a class with fields: what each means, unless the entry of a base class says so."""
+    """Below the docstring of a class with fields: what each means, unless the entry of a base class
+    says so.
+    """
     if what != "class" or not has_fields(thing):
         return
     meant = (

@@ -1,4 +1,6 @@
-"""A chapter on the site: exercises in their places, derivations in folds, and sentences that break at the page's edge."""
+"""A chapter on the site: exercises in their places, derivations in folds, and sentences that break
+at the page's edge.
+"""
 
 import re
 from collections.abc import Iterator
@@ -34,7 +36,9 @@ EXPLORED = {  # {part: the kind of box that the explorer's page opens for it}
 
 
 def show_chapter(app, docname, content) -> None:
-    """The source of a page, with each exercise in its place: its blank, and below it the derivation in a fold."""
+    """The source of a page, with each exercise in its place: its blank, and below it the derivation
+    in a fold.
+    """
     found = re.fullmatch(r"tutorials/(\w+)/chapter", docname)
     if found:
         chapter = next(one for one in chapters() if one.name == found[1])
@@ -100,7 +104,9 @@ def _markdown(text) -> str:
 
 
 def break_sentences(app, doctree) -> None:
-    """The doctor's sentence is one line. Tables are never as wide: they keep their lines, and scroll on a phone."""
+    """The doctor's sentence is one line. Tables are never as wide: they keep their lines, and
+    scroll on a phone.
+    """
     for output in doctree.findall(literal_block):
         if (
             "stream" in output["classes"]

@@ -1,4 +1,6 @@
-"""explorer.html on the site: the explorer's page of the running example, the model that writes a word backwards."""
+"""explorer.html on the site: the explorer's page of the running example, the model that writes a
+word backwards.
+"""
 
 from minitransformer_course import lab
 from minitransformer_course.explorer.page import batch_of, make_page

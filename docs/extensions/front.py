@@ -1,4 +1,5 @@
-"""The first page: the program at work, a verdict of the judge, figure 1 with links, and the book's table of contents.
+"""The first page: the program at work, a verdict of the judge, figure 1 with links, and the book's
+table of contents.
 
 A line `front NAME` in docs/index.md becomes what the function NAME returns.
 """
@@ -103,7 +104,9 @@ def figure_1() -> str:
 
 
 def book() -> str:
-    """A table of contents for each part, with the minutes that the exercises take, or a page without exercises."""
+    """A table of contents for each part, with the minutes that the exercises take, or a page
+    without exercises.
+    """
     parts: dict[str, list[str]] = {title: [] for title in PARTS_OF_THE_BOOK}
     for chapter in chapters():
         minutes = sum(exercise.minutes for exercise in chapter.exercises)

@@ -1,4 +1,6 @@
-"""The site in another language: `-D language=ko` takes each text from the course's catalogue, and each page links to its twin."""
+"""The site in another language: `-D language=ko` takes each text from the course's catalogue, and
+each page links to its twin.
+"""
 
 import re
 
@@ -68,7 +70,9 @@ class Korean(SearchLanguage):
 
 
 def english_slug(title) -> str:
-    """The anchor of a heading: that of its English one, so that a link into a page is the same in each language."""
+    """The anchor of a heading: that of its English one, so that a link into a page is the same in
+    each language.
+    """
     return github_slugify(_english().get(title, title))
 
 

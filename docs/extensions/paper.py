@@ -1,4 +1,6 @@
-"""docs/paper_map.md on the site: exercises and chapters become links, and a column of the map has the chapters of its exercises."""
+"""docs/paper_map.md on the site: exercises and chapters become links, and a column of the map has
+the chapters of its exercises.
+"""
 
 import re
 

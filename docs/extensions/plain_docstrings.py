@@ -1,9 +1,12 @@
-"""Docstrings are plain text, whose stars and bars mean what they say. Paragraphs flow; tables and formulas stay as written."""
+"""Docstrings are plain text, whose stars and bars mean what they say. Paragraphs flow; tables and
+formulas stay as written.
+"""
 
 import re
 from html import escape
 
-MARGIN = 95  # a line that its successor's first word would have taken beyond this was broken for want of room
+# a line that its successor's first word would have taken beyond this was broken for want of room
+MARGIN = 95
 
 
 def html(paragraph) -> str:

@@ -1,4 +1,5 @@
-"""What the search finds besides the words of a page, and the beginning of each page for its results.
+"""What the search finds besides the words of a page, and the beginning of each page for its
+results.
 
 A page from the disk cannot load the others to quote them.
 """

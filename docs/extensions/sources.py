@@ -1,4 +1,6 @@
-"""A source file that a page links to is a page of its own; a link to a folder is its name, for a site has no folders."""
+"""A source file that a page links to is a page of its own; a link to a folder is its name, for a
+site has no folders.
+"""
 
 import re
 from pathlib import Path

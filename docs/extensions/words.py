@@ -1,4 +1,6 @@
-"""Pictures of chapters get words for readers who do not see them; a number in a table stays with its unit."""
+"""Pictures of chapters get words for readers who do not see them; a number in a table stays with
+its unit.
+"""
 
 import re
 

@@ -1,4 +1,5 @@
-"""Records what `minitransformer train copy` shows in a terminal, for the animation on the site's first page.
+"""Records what `minitransformer train copy` shows in a terminal, for the animation on the site's
+first page.
 
 python docs/front/record.py
 """

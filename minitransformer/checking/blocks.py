@@ -1,8 +1,10 @@
-"""The blocks that `minitransformer gradcheck` checks, each with small inputs; the tests check the same ones in other sizes.
+"""The blocks that `minitransformer gradcheck` checks, each with small inputs; the tests check the
+same ones in other sizes.
 
 Sizes are pairwise different (shape mistakes hide in equal ones), dropout is on wherever a block
-has it, and in the masks of softmax, attention and multi-head attention, one row may attend to nothing. Each model is also a
-block as training runs it: its loss, with label smoothing, for a batch with padding.
+has it, and in the masks of softmax, attention and multi-head attention, one row may attend to
+nothing. Each model is also a block as training runs it: its loss, with label smoothing, for a batch
+with padding.
 """
 
 from collections.abc import Callable
@@ -18,7 +20,7 @@ from minitransformer.backend import Array
 from minitransformer.data.batches import Batch
 from minitransformer.data.labelled import LabelledBatch
 from minitransformer.data.windows import WindowBatch
-from minitransformer.functional.special import PAD
+from minitransformer.data.special import PAD
 from minitransformer.layers.layer import Layer
 from minitransformer.lookup import find_all
 
@@ -27,7 +29,9 @@ CLASSES = 3
 
 
 class TrainingLoss(Layer):
-    """The summed loss of a `model` (...) as training runs it: batch -> a number, with dropout, label smoothing and padding."""
+    """The summed loss of a `model` (...) as training runs it: batch -> a number, with dropout,
+    label smoothing and padding.
+    """
 
     def __init__(self, model):
         self.model = model
@@ -59,7 +63,9 @@ SIZES = Sizes()
 
 
 class Maker:
-    """Makes what blocks consist of: sizes, configurations, and weights and inputs drawn from `seed`."""
+    """Makes what blocks consist of: sizes, configurations, and weights and inputs drawn from
+    `seed`.
+    """
 
     def __init__(self, seed=0, sizes=SIZES):
         self.seed, self.sizes, self.rng = seed, sizes, np.random.default_rng(seed)
@@ -115,7 +121,9 @@ class Maker:
 
 
 def blocks(seed=0, sizes=SIZES, zoo=True) -> dict[str, tuple]:
-    """{name: (layer or pair of functions, inputs)} with weights and inputs drawn from `seed`; `zoo`: whether with the zoo's."""
+    """{name: (layer or pair of functions, inputs)} with weights and inputs drawn from `seed`;
+    `zoo`: whether with the zoo's.
+    """
     maker = Maker(seed, sizes)
     found = {
         name: block

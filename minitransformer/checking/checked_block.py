@@ -13,7 +13,8 @@ from minitransformer.errors import InputError
 from minitransformer.layers.layer import Layer
 
 
-PRIVATE = 0x6B0F5C1D93A84E27B1D2F64C7E3905AA  # begins every seed of the checker: who draws x from 0 must not get dy again
+# begins every seed of the checker: who draws x from 0 must not get dy again
+PRIVATE = 0x6B0F5C1D93A84E27B1D2F64C7E3905AA
 
 
 class Breach(InputError):
@@ -28,9 +29,9 @@ def drawing(*seed) -> np.random.Generator:
 class CheckedBlock:
     """A layer, or a pair (forward, backward), with its inputs in one dtype.
 
-    arguments: {name: value} of forward's arguments; inputs: the names of the float arrays among them.
-    variables: {name: array} of everything that has a gradient, inputs and parameters; moving an
-    array in place moves the block. make_rng() gives each evaluation its generator.
+    arguments: {name: value} of forward's arguments; inputs: the names of the float arrays among
+    them. variables: {name: array} of everything that has a gradient, inputs and parameters; moving
+    an array in place moves the block. make_rng() gives each evaluation its generator.
     """
 
     def __init__(self, block, inputs, dtype, make_rng):
@@ -65,7 +66,9 @@ class CheckedBlock:
         }
 
     def _method(self, direction) -> Callable:
-        """The forward (0) or the backward (1), looked up at each call because it may have been replaced."""
+        """The forward (0) or the backward (1), looked up at each call because it may have been
+        replaced.
+        """
         return (
             self._pair[direction]
             if self.layer is None
@@ -96,7 +99,9 @@ class CheckedBlock:
         return flat(self.forward()[0])
 
     def moved(self, directions, step) -> Array:
-        """`evaluate()` with each array of {name: direction} moved by step * direction; the arrays are then restored."""
+        """`evaluate()` with each array of {name: direction} moved by step * direction; the arrays
+        are then restored.
+        """
         saved = {name: self.variables[name].copy() for name in directions}
         try:
             for name, v in directions.items():
@@ -107,7 +112,9 @@ class CheckedBlock:
                 self.variables[name][...] = value
 
     def upstream(self, y, rng) -> Array | tuple:
-        """A random upstream gradient for y: an array, or a tuple of arrays. A constant would hide a wrong LayerNorm."""
+        """A random upstream gradient for y: an array, or a tuple of arrays. A constant would hide a
+        wrong LayerNorm.
+        """
         if isinstance(y, tuple):
             return tuple(self.upstream(one, rng) for one in y)
         return np.asarray(rng.standard_normal(np.shape(y)), self.dtype)
@@ -176,7 +183,9 @@ def is_float(value) -> bool:
 
 
 def _call(what, function, *arguments, **keywords) -> Any:
-    """function(...); an error in the learner's own code becomes one sentence that says where it occurred."""
+    """function(...); an error in the learner's own code becomes one sentence that says where it
+    occurred.
+    """
     try:
         return function(*arguments, **keywords)
     except Breach:
@@ -209,7 +218,9 @@ def _wrong_shape(key, got, expected, shapes) -> str:
 
 
 def _by_name(signature, inputs) -> dict[str, Any]:
-    """{argument's name: value} in forward's order, which is that of backward's gradients; those of *others are others[0], ..."""
+    """{argument's name: value} in forward's order, which is that of backward's gradients; those of
+    *others are others[0], ...
+    """
     names = []
     for name, parameter in signature.parameters.items():
         names += (

@@ -1,4 +1,6 @@
-"""How far arrays are apart, as the gradient check measures it, and whether an array is still the same."""
+"""How far arrays are apart, as the gradient check measures it, and whether an array is still the
+same.
+"""
 
 import numpy as np
 
@@ -6,10 +8,11 @@ SAME = 1e-12  # arrays this close (relative) are equal up to rounding
 
 
 def relative_errors(some, others) -> list[float]:
-    """The error of each pair of arrays: max|a - b| / max(max|a|, max|b|, G / 10), with G the largest number of all arrays.
+    """The error of each pair of arrays: max|a - b| / max(max|a|, max|b|, G / 10), with G the
+    largest number of all arrays.
 
-    It is inf if the shapes differ. NaN and infinity are an error of inf, too, unless both have the same one in the same place.
-    `gradcheck` says what the floor G / 10 is for.
+    It is inf if the shapes differ. NaN and infinity are an error of inf, too, unless both have the
+    same one in the same place. `gradcheck` says what the floor G / 10 is for.
     """
     largest = max((size_of(array) for array in (*some, *others)), default=0)
     return [
@@ -28,7 +31,9 @@ def size_of(array) -> float:
 
 
 def scale_of(a, b, largest) -> float:
-    """What a difference of two arrays is compared with; `largest` is the largest number of all arrays."""
+    """What a difference of two arrays is compared with; `largest` is the largest number of all
+    arrays.
+    """
     return max(size_of(a), size_of(b), largest / 10)
 
 
@@ -43,7 +48,9 @@ def _relative(a, b, largest) -> float:
 
 
 def is_same(now, before) -> bool:
-    """Whether an array still has the shape and the values of `before`, NaN included; True for anything but an array."""
+    """Whether an array still has the shape and the values of `before`, NaN included; True for
+    anything but an array.
+    """
     if not isinstance(before, np.ndarray):
         return True
     return isinstance(now, np.ndarray) and np.array_equal(

@@ -1,4 +1,5 @@
-"""The contract of a layer, checked directly: inputs stay unchanged, randomness is an argument, gradients are added.
+"""The contract of a layer, checked directly: inputs stay unchanged, randomness is an argument,
+gradients are added.
 
 Each function raises a Breach whose sentence says what was observed. Nothing here is a guess.
 """
@@ -11,7 +12,9 @@ from minitransformer.checking.compare import is_same
 
 
 def run_by_contract(checked, dy=None, seed=0) -> tuple[Array, Array, dict[str, Array]]:
-    """(y, dy, {name: gradient}) of a CheckedBlock in float64 that keeps the contract; dy is drawn from `seed` if None."""
+    """(y, dy, {name: gradient}) of a CheckedBlock in float64 that keeps the contract; dy is drawn
+    from `seed` if None.
+    """
     before = _values(checked)
     y, cache = checked.forward()
     _unchanged(checked, before, "forward")
@@ -60,7 +63,9 @@ def _repeatable(checked, dy, cache, first) -> None:
 
 
 def _why(checked, dy, cache, first, name) -> str:
-    """Why two calls of backward differ: the gradients accumulated so far, random numbers, or something kept between calls."""
+    """Why two calls of backward differ: the gradients accumulated so far, random numbers, or
+    something kept between calls.
+    """
     fresh = [_from_zero(checked, dy, cache) for _ in range(2)]
     if all(_close(gradients[one], first[one]) for gradients in fresh for one in first):
         read = [
@@ -135,7 +140,9 @@ def _has_single_precision(numbers) -> bool:
 
 
 def _from_zero(checked, dy, cache, but=None) -> dict[str, Array]:
-    """The gradients from backward when all accumulated ones are zero, except those of the parameter `but`, which are one."""
+    """The gradients from backward when all accumulated ones are zero, except those of the parameter
+    `but`, which are one.
+    """
     for name, parameter in checked.parameters.items():
         parameter.grad[...] = name == but
     return _copied(checked.gradients(dy, cache))
@@ -148,7 +155,9 @@ def _close(one, other) -> bool:
 
 
 def _stateless(checked, dy, y, cache, first) -> None:
-    """Another forward in between must not change the result of backward: everything it needs is in the cache."""
+    """Another forward in between must not change the result of backward: everything it needs is in
+    the cache.
+    """
     rng, given = drawing(4), dict(checked.arguments)
     saved = (
         {name: p.data.copy() for name, p in checked.parameters.items()}

@@ -1,4 +1,6 @@
-"""What is said about a block that failed: where, what and, if the doctor of the course names the mistake, its proof."""
+"""What is said about a block that failed: where, what and, if the doctor of the course names the
+mistake, its proof.
+"""
 
 from dataclasses import dataclass
 
@@ -11,8 +13,9 @@ NAMED, EVIDENCE, CONTRACT, OBSERVED = "named", "evidence", "contract", "observed
 class Finding:
     """What is wrong with a block.
 
-    kind: "named": the mistake is proven; "contract": the block was observed to break the contract of a layer; "observed": it was
-    observed what the block does wrong with its parts; "evidence": only hints.
+    kind: "named": the mistake is proven; "contract": the block was observed to break the contract
+    of a layer; "observed": it was observed what the block does wrong with its parts; "evidence":
+    only hints.
     """
 
     kind: str

@@ -1,4 +1,6 @@
-"""The gradient check: compare every gradient that a backward returns or adds with a numeric derivative."""
+"""The gradient check: compare every gradient that a backward returns or adds with a numeric
+derivative.
+"""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -33,7 +35,8 @@ from minitransformer.errors import InputError, some
 
 METHODS = {"central": central, "complex": complex_step}
 FULL_CHECK = 2000  # up to this many numbers, each one is checked; above, one projection per array
-DROPPED = 1e-4  # central differences and the complex step further apart than this belong to different functions
+# central differences and the complex step further apart than this belong to different functions
+DROPPED = 1e-4
 UNNAMED = "minitransformer_course, which names mistakes, is not installed: pip install -e ."
 
 
@@ -42,9 +45,12 @@ def gradcheck(
 ) -> Report:
     """Check every gradient of `block` at `inputs`; returns a Report (`.passed`, `print(report)`).
 
-    block: a Layer, or a pair of functions (forward, backward) that keep the same contract. If forward returns a tuple of
-        arrays as y (a recurrent layer's outputs and its last state), backward takes a tuple dy of the same shapes.
-    inputs: forward's arguments, a sequence or {name: value}. Float arrays are differentiated; everything
+    block: a Layer, or a pair of functions (forward, backward) that keep the same contract. If
+    forward returns a tuple of
+        arrays as y (a recurrent layer's outputs and its last state), backward takes a tuple dy of
+        the same shapes.
+    inputs: forward's arguments, a sequence or {name: value}. Float arrays are differentiated;
+    everything
         else (ids, masks, None) is passed on. If forward takes `rng`, each evaluation gets an equal,
         fresh generator, so dropout is checked, too.
     methods: "central" differences in float64 and the "complex" step.
@@ -52,14 +58,15 @@ def gradcheck(
         whole models); None decides by size.
     seed: for the random upstream gradient, the directions and the dropout.
 
-    The error of an array is max|a - n| / max(max|a|, max|n|, G / 10), with a analytic, n numeric and
-    G the largest gradient of the check: some gradients are exactly zero (a key's bias), and
-    without this floor, noise would be compared with noise. If a block breaks the contract of a layer, the report says
-    how in one sentence. Exactly at a kink (of ReLU, max, abs, a tie) no gradient is defined: the report says where, and the
-    gradients must be right at inputs moved a little. If they are right, a run in float32 follows, whose arrays must all stay
-    float32 (in a block of your own it is only a remark if they do not), and runs at other sizes. Only if a check failed is the
-    gradient doctor asked what it can prove about the mistake. Raises InputError if the inputs are not
-    forward's, and if there is nothing to check.
+    The error of an array is max|a - n| / max(max|a|, max|n|, G / 10), with a analytic, n numeric
+    and G the largest gradient of the check: some gradients are exactly zero (a key's bias), and
+    without this floor, noise would be compared with noise. If a block breaks the contract of a
+    layer, the report says how in one sentence. Exactly at a kink (of ReLU, max, abs, a tie) no
+    gradient is defined: the report says where, and the gradients must be right at inputs moved a
+    little. If they are right, a run in float32 follows, whose arrays must all stay float32 (in a
+    block of your own it is only a remark if they do not), and runs at other sizes. Only if a check
+    failed is the gradient doctor asked what it can prove about the mistake. Raises InputError if
+    the inputs are not forward's, and if there is nothing to check.
     """
     if (
         not isinstance(methods, (list, tuple))
@@ -73,7 +80,9 @@ def gradcheck(
 
 
 def _checked(block, inputs, name, methods, projection, seed, moved=False) -> Report:
-    """gradcheck; moved: whether the inputs have been moved away from a kink, so that there is no excuse any more."""
+    """gradcheck; moved: whether the inputs have been moved away from a kink, so that there is no
+    excuse any more.
+    """
     make_rng = partial(drawing, seed)
     exact = CheckedBlock(block, inputs, np.float64, make_rng)
     if not exact.variables:
@@ -143,10 +152,11 @@ def _checked(block, inputs, name, methods, projection, seed, moved=False) -> Rep
 
 
 def _right_elsewhere(name, block, inputs, make_rng, exact, remarks) -> dict[str, Finding]:
-    """{} for a block that stays float32 and is right at other sizes, too; {name: the Finding} otherwise.
+    """{} for a block that stays float32 and is right at other sizes, too; {name: the Finding}
+    otherwise.
 
-    exact: the CheckedBlock at the given sizes; None if other sizes are not tried, which takes the complex step. remarks: what
-    does not fail is added to them.
+    exact: the CheckedBlock at the given sizes; None if other sizes are not tried, which takes the
+    complex step. remarks: what does not fail is added to them.
     """
     try:
         with np.errstate(all="ignore"):
@@ -190,7 +200,9 @@ def _right_elsewhere(name, block, inputs, make_rng, exact, remarks) -> dict[str,
 
 
 def _named(name, finding, question, *arguments) -> dict[str, Finding]:
-    """{name: what the doctor answers to the question}; without a doctor, `finding`, which says what is wrong but not why."""
+    """{name: what the doctor answers to the question}; without a doctor, `finding`, which says what
+    is wrong but not why.
+    """
     doctor = find_doctor()
     if doctor is None:
         return {name: replace(finding, sentence=f"{finding.sentence}; {UNNAMED}")}
@@ -200,7 +212,9 @@ def _named(name, finding, question, *arguments) -> dict[str, Finding]:
 
 @cache
 def find_doctor() -> Any:
-    """The module that names mistakes, or None. It is looked up once a check failed, since that takes a tenth of a second."""
+    """The module that names mistakes, or None. It is looked up once a check failed, since that
+    takes a tenth of a second.
+    """
     for found in entry_points(group="minitransformer.doctor"):
         try:
             return found.load()
@@ -215,8 +229,8 @@ def find_doctor() -> Any:
 def _same_function(exact, moved, y, dy) -> None:
     """Raise Breach unless both numeric derivatives agree along a random direction of all variables.
 
-    If a forward drops the imaginary part, the complex step misses part of the derivative, and would agree with a backward
-    that misses the same part.
+    If a forward drops the imaginary part, the complex step misses part of the derivative, and would
+    agree with a backward that misses the same part.
     """
     rng = drawing(9)
     directions = {name: rng.standard_normal(array.shape) for name, array in exact.variables.items()}
@@ -235,7 +249,9 @@ def _same_function(exact, moved, y, dy) -> None:
         if abs(slope - along) <= max(tolerance, DROPPED * abs(slope)) or abs(
             ahead - behind
         ) > 0.1 * abs(slope - along):
-            return  # they agree, or the slopes on both sides differ: at a kink, the complex step sees one side only
+            # they agree, or the slopes on both sides differ: at a kink, the complex step sees one
+            # side only
+            return
     raise Breach(
         f"the complex step ({along:.6g}) and central differences ({slope:.6g}) disagree along one direction: either the "
         "forward drops the imaginary part (no abs, var, std or norm in a forward; write squares as x * x), or it rounds"
@@ -300,7 +316,9 @@ def _check_elements(
 def _check_projections(
     name, method, differentiate, checked, gradients, dy, rng, at_kink
 ) -> Iterator[Result]:
-    """The slope along one random direction v per array against g.v; typical size |g| |v| / sqrt(size)."""
+    """The slope along one random direction v per array against g.v; typical size |g| |v| /
+    sqrt(size).
+    """
     directions = {wrt: rng.standard_normal(g.shape) for wrt, g in gradients.items()}
     sizes = {
         wrt: np.linalg.norm(g) * np.linalg.norm(directions[wrt]) / np.sqrt(g.size)

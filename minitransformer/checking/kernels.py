@@ -1,4 +1,6 @@
-"""The kernels that a block calls against its textbook: the output and every gradient, in float32 and in float64."""
+"""The kernels that a block calls against its textbook: the output and every gradient, in float32
+and in float64.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,12 +14,14 @@ from minitransformer.checking.checked_block import Breach, CheckedBlock, drawing
 from minitransformer.checking.compare import relative_errors
 from minitransformer.checking.finding import OBSERVED, Finding
 from minitransformer.checking.report import Report, Result
-from minitransformer.kernels import KINDS, available, load_all
-from minitransformer.replaceable import TABLE, Kernel, kernels_run
+from minitransformer.speed.kernels import KINDS, available, load_all
+from minitransformer.dispatch import TABLE, Kernel, kernels_run
 
 
 def check_kernels(block, inputs, kind, *, name, seed=0) -> Report:
-    """Compare a block that runs the kernels of one of KINDS with the textbook; an empty Report if it calls no such kernel."""
+    """Compare a block that runs the kernels of one of KINDS with the textbook; an empty Report if
+    it calls no such kernel.
+    """
     results, used = [], set()
     for dtype in ("float32", "float64"):
         given = block, inputs, dtype, seed
@@ -70,7 +74,9 @@ def _computed(block, inputs, dtype, seed) -> dict[str, Array]:
 
 
 def _errors(textbook, found) -> list[float]:
-    """The output's error, then those of the gradients, whose floor is a tenth of the largest gradient, as everywhere."""
+    """The output's error, then those of the gradients, whose floor is a tenth of the largest
+    gradient, as everywhere.
+    """
     (y, *gradients), (y_found, *gradients_found) = textbook.values(), found.values()
     return [*relative_errors([y_found], [y]), *relative_errors(gradients_found, gradients)]
 
@@ -94,7 +100,8 @@ def _compared(name, method, wrt, textbook, kernel, error) -> Result:
 
 @contextmanager
 def _kernels_of(kind) -> Iterator[set[str]]:
-    """Within the block, the library's kernels run up to this kind; yields the names of those of this kind that were called.
+    """Within the block, the library's kernels run up to this kind; yields the names of those of
+    this kind that were called.
 
     The compiled kernels do not replace everything that those for NumPy do, and share their caches.
     """

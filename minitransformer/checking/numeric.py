@@ -1,7 +1,8 @@
 """Two ways to differentiate a function by evaluating it: central differences and the complex step.
 
-Each takes `evaluate() -> y`, a vector, the upstream gradient `dy`, and an `array` that evaluate depends on,
-and returns the slope of sum(dy * y) as array[where] moves along `v`. The array is then restored.
+Each takes `evaluate() -> y`, a vector, the upstream gradient `dy`, and an `array` that evaluate
+depends on, and returns the slope of sum(dy * y) as array[where] moves along `v`. The array is then
+restored.
 """
 
 import numpy as np
@@ -21,10 +22,11 @@ def central(evaluate, dy, array, where, v, step=CENTRAL_STEP) -> float:
 
 
 def kink(evaluate, array, where, v) -> bool:
-    """Whether array[where] is exactly at a kink along `v`: the slopes of some number of y differ on its two sides.
+    """Whether array[where] is exactly at a kink along `v`: the slopes of some number of y differ on
+    its two sides.
 
-    They differ by as much at a step a tenth as long. If the function is smooth their distance shrinks with the step; at a jump it
-    grows.
+    They differ by as much at a step a tenth as long. If the function is smooth their distance
+    shrinks with the step; at a jump it grows.
     """
     middle, gaps = np.array(evaluate()), []
     for step in (CENTRAL_STEP, CENTRAL_STEP / 10):
@@ -59,9 +61,11 @@ def slopes(evaluate, array, where, v) -> Array:
 
 
 def error_along(moving, dy, gradients, names) -> float:
-    """How far the gradients of `names` are from the slope along a random direction of all these arrays at once.
+    """How far the gradients of `names` are from the slope along a random direction of all these
+    arrays at once.
 
-    moving: the CheckedBlock in complex128; dy: flat; gradients: {name: array}, of which all give the scale.
+    moving: the CheckedBlock in complex128; dy: flat; gradients: {name: array}, of which all give
+    the scale.
     """
     rng = drawing(6)
     directions = {name: rng.standard_normal(gradients[name].shape) for name in names}

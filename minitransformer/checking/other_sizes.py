@@ -1,7 +1,8 @@
 """Is a block right at other sizes, too? A backward may contain the size of one batch as a constant.
 
-At a batch of two, "a division by the batch is missing" and "added twice" give the same number. So all sizes change, each
-consistently everywhere: equal widths stay equal, and multiples stay multiples (of an LSTM's 4 H, or of H heads).
+At a batch of two, "a division by the batch is missing" and "added twice" give the same number. So
+all sizes change, each consistently everywhere: equal widths stay equal, and multiples stay
+multiples (of an LSTM's 4 H, or of H heads).
 """
 
 import copy
@@ -20,7 +21,8 @@ from minitransformer.checking.numeric import error_along
 from minitransformer.errors import InputError
 from minitransformer.layers.layer import Layer
 
-FEW = 2_000  # a block with more numbers is run at only one other size, to answer as fast as the check itself
+# a block with more numbers is run at only one other size, to answer as fast as the check itself
+FEW = 2_000
 NUDGE = 1e-3
 AFFORDABLE = (
     20_000  # a block with more numbers is not run again: its parts are checked as small blocks
@@ -39,7 +41,8 @@ class Elsewhere(NamedTuple):
 
 
 def wrong_elsewhere(block, checked, make_rng) -> Elsewhere | None:
-    """The sizes at which a block is wrong that is right at the given ones; None if it is right there, too.
+    """The sizes at which a block is wrong that is right at the given ones; None if it is right
+    there, too.
 
     Sizes that the forward does not accept tell us nothing.
     """
@@ -80,7 +83,9 @@ def wrong_elsewhere(block, checked, make_rng) -> Elsewhere | None:
 
 
 def other_inputs(block, arguments, make_rng, seed=7) -> Iterator[tuple[Any, dict, Callable]]:
-    """Yield (block, arguments, make_rng) of other sizes: all grown, the batch alone, the length alone."""
+    """Yield (block, arguments, make_rng) of other sizes: all grown, the batch alone, the length
+    alone.
+    """
     is_pair = not isinstance(block, Layer)
     for number, (grow_width, grow_batch, grow_length) in enumerate(
         ((True, 1, 1), (False, 2, 0), (False, 0, 1))
@@ -108,7 +113,9 @@ def _generator(make_rng, seed) -> np.random.Generator | None:
 
 
 def _widened(block, rng) -> tuple[Any, dict[int, int]]:
-    """A copy of the layer with other widths, another number of heads and two layers more in each stack; {old width: new}."""
+    """A copy of the layer with other widths, another number of heads and two layers more in each
+    stack; {old width: new}.
+    """
     if not isinstance(block, Layer):
         return block, {}
     state = getattr(block, "state_size", 0)  # of a recurrent layer
@@ -144,7 +151,8 @@ def _shape(value) -> tuple[int, ...]:
 
 
 def _other_widths(shapes, heads) -> dict[int, int]:
-    """{size: new size}: with heads, H k becomes (H + 1) (k + 1); all others grow by the same number, so that none collide.
+    """{size: new size}: with heads, H k becomes (H + 1) (k + 1); all others grow by the same
+    number, so that none collide.
 
     If a shape ends with (n, k n), as that of an LSTM's weight does, k n stays k times n.
     """
@@ -189,7 +197,9 @@ def _resized(value, widths, grow_batch, grow_length, every_axis, arguments, rng)
 
 
 def filled(value, shape, rng) -> Array:
-    """An array of another shape: floats like the old ones, but none is 0; ids and masks repeat the old values from the start."""
+    """An array of another shape: floats like the old ones, but none is 0; ids and masks repeat the
+    old values from the start.
+    """
     if not is_float(value):
         return np.pad(
             value, [(0, max(new - old, 0)) for old, new in zip(value.shape, shape)], mode="wrap"
@@ -204,7 +214,9 @@ def filled(value, shape, rng) -> Array:
 
 
 def nudged(block, arguments) -> tuple[Any, dict]:
-    """The block and its arguments with all float arrays moved a little, away from kinks, zeros and ties."""
+    """The block and its arguments with all float arrays moved a little, away from kinks, zeros and
+    ties.
+    """
     rng = drawing(8)
 
     def moved(array) -> Array:

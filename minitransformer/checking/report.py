@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from minitransformer.checking.compare import SAME
-from minitransformer.kernels import KINDS
+from minitransformer.speed.kernels import KINDS
 
 # How far analytic and numeric gradient may be apart. Central differences lose digits to
 # cancellation; the complex step subtracts nothing and keeps nearly all of float64's 16.
@@ -65,7 +65,8 @@ class Result:
 class Report:
     """The results of a check; `print(report)` shows them as a table.
 
-    findings: {block: what is wrong} for each block that failed. remarks: sentences on what need not be wrong.
+    findings: {block: what is wrong} for each block that failed. remarks: sentences on what need not
+    be wrong.
     """
 
     results: list
@@ -161,7 +162,9 @@ class Report:
 
 
 def columns(blocks, arrays) -> Callable[[Result | None], str]:
-    """A function that returns the table's line for a Result of these blocks and arrays, and the heads for None."""
+    """A function that returns the table's line for a Result of these blocks and arrays, and the
+    heads for None.
+    """
     widths = [
         max(map(len, [*blocks, COLUMNS[0]])),
         min(max(map(len, [*arrays, COLUMNS[1]])), LONG),

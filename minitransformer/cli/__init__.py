@@ -6,8 +6,8 @@ import warnings
 from contextlib import nullcontext
 
 from minitransformer.errors import InputError, one_line
-from minitransformer.replaceable import kernels_run
-from minitransformer.workers.launcher import launched
+from minitransformer.dispatch import kernels_run
+from minitransformer.speed.launcher import launched
 
 FAST = {"train", "evaluate", "translate", "generate", "classify"}  # kernels run in these commands
 
@@ -36,11 +36,11 @@ def _main(argv) -> int:
             )  # a character the terminal lacks never crashes
         try:
             from minitransformer.cli.parser import make_parser  # slow: Ctrl-C may come here
-            from minitransformer.workers.host import keep_freed_memory
+            from minitransformer.speed.host import keep_freed_memory
 
             args = make_parser(argv).parse_args(argv)
             options = args.options
-            from minitransformer import kernels
+            from minitransformer.speed import kernels
 
             kernels.state.say = lambda text: print(text, end="", file=sys.stderr, flush=True)
             keep_freed_memory()
@@ -77,7 +77,9 @@ def _main(argv) -> int:
 
 
 def _as_typed(message, options) -> str:
-    """A message that begins with a setting, rate_factor, begins with its option instead if the command has it: --rate-factor."""
+    """A message that begins with a setting, rate_factor, begins with its option instead if the
+    command has it: --rate-factor.
+    """
     setting, _, rest = message.partition(" ")
     option = f"--{setting.replace('_', '-')}"
     return f"{option} {rest}" if option in options else message
@@ -90,7 +92,9 @@ def _complain(error) -> int:
 
 
 def _unexpected(error) -> int:
-    """Print one line about a mistake of our own, with the file that contains the traceback; returns exit code 1."""
+    """Print one line about a mistake of our own, with the file that contains the traceback; returns
+    exit code 1.
+    """
     import tempfile
     import traceback
 

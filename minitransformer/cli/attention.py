@@ -1,10 +1,10 @@
-"""Draw every head of one layer as the model reads TEXT and answers: the self-attention of the encoder or the decoder, or
-the decoder's cross-attention to the source, if the model has it.
+"""Draw every head of one layer as the model reads TEXT and answers: the self-attention of the
+encoder or the decoder, or the decoder's cross-attention to the source, if the model has it.
 """
 
 from minitransformer.cli.output import picture_path, write_picture
 from minitransformer.pictures.attention_map import KINDS, attention_map
-from minitransformer.training.run import Run
+from minitransformer.runs.run import Run
 
 
 def add_arguments(parser) -> None:

@@ -1,5 +1,6 @@
-"""Print the most probable class of TEXT, or of each line of standard input, and the probability of every class. An empty
-line stays empty (with --json: null); only the beginning of a line that is too long is read, with a warning.
+"""Print the most probable class of TEXT, or of each line of standard input, and the probability of
+every class. An empty line stays empty (with --json: null); only the beginning of a line that is too
+long is read, with a warning.
 """
 
 import json

@@ -1,5 +1,5 @@
-"""Download a corpus, or the pretrained model smollm2, from its publisher and check each file against its sha256. Intact files are
-kept, so an interrupted download resumes.
+"""Download a corpus, or the pretrained model smollm2, from its publisher and check each file
+against its sha256. Intact files are kept, so an interrupted download resumes.
 """
 
 import sys

@@ -1,16 +1,16 @@
-"""Measure a trained model: on a toy task, exact match or accuracy on 1,000 examples held out from training; in translation,
-perplexity, and BLEU and chrF (sacrebleu) of the model's own output; for a language model, perplexity and bits per
-character; for a classifier, accuracy.
+"""Measure a trained model: on a toy task, exact match or accuracy on 1,000 examples held out from
+training; in translation, perplexity, and BLEU and chrF (sacrebleu) of the model's own output; for a
+language model, perplexity and bits per character; for a classifier, accuracy.
 """
 
 import json
 import sys
 
-from minitransformer import kernels
+from minitransformer.speed import kernels
 from minitransformer.cli.shared_options import SEARCH_OPTIONS, add_model, add_options, make_search
 from minitransformer.errors import InputError
-from minitransformer.training.log import as_text
-from minitransformer.training.run import Run
+from minitransformer.runs.log import as_text
+from minitransformer.runs.run import Run
 
 OWN_OPTIONS = ("test", "tokenize")
 

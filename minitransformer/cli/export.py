@@ -1,12 +1,12 @@
-"""Write the weights of a RUN as a state dict for nn.TransformerEncoder and nn.TransformerDecoder, and print the Python code
-that loads it.
+"""Write the weights of a RUN as a state dict for nn.TransformerEncoder and nn.TransformerDecoder,
+and print the Python code that loads it.
 """
 
 from safetensors.numpy import save
 
 from minitransformer.cli.output import check_new, write_new
 from minitransformer.interchange.pytorch import to_pytorch
-from minitransformer.training.run import Run
+from minitransformer.runs.run import Run
 
 LOADING = """\
 from safetensors.torch import load_file
@@ -56,7 +56,9 @@ def execute(args) -> None:
 
 
 def loading_code(config, file) -> str:
-    """The Python code that makes PyTorch's modules for a TransformerConfig and loads `file` into them."""
+    """The Python code that makes PyTorch's modules for a TransformerConfig and loads `file` into
+    them.
+    """
     return LOADING.format(
         c=config,
         file=file,

@@ -1,4 +1,6 @@
-"""Print PROMPT and a language model's continuation, each token as soon as it is drawn. With --chat, print the answer to PROMPT."""
+"""Print PROMPT and a language model's continuation, each token as soon as it is drawn. With --chat,
+print the answer to PROMPT.
+"""
 
 from collections.abc import Iterator
 from itertools import takewhile
@@ -80,7 +82,9 @@ def execute(args) -> None:
 
 
 def as_text(vocabulary, before, ids) -> Iterator[str]:
-    """The text of ids as they come after `before`: a subword's depends on the one before it, a character may be several tokens."""
+    """The text of ids as they come after `before`: a subword's depends on the one before it, a
+    character may be several tokens.
+    """
     new, unknown = [], getattr(vocabulary, "unknown_id", None)
     shown = len(vocabulary.decode(before))
     for i in ids:

@@ -1,5 +1,6 @@
-"""Check the hand-written gradients against central differences (float64) and the complex step, then each kernel against the
-function that it replaces. With names, report all arrays of those blocks; without, the worst array of every block.
+"""Check the hand-written gradients against central differences (float64) and the complex step, then
+each kernel against the function that it replaces. With names, report all arrays of those blocks;
+without, the worst array of every block.
 """
 
 import multiprocessing
@@ -19,7 +20,7 @@ from minitransformer.checking.kernels import check_kernels, kinds_to_check
 from minitransformer.checking.report import columns
 from minitransformer.checks import check_integer
 from minitransformer.errors import InputError, choices
-from minitransformer.workers.host import available_cores
+from minitransformer.speed.host import available_cores
 
 ALONE = 8  # with more blocks, starting processes takes less time than they save
 
@@ -66,12 +67,16 @@ def execute(args) -> int:
 
 @cache
 def _prepared(seed, zoo=True) -> tuple[dict, list]:
-    """The blocks, with the zoo's or without, and the kinds of kernels that can run here: made once in each process."""
+    """The blocks, with the zoo's or without, and the kinds of kernels that can run here: made once
+    in each process.
+    """
     return blocks(seed, zoo=zoo), kinds_to_check()
 
 
 def _reports(names, seed) -> Iterator[Report]:
-    """The Report of each block, in order; many are shared by processes, which start while the first one is checked here."""
+    """The Report of each block, in order; many are shared by processes, which start while the first
+    one is checked here.
+    """
     if len(names) <= ALONE or available_cores() == 1:
         yield from (_check(name, seed) for name in names)
         return

@@ -1,7 +1,7 @@
 """Files and pictures that commands write: a user's file is never overwritten.
 
-If the user gave the name, one that exists is refused; if the command chooses the name, it takes the next free number. Run
-folders follow the same rule.
+If the user gave the name, one that exists is refused; if the command chooses the name, it takes the
+next free number. Run folders follow the same rule.
 """
 
 from pathlib import Path
@@ -11,7 +11,9 @@ from minitransformer.files import free_name
 
 
 def check_new(output, what="a file") -> None:
-    """Before any work is done, raise InputError if `output`, the user's choice, exists or if its folder does not."""
+    """Before any work is done, raise InputError if `output`, the user's choice, exists or if its
+    folder does not.
+    """
     path = Path(output)
     if path.is_dir():
         raise InputError(f"--output {output}: a folder, expected the name of {what}")
@@ -35,7 +37,9 @@ def write_new(path, data) -> None:
 
 
 def picture_path(output, default=None) -> Path:
-    """The Path of a new picture: the user's `output`, a PNG unless its suffix says otherwise, or a free name like `default`."""
+    """The Path of a new picture: the user's `output`, a PNG unless its suffix says otherwise, or a
+    free name like `default`.
+    """
     if output is None:
         return free_name(default)
     path = Path(output)
@@ -45,7 +49,9 @@ def picture_path(output, default=None) -> Path:
 
 
 def write_picture(figure, path, said_on=None) -> None:
-    """Write a figure.Figure to a new file in the format of its suffix, and print one line about it (to `said_on`, or stdout)."""
+    """Write a figure.Figure to a new file in the format of its suffix, and print one line about it
+    (to `said_on`, or stdout).
+    """
     try:
         write_new(path, figure.as_bytes(path.suffix[1:]))
     except (

@@ -58,7 +58,9 @@ class HelpFormatter(argparse.HelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """Says in one line, without printing the usage first, what is wrong and what was probably meant."""
+    """Says in one line, without printing the usage first, what is wrong and what was probably
+    meant.
+    """
 
     words: Sequence[str] = ()  # what the user typed after the command
 
@@ -87,7 +89,9 @@ class Parser(argparse.ArgumentParser):
         return namespace, unknown
 
     def _check_options_before_command(self, args) -> None:
-        """Given an unknown option before the command, argparse would take its value for the command."""
+        """Given an unknown option before the command, argparse would take its value for the
+        command.
+        """
         commands: Any = next(
             (action for action in self._actions if isinstance(action, argparse._SubParsersAction)),
             None,
@@ -140,7 +144,8 @@ class Parser(argparse.ArgumentParser):
 def make_parser(argv=None) -> Parser:
     """The parser of all commands; `args.execute(args)` runs the requested one.
 
-    Only the requested command gets its options: the others' modules are not imported, so that --help is immediate.
+    Only the requested command gets its options: the others' modules are not imported, so that
+    --help is immediate.
     """
     parser = Parser(
         prog="minitransformer",

@@ -7,7 +7,7 @@ from minitransformer.errors import InputError, choices
 from minitransformer.layers.config import NAMED, ModelConfig
 from minitransformer.models import TransformerConfig
 from minitransformer.pictures.architecture import PAPERS_VOCABULARY, architecture
-from minitransformer.training.run import Run
+from minitransformer.runs.run import Run
 
 
 def add_arguments(parser) -> None:

@@ -1,4 +1,6 @@
-"""A command in several processes: only process 0 prints, and a process that fails does not leave the others waiting."""
+"""A command in several processes: only process 0 prints, and a process that fails does not leave
+the others waiting.
+"""
 
 import math
 import os
@@ -10,7 +12,7 @@ import traceback
 from contextlib import suppress
 
 from minitransformer.errors import InputError
-from minitransformer.workers.launcher import completes, launched, world
+from minitransformer.speed.launcher import completes, launched, world
 
 GRACE_PERIOD = 2.0  # seconds: if one process fails, the others have this long to fail as well
 FORWARDING = (
@@ -21,8 +23,9 @@ FORWARDING = (
 def run_in_each_process(command) -> int:
     """Run command() in each process that the launcher started; returns this process's exit code.
 
-    Only process 0 prints; the output of the other processes is captured. If a process fails and the others do not fail within
-    GRACE_PERIOD, its error is printed and all processes are aborted, because they would wait for it forever.
+    Only process 0 prints; the output of the other processes is captured. If a process fails and the
+    others do not fail within GRACE_PERIOD, its error is printed and all processes are aborted,
+    because they would wait for it forever.
     """
     place = launched()
     stderr, captured = os.dup(2), tempfile.TemporaryFile()  # noqa: SIM115 - open to the end
@@ -62,7 +65,9 @@ def _exit_code(command) -> int:
 
 
 def _without_mpi(place, stderr, error) -> int:
-    """One process of each machine prints the error; if other processes did start MPI, MPICH's launcher is told to end them."""
+    """One process of each machine prints the error; if other processes did start MPI, MPICH's
+    launcher is told to end them.
+    """
     if place.rank_here == 0:
         _write(stderr, f"minitransformer: {error}")
     if pmi := os.environ.get("PMI_FD"):

@@ -8,7 +8,7 @@ from minitransformer.checks import check_integer
 from minitransformer.data.text_files import decode_utf8, split_lines
 from minitransformer.decoding import Search
 from minitransformer.errors import InputError
-from minitransformer.training.run import Run
+from minitransformer.runs.run import Run
 
 MAX_BEAM = 1000
 MAX_LENGTH = 1_000_000
@@ -36,7 +36,9 @@ def add_model(parser) -> None:
 
 
 def load_run(args, command) -> Run:
-    """The run that the options of `add_model` describe. Raises InputError if its model belongs to another command."""
+    """The run that the options of `add_model` describe. Raises InputError if its model belongs to
+    another command.
+    """
     run = Run.load(args.run, args.backend)
     if run.task.command != command:
         raise InputError(
@@ -78,7 +80,9 @@ def make_search(args, run) -> Search:
 
 
 def read_texts(args, empty=None) -> list[str]:
-    """[args.text], or the lines of standard input if there is none. `empty`: what to say of an empty text; None: it is allowed."""
+    """[args.text], or the lines of standard input if there is none. `empty`: what to say of an
+    empty text; None: it is allowed.
+    """
     if args.text is not None:
         if empty and not args.text.strip():
             raise InputError(empty)

@@ -1,5 +1,6 @@
-"""Train a model; see `minitransformer train TASK --help`. To resume a stopped run, use `minitransformer train --resume
-RUN`. To share the work among N processes, put `mpiexec -n N` before either.
+"""Train a model; see `minitransformer train TASK --help`. To resume a stopped run, use
+`minitransformer train --resume RUN`. To share the work among N processes, put `mpiexec -n N` before
+either.
 """
 
 import argparse
@@ -8,13 +9,13 @@ from itertools import islice
 
 from minitransformer.cli.train_options import add_task, new_run
 from minitransformer.errors import InputError, quote
-from minitransformer.kernels import in_one_line
+from minitransformer.speed.kernels import in_one_line
 from minitransformer.tasks import TASKS
-from minitransformer.training import interrupt
-from minitransformer.training.start import begin, resume
-from minitransformer.training.trainer import train
-from minitransformer.workers.local import WIDEST, WORKERS
-from minitransformer.workers.processes import Job
+from minitransformer.runs import interrupt
+from minitransformer.runs.start import begin, resume
+from minitransformer.runs.trainer import train
+from minitransformer.speed.local import WIDEST, WORKERS
+from minitransformer.speed.processes import Job
 
 
 def add_arguments(parser) -> None:
@@ -86,7 +87,7 @@ def _report(run, steps, examples) -> int:
         )  # as shells count: 130 after Ctrl-C, 143 after SIGTERM
     print(f"saved in {run.path}")
     try:
-        from minitransformer.training.run_report import write_report  # imports matplotlib
+        from minitransformer.runs.report import write_report  # imports matplotlib
 
         write_report(run, examples)
     except (

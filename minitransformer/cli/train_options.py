@@ -13,9 +13,10 @@ from minitransformer.lookup import find, find_all, names
 from minitransformer.models import MODELS
 from minitransformer.tables import choices_of
 from minitransformer.tasks import TASKS
-from minitransformer.training.config import TrainingConfig, default_threads
+from minitransformer.runs.config import TrainingConfig, default_threads
 
-# The settings of a StackConfig. Those that only one kind of model or of attention has come from their tables.
+# The settings of a StackConfig. Those that only one kind of model or of attention has come from
+# their tables.
 RUN = (
     "validate_every",
     "snapshot_every",
@@ -29,7 +30,9 @@ STACK = {one.name: one.default for one in fields(StackConfig) if one.metadata}
 
 
 def new_run(args) -> dict[str, Any]:
-    """The arguments of training.start.begin for `train TASK`, with the task's defaults or its preset's, checked."""
+    """The arguments of training.start.begin for `train TASK`, with the task's defaults or its
+    preset's, checked.
+    """
     if not args.task:
         raise InputError(
             f"train: no TASK given; choose from {', '.join(TASKS)} (see minitransformer train --help)"
@@ -67,7 +70,9 @@ def new_run(args) -> dict[str, Any]:
 
 
 def _changes(options, given) -> dict[str, Any]:
-    """The changes to the model's named configuration. Raises InputError if the user has `given` one that the model lacks."""
+    """The changes to the model's named configuration. Raises InputError if the user has `given` one
+    that the model lacks.
+    """
     config = find(MODELS, "model", options["model"]).Config
     known = {
         *(field.name for field in fields(config)),
@@ -90,7 +95,9 @@ def _made(kind, options) -> Any:
 
 
 def defaults(task, preset=None) -> dict[str, Any]:
-    """{option: value} for a task, a class of TASKS, with or without a preset; None: the value of the model size."""
+    """{option: value} for a task, a class of TASKS, with or without a preset; None: the value of
+    the model size.
+    """
     known = {
         field.name: field.default
         for field in (*fields(TrainingConfig), *fields(task))
@@ -115,7 +122,9 @@ def _model_settings() -> list[str]:
 
 
 def _attention_settings() -> dict[str, str]:
-    """{a setting that only one kind of attention has: what it means}, if it has an option; of the kinds that are loaded."""
+    """{a setting that only one kind of attention has: what it means}, if it has an option; of the
+    kinds that are loaded.
+    """
     return {
         name: text for kind in ATTENTIONS.values() for name, text in kind.settings.items() if text
     }
@@ -140,10 +149,11 @@ def _sizes(examples) -> str:
 
 
 def add_task(parser, name, words) -> None:
-    """Add the options to the parser of `train TASK`; the arguments hold only those that a user gives.
+    """Add the options to the parser of `train TASK`; the arguments hold only those that a user
+    gives.
 
-    Of models and kinds of attention that are not loaded, the options are added only if one of the `words` that the user typed asks
-    for help, or is an option that the others do not have.
+    Of models and kinds of attention that are not loaded, the options are added only if one of the
+    `words` that the user typed asks for help, or is an option that the others do not have.
     """
     _add_options(probe := argparse.ArgumentParser(description=""), name)
     known = {*probe._option_string_actions, *parser._option_string_actions} - HELP

@@ -1,5 +1,5 @@
-"""Print the model's output for TEXT, or for each line of standard input. An empty line stays empty; only the beginning of a
-line that is too long is read, with a warning.
+"""Print the model's output for TEXT, or for each line of standard input. An empty line stays empty;
+only the beginning of a line that is too long is read, with a warning.
 """
 
 from minitransformer.cli.shared_options import (

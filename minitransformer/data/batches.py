@@ -8,14 +8,15 @@ import numpy as np
 from minitransformer.backend import Array
 from minitransformer.checks import check_shape
 from minitransformer.errors import InputError
-from minitransformer.functional.special import BOS, EOS, PAD
+from minitransformer.data.special import BOS, EOS, PAD
 
 
 class Batch(NamedTuple):
-    """A batch of sentence pairs. Token ids are NumPy arrays on every device: a layer moves what it computes from them.
+    """A batch of sentence pairs. Token ids are NumPy arrays on every device: a layer moves what it
+    computes from them.
 
-    Every kind of batch has `terms`, the divisor of its summed loss; `num_tokens`, for measuring speed; and
-    `split(n)`, which returns at most n batches with its sentences in order.
+    Every kind of batch has `terms`, the divisor of its summed loss; `num_tokens`, for measuring
+    speed; and `split(n)`, which returns at most n batches with its sentences in order.
     """
 
     source: Array  # (B, T_k) ids, ending with EOS, then padding
@@ -47,7 +48,8 @@ class Batch(NamedTuple):
 def make_batch(pairs) -> Batch:
     """The Batch of a list of (source ids, target ids).
 
-    Raises InputError if there are none, or if an id is not a whole number or is PAD, which only make_batch adds.
+    Raises InputError if there are none, or if an id is not a whole number or is PAD, which only
+    make_batch adds.
     """
     pairs = [(source, target) for source, target in pairs]
     if not pairs:
@@ -62,7 +64,9 @@ def make_batch(pairs) -> Batch:
 
 
 def check_sentences(name, sentences) -> None:
-    """Raise InputError unless each sentence is a sequence of ids allowed in one: whole numbers above PAD."""
+    """Raise InputError unless each sentence is a sequence of ids allowed in one: whole numbers
+    above PAD.
+    """
     array = np.array(list(chain.from_iterable(sentences)) or [BOS])
     if array.dtype.kind not in "iu":
         raise InputError(f"{name}: the token ids are {array.dtype}, expected whole numbers")
@@ -74,7 +78,8 @@ def check_sentences(name, sentences) -> None:
 
 
 def split_rows(arrays, n) -> list[slice]:
-    """At most n slices that cover all rows of a batch's arrays; their sizes differ by at most one row.
+    """At most n slices that cover all rows of a batch's arrays; their sizes differ by at most one
+    row.
 
     Raises InputError unless all arrays have as many rows.
     """
@@ -109,10 +114,12 @@ def pair_lengths(pair) -> tuple[int, int]:
 
 
 def by_length(examples, max_tokens, rng=None, lengths=pair_lengths) -> list[list]:
-    """Each of `examples` once, in lists of examples of similar length: at most `max_tokens` per list, padding included.
+    """Each of `examples` once, in lists of examples of similar length: at most `max_tokens` per
+    list, padding included.
 
-    lengths(example): the lengths of its sides; the longest counts. An example longer than `max_tokens` gets its own
-    list. `rng` shuffles examples of equal length and the order of the lists; without it, lists are ordered by length.
+    lengths(example): the lengths of its sides; the longest counts. An example longer than
+    `max_tokens` gets its own list. `rng` shuffles examples of equal length and the order of the
+    lists; without it, lists are ordered by length.
     """
     order = np.arange(len(examples)) if rng is None else rng.permutation(len(examples))
     order = sorted(order, key=lambda i: lengths(examples[i]))

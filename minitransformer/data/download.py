@@ -15,11 +15,13 @@ PRETRAINED: dict[
 
 
 def download(corpus, folder, report) -> None:
-    """Download every file of `corpus` into `folder` and check its sha256; `report(text)` is called for each file.
+    """Download every file of `corpus` into `folder` and check its sha256; `report(text)` is called
+    for each file.
 
-    A damaged file stays as it is until a new one is complete. A corpus in one file is then split. Raises InputError if the corpus
-    is unknown, the folder is unusable, the library pooch is missing, or a file cannot be downloaded or is not the expected one;
-    files downloaded before that are kept.
+    A damaged file stays as it is until a new one is complete. A corpus in one file is then split.
+    Raises InputError if the corpus is unknown, the folder is unusable, the library pooch is
+    missing, or a file cannot be downloaded or is not the expected one; files downloaded before that
+    are kept.
     """
     if corpus not in CORPORA:
         raise InputError(f"unknown corpus '{corpus}'; {choices(corpus, list(CORPORA))}")

@@ -11,7 +11,8 @@ MOST_MISSES = 10_000  # after this many draws without a new example, there are n
 
 
 class DrawnBatches(Iterator[Any]):
-    """An endless iterator of batches of `size` new examples of a toy task; the same seed gives the same batches.
+    """An endless iterator of batches of `size` new examples of a toy task; the same seed gives the
+    same batches.
 
     `position`: the number of batches drawn so far; set it to continue from there.
     """

@@ -9,10 +9,11 @@ from minitransformer.data.batches import by_length, make_batch, pair_lengths
 
 
 class EpochBatches(Iterator[Any]):
-    """An endless iterator of batches: each epoch has every example once, in an order drawn from `seed` and the epoch.
+    """An endless iterator of batches: each epoch has every example once, in an order drawn from
+    `seed` and the epoch.
 
-    `examples`: pairs of id lists, or whatever `make` and `lengths` accept (see by_length). `position`: [epoch, the number
-    of its batches given so far]; set it to continue from there.
+    `examples`: pairs of id lists, or whatever `make` and `lengths` accept (see by_length).
+    `position`: [epoch, the number of its batches given so far]; set it to continue from there.
     """
 
     def __init__(self, examples, max_tokens, seed, make=make_batch, lengths=pair_lengths):

@@ -11,7 +11,7 @@ from minitransformer.checks import check_shape
 from minitransformer.data.batches import check_sentences, pad, split_rows, trim
 from minitransformer.data.text_files import read_text, split_lines
 from minitransformer.errors import InputError, counted
-from minitransformer.functional.special import PAD
+from minitransformer.data.special import PAD
 
 TEXT = ("sentence", "text", "document", "review", "comment")  # names of columns
 LABEL = ("label", "class", "category", "sentiment")
@@ -60,11 +60,13 @@ def sentence_length(example) -> tuple[int]:
 
 
 def read_labelled(path, name, read=read_text) -> list[tuple[str, str]]:
-    """[(sentence, label as text)] from a file with a sentence, a tab and its label on each line, plain or .gz.
+    """[(sentence, label as text)] from a file with a sentence, a tab and its label on each line,
+    plain or .gz.
 
-    A first line with a name of TEXT and one of LABEL is a header: it says which two columns these are, and lines that lack one of
-    the two are left out. Raises InputError, with the line, if there are not two columns or no sentence; `name` is the option that
-    named the file. `read(path)` returns its text.
+    A first line with a name of TEXT and one of LABEL is a header: it says which two columns these
+    are, and lines that lack one of the two are left out. Raises InputError, with the line, if there
+    are not two columns or no sentence; `name` is the option that named the file. `read(path)`
+    returns its text.
     """
     lines = split_lines(read(path))
     header = [column.strip().lower() for column in lines[0].split("\t")] if lines else []

@@ -12,9 +12,10 @@ MAX_CHARACTERS = MAX_WORD  # in a sentence
 def read_pairs(paths, name="files", read=read_text) -> list[tuple[str, str]]:
     """[(source, target)] from [SOURCE, TARGET], aligned line by line, or from one [TSV].
 
-    Unicode is normalised (NFC), and outer spaces are removed; further columns of a TSV (attribution) are ignored. Raises
-    InputError if the files have different lengths, a line has no second column or is too long, or there are
-    more than two files; the message gives `name` as their origin. `read(path)` returns the text of a file.
+    Unicode is normalised (NFC), and outer spaces are removed; further columns of a TSV
+    (attribution) are ignored. Raises InputError if the files have different lengths, a line has no
+    second column or is too long, or there are more than two files; the message gives `name` as
+    their origin. `read(path)` returns the text of a file.
     """
     if len(paths) > 2:
         raise InputError(

@@ -1,4 +1,6 @@
-"""The corpora that `minitransformer data` downloads: their addresses, the sha256 of each file, and how some of them are split."""
+"""The corpora that `minitransformer data` downloads: their addresses, the sha256 of each file, and
+how some of them are split.
+"""
 
 from collections.abc import Callable
 from typing import NamedTuple

@@ -29,7 +29,9 @@ def read_bytes(path) -> bytes:
 
 
 def as_text(raw, path) -> str:
-    """The text in the bytes `raw` of the file `path`. Raises InputError if they are not UTF-8, or empty."""
+    """The text in the bytes `raw` of the file `path`. Raises InputError if they are not UTF-8, or
+    empty.
+    """
     try:
         raw = gzip.decompress(raw) if Path(path).suffix == ".gz" else raw
     except (OSError, EOFError, zlib.error) as error:

@@ -8,7 +8,9 @@ SHOWN = 12
 
 
 def count_unknown(vocabulary, ids) -> int:
-    """The number of unknown tokens in `ids`. Most vocabularies have no such token and refuse the text instead."""
+    """The number of unknown tokens in `ids`. Most vocabularies have no such token and refuse the
+    text instead.
+    """
     return 0 if (unknown := getattr(vocabulary, "unknown_id", None)) is None else ids.count(unknown)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from minitransformer.backend import Array
 from minitransformer.data.batches import pad, split_rows
 from minitransformer.errors import InputError
-from minitransformer.functional.special import PAD
+from minitransformer.data.special import PAD
 
 
 class WindowBatch(NamedTuple):
@@ -56,7 +56,9 @@ class WindowBatches(Iterator[WindowBatch]):
 
 
 def consecutive_windows(ids, window, size) -> list[WindowBatch]:
-    """WindowBatches that predict every token of a text except the first exactly once, in windows that do not overlap."""
+    """WindowBatches that predict every token of a text except the first exactly once, in windows
+    that do not overlap.
+    """
     ids = np.asarray(ids)
     inputs, targets = (
         [side[start : start + window] for start in range(0, len(side), window)]

@@ -29,14 +29,15 @@ def beam_search(
 ) -> list[list[Hypothesis]]:
     """The Hypotheses for each sentence of source (B, T_k) ids: at most `width`, the best first.
 
-    At each position, all continuations of the `width` live hypotheses compete. Of the 2 `width` most
-    likely ones, those that end with EOS and rank among the first `width` are finished; the `width`
-    most likely others stay live. The finished hypotheses are ordered by their score, log-probability /
-    length_penalty(length, alpha). A sentence is done once `width` hypotheses are finished and no live one
-    would have a higher score than the best of them if it ended at the next position: otherwise, five short
-    outputs of 0.1 % each could end the search for one of 99 %.
+    At each position, all continuations of the `width` live hypotheses compete. Of the 2 `width`
+    most likely ones, those that end with EOS and rank among the first `width` are finished; the
+    `width` most likely others stay live. The finished hypotheses are ordered by their score,
+    log-probability / length_penalty(length, alpha). A sentence is done once `width` hypotheses are
+    finished and no live one would have a higher score than the best of them if it ended at the next
+    position: otherwise, five short outputs of 0.1 % each could end the search for one of 99 %.
 
-    Raises InputError for a width below 1, limits that contradict each other, and a model whose logits are not finite.
+    Raises InputError for a width below 1, limits that contradict each other, and a model whose
+    logits are not finite.
     """
     check_integer("the beam width", width, 1, MAX_WIDTH)
     if not math.isfinite(alpha):

@@ -1,4 +1,6 @@
-"""Run a stack of layers one position at a time, with a key-value (KV) cache: earlier positions are not computed again."""
+"""Run a stack of layers one position at a time, with a key-value (KV) cache: earlier positions are
+not computed again.
+"""
 
 from typing import Any
 
@@ -7,7 +9,7 @@ import numpy as np
 from minitransformer.backend import Array, module_of, to_device
 from minitransformer.decoding.state import DecodingState
 from minitransformer.functional import attention_forward
-from minitransformer.replaceable import replaceable
+from minitransformer.dispatch import replaceable
 
 POSITIONS = 8  # a list has room for at least as many more
 PIECE = 256  # positions of a prompt that are read at once: it limits the memory for their scores
@@ -16,15 +18,17 @@ PIECE = 256  # positions of a prompt that are read at once: it limits the memory
 class CachedStack(DecodingState):
     """The decoding state of a stack of layers.
 
-    The keys and values of cross-attention are computed from the memory once. Those of self-attention are
-    appended at each position, and stay in place: the hypotheses of a sentence share one list
-    of keys and values, and each hypothesis has the places of its past in it. When a search drops one
-    hypothesis and splits another, only the places change. When the list is full, a new list is made
-    without the entries that no longer belong to any hypothesis.
+    The keys and values of cross-attention are computed from the memory once. Those of
+    self-attention are appended at each position, and stay in place: the hypotheses of a sentence
+    share one list of keys and values, and each hypothesis has the places of its past in it. When a
+    search drops one hypothesis and splits another, only the places change. When the list is full, a
+    new list is made without the entries that no longer belong to any hypothesis.
     """
 
     def __init__(self, config, stack, input, output, first, limit, memory=None, memory_mask=None):
-        """stack: a Decoder with the memory (B, T_k, d_model) it attends to, or an Encoder; input: its Input."""
+        """stack: a Decoder with the memory (B, T_k, d_model) it attends to, or an Encoder; input:
+        its Input.
+        """
         self.output, self.first, self.limit = output, first, limit
         self._stack, self._input, self._memory_mask = stack, input, memory_mask
         self._layers = [
@@ -36,7 +40,9 @@ class CachedStack(DecodingState):
         self._position = 0
 
     def read(self, ids) -> None:
-        """Read ids (B, T), the beginning of one hypothesis of each sentence, many positions at once."""
+        """Read ids (B, T), the beginning of one hypothesis of each sentence, many positions at
+        once.
+        """
         batch, length = ids.shape
         self._past = np.zeros((batch, 1, 0), int)
         self._make_room(length)
@@ -102,7 +108,8 @@ class CachedStack(DecodingState):
         return mask[:, None]
 
     def _make_room(self, more=0) -> None:
-        """Make new lists of the entries that belong to a hypothesis, with as much free space again, or for some positions.
+        """Make new lists of the entries that belong to a hypothesis, with as much free space again,
+        or for some positions.
 
         There is room for at least `more` entries.
         """
@@ -130,7 +137,9 @@ def _kept(array, places, moved) -> Array:
 
 
 class CachedLayer:
-    """An EncoderLayer or a DecoderLayer, and what its attentions keep of earlier positions and of the memory."""
+    """An EncoderLayer or a DecoderLayer, and what its attentions keep of earlier positions and of
+    the memory.
+    """
 
     prepared: Any = None  # the layer's parameters in the form that a kernel takes
 
@@ -145,10 +154,12 @@ class CachedLayer:
 
 @replaceable
 def next_position(x, cached, past, memory_mask=None) -> Array:
-    """A CachedLayer's output (B, width, d_model) at the newest position, from its input there: x (B, width, d_model).
+    """A CachedLayer's output (B, width, d_model) at the newest position, from its input there: x
+    (B, width, d_model).
 
     Or, for one hypothesis of each sentence, at its `width` newest positions.
-    past: (B, 1, width, list) bool, which entries of the list belong to which hypothesis, this position included.
+    past: (B, 1, width, list) bool, which entries of the list belong to which hypothesis, this
+    position included.
     """
     layer = cached.layer
     h, _ = layer.self_attention_residual.enter(x)
@@ -182,7 +193,8 @@ class CachedCrossAttention:
 
 
 class CachedSelfAttention:
-    """One layer's self-attention; the keys and values of earlier positions, `length` of them for each sentence, are kept.
+    """One layer's self-attention; the keys and values of earlier positions, `length` of them for
+    each sentence, are kept.
 
     keys, values: (B, H, room, d); with several heads in a group, one of each for a group.
     """
@@ -202,7 +214,9 @@ class CachedSelfAttention:
         )
 
     def attend(self, x, past) -> Array:
-        """x: (B, width, d_model), one position of `width` hypotheses. Returns the attention's output, of the same shape."""
+        """x: (B, width, d_model), one position of `width` hypotheses. Returns the attention's
+        output, of the same shape.
+        """
         attention = self.attention
         queries, keys, values = (
             attention.split(part.forward(x)[0])
@@ -218,14 +232,18 @@ class CachedSelfAttention:
         return attention.output.forward(attention.merge(y))[0]
 
     def placed(self, x) -> Array:
-        """Queries or keys (B, H, width, d_k) at their positions: the paper's do not change with them."""
+        """Queries or keys (B, H, width, d_k) at their positions: the paper's do not change with
+        them.
+        """
         return x
 
     def heads(self, queries, keys, values, mask) -> Array:
         return attention_forward(queries, keys, values, mask)[0]
 
     def make_room(self, places, room) -> None:
-        """New lists with that much room, filled with the entries at `places` (B, length) of the old ones."""
+        """New lists with that much room, filled with the entries at `places` (B, length) of the old
+        ones.
+        """
         xp, (batch, heads, *_) = self.xp, self.keys.shape
         self.length = places.shape[1]
         entries = (

@@ -5,8 +5,8 @@ from functools import cached_property
 import numpy as np
 
 from minitransformer.backend import Array, module_of, to_device, to_host
-from minitransformer.replaceable import replaceable
-from minitransformer.functional.special import EOS, SPECIAL
+from minitransformer.dispatch import replaceable
+from minitransformer.data.special import EOS, SPECIAL
 
 FIRST_WORD = len(SPECIAL)  # the tokens before it are PAD, BOS and EOS
 SEARCHES = 30  # for more of the largest, sorting is faster than as many searches
@@ -20,17 +20,20 @@ class OutputWeight:
 
     @cached_property
     def transposed(self) -> Array:
-        """(d_model, V), row by row in memory: with few x, the product takes a third of the time, so copying it once pays."""
+        """(d_model, V), row by row in memory: with few x, the product takes a third of the time, so
+        copying it once pays.
+        """
         return module_of(self.weight).ascontiguousarray(self.weight.T)
 
 
 @replaceable
 def continuations(x, weight, sums, count) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """What may follow the hypotheses with hidden states x (B, width, d_model) and summed log-probabilities `sums` (B, width).
+    """What may follow the hypotheses with hidden states x (B, width, d_model) and summed
+    log-probabilities `sums` (B, width).
 
-    weight: an OutputWeight. Returns the sums with EOS, (B, width), and, for the `count` most likely continuations of each
-    sentence by a word, their sums, parents and token ids, each (B, count), the most likely first. If there are fewer words, the
-    rest are sums of -inf.
+    weight: an OutputWeight. Returns the sums with EOS, (B, width), and, for the `count` most likely
+    continuations of each sentence by a word, their sums, parents and token ids, each (B, count),
+    the most likely first. If there are fewer words, the rest are sums of -inf.
     """
     xp, (batch, width, _) = module_of(x), x.shape
     logits = x.reshape(batch * width, -1) @ weight.transposed
@@ -60,10 +63,11 @@ def log_normaliser(logits) -> Array:
 
 
 def top_k(x, count) -> tuple[Array, Array]:
-    """(places, values) of the `count` largest in each row of x (R, N), each (R, count), the largest first; changes x.
+    """(places, values) of the `count` largest in each row of x (R, N), each (R, count), the largest
+    first; changes x.
 
-    Equal values are in the order of their places. If there are fewer than `count`, the rest are places 0 with -inf. A few
-    searches are faster here than sorting or partitioning.
+    Equal values are in the order of their places. If there are fewer than `count`, the rest are
+    places 0 with -inf. A few searches are faster here than sorting or partitioning.
     """
     xp, size = module_of(x), x.shape[1]
     if count > min(SEARCHES, size):

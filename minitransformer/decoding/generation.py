@@ -9,7 +9,7 @@ from minitransformer.checks import check_integer, check_rng
 from minitransformer.decoding.hypothesis import check_numbers
 from minitransformer.decoding.sampling import check_sampling, draw
 from minitransformer.errors import InputError
-from minitransformer.functional.special import EOS, SPECIAL
+from minitransformer.data.special import EOS, SPECIAL
 
 
 def generate(
@@ -17,9 +17,10 @@ def generate(
 ) -> Iterator[int]:
     """Yields `count` token ids that continue `prompt`, a list of ids, each as soon as it is drawn.
 
-    Each token is drawn as in `sample`, and never a special one; but if the text `ends`, EOS may be drawn, and ends it. When the
-    model's window is full, the model reads the second half of the window again and continues from there. Raises InputError
-    immediately for invalid settings, and for a prompt that is empty or longer than the model's number of positions.
+    Each token is drawn as in `sample`, and never a special one; but if the text `ends`, EOS may be
+    drawn, and ends it. When the model's window is full, the model reads the second half of the
+    window again and continues from there. Raises InputError immediately for invalid settings, and
+    for a prompt that is empty or longer than the model's number of positions.
     """
     check_integer("the number of tokens", count)
     check_rng(rng)

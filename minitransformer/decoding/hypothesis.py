@@ -6,7 +6,7 @@ import numpy as np
 
 from minitransformer.checks import check_integer
 from minitransformer.errors import InputError
-from minitransformer.functional.special import SPECIAL
+from minitransformer.data.special import SPECIAL
 
 
 class Hypothesis(NamedTuple):
@@ -20,15 +20,19 @@ class Hypothesis(NamedTuple):
 
 
 def check_numbers(usable) -> None:
-    """Raise InputError unless all are true: weights that are finite but huge can give logits that are not finite."""
+    """Raise InputError unless all are true: weights that are finite but huge can give logits that
+    are not finite.
+    """
     if not usable.all():
         raise InputError("the model's logits are not finite numbers; its weights are unusable")
 
 
 def length_penalty(length, alpha) -> float:
-    """((5 + length) / 6)^alpha, the divisor of a log-probability (Wu et al. 2016, https://arxiv.org/abs/1609.08144).
+    """((5 + length) / 6)^alpha, the divisor of a log-probability (Wu et al. 2016,
+    https://arxiv.org/abs/1609.08144).
 
-    `length` includes EOS. Without the penalty (alpha = 0), each additional token makes a hypothesis worse.
+    `length` includes EOS. Without the penalty (alpha = 0), each additional token makes a hypothesis
+    worse.
     """
     return ((5 + length) / 6) ** alpha
 
@@ -36,7 +40,8 @@ def length_penalty(length, alpha) -> float:
 def length_limits(state, min_length, max_length) -> tuple[np.ndarray, np.ndarray]:
     """(least, most) tokens before EOS, each (B,), from the limits of the state and the caller.
 
-    Raises InputError for limits that contradict each other, and for a model that has no tokens to write.
+    Raises InputError for limits that contradict each other, and for a model that has no tokens to
+    write.
     """
     check_integer("min_length", min_length, 0)
     if max_length is not None:
@@ -54,7 +59,8 @@ def length_limits(state, min_length, max_length) -> tuple[np.ndarray, np.ndarray
 def compact_rows(done) -> np.ndarray:
     """The rows to keep, for a state's `keep`; done: (B,) bool.
 
-    A finished row is replaced by one from the end, so that few rows move: done 0 1 0 0 1 0 1 0 gives 0 5 2 3 7.
+    A finished row is replaced by one from the end, so that few rows move: done 0 1 0 0 1 0 1 0
+    gives 0 5 2 3 7.
     """
     left = np.flatnonzero(~done)
     rows = np.arange(len(left))

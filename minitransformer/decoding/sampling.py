@@ -15,18 +15,20 @@ from minitransformer.decoding.hypothesis import (
     length_limits,
 )
 from minitransformer.errors import InputError
-from minitransformer.functional.special import BOS, EOS, PAD
+from minitransformer.data.special import BOS, EOS, PAD
 
 
 def sample(
     model, source, rngs, count=1, temperature=1.0, top_k=0, top_p=1.0, min_length=0, max_length=None
 ) -> list[list[Hypothesis]]:
-    """`count` Hypotheses for each sentence of source (B, T_k) ids, drawn token by token, the most likely first.
+    """`count` Hypotheses for each sentence of source (B, T_k) ids, drawn token by token, the most
+    likely first.
 
-    Each token is drawn from softmax(logits / temperature), restricted to the `top_k` most likely tokens (0: all)
-    and to the fewest whose total probability reaches `top_p` (Holtzman et al. 2020,
+    Each token is drawn from softmax(logits / temperature), restricted to the `top_k` most likely
+    tokens (0: all) and to the fewest whose total probability reaches `top_p` (Holtzman et al. 2020,
     https://arxiv.org/abs/1904.09751). `rngs`: a NumPy generator for each sentence, so that the
-    draws do not depend on the batch; each draw spawns its own from it. The reported log-probabilities are the model's own.
+    draws do not depend on the batch; each draw spawns its own from it. The reported
+    log-probabilities are the model's own.
 
     Raises InputError for invalid settings, and for a model whose logits are not finite.
     """
@@ -96,7 +98,8 @@ def draw(logits, draws, temperature, top_k, top_p) -> tuple[Array, Array]:
 
 
 def _forbid(logits, length, least, most) -> None:
-    """Set the logits of tokens that may not come next to -inf: padding, BOS, EOS before `least` tokens, all but EOS after `most`.
+    """Set the logits of tokens that may not come next to -inf: padding, BOS, EOS before `least`
+    tokens, all but EOS after `most`.
 
     logits: (R, V), changed in place; `length`: the number of tokens so far; least, most: (R,).
     """

@@ -1,7 +1,8 @@
 """How the Transformer and the language model begin to write: `model.start(...)`.
 
-The key-value cache steps aside for what would change its results: attention of a kind that it does not know, and plugged-in
-functions that it does not call the way training does. Then every position is computed from the entire prefix.
+The key-value cache steps aside for what would change its results: attention of a kind that it does
+not know, and plugged-in functions that it does not call the way training does. Then every position
+is computed from the entire prefix.
 """
 
 import numpy as np
@@ -14,7 +15,7 @@ from minitransformer.errors import InputError, counted
 from minitransformer.functional import causal_mask, padding_mask, sinusoids
 from minitransformer.layers.attention import MultiHeadAttention
 from minitransformer.models.next_token import STATES
-from minitransformer.replaceable import is_replaced
+from minitransformer.dispatch import is_replaced
 
 
 def start_transformer(model, source) -> CachedStack | RecomputedState:
@@ -45,7 +46,9 @@ def start_transformer(model, source) -> CachedStack | RecomputedState:
 
 
 def start_language_model(model, prompt) -> CachedStack | RecomputedState:
-    """prompt: (B, T), ids of at least one token each, without padding. Only the model's positions limit what may follow."""
+    """prompt: (B, T), ids of at least one token each, without padding. Only the model's positions
+    limit what may follow.
+    """
     check_shape("prompt", prompt, "B", "T")
     if not prompt.shape[1]:
         raise InputError("the prompt is empty, expected at least one token to continue")
@@ -72,7 +75,9 @@ def start_language_model(model, prompt) -> CachedStack | RecomputedState:
 
 
 def _cache_would_bypass(model) -> bool:
-    """Whether the model's attention, or a plugged-in function, is one that the key-value cache does not call."""
+    """Whether the model's attention, or a plugged-in function, is one that the key-value cache does
+    not call.
+    """
     bypassed = MultiHeadAttention.forward, causal_mask, padding_mask, sinusoids
     return model.config.attention not in KEPT or any(map(is_replaced, bypassed))
 

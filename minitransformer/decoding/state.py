@@ -1,11 +1,13 @@
-"""What every decoding state is: hypotheses that are written token by token, all at the same position; and the simplest one."""
+"""What every decoding state is: hypotheses that are written token by token, all at the same
+position; and the simplest one.
+"""
 
 from typing import Any
 
 import numpy as np
 
 from minitransformer.backend import Array
-from minitransformer.functional.special import BOS, PAD
+from minitransformer.data.special import BOS, PAD
 
 EXTRA_LENGTH = (
     50  # an output is at most this much longer than its source (section 6.1 of the paper)
@@ -25,21 +27,27 @@ class DecodingState:
     output: Any
 
     def advance(self, ids, parents=None) -> Array:
-        """The hidden states (B, width, d_model) for the token `ids` (B, width) at the current position.
+        """The hidden states (B, width, d_model) for the token `ids` (B, width) at the current
+        position.
 
-        parents: (B, width), the hypothesis at the previous position that each one continues; None: its own.
+        parents: (B, width), the hypothesis at the previous position that each one continues; None:
+        its own.
         """
         raise NotImplementedError
 
     def keep(self, rows) -> None:
-        """Keep only some sentences: the new row i is the old row rows[i] (decoding.hypothesis.compact_rows)."""
+        """Keep only some sentences: the new row i is the old row rows[i]
+        (decoding.hypothesis.compact_rows).
+        """
         raise NotImplementedError
 
 
 class RecomputedState(DecodingState):
-    """The decoding state that calls the model as training does: at each position, the entire prefix is computed again.
+    """The decoding state that calls the model as training does: at each position, the entire prefix
+    is computed again.
 
-    decode(rows, ids): the hidden states (N, T, d_model) of ids (N, T), outputs for the sentences `rows` (N,).
+    decode(rows, ids): the hidden states (N, T, d_model) of ids (N, T), outputs for the sentences
+    `rows` (N,).
     """
 
     def __init__(self, decode, output, first, limit, prefix):
@@ -61,5 +69,7 @@ class RecomputedState(DecodingState):
 
 
 def first_and_limit(source) -> tuple[np.ndarray, np.ndarray]:
-    """`first` and `limit` of outputs that begin with BOS and have at most EXTRA_LENGTH tokens more than source (B, T_k)."""
+    """`first` and `limit` of outputs that begin with BOS and have at most EXTRA_LENGTH tokens more
+    than source (B, T_k).
+    """
     return np.full((len(source), 1), BOS), (source != PAD).sum(axis=1) - 1 + EXTRA_LENGTH

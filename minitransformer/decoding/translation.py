@@ -1,4 +1,6 @@
-"""From texts to texts: sentences of any length, decoded in batches and threads, returned in the original order."""
+"""From texts to texts: sentences of any length, decoded in batches and threads, returned in the
+original order.
+"""
 
 import sys
 from collections.abc import Iterator
@@ -12,9 +14,9 @@ from minitransformer.data.unknown import warn_of_unknown
 from minitransformer.decoding.beam import beam_search
 from minitransformer.decoding.hypothesis import Hypothesis
 from minitransformer.errors import InputError, one_line
-from minitransformer.workers.host import available_cores
-from minitransformer.workers.threads import in_threads
-from minitransformer.functional.special import EOS
+from minitransformer.speed.host import available_cores
+from minitransformer.speed.threads import in_threads
+from minitransformer.data.special import EOS
 
 ROWS = 960  # hypotheses decoded together; with fewer, the products are slower; more are no faster
 
@@ -37,9 +39,11 @@ GREEDY = Search()
 
 
 def decode_all(model, sources, search=GREEDY, threads=None) -> list[list[Hypothesis]]:
-    """Lists of Hypotheses, the best first, for id lists of any lengths; an empty source has an empty output.
+    """Lists of Hypotheses, the best first, for id lists of any lengths; an empty source has an
+    empty output.
 
-    `threads` (default: one for each available core) decode batches of similar lengths, with one BLAS thread each.
+    `threads` (default: one for each available core) decode batches of similar lengths, with one
+    BLAS thread each.
     """
     found = [[Hypothesis([], 0.0, 0.0)] for _ in sources]
     size = max(1, ROWS // max(search.beam, 1))
@@ -54,7 +58,9 @@ def decode_all(model, sources, search=GREEDY, threads=None) -> list[list[Hypothe
 
 
 def longest_first(sources, size) -> Iterator[tuple[list[int], np.ndarray]]:
-    """(places, ids) of `size` sentences each: ids (B, T_k) that end with EOS, then padding; empty sentences are omitted."""
+    """(places, ids) of `size` sentences each: ids (B, T_k) that end with EOS, then padding; empty
+    sentences are omitted.
+    """
     order = sorted(
         (i for i, source in enumerate(sources) if source), key=lambda i: -len(sources[i])
     )
@@ -66,8 +72,8 @@ def longest_first(sources, size) -> Iterator[tuple[list[int], np.ndarray]]:
 def encode(vocabulary, texts, max_length) -> list[list[int]]:
     """Id lists of source texts, [] for an empty text, each of at most `max_length` tokens.
 
-    Truncated texts and characters that the vocabulary lacks are reported on stderr. Raises InputError, with the line,
-    for a text that cannot be read.
+    Truncated texts and characters that the vocabulary lacks are reported on stderr. Raises
+    InputError, with the line, for a text that cannot be read.
     """
     texts = check_texts(texts)
     check_integer("max_length", max_length)
@@ -91,7 +97,9 @@ def encode(vocabulary, texts, max_length) -> list[list[int]]:
 
 
 def check_texts(texts) -> list[str]:
-    """`texts` as a list. Raises InputError for a single string, whose letters would be taken for texts."""
+    """`texts` as a list. Raises InputError for a single string, whose letters would be taken for
+    texts.
+    """
     if isinstance(texts, str):
         raise InputError(
             f"texts is a single text, expected a list of texts: [{one_line(texts[:40])!r}]"

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from minitransformer.backend import Array
 from minitransformer.functional.activations import GeluCache, ReluCache, gelu_backward, gelu_forward, relu_backward, relu_forward
 from minitransformer.functional.dropout import DropoutCache, dropout_backward, dropout_forward
-from minitransformer.replaceable import replaceable
+from minitransformer.dispatch import replaceable
 
 
 class ActivationDropoutCache(NamedTuple):

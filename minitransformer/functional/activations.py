@@ -4,7 +4,7 @@ import math
 from typing import NamedTuple
 
 from minitransformer.backend import Array, module_of
-from minitransformer.replaceable import replaceable
+from minitransformer.dispatch import replaceable
 
 
 class ReluCache(NamedTuple):

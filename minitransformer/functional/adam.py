@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from minitransformer.backend import Array, module_of
-from minitransformer.replaceable import replaceable
+from minitransformer.dispatch import replaceable
 
 
 @replaceable

@@ -8,7 +8,7 @@ import numpy as np
 from minitransformer.backend import Array
 from minitransformer.functional.dropout import DropoutCache, dropout_backward, dropout_forward
 from minitransformer.functional.softmax import SoftmaxCache, softmax_backward, softmax_forward
-from minitransformer.replaceable import replaceable
+from minitransformer.dispatch import replaceable
 
 
 class AttentionCache(NamedTuple):

@@ -7,7 +7,7 @@ import numpy as np
 from minitransformer.backend import Array, module_of, to_device
 from minitransformer.checks import check_dloss, check_floats, check_fraction, check_ids, is_integer
 from minitransformer.errors import InputError
-from minitransformer.replaceable import replaceable
+from minitransformer.dispatch import replaceable
 
 
 class CrossEntropyCache(NamedTuple):

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from minitransformer.backend import Array, module_of
 from minitransformer.checks import check_cache_of, check_shape
-from minitransformer.replaceable import replaceable
+from minitransformer.dispatch import replaceable
 
 
 class LayerNormCache(NamedTuple):

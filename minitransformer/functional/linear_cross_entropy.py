@@ -5,7 +5,7 @@ from typing import NamedTuple
 from minitransformer.backend import Array
 from minitransformer.checks import check_cache_of
 from minitransformer.functional.cross_entropy import CrossEntropyCache, cross_entropy_backward, cross_entropy_forward
-from minitransformer.replaceable import replaceable
+from minitransformer.dispatch import replaceable
 
 
 class LinearCrossEntropyCache(NamedTuple):

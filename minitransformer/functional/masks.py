@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from minitransformer.replaceable import replaceable
-from minitransformer.functional.special import PAD
+from minitransformer.dispatch import replaceable
+from minitransformer.data.special import PAD
 
 
 @replaceable

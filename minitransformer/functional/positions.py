@@ -5,7 +5,7 @@ from functools import lru_cache
 import numpy as np
 
 from minitransformer.backend import Array, to_device
-from minitransformer.replaceable import replaceable
+from minitransformer.dispatch import replaceable
 
 
 @replaceable

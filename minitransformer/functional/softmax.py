@@ -6,7 +6,7 @@ import numpy as np
 
 from minitransformer.backend import Array, module_of
 from minitransformer.errors import InputError
-from minitransformer.replaceable import replaceable
+from minitransformer.dispatch import replaceable
 
 
 class SoftmaxCache(NamedTuple):

@@ -1,4 +1,5 @@
-"""Weights from and to PyTorch's own Transformer layers, as a state dict of NumPy arrays, without torch.
+"""Weights from and to PyTorch's own Transformer layers, as a state dict of NumPy arrays, without
+torch.
 
 The names and layouts are those of the modules' own state dicts:
 
@@ -12,22 +13,25 @@ The names and layouts are those of the modules' own state dicts:
 
 Both embeddings and the output are always present, repeated if the model shares them.
 
-A post-norm model corresponds to PyTorch's two stacks with norm=None, as in the paper. A pre-norm model (norm_first=True)
-ends each stack with norm=nn.LayerNorm(d_model), so its `encoder.*` and `decoder.*` also fit nn.Transformer, which always
-has these two norms.
+A post-norm model corresponds to PyTorch's two stacks with norm=None, as in the paper. A pre-norm
+model (norm_first=True) ends each stack with norm=nn.LayerNorm(d_model), so its `encoder.*` and
+`decoder.*` also fit nn.Transformer, which always has these two norms.
 
 PyTorch leaves everything around the stacks to its user. To get this model's logits there:
 
 - the input of a stack is embedding(ids) * sqrt(d_model) plus the positions: functional.sinusoids(T, d_model), or the
-  first T rows of `source_positions.weight` for the encoder and of `target_positions.weight` for the decoder;
+  first T rows of `source_positions.weight` for the encoder and of `target_positions.weight` for the
+  decoder;
 - padding (id 0) is masked as a key everywhere, and the future in the decoder; PyTorch's boolean masks say True = may
-  NOT attend, the opposite of this project's. A source with nothing but padding gives NaN in PyTorch and zeros here;
+  NOT attend, the opposite of this project's. A source with nothing but padding gives NaN in PyTorch
+  and zeros here;
 - logits are output(y), without a bias;
 - activation="gelu" here is the tanh form. PyTorch's "gelu" is the exact form, and in evaluation its encoder treats an
   nn.GELU of either form as the exact one: give its layers
   activation=lambda x: torch.nn.functional.gelu(x, approximate="tanh").
 
-Dropout has no weights; PyTorch's layers have one dropout rate for all places, where TransformerConfig has three.
+Dropout has no weights; PyTorch's layers have one dropout rate for all places, where
+TransformerConfig has three.
 """
 
 from collections.abc import Iterator
@@ -46,17 +50,19 @@ SHARED = {
 
 
 def to_pytorch(model) -> dict[str, Array]:
-    """The weights of a Transformer as {PyTorch's name: array}: copies, on the host, with the model's dtype.
+    """The weights of a Transformer as {PyTorch's name: array}: copies, on the host, with the
+    model's dtype.
 
-    Raises InputError for another model or attention, and if d_k or d_v is not d_model / num_heads, the only size in
-    PyTorch's layers.
+    Raises InputError for another model or attention, and if d_k or d_v is not d_model / num_heads,
+    the only size in PyTorch's layers.
     """
     if not isinstance(model, Transformer):
         raise InputError(
             f"a {type(model).__name__} cannot be exported, only an encoder-decoder Transformer"
         )
     _check_heads(model.config)
-    # Contiguous, because safetensors writes an array's memory as it is: a transposed array would be wrong.
+    # Contiguous, because safetensors writes an array's memory as it is: a transposed array would be
+    # wrong.
     return {
         name: np.ascontiguousarray(np.concatenate([to_host(view) for view in views]))
         for name, views in _views(model)
@@ -64,12 +70,14 @@ def to_pytorch(model) -> dict[str, Array]:
 
 
 def from_pytorch(config, arrays) -> Transformer:
-    """The Transformer of a TransformerConfig with the weights {PyTorch's name: array}, as `to_pytorch` returns them.
+    """The Transformer of a TransformerConfig with the weights {PyTorch's name: array}, as
+    `to_pytorch` returns them.
 
-    The arrays are NumPy's or anything np.asarray accepts, such as torch's tensors on the CPU (but not bfloat16, which NumPy
-    lacks). The model is float64 if any of them is float64 or wider, otherwise float32. Raises InputError, naming the array,
-    if one is missing, does not belong to this model, has another shape or contains anything but finite real numbers; if two
-    differ that the config shares; and for d_k or d_v like `to_pytorch`.
+    The arrays are NumPy's or anything np.asarray accepts, such as torch's tensors on the CPU (but
+    not bfloat16, which NumPy lacks). The model is float64 if any of them is float64 or wider,
+    otherwise float32. Raises InputError, naming the array, if one is missing, does not belong to
+    this model, has another shape or contains anything but finite real numbers; if two differ that
+    the config shares; and for d_k or d_v like `to_pytorch`.
     """
     _check_heads(config)
     arrays = {name: np.asarray(array) for name, array in arrays.items()}

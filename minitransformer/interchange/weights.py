@@ -40,7 +40,8 @@ class Arrays(Mapping):
 class WeightsFile(Arrays):
     """The arrays of a safetensors file.
 
-    float16, and bfloat16, which NumPy lacks, become float32. Raises InputError for a file that is not intact.
+    float16, and bfloat16, which NumPy lacks, become float32. Raises InputError for a file that is
+    not intact.
     """
 
     def __init__(self, path, what="a safetensors file"):
@@ -81,7 +82,8 @@ class WeightsFile(Arrays):
 
 
 def as_safetensors(shapes, arrays, metadata) -> Iterator[Any]:
-    """A safetensors file piece by piece, so that only one of the `arrays` needs to be in memory at a time.
+    """A safetensors file piece by piece, so that only one of the `arrays` needs to be in memory at
+    a time.
 
     shapes: {name: (dtype, shape)}; arrays: one for each, in the same order; metadata: {name: text}.
     """
@@ -107,8 +109,8 @@ def as_safetensors(shapes, arrays, metadata) -> Iterator[Any]:
 def save_weights(layer, path) -> None:
     """Write {parameter name: array} of any Layer, a shared one once, as a safetensors file.
 
-    An old file at `path` stays until the new one is complete. Raises InputError if the file cannot be written, and for
-    complex parameters, which the format does not support.
+    An old file at `path` stays until the new one is complete. Raises InputError if the file cannot
+    be written, and for complex parameters, which the format does not support.
     """
     if not Path(path).name:
         raise InputError(f"save_weights: path is {path!r}, expected the path of a safetensors file")
@@ -131,8 +133,8 @@ def save_weights(layer, path) -> None:
 def load_weights(layer, path) -> None:
     """Load a file from `save_weights` into the parameters of a layer with the same sizes.
 
-    Raises InputError if the file does not fit the layer, naming the array, or if it cannot be read; the layer then
-    stays unchanged.
+    Raises InputError if the file does not fit the layer, naming the array, or if it cannot be read;
+    the layer then stays unchanged.
     """
     weights = WeightsFile(path)
     try:
@@ -142,7 +144,9 @@ def load_weights(layer, path) -> None:
 
 
 def set_weights(layer, weights) -> None:
-    """Load {parameter name: array}. Raises InputError, before changing anything, if they do not fit the layer."""
+    """Load {parameter name: array}. Raises InputError, before changing anything, if they do not fit
+    the layer.
+    """
     parameters = layer.parameters()
     dtypes = check_arrays(
         weights, {name: parameter.shape for name, parameter in parameters.items()}
@@ -161,7 +165,9 @@ def set_weights(layer, weights) -> None:
 
 
 def check_arrays(arrays, shapes) -> dict[str, np.dtype]:
-    """The dtypes of {name: array}. Raises InputError unless they have the names and shapes of {name: shape}, and finite numbers."""
+    """The dtypes of {name: array}. Raises InputError unless they have the names and shapes of
+    {name: shape}, and finite numbers.
+    """
     dtypes = {}
     for name in sorted(shapes.keys() | arrays.keys()):
         if name not in arrays:

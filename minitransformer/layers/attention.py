@@ -8,7 +8,7 @@ from minitransformer.errors import InputError, counted
 from minitransformer.functional import attention_backward, attention_forward
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.linear import Linear, LinearCache
-from minitransformer.replaceable import replaceable
+from minitransformer.dispatch import replaceable
 
 
 class MultiHeadAttentionCache(NamedTuple):

@@ -9,7 +9,7 @@ from minitransformer.backend import Array, module_of, to_device
 from minitransformer.checks import check_cache, check_ids, check_shape
 from minitransformer.layers import initial
 from minitransformer.layers.layer import Layer
-from minitransformer.replaceable import replaceable
+from minitransformer.dispatch import replaceable
 
 
 class EmbeddingCache(NamedTuple):

@@ -41,7 +41,7 @@ def shrink_ends(num_layers, *sublayers) -> None:
     """Divide the weights that end each sub-layer by sqrt(2 num_layers), as GPT-2 does in its stack of 2 num_layers sub-layers.
 
     Otherwise the positions in a deep post-norm stack become alike, and almost no gradient reaches query and key;
-    experiments/initial_weights.md has the measurements. GPT-2: Radford et al. 2019, section 2.3,
+    research/experiments/initial_weights.md has the measurements. GPT-2: Radford et al. 2019, section 2.3,
     https://cdn.openai.com/better-language-models/language_models_are_unsupervised_multitask_learners.pdf.
     """
     for sublayer in sublayers:

@@ -6,7 +6,7 @@ from minitransformer.backend import Array, module_of
 from minitransformer.checks import check_cache, check_floats, check_shape
 from minitransformer.layers import initial
 from minitransformer.layers.layer import Layer
-from minitransformer.replaceable import replaceable
+from minitransformer.dispatch import replaceable
 
 
 class LinearCache(NamedTuple):

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from minitransformer.backend import Array
 from minitransformer.checks import check_cache
-from minitransformer.functional.special import PAD
+from minitransformer.data.special import PAD
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.output_projection import LinearCrossEntropy, OutputCache, OutputProjection
 

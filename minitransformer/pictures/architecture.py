@@ -1,4 +1,6 @@
-"""Figure 1 of the paper, painted from a configuration: each box with its name and the shape of what leaves it."""
+"""Figure 1 of the paper, painted from a configuration: each box with its name and the shape of what
+leaves it.
+"""
 
 from typing import TYPE_CHECKING
 
@@ -10,7 +12,8 @@ from minitransformer.pictures.boxes import LEFT, MIDDLE, PLAIN, RIGHT, WIDTH, Ma
 if TYPE_CHECKING:
     from minitransformer.pictures.figure import Figure
 
-PARTS = {  # {part: (what it is called, the kinds of its boxes)}, in the order in which the book explains them
+# {part: (what it is called, the kinds of its boxes)}, in the order in which the book explains them
+PARTS = {
     "linear": ("linear layer", ("linear", "output")),
     "embedding": ("embedding", ("embedding",)),
     "positions": ("positional encoding", ("positions",)),
@@ -67,10 +70,10 @@ def draw(
 ) -> None:
     """The map of a configuration (default: the paper's base model) on axes that are 7 inches wide.
 
-    here: names in PARTS, where the reader is; own: what the reader has written; wrong: what is written but not right yet.
-    frame: what the frame around `here` means. shape(box): what is below a box's name.
-    If any is given, all else is neutral. Raises InputError for a part that does not exist, for one in `here` that the model
-    lacks, and for a model that is not a Transformer.
+    here: names in PARTS, where the reader is; own: what the reader has written; wrong: what is
+    written but not right yet. frame: what the frame around `here` means. shape(box): what is below
+    a box's name. If any is given, all else is neutral. Raises InputError for a part that does not
+    exist, for one in `here` that the model lacks, and for a model that is not a Transformer.
     """
     from matplotlib.patches import FancyBboxPatch
 

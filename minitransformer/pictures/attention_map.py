@@ -19,9 +19,11 @@ class AttentionMap(NamedTuple):
 
 
 def attention_map(run, text, kind=None, layer=None) -> AttentionMap:
-    """The AttentionMap of one layer (default: the last) of run.model; `kind`: one of the kinds that the model has.
+    """The AttentionMap of one layer (default: the last) of run.model; `kind`: one of the kinds that
+    the model has.
 
-    Raises InputError for an empty text, a kind or a layer that does not exist, and a model without attention.
+    Raises InputError for an empty text, a kind or a layer that does not exist, and a model without
+    attention.
     """
     found = run.task.attention(run, text) if hasattr(run.model, "attention_weights") else {}
     if not found:

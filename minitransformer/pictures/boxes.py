@@ -1,4 +1,6 @@
-"""Figure 1 of the paper as a table: the boxes of a configuration and the lines between them, in inches."""
+"""Figure 1 of the paper as a table: the boxes of a configuration and the lines between them, in
+inches.
+"""
 
 from itertools import pairwise
 from typing import NamedTuple
@@ -44,9 +46,11 @@ class Line(NamedTuple):
 
 
 class Map:
-    """The boxes and lines of a configuration. Raises InputError for a model that is not a Transformer.
+    """The boxes and lines of a configuration. Raises InputError for a model that is not a
+    Transformer.
 
-    A column grows from the bottom up, in groups of rows (kind, name, shape). A group with an "add" is a sub-layer in its residual.
+    A column grows from the bottom up, in groups of rows (kind, name, shape). A group with an "add"
+    is a sub-layer in its residual.
     """
 
     def __init__(self, config):
@@ -153,7 +157,9 @@ class Map:
         ]
 
     def _column(self, stack, x, side, *groups) -> None:
-        """A stack of layers on its panel, and what is below and above; `side` of its residual lines: -1 is left."""
+        """A stack of layers on its panel, and what is below and above; `side` of its residual
+        lines: -1 is left.
+        """
         y, ends = 0.1 - 0.26, []
         for group in groups:
             residual, branch = ("add", "", "") in group, y + 0.08
@@ -271,7 +277,9 @@ class Map:
         self.boxes += rows
 
     def _uses(self, x, output, last, tokens) -> None:
-        """What is done with logits and probabilities, at x: training and, except for a classifier, writing."""
+        """What is done with logits and probabilities, at x: training and, except for a classifier,
+        writing.
+        """
         side = 1 if x > MIDDLE else -1
         near, far, edge = x - side * 0.8, x + side * 0.8, x + side * 1.17
         loss = Box("loss", "Loss", "one number: ()", x, output.top + 0.1)

@@ -1,4 +1,6 @@
-"""The figure that the plots draw on: a notebook shows it, a page can embed it, and it has a font for Hangul."""
+"""The figure that the plots draw on: a notebook shows it, a page can embed it, and it has a font
+for Hangul.
+"""
 
 import io
 import sys
@@ -54,7 +56,9 @@ class Figure(MatplotlibFigure):
 
 @contextmanager
 def fonts_for(texts) -> Iterator[None]:
-    """Within the block, figures also use a font for Hangul if `texts` need one; warns if none is installed."""
+    """Within the block, figures also use a font for Hangul if `texts` need one; warns if none is
+    installed.
+    """
     if not any("가" <= character <= "힣" for text in texts for character in text):
         yield
         return

@@ -1,7 +1,7 @@
 """Pictures: curves of a run, attention maps. Each function returns a figure.Figure.
 
-A notebook displays it; `figure.savefig("curves.png")` writes it. Matplotlib takes a while to import, so others import this file
-only when they draw.
+A notebook displays it; `figure.savefig("curves.png")` writes it. Matplotlib takes a while to
+import, so others import this file only when they draw.
 """
 
 from matplotlib.ticker import LogLocator, NullLocator
@@ -18,8 +18,9 @@ QUALITIES = (
 def curves(records) -> Figure:
     """The curves of a run, the records of its metrics.jsonl, over the steps.
 
-    The panels show the negative log-likelihood, whose exponential is the perplexity, the learning rate and, if it was measured,
-    the quality of the outputs: BLEU, or the percentage of exact matches or correct classes.
+    The panels show the negative log-likelihood, whose exponential is the perplexity, the learning
+    rate and, if it was measured, the quality of the outputs: BLEU, or the percentage of exact
+    matches or correct classes.
     """
     found = set().union(*records)
     panels = [
@@ -57,7 +58,8 @@ def curves(records) -> Figure:
 def attention(weights, queries, keys, title, predicted=None) -> Figure:
     """Which token attends to which, one map per head: weights (H, T_q, T_k), tokens on the axes.
 
-    predicted: for each query the token predicted at its position, if the queries are a decoder's input.
+    predicted: for each query the token predicted at its position, if the queries are a decoder's
+    input.
     """
     keys = [visible(token) for token in keys]
     queries = [visible(token) for token in queries]

@@ -21,7 +21,7 @@ from minitransformer.models.classifier import POOLINGS
 from minitransformer.tables import setting
 from minitransformer.tasks.files import FromFiles, only_file
 from minitransformer.tasks.task import EXAMPLES, Attended, Data
-from minitransformer.training.evaluation import BATCH_TOKENS, mean_loss, pair_batches
+from minitransformer.tasks.evaluation import BATCH_TOKENS, mean_loss, pair_batches
 
 MAX_LABELS = 1000
 SHOWN = 12  # labels in a message
@@ -45,7 +45,8 @@ class Classify(FromFiles):
         dropout=0.3,
     )
     presets: ClassVar[dict] = {
-        # Three passes over the 60,614 phrases and sentences; with more passes, or less dropout, it memorises them.
+        # Three passes over the 60,614 phrases and sentences; with more passes, or less dropout, it
+        # memorises them.
         "sst2": dict(
             config="tiny",
             num_layers=2,
@@ -135,7 +136,8 @@ class Classify(FromFiles):
         )
 
     def probabilities(self, run, texts) -> list[np.ndarray | None]:
-        """For each text the probabilities (C,) of the classes, in the order of `labels`; None for an empty text.
+        """For each text the probabilities (C,) of the classes, in the order of `labels`; None for
+        an empty text.
 
         Truncated texts and characters that are not in the vocabulary are reported on stderr.
         """
@@ -163,7 +165,9 @@ class Classify(FromFiles):
         }
 
     def evaluate(self, run, search, test=None) -> dict[str, Any]:
-        """The accuracy, that of always predicting the most common class, and the mean negative log-likelihood."""
+        """The accuracy, that of always predicting the most common class, and the mean negative
+        log-likelihood.
+        """
         file = only_file(test or self.valid, "--test", "one file of labelled sentences")
         texts = read_labelled(file, "--test" if test else "validation file")
         examples = self._encode(run.vocabulary, file, texts)

@@ -1,4 +1,6 @@
-"""Tasks that learn from files: each is read once, and the run remembers it by its absolute name and checksum."""
+"""Tasks that learn from files: each is read once, and the run remembers it by its absolute name and
+checksum.
+"""
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -15,7 +17,9 @@ Same = TypeVar("Same", bound="FromFiles")  # `begin` returns an object of the sa
 
 
 def only_file(files, name, what) -> str:
-    """The file in `files`. Raises InputError, which calls them `name` and says `what` is expected, unless there is one."""
+    """The file in `files`. Raises InputError, which calls them `name` and says `what` is expected,
+    unless there is one.
+    """
     if len(files) != 1:
         raise InputError(f"{name} names {counted(len(files), 'file')}, expected {what}")
     return files[0]
@@ -54,7 +58,9 @@ class FromFiles(Task):
         )
 
     def read_files(self, files, name, read) -> Any:
-        """What is in `files`, each read by `read(path)`. Raises InputError, which calls them `name`, if one cannot be used."""
+        """What is in `files`, each read by `read(path)`. Raises InputError, which calls them
+        `name`, if one cannot be used.
+        """
         raise NotImplementedError
 
     def remarks(self, vocabulary) -> list[str]:
@@ -69,7 +75,9 @@ class FromFiles(Task):
         )
 
     def begin(self: Same, **found) -> Same:
-        """The task with absolute paths, checksums, and the fields `found` in the files, which are not read again."""
+        """The task with absolute paths, checksums, and the fields `found` in the files, which are
+        not read again.
+        """
         names = {file: str(Path(file).resolve()) for file in self._found[1]}
         begun = replace(
             self,
@@ -83,7 +91,9 @@ class FromFiles(Task):
 
     @property
     def texts(self) -> dict[str, Any]:
-        """{"train", "valid": what `read_files` returned}. Raises InputError if a file has changed since training began."""
+        """{"train", "valid": what `read_files` returned}. Raises InputError if a file has changed
+        since training began.
+        """
         return self._found[0]
 
     @cached_property

@@ -14,7 +14,7 @@ from minitransformer.data.vocabularies.subwords import SubwordVocabulary
 from minitransformer.data.windows import WindowBatches, check_length, consecutive_windows
 from minitransformer.decoding import generate
 from minitransformer.errors import InputError, counted
-from minitransformer.training.evaluation import mean_loss, perplexity
+from minitransformer.tasks.evaluation import mean_loss, perplexity
 from minitransformer.tasks.files import FromFiles, only_file
 from minitransformer.tasks.task import Attended, Data
 from minitransformer.tables import setting
@@ -132,7 +132,8 @@ class Language(FromFiles):
         )
 
     def encode_text(self, vocabulary, text, name="the text") -> list[int]:
-        """The token ids of a text, read as if from a file; characters that are not in the vocabulary are reported on stderr.
+        """The token ids of a text, read as if from a file; characters that are not in the
+        vocabulary are reported on stderr.
 
         Raises InputError, with `name` and the line, for a vocabulary without an unknown token.
         """
@@ -160,9 +161,11 @@ class Language(FromFiles):
         ]
 
     def evaluate(self, run, search, test=None) -> dict[str, Any]:
-        """Perplexity and nats per token, and bits per character, over a complete text in windows that do not overlap.
+        """Perplexity and nats per token, and bits per character, over a complete text in windows
+        that do not overlap.
 
-        For a character that is not in the vocabulary, the model had to predict <unk>; the result says how many there are.
+        For a character that is not in the vocabulary, the model had to predict <unk>; the result
+        says how many there are.
         """
         if not (test or self.valid):
             raise InputError(
@@ -196,7 +199,9 @@ class Language(FromFiles):
 
 
 def _normalised(text) -> str:
-    """A text in Unicode's composed form (NFC), in which subwords are learned and characters counted, with \\n as line end."""
+    """A text in Unicode's composed form (NFC), in which subwords are learned and characters
+    counted, with \\n as line end.
+    """
     return unicodedata.normalize("NFC", text.replace("\r\n", "\n"))
 
 

@@ -1,4 +1,6 @@
-"""The toy task numbers: English number words to German or Korean ones, for 0 to 999,999, in the smallest pieces that combine."""
+"""The toy task numbers: English number words to German or Korean ones, for 0 to 999,999, in the
+smallest pieces that combine.
+"""
 
 from dataclasses import dataclass
 from functools import cache

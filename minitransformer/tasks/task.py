@@ -1,4 +1,6 @@
-"""What a task is: the interface that training, evaluation, the run folder, the report and the command use."""
+"""What a task is: the interface that training, evaluation, the run folder, the report and the
+command use.
+"""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -17,11 +19,14 @@ LIMITS = {
 
 
 class Data(NamedTuple):
-    """The data that a run is trained and measured on; the same at the start and when the run resumes."""
+    """The data that a run is trained and measured on; the same at the start and when the run
+    resumes.
+    """
 
     batches: Any  # an endless iterator with a `position`
     valid: list  # batches for the validation loss
-    measure: Any  # measure(model) -> {name: number}: the quality of its own outputs on the validation data
+    # measure(model) -> {name: number}: the quality of its own outputs on the validation data
+    measure: Any
     examples: list  # a few pairs (text, expected answer) for the report
 
 
@@ -31,12 +36,16 @@ class Attended(NamedTuple):
     weights: Any  # (B, H, T_q, T_k) of each layer
     queries: list  # tokens as text
     keys: list
-    predicted: Any = None  # for each query the token predicted at its position; None for an encoder, which predicts nothing
+    # for each query the token predicted at its position; None for an encoder, which predicts
+    # nothing
+    predicted: Any = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """A task. Its fields are its settings: checked in __post_init__ and stored in the run folder; each `setting` is an option."""
+    """A task. Its fields are its settings: checked in __post_init__ and stored in the run folder;
+    each `setting` is an option.
+    """
 
     name: ClassVar[str]  # in TASKS
     description: ClassVar[str]  # its line in the help
@@ -69,7 +78,9 @@ class Task:
         raise NotImplementedError
 
     def remarks(self, vocabulary) -> list[str]:
-        """Lines to say when a run begins: what was found in the files, if it may not be what was meant."""
+        """Lines to say when a run begins: what was found in the files, if it may not be what was
+        meant.
+        """
         return []
 
     def model_sizes(self, vocabulary) -> dict[str, Any]:
@@ -77,7 +88,9 @@ class Task:
         raise NotImplementedError
 
     def data(self, vocabulary, training) -> Data:
-        """The Data; `training` is the run's TrainingConfig. Raises InputError if a file has changed."""
+        """The Data; `training` is the run's TrainingConfig. Raises InputError if a file has
+        changed.
+        """
         raise NotImplementedError
 
     def answer(self, run, texts, search=None) -> list[str]:
@@ -95,11 +108,15 @@ class Task:
             )
 
     def evaluate(self, run, search, **options) -> dict[str, Any]:
-        """{name: value} of everything that is measured; `options` are the given ones among evaluate_options."""
+        """{name: value} of everything that is measured; `options` are the given ones among
+        evaluate_options.
+        """
         raise NotImplementedError
 
     def attention(self, run, text) -> dict[str, Attended]:
-        """{kind: Attended} for a text and a model that has attention_weights, the default kind first."""
+        """{kind: Attended} for a text and a model that has attention_weights, the default kind
+        first.
+        """
         return {}
 
     def summary(self, run) -> str | None:

@@ -7,7 +7,7 @@ import numpy as np
 
 from minitransformer.decoding import GREEDY, decode_all, encode, translate
 from minitransformer.errors import InputError
-from minitransformer.functional.special import BOS, EOS
+from minitransformer.data.special import BOS, EOS
 from minitransformer.tasks.task import Attended, Task
 
 
@@ -27,7 +27,9 @@ class TextToText(Task):
         return translate(run.model, run.vocabulary, texts, self.max_length, search or self.search)
 
     def hypotheses(self, run, texts, search=None) -> list[list[tuple[float, str]]]:
-        """For each of `texts` [(score, output text)], the best first; a text that is too long is reported on stderr."""
+        """For each of `texts` [(score, output text)], the best first; a text that is too long is
+        reported on stderr.
+        """
         sources = encode(run.vocabulary, texts, self.max_length)
         return [
             [(hypothesis.score, run.vocabulary.decode(hypothesis.ids)) for hypothesis in found]
@@ -42,7 +44,9 @@ class TextToText(Task):
 
 
 def attended(model, vocabulary, source, search=GREEDY) -> dict[str, Attended]:
-    """{kind: Attended} while the model reads a list of ids and writes the answer that it finds best."""
+    """{kind: Attended} while the model reads a list of ids and writes the answer that it finds
+    best.
+    """
     ((best, *_),) = decode_all(model, [source], search)
     source, target = [*source, EOS], [BOS, *best.ids]
     weights = model.attention_weights(np.array([source]), np.array([target]))

@@ -1,4 +1,5 @@
-"""The toy tasks copy, reverse and sort, and the common part of all toy tasks: examples are drawn, and nothing is downloaded.
+"""The toy tasks copy, reverse and sort, and the common part of all toy tasks: examples are drawn,
+and nothing is downloaded.
 
 One example in ten is held out, chosen by a checksum of its source text, so no seed can ever put a
 test example into training.
@@ -12,7 +13,7 @@ from zlib import crc32
 from minitransformer.data.batches import make_batch
 from minitransformer.data.drawn import DrawnBatches, draw_held_out
 from minitransformer.data.vocabularies.symbols import SymbolVocabulary
-from minitransformer.training.evaluation import exact_match, mean_loss, pair_batches, perplexity
+from minitransformer.tasks.evaluation import exact_match, mean_loss, pair_batches, perplexity
 from minitransformer.tasks.task import EXAMPLES, Data
 from minitransformer.tasks.text_to_text import TextToText
 
@@ -27,7 +28,9 @@ def is_held_out(source) -> bool:
 
 
 class ToyTask(TextToText):
-    """A task that turns random symbols into their answer. A subclass has `draw(rng) -> (source, target)`, lists of symbols."""
+    """A task that turns random symbols into their answer. A subclass has `draw(rng) -> (source,
+    target)`, lists of symbols.
+    """
 
     defaults: ClassVar[dict] = TOY_TRAINING
     make_batch: ClassVar = staticmethod(make_batch)

@@ -10,7 +10,7 @@ from minitransformer.data.parallel import encode_pairs, read_pairs
 from minitransformer.data.vocabularies.subwords import SubwordVocabulary
 from minitransformer.decoding import Search, translate
 from minitransformer.errors import InputError
-from minitransformer.training.evaluation import (
+from minitransformer.tasks.evaluation import (
     bleu,
     bleu_metric,
     chrf,
@@ -33,9 +33,10 @@ class Translate(FromFiles, TextToText):
     defaults: ClassVar[dict] = dict(config="tiny", steps=2500, warmup=500, rate_factor=0.5)
     presets: ClassVar[dict] = {
         # Multi30K, with the sizes and the dropout of the text-only model of Wu et al. 2021
-        # (https://aclanthology.org/2021.acl-long.480). With this dropout, a post-norm model did not learn to attend to its
-        # source here (docs/translation.md). A batch holds sentences of one length, so two small batches make a
-        # better update than a large one. The warm-up is theirs; the peak is three fifths of theirs for a quarter of their batch.
+        # (https://aclanthology.org/2021.acl-long.480). With this dropout, a post-norm model did not
+        # learn to attend to its source here (docs/translation.md). A batch holds sentences of one
+        # length, so two small batches make a better update than a large one. The warm-up is theirs;
+        # the peak is three fifths of theirs for a quarter of their batch.
         "multi30k": dict(
             config="tiny",
             pre_norm=True,

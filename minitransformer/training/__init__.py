@@ -1,1 +1,1 @@
-"""The training step, the loop around it, and the run folder it fills."""
+"""The training step: forward, loss, backward, Adam."""

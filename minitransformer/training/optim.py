@@ -13,9 +13,10 @@ from minitransformer.functional import adam_update, gather_gradients
 class Adam:
     """Adam (functional/adam.py) with the paper's settings, on a model's flat vectors.
 
-    A gradient that is not finite changes neither the parameters nor the moments. On the CPU, `step` raises
-    NonFiniteError; on a GPU, where a check would have to wait, the update is skipped and counted in `skipped`. Raises
-    InputError for meaningless settings, and for a model without parameters.
+    A gradient that is not finite changes neither the parameters nor the moments. On the CPU, `step`
+    raises NonFiniteError; on a GPU, where a check would have to wait, the update is skipped and
+    counted in `skipped`. Raises InputError for meaningless settings, and for a model without
+    parameters.
     """
 
     def __init__(self, model, beta1=0.9, beta2=0.98, epsilon=1e-9):
@@ -34,16 +35,19 @@ class Adam:
 
     @property
     def skipped(self) -> int:
-        """The number of steps that changed nothing because their gradient was not finite (waits for the GPU)."""
+        """The number of steps that changed nothing because their gradient was not finite (waits for
+        the GPU).
+        """
         return self.steps - int(self.updates)
 
     def step(self, learning_rate, clip=None, square=None, each_piece=None) -> None:
         """Update every parameter once and set the gradients to zero.
 
-        First, the gradient is scaled to a norm of at most `clip` (None, as in the paper, or infinity: no scaling). `square`: the
-        square of the gradient's norm, if it is known. each_piece(move) calls move(slice) for the slices that make up the vectors,
-        perhaps in threads; None: one call for all. Raises InputError if the model has gained or lost a parameter since this Adam
-        was made: only the old ones would be trained.
+        First, the gradient is scaled to a norm of at most `clip` (None, as in the paper, or
+        infinity: no scaling). `square`: the square of the gradient's norm, if it is known.
+        each_piece(move) calls move(slice) for the slices that make up the vectors, perhaps in
+        threads; None: one call for all. Raises InputError if the model has gained or lost a
+        parameter since this Adam was made: only the old ones would be trained.
         """
         self._check(learning_rate, clip)
         square = gather_gradients(self.grad, []) if square is None else square
@@ -129,10 +133,12 @@ def clip_factor(square, limit) -> Array:
 
 
 def schedule(step, d_model, warmup, factor=1.0) -> float:
-    """The learning rate at `step` = 1, 2, ...: factor * d_model^-0.5 * min(step^-0.5, step * warmup^-1.5).
+    """The learning rate at `step` = 1, 2, ...: factor * d_model^-0.5 * min(step^-0.5, step *
+    warmup^-1.5).
 
     It grows linearly for `warmup` steps to factor / sqrt(d_model * warmup), then falls as
-    1 / sqrt(step) (equation 3 of the paper). Raises InputError for a step, a width or a warm-up below 1.
+    1 / sqrt(step) (equation 3 of the paper). Raises InputError for a step, a width or a warm-up
+    below 1.
     """
     for name, value in (("step", step), ("d_model", d_model), ("warmup", warmup)):
         if not value >= 1:
@@ -154,9 +160,11 @@ def constant(step, warmup, peak) -> float:
 
 
 def cooldown(step, steps, share) -> float:
-    """A factor for the learning rate: 1, then a linear decrease towards 0 in the last `share` of all `steps`.
+    """A factor for the learning rate: 1, then a linear decrease towards 0 in the last `share` of
+    all `steps`.
 
-    The paper averages its last checkpoints (section 6.1); a falling learning rate has the same effect within
-    the run: it reduces the noise of the last updates (Hägele et al. 2024, https://arxiv.org/abs/2405.18392).
+    The paper averages its last checkpoints (section 6.1); a falling learning rate has the same
+    effect within the run: it reduces the noise of the last updates (Hägele et al. 2024,
+    https://arxiv.org/abs/2405.18392).
     """
     return min(1.0, (steps + 1 - step) / (share * steps)) if share else 1.0

@@ -14,15 +14,16 @@ from minitransformer.training.workers import OneWorker
 def training_step(
     model, optimizer, batch, learning_rate, seed=None, smoothing=0.0, clip=1.0, workers=None
 ) -> LossSums:
-    """Update `model` once at `learning_rate`; returns LossSums over the batch's terms in all processes.
+    """Update `model` once at `learning_rate`; returns LossSums over the batch's terms in all
+    processes.
 
     batch: a batch, or a list of batches whose gradients are added up into one update.
     seed: integers that seed the dropout, such as (0, step); None: no dropout.
     clip: the maximum norm of the gradient; None or infinity: no maximum.
-    workers: the threads that share the work, such as Threads(model, 2); None: the calling thread alone.
-    Raises NonFiniteError if the gradient is not finite (locate_non_finite.py finds the block that produced such a value); on a
-    GPU the optimizer counts the step instead (Adam.skipped). Raises InputError for an optimizer of another model, and for batches
-    without terms.
+    workers: the threads that share the work, such as Threads(model, 2); None: the calling thread
+    alone. Raises NonFiniteError if the gradient is not finite (locate_non_finite.py finds the block
+    that produced such a value); on a GPU the optimizer counts the step instead (Adam.skipped).
+    Raises InputError for an optimizer of another model, and for batches without terms.
     """
     batches = batch if isinstance(batch, list) else [batch]
     workers = OneWorker(model) if workers is None else workers

@@ -1,4 +1,6 @@
-"""Workers, which compute a training step: here the calling thread alone. Threads and processes share the work (workers/)."""
+"""Workers, which compute a training step: here the calling thread alone. Threads and processes
+share the work (workers/).
+"""
 
 from typing import Any
 
@@ -8,9 +10,11 @@ from minitransformer.layers.layer import Layer
 
 
 class OneWorker:
-    """All of the work of each update of `model`, and the questions that several workers answer together.
+    """All of the work of each update of `model`, and the questions that several workers answer
+    together.
 
-    It is written for any number of processes and threads: those of workers/ change only `processes`, `rank` and `models`.
+    It is written for any number of processes and threads: those of workers/ change only
+    `processes`, `rank` and `models`.
     """
 
     processes, rank = 1, 0
@@ -25,9 +29,11 @@ class OneWorker:
         return self.rank == 0
 
     def shard(self, batches, seed=None) -> list[tuple[Layer, list, Any]]:
-        """What each thread of this process computes: [(model, its part of each of the batches, its generator)].
+        """What each thread of this process computes: [(model, its part of each of the batches, its
+        generator)].
 
-        A thread without any part is left out. The generators are made from the integers `seed`; None: no dropout.
+        A thread without any part is left out. The generators are made from the integers `seed`;
+        None: no dropout.
         """
         count, xp = len(self.models), module_of(self.flat.data)
         parts = [[] for _ in range(self.processes * count)]

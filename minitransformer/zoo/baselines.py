@@ -1,7 +1,8 @@
-"""What the paper compares itself with: recurrent models, convolutions, and other kinds of attention.
+"""What the paper compares itself with: recurrent models, convolutions, and other kinds of
+attention.
 
-The core does not know them. A configuration names a kind of attention, a task a model; both are found in tables that the files
-here extend.
+The core does not know them. A configuration names a kind of attention, a task a model; both are
+found in tables that the files here extend.
 """
 
 from minitransformer.zoo.attention.additive import (

@@ -4,7 +4,7 @@ import numpy as np
 
 from minitransformer import models as M
 from minitransformer.checking.blocks import BLOCKS, CLASSES
-from minitransformer.functional.special import PAD
+from minitransformer.data.special import PAD
 from minitransformer.zoo import baselines as R
 from minitransformer.zoo import modern as S
 

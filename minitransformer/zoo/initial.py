@@ -10,7 +10,9 @@ from minitransformer.layers.parameter import Parameter
 
 
 def normal(rng, size, *shape) -> Parameter:
-    """A (size, ...) weight, normal with standard deviation 1 / sqrt(size): a sum over `size` products is as large as its terms."""
+    """A (size, ...) weight, normal with standard deviation 1 / sqrt(size): a sum over `size`
+    products is as large as its terms.
+    """
     check_rng(rng)
     check_sizes(size, *shape)
     return Parameter((rng.standard_normal((size, *shape)) / math.sqrt(size)).astype(np.float32))

@@ -1,11 +1,13 @@
-"""Write one page that shows what the model of a RUN computes for TEXT, and every gradient of it, live in any browser."""
+"""Write one page that shows what the model of a RUN computes for TEXT, and every gradient of it,
+live in any browser.
+"""
 
 from pathlib import Path
 
 from minitransformer.cli.output import check_new, write_new
 from minitransformer.errors import InputError
 from minitransformer.files import free_name
-from minitransformer.training.run import Run
+from minitransformer.runs.run import Run
 from minitransformer_course.explorer import explore
 
 

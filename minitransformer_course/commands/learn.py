@@ -1,4 +1,6 @@
-"""minitransformer learn: the chapters' exercises, and a judge that says where a function is wrong and why."""
+"""minitransformer learn: the chapters' exercises, and a judge that says where a function is wrong
+and why.
+"""
 
 import re
 from collections.abc import Callable

@@ -67,7 +67,9 @@ def chapters_file(chapter) -> Path:
 
 
 def first_to_solve(progress) -> Exercise:
-    """What a command applies to if no exercise is named. Raises InputError if nothing is left, or nothing was started."""
+    """What a command applies to if no exercise is named. Raises InputError if nothing is left, or
+    nothing was started.
+    """
     _check_started()
     exercise = next_exercise(progress)
     if exercise is None:

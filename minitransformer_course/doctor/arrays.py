@@ -1,4 +1,6 @@
-"""Mistakes that any gradient can show, in every block: a sign, a factor, an order, a lost part of dy, another gradient's place."""
+"""Mistakes that any gradient can show, in every block: a sign, a factor, an order, a lost part of
+dy, another gradient's place.
+"""
 
 from collections.abc import Callable, Iterator
 from itertools import combinations
@@ -13,7 +15,9 @@ from minitransformer_course.doctor.rearranged import MOVED, PARTS, only, without
 
 
 def as_a_whole(cases) -> list[tuple[str, float]]:
-    """[(sentence, 0 or the error)] if the wrong gradients are zero, should be zero, or are a factor times the right ones."""
+    """[(sentence, 0 or the error)] if the wrong gradients are zero, should be zero, or are a factor
+    times the right ones.
+    """
     names, observed, _right, what = _wrong_ones(cases)
     if names and all(not g.any() for a in observed for g in a.values()):
         return [
@@ -41,7 +45,9 @@ def as_a_whole(cases) -> list[tuple[str, float]]:
 
 
 def explanations(cases) -> list[tuple[str, float]]:
-    """[(sentence, error)] of the changes that turn the right gradients into the wrong ones in every case."""
+    """[(sentence, error)] of the changes that turn the right gradients into the wrong ones in every
+    case.
+    """
     names, observed, right, what = _wrong_ones(cases)
     if not names:
         return []
@@ -54,7 +60,9 @@ def explanations(cases) -> list[tuple[str, float]]:
 
 
 def _wrong_ones(cases) -> tuple[list[str], list[dict], list[dict], str]:
-    """The names of the wrong arrays; of each case, these and the right ones; what they are called. No names if one is not known."""
+    """The names of the wrong arrays; of each case, these and the right ones; what they are called.
+    No names if one is not known.
+    """
     names = [name for name in cases[0].observed if any(name in case.wrong for case in cases)]
     if not all(set(names) <= case.right.keys() for case in cases):
         names = []
@@ -69,7 +77,9 @@ def _wrong_ones(cases) -> tuple[list[str], list[dict], list[dict], str]:
 
 
 def _other_mask(cases, observed, right, what) -> list[tuple[str, float]]:
-    """A gradient that is dy times a mask of zeros and a single number, as in the forward, but with the zeros elsewhere."""
+    """A gradient that is dy times a mask of zeros and a single number, as in the forward, but with
+    the zeros elsewhere.
+    """
     for case, a, n in zip(cases, observed, right):
         for name in a:
             if (
@@ -126,7 +136,9 @@ def _fitting(changes, cases, names, what) -> list[tuple[str, float]]:
 
 
 def _changes(cases, names) -> Iterator[tuple[str, Callable]]:
-    """(sentence, change(case, right gradients)) for the ways in which the gradients with these names can go wrong."""
+    """(sentence, change(case, right gradients)) for the ways in which the gradients with these
+    names can go wrong.
+    """
 
     def along(axis, change) -> Callable:
         """If there are one or two axes, the last is the first or the second and is not tried again."""
@@ -187,7 +199,9 @@ def _changes(cases, names) -> Iterator[tuple[str, Callable]]:
 
 
 def _with_decay(case, right) -> dict[str, Array] | None:
-    """The right gradients plus the parameters times one constant, which must be the same in every case."""
+    """The right gradients plus the parameters times one constant, which must be the same in every
+    case.
+    """
     if set(right) & set(case.inputs):
         return None
     values = {name: case.checked.variables[name] for name in right}

@@ -1,4 +1,6 @@
-"""A composite hands a part a gradient that is a factor times what the part should get: divided by the batch, doubled, ..."""
+"""A composite hands a part a gradient that is a factor times what the part should get: divided by
+the batch, doubled, ...
+"""
 
 from typing import Any
 
@@ -11,7 +13,8 @@ from minitransformer_course.doctor.recorder import Call, record
 
 
 def explanations(cases) -> list[tuple[str, float]]:
-    """[(sentence, error)] for one factor on what one part or several parts are given, in every case.
+    """[(sentence, error)] for one factor on what one part or several parts are given, in every
+    case.
 
     The same is done in the counterpart, and compared with the composite's actual result.
     """

@@ -15,12 +15,14 @@ from minitransformer.checking.other_sizes import filled, other_inputs
 from minitransformer.errors import InputError
 from minitransformer.layers import Layer
 
-AFFORDABLE = 1_200  # at most this many numbers of wrong arrays are differentiated one by one, to answer in time,
+# at most this many numbers of wrong arrays are differentiated one by one, to answer in time,
+AFFORDABLE = 1_200
 MEMORY = 10_000_000  # and only as many as have this many derivatives in all
 
 
 class Case:
-    """The block `block` at `arguments`, with the upstream gradient `dy` (drawn from `seed` if None).
+    """The block `block` at `arguments`, with the upstream gradient `dy` (drawn from `seed` if
+    None).
 
     observed: {name: the gradient from backward}, for each input and parameter.
     """
@@ -65,7 +67,9 @@ class Case:
         return set(self.wrong) <= self.right.keys()
 
     def right_for(self, dy) -> dict[str, Array]:
-        """The right gradients for another upstream gradient: from the counterpart, or from the Jacobian."""
+        """The right gradients for another upstream gradient: from the counterpart, or from the
+        Jacobian.
+        """
         if self.counterpart:
             return self.counterpart.gradients(dy)
         exact = {
@@ -80,7 +84,9 @@ class Case:
 
     @cached_property
     def _jacobians(self) -> dict[str, Array]:
-        """{name: the derivative of y by each of its numbers (size, size of y)} of the wrong arrays within the limits."""
+        """{name: the derivative of y by each of its numbers (size, size of y)} of the wrong arrays
+        within the limits.
+        """
         exact, jacobians = self._complex, {}
         budget = min(AFFORDABLE, MEMORY // max(flat(self.y).size, 1))
         for name in sorted(
@@ -117,11 +123,15 @@ class Case:
         return one
 
     def agrees(self, gradients) -> bool:
-        """Whether {name: gradient} agree with the numeric slope along a random direction of all arrays at once."""
+        """Whether {name: gradient} agree with the numeric slope along a random direction of all
+        arrays at once.
+        """
         return self._error_along(list(gradients), gradients) <= SAME
 
     def error(self, gradients) -> float:
-        """The largest error of the observed gradients against {name: gradient}, as the check measures it."""
+        """The largest error of the observed gradients against {name: gradient}, as the check
+        measures it.
+        """
         return relative_error([self.observed[name] for name in gradients], gradients.values())
 
     @cached_property
@@ -142,7 +152,9 @@ def case_or_none(block, arguments, make_rng, dy=None, seed=0) -> Case | None:
 
 
 def other_cases(case, seed=7) -> list[Case]:
-    """Cases of the same block at other sizes, as many as it runs at; none if it runs only at the given sizes."""
+    """Cases of the same block at other sizes, as many as it runs at; none if it runs only at the
+    given sizes.
+    """
     return _running(other_inputs(case.block, case.arguments, case.make_rng, seed))
 
 

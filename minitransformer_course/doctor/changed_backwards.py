@@ -1,6 +1,8 @@
-"""Mistakes in no list: each changes one place of the library's own method, as a syntax tree, or of the cache that it reads.
+"""Mistakes in no list: each changes one place of the library's own method, as a syntax tree, or of
+the cache that it reads.
 
-The judge changes the references of its exercises by the same rules. A sentence says what is wrong, and quotes the right line.
+The judge changes the references of its exercises by the same rules. A sentence says what is wrong,
+and quotes the right line.
 """
 
 import ast
@@ -55,7 +57,9 @@ FIELD = re.compile(
 
 @cache
 def changed(of, direction="backward") -> list[Mistake]:
-    """The Mistakes that are a change of one expression or statement of an operation's method, of all that are alike."""
+    """The Mistakes that are a change of one expression or statement of an operation's method, of
+    all that are alike.
+    """
     method, textbook = method_of(of, direction)
     forward = OPERATIONS[of].forward
     try:
@@ -247,7 +251,9 @@ def _documented(cached) -> list[tuple[str, str, str]]:
 
 
 def _in_words(sentence, fields) -> str:
-    """With the sizes as the cache's class calls them, query.shape[-1] as d_k, and what it says about each field that is named."""
+    """With the sizes as the cache's class calls them, query.shape[-1] as d_k, and what it says
+    about each field that is named.
+    """
     for name, shape, _words in fields:
         sizes = shape.strip("()").replace(" ", "").split(",")
         for i in range(1, len(sizes) + 1):
@@ -262,7 +268,9 @@ def _in_words(sentence, fields) -> str:
 
 
 def of_cache(of, given) -> Iterator[Mistake]:
-    """The Mistakes that are a change of one field of a cache such as the `given` one, before backward reads it."""
+    """The Mistakes that are a change of one field of a cache such as the `given` one, before
+    backward reads it.
+    """
     method, textbook = method_of(of, "backward")
     fields = dict(_fields(given))
     for path, value in fields.items():

@@ -1,7 +1,9 @@
-"""The library's block that computes the same as the one under check; mistakes are made in it on purpose.
+"""The library's block that computes the same as the one under check; mistakes are made in it on
+purpose.
 
-To ask whether a mistake, made in the right gradient, gives the wrong one, the doctor needs a right backward. If a
-block's forward returns the same as a block of the library for the same inputs and parameters, that block is its counterpart.
+To ask whether a mistake, made in the right gradient, gives the wrong one, the doctor needs a right
+backward. If a block's forward returns the same as a block of the library for the same inputs and
+parameters, that block is its counterpart.
 """
 
 import inspect
@@ -32,7 +34,9 @@ from minitransformer_course.doctor.recorder import Call, record
 
 
 class Counterpart:
-    """The operation of the library that computes what the case's block computes, at the case's inputs."""
+    """The operation of the library that computes what the case's block computes, at the case's
+    inputs.
+    """
 
     def __init__(self, operation, case, called=None):
         self.operation, self.case = operation, case
@@ -59,7 +63,8 @@ class Counterpart:
             return self._checked.forward()[1]
 
     def gradients(self, dy, within=lambda layer: nullcontext(), cache=None) -> dict[str, Array]:
-        """{name: gradient} of the library's backward, run within a context that makes a mistake in the layer.
+        """{name: gradient} of the library's backward, run within a context that makes a mistake in
+        the layer.
 
         Backward gets the cache of the library's forward, unless another one is given.
         """
@@ -76,7 +81,9 @@ class Counterpart:
         return {name: np.array(named[name]) for name in self.case.observed}
 
     def gradients_with(self, mistake) -> dict[str, Array]:
-        """The gradients with a mistake in the library's backward or in what it calls. Within library_only() it is faster."""
+        """The gradients with a mistake in the library's backward or in what it calls. Within
+        library_only() it is faster.
+        """
         operation, checked = OPERATIONS[mistake.of], self._checked
         if operation is not self.operation:
             return self.gradients(
@@ -150,7 +157,9 @@ def find_counterpart(case) -> Counterpart | None:
 
 
 def library_block(operation, case, called) -> CheckedBlock:
-    """The operation at the case's inputs, with the parameters of the case's block if that is a layer."""
+    """The operation at the case's inputs, with the parameters of the case's block if that is a
+    layer.
+    """
     names = inspect.signature(operation.forward).parameters
     same_names = all(name.partition("[")[0] in names for name in case.arguments)
     arguments = case.arguments if same_names else list(case.arguments.values())
@@ -178,7 +187,9 @@ def _with_parameters(operation, block, called) -> Layer | tuple[Callable, Callab
 
 
 def _with_defaults(layer) -> Layer:
-    """With the attributes that it lacks and its constructor has a default for, such as LayerNorm's epsilon."""
+    """With the attributes that it lacks and its constructor has a default for, such as LayerNorm's
+    epsilon.
+    """
     for name, argument in inspect.signature(type(layer)).parameters.items():
         if argument.default is not argument.empty and not hasattr(layer, name):
             setattr(layer, name, argument.default)
@@ -186,7 +197,9 @@ def _with_defaults(layer) -> Layer:
 
 
 def _namings(operation, block) -> Iterator[dict[str, str]]:
-    """The possible names of a layer's parameters: those of the library or, if there are few, any others."""
+    """The possible names of a layer's parameters: those of the library or, if there are few, any
+    others.
+    """
     yield {}
     ours = PARAMETERS.get(operation.name, ())
     theirs = list(block.parameters()) if isinstance(block, Layer) else []
@@ -216,7 +229,9 @@ def candidates(block) -> list[Operation]:
 
 
 def name_of(block) -> str:
-    """The library's name of a block: "softmax", "Linear"; for a reader's own block, its class or function."""
+    """The library's name of a block: "softmax", "Linear"; for a reader's own block, its class or
+    function.
+    """
     if isinstance(block, tuple):
         return getattr(block[0], "__name__", "the function").removesuffix("_forward")
     return type(block).__name__

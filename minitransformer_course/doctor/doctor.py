@@ -1,12 +1,14 @@
 """The gradient doctor: names the mistake behind a wrong gradient, but only one that it can prove.
 
-It finds the innermost part whose own gradient is wrong (locate.py), runs it at several sizes (case.py), and asks about
-each mistake that it can make: is the result the wrong gradient, up to rounding, at every size? It changes the syntax tree of
-the library's counterpart of the block (counterpart.py, changed_backwards.py), the right gradients as a whole (arrays.py), and
-a reader's own source (repairs.py). Few mistakes are listed (known_mistakes.py). It names a mistake only if that one alone
-explains everything. Otherwise it lists evidence (evidence.py).
+It finds the innermost part whose own gradient is wrong (locate.py), runs it at several sizes
+(case.py), and asks about each mistake that it can make: is the result the wrong gradient, up to
+rounding, at every size? It changes the syntax tree of the library's counterpart of the block
+(counterpart.py, changed_backwards.py), the right gradients as a whole (arrays.py), and a reader's
+own source (repairs.py). Few mistakes are listed (known_mistakes.py). It names a mistake only if
+that one alone explains everything. Otherwise it lists evidence (evidence.py).
 
-Whether a check passed has been decided before: `gradcheck` finds this module by its entry point, and asks it only then.
+Whether a check passed has been decided before: `gradcheck` finds this module by its entry point,
+and asks it only then.
 """
 
 import inspect
@@ -37,7 +39,9 @@ SEVERAL = 4  # arrays: with more of them wrong, a mistake in each is too much of
 
 
 def diagnose(block, inputs, make_rng, more="") -> Finding | None:
-    """The Finding for a block whose check failed; None if it does not run. more: the end of what is said about its gradients."""
+    """The Finding for a block whose check failed; None if it does not run. more: the end of what is
+    said about its gradients.
+    """
     case = case_or_none(block, inputs, make_rng)
     try:
         if case is None:
@@ -71,13 +75,17 @@ def diagnose(block, inputs, make_rng, more="") -> Finding | None:
 
 
 def check_by_contract(block, inputs, make_rng, dy=None) -> None:
-    """Raise Breach if a block, run alone, does not keep the contract in float64, or if one of its gradients is not finite."""
+    """Raise Breach if a block, run alone, does not keep the contract in float64, or if one of its
+    gradients is not finite.
+    """
     _, _, gradients = run_by_contract(CheckedBlock(block, inputs, np.float64, make_rng), dy)
     check_finite(gradients)
 
 
 def find_breach(block, inputs, make_rng, breach, check=check_by_contract) -> Finding:
-    """The Finding for a block that breaks the contract: the breach, and the innermost part in which `check` finds one."""
+    """The Finding for a block that breaks the contract: the breach, and the innermost part in which
+    `check` finds one.
+    """
     recorder = Recorder()
     try:
         checked = CheckedBlock(block, inputs, np.float64, make_rng)
@@ -107,7 +115,9 @@ def _breach_of(check, block, arguments, make_rng, dy) -> str:
 
 
 def examine(case, parts=frozenset(), facts=()) -> tuple[str, float | None, str]:
-    """(sentence, error once the mistake is undone, kind of Finding) for a wrong block whose `parts` are right."""
+    """(sentence, error once the mistake is undone, kind of Finding) for a wrong block whose `parts`
+    are right.
+    """
     others = other_cases(case)
     same = (
         []
@@ -162,7 +172,9 @@ def _size_note(others, same) -> str:
 
 
 def _explanations(cases, parts) -> list[tuple[str, float]]:
-    """[(sentence, error)] of the mistakes that explain the wrong gradients in all cases, of the most specific kind that does."""
+    """[(sentence, error)] of the mistakes that explain the wrong gradients in all cases, of the
+    most specific kind that does.
+    """
     explanations = forwards.explanations(cases)
     if explanations:
         return explanations
@@ -180,7 +192,9 @@ def _explanations(cases, parts) -> list[tuple[str, float]]:
 
 
 def _changed(cases, own, inner=()) -> list[tuple[str, float]]:
-    """As `_explanations`: what a gradient as a whole shows, and the change of the library's backward that gives the same."""
+    """As `_explanations`: what a gradient as a whole shows, and the change of the library's
+    backward that gives the same.
+    """
     whole = arrays.as_a_whole(cases)
     if any("times" not in sentence and "divided" not in sentence for sentence, _ in whole):
         return whole
@@ -204,7 +218,9 @@ def _changed(cases, own, inner=()) -> list[tuple[str, float]]:
 
 
 def _of_each_array(cases, parts) -> list[tuple[str, float]]:
-    """[(sentence, error)] of two mistakes at once, in different arrays: each is proven with the other one undone."""
+    """[(sentence, error)] of two mistakes at once, in different arrays: each is proven with the
+    other one undone.
+    """
     wrong = [name for name in cases[0].observed if any(name in case.wrong for case in cases)]
     if not 1 < len(wrong) <= SEVERAL or not all(set(wrong) <= case.right.keys() for case in cases):
         return []
@@ -233,7 +249,9 @@ def _of_each_array(cases, parts) -> list[tuple[str, float]]:
 
 
 def _of_exercises(cases, operations) -> list[Mistake]:
-    """The exercises' mistakes in these operations. A gradient of zeros fits too many formulas; it says more that it is zero."""
+    """The exercises' mistakes in these operations. A gradient of zeros fits too many formulas; it
+    says more that it is zero.
+    """
     zero = not any(case.observed[name].any() for case in cases for name in case.wrong)
     return [] if zero else [one for one in of_exercises() if one.of in operations]
 
@@ -298,7 +316,9 @@ def _finding(located, more) -> Finding:
 
 
 def _also(located) -> tuple[str, ...]:
-    """The other innermost wrong parts: those of a different kind by their places, those of the same kind by their number."""
+    """The other innermost wrong parts: those of a different kind by their places, those of the same
+    kind by their number.
+    """
     kind = name_of(located.case.block)
     same = sum(name_of(call.block) == kind for call in located.others)
     others = {
@@ -319,7 +339,9 @@ def _place(path, block) -> str:
 
 
 def _read(case) -> str:
-    """The library's backward of this block, which derives the gradient in its docstring or calls functions that do."""
+    """The library's backward of this block, which derives the gradient in its docstring or calls
+    functions that do.
+    """
     if case.counterpart is None:
         return ""
     backward = inspect.unwrap(case.counterpart.operation.backward)

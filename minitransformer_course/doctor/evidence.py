@@ -1,4 +1,6 @@
-"""What is known about a wrong gradient if no mistake is proven: observations, worded as such and never as a cause."""
+"""What is known about a wrong gradient if no mistake is proven: observations, worded as such and
+never as a cause.
+"""
 
 import numpy as np
 

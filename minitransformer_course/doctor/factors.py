@@ -1,4 +1,6 @@
-"""A constant factor between the wrong gradient and the right one, and the size of the block that it equals."""
+"""A constant factor between the wrong gradient and the right one, and the size of the block that it
+equals.
+"""
 
 import math
 from fractions import Fraction
@@ -8,7 +10,7 @@ import numpy as np
 
 from minitransformer.checking.checked_block import is_float
 from minitransformer.checking.compare import SAME
-from minitransformer.functional.special import PAD
+from minitransformer.data.special import PAD
 from minitransformer.layers import Layer
 
 CLOSE = 10 * SAME  # a quotient of two sums is less exact than the sums
@@ -64,11 +66,13 @@ WELL_KNOWN = {
     "sqrt(2/pi)": math.sqrt(2 / math.pi),
 }
 TIME_FIRST = ("through_time",)  # pairs of functions
-LARGEST = 12  # a simple constant is a fraction of whole numbers up to this one, or has at most three digits
+# a simple constant is a fraction of whole numbers up to this one, or has at most three digits
+LARGEST = 12
 
 
 def sizes(case) -> dict[Any, tuple[int, str]]:
-    """{key: (number, what it counts)} for everything in the block that can be counted; a key means the same in every case.
+    """{key: (number, what it counts)} for everything in the block that can be counted; a key means
+    the same in every case.
 
     Sizes with a name come before plain widths: if two are always equal, the first is reported.
     """
@@ -135,7 +139,9 @@ def _layers(case) -> list[tuple[str, Any]]:
 
 
 def keep_scales(case) -> list[float]:
-    """The factors 1 / (1 - rate) of the dropouts in the block, rounded as the library does and exact."""
+    """The factors 1 / (1 - rate) of the dropouts in the block, rounded as the library does and
+    exact.
+    """
     rates: list[Any] = [
         v for k, v in case.arguments.items() if isinstance(v, float) and "rate" in k
     ]
@@ -165,7 +171,9 @@ def ratio(observed, right) -> float | None:
 
 
 def named_factors(cases, ratio_in) -> list[str]:
-    """The sentences that give the constant ratio_in(case) in every case; none if different constants are needed."""
+    """The sentences that give the constant ratio_in(case) in every case; none if different
+    constants are needed.
+    """
     ratios = [ratio_in(case) for case in cases]
     if not all(ratios):
         return []
@@ -204,7 +212,9 @@ def named_factors(cases, ratio_in) -> list[str]:
 
 
 def as_text(value) -> str:
-    """A simple number as text, "3" or "2/3" or "0.01" or "log(2)" or "1 + 1e-09"; "" for any other, which may have any cause."""
+    """A simple number as text, "3" or "2/3" or "0.01" or "log(2)" or "1 + 1e-09"; "" for any other,
+    which may have any cause.
+    """
     if close(float(f"{value:.3g}"), value):
         return f"{value:.3g}"
     small = value - 1

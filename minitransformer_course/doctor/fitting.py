@@ -1,6 +1,8 @@
-"""The engine of the doctor and of the judge: which mistakes give exactly the arrays that were observed, in every case?
+"""The engine of the doctor and of the judge: which mistakes give exactly the arrays that were
+observed, in every case?
 
-The doctor makes a mistake in the library's block, the judge in an exercise's reference. Both compare as the gradient check does.
+The doctor makes a mistake in the library's block, the judge in an exercise's reference. Both
+compare as the gradient check does.
 """
 
 from typing import Any
@@ -12,7 +14,8 @@ from minitransformer.checking.compare import SAME, relative_error
 
 
 def fitting(mistakes, make, cases, observed) -> list[tuple[Any, float]]:
-    """[(mistake, error with it undone)] of those that give the observed arrays up to rounding, in every case.
+    """[(mistake, error with it undone)] of those that give the observed arrays up to rounding, in
+    every case.
 
     make(mistake, case): the arrays that a mistake gives there. observed: of each case, its arrays.
     """
@@ -21,7 +24,9 @@ def fitting(mistakes, make, cases, observed) -> list[tuple[Any, float]]:
 
 
 def _error(mistake, make, cases, observed) -> float:
-    """The largest error of all cases; inf as soon as one is not explained, or the wrong formula cannot run there."""
+    """The largest error of all cases; inf as soon as one is not explained, or the wrong formula
+    cannot run there.
+    """
     worst = 0.0
     for case, arrays in zip(cases, observed):
         try:
@@ -35,7 +40,9 @@ def _error(mistake, make, cases, observed) -> float:
 
 
 def one_of(found, make, further) -> list[tuple[Any, float]]:
-    """Of what `fitting` found, the mistakes with the lowest rank; the first alone if, in the cases further(), they are one."""
+    """Of what `fitting` found, the mistakes with the lowest rank; the first alone if, in the cases
+    further(), they are one.
+    """
     found = [one for one in found if one[0].rank == min(mistake.rank for mistake, _ in found)]
     return (
         found[:1]
@@ -45,7 +52,9 @@ def one_of(found, make, further) -> list[tuple[Any, float]]:
 
 
 def are_one(mistakes, make, cases) -> bool:
-    """Whether they are the same mistake in different words: in further cases, each gives what one with the first sentence gives."""
+    """Whether they are the same mistake in different words: in further cases, each gives what one
+    with the first sentence gives.
+    """
     made = [[_made_if_it_runs(make, mistake, case) for case in cases] for mistake in mistakes]
     first = [
         arrays

@@ -1,4 +1,5 @@
-"""A mistake in the forward: it computes something different from the library's, or stores something different in its cache.
+"""A mistake in the forward: it computes something different from the library's, or stores something
+different in its cache.
 
 Even the library's own backward then gives a wrong gradient for this forward.
 """
@@ -67,7 +68,9 @@ def explanations(cases) -> list[tuple[str, float]]:
 
 
 def _of_cache(cases) -> list[tuple[str, float]]:
-    """The only field of the cache that differs from the library's, if the library's backward then gives these gradients."""
+    """The only field of the cache that differs from the library's, if the library's backward then
+    gives these gradients.
+    """
     fields, error = [], 0.0
     for case in cases:
         _, cache = case.checked.forward()

@@ -1,4 +1,6 @@
-"""Mistakes that no one change of the right backward makes. To add one, see docs/teach_the_doctor.md."""
+"""Mistakes that no one change of the right backward makes. To add one, see
+docs/teach_the_doctor.md.
+"""
 
 import copy
 import math
@@ -149,7 +151,9 @@ teach(
 
 
 def with_other(**methods) -> Callable:
-    """MultiHeadAttention's backward with some methods replaced: {name: function of the layer and what the method is given}."""
+    """MultiHeadAttention's backward with some methods replaced: {name: function of the layer and
+    what the method is given}.
+    """
 
     def backward(self, dy, cache) -> tuple[Array, ...]:
         other = copy.copy(self)
@@ -197,7 +201,9 @@ teach(
 
 
 def with_scores(dscores, only="") -> Callable:
-    """dscores(dweights, cache) in place of the right one, or on the way to `only` the query or the key."""
+    """dscores(dweights, cache) in place of the right one, or on the way to `only` the query or the
+    key.
+    """
 
     def backward(dy, cache) -> tuple[Array, ...]:
         dquery, dkey, dvalue = textbook_of(F.attention_backward)(dy, cache)
@@ -328,7 +334,8 @@ def layer(
 ) -> Callable:
     """The backward of an EncoderLayer or a DecoderLayer, whose steps go back in this order.
 
-    In the step `of`, change(dx before it, dx past the sub-layer, dh through it, enter) makes dx; without it, the step is left out.
+    In the step `of`, change(dx before it, dx past the sub-layer, dh through it, enter) makes dx;
+    without it, the step is left out.
     """
 
     def backward(self, dx, cache) -> Any:
@@ -450,7 +457,9 @@ def lstm(
     first=0,
     shown=lambda c, tanh: tanh,
 ) -> Callable:
-    """to_cell: from the step after it and from the hidden state; before: to the cell before it; shown: what o multiplies."""
+    """to_cell: from the step after it and from the hidden state; before: to the cell before it;
+    shown: what o multiplies.
+    """
 
     def backward(dafter, cache) -> tuple[Array, Array, Array]:
         state, weight, i, f, g, o, tanh = cache
@@ -492,7 +501,9 @@ teach(
 
 
 def bidirectional(back=lambda dy, size: dy[:, ::-1, size:], turn=-1, order=1) -> Callable:
-    """back: dy of the right-to-left layer; turn: the step in which its dx is read; order: -1 swaps the final states."""
+    """back: dy of the right-to-left layer; turn: the step in which its dx is read; order: -1 swaps
+    the final states.
+    """
 
     def backward(self, dy, dfinal, cache) -> tuple[Array, Array]:
         size, halves = self.left_to_right.hidden_size, self._split(dfinal)[::order]
@@ -524,7 +535,9 @@ teach(
 
 
 def loss_forward(change) -> Callable:
-    """change(the loss with padding, the smoothing, log p of the real targets, that of all): the wrong loss."""
+    """change(the loss with padding, the smoothing, log p of the real targets, that of all): the
+    wrong loss.
+    """
 
     def forward(logits, targets, smoothing=0.0, *, padding) -> tuple[Array, Any]:
         right = textbook_of(F.cross_entropy_forward)

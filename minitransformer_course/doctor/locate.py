@@ -1,4 +1,6 @@
-"""Where the mistake is: the innermost part whose own gradient is wrong, for the inputs and dy that it actually received."""
+"""Where the mistake is: the innermost part whose own gradient is wrong, for the inputs and dy that
+it actually received.
+"""
 
 from typing import NamedTuple
 
@@ -18,7 +20,8 @@ class Located(NamedTuple):
     others: list  # the calls of other innermost wrong parts
     parts: set  # the names of what its backward called, all right for what they received
     facts: list  # sentences about these calls: what was observed needs no proof
-    changed: list  # [(path, block, sentence)] of arrays that parts changed in place, whichever part is then wrong
+    # [(path, block, sentence)] of arrays that parts changed in place, whichever part is then wrong
+    changed: list
 
 
 def locate(case) -> Located:
@@ -52,7 +55,9 @@ def _innermost(calls) -> list[tuple[Call, Case]]:
 
 
 def _facts(call, case, recorder) -> list[str]:
-    """What the wrong block did with its right parts: a cache mixed up, a backward never called, a right result spoilt."""
+    """What the wrong block did with its right parts: a cache mixed up, a backward never called, a
+    right result spoilt.
+    """
     inside = f"{call.path}." if call.path else ""
     facts = [
         f"`{path}.backward` received the cache of `{other}.forward`"

@@ -1,4 +1,6 @@
-"""Mistakes that the doctor recognises: each is a wrong backward and a sentence that says what is wrong with it."""
+"""Mistakes that the doctor recognises: each is a wrong backward and a sentence that says what is
+wrong with it.
+"""
 
 import inspect
 import re
@@ -7,7 +9,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from minitransformer.errors import InputError, choices
-from minitransformer.replaceable import Replaceable
+from minitransformer.dispatch import Replaceable
 from minitransformer_course.doctor.operations import METHODS, OPERATIONS, PARAMETERS
 from minitransformer_course.judge.course import exercises
 
@@ -17,21 +19,24 @@ TAUGHT = []  # every Mistake, in the order in which it was taught
 class Mistake(NamedTuple):
     of: str  # the operation: "softmax", or a class's name, "Linear"
     sentence: str
-    wrong: Any  # wrong(dy, cache), a method's wrong(self, dy, cache); more parameters are forward's arguments
-    method: str = "backward"  # or the class's part of one that its base class calls; or "forward", for the right backward
+    # wrong(dy, cache), a method's wrong(self, dy, cache); more parameters are forward's arguments
+    wrong: Any
+    # or the class's part of one that its base class calls; or "forward", for the right backward
+    method: str = "backward"
     rank: int = 0  # of several that give the same numbers, those with the lowest are named
 
 
 def mistake(of, sentence) -> Callable:
-    """Teach the doctor a mistake: decorate the wrong backward, and say in one sentence what is wrong with it.
+    """Teach the doctor a mistake: decorate the wrong backward, and say in one sentence what is
+    wrong with it.
 
         @mistake("softmax", "only the diagonal of the Jacobian is used")
         def diagonal_only(dp, cache):
             return cache.p * (1 - cache.p) * dp
 
-    of: the name of a pair of functions in `functional`, or of a class in `layers` or `models`; the wrong backward has the
-    parameters of the right one; after these it may take arguments of the forward, by name. Raises InputError
-    for an unknown name.
+    of: the name of a pair of functions in `functional`, or of a class in `layers` or `models`; the
+    wrong backward has the parameters of the right one; after these it may take arguments of the
+    forward, by name. Raises InputError for an unknown name.
     """
     if of not in OPERATIONS:
         raise InputError(f"the doctor knows no operation {of!r}; {choices(of, list(OPERATIONS))}")
@@ -54,7 +59,9 @@ def mistake(of, sentence) -> Callable:
 
 
 def method_of(of, method) -> tuple[str, Callable]:
-    """(name, function) of the method that an operation has itself: "read_backward" if its base class calls that."""
+    """(name, function) of the method that an operation has itself: "read_backward" if its base
+    class calls that.
+    """
     operation = OPERATIONS[of]
     names = (
         []
@@ -74,7 +81,9 @@ def textbook_of(function) -> Callable:
 
 
 def mistakes_of(names, forward=False) -> list[Mistake]:
-    """The mistakes of these operations in backward, or in forward, beginning with those of the first operation."""
+    """The mistakes of these operations in backward, or in forward, beginning with those of the
+    first operation.
+    """
     return [
         one
         for name in names
@@ -102,7 +111,9 @@ def of_exercises() -> tuple[Mistake, ...]:
 
 
 def _in_words_of_the_library(of, exercise, sentence) -> str:
-    """With a name for each gradient that the exercise and the library call differently: "dW (of weight)"."""
+    """With a name for each gradient that the exercise and the library call differently: "dW (of
+    weight)".
+    """
     parameters = PARAMETERS.get(of, ())
     for ours, name in zip(parameters, exercise.returns[-len(parameters) :] if parameters else ()):
         sentence = re.sub(rf"\b{name}\b", f"{name} (of {ours})", sentence, count=1)

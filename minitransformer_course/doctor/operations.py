@@ -1,7 +1,8 @@
-"""The library's differentiable operations: pairs of functions, and the classes of layers, each with its forward and backward.
+"""The library's differentiable operations: pairs of functions, and the classes of layers, each with
+its forward and backward.
 
-An operation's forward or backward can be replaced temporarily, wherever it is called: by a wrong formula, by one that
-records its calls, or by the library's own if a reader has replaced that.
+An operation's forward or backward can be replaced temporarily, wherever it is called: by a wrong
+formula, by one that records its calls, or by the library's own if a reader has replaced that.
 """
 
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple
 
 from minitransformer import functional, layers, models
 from minitransformer.layers import Layer
-from minitransformer.replaceable import TABLE, Replaceable, plugged
+from minitransformer.dispatch import TABLE, Replaceable, plugged
 from minitransformer.zoo import baselines, modern
 
 PAIRS = functional, baselines, modern  # where the pairs of functions are
@@ -53,7 +54,9 @@ def _pairs() -> list[Operation]:
 
 
 def _classes() -> list[Operation]:
-    """The operations of every layer and of the classes that it inherits from, if they have a backward or a part of one."""
+    """The operations of every layer and of the classes that it inherits from, if they have a
+    backward or a part of one.
+    """
     layers: list[Any] = [
         value
         for room in CLASSES
@@ -81,7 +84,9 @@ METHODS = {
 
 
 def in_place(operation, direction, function) -> AbstractContextManager:
-    """Within the block, `function` runs in place of the operation's "forward" or "backward", or of another method of its class."""
+    """Within the block, `function` runs in place of the operation's "forward" or "backward", or of
+    another method of its class.
+    """
     target = getattr(operation, direction, None)
     return (
         plugged(target, function)
@@ -92,7 +97,9 @@ def in_place(operation, direction, function) -> AbstractContextManager:
 
 @contextmanager
 def run_with(checked, method, function) -> Iterator[None]:
-    """Within the block, `function` runs as the "forward", "backward" or another method of a CheckedBlock; gradients begin at 0."""
+    """Within the block, `function` runs as the "forward", "backward" or another method of a
+    CheckedBlock; gradients begin at 0.
+    """
     for parameter in checked.parameters.values():
         parameter.grad[...] = 0
     if checked.layer is not None:

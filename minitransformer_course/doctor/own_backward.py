@@ -1,4 +1,6 @@
-"""A reader's own backward: its source as a syntax tree that can be changed and run, and the names that it could have used."""
+"""A reader's own backward: its source as a syntax tree that can be changed and run, and the names
+that it could have used.
+"""
 
 import ast
 import inspect
@@ -34,7 +36,9 @@ NEVER = "func", "returns", "annotation", "targets", "target"  # parts of a tree 
 
 
 class Probe:
-    """One case, on which changed backwards are run; right(gradients) compares them with derivatives along random directions."""
+    """One case, on which changed backwards are run; right(gradients) compares them with derivatives
+    along random directions.
+    """
 
     def __init__(self, case):
         self.checked, self.dy = (
@@ -67,7 +71,9 @@ class Probe:
         self.scales = {name: max(size, max(sizes.values()) / 10) for name, size in sizes.items()}
 
     def along(self, function) -> dict[tuple[str, int], float] | None:
-        """{name: the gradient's product with the direction} of a changed backward; None if it does not run."""
+        """{name: the gradient's product with the direction} of a changed backward; None if it does
+        not run.
+        """
         try:
             with run_with(self.checked, "backward", function):
                 gradients = self.checked.gradients(self.dy, self.cache)
@@ -156,7 +162,9 @@ class Source:
             sys.setprofile(before)
 
     def value(self, node) -> Any:
-        """What an expression is at the end of backward; None if that is no number, and no array of numbers."""
+        """What an expression is at the end of backward; None if that is no number, and no array of
+        numbers.
+        """
         text = ast.unparse(node)
         if text not in self._known:
             try:
@@ -187,7 +195,9 @@ def _put(place, node) -> None:
 
 
 class Pool:
-    """What the backward could have used: its names, what it reads of `self` and its cache, and parameters."""
+    """What the backward could have used: its names, what it reads of `self` and its cache, and
+    parameters.
+    """
 
     def __init__(self, source, checked):
         self.source, self.forward = source, inspect.getsource(checked._method(0))

@@ -1,6 +1,8 @@
-"""Arrays in which, along one axis, the right numbers are in the wrong places, or only some of them are there.
+"""Arrays in which, along one axis, the right numbers are in the wrong places, or only some of them
+are there.
 
-The doctor looks for it in a gradient and in dy, the judge in what an exercise returns and in what it was given.
+The doctor looks for it in a gradient and in dy, the judge in what an exercise returns and in what
+it was given.
 """
 
 from collections.abc import Callable

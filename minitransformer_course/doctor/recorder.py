@@ -1,4 +1,6 @@
-"""Record every call of a part's forward and backward while a block runs, with what it actually received."""
+"""Record every call of a part's forward and backward while a block runs, with what it actually
+received.
+"""
 
 import copy
 import inspect
@@ -18,7 +20,8 @@ from minitransformer_course.doctor.operations import OPERATIONS, in_place
 class Call(NamedTuple):
     """One call of a part's forward or backward."""
 
-    path: str  # the layer's, as in the names of its parameters; a function's is its layer's path and its name
+    # the layer's, as in the names of its parameters; a function's is its layer's path and its name
+    path: str
     block: Any  # the layer, or the pair of functions
     arguments: dict  # forward's, {name: value}
     make_rng: Any  # makes the generator that forward received, in the same state
@@ -28,17 +31,19 @@ class Call(NamedTuple):
 
 
 class Recorder:
-    """After a forward and a backward within `recording`, `backward.parts` are the calls of backward, as a tree.
+    """After a forward and a backward within `recording`, `backward.parts` are the calls of
+    backward, as a tree.
 
-    A backward belongs to the forward that made its cache. One that is given another part's cache cannot be checked: it is left
-    out, and the mistake is in its caller.
+    A backward belongs to the forward that made its cache. One that is given another part's cache
+    cannot be checked: it is left out, and the mistake is in its caller.
     """
 
     def __init__(self):
         self.forward = Call("", None, {}, None, None, [], [])
         self.backward = Call("", None, {}, None, None, [], [])
         self._open = {"forward": [self.forward], "backward": [self.backward]}
-        self.changed = []  # [(path, block, sentence)] of arrays changed in place, the innermost first
+        # [(path, block, sentence)] of arrays changed in place, the innermost first
+        self.changed = []
         self.mixed_up = []  # [(path of a backward, path of the forward whose cache it received)]
         self._made = {}  # {id of a cache: [(cache, Call of a forward that returned it)]}
         self._layers = [""]
@@ -191,7 +196,9 @@ def _key(block) -> int | tuple[Callable, Callable]:
 
 
 def _arguments(block, values, options) -> dict[str, Any] | None:
-    """forward's arguments by name, and the arrays of a tuple each by a name of its own; None if forward does not take them."""
+    """forward's arguments by name, and the arrays of a tuple each by a name of its own; None if
+    forward does not take them.
+    """
     function, values = (
         (block[0], values) if isinstance(block, tuple) else (type(block).forward, (block, *values))
     )

@@ -1,6 +1,8 @@
-"""A backward of the reader's own: which change of one expression in its source makes every gradient right?
+"""A backward of the reader's own: which change of one expression in its source makes every gradient
+right?
 
-The changed backward is run on each case, so what is said is proven: with the change, all gradients agree with the complex step.
+The changed backward is run on each case, so what is said is proven: with the change, all gradients
+agree with the complex step.
 """
 
 import ast
@@ -39,7 +41,9 @@ class Exhausted(Exception):
 
 
 def explanations(cases) -> list[tuple[str, float]]:
-    """[(sentence, 0)] for a change of the reader's backward that makes all gradients right in every case."""
+    """[(sentence, 0)] for a change of the reader's backward that makes all gradients right in every
+    case.
+    """
     if own_backward_of(cases[0].block).__module__.startswith("minitransformer."):
         return []
     try:
@@ -57,7 +61,9 @@ def own_backward_of(block) -> Callable:
 
 
 class Search:
-    """The search for a change of a backward, in the first case; what is found must be right in the others."""
+    """The search for a change of a backward, in the first case; what is found must be right in the
+    others.
+    """
 
     def __init__(self, cases):
         block = cases[0].block
@@ -176,7 +182,9 @@ class Search:
                 )
 
     def _scaled(self, places) -> Iterator[str]:
-        """A factor that is a number: the gradients are linear in it, so two runs of backward give its value."""
+        """A factor that is a number: the gradients are linear in it, so two runs of backward give
+        its value.
+        """
         for place in places:
             if not _is_whole(place):
                 continue
@@ -195,7 +203,9 @@ class Search:
                 )
 
     def _solved(self, probe, place, made, least) -> float | None:
-        """The number k for which `made(k)` in the place makes all right; `least` is the one that changes nothing."""
+        """The number k for which `made(k)` in the place makes all right; `least` is the one that
+        changes nothing.
+        """
         function = self._changed([place], made(ast.Constant(least + 1)))
         one, other = (function and probe.along(function) for function in (self.unchanged, function))
         if one is None or other is None:
@@ -285,7 +295,9 @@ class Search:
 
 
 def _is_whole(place) -> bool:
-    """Whether the backward computes it, not only uses it: what a statement finds, a term, what is passed to another backward."""
+    """Whether the backward computes it, not only uses it: what a statement finds, a term, what is
+    passed to another backward.
+    """
     parent, field, _i, node = place
     passed = (
         isinstance(parent, ast.Call)

@@ -1,4 +1,6 @@
-"""What an expression of a backward may be wrong in: pairs of a wrong form and the right one, axes, indices, the order of a loop."""
+"""What an expression of a backward may be wrong in: pairs of a wrong form and the right one, axes,
+indices, the order of a loop.
+"""
 
 import ast
 from collections.abc import Iterator
@@ -160,7 +162,9 @@ def _letters(form) -> set[str]:
 
 
 def made_wrong(node) -> Found:
-    """The same the other way round: what is wrong with a right expression, and the wrong form of it."""
+    """The same the other way round: what is wrong with a right expression, and the wrong form of
+    it.
+    """
     for wrong, right, said in PATTERNS:
         parts = None if isinstance(right, ast.Name) else match(right, node)
         if parts is not None and _letters(wrong) <= parts.keys():

@@ -1,3 +1,5 @@
-"""The explorer: one page that shows what a model computes and the gradient of every number in it, live."""
+"""The explorer: one page that shows what a model computes and the gradient of every number in it,
+live.
+"""
 
 from minitransformer_course.explorer.page import explore

@@ -1,4 +1,6 @@
-"""One self-contained page about a model and one text: figure 1 of its configuration, every number in it, and every gradient."""
+"""One self-contained page about a model and one text: figure 1 of its configuration, every number
+in it, and every gradient.
+"""
 
 import json
 import unicodedata
@@ -21,8 +23,8 @@ from minitransformer.errors import InputError, one_line, span
 from minitransformer.interchange.weights import check_arrays
 from minitransformer.models import LanguageModel, Transformer
 from minitransformer.pictures.boxes import Map
-from minitransformer.training.checkpoint import load_snapshot, snapshot_steps
-from minitransformer.training.run import Run
+from minitransformer.runs.checkpoint import load_snapshot, snapshot_steps
+from minitransformer.runs.run import Run
 from minitransformer_course.explorer.recorded import record
 
 ENGINE = [
@@ -110,7 +112,8 @@ class Page:
 def explore(run, text, target=None) -> Page:
     """The Page of a run for one text, with a target or, without one, with what the model writes.
 
-    Raises InputError for a text that is empty, too long or has unknown tokens, and for a model that the engine does not know.
+    Raises InputError for a text that is empty, too long or has unknown tokens, and for a model that
+    the engine does not know.
     """
     check_kind(isinstance(run, Run), "explore: the run", run, "a Run, such as Run.load(folder)")
     engine_config(run.model)
@@ -125,7 +128,9 @@ def explore(run, text, target=None) -> Page:
 
 
 def engine_config(model) -> dict[str, Any]:
-    """What the engine reads of a model's configuration. Raises InputError for anything that it does not know, by name."""
+    """What the engine reads of a model's configuration. Raises InputError for anything that it does
+    not know, by name.
+    """
     if type(model) not in MODELS:
         raise InputError(
             f"a page shows Transformers and language models, not a {type(model).__name__}"
@@ -150,7 +155,9 @@ def engine_config(model) -> dict[str, Any]:
 
 
 def batch_of(model, vocabulary, text, target=None, search=GREEDY) -> Batch | WindowBatch:
-    """The batch of one text: a language model predicts all tokens but the first, any other model the target or its own output."""
+    """The batch of one text: a language model predicts all tokens but the first, any other model
+    the target or its own output.
+    """
     most = _longest(model)
     if isinstance(model, LanguageModel):
         ids = _ids(vocabulary, text, "the text", 2, most)
@@ -163,14 +170,18 @@ def batch_of(model, vocabulary, text, target=None, search=GREEDY) -> Batch | Win
 
 
 def _longest(model) -> int:
-    """The largest number of tokens in a text: a Transformer also reads its end, a language model only predicts the last one."""
+    """The largest number of tokens in a text: a Transformer also reads its end, a language model
+    only predicts the last one.
+    """
     if isinstance(model, LanguageModel):
         return min(LONGEST, model.config.max_length + 1)
     return min(LONGEST, model.source_input.positions.max_length - 1)
 
 
 def _ids(vocabulary, text, name, least, most) -> list[int]:
-    """The ids of a text. Raises InputError for one that cannot be encoded, or that has fewer or more tokens."""
+    """The ids of a text. Raises InputError for one that cannot be encoded, or that has fewer or
+    more tokens.
+    """
     check_kind(isinstance(text, str), f"explore: {name}", text, "a str")
     text = unicodedata.normalize("NFC", text)
     ids = vocabulary.encode(text if isinstance(vocabulary, CharacterVocabulary) else text.strip())
@@ -187,7 +198,9 @@ def _ids(vocabulary, text, name, least, most) -> list[int]:
 
 
 def _stops(run) -> tuple[dict[str, dict[str, Any]], list[int]]:
-    """{when: weights} for the time slider: some snapshots of training, and the trained model; and the steps that it leaves out."""
+    """{when: weights} for the time slider: some snapshots of training, and the trained model; and
+    the steps that it leaves out.
+    """
     trained = {name: parameter.data for name, parameter in run.model.parameters().items()}
     steps, most = (
         run.settings.training.steps if run.settings.training else 0,
@@ -206,7 +219,8 @@ def _stops(run) -> tuple[dict[str, dict[str, Any]], list[int]]:
 
 
 def make_page(model, vocabulary, batch, smoothing, title, weights, left_out=()) -> Page:
-    """The Page of a model for one Batch or WindowBatch; weights: {when: {name: array}}, for the time slider.
+    """The Page of a model for one Batch or WindowBatch; weights: {when: {name: array}}, for the
+    time slider.
 
     left_out: the steps of the snapshots for which the page has no room, which it names.
     """
@@ -281,7 +295,9 @@ def packed(arrays, dtype) -> str:
 
 
 def _recorded(model, batch, smoothing) -> dict[str, Any]:
-    """What the page of a larger model holds: every value and gradient of `record`, and the norms of the parameters' gradients."""
+    """What the page of a larger model holds: every value and gradient of `record`, and the norms of
+    the parameters' gradients.
+    """
     loss, arrays = record(model, batch, smoothing)
     both = {
         f"{path} {name}": array

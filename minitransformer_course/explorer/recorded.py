@@ -1,6 +1,8 @@
-"""What a model computes for one sentence, layer by layer, and the gradient of the loss with respect to it.
+"""What a model computes for one sentence, layer by layer, and the gradient of the loss with respect
+to it.
 
-The page of a model that is too large for its engine shows these numbers, and the engine's own are tested against them.
+The page of a model that is too large for its engine shows these numbers, and the engine's own are
+tested against them.
 """
 
 import math
@@ -17,7 +19,8 @@ from minitransformer.layers.residual import Residual
 
 
 def record(model, batch, smoothing) -> tuple[float, dict[str, tuple]]:
-    """(the loss for each token, {path of a layer of the engine: (value, gradient)}) of one sentence, without the batch axis.
+    """(the loss for each token, {path of a layer of the engine: (value, gradient)}) of one
+    sentence, without the batch axis.
 
     The gradients of the parameters are left in them.
     """
@@ -41,7 +44,8 @@ def record(model, batch, smoothing) -> tuple[float, dict[str, tuple]]:
     }
     for path, layer in model.sublayers().items():
         if path == "loss" or (path, "backward") not in calls or isinstance(layer, Embedding):
-            continue  # an embedding may be used twice: its values are those that the positions are added to
+            # an embedding may be used twice: its values are those that the positions are added to
+            continue
         arguments, (y, cache) = calls[path, "forward"]
         (dy, *_), dx = calls[path, "backward"]
         arrays[path] = y, dy

@@ -5,8 +5,9 @@ In a notebook:
     from minitransformer_course import check
     check("softmax_backward", softmax_backward)
 
-In a chapter, `softmax = yours(softmax)` keeps the page running while a blank is empty. On the command line: `minitransformer
-learn`. An exercise is one file in tutorials/, made of the six decorators below.
+In a chapter, `softmax = yours(softmax)` keeps the page running while a blank is empty. On the
+command line: `minitransformer learn`. An exercise is one file in tutorials/, made of the six
+decorators below.
 """
 
 from collections.abc import Callable
@@ -29,9 +30,11 @@ __all__ = ["also_right", "check", "edge", "invariant", "mistake", "plugs", "vers
 
 
 def check(name, function) -> "Answer":
-    """The Answer for `function` as a solution of the exercise `name`. A notebook shows it; elsewhere, `print` it.
+    """The Answer for `function` as a solution of the exercise `name`. A notebook shows it;
+    elsewhere, `print` it.
 
-    A call that takes more than 10 seconds is stopped. Raises InputError if there is no such exercise.
+    A call that takes more than 10 seconds is stopped. Raises InputError if there is no such
+    exercise.
     """
     from minitransformer_course.judge.course import find_exercise
     from minitransformer_course.judge.judgement import check_function
@@ -43,7 +46,8 @@ def check(name, function) -> "Answer":
 
 
 def yours(function) -> Callable:
-    """`function` if it passes the exercise of its name, otherwise the exercise's reference. Says which of the two it is.
+    """`function` if it passes the exercise of its name, otherwise the exercise's reference. Says
+    which of the two it is.
 
     Raises InputError if there is no such exercise.
     """

@@ -1,4 +1,5 @@
-"""Call a learner's function on a list of arguments, and record what it returns, or what it does that it should not.
+"""Call a learner's function on a list of arguments, and record what it returns, or what it does
+that it should not.
 
 The learner's process hands each Outcome over in a file, from which nothing is executed.
 """
@@ -55,7 +56,9 @@ class Outcome(NamedTuple):
         return bool(self.error or self.forbidden)
 
     def save(self, path) -> None:
-        """Its words, then its arrays, one after the other in one file that is complete once it is there."""
+        """Its words, then its arrays, one after the other in one file that is complete once it is
+        there.
+        """
         new = path.with_suffix(".new")
         with open(new, "wb") as file:
             np.save(file, np.array(json.dumps({**self._asdict(), "arrays": len(self.arrays)})))
@@ -78,9 +81,11 @@ class Outcome(NamedTuple):
 
 
 def call_on(function, cases, watched=True, limit=None) -> Iterator[Outcome]:
-    """The Outcome of `function` on each (name, arguments) of the cases, up to one that gives no arrays.
+    """The Outcome of `function` on each (name, arguments) of the cases, up to one that gives no
+    arrays.
 
-    watched: look for forbidden functions. limit: seconds for each call; None if the process itself is stopped.
+    watched: look for forbidden functions. limit: seconds for each call; None if the process itself
+    is stopped.
     """
     for _name, arguments in cases:
         with limited_output() as printed:
@@ -130,7 +135,9 @@ def _call(function, arguments, watched, limit) -> Outcome:
 
 
 def _is_same(now, before) -> bool:
-    """Whether an array has the shape and the values that it had, NaN included; True for anything but an array."""
+    """Whether an array has the shape and the values that it had, NaN included; True for anything
+    but an array.
+    """
     return not isinstance(before, np.ndarray) or np.array_equal(
         now, before, equal_nan=before.dtype.kind in "fc"
     )
@@ -181,7 +188,9 @@ def failed(error) -> Outcome:
 
 
 def describe(error) -> tuple[str, str]:
-    """("ValueError: what it says", "line 12: the innermost line of the learner's own code") of an error it raised."""
+    """("ValueError: what it says", "line 12: the innermost line of the learner's own code") of an
+    error it raised.
+    """
     try:
         said = str(error).partition("\n")[0][:200]
     except Exception:  # its own __str__ fails
@@ -203,7 +212,9 @@ def describe(error) -> tuple[str, str]:
 
 
 def _unlike_shapes(line, names) -> str:
-    """ "dy (4, 7) @ W (6, 7): 7 and 6 differ", for the first operation in the line whose arrays do not fit; "" if all do."""
+    """ "dy (4, 7) @ W (6, 7): 7 and 6 differ", for the first operation in the line whose arrays do
+    not fit; "" if all do.
+    """
     try:
         nodes = list(ast.walk(ast.parse(line)))
     except SyntaxError:  # a line of several
@@ -263,7 +274,9 @@ def remember(sources) -> None:
 
 
 def place_of(name, number) -> str:
-    """ "line 3"; of a notebook "line 3 of the cell `def softmax(x):`"; of a module beside the learner's file "own.py, line 3"."""
+    """ "line 3"; of a notebook "line 3 of the cell `def softmax(x):`"; of a module beside the
+    learner's file "own.py, line 3".
+    """
     line = _("line {number}").format(number=number)
     if name.startswith(cells.CELL):
         return _("{line} of the cell `{title}`").format(

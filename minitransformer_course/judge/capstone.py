@@ -1,7 +1,9 @@
-"""The capstone: the reader's own model, its gradients against one_file.py's, then training until it writes words backwards.
+"""The capstone: the reader's own model, its gradients against one_file.py's, then training until it
+writes words backwards.
 
-The model is the FUNCTIONS of {name: array}; names and shapes are one_file.py's. Those that the reader's
-my_model.py lacks are the library's, in which the reader's functions of my_transformer.py run.
+The model is the FUNCTIONS of {name: array}; names and shapes are one_file.py's. Those that the
+reader's my_model.py lacks are the library's, in which the reader's functions of my_transformer.py
+run.
 """
 
 import dataclasses
@@ -20,9 +22,9 @@ from minitransformer.checking.compare import relative_error, relative_errors
 from minitransformer.data.batches import make_batch
 from minitransformer.decoding import beam_search
 from minitransformer.functional import adam_update, cross_entropy_backward, cross_entropy_forward
-from minitransformer.functional.special import EOS, PAD
+from minitransformer.data.special import EOS, PAD
 from minitransformer.training.optim import clip_factor, schedule
-from minitransformer.workers.host import one_blas_thread
+from minitransformer.speed.host import one_blas_thread
 from minitransformer_course.judge.call import describe
 from minitransformer_course.judge.capstone_train import (
     ADAM,
@@ -60,10 +62,11 @@ class Wrong(Exception):
 
 
 def run(parts, own, steps=STEPS, say=lambda text: None) -> dict[str, Any]:
-    """{"own", "errors", "not_passed", "steps", "exact", "seconds", "example"}, or {"own", "error": (what, where)}.
+    """{"own", "errors", "not_passed", "steps", "exact", "seconds", "example"}, or {"own", "error":
+    (what, where)}.
 
-    parts: the reader's {name of an exercise: function}; own: those of FUNCTIONS. Trains if no error is above BOUND. say(text) is
-    called now and then.
+    parts: the reader's {name of an exercise: function}; own: those of FUNCTIONS. Trains if no error
+    is above BOUND. say(text) is called now and then.
     """
     from minitransformer_course.judge.judgement import check_function
 
@@ -201,10 +204,11 @@ def library() -> dict[str, Callable]:
 
 
 def proof(paper, functions) -> tuple[dict[str, float], str | None]:
-    """{array: how far it is from one_file.py's}, in the order in which they are computed: gradients begin at the loss.
-    And what `first_wrong` says, or None if the logits are right.
+    """{array: how far it is from one_file.py's}, in the order in which they are computed: gradients
+    begin at the loss. And what `first_wrong` says, or None if the logits are right.
 
-    Each function is given one_file.py's own results of those before it, so that one mistake makes no other function wrong.
+    Each function is given one_file.py's own results of those before it, so that one mistake makes
+    no other function wrong.
     """
     model, rng = paper.Transformer(**SIZES), np.random.default_rng(0)
     for parameter in paper.parameters(model).values():
@@ -284,7 +288,9 @@ def proof(paper, functions) -> tuple[dict[str, float], str | None]:
 
 
 def first_wrong(paper, forward, weights, source, target) -> str:
-    """The sub-layer that makes the logits wrong, if all add 0 at first and are then turned on one by one; "": none is needed."""
+    """The sub-layer that makes the logits wrong, if all add 0 at first and are then turned on one
+    by one; "": none is needed.
+    """
     model, real = paper.Transformer(**SIZES), target != PAD
     last = [name for name in weights if ".output." in name or ".outer." in name]
     given = {**weights, **{name: 0 * weights[name] for name in last}}
@@ -325,10 +331,11 @@ def _upto(ids) -> list[int]:
 
 
 def train(paper, functions, own, steps, say, seed=0) -> dict[str, Any]:
-    """Train on words and the same words backwards, until all UNSEEN words that it never saw are right, or for `steps` steps.
+    """Train on words and the same words backwards, until all UNSEEN words that it never saw are
+    right, or for `steps` steps.
 
-    own: whether train(...) is the reader's, whose forward has dropout then. The weights that write are means over up to 100 steps,
-    as the paper's are means of its last checkpoints.
+    own: whether train(...) is the reader's, whose forward has dropout then. The weights that write
+    are means over up to 100 steps, as the paper's are means of its last checkpoints.
     """
     started, rng = time.process_time(), np.random.default_rng(seed)
     unseen = _pairs(rng, UNSEEN)

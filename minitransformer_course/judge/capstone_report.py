@@ -1,4 +1,6 @@
-"""What `learn plug` says of the reader's whole model: a few lines, and the map with each box in the colour of its proof."""
+"""What `learn plug` says of the reader's whole model: a few lines, and the map with each box in the
+colour of its proof.
+"""
 
 import re
 from html import escape
@@ -46,7 +48,9 @@ svg { max-width: 100%; height: auto }
 
 
 def report(result, names, places) -> str:
-    """What `learn plug` prints. names: the exercises whose functions ran; places: all that have a place in the model."""
+    """What `learn plug` prints. names: the exercises whose functions ran; places: all that have a
+    place in the model.
+    """
     if "error" in result:
         said, line = result["error"]
         return _("it stopped: {error}").format(error=f"{line}: {said}" if line else said)
@@ -216,7 +220,9 @@ def is_page(path) -> bool:
 
 
 def _first_of(wrong, result) -> str | None:
-    """The wrong part of the map that the first wrong array proves; if that is the logits, what `first_wrong` says."""
+    """The wrong part of the map that the first wrong array proves; if that is the logits, what
+    `first_wrong` says.
+    """
     arrays = [name for name, error in result["errors"].items() if error > BOUND]
     first = (
         f"{result['first_wrong'] or 'embedding'}."

@@ -1,4 +1,6 @@
-"""The sixth function of the capstone: the reader's train(...), seen from the functions that it calls in its first steps."""
+"""The sixth function of the capstone: the reader's train(...), seen from the functions that it
+calls in its first steps.
+"""
 
 import copy
 import inspect
@@ -18,7 +20,8 @@ CALLED = ("forward", "loss", "backward", "adam_step")
 
 @contextmanager
 def watching(function, functions, scale=1.0) -> Iterator[dict[str, list]]:
-    """Within the block, `function` calls CALLED of `functions`; what backward returns is `scale` times as long.
+    """Within the block, `function` calls CALLED of `functions`; what backward returns is `scale`
+    times as long.
 
     Yields {name of a function: [(its arguments, what it returned) of each call]}.
     """
@@ -47,7 +50,9 @@ def watching(function, functions, scale=1.0) -> Iterator[dict[str, list]]:
 
 
 def wrong_in_training(paper, functions, parameters, pairs) -> str:
-    """The first thing that is wrong in the functions' train(...); "" if nothing is. parameters: those of one_file.py's model."""
+    """The first thing that is wrong in the functions' train(...); "" if nothing is. parameters:
+    those of one_file.py's model.
+    """
 
     def run(scale=1.0, seed=0) -> tuple[dict[str, list], list]:
         with watching(functions["train"], functions, scale) as seen:
@@ -184,7 +189,9 @@ def _dropout(functions, seen) -> str:
 
 
 def _gradients(functions, seen, losses, scale) -> str:
-    """Whether the loss is the mean over the tokens, and Adam gets its gradient, scaled to a norm of at most 1."""
+    """Whether the loss is the mean over the tokens, and Adam gets its gradient, scaled to a norm of
+    at most 1.
+    """
 
     def clipped(vector) -> np.ndarray:
         return vector / max(1, np.linalg.norm(vector))

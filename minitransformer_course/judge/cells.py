@@ -19,7 +19,9 @@ class Cell(NamedTuple):
 
 
 def lines(source) -> list[str]:
-    """The lines of a source as Python counts them: a form feed or U+2028 ends one of `str.splitlines`, but none of these."""
+    """The lines of a source as Python counts them: a form feed or U+2028 ends one of
+    `str.splitlines`, but none of these.
+    """
     return source.split("\n")
 
 

@@ -1,4 +1,5 @@
-"""Changes to one expression: those that the rules make, and those that depend on the names around it or on its numbers.
+"""Changes to one expression: those that the rules make, and those that depend on the names around
+it or on its numbers.
 
 A sentence shows an expression in the notation of the chapters: `x.T @ dy` is x^T dy.
 """
@@ -144,7 +145,9 @@ def _of_number(number) -> Found:
 
 
 def _of_index(node) -> Found:
-    """For x[:, 1:], another slice; for x[:, None], another place of the new axis; for x[1], another index."""
+    """For x[:, 1:], another slice; for x[:, None], another place of the new axis; for x[1], another
+    index.
+    """
     parts = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
     for i, part in enumerate(parts):
         others, rest = [], [*parts[:i], *parts[i + 1 :]]

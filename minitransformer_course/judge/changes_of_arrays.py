@@ -1,4 +1,6 @@
-"""Unlisted mistakes in an array as a whole: an output or an input in another order, or replaced by another one."""
+"""Unlisted mistakes in an array as a whole: an output or an input in another order, or replaced by
+another one.
+"""
 
 import math
 import re
@@ -22,7 +24,9 @@ Named = Iterator[tuple[str, Callable]]  # a sentence with {name}, and a function
 
 
 def other_outputs(exercise, cases, factors, ks) -> Iterator[Changed]:
-    """The reference with one of its outputs `ks` changed, or with all of them. factors: {text: function of the arguments}."""
+    """The reference with one of its outputs `ks` changed, or with all of them. factors: {text:
+    function of the arguments}.
+    """
 
     def changed(sentence, rank, change) -> Changed:
         """change(outputs, arguments) -> outputs."""
@@ -260,7 +264,8 @@ def rearranged(ndim, dtype, along_an_axis) -> Named:
 
 
 def factors(exercise, cases) -> dict[str, Callable]:
-    """{text: function of the arguments}: factors that an array could be wrong by: 2, -1, sizes of inputs and outputs, roots, ...
+    """{text: function of the arguments}: factors that an array could be wrong by: 2, -1, sizes of
+    inputs and outputs, roots, ...
 
     Of two that are equal in all cases, the first is kept.
     """

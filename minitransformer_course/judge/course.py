@@ -50,7 +50,9 @@ SHORT = (
 
 
 class Chapter:
-    """A folder NUMBER_NAME, such as 08b_dropout: chapter.py, the page, and its exercises 1_NAME.py, 2_NAME.py, ..."""
+    """A folder NUMBER_NAME, such as 08b_dropout: chapter.py, the page, and its exercises 1_NAME.py,
+    2_NAME.py, ...
+    """
 
     def __init__(self, folder):
         self.folder, self.name = folder, folder.name
@@ -121,7 +123,9 @@ def find_exercise(name) -> Exercise:
 
 
 def find_chapter(text) -> Chapter:
-    """By number (5, 05, 8b), name (05_attention or attention), or the learner's file. Raises InputError if there is none."""
+    """By number (5, 05, 8b), name (05_attention or attention), or the learner's file. Raises
+    InputError if there is none.
+    """
     wanted = Path(text).stem.lower()
     for chapter in chapters():
         number, _underscore, name = chapter.name.partition("_")

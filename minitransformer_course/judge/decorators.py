@@ -46,13 +46,16 @@ def mistake(sentence) -> Callable[[Function], Function]:
 def edge(name, part="") -> Callable[[Function], Function]:
     """One more input, for a case that the usual ones leave out, such as scores of 1,000.
 
-    part: what an answer uses in this case, if other parts of it do nothing here: "the masked self-attention".
+    part: what an answer uses in this case, if other parts of it do nothing here: "the masked
+    self-attention".
     """
     return lambda function: _with_role(function, Edge(name, function, part))
 
 
 def version(sentence, right) -> Callable[[Function], Function]:
-    """A version of a change; the reader writes a test, which a right version has to pass and a wrong one has to fail."""
+    """A version of a change; the reader writes a test, which a right version has to pass and a
+    wrong one has to fail.
+    """
     return lambda function: _with_role(function, Version(sentence, right, function))
 
 

@@ -1,4 +1,6 @@
-"""One exercise: a file that holds the reference, inputs, what must always hold, hints, and the mistakes that people make."""
+"""One exercise: a file that holds the reference, inputs, what must always hold, hints, and the
+mistakes that people make.
+"""
 
 import inspect
 import re
@@ -28,7 +30,9 @@ BLANK = re.compile(
 
 
 class Exercise:
-    """The file NUMBER_NAME.py of a chapter; NAME is the function to write. docs/add_an_exercise.md says what it defines."""
+    """The file NUMBER_NAME.py of a chapter; NAME is the function to write. docs/add_an_exercise.md
+    says what it defines.
+    """
 
     def __init__(self, path, chapter):
         self.path, self.chapter = path, chapter
@@ -62,7 +66,8 @@ class Exercise:
         self.plug = next((role for role in roles if isinstance(role, Plug)), None)
 
     def cases(self, seed=0) -> list[tuple[str, tuple]]:
-        """[(name, arguments)]: two usual cases of different sizes, then the edges. The same seed makes the same numbers.
+        """[(name, arguments)]: two usual cases of different sizes, then the edges. The same seed
+        makes the same numbers.
 
         If the answer is a test: its versions.
         """
@@ -83,7 +88,9 @@ class Exercise:
         return self.module.case(np.random.default_rng([seed, 1, *self.name.encode()]), *first)
 
     def _sizes(self, seed) -> tuple[np.random.Generator, list[list[int]]]:
-        """The generator, and the sizes of the two usual cases: one for each letter, and no letter has the same size in both."""
+        """The generator, and the sizes of the two usual cases: one for each letter, and no letter
+        has the same size in both.
+        """
         rng = np.random.default_rng([seed, *self.name.encode()])
         letters = len(inspect.signature(self.module.case).parameters) - 1
         first, second = (rng.permutation(SIZES)[:letters] for _case in range(2))

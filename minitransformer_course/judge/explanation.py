@@ -6,11 +6,14 @@ from minitransformer.checking.compare import SAME, relative_error
 from minitransformer_course.doctor.factors import ratio
 from minitransformer_course.judge.messages import _
 
-EXACT = 1e-10  # the error allowed against the reference or the complex step: another right way to write it may round more
+# the error allowed against the reference or the complex step: another right way to write it may
+# round more
+EXACT = 1e-10
 
 
 def worst_element(names, arrays, expected, said="") -> str:
-    """ "dx[1, 0]: yours 0.5, expected 0.25; wrong: 3 of 12 numbers", of the array that is most wrong.
+    """ "dx[1, 0]: yours 0.5, expected 0.25; wrong: 3 of 12 numbers", of the array that is most
+    wrong.
 
     said: another text to use instead, with {place}, {a} and {b}.
     """
@@ -42,7 +45,9 @@ def worst_element(names, arrays, expected, said="") -> str:
 
 
 def term_factors(exercise, arguments, arrays) -> str:
-    """ "as a sum, dx is 1 (p dp) + 0 (- p sum(dp p))"; "" if the first array is right, 0, or not a sum of the exercise's terms."""
+    """ "as a sum, dx is 1 (p dp) + 0 (- p sum(dp p))"; "" if the first array is right, 0, or not a
+    sum of the exercise's terms.
+    """
     fit = (
         least_squares(exercise.terms(*arguments), arrays[0])
         if exercise.terms and np.isfinite(arrays[0]).all()
@@ -135,10 +140,11 @@ def number(value) -> str:
 
 
 def least_squares(parts, array) -> tuple[dict[str, float], float] | None:
-    """({term: factor}, relative error of their sum) of the terms that make up the array; None if they do not.
+    """({term: factor}, relative error of their sum) of the terms that make up the array; None if
+    they do not.
 
-    There must be at least three times as many numbers as terms (with equal counts, a fit always succeeds), and no term may be
-    a combination of the others.
+    There must be at least three times as many numbers as terms (with equal counts, a fit always
+    succeeds), and no term may be a combination of the others.
     """
     if not parts or array.size < 3 * len(parts):
         return None

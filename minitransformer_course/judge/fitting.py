@@ -1,4 +1,6 @@
-"""Which mistakes give the learner's numbers? Those that the exercise lists, or else one change of the reference, or else two."""
+"""Which mistakes give the learner's numbers? Those that the exercise lists, or else one change of
+the reference, or else two.
+"""
 
 import ast
 import re
@@ -26,18 +28,22 @@ FURTHER = (1001, 1002)  # seeds of cases that tell apart the mistakes that fit e
 
 
 def fitting_mistakes(exercise, cases, given, source="", only_listed=False) -> list[list]:
-    """What explains the arrays `given`, a tuple for each case: one list if it is one mistake, or a list for each wrong output.
+    """What explains the arrays `given`, a tuple for each case: one list if it is one mistake, or a
+    list for each wrong output.
 
-    Each is a Mistake of the exercise (decorators.py) or a Changed (search.py): a sentence and `wrong`. If a list has
-    several, the numbers cannot tell which it is. What is listed comes before one change of the reference, one change before
-    two, and one mistake before one in each output. source: the learner's code, if that is known.
+    Each is a Mistake of the exercise (decorators.py) or a Changed (search.py): a sentence and
+    `wrong`. If a list has several, the numbers cannot tell which it is. What is listed comes before
+    one change of the reference, one change before two, and one mistake before one in each output.
+    source: the learner's code, if that is known.
     """
     only_listed = only_listed or bool(exercise.versions)  # a verdict is only a bit
     return _Search(exercise, cases, given, source).mistakes(1 if only_listed else 3)
 
 
 class _Search:
-    """The search for what explains one learner's arrays. Programs run once on a case, whichever outputs they are asked for."""
+    """The search for what explains one learner's arrays. Programs run once on a case, whichever
+    outputs they are asked for.
+    """
 
     def __init__(self, exercise, cases, given, source):
         self.exercise, self.cases, self.given, self.source = exercise, cases, given, source
@@ -70,7 +76,9 @@ class _Search:
         self.tried = {}  # programs, by how many changes they have and which case they ran on
 
     def mistakes(self, kinds) -> list[list]:
-        """Like `fitting_mistakes`: the first of this many kinds of mistakes that explains everything."""
+        """Like `fitting_mistakes`: the first of this many kinds of mistakes that explains
+        everything.
+        """
         by_output = {k: [] for k in self.wrong}
         changes = {}  # {sentence: how many changes it names}
         for kind in range(kinds):
@@ -88,7 +96,9 @@ class _Search:
         return []
 
     def _of_output(self, kind, k) -> list:
-        """What explains the k-th output by itself. If it would make another one wrong too, the sentence says so."""
+        """What explains the k-th output by itself. If it would make another one wrong too, the
+        sentence says so.
+        """
         alone = [
             (*right[:k], mine[k], *right[k + 1 :]) for mine, right in zip(self.given, self.expected)
         ]
@@ -110,7 +120,9 @@ class _Search:
         ]
 
     def _of_kind(self, kind, ks) -> list:
-        """The mistakes of the kind, LISTED or this number of changes, that give the outputs `ks`; the most usual first."""
+        """The mistakes of the kind, LISTED or this number of changes, that give the outputs `ks`;
+        the most usual first.
+        """
         if kind == LISTED:
             return self._fitting(self.exercise.mistakes, self.given, ks)
         made = [one for one in self._programs(kind, ks) if one.outputs.issuperset(ks)]
@@ -136,7 +148,9 @@ class _Search:
         return candidates[:1] if are_alike else candidates
 
     def _programs(self, number, ks) -> list:
-        """The references with `number` changes that give a wrong output in the first case where one of `ks` is wrong."""
+        """The references with `number` changes that give a wrong output in the first case where one
+        of `ks` is wrong.
+        """
         i = int(
             np.argmax(
                 [_error(mine, right, ks) > SAME for mine, right in zip(self.given, self.expected)]
@@ -156,7 +170,9 @@ class _Search:
         return self.tried[number, i]
 
     def _names_the_unknown(self, sentence) -> bool:
-        """Whether it has a name that the learner neither wrote nor was told, or speaks of a mean that they did not write."""
+        """Whether it has a name that the learner neither wrote nor was told, or speaks of a mean
+        that they did not write.
+        """
         words = {*re.findall(r"\w+", sentence)}
         became = re.sub(
             r"\\{(\w+)\\}",

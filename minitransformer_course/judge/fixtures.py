@@ -1,4 +1,6 @@
-"""What an exercise hands to a learner's function to call. It is here because a learner's process has no exercise files."""
+"""What an exercise hands to a learner's function to call. It is here because a learner's process
+has no exercise files.
+"""
 
 import inspect
 import math
@@ -14,7 +16,8 @@ VOCABULARY = 29
 
 
 class StubModel:
-    """From ids (T,) to outputs (T, d): y, and output t moves by step[u, t] if token u is not ids[u]; all move by rounding.
+    """From ids (T,) to outputs (T, d): y, and output t moves by step[u, t] if token u is not
+    ids[u]; all move by rounding.
 
     y: (T, d); step: (T, T, d), the token first.
     """
@@ -34,7 +37,9 @@ class StubModel:
 
 
 def attend(query, key, value) -> np.ndarray:
-    """Chapter 5's attention, without a mask: query, key (B, H, T, d_k), value (B, H, T, d_v) -> (B, H, T, d_v)."""
+    """Chapter 5's attention, without a mask: query, key (B, H, T, d_k), value (B, H, T, d_v) -> (B,
+    H, T, d_v).
+    """
     scores = query @ key.swapaxes(-1, -2) / query.shape[-1] ** 0.5
     e = np.exp(scores - scores.max(axis=-1, keepdims=True))
     return e / e.sum(axis=-1, keepdims=True) @ value
@@ -57,7 +62,8 @@ class VersionUnderTest:
 
 
 def verdict(test) -> Callable[[VersionUnderTest], Any]:
-    """A reader's test as one that answers True or False: as in pytest, a failed assert is a False, and no answer is a True.
+    """A reader's test as one that answers True or False: as in pytest, a failed assert is a False,
+    and no answer is a True.
 
     What it returns besides, in a tuple, comes after that.
     """

@@ -1,6 +1,8 @@
-"""What a learner's process is refused: the course's own files, libraries that have the answers, and other programs.
+"""What a learner's process is refused: the course's own files, libraries that have the answers, and
+other programs.
 
-A refused import fails as if the library were not installed, and a refused file as if it could not be read.
+A refused import fails as if the library were not installed, and a refused file as if it could not
+be read.
 """
 
 import os

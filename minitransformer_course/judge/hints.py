@@ -1,4 +1,6 @@
-"""Four hints that say more and more: a question about an invariant, the missing term, a line with a hole, the shuffled solution."""
+"""Four hints that say more and more: a question about an invariant, the missing term, a line with a
+hole, the shuffled solution.
+"""
 
 import random
 import re
@@ -36,7 +38,9 @@ def solution(exercise) -> list[str]:
 
 
 def shuffled(exercise) -> list[str]:
-    """The lines of the solution in a wrong order, always the same one; for a short solution, the pieces of each line."""
+    """The lines of the solution in a wrong order, always the same one; for a short solution, the
+    pieces of each line.
+    """
     lines, rng = solution(exercise), random.Random(exercise.name)
     if len(lines) > SHORT:
         return _mixed(lines, rng)

@@ -1,4 +1,6 @@
-"""The answers for the functions in a learner's file, and in the files of a folder of submissions, for a teacher."""
+"""The answers for the functions in a learner's file, and in the files of a folder of submissions,
+for a teacher.
+"""
 
 import ast
 import re
@@ -26,7 +28,8 @@ class Checked(NamedTuple):
 
 
 def check_file(path, names=None, seed=0, limit=LIMIT, graded=False) -> Checked:
-    """The answers on the exercises named, or on all of which the file has the function, and what the file printed.
+    """The answers on the exercises named, or on all of which the file has the function, and what
+    the file printed.
 
     graded: as in `run_file`. Raises InputError if the file cannot be judged.
     """
@@ -72,9 +75,11 @@ def _of(name, source) -> str:
 
 
 def grade(folder, seed=1, limit=LIMIT) -> list[dict[str, Any]]:
-    """[{"student", "exercises": [Answer.as_dict()], "errors": [sentences]}], a student for each file or folder in `folder`.
+    """[{"student", "exercises": [Answer.as_dict()], "errors": [sentences]}], a student for each
+    file or folder in `folder`.
 
-    Each file runs in a process of its own, with other shapes and numbers than the learner saw. Raises InputError if there is none.
+    Each file runs in a process of its own, with other shapes and numbers than the learner saw.
+    Raises InputError if there is none.
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -102,7 +107,9 @@ def mistakes(students) -> list[tuple[str, int]]:
 
 
 def table(students) -> list[list[str]]:
-    """Rows of cells: a line for each student, a column for each exercise that a student handed in: passed, or what fails first."""
+    """Rows of cells: a line for each student, a column for each exercise that a student handed in:
+    passed, or what fails first.
+    """
     attempted = {one["exercise"] for student in students for one in student["exercises"]}
     names = [name for name in exercises() if name in attempted]
     rows = [[_("student"), *names, _("passed")]]

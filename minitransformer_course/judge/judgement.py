@@ -1,4 +1,6 @@
-"""Judge a solution, stage by stage: the answer says what passed, where it is wrong, why, what is likely, and what is next."""
+"""Judge a solution, stage by stage: the answer says what passed, where it is wrong, why, what is
+likely, and what is next.
+"""
 
 import inspect
 from dataclasses import dataclass
@@ -85,7 +87,9 @@ def check_function(exercise, function, seed=0, watched=True, limit=None) -> Answ
 
 
 def cases_of(exercise, seed=0) -> list[tuple[str, tuple]]:
-    """[(name, arguments)] to call a solution with: the exercise's cases, and EXTRA ones (stages.py)."""
+    """[(name, arguments)] to call a solution with: the exercise's cases, and EXTRA ones
+    (stages.py).
+    """
     cases = exercise.cases(seed)
     first = cases[0][1]
     tells_less = any(
@@ -106,7 +110,9 @@ def cases_of(exercise, seed=0) -> list[tuple[str, tuple]]:
 
 
 def check_outcomes(exercise, cases, outcomes, source="") -> Answer:
-    """The Answer for the outcomes of a solution, one for each of the cases. source: its code, if that is known."""
+    """The Answer for the outcomes of a solution, one for each of the cases. source: its code, if
+    that is known.
+    """
     judged, passed = Judged(exercise, cases, outcomes, source), []
     printed = LimitedOutput()
     printed.write("".join(one.printed for one in outcomes))
@@ -134,7 +140,9 @@ def check_outcomes(exercise, cases, outcomes, source="") -> Answer:
 
 
 def _diagnose(judged, answer, unexplained) -> None:
-    """Name the mistake in the answer, or one for each wrong output, if nothing else gives what the learner's function gives."""
+    """Name the mistake in the answer, or one for each wrong output, if nothing else gives what the
+    learner's function gives.
+    """
     exercise, outcomes = judged.exercise, judged.outcomes[: 1 - EXTRA]
     if len(judged.outcomes) < len(judged.cases):  # it stopped: it may have given numbers before
         outcomes = judged.outcomes[:-1]

@@ -1,4 +1,6 @@
-"""The process in which a learner's file runs. It hands back arrays and words, never a verdict: the judge is elsewhere."""
+"""The process in which a learner's file runs. It hands back arrays and words, never a verdict: the
+judge is elsewhere.
+"""
 
 import faulthandler
 import json
@@ -19,7 +21,9 @@ from minitransformer_course.judge.limits import limit_this_process, limited_outp
 
 
 def main(folder) -> NoReturn:
-    """Run the job in `folder`: job.pickle, written by run_file.py. Each result is a file of its own."""
+    """Run the job in `folder`: job.pickle, written by run_file.py. Each result is a file of its
+    own.
+    """
     folder = Path(folder)
     job = pickle.loads((folder / "job.pickle").read_bytes())
     with open(folder / "late", "w", encoding="utf-8") as late:

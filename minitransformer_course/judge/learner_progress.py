@@ -1,4 +1,6 @@
-"""What a reader has done so far: a small file in the reader's folder, which `check --all` can write again."""
+"""What a reader has done so far: a small file in the reader's folder, which `check --all` can write
+again.
+"""
 
 import json
 import sys
@@ -14,7 +16,9 @@ NOT_STARTED, NOT_YET, PASSED = "not started", "not yet", "passed"
 
 
 class Progress:
-    """{name of an exercise: what is known}: state, the last hint given, whether it was given up; and the folder's language."""
+    """{name of an exercise: what is known}: state, the last hint given, whether it was given up;
+    and the folder's language.
+    """
 
     def __init__(self, folder):
         self.path = Path(folder) / FILE
@@ -65,7 +69,9 @@ class Progress:
 
 
 def learner_file(folder, chapter) -> Path | None:
-    """The reader's file of a chapter, the newer one of script and notebook; None if it was not started."""
+    """The reader's file of a chapter, the newer one of script and notebook; None if it was not
+    started.
+    """
     files = [
         path
         for path in (Path(folder) / f"{chapter.name}{end}" for end in (".py", ".ipynb"))

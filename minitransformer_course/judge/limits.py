@@ -1,4 +1,6 @@
-"""Limits of a learner's code: in what it prints, in time, in what the system gives it, and, for a teacher, bubblewrap."""
+"""Limits of a learner's code: in what it prints, in time, in what the system gives it, and, for a
+teacher, bubblewrap.
+"""
 
 import contextlib
 import io
@@ -54,7 +56,9 @@ def limit_this_process(seconds) -> None:
 
 @contextmanager
 def limited_memory() -> Iterator[None]:
-    """Within it, an array that does not fit into MEMORY more bytes than now is a MemoryError, if the system can tell."""
+    """Within it, an array that does not fit into MEMORY more bytes than now is a MemoryError, if
+    the system can tell.
+    """
     pages = Path("/proc/self/statm")
     if resource is None or not pages.exists():
         yield
@@ -71,7 +75,9 @@ def limited_memory() -> Iterator[None]:
 
 
 def wrapped(command, folder) -> list[str]:
-    """The command, within bubblewrap if that runs: without a network, able to write only into the folder."""
+    """The command, within bubblewrap if that runs: without a network, able to write only into the
+    folder.
+    """
     return [*WRAP, "--bind", str(folder), str(folder), *command] if _bubblewrap_runs() else command
 
 
@@ -122,12 +128,15 @@ def limited_output() -> Iterator[LimitedOutput]:
 
 
 class TimeUp(BaseException):
-    """The time is up. This is not an Exception, so that `except Exception` in an endless loop does not catch it."""
+    """The time is up. This is not an Exception, so that `except Exception` in an endless loop does
+    not catch it.
+    """
 
 
 @contextmanager
 def time_limit(seconds) -> Iterator[None]:
-    """Within the block, the Python code that is running after `seconds` raises TimeUp, at the line it has reached.
+    """Within the block, the Python code that is running after `seconds` raises TimeUp, at the line
+    it has reached.
 
     A single call of NumPy that never returns is not stopped.
     """

@@ -1,4 +1,6 @@
-"""The lines of a reference, right and with every mistake: compiled, so that thousands of programs can be tried."""
+"""The lines of a reference, right and with every mistake: compiled, so that thousands of programs
+can be tried.
+"""
 
 import ast
 import re
@@ -29,10 +31,12 @@ RETURNED, FACTOR = (
 
 
 class Line:
-    """A line of a reference. `code` runs it; `variants` are the code with one Change in it, `pairs` with two usual ones.
+    """A line of a reference. `code` runs it; `variants` are the code with one Change in it, `pairs`
+    with two usual ones.
 
-    tree: its statement. name: what it makes, for the learner. others: the lines that make another part of the same array.
-    names: those that may be in the line. means, factors: as in `formula`, `lines_of`.
+    tree: its statement. name: what it makes, for the learner. others: the lines that make another
+    part of the same array. names: those that may be in the line. means, factors: as in `formula`,
+    `lines_of`.
     """
 
     def __init__(self, tree, name, others, names, means, factors):
@@ -100,7 +104,9 @@ class Line:
         ]
 
     def _changes(self, node) -> list[Change]:
-        """The changes of a node of this line, with the line's name in each sentence. Pairs ask for those of the same node often."""
+        """The changes of a node of this line, with the line's name in each sentence. Pairs ask for
+        those of the same node often.
+        """
         if id(node) not in self._known:
             self._known[id(node)] = (
                 node,
@@ -116,7 +122,9 @@ class Line:
         return self._known[id(node)][1]
 
     def _superfluous(self) -> Iterator[Change]:
-        """The line's value with a factor, a term or a function that does not belong there, or another value in its place."""
+        """The line's value with a factor, a term or a function that does not belong there, or
+        another value in its place.
+        """
         for factor in self.factors:
             scale = filled(
                 "value * scale", value=self.tree.value, scale=expression(f"{FACTOR}[{factor!r}]")
@@ -165,7 +173,9 @@ class Line:
                 )
 
     def _other_parts(self) -> Iterator[Change]:
-        """The line with the value of another part of the same array: what belongs in PE[:, 0::2] is in PE[:, 1::2]."""
+        """The line with the value of another part of the same array: what belongs in PE[:, 0::2] is
+        in PE[:, 1::2].
+        """
         for other in self.others:
             said = _("{name} holds what belongs in {other}").format(
                 name=self.name, other=ast.unparse(other.targets[0])
@@ -193,9 +203,11 @@ def scaled(name, factor) -> str:
 
 @lru_cache(maxsize=2)
 def lines_of(exercise, factors, source="") -> list[Line]:
-    """The lines of the exercise's reference; each array that it returns is a line of its own, RETURNED with its number.
+    """The lines of the exercise's reference; each array that it returns is a line of its own,
+    RETURNED with its number.
 
-    factors: numbers, as text, by which a line could be multiplied once too often. source: the learner's code, if that is known.
+    factors: numbers, as text, by which a line could be multiplied once too often. source: the
+    learner's code, if that is known.
     """
     body = [
         line
@@ -231,7 +243,9 @@ def lines_of(exercise, factors, source="") -> list[Line]:
 
 
 def together(lines) -> Iterator[dict[int, Change]]:
-    """{line's number: Change} for each change of all lines of one form, as in a function that is called several times."""
+    """{line's number: Change} for each change of all lines of one form, as in a function that is
+    called several times.
+    """
     forms: dict[str, list[int]] = {}
     for i, line in enumerate(lines):
         form = re.sub(
@@ -239,7 +253,9 @@ def together(lines) -> Iterator[dict[int, Change]]:
         )
         forms.setdefault(form, []).append(i)
     for alike in [alike for alike in forms.values() if len(alike) > 1]:
-        for i in alike:  # its names have to say which ones the others have in their places: x @ x.T does not, for x1 @ memory.T
+        # its names have to say which ones the others have in their places: x @ x.T does not, for x1
+        # @ memory.T
+        for i in alike:
             others = [names_for(lines[i].tree.value, lines[j].tree.value) for j in alike]
             if None not in others:
                 for change in once(lines[i].tree.value, lines[i]._changes):
@@ -254,13 +270,17 @@ def together(lines) -> Iterator[dict[int, Change]]:
 
 
 def _part_of(line) -> str | None:
-    """The array of which the line makes a part: "PE" of PE[:, 0::2] = ...; None if it makes something else."""
+    """The array of which the line makes a part: "PE" of PE[:, 0::2] = ...; None if it makes
+    something else.
+    """
     target = line.targets[0] if isinstance(line, ast.Assign) else None
     return ast.unparse(target.value) if isinstance(target, ast.Subscript) else None
 
 
 def _means(exercise, body, source) -> dict[str, ast.expr]:
-    """{name: expression} of the reference's own names, those that the learner neither wrote nor was told."""
+    """{name: expression} of the reference's own names, those that the learner neither wrote nor was
+    told.
+    """
     assigned = [
         (line.targets[0].id, line.value, body[:i] + body[i + 1 :])
         for i, line in enumerate(body)
@@ -289,7 +309,8 @@ def _is_changed(lines, name) -> bool:
 
 
 def _name(line, means, rest, returns) -> str:
-    """What a line is called: the name of what it makes, or its right side if the learner was not told that name.
+    """What a line is called: the name of what it makes, or its right side if the learner was not
+    told that name.
 
     So is a part of what is returned: if the rest adds to dE, its first line does not make dE.
     """

@@ -1,4 +1,6 @@
-"""The language of the course: English in the source, others in locale/LANGUAGE.mo, made of translations/LANGUAGE/*.po."""
+"""The language of the course: English in the source, others in locale/LANGUAGE.mo, made of
+minitransformer_course/locale/LANGUAGE/*.po.
+"""
 
 import gettext
 import json
@@ -52,7 +54,9 @@ def choose(name) -> None:
 
 
 def language() -> str:
-    """The one that was chosen: in this process, by the variable MINITRANSFORMER_LANGUAGE, or in the reader's folder."""
+    """The one that was chosen: in this process, by the variable MINITRANSFORMER_LANGUAGE, or in the
+    reader's folder.
+    """
     return _chosen[0] if _chosen else _found(os.environ.get(VARIABLE, ""), os.getcwd())
 
 
@@ -62,7 +66,9 @@ def spoken() -> str:
 
 
 def how_to_choose() -> str:
-    """A line in the language of the system, if the course speaks it and no language was chosen yet; "" otherwise."""
+    """A line in the language of the system, if the course speaks it and no language was chosen yet;
+    "" otherwise.
+    """
     variables = [os.environ.get(name) for name in ("LC_ALL", "LC_MESSAGES", "LANG")]
     system = next(filter(None, [*variables, locale.getlocale()[0]]), "")[
         :2

@@ -1,4 +1,6 @@
-"""my_transformer.py, which grows in the reader's folder: every function that passes, with what it needs."""
+"""my_transformer.py, which grows in the reader's folder: every function that passes, with what it
+needs.
+"""
 
 import ast
 import re
@@ -23,9 +25,11 @@ SECTIONS = re.compile(r"^# ---- (\w+) \(\w+\) ----$", re.MULTILINE)
 
 
 def add(folder, sources, names) -> None:
-    """Put the functions `names` of a learner's file, as submission.read gives it, into the folder's my_transformer.py.
+    """Put the functions `names` of a learner's file, as submission.read gives it, into the folder's
+    my_transformer.py.
 
-    Raises InputError if two functions need different helpers of one name, or if the file there is not Python.
+    Raises InputError if two functions need different helpers of one name, or if the file there is
+    not Python.
     """
     path = Path(folder) / FILE
     imports, sections = _parts(path)
@@ -101,7 +105,9 @@ def _is_import(node) -> bool:
 
 
 def _is_of_this_file(node) -> bool:
-    """Whether it imports a part that is here anyway. Raises InputError if it does so under another name."""
+    """Whether it imports a part that is here anyway. Raises InputError if it does so under another
+    name.
+    """
     stem = FILE.removesuffix(".py")
     if stem not in ast.unparse(node):
         return False

@@ -1,4 +1,6 @@
-"""The part of a file that is a learner's own solution: functions and the names that they use, without the rest of the page."""
+"""The part of a file that is a learner's own solution: functions and the names that they use,
+without the rest of the page.
+"""
 
 import ast
 import symtable
@@ -23,9 +25,11 @@ class Statement(NamedTuple):
 
 
 def own_code(files, names) -> dict[str, str]:
-    """From {name: source} of `files`, the same with nothing but the functions `names` and what they need.
+    """From {name: source} of `files`, the same with nothing but the functions `names` and what they
+    need.
 
-    The lines keep their numbers: others become empty. Of the chapters' own statements only imports are kept.
+    The lines keep their numbers: others become empty. Of the chapters' own statements only imports
+    are kept.
     """
     kept = {(one.file, number) for one in needed(files, names) for number in numbers_of(one.node)}
     return {
@@ -113,7 +117,9 @@ def _root(node) -> str:
 
 
 def _is_plain_import(node) -> bool:
-    """Whether it imports what a solution may use: NumPy, the standard library, the reader's own my_transformer."""
+    """Whether it imports what a solution may use: NumPy, the standard library, the reader's own
+    my_transformer.
+    """
     modules = (
         [alias.name for alias in node.names]
         if isinstance(node, ast.Import)

@@ -1,4 +1,6 @@
-"""A page in the reader's language: each paragraph, heading, item and cell of a table is looked up in the catalogue by itself."""
+"""A page in the reader's language: each paragraph, heading, item and cell of a table is looked up
+in the catalogue by itself.
+"""
 
 import inspect
 import io
@@ -60,7 +62,9 @@ def translated(page, look_up=_) -> str:
 
 
 def translated_code(code, look_up=_) -> str:
-    """Code with its docstrings and comments translated: the part of an exercise that is read, not run."""
+    """Code with its docstrings and comments translated: the part of an exercise that is read, not
+    run.
+    """
     lines = code.splitlines()
     for token in reversed([*tokenize.generate_tokens(io.StringIO(code).readline)]):
         text = token.string

@@ -9,7 +9,7 @@ import numpy as np
 from minitransformer import Adam, Transformer, TransformerConfig, plugged, schedule, training_step
 from minitransformer.data.drawn import DrawnBatches
 from minitransformer.tasks import TASKS
-from minitransformer.workers.host import one_blas_thread
+from minitransformer.speed.host import one_blas_thread
 from minitransformer_course.judge.course import exercises, find_exercise
 
 STEPS = 200
@@ -32,7 +32,9 @@ def in_the_paper() -> list[str]:
 
 @contextmanager
 def plugs(own) -> Iterator[None]:
-    """Within the block, the reader's functions {name of an exercise: function} run in their places in the library."""
+    """Within the block, the reader's functions {name of an exercise: function} run in their places
+    in the library.
+    """
     with ExitStack() as stack:
         for name, function in own.items():
             if plug := find_exercise(name).plug:
@@ -43,8 +45,8 @@ def plugs(own) -> Iterator[None]:
 def train(within=None, steps=STEPS, task=COPY, seed=0, **sizes) -> Training:
     """The Training of a small model on a toy task; `sizes` change its TransformerConfig.
 
-    within: `plugged(...)` of a function of yours, to run in place of one of the library's. seed: of the initial weights and
-    of the letters.
+    within: `plugged(...)` of a function of yours, to run in place of one of the library's. seed: of
+    the initial weights and of the letters.
     """
     with within or nullcontext(), one_blas_thread, np.errstate(all="ignore"):
         model = Transformer(

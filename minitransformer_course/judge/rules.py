@@ -1,7 +1,9 @@
-"""What people get wrong in an expression: a pattern, what they write in its place, and the sentence that says so.
+"""What people get wrong in an expression: a pattern, what they write in its place, and the sentence
+that says so.
 
-A single letter of a pattern is any expression; m is any but a number or a transposed one. In a sentence {a} is the expression of
-that letter, {all} the right expression as a whole, and {wrong} the wrong one. What no pattern can say is in changes.py.
+A single letter of a pattern is any expression; m is any but a number or a transposed one. In a
+sentence {a} is the expression of that letter, {all} the right expression as a whole, and {wrong}
+the wrong one. What no pattern can say is in changes.py.
 """
 
 import ast
@@ -409,7 +411,9 @@ def _reductions() -> Iterator[Row]:
 
 
 def _of_reduction(called, name, others, axis, keeps) -> Iterator[tuple[str, str, int]]:
-    """(wrong expression, sentence, rank). called(of, ...): the call on the array `of`, with another name, axis or keepdims."""
+    """(wrong expression, sentence, rank). called(of, ...): the call on the array `of`, with another
+    name, axis or keepdims.
+    """
     for other in ("0", "-1", "-2", "1", "(0, 1)", "None") if axis else ():
         yield called("a", axis=other), _("the {name} of {a} runs over the wrong axis"), USUAL
     for only in ("-1", "0") if not axis else ():

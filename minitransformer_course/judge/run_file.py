@@ -46,11 +46,12 @@ main({job!r})
 def run_file(
     path, sources, cases, limit=LIMIT, graded=False
 ) -> tuple[dict[str, list[Outcome]], str]:
-    """({name: outcomes}, what the file printed) for the functions named in `cases`; an outcome for each case, up to an error.
+    """({name: outcomes}, what the file printed) for the functions named in `cases`; an outcome for
+    each case, up to an error.
 
-    sources: what `submission.read` gave. cases: {name of a function: [(name, arguments)]}. graded: within bubblewrap if that
-    runs, and each call is watched. Raises InputError if the file itself does not run, if it changes NumPy, or if it lacks one
-    of the functions.
+    sources: what `submission.read` gave. cases: {name of a function: [(name, arguments)]}. graded:
+    within bubblewrap if that runs, and each call is watched. Raises InputError if the file itself
+    does not run, if it changes NumPy, or if it lacks one of the functions.
     """
     own = own_code(sources, cases)
     results, waiting, printed = {}, dict(cases), ""
@@ -76,7 +77,8 @@ def run_file(
 
 
 def run_capstone(path, model, names, steps) -> dict[str, Any]:
-    """What capstone.run returns for the functions `names` of the file `path` and those of FUNCTIONS that the file `model` has.
+    """What capstone.run returns for the functions `names` of the file `path` and those of FUNCTIONS
+    that the file `model` has.
 
     Progress goes to standard error. Raises InputError as run_file does.
     """
@@ -135,7 +137,9 @@ def _process(path, sources, kind, work, limit, graded=False, steps=0) -> Iterato
 
 
 def _start(folder, path, seconds, graded, stderr) -> None:
-    """Run the process, with one BLAS thread: the arrays are small, and each thread would use up memory, which is limited."""
+    """Run the process, with one BLAS thread: the arrays are small, and each thread would use up
+    memory, which is limited.
+    """
     environment = {
         **os.environ,
         "MPLBACKEND": "agg",
@@ -249,7 +253,9 @@ def _at(path, line) -> str:
 
 
 def _late(folder) -> str | None:
-    """The line of the learner's code that ran when the time was up; "" if that is unknown, None if time was not up."""
+    """The line of the learner's code that ran when the time was up; "" if that is unknown, None if
+    time was not up.
+    """
     late = folder / "late"
     text = late.read_text(encoding="utf-8", errors="replace") if late.exists() else ""
     place = re.search(

@@ -1,4 +1,6 @@
-"""Which change of the reference gives the learner's numbers? Its lines are run with one or two of them changed."""
+"""Which change of the reference gives the learner's numbers? Its lines are run with one or two of
+them changed.
+"""
 
 import ast
 import math
@@ -15,7 +17,9 @@ from minitransformer_course.judge.limits import limited_memory
 from minitransformer_course.judge.lines import FACTOR, RETURNED, lines_of, together
 from minitransformer_course.judge.syntax_tree import RARE, Change
 
-MOST = 30_000  # programs that are tried: only a layer of the decoder has more, and those in its last lines come first
+# programs that are tried: only a layer of the decoder has more, and those in its last lines come
+# first
+MOST = 30_000
 NEAR = 1e-9  # relative error of arrays that are alike
 
 
@@ -32,10 +36,11 @@ class Changed(NamedTuple):
 
 
 def programs(exercise, arguments, given, wrong, factors, number, source) -> list[Changed]:
-    """Each reference with `number` changes of its lines, 1 or 2, that gives one of the outputs `wrong` of the learner's.
+    """Each reference with `number` changes of its lines, 1 or 2, that gives one of the outputs
+    `wrong` of the learner's.
 
-    given: the learner's arrays on these arguments; whether a program gives them on others, too, is yet to be judged.
-    factors: {text: function of the arguments}. source: the learner's code.
+    given: the learner's arrays on these arguments; whether a program gives them on others, too, is
+    yet to be judged. factors: {text: function of the arguments}. source: the learner's code.
     """
     lines = lines_of(exercise, tuple(factors), source)
 
@@ -77,7 +82,9 @@ def programs(exercise, arguments, given, wrong, factors, number, source) -> list
 
 
 def _that_reach(lines, outputs) -> set[int]:
-    """The numbers of the lines on which one of these outputs depends: a change of another line cannot be what is wrong with it."""
+    """The numbers of the lines on which one of these outputs depends: a change of another line
+    cannot be what is wrong with it.
+    """
     reach: set[int] = set()
     needed = {f"{RETURNED}{k}" for k in outputs}
     for i in reversed(range(len(lines))):
@@ -91,10 +98,12 @@ def _that_reach(lines, outputs) -> set[int]:
 
 
 def _runs(lines, i, names, left, alike, reach) -> Iterator[tuple[dict[int, list[Change]], Any]]:
-    """({line's number: Changes}, what is returned) for each way to run the lines from the i-th on with `left` changes.
+    """({line's number: Changes}, what is returned) for each way to run the lines from the i-th on
+    with `left` changes.
 
-    Changes of a line after which all names have the same values are run on together: `alike` has them as one list. Of two changes,
-    each must leave what a line makes in its shape. reach: the numbers of the lines that may be changed.
+    Changes of a line after which all names have the same values are run on together: `alike` has
+    them as one list. Of two changes, each must leave what a line makes in its shape. reach: the
+    numbers of the lines that may be changed.
     """
     if not left:
         with suppress(Exception):  # a changed line need not fit the shapes of the others
@@ -127,7 +136,9 @@ def _runs(lines, i, names, left, alike, reach) -> Iterator[tuple[dict[int, list[
 
 
 def _run(lines, chosen, names) -> dict[str, Any]:
-    """The names after these lines, with the Changes that were chosen. It works on a copy: other programs begin with the same."""
+    """The names after these lines, with the Changes that were chosen. It works on a copy: other
+    programs begin with the same.
+    """
     in_place = any(line.in_place for line in lines)
     copied = {
         name: value.copy() if in_place and isinstance(value, np.ndarray) else value

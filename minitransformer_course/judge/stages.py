@@ -1,4 +1,6 @@
-"""The stages of a check: each asks one question, from whether a solution runs to its numbers in float64 and in float32."""
+"""The stages of a check: each asks one question, from whether a solution runs to its numbers in
+float64 and in float32.
+"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -19,7 +21,8 @@ from minitransformer_course.judge.explanation import (
 )
 from minitransformer_course.judge.messages import _
 
-EXTRA = 3  # the last cases: numbers of the first shapes, the first numbers again, the first ones in float32
+# the last cases: numbers of the first shapes, the first numbers again, the first ones in float32
+EXTRA = 3
 
 
 @dataclass
@@ -55,7 +58,9 @@ class Judged:
         return bool(self.outcomes[i].arrays[0] != self.expected[i][0])
 
     def called_with(self, i) -> str:
-        """The call, in words: the shapes and the numbers, and its case; a function among the arguments is left out."""
+        """The call, in words: the shapes and the numbers, and its case; a function among the
+        arguments is left out.
+        """
         named = [
             (name, value)
             for name, value in zip(self.exercise.parameters, self.cases[i][1])
@@ -147,7 +152,9 @@ def _borrows(judged) -> Failure | None:
 
 
 def _other_shape(judged, cases=slice(1 - EXTRA)) -> Failure | None:
-    """The first case with another number of outputs than the reference's, or with an output of another shape or dtype."""
+    """The first case with another number of outputs than the reference's, or with an output of
+    another shape or dtype.
+    """
     for i in range(len(judged.cases))[cases]:
         outcome, expected, names = judged.outcomes[i], judged.expected[i], judged.exercise.returns
         if outcome.returned or len(outcome.arrays) != len(expected):
@@ -216,7 +223,9 @@ def _changes_inputs(judged) -> Failure | None:
 
 
 def _not_finite(judged) -> Failure | None:
-    """The first place where NaN or infinity is, and a number belongs; None if a case before has wrong numbers, which tell more."""
+    """The first place where NaN or infinity is, and a number belongs; None if a case before has
+    wrong numbers, which tell more.
+    """
     for i, outcome in enumerate(judged.outcomes[: 1 - EXTRA]):
         for name, array, right in zip(judged.exercise.returns, outcome.arrays, judged.expected[i]):
             bad = np.argwhere(
@@ -245,7 +254,9 @@ def _not_finite(judged) -> Failure | None:
 
 
 def _depends_on_calls(judged) -> Failure | None:
-    """Whether an answer depends on the calls before: other numbers came after the first ones, and these again after them."""
+    """Whether an answer depends on the calls before: other numbers came after the first ones, and
+    these again after them.
+    """
     first, other, again = (judged.outcomes[i].arrays for i in (0, -3, -2))
     usual = range(len(judged.cases) - EXTRA)
     if (
@@ -295,7 +306,9 @@ def _wrong_cases(judged) -> Iterator[int]:
 
 
 def _worst_of(judged, i, rule="") -> Failure:
-    """The worst element of a case, and why it is wrong: the rule that is broken, or what is known about the numbers."""
+    """The worst element of a case, and why it is wrong: the rule that is broken, or what is known
+    about the numbers.
+    """
     exercise, arrays, expected = judged.exercise, judged.outcomes[i].arrays, judged.expected[i]
     if exercise.versions:  # the right answer to what else it asks for is not told
         if not judged.misjudges(i):

@@ -13,14 +13,16 @@ from minitransformer_course.judge.course import exercises
 from minitransformer_course.judge.messages import _
 from minitransformer_course.judge.own_code import page_statements, statements
 
-# In a notebook: %timeit f(), !ls and np.exp? as lines; files = !ls; %%time above a cell that is Python all the same.
+# In a notebook: %timeit f(), !ls and np.exp? as lines; files = !ls; %%time above a cell that is
+# Python all the same.
 MAGIC = re.compile(r"^([ \t]*)(?:[%!?].*|(?:pip|conda) .*|\S*\?)[ \t]*$", re.MULTILINE)
 ASSIGNED = re.compile(r"^([ \t]*[\w, ]+=) *[%!].*$", re.MULTILINE)
 OF_PYTHON = ("time", "capture", "prun")
 
 
 def read(path) -> dict[str, str]:
-    """The code of the file, {name: source}: of a script with the line numbers of the file, of a notebook cell by cell.
+    """The code of the file, {name: source}: of a script with the line numbers of the file, of a
+    notebook cell by cell.
 
     Raises InputError if it is not Python.
     """
@@ -118,7 +120,9 @@ def _cells_of(notebook) -> dict[str, str]:
 
 
 def _python_of(cell) -> str:
-    """The cell without what only a notebook understands, line by line; "" if it is in another language."""
+    """The cell without what only a notebook understands, line by line; "" if it is in another
+    language.
+    """
     head = re.match(r"\s*%%(\w*).*", cell)
     if head:
         cell = cell.replace(head[0], "\n" * head[0].count("\n"), 1) if head[1] in OF_PYTHON else ""

@@ -1,4 +1,6 @@
-"""Expressions of a reference as syntax trees: which pattern they match, and what they become with a change in them."""
+"""Expressions of a reference as syntax trees: which pattern they match, and what they become with a
+change in them.
+"""
 
 import ast
 import copy
@@ -6,7 +8,8 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, NamedTuple
 
-# Ranks: if several changes give the same numbers, the one with the lowest rank is named. Two changes at once must be below RARE.
+# Ranks: if several changes give the same numbers, the one with the lowest rank is named. Two
+# changes at once must be below RARE.
 WHOLE, USUAL, NAME, RARE = range(4)
 LIBRARIES = {"np", "math"}
 
@@ -25,10 +28,11 @@ def expression(code) -> ast.expr:
 
 
 def match(pattern, node) -> dict[str, ast.expr] | None:
-    """{letter: expression} if the node has the form of the pattern, in which a single letter is any expression; otherwise None.
+    """{letter: expression} if the node has the form of the pattern, in which a single letter is any
+    expression; otherwise None.
 
-    A letter that occurs twice is the same expression twice. The letter m is any expression but a number or a transposed one; `np`
-    and `math` are alike.
+    A letter that occurs twice is the same expression twice. The letter m is any expression but a
+    number or a transposed one; `np` and `math` are alike.
     """
     if isinstance(pattern, ast.Name):
         if len(pattern.id) > 1:
@@ -89,7 +93,9 @@ def filled(form, **parts) -> ast.expr:
 
 
 def names_for(one, other) -> dict[Any, Any] | None:
-    """{name or index in `one`: what `other`, an expression of the same form, has in its place}; None if that is not clear."""
+    """{name or index in `one`: what `other`, an expression of the same form, has in its place};
+    None if that is not clear.
+    """
     names: dict[Any, Any] = {}
     for a, b in zip(ast.walk(one), ast.walk(other)):
         mine, others = (
@@ -119,7 +125,9 @@ def renamed(node, names) -> Any:
 
 
 def once(node, changes) -> Iterator[Change]:
-    """The node with one change, in itself or anywhere within. changes(node): the Changes of a node as a whole."""
+    """The node with one change, in itself or anywhere within. changes(node): the Changes of a node
+    as a whole.
+    """
     yield from changes(node)
     yield from _within(node, changes)
 
@@ -146,7 +154,9 @@ def twice(node, changes) -> Iterator[Change]:
 
 
 def parts_of(node) -> list[tuple[ast.AST, Callable]]:
-    """[(part, put)] of the parts of a node; put(node, new) is the node with another part in its place."""
+    """[(part, put)] of the parts of a node; put(node, new) is the node with another part in its
+    place.
+    """
     parts: list[tuple[ast.AST, Callable]] = []
     if isinstance(node, ast.Attribute) and node.attr == "shape":  # x.shape[0] is changed as a whole
         return parts

@@ -1,4 +1,5 @@
-"""What the chapters need but no chapter is about: the running example, the map, pictures, and looks into a model.
+"""What the chapters need but no chapter is about: the running example, the map, pictures, and looks
+into a model.
 
 Importing it lets a page that runs as a script show its figures when it ends.
 """

@@ -1,4 +1,6 @@
-"""Pictures and a measurement for the page before the first chapter: how a recurrent network reads, and what it loses."""
+"""Pictures and a measurement for the page before the first chapter: how a recurrent network reads,
+and what it loses.
+"""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -10,7 +12,9 @@ HEIGHT = 1.1  # from a row of the picture to the next
 
 
 def show_reading(axes, attention=False) -> None:
-    """Draw how a recurrent network translates: through one context vector, or with all states to look back at."""
+    """Draw how a recurrent network translates: through one context vector, or with all states to
+    look back at.
+    """
     states, after = (
         [*map(float, range(len(SOURCE)))],
         [len(SOURCE) + 0.6 + i for i in range(len(TARGET))],
@@ -85,7 +89,9 @@ def _arrow(axes, start, end, colour="0.5", width=1.0, bend="arc3") -> None:
 
 
 def what_is_left(lengths, size=32) -> list[float]:
-    """How far the last state of an untrained RNN moves if the first word of a sentence is another: one number for each length."""
+    """How far the last state of an untrained RNN moves if the first word of a sentence is another:
+    one number for each length.
+    """
     rng, found = np.random.default_rng(0), []
     rnn = RNN(size, size, rng)
     for length in lengths:

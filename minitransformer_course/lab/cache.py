@@ -11,12 +11,13 @@ import numpy as np
 from minitransformer import beam_search
 from minitransformer.decoding.cached import CachedStack
 from minitransformer.functional import attention_forward
-from minitransformer.functional.special import EOS
+from minitransformer.data.special import EOS
 from minitransformer_course.lab.example import drawkcab
 
 
 def race(cached, x, weights) -> None:
-    """Causal attention over x (T, d), all positions again for each output, against cached(t): print and draw differences and times.
+    """Causal attention over x (T, d), all positions again for each output, against cached(t): print
+    and draw differences and times.
 
     The fastest of eight consecutive positions counts, because the machine has other work, too.
     """
@@ -55,7 +56,9 @@ def race(cached, x, weights) -> None:
 
 
 def with_a_broken_cache(length) -> str:
-    """What a beam search on 100 random words of that many letters finds if the cache is never reordered."""
+    """What a beam search on 100 random words of that many letters finds if the cache is never
+    reordered.
+    """
     advance = CachedStack.advance
 
     def broken(state, ids, parents=None) -> Any:

@@ -1,4 +1,6 @@
-"""A language model of today: SmolLM2 if its file is here, otherwise a tiny one with the same blocks and random weights."""
+"""A language model of today: SmolLM2 if its file is here, otherwise a tiny one with the same blocks
+and random weights.
+"""
 
 import math
 import os
@@ -17,7 +19,7 @@ from minitransformer.data.vocabularies.symbols import SymbolVocabulary
 from minitransformer.decoding import generate
 from minitransformer.errors import InputError
 from minitransformer.models import LanguageModel, LanguageModelConfig
-from minitransformer.training.run import Run
+from minitransformer.runs.run import Run
 from minitransformer.zoo.pretrained import llama
 from minitransformer.zoo.pretrained.importing import import_model
 from minitransformer.zoo.pretrained.smollm2 import FILES
@@ -52,7 +54,8 @@ TOKENS = 40  # of an answer
 class Today(NamedTuple):
     """A model with RMSNorm, rotary positions, gated units and grouped queries.
 
-    `own`, {name of an exercise: a function}, runs in place of the library's functions; all the rest is the textbook.
+    `own`, {name of an exercise: a function}, runs in place of the library's functions; all the rest
+    is the textbook.
     """
 
     model: LanguageModel
@@ -63,7 +66,9 @@ class Today(NamedTuple):
         return getattr(self.vocabulary, "encode_chat", self.vocabulary.encode)(question)
 
     def answer(self, question, own=None) -> str:
-        """What follows a question: 40 tokens, the likeliest one each time, and none of them ends the text."""
+        """What follows a question: 40 tokens, the likeliest one each time, and none of them ends
+        the text.
+        """
         with running(own):
             try:
                 ids = list(
@@ -92,7 +97,9 @@ class Today(NamedTuple):
 
     @contextmanager
     def as_halves(self, columns) -> Iterator[None]:
-        """Within the block, numbers i and i + d/2 of a head are a pair; its columns of W_q and W_k are in the order `columns`."""
+        """Within the block, numbers i and i + d/2 of a head are a pair; its columns of W_q and W_k
+        are in the order `columns`.
+        """
         before = self.model.config.attention_settings["rotary_layout"]
         _arrange(self.model, "half", columns)
         try:
@@ -120,7 +127,9 @@ def smollm2() -> Today:
 
 
 def real() -> Today:
-    """SmolLM2, imported from its file. Raises InputError if that, or a library to read it, is not here."""
+    """SmolLM2, imported from its file. Raises InputError if that, or a library to read it, is not
+    here.
+    """
     name, data = next(iter(FILES)), os.environ.get("MINITRANSFORMER_DATA")
     folders = [Path("data", "smollm2"), *([Path(data), Path(data, "smollm2")] if data else [])]
     path = next((folder / name for folder in folders if (folder / name).is_file()), None)
@@ -133,13 +142,17 @@ def real() -> Today:
 
 @contextmanager
 def running(own) -> Iterator[None]:
-    """Within the block, the functions of {name of an exercise: a function} run in place of the library's."""
+    """Within the block, the functions of {name of an exercise: a function} run in place of the
+    library's.
+    """
     with plugs(own or {}), np.errstate(all="ignore"):
         yield
 
 
 def show_sizes(sizes) -> None:
-    """Draw the root mean square of x before each layer (layers, T), and that of its normalised rows, which is 1."""
+    """Draw the root mean square of x before each layer (layers, T), and that of its normalised
+    rows, which is 1.
+    """
     layers = range(1, len(sizes) + 1)
     _figure, axes = plt.subplots(figsize=(6.4, 2.8), layout="constrained")
     axes.semilogy(layers, sizes, color="0.8")
@@ -156,7 +169,9 @@ def show_sizes(sizes) -> None:
 
 
 def show_cache(axes, heads_of_keys) -> None:
-    """Draw how many numbers the key-value cache of SmolLM2 would hold, for several numbers of heads of keys."""
+    """Draw how many numbers the key-value cache of SmolLM2 would hold, for several numbers of heads
+    of keys.
+    """
     positions = np.arange(SMOLLM2.max_length + 1, step=64)
     axes.axhline(PARAMETERS / 1e6, color="0.6", label="weights")
     show_curves(

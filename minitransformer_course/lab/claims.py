@@ -1,8 +1,11 @@
-"""Tables 2 and 3 of the paper, the latter in miniature, for the chapter in which the reader tests their claims."""
+"""Tables 2 and 3 of the paper, the latter in miniature, for the chapter in which the reader tests
+their claims.
+"""
 
 import numpy as np
 
-# {model: (BLEU for German, for French, training operations for German, for French)}, NaN where Table 2 has no number.
+# {model: (BLEU for German, for French, training operations for German, for French)}, NaN where
+# Table 2 has no number.
 TABLE_2 = {
     "ByteNet": (23.75, np.nan, np.nan, np.nan),
     "Deep-Att + PosUnk": (np.nan, 39.2, np.nan, 1.0e20),
@@ -15,7 +18,8 @@ TABLE_2 = {
     "Transformer, base": (27.3, 38.1, 3.3e18, 3.3e18),
     "Transformer, big": (28.4, 41.8, 2.3e19, 2.3e19),
 }
-# The BLEU score of each seed, from experiments/table_3.json: the rows that were trained more than once.
+# The BLEU score of each seed, from research/experiments/table_3.json: the rows that were trained
+# more than once.
 TABLE_3 = {
     "base": (31.7, 31.9, 31.7),
     "heads 1": (32.0, 31.5),
@@ -60,7 +64,9 @@ def show_costs(axes, language, bleu, cost, lost) -> None:
 
 
 def show_table_3(axes, difference, error, chosen) -> None:
-    """Draw how far each row of TABLE_3 but the first is from the base, in points of BLEU, and two errors around 0; mark one."""
+    """Draw how far each row of TABLE_3 but the first is from the base, in points of BLEU, and two
+    errors around 0; mark one.
+    """
     rows = list(TABLE_3)[1:]
     order = np.argsort(difference)
     axes.axvspan(-2 * error, 2 * error, color="0.85", label="within two errors")

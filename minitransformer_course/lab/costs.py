@@ -23,7 +23,9 @@ def show_steps(panels, found) -> None:
 
 
 def show_costs(axes, n, d, counts) -> None:
-    """Draw multiplications over the length n, {layer: one number for each n}, with marks at n = d and 2 d."""
+    """Draw multiplications over the length n, {layer: one number for each n}, with marks at n = d
+    and 2 d.
+    """
     for (name, count), colour, style in zip(
         counts.items(),
         ("black", *2 * ["tab:red"], "tab:brown", "tab:cyan", "black"),
@@ -50,7 +52,9 @@ def show_costs(axes, n, d, counts) -> None:
 
 
 def show_stack(axes, masks, title) -> None:
-    """Draw what the last position sees through a stack of layers; masks: (T, T) of each, the first layer first."""
+    """Draw what the last position sees through a stack of layers; masks: (T, T) of each, the first
+    layer first.
+    """
     length = len(masks[0])
     reached, top = {length - 1}, len(masks)
     for height in range(top, -1, -1):

@@ -1,4 +1,6 @@
-"""Numbers from inside a model that a page looks at: what goes into a layer, and the gradient that comes out of it."""
+"""Numbers from inside a model that a page looks at: what goes into a layer, and the gradient that
+comes out of it.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -8,7 +10,7 @@ import numpy as np
 from minitransformer import Transformer, TransformerConfig
 from minitransformer.data.batches import Batch, make_batch
 from minitransformer.functional import softmax_forward
-from minitransformer.functional.special import SPECIAL
+from minitransformer.data.special import SPECIAL
 from minitransformer.layers.initial import ENDS
 from minitransformer.training import step
 
@@ -19,10 +21,11 @@ def suspect_mask(ids) -> np.ndarray:
 
 
 def deep(pre_norm, seed, xavier=True) -> tuple[Transformer, Any, float]:
-    """(model, cache, dloss): an untrained model of 24 layers in each stack, before its backward on eight random texts.
+    """(model, cache, dloss): an untrained model of 24 layers in each stack, before its backward on
+    eight random texts.
 
-    xavier: the matrix of each linear layer is drawn by Xavier's rule; else those that end a sub-layer are smaller, as in every
-    new model.
+    xavier: the matrix of each linear layer is drawn by Xavier's rule; else those that end a
+    sub-layer are smaller, as in every new model.
     """
     model = Transformer(
         TransformerConfig.named("toy", 30, num_layers=24, d_model=16, d_ff=64, pre_norm=pre_norm),
@@ -38,7 +41,9 @@ def deep(pre_norm, seed, xavier=True) -> tuple[Transformer, Any, float]:
 
 
 def memory_parts(pre_norm, seed) -> list[np.ndarray]:
-    """The gradient of the memory from each layer of the decoder of a `deep` model, the first layer's first."""
+    """The gradient of the memory from each layer of the decoder of a `deep` model, the first
+    layer's first.
+    """
     model, cache, dloss = deep(pre_norm, seed)
     dy, decode = model.loss.backward(dloss, cache.loss), cache.hidden.decode.decoder
     dy = model.decoder.norm.backward(dy, decode.norm) if model.decoder.norm else dy
@@ -50,9 +55,11 @@ def memory_parts(pre_norm, seed) -> list[np.ndarray]:
 
 
 def gradients_of_uses(model, vocabulary, word) -> tuple:
-    """(dsource, dtarget, dlogits, h, source, target, E) while the model writes `word` backwards: what meets its shared matrix E.
+    """(dsource, dtarget, dlogits, h, source, target, E) while the model writes `word` backwards:
+    what meets its shared matrix E.
 
-    dsource, dtarget: the gradients of the embedded ids; h: the decoder's output, of which the logits are made.
+    dsource, dtarget: the gradients of the embedded ids; h: the decoder's output, of which the
+    logits are made.
     """
     batch, matrix = _batch(vocabulary, word), model.target_embedding.weight.data
     h, cache = model.hidden(*batch.inputs)
@@ -64,9 +71,11 @@ def gradients_of_uses(model, vocabulary, word) -> tuple:
 
 
 def cross_attention_inputs(model, vocabulary, word) -> tuple[np.ndarray, np.ndarray]:
-    """The last cross-attention's inputs while the model writes `word` backwards: x (T_q, d_model) and the memory (T_k, d_model).
+    """The last cross-attention's inputs while the model writes `word` backwards: x (T_q, d_model)
+    and the memory (T_k, d_model).
 
-    Rows of x: the letters of the word from the last to the first, and the end. Rows of the memory: the word, and the end.
+    Rows of x: the letters of the word from the last to the first, and the end. Rows of the memory:
+    the word, and the end.
     """
     _y, cache = model.hidden(*_batch(vocabulary, word).inputs)
     found = cache.decode.decoder.layers[-1].cross_attention
@@ -74,7 +83,9 @@ def cross_attention_inputs(model, vocabulary, word) -> tuple[np.ndarray, np.ndar
 
 
 def through_sublayers(layer, dy, cache) -> Iterator[tuple[str, np.ndarray]]:
-    """(sub-layer, the gradient below it and its residual) of a DecoderLayer, from its last to its first."""
+    """(sub-layer, the gradient below it and its residual) of a DecoderLayer, from its last to its
+    first.
+    """
     for name in ("feed_forward", "cross_attention", "self_attention"):
         dx, dh = getattr(layer, f"{name}_residual").backward(dy, getattr(cache, f"{name}_residual"))
         dh = getattr(layer, name).backward(dh, getattr(cache, name))
@@ -90,7 +101,8 @@ def through_sublayers(layer, dy, cache) -> Iterator[tuple[str, np.ndarray]]:
 def loss_of_weights(model, vocabulary, word) -> tuple[Any, np.ndarray, np.ndarray]:
     """(f, w, gradient) of the loss for each letter while the model writes `word` backwards.
 
-    w: all its weights in one vector; f(w): the loss, for complex w, too; gradient: from the library's backwards.
+    w: all its weights in one vector; f(w): the loss, for complex w, too; gradient: from the
+    library's backwards.
     """
     model, complex_model = model.astype("float64"), model.astype("complex128")
     add_gradients(model, vocabulary, word)
@@ -104,7 +116,9 @@ def loss_of_weights(model, vocabulary, word) -> tuple[Any, np.ndarray, np.ndarra
 
 
 def add_gradients(model, vocabulary, word) -> None:
-    """Add the gradients of the loss for each letter, while the model writes `word` backwards, to those of its parameters."""
+    """Add the gradients of the loss for each letter, while the model writes `word` backwards, to
+    those of its parameters.
+    """
     batch = _batch(vocabulary, word)
     step.add_gradients(model, [batch], terms=batch.terms)
 

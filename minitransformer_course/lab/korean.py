@@ -1,4 +1,6 @@
-"""A small translator from Korean to English, which tutorials/korean_english/train.py trained, and pictures of it."""
+"""A small translator from Korean to English, which tutorials/korean_english/train.py trained, and
+pictures of it.
+"""
 
 import re
 from itertools import pairwise
@@ -8,7 +10,7 @@ import numpy as np
 from matplotlib import font_manager
 
 from minitransformer import Transformer, TransformerConfig
-from minitransformer.functional.special import SPECIAL
+from minitransformer.data.special import SPECIAL
 from minitransformer.interchange.weights import WeightsFile
 from minitransformer.pictures.attention_map import Attended
 from minitransformer.pictures.figure import HANGUL_FONTS
@@ -27,7 +29,9 @@ FIRST, VOWEL, LAST = (
 
 
 class Subwords:
-    """Byte-pair encoding: `merges` are the pairs of neighbours that become one token, in the order in which they were learned."""
+    """Byte-pair encoding: `merges` are the pairs of neighbours that become one token, in the order
+    in which they were learned.
+    """
 
     def __init__(self, characters, merges):
         self.characters, self.merges = characters, [tuple(pair) for pair in merges]
@@ -109,7 +113,9 @@ def load_korean_model() -> tuple[Transformer, Subwords]:
 
 
 def held_out() -> list[tuple[str, str]]:
-    """The 200 pairs (Korean, English) that the model never saw. The last column of the file names their authors."""
+    """The 200 pairs (Korean, English) that the model never saw. The last column of the file names
+    their authors.
+    """
     lines = (
         (folder_of_chapters() / "korean_english" / "held_out.tsv")
         .read_text(encoding="utf-8")
@@ -121,9 +127,11 @@ def held_out() -> list[tuple[str, str]]:
 
 
 def show_translation(axes, model, subwords, text) -> Any:
-    """Draw the last layer's cross-attention while the model translates a Korean text: the mean of the heads, word by word.
+    """Draw the last layer's cross-attention while the model translates a Korean text: the mean of
+    the heads, word by word.
 
-    Returns the image. Where no font with Hangul is installed, the Korean words are spelled in Latin letters.
+    Returns the image. Where no font with Hangul is installed, the Korean words are spelled in Latin
+    letters.
     """
     found = by_words(attention_of(model, subwords, text))
     fonts = [font for font in HANGUL_FONTS if font in font_manager.get_font_names()][:1]
@@ -144,7 +152,8 @@ def show_translation(axes, model, subwords, text) -> Any:
 def by_words(found) -> Attended:
     """An Attended of subwords as one of words: weights (T_q, T_k), the mean of the heads.
 
-    A word is looked at by the sum of what its subwords get; what it looks at is the mean of what they look at.
+    A word is looked at by the sum of what its subwords get; what it looks at is the mean of what
+    they look at.
     """
     rows, queries = _groups(found.predicted)
     columns, keys = _groups(found.keys)

@@ -1,4 +1,6 @@
-"""What a reader has written so far: on the map that opens every chapter, in the running example, and as tests."""
+"""What a reader has written so far: on the map that opens every chapter, in the running example,
+and as tests.
+"""
 
 import re
 import runpy
@@ -65,7 +67,9 @@ GAINS = {  # {exercise: what the reader's model does once it passes}, after "Now
 
 
 def you_are_here(*parts, shapes=True) -> None:
-    """Draw the map with this chapter's parts outlined, and those filled whose exercises pass in the current folder."""
+    """Draw the map with this chapter's parts outlined, and those filled whose exercises pass in the
+    current folder.
+    """
     progress = Progress(".")
     own = [
         part
@@ -76,7 +80,9 @@ def you_are_here(*parts, shapes=True) -> None:
 
 
 def figure_1(filled=None) -> None:
-    """Draw figure 1 with a name in each place whose shape is asked for; filled: {name: shape}, to be written there."""
+    """Draw figure 1 with a name in each place whose shape is asked for; filled: {name: shape}, to
+    be written there.
+    """
     boxes = Map(CONFIG).boxes
     asked = {
         "memory": [box for box in boxes if (box.kind, box.x) == ("layer_norm", LEFT)][-1],
@@ -104,7 +110,8 @@ def figure_1(filled=None) -> None:
 
 
 def run_yours(chapter, word="backward") -> None:
-    """Let the functions of the folder's my_transformer.py write a word backwards; compare their gradients with the library's.
+    """Let the functions of the folder's my_transformer.py write a word backwards; compare their
+    gradients with the library's.
 
     Before that, say which of them are this chapter's, and what the reader's model can do with them.
     """
@@ -133,7 +140,9 @@ def run_yours(chapter, word="backward") -> None:
 
 @contextmanager
 def own_functions() -> Iterator[list[str]]:
-    """Within the block, the functions of the folder's my_transformer.py run in place of the library's; yields their names."""
+    """Within the block, the functions of the folder's my_transformer.py run in place of the
+    library's; yields their names.
+    """
     names = [name for name in my_transformer.names_in(".") if name in in_the_paper()]
     made = runpy.run_path(str(Path(my_transformer.FILE))) if names else {}
     with plugs({name: made[name] for name in names}):
@@ -141,7 +150,9 @@ def own_functions() -> Iterator[list[str]]:
 
 
 def own(name) -> Callable:
-    """The function of that name of the folder's my_transformer.py, or the exercise's reference; says which of the two it is."""
+    """The function of that name of the folder's my_transformer.py, or the exercise's reference;
+    says which of the two it is.
+    """
     mine = name in my_transformer.names_in(".")
     print(f"{name}: {_('yours') if mine else _('the reference, until yours passes')}")
     return (

@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.colors import LogNorm
 
 from minitransformer.functional import softmax_forward
-from minitransformer.functional.special import EOS
+from minitransformer.data.special import EOS
 from minitransformer.pictures import architecture
 from minitransformer_course.lab.example import LETTERS
 
@@ -21,7 +21,9 @@ def show_model(config=None, **how) -> None:
 
 
 def show_map(axes, found, head=0) -> Any:
-    """Draw one head of what `attention_of` returns: a row for each query, a column for each key. Returns the image."""
+    """Draw one head of what `attention_of` returns: a row for each query, a column for each key.
+    Returns the image.
+    """
     image = axes.imshow(found.weights[head], cmap="Blues", vmin=0, vmax=1)
     axes.set_xticks(range(len(found.keys)), found.keys)
     axes.set_yticks(range(len(found.queries)), found.predicted or found.queries)
@@ -45,7 +47,9 @@ def show_mask(axes, mask, tokens) -> None:
 
 
 def show_split(three, x) -> None:
-    """Draw x (T, 2 d) on three axes: as stored, reshaped directly to (2, T, d), and as two heads need it, in blue and yellow."""
+    """Draw x (T, 2 d) on three axes: as stored, reshaped directly to (2, T, d), and as two heads
+    need it, in blue and yellow.
+    """
     length, width = x.shape
     size = width // 2
     owner = np.broadcast_to(np.arange(width) // size, x.shape)
@@ -85,7 +89,9 @@ def show_split(three, x) -> None:
 
 
 def show_uses(parts, letters=LETTERS) -> None:
-    """Draw the norm of each row of the shared matrix's gradient, from each of its three uses: parts, three of shape (V, D)."""
+    """Draw the norm of each row of the shared matrix's gradient, from each of its three uses:
+    parts, three of shape (V, D).
+    """
     figure, axes = plt.subplots(figsize=(9, 2.2), layout="constrained")
     image = axes.imshow(np.linalg.norm(parts, axis=-1), cmap="Purples", norm=LogNorm(1e-4))
     axes.set_xticks(range(letters.size), letters.listed, rotation=90)
@@ -107,7 +113,8 @@ def show_counts(names, counts) -> None:
 
 
 def show_norm(both, x, n, dx) -> None:
-    """Draw LayerNorm of rows of three numbers on two 3-D axes: x on the way to n, and, seen along (1, 1, 1), dx from n.
+    """Draw LayerNorm of rows of three numbers on two 3-D axes: x on the way to n, and, seen along
+    (1, 1, 1), dx from n.
 
     x, n, dx: (N, 3).
     """
@@ -142,7 +149,9 @@ def show_norm(both, x, n, dx) -> None:
 
 
 def show_orders(both) -> None:
-    """Draw a sub-layer f in its residual with a LayerNorm, post-norm and pre-norm, and the gradient's direct path, on two axes."""
+    """Draw a sub-layer f in its residual with a LayerNorm, post-norm and pre-norm, and the
+    gradient's direct path, on two axes.
+    """
     orders = (
         (
             "post-norm: y = LayerNorm(x + f(x))",
@@ -180,9 +189,11 @@ def show_orders(both) -> None:
 
 
 def show_graph(axes, inputs, values, gradients) -> None:
-    """Draw a computation from left to right: on each node its value in black, its name, and its gradient in purple below.
+    """Draw a computation from left to right: on each node its value in black, its name, and its
+    gradient in purple below.
 
-    inputs: {node: [the nodes that it is computed from]}, the last one computed last; values, gradients: {node: number}.
+    inputs: {node: [the nodes that it is computed from]}, the last one computed last; values,
+    gradients: {node: number}.
     """
     columns: list[list[str]] = [
         [list(inputs)[-1]]
@@ -224,7 +235,8 @@ def show_graph(axes, inputs, values, gradients) -> None:
 
 
 def show_lookup(axes, tokens, ids, vocabulary) -> None:
-    """Draw the table of an embedding, and arrows from the tokens below to the rows above that their gradients are added to.
+    """Draw the table of an embedding, and arrows from the tokens below to the rows above that their
+    gradients are added to.
 
     ids: for each token the number of its row; vocabulary: what the rows belong to.
     """
@@ -254,7 +266,8 @@ def show_lookup(axes, tokens, ids, vocabulary) -> None:
 
 
 def show_scores(axes, scores, queries, keys) -> Any:
-    """Draw scores that have not been through a softmax, red if they are positive and blue if negative. Returns the image.
+    """Draw scores that have not been through a softmax, red if they are positive and blue if
+    negative. Returns the image.
 
     scores: (T_q, T_k); queries, keys: the letters of the rows and of the columns.
     """
@@ -277,7 +290,9 @@ def show_curves(axes, x, curves, xlabel, ylabel) -> None:
 
 
 def show_losses(axes, curves, level=None, of="token") -> None:
-    """Draw training losses {what they are: one for each step}; level: (number, name) of a dotted line; of: what has a loss."""
+    """Draw training losses {what they are: one for each step}; level: (number, name) of a dotted
+    line; of: what has a loss.
+    """
     for (name, losses), colour, style in zip(
         curves.items(), ("black", "tab:red", "tab:brown"), ("-", "--", "-.")
     ):
@@ -289,9 +304,11 @@ def show_losses(axes, curves, level=None, of="token") -> None:
 
 
 def show_tree(axes, tried, finished, title) -> None:
-    """Draw every hypothesis of a beam search on its way from left to right: `tried` is [(path, log-probability)].
+    """Draw every hypothesis of a beam search on its way from left to right: `tried` is [(path,
+    log-probability)].
 
-    A path is a tuple of words. Those that survived have a thick frame; those in `finished` are green.
+    A path is a tuple of words. Those that survived have a thick frame; those in `finished` are
+    green.
     """
     lived = {path[:-1] for path, _total in tried}
     leaves = [path for path, _total in tried if path not in lived]

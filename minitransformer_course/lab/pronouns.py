@@ -1,4 +1,6 @@
-"""Sentences in which "it" is an animal or a place, a small translator that has to find out which, and pictures of its heads."""
+"""Sentences in which "it" is an animal or a place, a small translator that has to find out which,
+and pictures of its heads.
+"""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -8,7 +10,7 @@ import numpy as np
 from minitransformer import Batch, Transformer, TransformerConfig, load_weights, make_batch
 from minitransformer.data.drawn import draw_held_out
 from minitransformer.data.vocabularies.symbols import SymbolVocabulary
-from minitransformer.functional.special import BOS, EOS
+from minitransformer.data.special import BOS, EOS
 from minitransformer.tasks.toy import ToyTask
 from minitransformer_course.judge.course import folder_of_chapters
 from minitransformer_course.lab.example import attention_of, write
@@ -54,7 +56,9 @@ ARTICLES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Pronouns(ToyTask):
-    """the animal did not cross the street because it was too tired -> das tier überquerte die straße nicht weil es zu müde war"""
+    """the animal did not cross the street because it was too tired -> das tier überquerte die
+    straße nicht weil es zu müde war
+    """
 
     name: ClassVar[str] = "pronouns"
 
@@ -83,7 +87,9 @@ class Pronouns(ToyTask):
 
     @staticmethod
     def is_held_out(source) -> bool:
-        """No animal of training meets the place beside it in the lists above: the animal no street, the dog no river."""
+        """No animal of training meets the place beside it in the lists above: the animal no street,
+        the dog no river.
+        """
         return any({animal, place} <= set(source) for animal, place in zip(ANIMALS, PLACES))
 
     def make_vocabulary(self) -> SymbolVocabulary:
@@ -141,7 +147,9 @@ def right_pronouns(model, batch) -> float:
 
 
 def partners(batch) -> dict[str, tuple[str, np.ndarray]]:
-    """{relation: ("encoder" or "cross", partner)}; partner (B, T_q): the place of each query's partner in the source, or -1."""
+    """{relation: ("encoder" or "cross", partner)}; partner (B, T_q): the place of each query's
+    partner in the source, or -1.
+    """
     found = {}
     for name, (kind, query, key) in {
         "not -> did": ("encoder", {"not"}, {"did"}),
@@ -163,7 +171,9 @@ def partners(batch) -> dict[str, tuple[str, np.ndarray]]:
 
 
 def rows_of(model, english) -> tuple[dict[str, np.ndarray], list[str]]:
-    """({who asks: attention weights (H, T_k)}, the source's tokens): the row of "it", and that in which it is translated."""
+    """({who asks: attention weights (H, T_k)}, the source's tokens): the row of "it", and that in
+    which it is translated.
+    """
     encoder, cross = (
         attention_of(model, VOCABULARY, english, kind) for kind in ("encoder", "cross")
     )
@@ -175,9 +185,11 @@ def rows_of(model, english) -> tuple[dict[str, np.ndarray], list[str]]:
 
 
 def without(model, english, where, word) -> str:
-    """The pronoun and its probability if, in one row of the attention, all heads have to do without a word of the source.
+    """The pronoun and its probability if, in one row of the attention, all heads have to do without
+    a word of the source.
 
-    where: "encoder", in the row of "it", or "cross", in the row in which the pronoun is written. The others share its weight.
+    where: "encoder", in the row of "it", or "cross", in the row in which the pronoun is written.
+    The others share its weight.
     """
     source, german = [*VOCABULARY.encode(english), EOS], write(model, VOCABULARY, english).split()
     written = german.index("weil") + 1

@@ -7,7 +7,7 @@ import numpy as np
 
 from minitransformer import Adam, make_batch, training_step
 from minitransformer.data.vocabularies.symbols import SymbolVocabulary
-from minitransformer.functional.special import PAD, SPECIAL
+from minitransformer.data.special import PAD, SPECIAL
 from minitransformer.layers.hooks import hooked
 from minitransformer.models import MODELS
 from minitransformer.pictures.attention_map import Attended
@@ -25,7 +25,9 @@ def sentences(rng, count, length) -> list:
 
 
 def copier(name, seed=0, steps=200) -> Any:
-    """A model that has learned to copy for `steps` updates. Its encoder reads from left to right only."""
+    """A model that has learned to copy for `steps` updates. Its encoder reads from left to right
+    only.
+    """
     model = MODELS[name](
         RecurrentConfig(
             num_layers=1,
@@ -51,7 +53,9 @@ def copier(name, seed=0, steps=200) -> Any:
 
 
 def copied(model, count=100) -> list[float]:
-    """The share of letters that the model copies to their place, for each of LENGTHS, given the right ones before."""
+    """The share of letters that the model copies to their place, for each of LENGTHS, given the
+    right ones before.
+    """
     rng, found = np.random.default_rng(9), []
     for length in LENGTHS:
         batch = make_batch(sentences(rng, count, length))
@@ -71,10 +75,12 @@ def gradient_by_distance(model, length) -> np.ndarray:
 
 
 def first_letter_gradient(model, pairs) -> np.ndarray:
-    """(length,): the norm of the gradient of the first written letter's loss with respect to what the encoder reads.
+    """(length,): the norm of the gradient of the first written letter's loss with respect to what
+    the encoder reads.
 
-    The last letter comes first: a recurrent model makes one step from it to the end of the sentence and one into the decoder,
-    and one step more for each place further away. In float64, the mean over `pairs` of ids, which are equally long.
+    The last letter comes first: a recurrent model makes one step from it to the end of the sentence
+    and one into the decoder, and one step more for each place further away. In float64, the mean
+    over `pairs` of ids, which are equally long.
     """
     model, found = model.astype(np.float64), []
     batch = make_batch(pairs)
@@ -121,7 +127,9 @@ def show_distance(axes, curves, log=False) -> None:
 
 
 def far_by_near(curve, count=3) -> float:
-    """How many times as large a gradient is at the `count` most distant letters as at the nearest ones."""
+    """How many times as large a gradient is at the `count` most distant letters as at the nearest
+    ones.
+    """
     return float(curve[-count:].mean() / curve[:count].mean())
 
 
@@ -146,7 +154,9 @@ def show_copied(axes, shares) -> None:
 
 
 def show_attention(model, word) -> None:
-    """Draw the attention weights while the model copies a word, given the right letters before each."""
+    """Draw the attention weights while the model copies a word, given the right letters before
+    each.
+    """
     ids, tokens = LETTERS.encode(word), [*word, "</s>"]
     weights = model.attention_weights(*make_batch([(ids, ids)]).inputs)["cross"][0][0]
     figure, axes = plt.subplots(figsize=(4.6, 3.6), layout="constrained")

@@ -10,7 +10,9 @@ from minitransformer_course.judge.messages import _
 
 
 def show_figures(script) -> None:
-    """At the end of a script: its figures in windows, or, if matplotlib has no windows, as files in the current folder."""
+    """At the end of a script: its figures in windows, or, if matplotlib has no windows, as files in
+    the current folder.
+    """
     figures = [plt.figure(number) for number in plt.get_fignums()]
     if any(figure.canvas.required_interactive_framework for figure in figures):
         plt.show()

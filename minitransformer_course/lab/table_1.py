@@ -1,4 +1,6 @@
-"""Table 1 of the paper, counted: the multiplications of each kind of layer, and the steps that wait for each other."""
+"""Table 1 of the paper, counted: the multiplications of each kind of layer, and the steps that wait
+for each other.
+"""
 
 from collections import Counter
 from collections.abc import Callable
@@ -33,7 +35,8 @@ def _rng() -> np.random.Generator:
 
 # For one sequence of n vectors of width d, as tutorials/15_why_self_attention derives them:
 KINDS = {
-    # 4 projections of d x d at each position; n x n scores of d terms each, and as many for the values.
+    # 4 projections of d x d at each position; n x n scores of d terms each, and as many for the
+    # values.
     "self-attention": Kind(
         lambda d: SelfAttention(d, 1, _rng()), lambda n, d: 4 * n * d * d + 2 * n * n * d
     ),
@@ -57,7 +60,9 @@ KINDS = {
 
 
 def count(layer, n, d) -> tuple[int, int]:
-    """(multiplications of a forward pass, the longest chain of products in it) for one sequence of n vectors of width d."""
+    """(multiplications of a forward pass, the longest chain of products in it) for one sequence of
+    n vectors of width d.
+    """
     products = at_steps(layer, n, d)
     return products.total(), max(products)
 
@@ -76,11 +81,13 @@ def at_steps(layer, n, d) -> Counter[int]:
 
 
 class Counted(np.ndarray):
-    """A NumPy array that counts every matmul and einsum made of it, from the shapes of the two arrays that are multiplied.
+    """A NumPy array that counts every matmul and einsum made of it, from the shapes of the two
+    arrays that are multiplied.
 
-    `chain`: how many products had to be computed one after the other to get it. A product's chain is one longer than the longer
-    chain of its factors; any other result, such as a sum or a view, has the longest chain of its arrays. Elementwise products,
-    such as a mask or a scale, are not counted, as there are few: about one for each number that a counted product gives.
+    `chain`: how many products had to be computed one after the other to get it. A product's chain
+    is one longer than the longer chain of its factors; any other result, such as a sum or a view,
+    has the longest chain of its arrays. Elementwise products, such as a mask or a scale, are not
+    counted, as there are few: about one for each number that a counted product gives.
     """
 
     __module__ = "numpy"  # module_of finds its module by this

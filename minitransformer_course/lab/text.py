@@ -1,4 +1,6 @@
-"""What the chapter on text needs: Shakespeare as ids, batches of windows, and pictures of bits per character."""
+"""What the chapter on text needs: Shakespeare as ids, batches of windows, and pictures of bits per
+character.
+"""
 
 from collections.abc import Callable
 
@@ -14,7 +16,9 @@ WINDOW = 64
 
 
 def shakespeare() -> tuple[CharacterVocabulary, np.ndarray, np.ndarray]:
-    """(vocabulary, train, held_out), the texts as ids (N,): 200,000 characters of tiny Shakespeare (public domain)."""
+    """(vocabulary, train, held_out), the texts as ids (N,): 200,000 characters of tiny Shakespeare
+    (public domain).
+    """
     text = (folder_of_chapters() / "12b_text" / "shakespeare.txt").read_text(encoding="utf-8")
     vocabulary = CharacterVocabulary.learn(text)
     train, held_out = np.split(np.array(vocabulary.encode(text)), [int(TRAIN_SHARE * len(text))])
@@ -37,7 +41,9 @@ def predictor(model) -> Callable:
 
 
 def show_bits(axes, found, levels=()) -> None:
-    """Draw {step: bits of the training text and of the held-out text}, and dotted lines at `levels`, {what it is: bits}."""
+    """Draw {step: bits of the training text and of the held-out text}, and dotted lines at
+    `levels`, {what it is: bits}.
+    """
     show_curves(
         axes,
         [*found],

@@ -1,4 +1,6 @@
-"""Short training runs of the running example, their pictures, and tasks that show what a part is for."""
+"""Short training runs of the running example, their pictures, and tasks that show what a part is
+for.
+"""
 
 import string
 from dataclasses import dataclass, replace
@@ -10,7 +12,7 @@ from minitransformer import Adam, Transformer, TransformerConfig, make_batch, tr
 from minitransformer.data.drawn import draw_held_out
 from minitransformer.data.vocabularies.symbols import SymbolVocabulary
 from minitransformer.functional import softmax_forward
-from minitransformer.functional.special import SPECIAL
+from minitransformer.data.special import SPECIAL
 from minitransformer.tasks import TASKS
 from minitransformer.tasks.toy import LetterTask, ToyTask
 from minitransformer.training.optim import clip_factor
@@ -62,7 +64,9 @@ def three_layers(pre_norm=False) -> TransformerConfig:
 
 
 def unseen_pairs(count) -> list:
-    """Words that the running example never saw in training, as pairs of ids: the word, and the word written backwards."""
+    """Words that the running example never saw in training, as pairs of ids: the word, and the word
+    written backwards.
+    """
     return draw_held_out(TASKS["reverse"](), count)
 
 
@@ -81,7 +85,8 @@ def reverse(
     learning_rate=lambda step: 0.002 * min(1, step / 20),
     optimizer=Adam,
 ) -> tuple[Transformer, np.ndarray]:
-    """Train a model to write 16 words of 8 random letters backwards: (model, the mean loss of a letter before each step).
+    """Train a model to write 16 words of 8 random letters backwards: (model, the mean loss of a
+    letter before each step).
 
     blind: every letter of the source is replaced by an a.
     """
@@ -97,7 +102,9 @@ def reverse(
 
 
 def undecided(model, word) -> tuple[np.ndarray, np.ndarray, int]:
-    """(p, ids, t) while the model writes `word` backwards: p (1, T, V), the targets ids (1, T), and where p is least certain."""
+    """(p, ids, t) while the model writes `word` backwards: p (1, T, V), the targets ids (1, T), and
+    where p is least certain.
+    """
     letters = LETTERS.encode(word)
     batch = make_batch([(letters, letters[::-1])])
     p, _cache = softmax_forward(model.forward(*batch.inputs)[0].astype(float))
@@ -105,7 +112,9 @@ def undecided(model, word) -> tuple[np.ndarray, np.ndarray, int]:
 
 
 def gap(model, batch) -> float:
-    """How far the logit of a target is above the mean of the others, on average over the real targets."""
+    """How far the logit of a target is above the mean of the others, on average over the real
+    targets.
+    """
     logits, _cache = model.forward(*batch.inputs)
     target = np.take_along_axis(logits, batch.next_target[..., None], axis=-1)[..., 0]
     others = (logits.sum(axis=-1) - target) / (logits.shape[-1] - 1)
@@ -113,7 +122,9 @@ def gap(model, batch) -> float:
 
 
 def show_rows(rows, target) -> None:
-    """Draw one row per entry of {what they are: (V,)}, with a number for each letter; gradients are purple."""
+    """Draw one row per entry of {what they are: (V,)}, with a number for each letter; gradients are
+    purple.
+    """
     figure, panels = plt.subplots(len(rows), 1, figsize=(8, 4.6), sharex=True, layout="constrained")
     for axes, (name, row) in zip(panels, rows.items()):
         axes.bar(
@@ -128,7 +139,9 @@ def show_rows(rows, target) -> None:
 
 
 def show_floors(axes, shares, classes) -> None:
-    """Draw the loss over the probability of the target, for {eps: the target's share}; all other classes are alike."""
+    """Draw the loss over the probability of the target, for {eps: the target's share}; all other
+    classes are alike.
+    """
     p = np.linspace(0.01, 0.9999, 500)
     for (eps, share), style in zip(shares.items(), ("k-", "r--", "b:")):
         axes.plot(
@@ -156,7 +169,9 @@ def show_weights(axes, names, groups) -> None:
 
 
 def gradient_of(model, batch=None) -> np.ndarray:
-    """The gradient of all weights (P,) for the mean loss of a batch, 16 random words if none is given."""
+    """The gradient of all weights (P,) for the mean loss of a batch, 16 random words if none is
+    given.
+    """
     batch = batch or make_batch(words(np.random.default_rng(0), 16, 8))
     model.zero_grad()
     model.loss_backward(1 / batch.terms, model.loss_forward(batch)[1])

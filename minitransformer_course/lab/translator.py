@@ -1,4 +1,6 @@
-"""A small translator of number words, English to German, trained while the page runs; what it says, and pictures of its scores."""
+"""A small translator of number words, English to German, trained while the page runs; what it says,
+and pictures of its scores.
+"""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -7,9 +9,9 @@ from minitransformer import Adam, Transformer, TransformerConfig, make_batch, tr
 from minitransformer.data.drawn import DrawnBatches, draw_examples, draw_held_out
 from minitransformer.decoding import GREEDY, decode_all
 from minitransformer.errors import InputError
-from minitransformer.functional.special import PAD
+from minitransformer.data.special import PAD
 from minitransformer.tasks import TASKS
-from minitransformer.training.evaluation import bleu
+from minitransformer.tasks.evaluation import bleu
 
 TASK = TASKS["numbers"]()
 VOCABULARY = TASK.make_vocabulary()
@@ -26,7 +28,9 @@ SIZE = 16  # numbers in a batch of training
 
 
 def trained(seed=0, steps=160) -> Transformer:
-    """A model that has seen `steps` batches of numbers. 160 are too few, so there are mistakes to count."""
+    """A model that has seen `steps` batches of numbers. 160 are too few, so there are mistakes to
+    count.
+    """
     model = Transformer(CONFIG, seed=seed)
     adam = Adam(model)
     for step, batch in zip(range(1, steps + 1), DrawnBatches(TASK, SIZE, seed)):
@@ -46,7 +50,9 @@ def unseen(count=200) -> list:
 
 
 def with_seen(count=200, seed=0, steps=160) -> tuple[list, np.ndarray]:
-    """(pairs, seen): numbers drawn like those of training, with nothing held out, and which of them `trained` has seen."""
+    """(pairs, seen): numbers drawn like those of training, with nothing held out, and which of them
+    `trained` has seen.
+    """
     known = {
         tuple(source)
         for step in range(1, steps + 1)
@@ -67,7 +73,9 @@ def translated(model, pairs) -> list[list[int]]:
 
 
 def predictions(model, pairs, dropout_seed=None) -> tuple[np.ndarray, np.ndarray]:
-    """(predicted, ids), both (B, T): the most likely token at each place if the right ones come before it, and the right ones."""
+    """(predicted, ids), both (B, T): the most likely token at each place if the right ones come
+    before it, and the right ones.
+    """
     batch = make_batch(pairs)
     rng = None if dropout_seed is None else np.random.default_rng(dropout_seed)
     return model.forward(*batch.inputs, rng=rng)[0].argmax(axis=-1), batch.next_target
@@ -79,7 +87,9 @@ def texts(all_ids) -> list[str]:
 
 
 def by_sacrebleu(outputs, references) -> float:
-    """BLEU, from 0 to 1, of lists of ids; NaN, and one line that says so, if sacrebleu is not installed."""
+    """BLEU, from 0 to 1, of lists of ids; NaN, and one line that says so, if sacrebleu is not
+    installed.
+    """
     try:
         return bleu(texts(outputs), texts(references), "none")[0] / 100
     except InputError as error:
@@ -97,7 +107,9 @@ def show_shares(shares, xlabel) -> None:
 
 
 def show_spread(drawn, seeds) -> None:
-    """Draw BLEU of test sets drawn anew (N,), for the first of the models whose BLEU on the whole test set is `seeds`."""
+    """Draw BLEU of test sets drawn anew (N,), for the first of the models whose BLEU on the whole
+    test set is `seeds`.
+    """
     figure, axes = plt.subplots(figsize=(7.5, 2.6), layout="constrained")
     axes.hist(100 * drawn, 30, color="0.8", label="seed 0, sentences drawn again")
     for seed, (score, style) in enumerate(zip(seeds, ("-", "--", ":"))):

@@ -7,8 +7,8 @@ from tests.library.cli.conftest import corpus, text_run, trained  # noqa: F401 -
 
 @pytest.fixture
 def run_benchmark(capsys):
-    """run_benchmark(*arguments) -> (exit code, stdout, stderr) of python -m benchmarks."""
-    from benchmarks.__main__ import main
+    """run_benchmark(*arguments) -> (exit code, stdout, stderr) of python -m research.benchmarks."""
+    from research.benchmarks.__main__ import main
 
     def run(*arguments):
         try:

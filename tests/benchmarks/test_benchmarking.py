@@ -1,4 +1,6 @@
-"""The measurements: what is counted, what a worker reports, when it ends, and that the peers train the same model."""
+"""The measurements: what is counted, what a worker reports, when it ends, and that the peers train
+the same model.
+"""
 
 import os
 import subprocess
@@ -7,16 +9,16 @@ import sys
 import numpy as np
 import pytest
 
-from benchmarks import scaling, step, text
-from benchmarks.cases import CASES, Case
-from benchmarks.contestants import our_step
-from benchmarks.contestants.matmul import necessary_operations
-from benchmarks.measure import Measurement, OtherWork, Worker, measure, others_seconds
-from benchmarks.worker import peak_memory, serve
+from research.benchmarks import scaling, step, text
+from research.benchmarks.cases import CASES, Case
+from research.research.benchmarks.contestants import our_step
+from research.research.benchmarks.contestants.matmul import necessary_operations
+from research.benchmarks.measure import Measurement, OtherWork, Worker, measure, others_seconds
+from research.benchmarks.worker import peak_memory, serve
 from minitransformer.data.batches import make_batch
 from minitransformer.errors import InputError
 from minitransformer.functional import cross_entropy_forward
-from minitransformer.functional.special import PAD
+from minitransformer.data.special import PAD
 from minitransformer.models import Transformer, TransformerConfig
 from minitransformer.training.step import add_gradients
 
@@ -27,7 +29,9 @@ TINY = Case("toy", 20, 4, 6, SIZES)
 
 
 class Counting(np.ndarray):
-    """An array that counts the operations of its products of two matrices; a product with a vector is a sum."""
+    """An array that counts the operations of its products of two matrices; a product with a vector
+    is a sum.
+    """
 
     __module__ = "numpy"  # for module_of
     operations = 0
@@ -59,7 +63,9 @@ def test_necessary_operations_are_those_of_the_products_made():
 
 
 def test_necessary_operations_by_hand():
-    """One sentence, one layer, all widths 1, one token in, one out: 6 + 2 multiplications, 6 + 2 + 4 + 2, and V."""
+    """One sentence, one layer, all widths 1, one token in, one out: 6 + 2 multiplications, 6 + 2 +
+    4 + 2, and V.
+    """
     config = TransformerConfig(
         source_vocab=10, target_vocab=10, num_layers=1, d_model=1, num_heads=1, d_ff=1
     )
@@ -85,7 +91,9 @@ def padded(tmp_path):
 
 @pytest.fixture
 def trains(monkeypatch, padded):
-    """trains(contestant): the loss of a batch, trained on repeatedly, is finite and falls (with noise from dropout)."""
+    """trains(contestant): the loss of a batch, trained on repeatedly, is finite and falls (with
+    noise from dropout).
+    """
 
     def check(module):
         monkeypatch.setattr(module, "LEARNING_RATE", 0.003)
@@ -146,7 +154,7 @@ def test_padding_changes_nothing_in_jax(padded):
     batch, model = padded.batches()[0], Transformer(padded.config())
     expected = model.forward(batch.source, batch.target)[0]
     real = batch.next_target != PAD
-    jax_jit = pytest.importorskip("benchmarks.contestants.jax_jit")
+    jax_jit = pytest.importorskip("research.benchmarks.contestants.jax_jit")
     weights = {name: parameter.data for name, parameter in model.parameters().items()}
     logits = jax_jit.logits(
         model.config, weights, batch.source, batch.target, lambda x: x, padded=True
@@ -162,7 +170,7 @@ def test_padding_changes_nothing_in_jax(padded):
 def test_padding_changes_nothing_in_torch(padded):
     """A sentence has the same logits alone and in a batch with a longer one."""
     torch = pytest.importorskip("torch")
-    from benchmarks.contestants import torch_eager
+    from research.research.benchmarks.contestants import torch_eager
 
     source, target, _ = map(torch.from_numpy, padded.batches()[0][:3])
     model = torch_eager.Model(padded.config(), length=5).train(False)
@@ -175,7 +183,7 @@ def test_torch_trains_the_same_model(trains):
     pytest.importorskip("torch")
     from torch.utils.flop_counter import FlopCounterMode
 
-    from benchmarks.contestants import torch_eager
+    from research.research.benchmarks.contestants import torch_eager
 
     count = sum(
         parameter.numel()
@@ -194,7 +202,7 @@ def test_torch_trains_the_same_model(trains):
 @pytest.mark.campaign
 def test_jax_trains_the_same_model(trains):
     pytest.importorskip("jax")
-    from benchmarks.contestants import jax_jit
+    from research.research.benchmarks.contestants import jax_jit
 
     model, batch = Transformer(TINY.config()), TINY.batches()[0]
     weights = {name: parameter.data for name, parameter in model.parameters().items()}

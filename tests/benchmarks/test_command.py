@@ -1,4 +1,4 @@
-"""python -m benchmarks, as its user runs it."""
+"""python -m research.benchmarks, as its user runs it."""
 
 import json
 import re
@@ -7,11 +7,11 @@ import sys
 
 import pytest
 
-from benchmarks import scaling, step
-from benchmarks.__main__ import BENCHMARKS
-from benchmarks.cases import CASES
-from benchmarks.measure import Measurement, OtherWork
-from minitransformer import kernels
+from research.benchmarks import scaling, step
+from research.benchmarks.__main__ import BENCHMARKS
+from research.benchmarks.cases import CASES
+from research.benchmarks.measure import Measurement, OtherWork
+from minitransformer.speed import kernels
 from tests import ROOT
 from tests.library.cli.conftest import one_line
 
@@ -31,7 +31,7 @@ def measured(monkeypatch):
         monkeypatch.setattr(
             module, "measure", lambda case, names, *_: {name: found[name] for name in names}
         )
-    monkeypatch.setattr("benchmarks.report.require", lambda library: None)
+    monkeypatch.setattr("research.benchmarks.report.require", lambda library: None)
 
 
 @pytest.mark.parametrize(
@@ -77,17 +77,19 @@ def test_without_an_argument_it_lists_them(run_benchmark):
     """Each can be asked for its help: it parses, and nothing is measured. The page has them all."""
     code, out, error = run_benchmark()
     assert code == 0 and not error and all(f"\n    {name} " in out for name in BENCHMARKS)
-    page = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
-    assert re.findall(r"^\| `python -m benchmarks (\w+)", page, re.MULTILINE) == list(BENCHMARKS)
+    page = (ROOT / "research" / "benchmarks" / "README.md").read_text(encoding="utf-8")
+    assert re.findall(r"^\| `python -m research.benchmarks (\w+)", page, re.MULTILINE) == list(
+        BENCHMARKS
+    )
     for name in BENCHMARKS:
         code, out, error = run_benchmark(name, "--help")
-        assert code == 0 and out.startswith(f"usage: benchmarks {name} ") and not error
+        assert code == 0 and out.startswith(f"usage: research.benchmarks {name} ") and not error
 
 
 def test_bad_input_is_one_line_in_a_process_of_its_own(tmp_path):
     for words in ("nothing", "decoding no/such/run"):
         done = subprocess.run(
-            [sys.executable, "-m", "benchmarks", *words.split()],
+            [sys.executable, "-m", "research.benchmarks", *words.split()],
             capture_output=True,
             text=True,
             cwd=ROOT,
@@ -96,7 +98,7 @@ def test_bad_input_is_one_line_in_a_process_of_its_own(tmp_path):
             done.returncode == 2
             and not done.stdout
             and one_line(done.stderr)
-            and done.stderr.startswith("benchmarks")
+            and done.stderr.startswith("research.benchmarks")
         )
 
 
@@ -155,10 +157,10 @@ def test_decoding_table(run_benchmark, text_run, monkeypatch):
         "marianmt": Measurement([1.5], 4e6, None, [*outputs[1:], [7]]),
     }
     monkeypatch.setattr(
-        "benchmarks.decoding.measure",
+        "research.benchmarks.decoding.measure",
         lambda case, names, *_, **__: {name: found[name.partition(":")[0]] for name in names},
     )
-    monkeypatch.setattr("benchmarks.report.require", lambda library: None)
+    monkeypatch.setattr("research.benchmarks.report.require", lambda library: None)
     monkeypatch.setattr(OtherWork, "cores", lambda self: 1.26)
     code, out, _ = run_benchmark(
         "decoding", text_run, "--against", "marianmt,ctranslate2", "--threads", 1
@@ -178,8 +180,8 @@ def test_decoding_one_sentence_at_a_time(run_benchmark, text_run, monkeypatch):
         asked.extend(names)
         return {name: Measurement([0.5], 2e6, None, [[5, 6]] * 45) for name in names}
 
-    monkeypatch.setattr("benchmarks.decoding.measure", measured)
-    monkeypatch.setattr("benchmarks.report.require", lambda library: None)
+    monkeypatch.setattr("research.benchmarks.decoding.measure", measured)
+    monkeypatch.setattr("research.benchmarks.report.require", lambda library: None)
     code, out, _ = run_benchmark(
         "decoding", text_run, "--batch", 1, "--against", "marianmt,ctranslate2"
     )
@@ -194,7 +196,7 @@ def test_decoding_one_sentence_at_a_time(run_benchmark, text_run, monkeypatch):
 
 def test_decoding_scaling(run_benchmark, text_run, monkeypatch):
     monkeypatch.setattr(
-        "benchmarks.decoding.measure",
+        "research.benchmarks.decoding.measure",
         lambda case, names, *_: {name: Measurement([0.64], 2e6, None, []) for name in names},
     )
     code, out, _ = run_benchmark("decoding", text_run, "--scaling")
@@ -291,5 +293,5 @@ def test_info(run_benchmark, monkeypatch):
         and len(out.splitlines()) == len(facts) + len(facts["kernels"])
         and facts["numpy"] in out
     )
-    monkeypatch.setattr("benchmarks.info.threadpool_info", list)
+    monkeypatch.setattr("research.benchmarks.info.threadpool_info", list)
     assert json.loads(run_benchmark("info", "--json")[1])["blas_kernels"] is None

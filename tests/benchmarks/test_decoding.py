@@ -1,12 +1,14 @@
-"""Beam search beside other libraries: they have the same model, decode the same text, and are measured the same way."""
+"""Beam search beside other libraries: they have the same model, decode the same text, and are
+measured the same way.
+"""
 
 import numpy as np
 import pytest
 
-from benchmarks import decoding
-from benchmarks.measure import Measurement, measure
-from benchmarks.sentences import Sentences, limit, power, strip
-from benchmarks.worker import serve
+from research.benchmarks import decoding
+from research.benchmarks.measure import Measurement, measure
+from research.benchmarks.sentences import Sentences, limit, power, strip
+from research.benchmarks.worker import serve
 from minitransformer.data.batches import make_batch
 from minitransformer.data.vocabularies.subwords import SubwordVocabulary
 from minitransformer.decoding import translation
@@ -15,7 +17,7 @@ from minitransformer.decoding.translation import longest_first
 from minitransformer.errors import InputError
 from minitransformer.models import Transformer, TransformerConfig
 from minitransformer.tasks import TASKS
-from minitransformer.training.run import Run
+from minitransformer.runs.run import Run
 
 pytestmark = pytest.mark.slow
 
@@ -30,7 +32,9 @@ TEXT = [
 
 @pytest.fixture(scope="module")
 def case(tmp_path_factory):
-    """Four sentences and an empty one, for a model with random weights whose next token rarely depends on rounding."""
+    """Four sentences and an empty one, for a model with random weights whose next token rarely
+    depends on rounding.
+    """
     folder = tmp_path_factory.mktemp("decoding")
     vocabulary = SubwordVocabulary.learn(TEXT, size=40)
     model = random_model(vocabulary.size)
@@ -76,7 +80,7 @@ def test_marianmt_is_the_same_model():
         "transformers", reason='transformers is not installed: pip install ".[bench]"'
     )
     torch = pytest.importorskip("torch", reason='torch is not installed: pip install ".[bench]"')
-    from benchmarks.contestants import marian
+    from research.benchmarks.contestants import marian
 
     model, rng = random_model(30), np.random.default_rng(0)
     batch = make_batch(
@@ -104,7 +108,9 @@ def test_marianmt_is_the_same_model():
     ],
 )
 def test_peers_decode_greedily_what_we_do(case, contestant, library):
-    """Without a beam, the length penalty has no effect; only the length limits differ, so the first tokens are compared."""
+    """Without a beam, the length penalty has no effect; only the length limits differ, so the first
+    tokens are compared.
+    """
     pytest.importorskip(library, reason=f'{library} is not installed: pip install ".[bench]"')
     mine, theirs = outputs("minitransformer", case), outputs(contestant, case)
     assert [output[:20] for output in theirs] == [output[:20] for output in mine]

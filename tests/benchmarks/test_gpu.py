@@ -1,9 +1,9 @@
-"""benchmarks/gpu.py: one line without a GPU; its table, made on the CPU."""
+"""research/benchmarks/gpu.py: one line without a GPU; its table, made on the CPU."""
 
 import pytest
 
-from benchmarks import gpu, measure
-from benchmarks.cases import Case
+from research.benchmarks import gpu, measure
+from research.benchmarks.cases import Case
 from minitransformer import InputError
 from minitransformer.backend import get_module
 

@@ -1,9 +1,11 @@
-"""Table 1 measured: products are counted from what is really multiplied, and chains and paths are those of the layers."""
+"""Table 1 measured: products are counted from what is really multiplied, and chains and paths are
+those of the layers.
+"""
 
 import numpy as np
 import pytest
 
-from benchmarks import layers as M
+from research.benchmarks import layers as M
 from minitransformer.layers import Linear, SelfAttention
 from minitransformer.zoo.baselines import GRU, LSTM, Convolution, RestrictedSelfAttention
 from minitransformer_course.lab.table_1 import KERNEL, KINDS, RADIUS, Counted, at_steps
@@ -35,7 +37,9 @@ def test_products_are_counted_by_their_shapes():
 @pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize("n, d", [(96, 64), (128, 96)])
 def test_the_formulas_hold(name, n, d):
-    """At other sizes than the table's: exactly, but for the pairs that blocks of restricted attention mask."""
+    """At other sizes than the table's: exactly, but for the pairs that blocks of restricted
+    attention mask.
+    """
     kind = KINDS[name]
     found, _ = M.count(kind.make(d), n, d)
     if name != "restricted":
@@ -123,7 +127,9 @@ def test_slopes():
 
 
 def test_all_that_is_told(monkeypatch):
-    """At small sizes: a dict for each layer, with every size's time and memory; memory needs no clock and is exact enough."""
+    """At small sizes: a dict for each layer, with every size's time and memory; memory needs no
+    clock and is exact enough.
+    """
     monkeypatch.setattr(M, "LENGTHS", (8, 256, 1024, 4096))
     monkeypatch.setattr(M, "WIDTHS", (8, 16))
     monkeypatch.setattr(M, "WIDTH", 16)

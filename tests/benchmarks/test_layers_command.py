@@ -1,10 +1,10 @@
-"""python -m benchmarks layers, without the measuring."""
+"""python -m research.benchmarks layers, without the measuring."""
 
 import json
 
 import pytest
 
-from benchmarks import layers
+from research.benchmarks import layers
 
 pytestmark = pytest.mark.slow
 

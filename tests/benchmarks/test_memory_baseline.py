@@ -1,4 +1,6 @@
-"""Numba, which only our compiled kernels use: an import in our process, and never a part of another library's memory."""
+"""Numba, which only our compiled kernels use: an import in our process, and never a part of another
+library's memory.
+"""
 
 import os
 import subprocess
@@ -9,7 +11,7 @@ import pytest
 from minitransformer.data.vocabularies.subwords import SubwordVocabulary
 from minitransformer.models import Transformer, TransformerConfig
 from minitransformer.tasks import TASKS
-from minitransformer.training.run import Run
+from minitransformer.runs.run import Run
 
 pytestmark = pytest.mark.slow
 
@@ -72,7 +74,7 @@ def cases(tmp_path_factory):
 def test_no_peer_imports_numba(cases, contestant, kind, package):
     pytest.importorskip(package, reason=f'{package} is not installed: pip install ".[bench]"')
     assert not has_numba(f"""
-from benchmarks.worker import Case, Sentences, serve
+from research.benchmarks.worker import Case, Sentences, serve
 (answer,) = serve({contestant!r}, {cases[kind]}, 1, ["1"])
 assert "failed" not in answer, answer
 """)
@@ -81,7 +83,7 @@ assert "failed" not in answer, answer
 def test_what_peers_call_of_ours_does_not_import_numba(cases):
     """The same, for a machine without the other libraries."""
     assert not has_numba(f"""
-from benchmarks.worker import Case, Sentences
+from research.benchmarks.worker import Case, Sentences
 from minitransformer.decoding.translation import longest_first
 from minitransformer.functional import sinusoids
 from minitransformer.models import Transformer
@@ -94,4 +96,4 @@ list(longest_first(sources, 2))
 
 @pytest.mark.parametrize("module", ["our_step", "our_search"])
 def test_our_numba_counts_as_import(module):
-    assert has_numba(f"import benchmarks.contestants.{module}")
+    assert has_numba(f"import research.benchmarks.contestants.{module}")

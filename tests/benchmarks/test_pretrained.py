@@ -1,8 +1,8 @@
-"""benchmarks/pretrained.py: a part of it that fails ends it, and no number comes of it."""
+"""research/benchmarks/pretrained.py: a part of it that fails ends it, and no number comes of it."""
 
 import pytest
 
-from benchmarks import pretrained
+from research.benchmarks import pretrained
 from minitransformer.errors import InputError
 
 pytestmark = pytest.mark.slow

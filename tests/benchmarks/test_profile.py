@@ -2,10 +2,10 @@
 
 import pytest
 
-from benchmarks import profile
-from benchmarks.cases import Case
-from benchmarks.contestants import matmul
-from benchmarks.contestants.matmul import necessary_operations
+from research.benchmarks import profile
+from research.benchmarks.cases import Case
+from research.benchmarks.contestants import matmul
+from research.benchmarks.contestants.matmul import necessary_operations
 
 pytestmark = pytest.mark.slow
 

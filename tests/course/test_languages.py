@@ -1,4 +1,6 @@
-"""The course in other languages: every text is looked up, what is missing or broken is shown in English, English stays as it is."""
+"""The course in other languages: every text is looked up, what is missing or broken is shown in
+English, English stays as it is.
+"""
 
 import io
 import json
@@ -56,7 +58,7 @@ MESSAGES = [
     "not \\| split",
     "quoted words go on",
 ]
-sys.path.append(str(ROOT / "translations"))
+sys.path.append(str(ROOT / "minitransformer_course" / "locale"))
 import catalogue  # noqa: E402
 
 COMPLETE = (
@@ -64,7 +66,7 @@ COMPLETE = (
     "08_residual_layer_norm 08b_block judge site"
 ).split()
 WORDS = "zero one two three four five six seven eight nine ten eleven twelve".split()
-CATALOGUES = sorted((ROOT / "translations").glob("*/*.po"))
+CATALOGUES = sorted((ROOT / "minitransformer_course" / "locale").glob("*/*.po"))
 
 
 def entries(path):
@@ -153,12 +155,16 @@ def test_a_translation_has_the_numbers_formulas_and_code_of_its_text(path):
 
 
 def test_what_is_declared_complete_is_translated():
-    """A text that changed is English until it is translated again, but not so many of them that a page speaks two languages."""
+    """A text that changed is English until it is translated again, but not so many of them that a
+    page speaks two languages.
+    """
     for part, texts in catalogue.texts().items():
         if part in COMPLETE:
             done = {
                 message.id
-                for message in entries(ROOT / "translations" / "ko" / f"{part}.po")
+                for message in entries(
+                    ROOT / "minitransformer_course" / "locale" / "ko" / f"{part}.po"
+                )
                 if message.string and not message.fuzzy
             }
             assert len(done & set(texts)) >= 0.95 * len(texts), part

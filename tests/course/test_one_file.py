@@ -1,4 +1,6 @@
-"""tutorials/one_file.py computes what the package computes: loss, gradients, updates and greedy decoding, to 1e-12."""
+"""tutorials/one_file.py computes what the package computes: loss, gradients, updates and greedy
+decoding, to 1e-12.
+"""
 
 import ast
 import importlib.util
@@ -61,7 +63,9 @@ def models(one_file):
 
 
 def pairs_of_parameters(one_file, ours, theirs):
-    """[(the file's parameter, the package's)], by name: the names differ where the package has one more layer."""
+    """[(the file's parameter, the package's)], by name: the names differ where the package has one
+    more layer.
+    """
     found = one_file.parameters(ours)
     named = {
         name.replace("target_embedding.", "embedding.")
@@ -126,7 +130,9 @@ def test_loss_and_gradients_are_the_packages(one_file, models):
 
 @pytest.mark.parametrize("warmup", [3, 4000])  # the learning rate rises and falls; the paper's
 def test_five_updates_are_the_packages(one_file, models, warmup):
-    """The gradient of a key's bias is 0 but for rounding, which Adam divides by itself: only small learning rates hide that."""
+    """The gradient of a key's bias is 0 but for rounding, which Adam divides by itself: only small
+    learning rates hide that.
+    """
     ours, theirs = models
     adam = Adam(theirs)
     compared = [

@@ -1,4 +1,6 @@
-"""Every chapter has the form of the others, and gives nothing away. Building the site (docs/conf.py) runs them."""
+"""Every chapter has the form of the others, and gives nothing away. Building the site
+(docs/conf.py) runs them.
+"""
 
 import ast
 import json
@@ -113,7 +115,9 @@ def _normalised(node):
 
 def test_the_table_of_heads_is_what_the_experiment_measured():
     root = ROOT
-    measured = json.loads((root / "experiments" / "heads.json").read_text(encoding="utf-8"))
+    measured = json.loads(
+        (root / "research" / "experiments" / "heads.json").read_text(encoding="utf-8")
+    )
     page = (root / "tutorials" / "07_heads" / "chapter.py").read_text(encoding="utf-8")
     for heads in (1, 2, 4, 16):
         adding, copying = (

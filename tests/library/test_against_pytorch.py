@@ -1,4 +1,6 @@
-"""Logits, every gradient and ten losses with Adam against PyTorch in float64: frozen, and live if it is installed."""
+"""Logits, every gradient and ten losses with Adam against PyTorch in float64: frozen, and live if
+it is installed.
+"""
 
 import re
 
@@ -15,7 +17,7 @@ from minitransformer import (
 )
 from minitransformer.data.batches import Batch
 from minitransformer.data.windows import WindowBatch
-from minitransformer.functional.special import PAD
+from minitransformer.data.special import PAD
 from minitransformer.layers import MultiHeadAttention
 from minitransformer.models import LanguageModel, Transformer
 from minitransformer_course.judge.course import find_exercise
@@ -84,7 +86,9 @@ def test_language_model(case, expected):
 
 
 def compare(model, theirs, names, kind):
-    """All that PyTorch computed, `theirs`, with the model; returns the batches, of `kind`, of which `names` are the arrays."""
+    """All that PyTorch computed, `theirs`, with the model; returns the batches, of `kind`, of which
+    `names` are the arrays.
+    """
     config = model.config
     model = model.astype(np.float64)
     assert model.parameters().keys() == {
@@ -137,7 +141,9 @@ def compare(model, theirs, names, kind):
 
 
 def test_what_chapter_9_says_of_pytorchs_axes(capsys):
-    """The cell in its fold: other axes, the other mask, the same numbers; and a query with nothing to attend to is NaN there."""
+    """The cell in its fold: other axes, the other mask, the same numbers; and a query with nothing
+    to attend to is NaN there.
+    """
     torch = pytest.importorskip(
         "torch", reason="torch is not installed: the page says that nothing is compared"
     )

@@ -28,9 +28,9 @@ from minitransformer.layers import (
 from minitransformer.layers.config import NAMED
 from minitransformer.models import Classifier, LanguageModel, LanguageModelConfig, Transformer
 from minitransformer.training.step import add_gradients
-from minitransformer.workers.local import LocalProcesses
-from minitransformer.workers.processes import Processes
-from minitransformer.workers.threads import Threads
+from minitransformer.speed.local import LocalProcesses
+from minitransformer.speed.processes import Processes
+from minitransformer.speed.threads import Threads
 from minitransformer.zoo import baselines as R, modern as S
 from minitransformer.zoo.baselines import (
     GRU,

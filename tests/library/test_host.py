@@ -20,7 +20,7 @@ from minitransformer import (
     training_step,
     translate,
 )
-from minitransformer.workers import host
+from minitransformer.speed import host
 from tests.overlapping import left_by_the_first
 from tests.library.training.test_training import start
 
@@ -80,7 +80,9 @@ print((pages() - before) * 4096 / size)
 
 
 def test_memory_freed_within_fast_is_kept_and_returned_at_the_end():
-    """Of the memory that glibc manages; with other C libraries there is nothing to check. In a process with a heap of its own."""
+    """Of the memory that glibc manages; with other C libraries there is nothing to check. In a
+    process with a heap of its own.
+    """
     if not hasattr(host.ctypes.pythonapi, "mallopt"):
         pytest.skip("no glibc: its malloc has no settings")
     done = subprocess.run(

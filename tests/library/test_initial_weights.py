@@ -1,4 +1,6 @@
-"""experiments/initial_weights.py multiplies the weights it says, measures what it says, resumes, and fills its page."""
+"""research/experiments/initial_weights.py multiplies the weights it says, measures what it says,
+resumes, and fills its page.
+"""
 
 import importlib
 import json
@@ -10,7 +12,7 @@ import pytest
 from minitransformer import Transformer, TransformerConfig, make_batch
 from tests import ROOT
 
-SCRIPTS = ROOT / "experiments"
+SCRIPTS = ROOT / "research" / "experiments"
 
 
 @pytest.fixture

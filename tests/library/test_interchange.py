@@ -1,4 +1,6 @@
-"""Weights to PyTorch's layers and back: bit for bit without torch, and the same logits if it is installed."""
+"""Weights to PyTorch's layers and back: bit for bit without torch, and the same logits if it is
+installed.
+"""
 
 import re
 

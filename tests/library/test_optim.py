@@ -9,7 +9,7 @@ import pytest
 from minitransformer import Adam, InputError, Layer, NonFiniteError, Parameter, schedule
 from minitransformer.layers import Linear
 from minitransformer.training.optim import clip_factor, cooldown
-from minitransformer.workers.threads import Threads
+from minitransformer.speed.threads import Threads
 
 
 def make_step(adam, learning_rate, clip=None, threads=None):
@@ -73,7 +73,9 @@ def test_a_gradient_that_is_not_finite_is_named_and_moves_nothing(bad, words, cl
     ],
 )
 def test_adam_says_that_the_model_has_other_parameters(change):
-    """It would train only the old ones, and so would its copy. A new Adam and new threads train all of them."""
+    """It would train only the old ones, and so would its copy. A new Adam and new threads train all
+    of them.
+    """
     model = Stack()
     adam, threads = Adam(model), Threads(model, 2)
     make_step(adam, 0.1, threads=threads)
@@ -134,7 +136,9 @@ def test_the_papers_schedule():
     "clip, expected", [(1.0, [0.6, 0.8]), (10.0, [3.0, 4.0]), (None, [3.0, 4.0])]
 )
 def test_clipping(clip, expected):
-    """The mean of the gradient after one step is a tenth of the clipped one; the square's, a fiftieth of its square."""
+    """The mean of the gradient after one step is a tenth of the clipped one; the square's, a
+    fiftieth of its square.
+    """
     layer = Linear(1, 1, np.random.default_rng(0)).astype(np.float64)
     adam = Adam(layer)
     layer.flat.grad[...] = [3.0, 4.0]

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from minitransformer.training.log import read_metrics
+from minitransformer.runs.log import read_metrics
 
 pytestmark = pytest.mark.campaign
 
@@ -18,7 +18,9 @@ def beside(multi30k, name):
 
 
 def test_a_model_learns_from_multi30k(multi30k, run_cli, tmp_path):
-    """A hundred small updates reduce the perplexity to a quarter of the 1,000 that guessing would give."""
+    """A hundred small updates reduce the perplexity to a quarter of the 1,000 that guessing would
+    give.
+    """
     train, valid = (
         [multi30k / f"{split}.lc.norm.tok.{side}.gz" for side in ("en", "de")]
         for split in ("train", "val")
@@ -50,7 +52,9 @@ def test_a_model_learns_from_multi30k(multi30k, run_cli, tmp_path):
 
 
 def test_a_language_model_learns_from_tiny_shakespeare(multi30k, run_cli, tmp_path):
-    """A hundred small updates on characters are better than their frequencies, which need 4.8 bits each."""
+    """A hundred small updates on characters are better than their frequencies, which need 4.8 bits
+    each.
+    """
     text = gzip.decompress(
         (beside(multi30k, "tinyshakespeare") / "input.txt.gz").read_bytes()
     ).decode()

@@ -1,4 +1,6 @@
-"""Today's code computes what was recorded (tests/fixtures/record.py): losses, parameters, and what run folders give."""
+"""Today's code computes what was recorded (tests/fixtures/record.py): losses, parameters, and what
+run folders give.
+"""
 
 import re
 import shutil
@@ -48,7 +50,8 @@ def fractions(text):
 def test_a_run_resumes_to_what_it_reached(tmp_path, monkeypatch):
     """To the bit on a machine that trains the run to the same bits; elsewhere to 1e-5.
 
-    There, the bias of the keys is left out: its gradient is 0 up to rounding, from which Adam makes steps.
+    There, the bias of the keys is left out: its gradient is 0 up to rounding, from which Adam makes
+    steps.
     """
     monkeypatch.chdir(tmp_path)
     record.train(record.RESUMED)

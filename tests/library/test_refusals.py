@@ -1,4 +1,6 @@
-"""What is refused, and how: one line that names the argument and its value, and says what would be right."""
+"""What is refused, and how: one line that names the argument and its value, and says what would be
+right.
+"""
 
 from contextlib import nullcontext
 from inspect import signature
@@ -48,14 +50,14 @@ from minitransformer.layers import (
     initial,
 )
 from minitransformer.pictures.architecture import architecture
-from minitransformer.replaceable import kernels_run
+from minitransformer.dispatch import kernels_run
 from minitransformer.tasks import TASKS
 from minitransformer.zoo import baselines as R
 from minitransformer.zoo.modern import rotary_forward
 from minitransformer.data.download import download
 from minitransformer.data.labelled import make_labelled_batch
-from minitransformer.training.evaluation import exact_match, mean_loss
-from minitransformer.training.settings import RunSettings
+from minitransformer.tasks.evaluation import exact_match, mean_loss
+from minitransformer.runs.settings import RunSettings
 from minitransformer_course.explorer.page import batch_of, explore
 from minitransformer.data.vocabularies import VOCABULARIES
 from minitransformer.data.vocabularies.characters import CharacterVocabulary

@@ -1,4 +1,6 @@
-"""Numbers that are meant to become 0 raise nothing, whatever np.seterr says: exp far below its peak, closed gates."""
+"""Numbers that are meant to become 0 raise nothing, whatever np.seterr says: exp far below its
+peak, closed gates.
+"""
 
 from contextlib import nullcontext
 
@@ -7,7 +9,7 @@ import pytest
 
 from minitransformer import Adam, functional as F, training_step
 from minitransformer.decoding import beam_search, sample
-from minitransformer.replaceable import kernels_run
+from minitransformer.dispatch import kernels_run
 from minitransformer.zoo.baselines import GRU, LSTM, AdditiveAttention
 from tests.library.models.makers import KINDS, make_batch_for, make_model
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from experiments.parsing.treebank import read_trees
+from research.experiments.parsing.treebank import read_trees
 
 
 @pytest.fixture

@@ -1,4 +1,6 @@
-"""python -m experiments.parsing: training, the search, the score of a run, and the treebank."""
+"""python -m research.experiments.parsing: training, the search, the score of a run, and the
+treebank.
+"""
 
 import gzip
 import io
@@ -14,9 +16,9 @@ from hashlib import sha256
 
 import pytest
 
-from experiments.parsing.brackets import build_tree, linearise
-from experiments.parsing.task import Parse
-from experiments.parsing.treebank import read_trees, split_treebank
+from research.experiments.parsing.brackets import build_tree, linearise
+from research.experiments.parsing.task import Parse
+from research.experiments.parsing.treebank import read_trees, split_treebank
 from minitransformer.cli.parser import make_parser
 from minitransformer.data.registry import CORPORA
 from minitransformer.data.vocabularies import VOCABULARIES
@@ -58,7 +60,7 @@ def test_a_tree_may_have_300_symbols_more_than_its_sentence_has_words(model, len
 
 @pytest.fixture
 def parsing(run_cli):
-    """run_cli with what `python -m experiments.parsing` adds to the tables."""
+    """run_cli with what `python -m research.experiments.parsing` adds to the tables."""
     tables = TASKS, VOCABULARIES, CORPORA
     before = [dict(table) for table in tables]
     runpy.run_module("experiments.parsing.__main__")
@@ -98,7 +100,7 @@ def test_the_command(old, run_cli):
 
     def run(*arguments):
         return subprocess.run(
-            [sys.executable, "-m", "experiments.parsing", *arguments],
+            [sys.executable, "-m", "research.experiments.parsing", *arguments],
             capture_output=True,
             text=True,
             cwd=old,
@@ -135,7 +137,9 @@ def test_an_old_run(parsing, old):
 
 @pytest.mark.slow
 def test_punctuation_is_known_from_the_gold_tags(parsing, old):
-    """Where the full stop belongs is no mistake, although an output has no tags of its own; a word there is one."""
+    """Where the full stop belongs is no mistake, although an output has no tags of its own; a word
+    there is one.
+    """
     tree = "(S (NP (DT the) (NN cat)) (VP (VBD saw) (NP (DT a) (NN tree)){}){})"
     for places, f1 in (((" (. .)", ""), 100), ((" (NN .)", ""), 75)):
         (old / "test").write_text(tree.format(*places))
@@ -223,7 +227,9 @@ def test_what_means_nothing(parsing, old, options, words):
 
 
 def as_nltk_has_them(trees, files):
-    """treebank.zip: trees, one a line, as wsj_0001.mrg and so on with their brackets on several lines, and other files."""
+    """treebank.zip: trees, one a line, as wsj_0001.mrg and so on with their brackets on several
+    lines, and other files.
+    """
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         archive.writestr("treebank/README", "( (S (NN readme)) )")
@@ -239,7 +245,9 @@ def as_nltk_has_them(trees, files):
 
 
 def test_the_treebank_is_downloaded_and_split(parsing, server, tmp_path, monkeypatch):
-    """In the order of the files' names, one reduced tree a line; 80, 10 and 10 %. The printed line is accepted."""
+    """In the order of the files' names, one reduced tree a line; 80, 10 and 10 %. The printed line
+    is accepted.
+    """
     monkeypatch.chdir(tmp_path)
     trees = [f"( (S (NP-SBJ (NN w{i})) (VP (VBZ is) (NP (-NONE- *))) (. .)))" for i in range(27)]
     packed = server.files["treebank.zip"] = as_nltk_has_them(trees, 4)
@@ -272,7 +280,7 @@ def test_the_treebank_is_downloaded_and_split(parsing, server, tmp_path, monkeyp
 def test_the_commands_of_the_page_are_accepted(parsing):
     found = [
         words[3:]
-        for words in commands(ROOT / "experiments" / "parsing.md")
+        for words in commands(ROOT / "research" / "experiments" / "parsing.md")
         if words[2] == "experiments.parsing"
     ]
     assert len(found) > 4 and {words[0] for words in found} == {
@@ -287,7 +295,9 @@ def test_the_commands_of_the_page_are_accepted(parsing):
 
 @pytest.mark.campaign
 def test_a_parser_learns_from_the_treebank(multi30k, parsing, tmp_path):
-    """All its trees go to brackets and back; sixty small updates know what often follows what, 3 equally likely symbols."""
+    """All its trees go to brackets and back; sixty small updates know what often follows what, 3
+    equally likely symbols.
+    """
     path = multi30k.with_name("ptb-sample") / "trees.txt.gz"
     if not path.is_file():
         pytest.skip(f"{path} does not exist: no real data here")

@@ -5,13 +5,15 @@ import json
 import pytest
 from hypothesis import given
 
-from experiments.parsing.score import brackets, score_trees
+from research.experiments.parsing.score import brackets, score_trees
 from tests import ROOT
 from tests.parsing.trees import TREES
 
 
 def test_the_counts_are_those_of_pyevalb(read):
-    """Over 60 pairs of random trees with punctuation, particles and TOP; see fixtures/evalb_counts.py."""
+    """Over 60 pairs of random trees with punctuation, particles and TOP; see
+    fixtures/evalb_counts.py.
+    """
     for known in json.loads((ROOT / "tests" / "fixtures" / "evalb_counts.json").read_text()):
         score = score_trees(read(known["gold"]), read(known["output"]))
         assert (score.matched, score.gold, score.found) == (

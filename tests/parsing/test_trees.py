@@ -5,8 +5,8 @@ import gzip
 import pytest
 from hypothesis import given, strategies as st
 
-from experiments.parsing.brackets import MAX_DEPTH, NotATree, Tree, build_tree, linearise
-from experiments.parsing.treebank import category, read_trees
+from research.experiments.parsing.brackets import MAX_DEPTH, NotATree, Tree, build_tree, linearise
+from research.experiments.parsing.treebank import category, read_trees
 from minitransformer import InputError
 from tests.parsing.trees import CAT, TREES, chain
 
@@ -72,7 +72,9 @@ def test_what_is_not_a_tree(symbols, reason):
 
 @given(TREES, st.data())
 def test_reading_what_was_written_with_all_that_is_left_out(tmp_path_factory, tree, data):
-    """Function tags, indices, traces, line breaks and an outer bracket: none of them changes the tree."""
+    """Function tags, indices, traces, line breaks and an outer bracket: none of them changes the
+    tree.
+    """
     blank = st.sampled_from([" ", "\n", "\r\n  ", "\t"])
 
     def written(tree):

@@ -3,15 +3,17 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from experiments.parsing.brackets import Tree, linearise
-from experiments.parsing.vocabulary import CLASSES, TreebankVocabulary, word_class
+from research.experiments.parsing.brackets import Tree, linearise
+from research.experiments.parsing.vocabulary import CLASSES, TreebankVocabulary, word_class
 from minitransformer import InputError
-from minitransformer.functional.special import BOS, EOS, PAD
+from minitransformer.data.special import BOS, EOS, PAD
 from tests.parsing.trees import CAT, TREES
 
 
 def test_the_vocabulary():
-    """Words that occur twice, every label and tag, and X; an unknown label is read as X, an unknown tag as XX."""
+    """Words that occur twice, every label and tag, and X; an unknown label is read as X, an unknown
+    tag as XX.
+    """
     known = TreebankVocabulary.learn([CAT, Tree("NN", ("cat",))])
     assert (
         known.words == ["cat"]

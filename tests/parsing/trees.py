@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from experiments.parsing.brackets import Tree
+from research.experiments.parsing.brackets import Tree
 
 CAT = Tree(
     "S",

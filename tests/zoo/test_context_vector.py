@@ -1,4 +1,6 @@
-"""experiments/context_vector.md and chapter 14 show what was measured, and the picture can be drawn again."""
+"""research/experiments/context_vector.md and chapter 14 show what was measured, and the picture can
+be drawn again.
+"""
 
 import importlib
 import json
@@ -8,13 +10,15 @@ import pytest
 
 from tests import ROOT
 
-RESULTS = json.loads((ROOT / "experiments" / "context_vector.json").read_text(encoding="utf-8"))
+RESULTS = json.loads(
+    (ROOT / "research" / "experiments" / "context_vector.json").read_text(encoding="utf-8")
+)
 
 
 def test_the_table_is_of_the_results_and_the_picture_can_be_drawn(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "experiments"))
+    monkeypatch.syspath_prepend(str(ROOT / "research" / "experiments"))
     experiment = importlib.import_module("context_vector")
-    page = (ROOT / "experiments" / "context_vector.md").read_text(encoding="utf-8")
+    page = (ROOT / "research" / "experiments" / "context_vector.md").read_text(encoding="utf-8")
     chapter = (ROOT / "tutorials" / "14_before_attention" / "chapter.py").read_text(
         encoding="utf-8"
     )

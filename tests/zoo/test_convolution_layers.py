@@ -1,4 +1,6 @@
-"""Convolutions over time against PyTorch's and against their definition, and what padding and wide kernels are."""
+"""Convolutions over time against PyTorch's and against their definition, and what padding and wide
+kernels are.
+"""
 
 import numpy as np
 import pytest
@@ -31,7 +33,9 @@ def array(*shape, seed=0):
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
 def test_pytorch_has_the_same_numbers(kind, kernel_size, dilation, causal):
-    """Outputs and every gradient in float64; an even kernel's extra position and kernels wider than the text included."""
+    """Outputs and every gradient in float64; an even kernel's extra position and kernels wider than
+    the text included.
+    """
     torch = pytest.importorskip("torch")
     ours = make(kind, kernel_size, dilation, causal)
     x, dy = array(B, T, D_IN), array(B, T, D_OUT, seed=1)

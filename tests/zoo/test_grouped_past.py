@@ -1,4 +1,6 @@
-"""The compiled kernel of a layer of RMSNorm, grouped queries and SwiGLU at one position: the textbook's numbers."""
+"""The compiled kernel of a layer of RMSNorm, grouped queries and SwiGLU at one position: the
+textbook's numbers.
+"""
 
 from contextlib import nullcontext
 
@@ -7,7 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from minitransformer import LanguageModel, LanguageModelConfig, plugged
-from minitransformer.replaceable import running
+from minitransformer.dispatch import running
 from minitransformer.zoo.modern import rms_norm_forward
 from tests.library.kernels.calls import textbook
 from tests.library.kernels.conftest import with_kernels  # noqa: F401 - a fixture

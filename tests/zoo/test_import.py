@@ -1,4 +1,6 @@
-"""A pretrained model by the command: import, generate, evaluate, attention, train --from; and data smollm2."""
+"""A pretrained model by the command: import, generate, evaluate, attention, train --from; and data
+smollm2.
+"""
 
 import json
 import os
@@ -15,7 +17,7 @@ import pytest
 
 from minitransformer import Run
 from minitransformer.cli.generate import as_text
-from minitransformer.functional.special import EOS
+from minitransformer.data.special import EOS
 from minitransformer.zoo.pretrained import smollm2
 from tests.fixtures.pretrained_cases import FOLDER, parts, write_folder
 
@@ -140,7 +142,9 @@ def test_a_character_of_several_tokens_is_shown_when_it_is_complete():
 
 
 def test_the_text_of_tokens_that_come_one_by_one_is_that_of_all():
-    """SentencePiece's decoder reads neighbouring bytes together, and leaves out the space before the first token."""
+    """SentencePiece's decoder reads neighbouring bytes together, and leaves out the space before
+    the first token.
+    """
     tokenizers = pytest.importorskip("tokenizers")
     decoders = tokenizers.decoders
     decoder = decoders.Sequence(

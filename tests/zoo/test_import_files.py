@@ -1,4 +1,6 @@
-"""Other people's files by the command: what only names, describes or trains is passed over; what changes results is refused."""
+"""Other people's files by the command: what only names, describes or trains is passed over; what
+changes results is refused.
+"""
 
 import json
 import shutil
@@ -8,7 +10,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from minitransformer import Run
-from minitransformer.functional.special import BOS
+from minitransformer.data.special import BOS
 from minitransformer.zoo.pretrained.importing import import_model
 from tests.library.cli.conftest import one_line
 from tests.fixtures.pretrained_cases import make_folder, tokenizer, tokens
@@ -249,7 +251,9 @@ def test_a_folder(name, run_cli, tmp_path):
 
 
 def check(run_cli, tmp_path, path, words):
-    """The command imports what is at `path`, and the run writes; or it refuses with `words`, and leaves nothing behind."""
+    """The command imports what is at `path`, and the run writes; or it refuses with `words`, and
+    leaves nothing behind.
+    """
     before = sorted(tmp_path.iterdir())
     code, out, error = run_cli("import", path, "--run", tmp_path / "run")
     if words:
@@ -471,7 +475,9 @@ def test_a_letter_is_read_as_the_unknown_token_if_there_is_one(run_cli, tmp_path
 
 
 def test_a_letter_without_a_token_is_refused(run_cli, tmp_path):
-    """The tokenizer would leave it out, and `evaluate` would count characters that no token stands for."""
+    """The tokenizer would leave it out, and `evaluate` would count characters that no token stands
+    for.
+    """
     assert (
         run_cli("import", make_folder("llama_tied", tmp_path / "there"), "--run", tmp_path / "run")[
             0
@@ -489,7 +495,9 @@ def test_a_letter_without_a_token_is_refused(run_cli, tmp_path):
 
 @pytest.mark.parametrize("letter", [".", "\t"])
 def test_a_letter_is_never_read_as_padding(letter, run_cli, tmp_path):
-    """The unknown token is padding if nothing else is free: attention would not see it, and the loss would not count it."""
+    """The unknown token is padding if nothing else is free: attention would not see it, and the
+    loss would not count it.
+    """
     path = write_gguf("llama_untied", tmp_path / "model.gguf", words=sentence_piece)
     assert (
         run_cli("import", path, "--run", tmp_path / "run")[0] == 0

@@ -1,4 +1,6 @@
-"""The blocks of later language models are their definitions; a model of them decodes with its cache what it computes without."""
+"""The blocks of later language models are their definitions; a model of them decodes with its cache
+what it computes without.
+"""
 
 import json
 
@@ -137,7 +139,9 @@ def test_wrong_positions(given, words):
     seed=st.integers(0, 99),
 )
 def test_grouped_attention_is_attention_with_repeated_keys(groups, share, mask, rate, seed):
-    """Head h sees the keys of group h // R. With dropout, too: the mask is drawn in the order of the heads."""
+    """Head h sees the keys of group h // R. With dropout, too: the mask is drawn in the order of
+    the heads.
+    """
     rng, heads = np.random.default_rng(seed), groups * share
     query, dy = rng.standard_normal((2, 2, heads, 4, 3))
     key, value = rng.standard_normal((2, 2, groups, 5, 3))

@@ -1,9 +1,11 @@
-"""The Transformer with other attention; its decoding and padding: tests/library/models/test_every_model.py."""
+"""The Transformer with other attention; its decoding and padding:
+tests/library/models/test_every_model.py.
+"""
 
 import numpy as np
 import pytest
 
-from minitransformer.functional.special import BOS, EOS, PAD
+from minitransformer.data.special import BOS, EOS, PAD
 from minitransformer.models import Transformer, TransformerConfig
 from tests.library.models.makers import V, make_model, random_ids
 from tests.library.models.test_every_model import OTHER_ATTENTION, make

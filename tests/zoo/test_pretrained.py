@@ -7,7 +7,7 @@ import pytest
 
 from minitransformer import InputError, Run
 from minitransformer.zoo.pretrained.vocabulary import PretrainedVocabulary
-from minitransformer.functional.special import BOS, EOS, PAD
+from minitransformer.data.special import BOS, EOS, PAD
 from minitransformer.tasks.language import Language
 from minitransformer.zoo.pretrained.importing import import_model
 from tests.fixtures.pretrained_cases import (
@@ -119,7 +119,9 @@ def as_bfloat16(raw):
 
 @pytest.mark.parametrize("name", ["llama_wide_heads", "llama_untied", "gpt2"])
 def test_a_gguf_file_is_the_same_model(name, tmp_path):
-    """As llama.cpp's converter writes it: the pairs of a head are neighbours, and GPT-2's weights are transposed."""
+    """As llama.cpp's converter writes it: the pairs of a head are neighbours, and GPT-2's weights
+    are transposed.
+    """
     path = write_gguf(name, tmp_path / "model.gguf")
     import_model(path, tmp_path / "run")
     import_model(make_folder(name, tmp_path / "folder"), tmp_path / "other")
@@ -133,7 +135,9 @@ def test_a_gguf_file_is_the_same_model(name, tmp_path):
 
 
 def write_gguf(name, path, pre="gpt-2", change=lambda writer: None, words=None):
-    """`words(writer)` writes a tokenizer other than that of a Hugging Face folder with pairs of bytes."""
+    """`words(writer)` writes a tokenizer other than that of a Hugging Face folder with pairs of
+    bytes.
+    """
     gguf = pytest.importorskip("gguf", reason="gguf is not installed")
     config, arrays, _, _ = parts(FOLDER / f"{name}.safetensors")
     kind = config["model_type"]
@@ -208,7 +212,9 @@ RUNS = [*PIECES[:7], *("▁" * n for n in (*range(2, 15), 16)), *LETTERS[:13], "
 
 
 def sentence_piece(writer, prefix=None, scores=None, pieces=PIECES, mine=()):
-    """A tokenizer as TinyLlama's; mine: pieces that its user defined, which are found before the others."""
+    """A tokenizer as TinyLlama's; mine: pieces that its user defined, which are found before the
+    others.
+    """
     scores = range(0, -len(pieces), -1) if scores is None else scores
     writer.add_tokenizer_model("llama")
     writer.add_tokenizer_pre("default")

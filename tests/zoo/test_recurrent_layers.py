@@ -27,10 +27,12 @@ def make_any(kind, sides=1):
 @pytest.mark.parametrize("lengths", [(6, 6), (6, 2)])
 @pytest.mark.parametrize("kind", KINDS)
 def test_pytorch_has_the_same_numbers(kind, lengths, sides):
-    """States, final state and every gradient in float64; sentences of two lengths are a packed sequence there.
+    """States, final state and every gradient in float64; sentences of two lengths are a packed
+    sequence there.
 
-    PyTorch's gates lie in the same order: i, f, g, o of the LSTM; r, z, n of the GRU, whose reset gate multiplies the
-    product. It has two biases where one would do; only the GRU's candidate needs both.
+    PyTorch's gates lie in the same order: i, f, g, o of the LSTM; r, z, n of the GRU, whose reset
+    gate multiplies the product. It has two biases where one would do; only the GRU's candidate
+    needs both.
     """
     torch = pytest.importorskip("torch")
     ours = make_any(kind, sides)
@@ -143,7 +145,9 @@ def test_a_sequence_is_its_steps(kind, length, batch, seed):
 @pytest.mark.parametrize("sides", [1, 2])
 @pytest.mark.parametrize("kind", KINDS)
 def test_padding_changes_nothing(kind, sides):
-    """Before, between and behind the tokens: the same states, final state and gradients as without it."""
+    """Before, between and behind the tokens: the same states, final state and gradients as without
+    it.
+    """
     layer, rng = make_any(kind, sides), np.random.default_rng(0)
     x, state = rng.standard_normal((B, 3, D)), rng.standard_normal((B, layer.state_size))
     dy, dfinal = rng.standard_normal((B, 3, sides * H)), rng.standard_normal(state.shape)
@@ -196,7 +200,9 @@ def test_huge_inputs_are_finite():
 
 
 def test_a_closed_gate_is_not_zero():
-    """In float32 each gate has at most a relative error of 1e-6 from -80 to 80: at 0 it could never open again."""
+    """In float32 each gate has at most a relative error of 1e-6 from -80 to 80: at 0 it could never
+    open again.
+    """
     x = np.linspace(-80, 80, 1601, dtype=np.float32)
     y = R.sigmoid(x)
     assert y.dtype == np.float32
@@ -204,7 +210,9 @@ def test_a_closed_gate_is_not_zero():
 
 
 def test_the_two_directions_are_side_by_side():
-    """The second half reads from the end; states of LSTMs are h, h, c, c: the state of one that is twice as wide."""
+    """The second half reads from the end; states of LSTMs are h, h, c, c: the state of one that is
+    twice as wide.
+    """
     layer = make_any(LSTM, 2)
     x = np.random.default_rng(0).standard_normal((B, T, D))
     (y, final), _ = layer.forward(x)

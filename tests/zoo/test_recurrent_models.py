@@ -1,10 +1,12 @@
-"""Recurrent encoder-decoders: what the decoder knows of the source, decoding by its definition, and what does not fit."""
+"""Recurrent encoder-decoders: what the decoder knows of the source, decoding by its definition, and
+what does not fit.
+"""
 
 import numpy as np
 import pytest
 
 from minitransformer import InputError, functional as F, greedy, plugged
-from minitransformer.functional.special import BOS, EOS, PAD
+from minitransformer.data.special import BOS, EOS, PAD
 from minitransformer.models import MODELS, TransformerConfig
 from minitransformer.zoo import baselines as R
 from minitransformer.zoo.baselines import RecurrentConfig
@@ -16,7 +18,9 @@ WITH_ATTENTION = ("lstm-attention",)
 
 @pytest.mark.parametrize("kind, calls", [("lstm", 6), ("lstm-attention", 6 + 1)])
 def test_dropout_is_where_it_belongs(kind, calls):
-    """On what each layer reads and each stack returns, in encoder and decoder, and on what attention makes of a state."""
+    """On what each layer reads and each stack returns, in encoder and decoder, and on what
+    attention makes of a state.
+    """
     mine = counting(F.dropout_mask)
     with plugged(F.dropout_mask, mine):
         make_model(kind, dropout=0.2, bidirectional=False).loss_forward(
@@ -37,7 +41,9 @@ def with_two_context_vectors(model, source, target):
 
 
 def test_the_context_vector_is_all_that_the_decoder_knows():
-    """With that of another source, an LSTM writes what it would write of the other; one with attention does not."""
+    """With that of another source, an LSTM writes what it would write of the other; one with
+    attention does not.
+    """
     source, target = random_ids(np.random.default_rng(0), 2, 4), np.full((2, 3), BOS)
     for kind in RECURRENT:
         model = make_model(kind)
@@ -76,7 +82,9 @@ def test_a_step_of_your_own_runs_in_training_and_in_decoding():
 
 
 def test_the_seed_makes_the_model_and_attention_adds_to_it():
-    """The same first weights with and without attention: what differs in a comparison is the attention."""
+    """The same first weights with and without attention: what differs in a comparison is the
+    attention.
+    """
     config = RecurrentConfig.named("toy", V)
     plain, attending = (MODELS[kind](config, 3).parameters() for kind in ("lstm", "lstm-attention"))
     for name, parameter in plain.items():

@@ -1,4 +1,6 @@
-"""Restricted self-attention is full attention under a band mask, without the T x T scores; other scores are their definition."""
+"""Restricted self-attention is full attention under a band mask, without the T x T scores; other
+scores are their definition.
+"""
 
 import tracemalloc
 
@@ -57,7 +59,9 @@ def test_it_is_full_attention_under_a_band(length, radius, causal, padded, seed)
 
 
 def test_memory_grows_with_the_length_and_not_with_its_square():
-    """At four times the length four times the memory, forward and backward; the T x T scores alone would take sixteen."""
+    """At four times the length four times the memory, forward and backward; the T x T scores alone
+    would take sixteen.
+    """
     layer = RestrictedSelfAttention(8, 1, np.random.default_rng(0), 16)
 
     def peak(length):

@@ -18,7 +18,9 @@ def additive(d_memory=4):
 
 
 def by_definition(score, mask):
-    """The memory's mean, weighted by exp(score), for each query; zeros without anything to attend to."""
+    """The memory's mean, weighted by exp(score), for each query; zeros without anything to attend
+    to.
+    """
     y = np.zeros((2, 3, 4))
     for b, i in np.ndindex(2, 3):
         weights = np.array([np.exp(score(X[b, i], MEMORY[b, j])) * mask[i, j] for j in range(5)])
@@ -65,7 +67,9 @@ def test_a_mask_of_numbers_is_refused(layer):
 
 
 def test_the_vector_of_additive_attention_begins_with_scores_of_size_one():
-    """tanh is at most 1, and the sum of d_attention such numbers, weighted by the vector, is to be of that size, too."""
+    """tanh is at most 1, and the sum of d_attention such numbers, weighted by the vector, is to be
+    of that size, too.
+    """
     assert AdditiveAttention(
         4, 4, 400, np.random.default_rng(0)
     ).weight.data.std() == pytest.approx(1 / 20, rel=0.1)

@@ -26,7 +26,7 @@
 import matplotlib.pyplot as plt
 import numpy as np
 
-from minitransformer.functional.special import EOS
+from minitransformer.data.special import EOS
 from minitransformer_course import lab
 
 # %% [markdown]

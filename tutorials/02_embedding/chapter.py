@@ -162,7 +162,7 @@ lab.show_losses(axes, {"right": right, "lost repeats": wrong}, level=(math.log(2
 # can tell what the model has understood so far.
 #
 # After step 120 the red curve falls behind. Here are the mean losses over steps 181 to 200 for three seeds, from
-# `experiments/wrong_gradients.py`:
+# `research/experiments/wrong_gradients.py`:
 #
 # | seed | right | lost repeats |
 # |---|--:|--:|

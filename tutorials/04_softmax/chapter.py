@@ -33,7 +33,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from minitransformer import gradcheck, sample
-from minitransformer.functional.special import EOS
+from minitransformer.data.special import EOS
 
 # %% [markdown]
 # ## From scores to probabilities

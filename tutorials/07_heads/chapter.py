@@ -91,7 +91,7 @@ bar = figure.colorbar(image, label="attention weight")
 # large one.
 #
 # One run proves little, so here are three seeds for each number of heads, with 1,000 steps for adding and 150 for copying
-# letters. Within a column, all models have the same number of parameters (`experiments/heads.py`).
+# letters. Within a column, all models have the same number of parameters (`research/experiments/heads.py`).
 #
 # | heads | digits right, adding neighbours | letters right, copying |
 # |---|---|---|

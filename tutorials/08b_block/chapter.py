@@ -262,8 +262,8 @@ print(", ".join(f"{name}: {np.mean(of_layers):.2f}" for name, of_layers in facto
 # There are two ways out. Today's deep models are pre-norm, with one more LayerNorm at the end of each stack, because nothing
 # else normalises the last sum. Or the weights that end a sub-layer start smaller, so that $x$ outweighs $f(x)$ in the sum. Every
 # new model of this library divides them by $\sqrt{2N}$, as GPT-2 does, for the $2N$ sub-layers of $N$ layers. The dotted lines show
-# the effect on post-norm: all layers get about the same gradient. `experiments/initial_weights.md` shows what this means for a real
-# translator.
+# the effect on post-norm: all layers get about the same gradient. `research/experiments/initial_weights.md` shows what this
+# means for a real translator.
 #
 # ## Your Transformer
 #

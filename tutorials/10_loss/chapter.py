@@ -32,7 +32,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from minitransformer import Transformer, functional, gradcheck, make_batch
-from minitransformer.training.evaluation import exact_match
+from minitransformer.tasks.evaluation import exact_match
 
 model, vocabulary = lab.drawkcab()
 pairs, K = lab.training.unseen_pairs(300), vocabulary.size

@@ -119,7 +119,7 @@ lab.training.show_valley(axes, valley, {name: np.array(path) for name, path in p
 # %% [markdown]
 # SGD bounces from wall to wall and cannot use a larger learning rate, because above 0.04 every bounce is larger than the one
 # before. Adam's steps have about the same size in both directions. Adam works no miracles either, since it overshoots and
-# swings back. On the running example, with words of eight random letters, `experiments/learning.py` gives these losses per
+# swings back. On the running example, with words of eight random letters, `research/experiments/learning.py` gives these losses per
 # letter after 200 steps. The last two rows are for the next section:
 #
 # | optimizer, learning rate | seed 0 | seed 1 | seed 2 |

@@ -36,7 +36,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from minitransformer import beam_search, gradcheck
-from minitransformer.functional.special import BOS, EOS
+from minitransformer.data.special import BOS, EOS
 
 model, vocabulary = lab.drawkcab()
 rng = np.random.default_rng(0)

@@ -277,5 +277,5 @@ lab.run_yours("13")
 # %% [markdown]
 # You can judge a translator now. The next chapter shows you a real one.
 #
-# **Read next:** `exact_match` and `bleu` in `minitransformer/training/evaluation.py`, and the class `Numbers` in
+# **Read next:** `exact_match` and `bleu` in `minitransformer/tasks/evaluation.py`, and the class `Numbers` in
 # `minitransformer/tasks/numbers.py`, where `is_held_out` decides which numbers are never used for training.

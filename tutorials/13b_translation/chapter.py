@@ -29,7 +29,7 @@ lab.you_are_here("encoder", "decoder", "decoding")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from minitransformer.functional.special import BOS, EOS
+from minitransformer.data.special import BOS, EOS
 
 model, subwords = lab.load_korean_model()
 pairs = lab.korean.held_out()
@@ -215,8 +215,8 @@ axes.set(xlabel="operations of the training run", ylabel="BLEU, English to Germa
 # Is a Transformer faster to train than a recurrent network? We trained both on Multi30K, each with 1.4 million parameters, the
 # same number of updates and its best learning rate, on one core. The Transformer took 295 to 300 seconds, and an LSTM with
 # attention 332 or 333. BLEU was 34.1 and 34.9, the means of three seeds with standard errors of 0.1 and 0.3. On short captions
-# and a CPU, neither is far ahead (`experiments/table_3.md`). The paper's advantage needs hardware that computes all positions
-# of long sentences at once.
+# and a CPU, neither is far ahead (`research/experiments/table_3.md`). The paper's advantage needs hardware that computes all
+# positions of long sentences at once.
 #
 # ## Your Transformer
 

@@ -318,4 +318,4 @@ lab.run_yours("14")
 # Your Transformer uses none of this chapter's functions.
 #
 # **Read next:** `through_time_backward` in `minitransformer/zoo/recurrent/recurrence.py`, and `gru_step_backward` in
-# `minitransformer/zoo/recurrent/gru.py`. `experiments/context_vector.md` has the measurements.
+# `minitransformer/zoo/recurrent/gru.py`. `research/experiments/context_vector.md` has the measurements.

@@ -23,7 +23,7 @@ lab.you_are_here("attention", "heads", "masks")
 
 # %% [markdown]
 # Section 4 of the paper says that self-attention is faster than a recurrent layer as long as the length $n$ is below the width
-# $d$. We measured both layers at $d = 64$ (`benchmarks/table_1.md`). Self-attention was faster up to a length of about
+# $d$. We measured both layers at $d = 64$ (`research/benchmarks/table_1.md`). Self-attention was faster up to a length of about
 # 1,300, which is twenty times $d$, although it performs more multiplications at *every* length. Which one is wrong: the paper,
 # the clock or the count?
 #
@@ -113,8 +113,8 @@ for name, layer in layers.items():
 # removes a step.
 #
 # How much *training time* do parallel steps save? With 1.4 million parameters and 2,500 updates on Multi30K, a Transformer took
-# 296 seconds and an LSTM with attention 332 (medians of three seeds, `experiments/table_3.md`). Two cores and short sentences
-# leave little to gain, but a GPU has thousands of cores to fill.
+# 296 seconds and an LSTM with attention 332 (medians of three seeds, `research/experiments/table_3.md`). Two cores and short
+# sentences leave little to gain, but a GPU has thousands of cores to fill.
 #
 # ## Where n < d wins
 #

@@ -296,8 +296,8 @@ lab.run_yours("16")
 # %% [markdown]
 # SmolLM2 still writes words, copied from a sentence that it reads before your question: *You are a helpful AI assistant
 # ...* Here is what it writes with one change at a time
-# ([`experiments/after_2017.py`](../../experiments/after_2017.py)). The loss is that of the unchanged answer, per token.
-# Guessing among 49,152 tokens would cost $\ln 49152 = 10.8$.
+# ([`research/experiments/after_2017.py`](../../research/experiments/after_2017.py)). The loss is that of the unchanged answer,
+# per token. Guessing among 49,152 tokens would cost $\ln 49152 = 10.8$.
 #
 # | change | loss | the answer begins |
 # |---|---|---|

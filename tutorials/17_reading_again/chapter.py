@@ -163,7 +163,7 @@ axes.invert_yaxis()
 # ## Table 3: a claim of your choice
 #
 # In Table 3 the authors vary one choice at a time. Each sentence about it can be tested on a Transformer in miniature (two or
-# three seeds for each row, five minutes each, on Multi30K: `experiments/table_3.md`).
+# three seeds for each row, five minutes each, on Multi30K: `research/experiments/table_3.md`).
 #
 # | the paper says | row |
 # |---|---|

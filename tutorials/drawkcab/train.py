@@ -14,7 +14,7 @@ from pathlib import Path
 from minitransformer import Adam, Transformer, fast, save_weights, schedule, training_step
 from minitransformer.data.drawn import DrawnBatches, draw_held_out
 from minitransformer.tasks import TASKS
-from minitransformer.training.evaluation import exact_match
+from minitransformer.tasks.evaluation import exact_match
 from minitransformer_course.lab import CONFIG
 
 STEPS = 5000

@@ -18,7 +18,7 @@ from minitransformer import Adam, Transformer, fast, training_step
 from minitransformer.data.epochs import EpochBatches
 from minitransformer.data.text_files import read_text, split_lines
 from minitransformer.decoding import Search, translate
-from minitransformer.training.evaluation import bleu, chrf, mean_loss, pair_batches, perplexity
+from minitransformer.tasks.evaluation import bleu, chrf, mean_loss, pair_batches, perplexity
 from minitransformer_course.lab.korean import Subwords, config, merge, words
 
 HELD_OUT = 200      # pairs for the test, and as many for validation

@@ -6,7 +6,7 @@ from typing import Any
 
 from minitransformer.checks import is_integer
 from minitransformer.errors import InputError, one_line
-from minitransformer.functional.special import SPECIAL
+from minitransformer.data.special import SPECIAL
 
 
 def check_tokens(ids, size) -> list[int]:
@@ -25,7 +25,9 @@ def check_tokens(ids, size) -> list[int]:
 
 
 class ListedVocabulary:
-    """The special tokens, then the listed ones: a token's id is its position. A subclass encodes texts."""
+    """The special tokens, then the listed ones: a token's id is its position. A subclass encodes
+    texts.
+    """
 
     file_name = "vocabulary.json"
     joint = " "  # what separates two tokens of a text

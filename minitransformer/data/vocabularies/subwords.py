@@ -3,7 +3,7 @@
 from minitransformer.data.vocabularies.listed import check_tokens
 from minitransformer.errors import InputError
 from minitransformer.extras import require
-from minitransformer.functional.special import SPECIAL
+from minitransformer.data.special import SPECIAL
 
 MAX_WORD = 20_000  # characters; learning takes time quadratic in the longest word
 UNKNOWN = "<unk>"
@@ -11,10 +11,11 @@ NAMES = (*SPECIAL, UNKNOWN)  # the names of the first ids
 
 
 class SubwordVocabulary:
-    """Byte-pair encoding (Sennrich et al. 2016, https://aclanthology.org/P16-1162), by the `tokenizers` library.
+    """Byte-pair encoding (Sennrich et al. 2016, https://aclanthology.org/P16-1162), by the
+    `tokenizers` library.
 
-    A word carries its leading space as "▁" (U+2581), so decoding restores the spacing of a text that has no "▁" itself and does
-    not begin with a space.
+    A word carries its leading space as "▁" (U+2581), so decoding restores the spacing of a text
+    that has no "▁" itself and does not begin with a space.
     """
 
     file_name = "tokenizer.json"
@@ -26,7 +27,8 @@ class SubwordVocabulary:
 
     @classmethod
     def learn(cls, texts, size) -> "SubwordVocabulary":
-        """At most `size` subwords (more only if the text has more characters), from sentences of both sides.
+        """At most `size` subwords (more only if the text has more characters), from sentences of
+        both sides.
 
         Raises InputError for a word of more than MAX_WORD characters.
         """
@@ -110,5 +112,7 @@ def _check_words(text) -> str:
 
 
 def _unmergeable(name) -> str:
-    """A special token's name that no merge can spell: spaces in a text become "▁", so a learned "</s>" is a different token."""
+    """A special token's name that no merge can spell: spaces in a text become "▁", so a learned
+    "</s>" is a different token.
+    """
     return name + " "

@@ -4,13 +4,14 @@ import re
 
 from minitransformer.data.vocabularies.listed import ListedVocabulary
 from minitransformer.errors import InputError
-from minitransformer.functional.special import SPECIAL
+from minitransformer.data.special import SPECIAL
 
 
 class SymbolVocabulary(ListedVocabulary):
     """Symbols separated by spaces or hyphens in the source, joined by `joint` in the output.
 
-    Symbols of one character need no separators: if "cab" is not a symbol itself, it is read as "c a b".
+    Symbols of one character need no separators: if "cab" is not a symbol itself, it is read as "c a
+    b".
     """
 
     def __init__(self, symbols, joint=" "):
@@ -20,7 +21,9 @@ class SymbolVocabulary(ListedVocabulary):
         self.joint = joint
 
     def encode(self, text) -> list[int]:
-        """The ids of the symbols in `text`. Raises InputError for one that is not in the vocabulary."""
+        """The ids of the symbols in `text`. Raises InputError for one that is not in the
+        vocabulary.
+        """
         words = re.findall(r"[^\s-]+", text)
         return self.encode_symbols(
             [

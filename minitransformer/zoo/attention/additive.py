@@ -12,7 +12,7 @@ from minitransformer.layers.attention import CrossAttention, MultiHeadAttention,
 from minitransformer.layers.attention_kinds import ATTENTIONS, ScaledAttention
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.linear import Linear, LinearCache
-from minitransformer.replaceable import replaceable
+from minitransformer.dispatch import replaceable
 from minitransformer.zoo import initial
 
 

@@ -11,7 +11,7 @@ from minitransformer.functional import padding_mask
 from minitransformer.functional.attention import AttentionCache, attention_backward, attention_forward
 from minitransformer.layers.attention import SelfAttention
 from minitransformer.layers.attention_kinds import ATTENTIONS, ScaledAttention
-from minitransformer.replaceable import replaceable
+from minitransformer.dispatch import replaceable
 from minitransformer.zoo.convolutional.windows import WindowsCache, windows_backward, windows_forward
 
 

@@ -6,7 +6,7 @@ from minitransformer.backend import Array
 from minitransformer.checks import check_cache, check_floats, check_integer, check_sequence
 from minitransformer.layers.initial import zeros
 from minitransformer.layers.layer import Layer
-from minitransformer.replaceable import replaceable
+from minitransformer.dispatch import replaceable
 from minitransformer.zoo import initial
 from minitransformer.zoo.convolutional.windows import WindowsCache, windows_backward, windows_forward
 

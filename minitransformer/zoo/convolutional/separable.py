@@ -6,7 +6,7 @@ from minitransformer.backend import Array, module_of
 from minitransformer.checks import check_cache, check_integer, check_sequence
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.linear import Linear, LinearCache
-from minitransformer.replaceable import replaceable
+from minitransformer.dispatch import replaceable
 from minitransformer.zoo import initial
 from minitransformer.zoo.convolutional.windows import WindowsCache, windows_backward, windows_forward
 

@@ -9,7 +9,7 @@ from minitransformer.functional.dropout import DropoutCache, dropout_backward, d
 from minitransformer.layers.feed_forward import FEED_FORWARDS
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.linear import LinearCache
-from minitransformer.replaceable import replaceable
+from minitransformer.dispatch import replaceable
 from minitransformer.zoo.modern.projection import Projection
 
 

@@ -8,7 +8,7 @@ from minitransformer.errors import InputError
 from minitransformer.functional.attention import AttentionCache, attention_backward, attention_forward
 from minitransformer.layers.attention import SelfAttention, head_sizes
 from minitransformer.layers.attention_kinds import ATTENTIONS, ScaledAttention
-from minitransformer.replaceable import replaceable
+from minitransformer.dispatch import replaceable
 from minitransformer.zoo.modern.projection import Projection
 from minitransformer.zoo.modern.rotary import RotaryCache, check_rotary, rotary_backward, rotary_forward
 

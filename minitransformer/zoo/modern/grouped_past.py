@@ -2,7 +2,7 @@
 
 from minitransformer.backend import Array
 from minitransformer.decoding.cached import KEPT, CachedSelfAttention, next_position
-from minitransformer.replaceable import replaceable
+from minitransformer.dispatch import replaceable
 from minitransformer.zoo.modern.grouped_attention import grouped_attention_forward
 
 KERNELS = "minitransformer.zoo.kernels"

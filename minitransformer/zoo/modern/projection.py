@@ -5,7 +5,7 @@ from minitransformer.checks import check_cache, check_floats, check_shape
 from minitransformer.layers import initial
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.linear import LinearCache
-from minitransformer.replaceable import replaceable
+from minitransformer.dispatch import replaceable
 
 
 class Projection(Layer):

@@ -7,7 +7,7 @@ from minitransformer.checks import check_cache, check_floats, check_shape
 from minitransformer.layers import initial
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.layer_norm import NORMS
-from minitransformer.replaceable import replaceable
+from minitransformer.dispatch import replaceable
 
 
 class RMSNormCache(NamedTuple):

@@ -11,7 +11,7 @@ from minitransformer.checks import check_cache, check_floats, check_shape
 from minitransformer.errors import InputError, choices
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.positions import POSITIONS, PositionsCache
-from minitransformer.replaceable import replaceable
+from minitransformer.dispatch import replaceable
 
 # Which numbers of a head of width d are a pair that turns together: neighbours, as in the paper, or i and i + d/2.
 LAYOUTS = {"interleaved": lambda d: (slice(0, d, 2), slice(1, d, 2)), "half": lambda d: (slice(0, d // 2), slice(d // 2, d))}

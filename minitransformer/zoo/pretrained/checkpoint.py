@@ -1,4 +1,6 @@
-"""What is read from a pretrained model's files, whatever their format: options, arrays, vocabulary and licence."""
+"""What is read from a pretrained model's files, whatever their format: options, arrays, vocabulary
+and licence.
+"""
 
 import re
 from types import ModuleType
@@ -29,7 +31,9 @@ class PretrainedArrays(Arrays):
         raise NotImplementedError
 
     def find(self, theirs) -> str | None:
-        """The name in the file of what Hugging Face calls `theirs`, with or without the architecture's prefix."""
+        """The name in the file of what Hugging Face calls `theirs`, with or without the
+        architecture's prefix.
+        """
         raise NotImplementedError
 
 
@@ -44,7 +48,9 @@ class Checkpoint(NamedTuple):
 
 
 class Options:
-    """The options of a pretrained model. One that may change the mathematics must be understood: its name matches `changing`."""
+    """The options of a pretrained model. One that may change the mathematics must be understood:
+    its name matches `changing`.
+    """
 
     def __init__(self, values, where, changing=""):
         self._values, self._where, self._changing = dict(values), where, changing
@@ -91,7 +97,9 @@ class Options:
             self._values.pop(name, None)
 
     def finish(self) -> None:
-        """Raise InputError if an option that may change the results is left, is not off, and was never asked for."""
+        """Raise InputError if an option that may change the results is left, is not off, and was
+        never asked for.
+        """
         for name, value in self._values.items():
             if not value or not re.search(self._changing, name):
                 continue

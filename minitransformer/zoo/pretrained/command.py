@@ -1,11 +1,12 @@
-"""Make a run of a pretrained model: a Hugging Face folder (config.json, tokenizer.json, safetensors) or a GGUF file.
+"""Make a run of a pretrained model: a Hugging Face folder (config.json, tokenizer.json,
+safetensors) or a GGUF file.
 
-The architectures are GPT-2 and Llama. Whatever changes the results and is not understood is refused, and named. Needs the extra
-`gguf`.
+The architectures are GPT-2 and Llama. Whatever changes the results and is not understood is
+refused, and named. Needs the extra `gguf`.
 """
 
 from minitransformer.errors import counted, quote
-from minitransformer.training.run import LICENCE
+from minitransformer.runs.run import LICENCE
 from minitransformer.zoo.pretrained.importing import import_model
 
 

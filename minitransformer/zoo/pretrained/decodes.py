@@ -1,4 +1,6 @@
-"""Whether the tokens of a text are that text: if a tokenizer loses some of it, every number of its model is meaningless."""
+"""Whether the tokens of a text are that text: if a tokenizer loses some of it, every number of its
+model is meaningless.
+"""
 
 from minitransformer.errors import InputError
 
@@ -9,8 +11,8 @@ SPACES = str.maketrans("", "", " \t\n\r\u2581")  # SentencePiece's sign for a sp
 def check_decodes(vocabulary, path) -> list[str]:
     """Compare a text made of the vocabulary's own tokens with what its tokens decode to.
 
-    Returns a line if the tokenizer changes spaces, or rewrites letters, by its own rules. Raises InputError if anything else is
-    lost.
+    Returns a line if the tokenizer changes spaces, or rewrites letters, by its own rules. Raises
+    InputError if anything else is lost.
     """
     every = [vocabulary.decode([i]) for i in range(vocabulary.size)]
     letters = {piece for piece in every if len(piece) == 1} - {"\ufffd"} | {" "}

@@ -1,4 +1,6 @@
-"""A GGUF file of llama.cpp: all in one, the arrays perhaps quantised. The library `gguf` reads it and makes them float32."""
+"""A GGUF file of llama.cpp: all in one, the arrays perhaps quantised. The library `gguf` reads it
+and makes them float32.
+"""
 
 from typing import Any
 
@@ -132,7 +134,9 @@ def read(path) -> Checkpoint:
 
 
 def _reader(path) -> Any:
-    """A GGUFReader that stops at the file's end: the library's own counts through an array of numbers that is not there."""
+    """A GGUFReader that stops at the file's end: the library's own counts through an array of
+    numbers that is not there.
+    """
 
     class Reader(require("gguf").GGUFReader):  # type: ignore[misc]    # imported when it is needed
         def _get(self, offset, dtype, count=1, **order) -> np.ndarray:
@@ -145,7 +149,9 @@ def _reader(path) -> Any:
 
 
 class QuantisedArrays(PretrainedArrays):
-    """The arrays of a GGUFReader in float32, with the shapes that they have in Hugging Face's files."""
+    """The arrays of a GGUFReader in float32, with the shapes that they have in Hugging Face's
+    files.
+    """
 
     def __init__(self, path, reader, architecture, prefix):
         self._gguf, self._prefix = require("gguf"), prefix
@@ -181,7 +187,9 @@ class QuantisedArrays(PretrainedArrays):
 
 
 def _vocabulary(options) -> tuple[list[str], dict[str, Any]]:
-    """(what differs from llama.cpp, the arguments of PretrainedVocabulary.arrange: a tokenizer as `tokenizers` stores it)."""
+    """(what differs from llama.cpp, the arguments of PretrainedVocabulary.arrange: a tokenizer as
+    `tokenizers` stores it).
+    """
     kind = options.one_of("ggml.model", ["gpt2", "llama"], "missing")
     tokens = [token or f"[EMPTY_{i}]" for i, token in enumerate(options.take("ggml.tokens"))]
     if len(set(tokens)) < len(tokens):
@@ -251,7 +259,8 @@ def _of_each(options, name, tokens, *default) -> list:
 def _bytes(options, tokens, kinds) -> tuple[dict[str, Any], bool, list[str]]:
     """GPT-2's kind: pairs of bytes are merged in the order in which they are listed.
 
-    Returns (parts of a tokenizer.json, whether a text begins with BOS if the file does not say, what differs from llama.cpp).
+    Returns (parts of a tokenizer.json, whether a text begins with BOS if the file does not say,
+    what differs from llama.cpp).
     """
     pre = options.one_of("ggml.pre", WORDS, "missing")
     options.one_of("ggml.add_space_prefix", [False], False)
@@ -269,10 +278,11 @@ def _bytes(options, tokens, kinds) -> tuple[dict[str, Any], bool, list[str]]:
 
 
 def _sentence_piece(options, tokens, kinds) -> tuple[dict[str, Any], bool, list[str]]:
-    """SentencePiece's kind: of all neighbours that make a token, those of the highest score are merged first.
+    """SentencePiece's kind: of all neighbours that make a token, those of the highest score are
+    merged first.
 
-    Of equal scores, llama.cpp takes the leftmost pair. A list of pairs cannot say that; but for runs of one character, such as
-    spaces, it is the pair with the longest left part.
+    Of equal scores, llama.cpp takes the leftmost pair. A list of pairs cannot say that; but for
+    runs of one character, such as spaces, it is the pair with the longest left part.
     """
     scores = _of_each(options, "ggml.scores", tokens)
     ids = {token: i for i, token in enumerate(tokens) if kinds[i] in (NORMAL, UNUSED)}

@@ -1,4 +1,6 @@
-"""GPT-2 (Radford et al. 2019): the paper's decoder without a source, with pre-norm, learned positions and GELU."""
+"""GPT-2 (Radford et al. 2019): the paper's decoder without a source, with pre-norm, learned
+positions and GELU.
+"""
 
 from collections.abc import Iterator
 
@@ -46,7 +48,9 @@ def configuration(options) -> LanguageModelConfig:
 
 
 def tensors(config) -> Iterator[Tensor]:
-    """Their linear layers have weights (d_in, d_out), as here; query, key and value are side by side in one."""
+    """Their linear layers have weights (d_in, d_out), as here; query, key and value are side by
+    side in one.
+    """
     d, f, vocabulary = config.d_model, config.d_ff, config.vocab_size
     yield Tensor("embedding.weight", "wte.weight", (vocabulary, d), of_tokens=True)
     yield Tensor("input.positions.weight", "wpe.weight", (config.max_length, d))

@@ -1,4 +1,6 @@
-"""A Hugging Face folder: config.json, tokenizer.json, and the arrays in safetensors files. Pickled weights are never read."""
+"""A Hugging Face folder: config.json, tokenizer.json, and the arrays in safetensors files. Pickled
+weights are never read.
+"""
 
 import json
 import re
@@ -10,8 +12,9 @@ from minitransformer.interchange.weights import WeightsFile
 from minitransformer.zoo.pretrained.architectures import ARCHITECTURES
 from minitransformer.zoo.pretrained.checkpoint import Checkpoint, Options, PretrainedArrays
 
-# Options of config.json that change what a model computes, in some model or other, and are not known here. All others, unknown
-# names included, say what the model is called, how it was trained or how it writes.
+# Options of config.json that change what a model computes, in some model or other, and are not
+# known here. All others, unknown names included, say what the model is called, how it was trained
+# or how it writes.
 CHANGING = (
     r"^(?!_|output_|.*(dropout|_prob|_id|_implementation)$).*(activation|adapter|alibi|attention|attn|audio|auto_map|bias|"
     "cross|embed|encoder|expert|gate|head|hidden|layer|logit|lora|mask|mlp|moe|multiplier|mup|norm|position|prun|quant|"
@@ -163,7 +166,9 @@ def _names(tokenizer) -> dict[int, str]:
 
 
 def _name(token, ids, names) -> str | None:
-    """The name of a special token, which may be given by its name, by the description of an added token, or by its ids."""
+    """The name of a special token, which may be given by its name, by the description of an added
+    token, or by its ids.
+    """
     if token:
         return _content(token)
     return names.get(next(iter(_listed(ids)), None))
@@ -177,7 +182,9 @@ def _content(token) -> Any:
 
 
 def _template(folder, about) -> str | None:
-    """The chat template: in a file of its own, or in tokenizer_config.json, which may have several by name."""
+    """The chat template: in a file of its own, or in tokenizer_config.json, which may have several
+    by name.
+    """
     if (folder / "chat_template.jinja").exists():
         return _text(folder / "chat_template.jinja")
     template = about.get("chat_template")

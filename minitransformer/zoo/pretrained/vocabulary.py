@@ -9,7 +9,7 @@ from minitransformer.data.vocabularies.listed import check_tokens
 from minitransformer.data.vocabularies.subwords import check_utf8
 from minitransformer.errors import InputError
 from minitransformer.extras import require
-from minitransformer.functional.special import BOS, EOS, PAD
+from minitransformer.data.special import BOS, EOS, PAD
 
 NEVER_IN_UTF8 = (
     0xFF,
@@ -21,7 +21,9 @@ NEVER_IN_UTF8 = (
 
 
 class PretrainedVocabulary:
-    """A tokenizer of the `tokenizers` library, whose ids are moved so that padding, BOS and EOS come first, as everywhere here."""
+    """A tokenizer of the `tokenizers` library, whose ids are moved so that padding, BOS and EOS
+    come first, as everywhere here.
+    """
 
     file_name = "vocabulary.json"
     ends = True  # the model has learned to end its texts with EOS
@@ -39,10 +41,12 @@ class PretrainedVocabulary:
         chat_begins=False,
         special=(),
     ):
-        """tokenizer: the contents of a tokenizer.json; size: the rows of the model's table; moved: [[id here, id there]] where
-        they differ; begins: whether a text begins with BOS, which may be the same token as EOS; chat_begins: whether a chat does
-        so, too, if its template does not; bos, eos: the names of these tokens, for the template; stops: the names of other tokens
-        with which the model ends its texts; special: {what a template calls other tokens: their names}.
+        """tokenizer: the contents of a tokenizer.json; size: the rows of the model's table; moved:
+        [[id here, id there]] where they differ; begins: whether a text begins with BOS, which may
+        be the same token as EOS; chat_begins: whether a chat does so, too, if its template does
+        not; bos, eos: the names of these tokens, for the template; stops: the names of other tokens
+        with which the model ends its texts; special: {what a template calls other tokens: their
+        names}.
         """
         self._tokenizer = _load(tokenizer)
         self._stored = dict(
@@ -72,8 +76,9 @@ class PretrainedVocabulary:
     def arrange(
         cls, tokenizer, size, bos, eos, begins=None, stops=(), **stored
     ) -> "PretrainedVocabulary":
-        """With moved ids. bos, eos: tokens; bos may be None; begins: None if the tokenizer itself says whether a text begins with
-        BOS. Raises InputError if they do not fit a model of `size` rows.
+        """With moved ids. bos, eos: tokens; bos may be None; begins: None if the tokenizer itself
+        says whether a text begins with BOS. Raises InputError if they do not fit a model of `size`
+        rows.
         """
         loaded = _load(tokenizer)
         ids = loaded.get_vocab()
@@ -147,7 +152,8 @@ class PretrainedVocabulary:
     def encode(self, text) -> list[int]:
         """The ids of a text, in which "</s>" is text, too.
 
-        Raises InputError if it contains bytes that are not UTF-8, or letters for which there is no token, not even an unknown one.
+        Raises InputError if it contains bytes that are not UTF-8, or letters for which there is no
+        token, not even an unknown one.
         """
         check_utf8(text)
         self._check_letters(text)
@@ -170,7 +176,8 @@ class PretrainedVocabulary:
     def encode_chat(self, prompt) -> list[int]:
         """The ids of a chat in which the user has said `prompt`, and the model answers next.
 
-        Raises InputError if the model has no template of a chat, or if the prompt contains the name of a control token.
+        Raises InputError if the model has no template of a chat, or if the prompt contains the name
+        of a control token.
         """
         if self._template is None:
             raise InputError(
@@ -251,7 +258,9 @@ class PretrainedVocabulary:
 
 
 def _load(tokenizer):  # noqa: ANN202 - an object of a library that is imported when it is needed
-    """The tokenizer without what is for training: texts cut or padded to a length, pairs left out by chance."""
+    """The tokenizer without what is for training: texts cut or padded to a length, pairs left out
+    by chance.
+    """
     tokenizers = require("tokenizers")
     used = {**tokenizer, "truncation": None, "padding": None}
     if "dropout" in tokenizer.get("model", ()):
@@ -285,7 +294,9 @@ def _begins(loaded, ids, bos) -> bool:
 
 
 def _plain(template, special) -> str:
-    """Without the tag `generation`, which marks what to train on. Raises InputError if it names a token that is not handed over."""
+    """Without the tag `generation`, which marks what to train on. Raises InputError if it names a
+    token that is not handed over.
+    """
     for name in re.findall(
         r"\b(?:unk|pad|sep|cls|mask)_token\b|\badditional_special_tokens\b", template
     ):

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from minitransformer.backend import Array, module_of
 from minitransformer.layers import initial
 from minitransformer.layers.parameter import Parameter
-from minitransformer.replaceable import replaceable
+from minitransformer.dispatch import replaceable
 from minitransformer.zoo.recurrent.layer import OneDirection
 from minitransformer.zoo.sigmoid import sigmoid
 

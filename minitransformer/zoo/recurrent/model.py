@@ -9,7 +9,7 @@ from minitransformer.backend import Array, module_of, to_device
 from minitransformer.checks import check_shape
 from minitransformer.decoding.state import DecodingState, first_and_limit
 from minitransformer.errors import InputError
-from minitransformer.functional.special import PAD
+from minitransformer.data.special import PAD
 from minitransformer.layers import Embedding, LinearCrossEntropy, OutputProjection
 from minitransformer.layers.embedding import EmbeddingCache
 from minitransformer.models.next_token import NextTokenModel

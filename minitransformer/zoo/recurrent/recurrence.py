@@ -7,7 +7,7 @@ import numpy as np
 
 from minitransformer.backend import Array, module_of
 from minitransformer.checks import check_cache_of
-from minitransformer.replaceable import replaceable
+from minitransformer.dispatch import replaceable
 
 
 class ThroughTimeCache(NamedTuple):

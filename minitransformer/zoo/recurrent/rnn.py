@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from minitransformer.backend import Array, module_of
-from minitransformer.replaceable import replaceable
+from minitransformer.dispatch import replaceable
 from minitransformer.zoo.recurrent.layer import OneDirection
 
 

@@ -1,4 +1,5 @@
-"""A corpus of mistakes, and the doctor's diagnosis of each: alone on its smallest block, and inside a whole Transformer.
+"""A corpus of mistakes, and the doctor's diagnosis of each: alone on its smallest block, and inside
+a whole Transformer.
 
 A folder of the corpus holds Python files, each with a list MISTAKES (mistakes/mistake.py).
 """
@@ -14,7 +15,7 @@ from minitransformer.checking import gradcheck
 from minitransformer.checking.blocks import blocks
 from minitransformer.checking.finding import EVIDENCE
 from minitransformer.checking.gradcheck import find_doctor
-from minitransformer.replaceable import TABLE, plugged
+from minitransformer.dispatch import TABLE, plugged
 from minitransformer.zoo import checked_blocks  # noqa: F401 - its functions are in the TABLE
 
 CORPORA = ("seen", "held_out", "second")  # folders beside each other
@@ -39,7 +40,9 @@ def mistakes_in(folder):
 
 
 def cases_in(corpus):
-    """{"corpus mistake, place": (mistake, name of the block)} of every mistake, alone and inside a model."""
+    """{"corpus mistake, place": (mistake, name of the block)} of every mistake, alone and inside a
+    model.
+    """
     return {
         f"{corpus} {mistake.name}, {place}": (mistake, block)
         for mistake in mistakes_in(SEEN.with_name(corpus))
@@ -90,7 +93,9 @@ def ask(mistake, block_name, seed=0):
 
 
 def is_right(mistake, sentence):
-    """Whether a sentence has a word of each group that a right diagnosis has, and none that it must not have."""
+    """Whether a sentence has a word of each group that a right diagnosis has, and none that it must
+    not have.
+    """
     text = sentence.lower()
     return all(any(word.lower() in text for word in group) for group in mistake.says) and not any(
         word.lower() in text for word in mistake.excludes

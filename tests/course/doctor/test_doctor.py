@@ -8,7 +8,7 @@ import pytest
 from minitransformer import InputError, functional as F, gradcheck, layers as L
 from minitransformer.checking.blocks import blocks
 from minitransformer.checking.finding import EVIDENCE, NAMED, OBSERVED
-from minitransformer.replaceable import plugged
+from minitransformer.dispatch import plugged
 from minitransformer_course.doctor import doctor, mistakes
 from minitransformer_course.doctor.case import case_or_none, other_cases
 from minitransformer_course.doctor.doctor import diagnose
@@ -346,7 +346,9 @@ def test_a_bias_that_is_still_zero_can_be_diagnosed():
 
 
 def test_a_wrong_backward_of_the_library_is_not_blamed_on_its_forward(monkeypatch):
-    """The mean of x * centred is the variance, too: a changed forward that gives the same y explains nothing."""
+    """The mean of x * centred is the variance, too: a changed forward that gives the same y
+    explains nothing.
+    """
     function, right = F.layer_norm_backward, F.layer_norm_backward.textbook
 
     def wrong(dy, cache):

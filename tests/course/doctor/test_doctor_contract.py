@@ -1,4 +1,6 @@
-"""A block that breaks the contract gets one sentence that says how, and so does the part of a model that does."""
+"""A block that breaks the contract gets one sentence that says how, and so does the part of a model
+that does.
+"""
 
 import numpy as np
 import pytest
@@ -7,7 +9,7 @@ from minitransformer import functional as F
 from minitransformer import gradcheck
 from minitransformer import layers as L
 from minitransformer.checking.finding import CONTRACT
-from minitransformer.replaceable import plugged
+from minitransformer.dispatch import plugged
 from tests.course.doctor.finding import ALL, X, finding
 
 LAST = {}

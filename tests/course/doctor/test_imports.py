@@ -1,4 +1,6 @@
-"""The library never needs the course: what passes is decided without it, and it is loaded only if a check failed."""
+"""The library never needs the course: what passes is decided without it, and it is loaded only if a
+check failed.
+"""
 
 import json
 import random

@@ -1,11 +1,13 @@
-"""The doctor accuses nobody who is innocent, names a size only if it is unique, and reports what it observed as a fact."""
+"""The doctor accuses nobody who is innocent, names a size only if it is unique, and reports what it
+observed as a fact.
+"""
 
 import numpy as np
 import pytest
 
 from minitransformer import functional as F, layers as L
 from minitransformer.checking.finding import EVIDENCE, NAMED, OBSERVED
-from minitransformer.replaceable import plugged
+from minitransformer.dispatch import plugged
 from minitransformer.zoo.baselines import LSTM, depthwise_convolution_backward
 from minitransformer_course.doctor import known_mistakes  # noqa: F401    # fills TAUGHT
 from minitransformer_course.doctor.mistakes import TAUGHT, of_exercises

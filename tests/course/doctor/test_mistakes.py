@@ -1,6 +1,7 @@
 """Every mistake of the corpus's seen half: caught, never named wrongly, and most of them named.
 
-What is said about these, and about a sixth of the other corpora, is what was recorded (tests/fixtures/record.py).
+What is said about these, and about a sixth of the other corpora, is what was recorded
+(tests/fixtures/record.py).
 """
 
 import random

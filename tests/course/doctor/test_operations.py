@@ -1,4 +1,6 @@
-"""The operations that the doctor knows: it finds them by name in the package, and none may be lost when something moves."""
+"""The operations that the doctor knows: it finds them by name in the package, and none may be lost
+when something moves.
+"""
 
 from minitransformer.models import Transformer
 from minitransformer.zoo import baselines as rivals

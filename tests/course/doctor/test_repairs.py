@@ -1,4 +1,6 @@
-"""A backward of the reader's own: the doctor finds the change of its source that makes all gradients right, at every size."""
+"""A backward of the reader's own: the doctor finds the change of its source that makes all
+gradients right, at every size.
+"""
 
 import inspect
 import linecache
@@ -9,7 +11,7 @@ import pytest
 from minitransformer import Layer, Parameter, functional as F, gradcheck
 from minitransformer.checking.blocks import blocks
 from minitransformer.checking.finding import EVIDENCE, NAMED
-from minitransformer.replaceable import plugged
+from minitransformer.dispatch import plugged
 from tests.course.doctor.finding import finding
 
 rng = np.random.default_rng(4)
@@ -44,7 +46,9 @@ class Attention(Layer):
 
 
 def written(right, wrong):
-    """The class as a reader might have written it, in a cell of a notebook: its source can be read, too."""
+    """The class as a reader might have written it, in a cell of a notebook: its source can be read,
+    too.
+    """
     source, cell = inspect.getsource(Attention), f"<{wrong or right}>"
     assert right in source
     source = source.replace(right, wrong)
@@ -149,7 +153,9 @@ def own_layer_norm_backward(dy, cache):
 
 
 def test_a_backward_of_ones_own_in_a_block_of_the_library():
-    """The library's forward, and a wrong backward of the reader's own that is no change of the library's."""
+    """The library's forward, and a wrong backward of the reader's own that is no change of the
+    library's.
+    """
     with plugged(F.layer_norm_backward, own_layer_norm_backward):
         for block in ("layer-norm", "encoder-layer"):
             found = finding(*blocks()[block])

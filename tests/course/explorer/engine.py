@@ -8,7 +8,7 @@ import numpy as np
 
 from minitransformer.data.batches import Batch
 from minitransformer.data.windows import WindowBatch
-from minitransformer.functional.special import BOS, EOS, PAD
+from minitransformer.data.special import BOS, EOS, PAD
 from minitransformer.models import (
     LanguageModel,
     LanguageModelConfig,
@@ -51,7 +51,9 @@ def blank_page(folder, script=script):
 
 
 def random_case(seed):
-    """(model, batch, smoothing): of either kind, any of its choices, with or without padding, often of one token."""
+    """(model, batch, smoothing): of either kind, any of its choices, with or without padding, often
+    of one token.
+    """
     rng = np.random.default_rng(seed)
 
     def one_of(*choices):
@@ -107,9 +109,11 @@ def random_case(seed):
 
 
 def differences(browser, model, batch, smoothing):
-    """{what: the largest difference between engine and library}: the loss, each layer's value and gradient, each parameter's.
+    """{what: the largest difference between engine and library}: the loss, each layer's value and
+    gradient, each parameter's.
 
-    Each a second time for the sum of the products with which the engine explains it, and Adam's first step.
+    Each a second time for the sum of the products with which the engine explains it, and Adam's
+    first step.
     """
     weights = {
         name: [parameter.shape, parameter.data.ravel().tolist()]

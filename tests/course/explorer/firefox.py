@@ -1,4 +1,6 @@
-"""A headless Firefox, driven through Marionette, the protocol that it speaks itself: no other package is needed."""
+"""A headless Firefox, driven through Marionette, the protocol that it speaks itself: no other
+package is needed.
+"""
 
 import json
 import shutil

@@ -1,4 +1,6 @@
-"""The page's engine computes what the library computes: the loss, every layer's value and gradient, every parameter's gradient."""
+"""The page's engine computes what the library computes: the loss, every layer's value and gradient,
+every parameter's gradient.
+"""
 
 from contextlib import nullcontext
 from dataclasses import dataclass, fields
@@ -9,7 +11,7 @@ import pytest
 from minitransformer import InputError
 from minitransformer.data.batches import Batch
 from minitransformer.data.windows import WindowBatch
-from minitransformer.functional.special import BOS, EOS
+from minitransformer.data.special import BOS, EOS
 from minitransformer.models import (
     LanguageModel,
     LanguageModelConfig,
@@ -22,7 +24,8 @@ from tests.randomised import randomised
 
 pytestmark = pytest.mark.slow
 
-# Each with a field that has another value than the default. The engine computes the same for it as the library, or it is refused.
+# Each with a field that has another value than the default. The engine computes the same for it as
+# the library, or it is refused.
 SHOWN = [
     dict(num_layers=2),
     dict(d_model=12),

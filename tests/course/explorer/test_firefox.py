@@ -1,4 +1,6 @@
-"""The page in Firefox, with keys alone: it fits, a number says where it came from, the tour moves, mistakes turn boxes red."""
+"""The page in Firefox, with keys alone: it fits, a number says where it came from, the tour moves,
+mistakes turn boxes red.
+"""
 
 import pytest
 

@@ -1,4 +1,6 @@
-"""The map: each box stands for its layer, all of it is in view, and it can be read without a mouse, sight or colours."""
+"""The map: each box stands for its layer, all of it is in view, and it can be read without a mouse,
+sight or colours.
+"""
 
 import re
 
@@ -22,7 +24,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.campaign]  # a browser, where there 
 
 
 def test_what_is_masked_is_said_to_be(opened):
-    """A triangle of the decoder's self-attention, whose gradients are 0; nothing in cross-attention, unless there is padding."""
+    """A triangle of the decoder's self-attention, whose gradients are 0; nothing in
+    cross-attention, unless there is padding.
+    """
     browser = opened(of_word("abc"))
     browser.run("""var masked = () => {
         openBox(places.findIndex(one => one && one.kind === "mask"));
@@ -66,7 +70,9 @@ def test_each_box_stands_for_its_layer(opened):
 
 
 def test_a_reader_without_a_mouse_or_without_sight(opened):
-    """Every box is a button with a name, Enter opens it, arrow keys walk through its numbers, and each is read out."""
+    """Every box is a button with a name, Enter opens it, arrow keys walk through its numbers, and
+    each is read out.
+    """
     browser = opened(of_word())
     labels = browser.run(
         "boxes().map(box => [box.getAttribute('role'), box.tabIndex, box.getAttribute('aria-label')])"
@@ -115,7 +121,9 @@ def test_the_page_fits_the_screen(opened, width, scheme):
 @pytest.mark.parametrize("width, height", [(1280, 800), (390, 844)])
 @pytest.mark.parametrize("kind", ["post-norm", "pre-norm", "language model"])
 def test_the_whole_map_is_in_view_and_nothing_covers_anything(opened, kind, width, height):
-    """No box, no name: names have at least 11 pixels, stay in their boxes, and no picture is under them."""
+    """No box, no name: names have at least 11 pixels, stay in their boxes, and no picture is under
+    them.
+    """
     sizes = dict(source_vocab=6, target_vocab=6, num_layers=2, d_model=8, num_heads=2, d_ff=8)
     model, vocabulary = (
         Transformer(TransformerConfig(**sizes, pre_norm=True, attention_dropout=0.1)),
@@ -179,7 +187,9 @@ ARROWS = """[...figure.querySelectorAll(".line")].map(line => {
 
 
 def test_arrows_say_where_values_and_gradients_go(opened):
-    """A gradient goes against the arrows of the values, but from the loss to Adam; decoding, token ids and sinusoids have none."""
+    """A gradient goes against the arrows of the values, but from the loss to Adam; decoding, token
+    ids and sinusoids have none.
+    """
     browser = opened(of_word())
     for start, end, back, on, _ in browser.run(ARROWS):
         assert not back and (on or end in ("", "Masked", "Self-attention") or not start)
@@ -246,7 +256,8 @@ def test_the_map_can_be_enlarged(opened):
     assert browser.run(whole) == [width, hidden] and browser.run("find('break').checkVisibility()")
 
 
-# What protanopes, deuteranopes and tritanopes see of linear RGB (Machado, Oliveira and Fernandes 2009, severity 1.0).
+# What protanopes, deuteranopes and tritanopes see of linear RGB (Machado, Oliveira and Fernandes
+# 2009, severity 1.0).
 COLOUR_BLIND = {
     "none": np.eye(3),
     "protan": [

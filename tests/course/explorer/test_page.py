@@ -1,4 +1,6 @@
-"""The page, as a reader uses it: the numbers follow the text, each can be nudged, and planted mistakes turn the right boxes red."""
+"""The page, as a reader uses it: the numbers follow the text, each can be nudged, and planted
+mistakes turn the right boxes red.
+"""
 
 import re
 
@@ -47,7 +49,9 @@ def test_the_numbers_follow_the_text(opened):
 
 
 def test_the_model_writes_as_it_does_elsewhere(opened):
-    """Neither padding nor BOS, however likely they are, and 50 tokens more than its source if nothing ends it."""
+    """Neither padding nor BOS, however likely they are, and 50 tokens more than its source if
+    nothing ends it.
+    """
     vocabulary = SymbolVocabulary("ab")
     model = Transformer(
         TransformerConfig(
@@ -196,8 +200,9 @@ def test_covered_gradients_wait_for_a_prediction(opened):
 
 
 def test_a_tour_of_eight_steps_begins_by_itself_but_once(opened):
-    """Each of its sentences is about the reader's text; arrow keys and buttons move it, Escape ends it, and what a reader does
-    stops it from moving by itself."""
+    """Each of its sentences is about the reader's text; arrow keys and buttons move it, Escape ends
+    it, and what a reader does stops it from moving by itself.
+    """
     browser = opened(of_word("abc", "cba"))
     assert not browser.run("find('tour').checkVisibility()")
     browser.run("localStorage.clear()")
@@ -306,7 +311,9 @@ def test_a_larger_models_page_holds_recorded_numbers_and_says_so(opened, monkeyp
 
 
 def test_text_is_text(opened):
-    """Even if it would end the script that holds it, is Hangul, or a combining mark, which gets something to stand on."""
+    """Even if it would end the script that holds it, is Hangul, or a combining mark, which gets
+    something to stand on.
+    """
     text = "</script><b>한\u0301&amp;'\""
     page, model = language_model("".join(sorted({*text})), text)
     browser = opened(page)
@@ -319,7 +326,9 @@ def test_text_is_text(opened):
 
 
 def test_a_line_break_stays_in_the_text(opened):
-    """A field would lose it: with the next padding, the page would show the numbers of another text."""
+    """A field would lose it: with the next padding, the page would show the numbers of another
+    text.
+    """
     page, _ = language_model("ab\n", "a\nba")
     browser = opened(page)
     before = browser.run("find('loss').textContent")

@@ -1,4 +1,6 @@
-"""Errors planted in the engine and in its explanations, one at a time: the comparison with the library finds each of them."""
+"""Errors planted in the engine and in its explanations, one at a time: the comparison with the
+library finds each of them.
+"""
 
 import pytest
 

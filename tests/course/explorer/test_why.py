@@ -14,7 +14,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.campaign]  # a browser, where there 
 
 
 def test_a_number_is_the_sum_of_its_largest_terms_and_the_rest(opened):
-    """Of a linear layer: a row of x times a column of W, plus a bias, as NumPy computes it. Both are framed."""
+    """Of a linear layer: a row of x times a column of W, plus a bias, as NumPy computes it. Both
+    are framed.
+    """
     browser, (model, vocabulary) = opened(of_word()), lab.drawkcab()
     browser.run(WHY)
     record(model.astype("float64"), batch_of(model, vocabulary, "backward"), 0.1)

@@ -1,4 +1,6 @@
-"""The command `minitransformer learn` in an empty folder, how its tests solve an exercise, and figures that are closed again."""
+"""The command `minitransformer learn` in an empty folder, how its tests solve an exercise, and
+figures that are closed again.
+"""
 
 import sys
 

@@ -1,4 +1,6 @@
-"""Files that cannot be judged, and functions that misbehave: a helpful line, never a traceback, nothing of the reader's changed."""
+"""Files that cannot be judged, and functions that misbehave: a helpful line, never a traceback,
+nothing of the reader's changed.
+"""
 
 import json
 import os

@@ -1,4 +1,6 @@
-"""The capstone: a model of the reader's own functions, proven against tutorials/one_file.py, trained until it writes backwards."""
+"""The capstone: a model of the reader's own functions, proven against tutorials/one_file.py,
+trained until it writes backwards.
+"""
 
 import os
 import re

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from minitransformer import InputError
-from minitransformer.replaceable import TABLE, kernels_run, running
+from minitransformer.dispatch import TABLE, kernels_run, running
 from minitransformer_course.judge.course import exercises
 from minitransformer_course.lab import chat_model
 from tests import ROOT
@@ -120,7 +120,9 @@ def test_the_pictures_name_their_axes():
 
 
 def test_the_table_is_what_the_experiment_measured():
-    measured = json.loads((ROOT / "experiments" / "after_2017.json").read_text(encoding="utf-8"))
+    measured = json.loads(
+        (ROOT / "research" / "experiments" / "after_2017.json").read_text(encoding="utf-8")
+    )
     page = (ROOT / "tutorials" / "16_after_2017" / "chapter.py").read_text(encoding="utf-8")
     for change, one in measured.items():
         begins = " ".join(one["answer"].split())[:56].rpartition(" ")[0]
@@ -142,7 +144,9 @@ def test_smollm2_answers_with_the_readers_functions():
     except InputError as error:
         pytest.skip(str(error))
     assert real.model.num_parameters() == chat_model.PARAMETERS
-    measured = json.loads((ROOT / "experiments" / "after_2017.json").read_text(encoding="utf-8"))
+    measured = json.loads(
+        (ROOT / "research" / "experiments" / "after_2017.json").read_text(encoding="utf-8")
+    )
     assert real.answer("Why is the sky blue?", OWN) == measured["none"]["answer"]
 
 

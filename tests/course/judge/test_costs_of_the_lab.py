@@ -1,4 +1,6 @@
-"""The numbers of chapters 15 and 17: what it shows as recorded was recorded, and what it says of its pictures is so."""
+"""The numbers of chapters 15 and 17: what it shows as recorded was recorded, and what it says of
+its pictures is so.
+"""
 
 import json
 
@@ -18,7 +20,7 @@ window_masks, differences = EXERCISES["window_masks"].reference, EXERCISES["diff
 
 
 def test_the_recorded_scores_are_those_of_the_experiment():
-    path = ROOT / "experiments" / "table_3.json"
+    path = ROOT / "research" / "experiments" / "table_3.json"
     found: dict[str, list[float]] = {}
     for key, result in json.loads(path.read_text(encoding="utf-8")).items():
         task, _, row = key.rpartition(" / ")[0].partition(": ")
@@ -95,7 +97,9 @@ def test_no_sentence_of_training_has_an_animal_on_a_street():
 
 def test_the_training_times_are_recorded():
     found = json.loads(
-        (ROOT / "experiments" / "transformer_and_lstm.json").read_text(encoding="utf-8")
+        (ROOT / "research" / "experiments" / "transformer_and_lstm.json").read_text(
+            encoding="utf-8"
+        )
     )
     times = {
         name: np.median([found[f"{name} / {seed}"]["training_seconds"] for seed in range(3)])

@@ -1,4 +1,6 @@
-"""Every exercise is proven: the reference passes, every listed mistake fails with its own diagnosis, nothing cheap passes."""
+"""Every exercise is proven: the reference passes, every listed mistake fails with its own
+diagnosis, nothing cheap passes.
+"""
 
 import re
 
@@ -281,7 +283,9 @@ def test_a_numeric_derivative_need_not_keep_float32():
 
 
 def test_numbers_before_an_exception_name_the_mistake():
-    """A cache that is not reordered gives wrong numbers while each hypothesis has one child, and does not fit when one has two."""
+    """A cache that is not reordered gives wrong numbers while each hypothesis has one child, and
+    does not fit when one has two.
+    """
 
     def not_reordered(query, key, value, keys, values, parents):
         return EXERCISES["cached_step"].reference(
@@ -368,7 +372,9 @@ def test_the_difference_is_told_in_the_words_of_its_kind(name, wrong, words):
     ],
 )
 def test_nan_and_infinity_come_first_and_with_the_usual_causes(name, wrong, where, why):
-    """Many a change makes all numbers NaN, so none is likely; what the exercise itself lists is told as a cause."""
+    """Many a change makes all numbers NaN, so none is likely; what the exercise itself lists is
+    told as a cause.
+    """
     answer = judged(EXERCISES[name], lambda *given: wrong(*given))
     assert (
         answer.stage == "finite"

@@ -1,4 +1,6 @@
-"""Solutions that would talk the judge round: none passes, none stops it, and each is told what it does."""
+"""Solutions that would talk the judge round: none passes, none stops it, and each is told what it
+does.
+"""
 
 import os
 import stat

@@ -14,7 +14,7 @@ from minitransformer.data.drawn import draw_held_out
 from minitransformer.functional import layer_norm_backward, layer_norm_forward
 from minitransformer.pictures import architecture
 from minitransformer.tasks import TASKS
-from minitransformer.training.evaluation import exact_match
+from minitransformer.tasks.evaluation import exact_match
 from minitransformer_course import lab
 from minitransformer_course.judge.course import PARTS, chapters, exercises, folder_of_chapters
 from minitransformer_course.judge.learner_progress import PASSED, Progress

@@ -1,4 +1,6 @@
-"""minitransformer learn, as a learner uses it: in a bare folder, from the first screen to a solved exercise."""
+"""minitransformer learn, as a learner uses it: in a bare folder, from the first screen to a solved
+exercise.
+"""
 
 import argparse
 import gettext
@@ -125,7 +127,9 @@ def test_a_chapter_is_checked_by_its_number(learn):
 
 
 def test_each_hint_says_more_than_the_one_before(learn, tmp_path):
-    """From a question to the formula, whatever the diagnosis: after the last one come all, in that order."""
+    """From a question to the formula, whatever the diagnosis: after the last one come all, in that
+    order.
+    """
     learn("start", "4")
     said = [learn("hint", "softmax_backward")[1] for _ in range(5)]
     for step, words in enumerate(

@@ -1,4 +1,6 @@
-"""Each reference with one thing changed, by people's habits and not by the judge's own rules: every such mutant has to fail."""
+"""Each reference with one thing changed, by people's habits and not by the judge's own rules: every
+such mutant has to fail.
+"""
 
 import ast
 import copy
@@ -138,7 +140,9 @@ EQUIVALENT = {  # {exercise: {change: why it is as right as the reference}}
 
 
 def mutants(source, scalars):
-    """{"what -> what it became": the source with that change}. scalars: {name of an argument: the numbers that it has}."""
+    """{"what -> what it became": the source with that change}. scalars: {name of an argument: the
+    numbers that it has}.
+    """
     tree, made = ast.parse(source), {}
     nodes = [node for line in tree.body[0].body[1:] for node in ast.walk(line)]
     negative = [

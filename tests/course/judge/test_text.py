@@ -1,4 +1,6 @@
-"""The page before the first chapter and the chapter on text: what their cells need, and how `learn` leads through them."""
+"""The page before the first chapter and the chapter on text: what their cells need, and how `learn`
+leads through them.
+"""
 
 import json
 
@@ -54,7 +56,9 @@ def test_a_short_training_run_comes_near_the_table_of_pairs():
 
 
 def write_own(folder, names):
-    """my_transformer.py with references that note their names in `calls`, under the names of the exercises."""
+    """my_transformer.py with references that note their names in `calls`, under the names of the
+    exercises.
+    """
     parts = "".join(
         f"\n{my_transformer.SECTION.format(name=name, chapter=exercises()[name].chapter.name)}\n\n"
         f"def {name}(*given):\n    calls.append('{name}')\n    return exercises()['{name}'].reference(*given)\n\n"

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from minitransformer import Transformer, make_batch
-from minitransformer.functional.special import BOS
+from minitransformer.data.special import BOS
 from minitransformer_course import lab
 
 pytestmark = pytest.mark.slow

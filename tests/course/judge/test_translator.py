@@ -1,4 +1,6 @@
-"""lab.translator: what chapter 13 counts, and that its BLEU is sacrebleu's; lab.korean: what chapter 13b shows."""
+"""lab.translator: what chapter 13 counts, and that its BLEU is sacrebleu's; lab.korean: what
+chapter 13b shows.
+"""
 
 import re
 import runpy
@@ -11,9 +13,9 @@ from minitransformer.data.drawn import DrawnBatches
 from minitransformer.data.text_files import read_text, split_lines
 from minitransformer.decoding import Search, translate
 from minitransformer.errors import InputError
-from minitransformer.functional.special import SPECIAL
+from minitransformer.data.special import SPECIAL
 from minitransformer.pictures.attention_map import Attended
-from minitransformer.training.evaluation import bleu, chrf, exact_match
+from minitransformer.tasks.evaluation import bleu, chrf, exact_match
 from minitransformer_course.judge.course import exercises
 from minitransformer_course import lab
 from minitransformer_course.lab import translator
@@ -101,7 +103,7 @@ def test_the_pictures_show_what_they_are_given():
 
 def test_the_scores_of_multi30k_are_those_that_were_recorded():
     page = (ROOT / "tutorials" / "13_evaluation" / "chapter.py").read_text(encoding="utf-8")
-    recorded = (ROOT / "experiments" / "multi30k.md").read_text(encoding="utf-8")
+    recorded = (ROOT / "research" / "experiments" / "multi30k.md").read_text(encoding="utf-8")
     table = page[page.index("# | | BLEU |") : page.index("# ## Your Transformer")]
     *seeds, mean, published = re.findall(r"\b\d\d\.\d\d\b", table)
     assert len(seeds) == 3 and all(score in recorded for score in (*seeds, published))

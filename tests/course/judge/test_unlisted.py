@@ -445,7 +445,9 @@ def test_nothing_is_said_that_says_nothing():
 
 
 def test_whole_numbers_that_coincide_are_explained_together():
-    """Without biases, an attention has 4 d_model fewer, as many as two norms have: the encoder alone would not tell."""
+    """Without biases, an attention has 4 d_model fewer, as many as two norms have: the encoder
+    alone would not tell.
+    """
 
     def wrong(V, d, f, N):
         attention, feed_forward = 4 * d * d, 2 * d * f + f + d
@@ -540,7 +542,9 @@ def test_an_array_that_only_lacks_a_sum_is_told_over_which_axis():
 
 
 def test_of_two_sentences_the_one_with_the_learners_own_names_comes_first():
-    """At a square W, W^T in place of W; the learner writes dz, so no sentence speaks of it by its formula."""
+    """At a square W, W^T in place of W; the learner writes dz, so no sentence speaks of it by its
+    formula.
+    """
     exercise = EXERCISES["post_norm_backward"]
     cases = exercise.cases()
 

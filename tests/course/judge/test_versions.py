@@ -1,4 +1,6 @@
-""" "Who is right?": the reader writes a test, and the judge runs it on right and wrong versions of a change."""
+""" "Who is right?": the reader writes a test, and the judge runs it on right and wrong versions of
+a change.
+"""
 
 import re
 
@@ -135,7 +137,9 @@ def test_the_loss_of_every_version_is_right(version):
 
 
 def test_gradcheck_finds_the_array_and_the_line_mends_it(capsys):
-    """The code in the derivation, which is not run on the site; gradcheck does not name the mistake either."""
+    """The code in the derivation, which is not run on the site; gradcheck does not name the mistake
+    either.
+    """
     shown = re.search(
         r"```python\n(.*?)```",
         "\n".join(cell.source for cell in FAULT.chapter.derivation(FAULT)),

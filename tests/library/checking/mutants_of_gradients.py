@@ -1,18 +1,22 @@
-"""Is the checker able to fail? Changes the backwards one by one and runs `minitransformer gradcheck`, which must fail.
+"""Is the checker able to fail? Changes the backwards one by one and runs `minitransformer
+gradcheck`, which must fail.
 
     python -m tests.library.checking.mutants_of_gradients --count 400 --seed 1 --jobs 2
 
-A change alters one operator, factor, axis, index, term, name or statement of a backward: of a function that no forward calls.
-It counts if it alters a gradient of the layers of tests/library/layers/cases.py, in many sizes, or of a model's loss. Then the
-command runs, block by block, on those that call the changed function, until one fails. What none of them notices is printed.
+A change alters one operator, factor, axis, index, term, name or statement of a backward: of a
+function that no forward calls. It counts if it alters a gradient of the layers of
+tests/library/layers/cases.py, in many sizes, or of a model's loss. Then the command runs, block by
+block, on those that call the changed function, until one fails. What none of them notices is
+printed.
 
 --group forwards changes forwards, and counts those that no longer fit their backward, by central differences along one line;
 --group numpy and --group compiled change kernels, and count those that alter a result or a gradient, in float32 or float64.
 
-Recorded with seed 1, from changes that all compiled: the command failed for all 399 backwards that altered a gradient, for all 74
-forwards, 60 NumPy kernels and 40 compiled ones (the runs for backwards and forwards were stopped there). It noticed 696 of the 700
-changes that only raise an error: two of the others need a single token or radius 0 (SURVIVORS), and for two, which were the same
-line, a block was changed.
+Recorded with seed 1, from changes that all compiled: the command failed for all 399 backwards that
+altered a gradient, for all 74 forwards, 60 NumPy kernels and 40 compiled ones (the runs for
+backwards and forwards were stopped there). It noticed 696 of the 700 changes that only raise an
+error: two of the others need a single token or radius 0 (SURVIVORS), and for two, which were the
+same line, a block was changed.
 """
 
 import argparse
@@ -41,7 +45,7 @@ from minitransformer.checking.checked_block import CheckedBlock, flat
 from minitransformer.checking.finding import OBSERVED, Finding
 from minitransformer.checking.blocks import TrainingLoss
 from minitransformer.cli import gradcheck, main as cli
-from minitransformer.replaceable import kernels_run
+from minitransformer.dispatch import kernels_run
 from minitransformer_course.doctor import doctor
 from tests.library.layers.cases import NAMES, case as made_case
 from tests.library.models.makers import KINDS, make_batch_for, make_model
@@ -52,14 +56,15 @@ TEXTBOOK = ("functional", "layers", "models", "zoo")
 ROOMS = {
     "backwards": TEXTBOOK,
     "forwards": TEXTBOOK,
-    "numpy": ("kernels/numpy",),
-    "compiled": ("kernels/compiled",),
+    "numpy": ("speed/numpy",),
+    "compiled": ("speed/compiled",),
 }
 DRAWS = 12  # sizes for each layer
 LIMIT = 60  # seconds of processor time; a change that never ends is caught
 STEP = 1e-6
 
-# {(file, the line as it is after the change, without its comment): why the command does not notice it}
+# {(file, the line as it is after the change, without its comment): why the command does not notice
+# it}
 SURVIVORS = {
     (
         "zoo/recurrent/recurrence.py",
@@ -71,15 +76,19 @@ SURVIVORS = {
     ): "an error with radius 0, or for a sequence of one token",
 }
 
-unchanged = SimpleNamespace(  # what the tree as it is does; each process that makes a change has a copy
+# what the tree as it is does; each process that makes a change has a copy
+unchanged = SimpleNamespace(
     results={},  # {key of a case: its output, its gradients}
-    cases={},  # {(file, line of a function): {"forward" or "backward": the keys of the cases that call it}}
+    # {(file, line of a function): {"forward" or "backward": the keys of the cases that call it}}
+    cases={},
     blocks={},
 )  # {(file, line of a function): the command's blocks that call it, as {name: None}}
 
 
 def case(name, i, dtype):
-    """A layer, or a model with its loss, in random sizes. What its gradients are added to is random: = for += shows."""
+    """A layer, or a model with its loss, in random sizes. What its gradients are added to is
+    random: = for += shows.
+    """
     rng = np.random.default_rng([i, 7])
     if name in KINDS:
         block, inputs = (
@@ -107,7 +116,9 @@ def arrays(checked, run=lambda phase, function, *arguments: function(*arguments)
 
 
 def fits(checked):
-    """Whether backward agrees with central differences along one random line, or a kink makes these disagree."""
+    """Whether backward agrees with central differences along one random line, or a kink makes these
+    disagree.
+    """
     for parameter in checked.parameters.values():
         parameter.grad[...] = 0
     y, cache = checked.forward()
@@ -126,7 +137,8 @@ def fits(checked):
 
 def survey(dtypes):
     """Fill `unchanged`."""
-    called = {}  # {phase: the functions of the package, as (file from minitransformer/, first line)}
+    # {phase: the functions of the package, as (file from minitransformer/, first line)}
+    called = {}
 
     def traced(phase, function, *arguments):
         codes = set()
@@ -190,7 +202,9 @@ def changes(group, files=None):
 
 
 def edits_in(wanted, tree, lines):
-    """What is tried in these lines: also what tests/mutants.py lacks, a missing term, a sign, operands and names swapped."""
+    """What is tried in these lines: also what tests/mutants.py lacks, a missing term, a sign,
+    operands and names swapped.
+    """
     nodes = chain.from_iterable(
         map(_of_a_formula, filter(lambda node: getattr(node, "lineno", 0) in wanted, code_of(tree)))
     )
@@ -247,7 +261,9 @@ def _scaled(value):
 
 
 def _swapped_names(function):
-    """Each local variable, and each field of one, is read in the place of the one that was first read before it."""
+    """Each local variable, and each field of one, is read in the place of the one that was first
+    read before it.
+    """
     own = {
         node.arg if isinstance(node, ast.arg) else getattr(node, "id", "")
         for node in ast.walk(function)
@@ -305,7 +321,9 @@ def _codes(code):
 
 
 def effect(group, function):
-    """ "differs" or "raises" if a gradient of a case is another one now, or a forward no longer fits it; "no effect" if not."""
+    """ "differs" or "raises" if a gradient of a case is another one now, or a forward no longer
+    fits it; "no effect" if not.
+    """
     for key in dict.fromkeys(chain.from_iterable(unchanged.cases[function].values())):
         try:
             checked = case(*key)
@@ -384,7 +402,8 @@ def main():
         "--files", nargs="*", help="change these only, such as functional/attention.py"
     )
     args = parser.parse_args()
-    # Without kernels, the command checks less: the textbook's check alone must notice a changed textbook.
+    # Without kernels, the command checks less: the textbook's check alone must notice a changed
+    # textbook.
     os.environ["MINITRANSFORMER_FAST"] = {"numpy": "numpy", "compiled": "1"}.get(args.group[0], "0")
     os.environ["NUMBA_DISABLE_JIT"] = "1"  # the loops run as Python: nothing is compiled
     warnings.simplefilter("ignore")

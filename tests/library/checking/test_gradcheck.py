@@ -17,7 +17,7 @@ from minitransformer import models as M
 from minitransformer.checking import BOUNDS, Report, Result
 from minitransformer.checking.blocks import blocks
 from minitransformer.checking.blocks import TrainingLoss
-from minitransformer.replaceable import plugged
+from minitransformer.dispatch import plugged
 from minitransformer.zoo.baselines import RNN
 from minitransformer_course.doctor.operations import OPERATIONS
 
@@ -38,7 +38,9 @@ def subclasses(cls):
 
 
 def test_every_layer_is_among_the_blocks():
-    """Or a class that is made of it; and every model is there as training runs it, with and without what its loss shares."""
+    """Or a class that is made of it; and every model is there as training runs it, with and without
+    what its loss shares.
+    """
     for room in ("layers", "models", "zoo"):
         for module in pkgutil.walk_packages(
             [f"{minitransformer.__path__[0]}/{room}"], f"minitransformer.{room}."
@@ -149,7 +151,9 @@ def test_a_forward_that_returns_its_input():
 
 
 def test_strong_curvature_does_not_excuse_a_wrong_gradient():
-    """sin(300 x) curves strongly; a gradient wrong by 1e-3 fails, and none of its places is taken for a kink."""
+    """sin(300 x) curves strongly; a gradient wrong by 1e-3 fails, and none of its places is taken
+    for a kink.
+    """
 
     def forward(x):
         return np.sin(300 * x), x
@@ -177,7 +181,9 @@ def test_a_kink_within_the_step():
 
 
 def test_a_bias_alone_is_not_single_precision():
-    """Where the only hidden unit is off, the output is the bias, whose values are float32's: the layer computes in float64."""
+    """Where the only hidden unit is off, the output is the bias, whose values are float32's: the
+    layer computes in float64.
+    """
     layer = L.FeedForward(4, 1, np.random.default_rng(0))
     layer.outer.bias.data[...] = [0.1, 0.2, 0.3, 0.4]
     for seed in range(8):
@@ -214,7 +220,9 @@ def test_a_forward_that_returns_several_outputs(projection):
 
 
 def test_a_dropped_imaginary_part_does_not_pass_with_the_complex_step_alone():
-    """The complex step of x / x.std() misses the path through the standard deviation, and so does this backward."""
+    """The complex step of x / x.std() misses the path through the standard deviation, and so does
+    this backward.
+    """
     block = lambda x: (x / x.std(), x), lambda dy, x: dy / x.std()
     for methods in (("complex",), ("central",), ("central", "complex")):
         assert not gradcheck(block, (X,), methods=methods).passed

@@ -1,4 +1,6 @@
-"""At a kink no gradient is defined: the check says where, does not fail, and looks beside it. And what else must not fail."""
+"""At a kink no gradient is defined: the check says where, does not fail, and looks beside it. And
+what else must not fail.
+"""
 
 import numpy as np
 import pytest
@@ -134,7 +136,9 @@ def test_other_sizes_are_not_at_a_kink():
 
 
 def test_dy_is_not_what_a_reader_draws():
-    """With x from the same seed, dy was equal to x, and `dx = 2 * x * x` for `2 * x * dy` looked right to the doctor."""
+    """With x from the same seed, dy was equal to x, and `dx = 2 * x * x` for `2 * x * dy` looked
+    right to the doctor.
+    """
     for seed in range(3):
         for drawn in (seed, [seed, 1], [seed, 2]):
             x = np.random.default_rng(drawn).standard_normal((2, 3))

@@ -1,4 +1,6 @@
-"""Shared by the tests of the command: trained runs, which no test changes, a small corpus, and the form of an error."""
+"""Shared by the tests of the command: trained runs, which no test changes, a small corpus, and the
+form of an error.
+"""
 
 import io
 import json
@@ -14,8 +16,8 @@ from minitransformer.cli import main
 from minitransformer.files import write_manifest
 from minitransformer.pictures import plots
 from minitransformer.tasks import toy
-from minitransformer.training import run_report
-from minitransformer.workers import local
+from minitransformer.runs import report as run_report
+from minitransformer.speed import local
 
 
 NO_PICTURE = SimpleNamespace(curves=lambda records: SimpleNamespace(as_html=lambda description: ""))
@@ -23,7 +25,8 @@ NO_PICTURE = SimpleNamespace(curves=lambda records: SimpleNamespace(as_html=lamb
 
 @contextmanager
 def few_examples(curves=False):
-    """Twenty held-out examples, not 200 and 1,000: an untrained model answers at length. No process starts for a few steps.
+    """Twenty held-out examples, not 200 and 1,000: an untrained model answers at length. No process
+    starts for a few steps.
 
     curves: the report of a run has its picture, which takes longer than the run.
     """
@@ -136,7 +139,9 @@ QUICK = [
 
 @pytest.fixture(scope="session")
 def language_run(tmp_path_factory):
-    """A run folder of 60 steps on the characters of that English text, with 16 learned positions, beside the text."""
+    """A run folder of 60 steps on the characters of that English text, with 16 learned positions,
+    beside the text.
+    """
     folder = write_corpus(tmp_path_factory.mktemp("language"))
     text = (folder / "en").read_text()
     (folder / "valid").write_text(text[107:400])  # 293 characters: the last window is not full
@@ -205,7 +210,9 @@ SENTIMENTS = {
 
 @pytest.fixture(scope="session")
 def classify_run(tmp_path_factory):
-    """A run folder of 80 steps on sentences of three classes, beside train.tsv and valid.tsv, of which 5, 3 and 2."""
+    """A run folder of 80 steps on sentences of three classes, beside train.tsv and valid.tsv, of
+    which 5, 3 and 2.
+    """
     folder = tmp_path_factory.mktemp("classify")
     words = [f"{a}{b}" for a in "xyz" for b in "uvw"]
     lines = [
@@ -249,7 +256,9 @@ def classify_run(tmp_path_factory):
 
 @pytest.fixture
 def refused(run_cli, capsys):
-    """refused(*arguments) -> what the command says that refuses them: one line, exit code 2, and no output."""
+    """refused(*arguments) -> what the command says that refuses them: one line, exit code 2, and no
+    output.
+    """
 
     def run(*arguments):
         capsys.readouterr()  # what was printed before
@@ -308,7 +317,9 @@ def one_line(error):
 
 
 def resumes_to_the_bit(run_cli, folder, run):
-    """A copy `run` of that run folder, as if killed before its last checkpoint, resumes to its weights."""
+    """A copy `run` of that run folder, as if killed before its last checkpoint, resumes to its
+    weights.
+    """
     shutil.copytree(folder, run)
     *_, before, last = sorted((run / "checkpoints").iterdir())
     shutil.rmtree(last)

@@ -17,7 +17,9 @@ pytestmark = pytest.mark.slow
 
 
 def test_it_learns_and_is_measured(run_cli, classify_run):
-    """Accuracy is the fraction that `classify` gets right; majority is that of the most common class, 5 of 10."""
+    """Accuracy is the fraction that `classify` gets right; majority is that of the most common
+    class, 5 of 10.
+    """
     code, out, _ = run_cli("evaluate", classify_run, "--json")
     scores, run = json.loads(out), Run.load(classify_run)
     examples = read_labelled(classify_run.parent / "valid.tsv", "--valid")

@@ -10,7 +10,8 @@ from functools import wraps
 
 import pytest
 
-from minitransformer import Run, Search, kernels
+from minitransformer import Run, Search
+from minitransformer.speed import kernels
 from minitransformer import functional as F
 from minitransformer.cli import gradcheck as gradcheck_command
 from minitransformer.cli import main
@@ -18,10 +19,10 @@ from minitransformer.cli.parser import COMMANDS
 from minitransformer.data.parallel import read_pairs
 from minitransformer.decoding import GREEDY
 from minitransformer.files import write_manifest
-from minitransformer.replaceable import TABLE
+from minitransformer.dispatch import TABLE
 from minitransformer.lookup import names
 from minitransformer.tasks import TASKS, toy
-from minitransformer.training.evaluation import bleu, chrf
+from minitransformer.tasks.evaluation import bleu, chrf
 from tests.library.checking.test_gradcheck import X, WrongLinear
 from tests.library.cli.conftest import one_line, resumes_to_the_bit
 
@@ -104,7 +105,9 @@ def test_gradcheck_finds_a_wrong_kernel(run_cli, monkeypatch, wrong, says):
 
 
 def test_gradcheck_checks_the_textbook_though_kernels_replace_it(run_cli, monkeypatch):
-    """Attention's backward wrong in two ways, as a reader may leave it: the kernel that would run is right."""
+    """Attention's backward wrong in two ways, as a reader may leave it: the kernel that would run
+    is right.
+    """
     right = TABLE["attention_backward"].textbook
 
     def wrong(dy, cache):
@@ -301,7 +304,9 @@ def test_n_best_hypotheses_come_with_scores(run_cli, text_run, typed):
 
 @pytest.mark.parametrize("name", ["translate", "language", "classify"])
 def test_training_resumes_where_it_stopped(run_cli, runs, tmp_path, name):
-    """Killed before its last checkpoint, the resumed run ends with the same bits as one that was not killed."""
+    """Killed before its last checkpoint, the resumed run ends with the same bits as one that was
+    not killed.
+    """
     run = tmp_path / "killed"
     assert resumes_to_the_bit(run_cli, runs[name], run)
     weights = (run / "weights.safetensors").read_bytes()

@@ -1,4 +1,6 @@
-"""minitransformer data: what it prints, where, and its exit code. The download itself is tested in tests/library/data."""
+"""minitransformer data: what it prints, where, and its exit code. The download itself is tested in
+tests/library/data.
+"""
 
 import shlex
 

@@ -1,4 +1,6 @@
-"""A Korean Windows console, cp949: a character that it lacks never stops a command, and every file is UTF-8."""
+"""A Korean Windows console, cp949: a character that it lacks never stops a command, and every file
+is UTF-8.
+"""
 
 import os
 import subprocess

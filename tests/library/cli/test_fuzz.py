@@ -1,7 +1,7 @@
 """Whatever the input: at worst one line and exit code 2, and no file of the user is changed.
 
-`MINITRANSFORMER_FUZZ=2500 python -m pytest -m campaign tests/library/cli/test_fuzz.py` is the long form: this many cases for
-each of the tests.
+`MINITRANSFORMER_FUZZ=2500 python -m pytest -m campaign tests/library/cli/test_fuzz.py` is the long
+form: this many cases for each of the tests.
 """
 
 import gzip
@@ -22,7 +22,7 @@ from minitransformer.cli import main
 from minitransformer.data.parallel import read_pairs
 from minitransformer.files import MANIFEST, write_manifest
 from minitransformer.tasks import toy
-from minitransformer.training.log import read_metrics
+from minitransformer.runs.log import read_metrics
 
 pytestmark = pytest.mark.campaign
 

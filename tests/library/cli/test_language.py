@@ -178,7 +178,9 @@ def test_characters_of_a_text_that_are_not_known_are_counted(run_cli, subword_ru
 
 
 def test_line_ends_and_accents_are_read_alike_everywhere(run_cli, language_run, tmp_path):
-    """\\r\\n as \\n, and a letter with its accent in one or two characters: as a file and as a prompt."""
+    """\\r\\n as \\n, and a letter with its accent in one or two characters: as a file and as a
+    prompt.
+    """
     text = (language_run.parent / "en").read_text()[:80]
     for name, ends in (("unix", "\n"), ("windows", "\r\n")):
         (tmp_path / name).write_bytes(text.replace("\n", ends).encode())

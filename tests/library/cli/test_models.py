@@ -1,4 +1,6 @@
-"""Another model or attention for a task: minitransformer train TASK --model NAME, and what other commands do with its run."""
+"""Another model or attention for a task: minitransformer train TASK --model NAME, and what other
+commands do with its run.
+"""
 
 import json
 
@@ -107,7 +109,9 @@ def test_attention_is_drawn_where_there_is_one(run_cli, refused, runs, tmp_path)
 
 
 def test_translation_with_the_options_of_a_preset(run_cli, tmp_path):
-    """The Transformer's --pre-norm in it does not disturb; its dropout holds; its size is the recurrent model's own."""
+    """The Transformer's --pre-norm in it does not disturb; its dropout holds; its size is the
+    recurrent model's own.
+    """
     text = write_corpus(tmp_path) / "tsv"
     code, _, error = run_cli(
         "train",

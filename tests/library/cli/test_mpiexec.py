@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from minitransformer import Run
-from minitransformer.training import checkpoint
+from minitransformer.runs import checkpoint
 from tests.library.cli.conftest import rewrite
 from tests.mpi import ROOT, TIMEOUT, environment, mpiexec, with_mpi
 
@@ -66,7 +66,9 @@ def test_only_process_0_prints(tmp_path):
 
 @contextmanager
 def begun(folder):
-    """A Popen of a long run in two processes that has made its first steps; `folder` is their MARKER, too. The block ends it."""
+    """A Popen of a long run in two processes that has made its first steps; `folder` is their
+    MARKER, too. The block ends it.
+    """
     process = subprocess.Popen(
         [
             "mpiexec",
@@ -122,7 +124,9 @@ def test_a_process_that_is_killed_ends_the_run(tmp_path):
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
 @pytest.mark.parametrize("one", [False, True], ids=["Ctrl-C", "SIGTERM of one process"])
 def test_all_stop_after_the_same_step(tmp_path, one):
-    """Ctrl-C reaches the launcher, and so all processes; SIGTERM may reach one of them. Any number of processes resumes."""
+    """Ctrl-C reaches the launcher, and so all processes; SIGTERM may reach one of them. Any number
+    of processes resumes.
+    """
     with begun(tmp_path) as process:
         os.kill(rank_of(tmp_path, 1), signal.SIGTERM) if one else process.send_signal(signal.SIGINT)
         _, error = process.communicate(timeout=TIMEOUT)
@@ -151,7 +155,7 @@ PATCHED = """
 import os, sys
 import minitransformer.training.step as step
 from minitransformer.cli import main
-from minitransformer.workers.launcher import launched
+from minitransformer.speed.launcher import launched
 usual, calls = step.add_gradients, []
 
 def add_gradients(model, batches, *more, **settings):
@@ -224,7 +228,7 @@ def test_a_file_that_cannot_be_written_ends_all(tmp_path):
 import sys
 from pathlib import Path
 from minitransformer.cli import main
-from minitransformer.training import checkpoint
+from minitransformer.runs import checkpoint
 checkpoint.make_folder = lambda folder: Path({str(tmp_path / "file")!r}, "x").mkdir()
 sys.exit(main(sys.argv[1:]))
 """,
@@ -312,7 +316,9 @@ def test_processes_started_differently_are_refused(tmp_path):
 @with_mpi
 @pytest.mark.parametrize("lacking", ["all", "1"])
 def test_mpiexec_without_mpi4py(tmp_path, lacking):
-    """Everywhere, or for one process alone, for which the others do not wait; MPICH's launcher ends them."""
+    """Everywhere, or for one process alone, for which the others do not wait; MPICH's launcher ends
+    them.
+    """
     (tmp_path / "mpi4py.py").write_text("raise ModuleNotFoundError('mpi4py', name='mpi4py')")
     lacks, has = environment(PYTHONPATH=f"{tmp_path}{os.pathsep}{ROOT}"), environment()
     if lacking == "all":

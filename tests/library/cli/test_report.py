@@ -11,7 +11,7 @@ import matplotlib.image
 import pytest
 
 from minitransformer import Run
-from minitransformer.training.run_report import write_report
+from minitransformer.runs.report import write_report
 from tests import chromium
 
 
@@ -106,6 +106,6 @@ def test_a_report_that_cannot_be_drawn_loses_nothing(run_cli, tmp_path, monkeypa
     def fail(*_):
         raise ImportError("no backend")
 
-    monkeypatch.setattr("minitransformer.training.run_report.plots.curves", fail)
+    monkeypatch.setattr("minitransformer.runs.report.plots.curves", fail)
     code, out, error = run_cli("train", "copy", "--steps", 2, "--run", tmp_path / "run")
     assert code == 0 and "exact match" in out and "report.html was not written: no backend" in error

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from minitransformer import InputError, Run, greedy
-from minitransformer.functional.special import EOS
+from minitransformer.data.special import EOS
 from minitransformer.pictures import plots
 from minitransformer.pictures.attention_map import attention_map
 from minitransformer.pictures.figure import Figure, fonts_for
-from minitransformer.training.log import read_metrics
-from minitransformer.training.run_report import write_report
+from minitransformer.runs.log import read_metrics
+from minitransformer.runs.report import write_report
 
 pytestmark = pytest.mark.slow
 
@@ -46,7 +46,9 @@ def test_attention(run_cli, numbers_run, tmp_path, kind):
 
 
 def labels(figure):
-    """(row labels, column labels, the label of the rows, that of the columns) of an attention picture."""
+    """(row labels, column labels, the label of the rows, that of the columns) of an attention
+    picture.
+    """
     first = figure.axes[0]
     return (
         [text.get_text() for text in first.get_yticklabels()],
@@ -57,7 +59,9 @@ def labels(figure):
 
 
 def test_the_rows_of_a_decoder_say_what_they_predict(numbers_run):
-    """For each row, the token it has just read and the token it writes next: the output, shifted by one."""
+    """For each row, the token it has just read and the token it writes next: the output, shifted by
+    one.
+    """
     run = Run.load(numbers_run)
     for kind in ("cross", "decoder"):
         found = attention_map(run, "twenty-one", kind)
@@ -90,7 +94,9 @@ def test_blanks_and_line_ends_are_seen():
 
 
 def test_a_picture_of_attention_has_a_scale_and_fits_its_labels():
-    """The colours have a scale, text is at least 9 points high, and nothing extends beyond the picture."""
+    """The colours have a scale, text is at least 9 points high, and nothing extends beyond the
+    picture.
+    """
     tokens = ["twenty-one", "and", "</s>"]
     figure = plots.attention(
         np.eye(3)[None].repeat(6, axis=0), tokens, tokens, "cross attention, layer 1", tokens
@@ -160,7 +166,9 @@ def test_plots(run_cli, tmp_path, monkeypatch):
 
 @pytest.mark.campaign
 def test_the_architecture(run_cli, numbers_run, tmp_path):
-    """Of the paper's base model, of a model size, of a run; a PNG, or the format that the file's name says."""
+    """Of the paper's base model, of a model size, of a run; a PNG, or the format that the file's
+    name says.
+    """
     for i, of in enumerate(([], ["tiny"], [numbers_run])):
         code, out, _ = run_cli("plot", "architecture", *of, "--output", tmp_path / f"{i}.svg")
         assert code == 0 and out == f"drawn: {tmp_path / f'{i}.svg'}\n"
@@ -191,7 +199,9 @@ def test_a_log_that_cannot_be_drawn(tmp_path, content, words):
 
 
 def test_no_file_is_overwritten(run_cli, refused, numbers_run, tmp_path, monkeypatch):
-    """A name given by the user is refused before any work; a name that the command chooses gets the next number."""
+    """A name given by the user is refused before any work; a name that the command chooses gets the
+    next number.
+    """
     monkeypatch.chdir(tmp_path)
     Path("mine.png").write_text("mine")
     for command in (("plot", "architecture"), ("attention", numbers_run, "two")):

@@ -204,7 +204,9 @@ def real(multi30k, *parts):
 
 @pytest.mark.parametrize("corpus", ["multi30k", "tinyshakespeare", "sst2"])
 def test_the_registry_knows_the_real_files(corpus, multi30k):
-    """Of Multi30K, the compressed copies of the tokenised text are here, and the raw files beside them."""
+    """Of Multi30K, the compressed copies of the tokenised text are here, and the raw files beside
+    them.
+    """
     packed = real(multi30k, "multi30k-tok" if corpus == "multi30k" else corpus).glob("*.gz")
     found = {
         f"{'tok/' * (corpus == 'multi30k')}{path.stem}": gzip.decompress(path.read_bytes())

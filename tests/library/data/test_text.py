@@ -15,7 +15,7 @@ from minitransformer.data.parallel import MAX_CHARACTERS, encode_pairs, read_pai
 from minitransformer.data.text_files import read_text, split_lines
 from minitransformer.data.vocabularies.subwords import NAMES, SubwordVocabulary
 from minitransformer.data.vocabularies.symbols import SymbolVocabulary
-from minitransformer.functional.special import BOS, EOS, PAD
+from minitransformer.data.special import BOS, EOS, PAD
 
 TEXTS = ["a man rides a bike .", "ein mann fährt rad .", "소녀가 책을 읽는다"] * 3
 

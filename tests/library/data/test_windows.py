@@ -11,7 +11,7 @@ from minitransformer import InputError
 from minitransformer.data.labelled import make_labelled_batch, read_labelled
 from minitransformer.data.vocabularies.characters import CharacterVocabulary
 from minitransformer.data.windows import WindowBatches, consecutive_windows
-from minitransformer.functional.special import BOS, EOS, PAD
+from minitransformer.data.special import BOS, EOS, PAD
 
 IDS = list(range(3, 60))
 

@@ -3,12 +3,14 @@
 import numpy as np
 
 from minitransformer import Transformer, TransformerConfig
-from minitransformer.functional.special import BOS, EOS, PAD
+from minitransformer.data.special import BOS, EOS, PAD
 from tests.randomised import randomised
 
 
 def random_model(seed, **changes):
-    """Untrained, in float64, with weights large enough that its outputs differ from source to source."""
+    """Untrained, in float64, with weights large enough that its outputs differ from source to
+    source.
+    """
     config = TransformerConfig.named(
         "toy", **{"vocab_size": 9, "d_model": 12, "num_heads": 2, "d_ff": 20, **changes}
     )

@@ -11,7 +11,7 @@ from minitransformer import InputError, beam_search, greedy, sample
 from minitransformer.data.batches import pad
 from minitransformer.decoding.hypothesis import compact_rows
 from minitransformer.decoding.state import EXTRA_LENGTH
-from minitransformer.functional.special import BOS, EOS
+from minitransformer.data.special import BOS, EOS
 from tests.library.decoding import reference
 from tests.library.decoding.reference import random_model
 from tests.library.models.makers import KINDS, make_model
@@ -75,7 +75,9 @@ def test_a_beam_of_one_is_greedy(model, size, seed):
 
 
 class Stutterer:
-    """A model that writes token 4 again and again, each time with probability 0.98, or ends (0.02), and ends after five."""
+    """A model that writes token 4 again and again, each time with probability 0.98, or ends (0.02),
+    and ends after five.
+    """
 
     def __init__(self):
         self.output = SimpleNamespace(weight=SimpleNamespace(data=np.eye(6)))
@@ -98,7 +100,9 @@ class Stutterer:
 @pytest.mark.parametrize("alpha", [0, 0.6])
 @pytest.mark.parametrize("width", [2, 3, 5])
 def test_short_outputs_do_not_end_the_search_for_a_likelier_one(width, alpha):
-    """Each of them has a probability of at most 0.02, its own is 0.9, and `width` of them are finished before it is."""
+    """Each of them has a probability of at most 0.02, its own is 0.9, and `width` of them are
+    finished before it is.
+    """
     best, *others = beam_search(Stutterer(), np.array([[3, EOS]]), width, alpha)[0]
     assert (
         best.ids == [4] * 5

@@ -1,4 +1,6 @@
-"""Text that continues a prompt: what is drawn, and what the model reads when the learned positions run out."""
+"""Text that continues a prompt: what is drawn, and what the model reads when the learned positions
+run out.
+"""
 
 from itertools import islice
 
@@ -19,7 +21,9 @@ def random_model(seed, **changes):
 
 
 def by_definition(model, prompt, count, rng, positions):
-    """A continuation drawn with everything computed again; when `positions` run out, from the second half of the text read."""
+    """A continuation drawn with everything computed again; when `positions` run out, from the
+    second half of the text read.
+    """
     ids, read = list(prompt), len(prompt)
     for _ in range(count):
         if read > positions:

@@ -1,4 +1,6 @@
-"""Samples follow the model's distribution, restricted as requested, and depend only on the sentence's own generator."""
+"""Samples follow the model's distribution, restricted as requested, and depend only on the
+sentence's own generator.
+"""
 
 import numpy as np
 import pytest
@@ -6,7 +8,7 @@ import pytest
 from minitransformer import greedy, sample
 from minitransformer.data.batches import pad
 from minitransformer.decoding.sampling import draw
-from minitransformer.functional.special import EOS
+from minitransformer.data.special import EOS
 from tests.library.decoding import reference
 from tests.library.decoding.reference import random_model
 

@@ -21,7 +21,7 @@ from minitransformer.data.batches import pad
 from minitransformer.data.vocabularies.symbols import SymbolVocabulary
 from minitransformer.decoding import decode_all
 from minitransformer.decoding.translation import longest_first
-from minitransformer.training.evaluation import (
+from minitransformer.tasks.evaluation import (
     bleu,
     chrf,
     exact_match,
@@ -29,8 +29,8 @@ from minitransformer.training.evaluation import (
     pair_batches,
     perplexity,
 )
-from minitransformer.workers.threads import in_threads
-from minitransformer.functional.special import BOS, EOS
+from minitransformer.speed.threads import in_threads
+from minitransformer.data.special import BOS, EOS
 
 SOURCES = [[3, 4, 5, 6, 7], [8], [5, 5, 9, 3], [], [4, 8, 9]]
 
@@ -130,7 +130,9 @@ def test_mean_loss_is_of_real_tokens(model):
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_every_batch_counts(model, threads):
-    """Batches with different numbers of terms: the mean over all is neither that of the last batch nor the mean of means."""
+    """Batches with different numbers of terms: the mean over all is neither that of the last batch
+    nor the mean of means.
+    """
     batches = [
         pair_batches([pair])[0] for pair in (([3, 4], [5, 6, 7]), ([8], [9]), ([3, 3, 3], [4, 4]))
     ]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from minitransformer import functional as F
-from minitransformer.functional.special import PAD
+from minitransformer.data.special import PAD
 
 
 def test_softmax_is_its_jacobian():
@@ -90,7 +90,9 @@ def test_a_dropout_rate_is_rounded_to_a_number_of_bytes(dropout_rate, dropped):
 
 @pytest.mark.parametrize("padding, count", [(None, 6), (PAD, 3), (4, 5)])
 def test_padding_is_what_the_caller_says(padding, count):
-    """Its rows are excluded from the sum, the count and the gradient; with None, every class counts."""
+    """Its rows are excluded from the sum, the count and the gradient; with None, every class
+    counts.
+    """
     logits, targets = (
         np.random.default_rng(0).standard_normal((2, 3, 5)),
         np.array([[1, 4, 0], [2, 0, 0]]),

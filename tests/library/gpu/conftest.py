@@ -29,10 +29,12 @@ class StandIn:
 
 
 class Gpu:
-    """Sums in another order, so its results are only close. Without CuPy and a GPU, its tests are skipped.
+    """Sums in another order, so its results are only close. Without CuPy and a GPU, its tests are
+    skipped.
 
-    Beyond single blocks it computes in float64: ReLU at its kink and Adam's division can turn a rounding error into a
-    large difference. Its runs have no dropout, because its random numbers are not NumPy's.
+    Beyond single blocks it computes in float64: ReLU at its kink and Adam's division can turn a
+    rounding error into a large difference. Its runs have no dropout, because its random numbers are
+    not NumPy's.
     """
 
     BOUNDS = {"float32": 1e-4, "float64": 1e-12}

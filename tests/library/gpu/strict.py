@@ -70,7 +70,9 @@ def _known(name):
 
 
 def _inside(value):
-    """`value` with each of our arrays replaced by the NumPy array in it; refuses any other NumPy array."""
+    """`value` with each of our arrays replaced by the NumPy array in it; refuses any other NumPy
+    array.
+    """
     if isinstance(value, ndarray):
         return value._array
     if isinstance(value, np.ndarray):
@@ -170,7 +172,9 @@ class ndarray:
         self._array[key] = _operand(value)
 
     def _host_key(self, key):
-        """`key` as a tuple for the NumPy array, with ... in it: it makes x[0] of a vector a view, not a scalar."""
+        """`key` as a tuple for the NumPy array, with ... in it: it makes x[0] of a vector a view,
+        not a scalar.
+        """
         key = key if isinstance(key, tuple) else (key,)
         if not any(item is ... for item in key):
             key += (...,)
@@ -260,7 +264,9 @@ for _convert in (bool, int, float, complex, operator.index):
 
 
 class Generator:
-    """CuPy's few distributions, with NumPy's streams: the same seed gives the same numbers as on the CPU."""
+    """CuPy's few distributions, with NumPy's streams: the same seed gives the same numbers as on
+    the CPU.
+    """
 
     def __init__(self, generator):
         self._generator = generator

@@ -26,12 +26,12 @@ from minitransformer.backend import get_module, to_device, to_host
 from minitransformer.checking.blocks import blocks
 from minitransformer.data.drawn import DrawnBatches, draw_held_out
 from minitransformer.decoding import generate
-from minitransformer.training.evaluation import mean_loss, pair_batches
+from minitransformer.tasks.evaluation import mean_loss, pair_batches
 from minitransformer.layers import Embedding, Linear
 from minitransformer.tasks import TASKS
 from minitransformer.tasks.classify import predict
-from minitransformer.training.log import CLOCKS
-from minitransformer.training.run_report import write_report
+from minitransformer.runs.log import CLOCKS
+from minitransformer.runs.report import write_report
 from tests.library.gpu import strict
 from tests.library.layers.cases import NAMES, call, case, changed
 from tests.library.models.makers import KINDS, RECURRENT, make_batch_for, make_model
@@ -202,7 +202,9 @@ def model(backend, **changes):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_training_steps_never_wait(device, kind, monkeypatch):
-    """Loss, both backwards, clipping and Adam: everything runs on the device, and the host never waits."""
+    """Loss, both backwards, clipping and Adam: everything runs on the device, and the host never
+    waits.
+    """
     batch = make_batch_for(kind)
     monkeypatch.setattr("minitransformer.training.workers.generator", device.generator)
 
@@ -257,7 +259,9 @@ def test_generation(device, changes):
 
 
 def test_states_on_the_device(device):
-    """Hidden states of hypotheses that are reordered and dropped, for both models that generate text; no waits."""
+    """Hidden states of hypotheses that are reordered and dropped, for both models that generate
+    text; no waits.
+    """
     prompt, rng = np.array([[3, 4], [5, 6], [7, 8]]), np.random.default_rng(0)
     steps = [(rng.integers(3, 12, (3, 2)), rng.integers(0, 2, (3, 2))) for _ in range(4)]
 
@@ -329,7 +333,9 @@ def test_search(device, search, waits):
 
 
 def test_a_run(device, tmp_path):
-    """The complete loop: log, validation, weights on disk, answers, loading; it waits only for the log."""
+    """The complete loop: log, validation, weights on disk, answers, loading; it waits only for the
+    log.
+    """
     task = TASKS["copy"]()
     vocabulary = task.make_vocabulary()
     config = TransformerConfig.named(

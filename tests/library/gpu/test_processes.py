@@ -1,4 +1,6 @@
-"""Several processes, each with a GPU: NCCL adds up what stays on the GPUs. Here a stand-in for cupyx.distributed does."""
+"""Several processes, each with a GPU: NCCL adds up what stays on the GPUs. Here a stand-in for
+cupyx.distributed does.
+"""
 
 import sys
 import threading
@@ -9,9 +11,9 @@ import pytest
 
 from minitransformer import Adam, Transformer, TransformerConfig, make_batch, training_step
 from minitransformer.backend import to_host
-from minitransformer.workers import processes
-from minitransformer.workers.launcher import Place
-from minitransformer.workers.processes import Job, Processes
+from minitransformer.speed import processes
+from minitransformer.speed.launcher import Place
+from minitransformer.speed.processes import Job, Processes
 from tests.library.gpu import strict
 from tests.library.training.test_parallel import PAIRS, Process, in_processes
 
@@ -52,7 +54,9 @@ def trained(backend, make_workers):
 
 
 def test_nccl_adds_up_what_mpi_would(nccl):
-    """The same bits as simulated processes on the CPU, whose textbook functions the stand-in runs; no step waits for the sum."""
+    """The same bits as simulated processes on the CPU, whose textbook functions the stand-in runs;
+    no step waits for the sum.
+    """
 
     def member(meeting, rank):
         LOCAL.meeting, LOCAL.rank = meeting, rank
@@ -65,7 +69,9 @@ def test_nccl_adds_up_what_mpi_would(nccl):
 
 
 def test_each_process_of_a_machine_has_a_gpu(monkeypatch):
-    """They take turns where there are fewer GPUs than processes; one process keeps what it has, and so does the CPU."""
+    """They take turns where there are fewer GPUs than processes; one process keeps what it has, and
+    so does the CPU.
+    """
     used = []
     cuda = SimpleNamespace(
         Device=lambda number: SimpleNamespace(use=lambda: used.append(number)),

@@ -1,15 +1,18 @@
-"""Whatever arrays it is given, of any dtype and order in memory: a kernel returns what its textbook does, or both refuse them."""
+"""Whatever arrays it is given, of any dtype and order in memory: a kernel returns what its textbook
+does, or both refuse them.
+"""
 
 from contextlib import nullcontext
 
 import numpy as np
 import pytest
 
-from minitransformer import InputError, functional as F, kernels
+from minitransformer import InputError, functional as F
+from minitransformer.speed import kernels
 from minitransformer.decoding.cached import CachedLayer, CachedSelfAttention, next_position
 from minitransformer.decoding.continuations import OutputWeight, continuations, log_normaliser
 from minitransformer.layers import Embedding, EncoderLayer, StackConfig
-from minitransformer.replaceable import TABLE
+from minitransformer.dispatch import TABLE
 from minitransformer.zoo.modern.grouped_past import CachedGroupedAttention, next_grouped_position
 from tests.library.kernels.calls import textbook
 from tests.library.kernels.test_kernels import INPUTS, OWN_CACHE, cast
@@ -54,7 +57,9 @@ def inputs_of(operation, dtype):
 
 
 def of_operation(operation, dtype):
-    """Calls of its forward with all its arrays, and of its backward with the gradient; of a loss, with the forward's arrays."""
+    """Calls of its forward with all its arrays, and of its backward with the gradient; of a loss,
+    with the forward's arrays.
+    """
     forward, backward = getattr(F, f"{operation}_forward"), getattr(F, f"{operation}_backward")
 
     def forward_case(after=lambda y, cache: (y, cache)):
@@ -188,7 +193,9 @@ def test_every_kernel_has_a_case():
 
 
 def outcome(call, arrays):
-    """The arrays that a call returns (a cache is its function's own affair), or the error with which it refused."""
+    """The arrays that a call returns (a cache is its function's own affair), or the error with
+    which it refused.
+    """
     try:
         with np.errstate(all="ignore"):
             result = call(*arrays)
@@ -227,7 +234,9 @@ def test_any_arrays(name, dtype, kind, monkeypatch):
 
 
 def check(name, dtype, change, place):
-    """The same call with an array, or all of them, changed: what runs gives what the textbook gives, or an InputError."""
+    """The same call with an array, or all of them, changed: what runs gives what the textbook
+    gives, or an InputError.
+    """
 
     def result():
         call, arrays = cases(dtype)[name]()

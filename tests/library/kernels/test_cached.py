@@ -17,8 +17,8 @@ from minitransformer import (
 from minitransformer.functional import layer_norm_forward
 from minitransformer.layers import FeedForward
 from minitransformer.layers.hooks import hooked
-from minitransformer.replaceable import running
-from minitransformer.functional.special import EOS, PAD
+from minitransformer.dispatch import running
+from minitransformer.data.special import EOS, PAD
 from tests.library.kernels.calls import textbook
 from tests.library.kernels.test_kernels import needs_numba, uncompiled
 
@@ -27,7 +27,9 @@ SIZES = dict(d_model=12, num_layers=2, num_heads=3, d_ff=10)
 
 
 def states(model, source, steps):
-    """The hidden states of each step: [(ids, parents)], and in the middle only some sentences are kept."""
+    """The hidden states of each step: [(ids, parents)], and in the middle only some sentences are
+    kept.
+    """
     state, found = model.start(source), []
     for i, (ids, parents) in enumerate(steps):
         found.append(state.advance(ids, parents))
@@ -99,7 +101,7 @@ class Doubled(FeedForward):
 @pytest.fixture
 def calls(monkeypatch):
     """The names of the loops that run."""
-    from minitransformer.kernels.compiled import cached
+    from minitransformer.speed.compiled import cached
 
     found = []
     for name in ("attend_to_past", "attend_to_memory", "feed_forward"):

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from minitransformer import kernels
+from minitransformer.speed import kernels
 from tests import ROOT
 
 pytestmark = pytest.mark.slow
@@ -18,8 +18,8 @@ needs_numba = pytest.mark.skipif(
     bool(kernels.state.problem), reason=f"no compiled kernels: {kernels.state.problem}"
 )
 
-SAY = "import sys; from minitransformer import kernels; kernels.state.say = sys.stderr.write; "  # as the command does
-INFO = SAY + "from benchmarks.__main__ import main; main(['info'])"
+SAY = "import sys; from minitransformer.speed import kernels; kernels.state.say = sys.stderr.write; "  # as the command does
+INFO = SAY + "from research.benchmarks.__main__ import main; main(['info'])"
 HIDDEN = "import sys; sys.modules['numba'] = None; "
 BROKEN = "import sys, types; sys.modules['numba'] = types.ModuleType('numba'); "
 FAILING = """
@@ -28,7 +28,8 @@ def njit(**options):
     raise OSError('no such processor')
 numba.njit = njit
 """
-# As Numba finds it where neither the package's folder, nor NUMBA_CACHE_DIR, nor the user's own can be written.
+# As Numba finds it where neither the package's folder, nor NUMBA_CACHE_DIR, nor the user's own can
+# be written.
 NOWHERE = (
     "from numba.core import caching; "
     "(getattr(caching, 'CacheImpl', None) or caching._CacheImpl)._locator_classes = []; "
@@ -168,7 +169,7 @@ def test_fast_says_once_what_is_missing(hidden, environment, said):
 )
 def test_a_command_says_which_kernels_run(value, says):
     out, _ = python(
-        "from minitransformer import kernels; print(kernels.in_one_line())",
+        "from minitransformer.speed import kernels; print(kernels.in_one_line())",
         MINITRANSFORMER_FAST=value,
     )
     assert out == says + "\n"
@@ -178,7 +179,7 @@ def test_a_command_says_which_kernels_run(value, says):
 @needs_numba
 def test_the_first_run_says_that_it_compiles_and_the_second_does_not(tmp_path):
     code = (
-        "import sys; from minitransformer import kernels; from minitransformer.functional import layer_norm_forward\n"
+        "import sys; from minitransformer.speed import kernels; from minitransformer.functional import layer_norm_forward\n"
         "kernels.state.say = lambda text: print(text, end='', file=sys.stderr)    # as the command does\n"
         "kernels.load(layer_norm_forward.textbook)"
     )
@@ -190,7 +191,7 @@ def test_the_first_run_says_that_it_compiles_and_the_second_does_not(tmp_path):
 
 def test_an_unknown_choice_of_kernels_is_named():
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks", "info"],
+        [sys.executable, "-m", "research.benchmarks", "info"],
         env={**os.environ, "MINITRANSFORMER_FAST": "off"},
         capture_output=True,
         text=True,
@@ -232,8 +233,9 @@ def test_numba_is_imported_with_the_first_call_of_a_kernel(code):
 def test_a_loop_of_a_readers_own_leaves_the_librarys_kernels_alone():
     """One that does not compile, registered between two of the library's files."""
     code = """
-from minitransformer import functional as F, kernels
-from minitransformer.kernels.loops import loop
+from minitransformer import functional as F
+from minitransformer.speed import kernels
+from minitransformer.speed.loops import loop
 kernels.load(F.layer_norm_forward.textbook)
 exec(compile("@loop('vector')\\ndef own(x):\\n    x.nothing()", kernels.__file__, "exec"), {"loop": loop})
 kernels.load_all()
@@ -245,12 +247,14 @@ print(repr(kernels.state.problem))
 
 @needs_numba
 def test_a_loop_is_compiled_once_for_each_dtype():
-    """Whatever arrays a training step and decoding have: another type would stop a run for a second, to compile."""
+    """Whatever arrays a training step and decoding have: another type would stop a run for a
+    second, to compile.
+    """
     code = """
 import numpy as np
 from minitransformer import Adam, Transformer, TransformerConfig, beam_search, make_batch, training_step
-from minitransformer.kernels import loops
-from minitransformer.replaceable import kernels_run
+from minitransformer.speed import loops
+from minitransformer.dispatch import kernels_run
 kernels_run().__enter__()
 for rate in (0.0, 0.1):
     config = TransformerConfig.named("toy", 20, dropout=rate, attention_dropout=rate, feed_forward_dropout=rate,

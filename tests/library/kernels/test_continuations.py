@@ -1,4 +1,6 @@
-"""The most likely continuations and the normaliser of the logits: every implementation finds the same."""
+"""The most likely continuations and the normaliser of the logits: every implementation finds the
+same.
+"""
 
 from contextlib import nullcontext
 
@@ -8,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minitransformer.decoding.continuations import FIRST_WORD, OutputWeight
-from minitransformer.replaceable import TABLE, running
-from minitransformer.functional.special import BOS, EOS, PAD
+from minitransformer.dispatch import TABLE, running
+from minitransformer.data.special import BOS, EOS, PAD
 from tests.library.kernels.test_kernels import needs_numba, uncompiled
 
 running()  # loads the kernels

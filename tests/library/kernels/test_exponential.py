@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from minitransformer import kernels
-from minitransformer.replaceable import running
+from minitransformer.speed import kernels
+from minitransformer.dispatch import running
 
 running()  # loads the kernels
 if kernels.state.problem:
@@ -12,14 +12,16 @@ if kernels.state.problem:
 
 from numba import njit, vectorize  # noqa: E402
 
-from minitransformer.kernels.exponential import exp, rank, ranked  # noqa: E402
+from minitransformer.speed.exponential import exp, rank, ranked  # noqa: E402
 
 BOUND = 1.2e-7  # relative: what the docstring says
 
 
 @njit(error_model="numpy")
 def worst(first, last):
-    """The largest relative error of exp at the float32 with these bits and all between, which are -x of growing size."""
+    """The largest relative error of exp at the float32 with these bits and all between, which are
+    -x of growing size.
+    """
     largest = 0.0
     for bits in range(first, last):
         x = np.int32(bits).view(np.float32)

@@ -1,4 +1,6 @@
-"""Every kernel equals its textbook function: the same signature, the same numbers, nothing modified."""
+"""Every kernel equals its textbook function: the same signature, the same numbers, nothing
+modified.
+"""
 
 import copy
 import inspect
@@ -10,16 +12,17 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from minitransformer import InputError, kernels
-from minitransformer.functional.special import PAD
+from minitransformer import InputError
+from minitransformer.speed import kernels
+from minitransformer.data.special import PAD
 from minitransformer.layers import Embedding
-from minitransformer.replaceable import TABLE
+from minitransformer.dispatch import TABLE
 from minitransformer.zoo import kernels as kernels_of_the_zoo, modern  # noqa: F401 - whose kernels are loaded, too
 from tests.library.kernels.calls import textbook
 
 kernels.load_all()
 KERNELS = {
-    f"{kernel.function.__module__.removeprefix('minitransformer.kernels.')}.{kernel.function.__name__}": (
+    f"{kernel.function.__module__.removeprefix('minitransformer.speed.')}.{kernel.function.__name__}": (
         entry,
         kernel,
     )
@@ -90,7 +93,8 @@ INPUTS = {
 OWN_CACHE = {
     "linear_cross_entropy"
 }  # both halves have a kernel, and the cache between them is theirs
-# No pairs of functions, and tested on their own, below or in test_continuations.py, test_cached.py and test_grouped_past.py:
+# No pairs of functions, and tested on their own, below or in test_continuations.py, test_cached.py
+# and test_grouped_past.py:
 OTHERS = {
     "adam_update",
     "gather_gradients",
@@ -105,7 +109,9 @@ SIZES = st.tuples(*[st.integers(1, 5)] * 5)
 
 
 def implementations(operation, dtype="float32"):
-    """[(forward, backward)]: the textbook's, then each module's; what a module lacks is another one's kernel or the textbook's."""
+    """[(forward, backward)]: the textbook's, then each module's; what a module lacks is another
+    one's kernel or the textbook's.
+    """
     forward, backward = TABLE[f"{operation}_forward"], TABLE[f"{operation}_backward"]
     kernels = {
         entry: {
@@ -126,7 +132,9 @@ def implementations(operation, dtype="float32"):
 
 @contextmanager
 def uncompiled():
-    """Within it the compiled kernels' loops run as Python, line by line: coverage sees them, and mistakes of the compiler show."""
+    """Within it the compiled kernels' loops run as Python, line by line: coverage sees them, and
+    mistakes of the compiler show.
+    """
     with (
         pytest.MonkeyPatch.context() as patch,
         np.errstate(over="ignore"),
@@ -134,7 +142,7 @@ def uncompiled():
         for module in [
             module
             for name, module in sys.modules.items()
-            if name.startswith("minitransformer.kernels.")
+            if name.startswith("minitransformer.speed.")
         ]:
             for name, value in vars(module).items():
                 if hasattr(value, "py_func"):
@@ -185,7 +193,7 @@ def assert_near(found, expected, dtype):
 def small_blocks():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            "minitransformer.kernels.numpy.linear_cross_entropy.BLOCK", 1
+            "minitransformer.speed.numpy.linear_cross_entropy.BLOCK", 1
         )  # blocks of 64 rows
         yield
 
@@ -208,7 +216,9 @@ def test_every_kernel_is_tested():
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_signatures_are_the_textbooks(name):
-    """Names, defaults and kinds, so that a call of one is a call of the other. The kernel's own name says what it does."""
+    """Names, defaults and kinds, so that a call of one is a call of the other. The kernel's own
+    name says what it does.
+    """
     entry, kernel = KERNELS[name]
     assert (
         inspect.signature(kernel.function).parameters
@@ -262,7 +272,9 @@ def test_a_block_may_be_of_one_row(rows, smoothing, dtype):
 
 @pytest.mark.parametrize("operation", [name for name in INPUTS if name not in OWN_CACHE])
 def test_a_gradient_of_another_shape_is_refused_by_all(operation):
-    """Also one of the same size, with its axes exchanged: a loop that looks at no bounds would take it."""
+    """Also one of the same size, with its axes exchanged: a loop that looks at no bounds would take
+    it.
+    """
     inputs = cast(INPUTS[operation](np.random.default_rng(0), 2, 3, 4, 5, 6), "float32")
     for forward, backward in implementations(operation):
         rng = (
@@ -305,7 +317,9 @@ def test_adam_gives_the_same_numbers(dtype, size, step, seed):
 
 @pytest.mark.parametrize("dtype", BOUNDS)
 def test_adams_moments_without_gradients_become_zero(dtype):
-    """They and their products with a learning rate are never denormal: many processors are slow at those."""
+    """They and their products with a learning rate are never denormal: many processors are slow at
+    those.
+    """
     entry, tiny = TABLE["adam_update"], np.finfo(dtype).tiny
     for update in (entry.textbook, *(kernel.function for kernel in entry.kernels)):
         rng = np.random.default_rng(0)
@@ -405,7 +419,9 @@ def test_attention_takes_any_leading_axes(lead):
 
 @pytest.mark.parametrize("operation", sorted(INPUTS.keys() - OWN_CACHE))
 def test_a_backward_takes_the_textbooks_cache(operation):
-    """A half that a reader plugs in, or that exists for another dtype, leaves the cache to the other implementation's backward."""
+    """A half that a reader plugs in, or that exists for another dtype, leaves the cache to the
+    other implementation's backward.
+    """
     rng = np.random.default_rng(0)
     inputs = cast(INPUTS[operation](rng, 2, 2, 3, 4, 5), "float32")
     if "dropout_rate" in inputs:

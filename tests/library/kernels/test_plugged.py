@@ -14,8 +14,8 @@ from minitransformer import (
 )
 from minitransformer import functional as F
 from minitransformer.layers import Linear, MultiHeadAttention
-from minitransformer.workers.threads import Threads
-from minitransformer.replaceable import TABLE, is_replaced, kernels_are_on, plugged, running
+from minitransformer.speed.threads import Threads
+from minitransformer.dispatch import TABLE, is_replaced, kernels_are_on, plugged, running
 from tests.library.kernels.calls import counting, kernel_runs, loss_cache, textbook
 
 BATCH = make_batch([([4, 5, 6], [6, 5]), ([7], [8, 9, 4, 4]), ([5, 5], [4])])
@@ -30,7 +30,9 @@ def small_model():
 
 
 def test_a_softmax_of_your_own_is_never_bypassed():
-    """The fused attention does not run while a softmax is plugged in, nor does any other kernel, and only then."""
+    """The fused attention does not run while a softmax is plugged in, nor does any other kernel,
+    and only then.
+    """
     _, cache = F.attention_forward(QUERY, KEY, VALUE)
     dy = np.ones_like(VALUE)
     expected = F.attention_backward(dy, cache)
@@ -174,7 +176,9 @@ def test_what_is_plugged_in_runs_in_every_thread():
 
 
 def decoding_calls(model):
-    """How often a plugged Linear.forward is called while `model` decodes; its outputs must stay the same."""
+    """How often a plugged Linear.forward is called while `model` decodes; its outputs must stay the
+    same.
+    """
     expected = greedy(model, SOURCE)
     mine = counting(Linear.forward)
     with plugged(Linear.forward, mine):

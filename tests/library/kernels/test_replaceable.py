@@ -8,9 +8,9 @@ import pytest
 
 from minitransformer import InputError, Transformer
 from minitransformer import functional as F
-from minitransformer.kernels import load_all, state, unregister
+from minitransformer.speed.kernels import load_all, state, unregister
 from minitransformer.layers import Linear
-from minitransformer.replaceable import TABLE, plugged, replaces, running
+from minitransformer.dispatch import TABLE, plugged, replaces, running
 from minitransformer_course.judge.course import exercises
 from tests import ROOT, campaign_but
 from tests.library.kernels.calls import counting, kernel_runs, loss_cache
@@ -24,7 +24,9 @@ def registering():
 
 
 def test_what_decides_between_kernel_and_textbook():
-    """float32 and float64 of NumPy, by position or by keyword; a NumPy scalar does not turn float32 into float64."""
+    """float32 and float64 of NumPy, by position or by keyword; a NumPy scalar does not turn float32
+    into float64.
+    """
     x, weight, targets = np.ones((2, 3), "float32"), np.ones((4, 3), "float32"), np.array([1, 2])
     loss, cache = F.linear_cross_entropy_forward(x=x, weight=weight, targets=targets, padding=None)
     dx, dweight = F.linear_cross_entropy_backward(dloss=np.float64(0.5), cache=cache)
@@ -37,7 +39,7 @@ def test_what_decides_between_kernel_and_textbook():
 
 
 def test_running_names_what_runs():
-    assert running()["attention_forward"].__module__.startswith("minitransformer.kernels.")
+    assert running()["attention_forward"].__module__.startswith("minitransformer.speed.")
     for other in (dict(module="cupy"), dict(dtype="complex128")):
         assert running(**other)["attention_forward"] is TABLE["attention_forward"].textbook
     with plugged(F.relu_forward, mine := lambda x: x):
@@ -49,7 +51,7 @@ def test_kernels_run_in_every_thread_and_only_within_the_block():
     code = """
 import threading
 from contextlib import suppress
-from minitransformer.replaceable import kernels_run
+from minitransformer.dispatch import kernels_run
 from tests.library.kernels.calls import kernel_runs, loss_cache
 found = [kernel_runs(loss_cache())]
 with suppress(ZeroDivisionError), kernels_run():
@@ -74,7 +76,7 @@ print(found, kernel_runs(loss_cache()))
 def test_the_environment_turns_kernels_off(value, runs):
     code = (
         "import numpy as np; from minitransformer import fast, functional as F\n"
-        "from benchmarks.info import collect\n"
+        "from research.benchmarks.info import collect\n"
         "with fast(): y, cache = F.linear_cross_entropy_forward(np.ones((2, 3)), np.ones((4, 3)), np.array([1, 2]), "
         "padding=None)\n"
         "print(hasattr(cache, 'dx'), 'adam_update' in collect()['kernels'])"
@@ -135,18 +137,20 @@ def test_a_second_implementation_runs_for_the_arrays_it_is_for(registering):
 def test_the_kernel_registered_last_runs_even_if_the_library_has_not_loaded_its_own():
     program = (
         "from minitransformer.functional import layer_norm_forward\n"
-        "from minitransformer.replaceable import kernels_run, replaces, running\n"
+        "from minitransformer.dispatch import kernels_run, replaces, running\n"
         "@replaces(layer_norm_forward, 'numpy', 'float32')\n"
         "def own(x, gamma, beta): pass\n"
         "with kernels_run():\n"
         "    assert running()['layer_norm_forward'] is own\n"
-        "    assert running()['layer_norm_backward'].__module__.startswith('minitransformer.kernels')\n"
+        "    assert running()['layer_norm_backward'].__module__.startswith('minitransformer.speed')\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
 def test_a_kernel_may_be_registered_for_any_replaceable_function(registering):
-    """Even for functions without one, for methods, and for functions without array arguments, which keep the textbook."""
+    """Even for functions without one, for methods, and for functions without array arguments, which
+    keep the textbook.
+    """
     for function, arguments, expected in [
         (F.gelu_forward, (np.ones(3),), 1),
         (F.sinusoids, (4, 6, np, "float64"), 0),
@@ -188,7 +192,7 @@ for name in names:
         del sys.modules[loaded]
     import_module(name)
     adam_update = import_module("minitransformer.functional").adam_update
-    replaceable = import_module("minitransformer.replaceable")
+    replaceable = import_module("minitransformer.dispatch")
     with replaceable.kernels_run():
         assert replaceable.running()["adam_update"].__name__ == "adam_update_blocked", name
 print(len(names))
@@ -204,7 +208,9 @@ print(len(names))
 
 
 def test_what_is_marked_has_a_kernel_or_an_exercise():
-    """Each operation of the library, but for those that docs/add_a_kernel.md, or a test that counts masks, replaces."""
+    """Each operation of the library, but for those that docs/add_a_kernel.md, or a test that counts
+    masks, replaces.
+    """
     load_all()
     if state.problem:
         pytest.skip(f"no compiled kernels: {state.problem}")

@@ -1,4 +1,6 @@
-"""The blocks of `minitransformer gradcheck` (checking/blocks.py) in many sizes, for the tests of every layer."""
+"""The blocks of `minitransformer gradcheck` (checking/blocks.py) in many sizes, for the tests of
+every layer.
+"""
 
 from functools import cache
 from typing import NamedTuple
@@ -37,7 +39,9 @@ NAMES = [
 
 
 def sizes_of(draw):
-    """Of draw 0 those of the command, all different; of 1 ones; of 2 equal ones; of 3 small ones above 1; then at random."""
+    """Of draw 0 those of the command, all different; of 1 ones; of 2 equal ones; of 3 small ones
+    above 1; then at random.
+    """
     if draw < 4:
         return (
             SIZES,

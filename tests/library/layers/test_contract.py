@@ -28,7 +28,9 @@ def backward(layer, dy, cache):
 
 
 def upstream(y, seed=7):
-    """A random gradient of y, which a recurrent layer has of two arrays: all hidden states, and the last state."""
+    """A random gradient of y, which a recurrent layer has of two arrays: all hidden states, and the
+    last state.
+    """
     if isinstance(y, tuple):
         return tuple(upstream(one, seed + i) for i, one in enumerate(y))
     return np.asarray(np.random.default_rng(seed).standard_normal(np.shape(y)))
@@ -62,7 +64,9 @@ ALONE = [
     "name", campaign_but(table(sizes_of(0)), *(table(sizes_of(0)).keys() - ALONE))
 )  # with a loss, all are
 def test_gradients(name, draw):
-    """Of pairs of functions and of the models' losses, too; those of many numbers along random lines."""
+    """Of pairs of functions and of the models' losses, too; those of many numbers along random
+    lines.
+    """
     block, inputs = table(sizes_of(draw))[name]
     projection = True if isinstance(block, Layer) and block.num_parameters() > 300 else None
     report = gradcheck(block, inputs, name=name, projection=projection)
@@ -105,7 +109,9 @@ def test_contract(name, draw):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_another_cache_is_refused(name):
-    """backward takes only what its own forward returned: a part's cache, or none, gets one line that names both."""
+    """backward takes only what its own forward returned: a part's cache, or none, gets one line
+    that names both.
+    """
     given = case(name)
     y, cache = forward(given.layer, given.inputs)
     for other in (None, 3, cache[0], (cache,)):

@@ -1,4 +1,6 @@
-"""A mask has the axes (T_q, T_k) or all of the scores'. Others could mean heads or sentences, as their numbers happen to be."""
+"""A mask has the axes (T_q, T_k) or all of the scores'. Others could mean heads or sentences, as
+their numbers happen to be.
+"""
 
 import numpy as np
 import pytest

@@ -1,4 +1,6 @@
-"""From the positions of a sentence to one vector: padding has no effect. Their gradients: test_contract.py."""
+"""From the positions of a sentence to one vector: padding has no effect. Their gradients:
+test_contract.py.
+"""
 
 import numpy as np
 

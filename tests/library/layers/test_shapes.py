@@ -1,4 +1,6 @@
-"""Every layer refuses what has another shape: each argument and each gradient, and whole numbers are gradients like any other."""
+"""Every layer refuses what has another shape: each argument and each gradient, and whole numbers
+are gradients like any other.
+"""
 
 import numpy as np
 import pytest

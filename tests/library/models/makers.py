@@ -59,7 +59,9 @@ def of(config, **sizes):
 
 
 def recurrent(kind, sizes, seed):
-    """An encoder-decoder; the context vector's are read from one end, those with attention from both."""
+    """An encoder-decoder; the context vector's are read from one end, those with attention from
+    both.
+    """
     bidirectional = {"bidirectional": "attention" in kind, **own(sizes)}
     return MODELS[kind](RecurrentConfig(source_vocab=V, target_vocab=V, **bidirectional), seed)
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from minitransformer.data.batches import pad
-from minitransformer.functional.special import PAD
+from minitransformer.data.special import PAD
 from tests.library.models.makers import CLASSES, make_model, random_ids
 
 
@@ -30,7 +30,9 @@ def test_a_sentence_alone_and_in_a_batch(pooling, positions, pre_norm, seed, len
 
 @pytest.mark.parametrize("pooling", ["mean", "first"])
 def test_every_position_counts_in_either_direction(pooling):
-    """There is no causal mask: a changed token changes the logits wherever it is, even at the first position."""
+    """There is no causal mask: a changed token changes the logits wherever it is, even at the first
+    position.
+    """
     model = make_model("classifier", pooling=pooling)
     ids = np.array([[3, 4, 5, 6]])
     before, _ = model.forward(ids)

@@ -1,4 +1,6 @@
-"""Every model that writes: padding changes nothing, no position sees a later one, and a search is its definition."""
+"""Every model that writes: padding changes nothing, no position sees a later one, and a search is
+its definition.
+"""
 
 import numpy as np
 import pytest
@@ -7,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 from minitransformer import InputError, beam_search, greedy
 from minitransformer.decoding.state import EXTRA_LENGTH
 from minitransformer.functional import cross_entropy_backward, cross_entropy_forward
-from minitransformer.functional.special import BOS, EOS, PAD
+from minitransformer.data.special import BOS, EOS, PAD
 from tests.library.decoding import reference
 from tests.library.models.makers import RECURRENT, V, make_model, random_ids
 
@@ -111,7 +113,9 @@ def test_a_source_of_padding_alone_gives_no_nan(name):
 
 @of_each([name for name in WITH_A_SOURCE if not name.startswith("transformer")], 2)
 def test_search_is_its_definition(name, seed, batch, t_k, t_q, data):
-    """The same tokens in the same order and scores within 1e-10, padded sources included; of the Transformer: test_beam.py."""
+    """The same tokens in the same order and scores within 1e-10, padded sources included; of the
+    Transformer: test_beam.py.
+    """
     model, rng = make(name, seed), np.random.default_rng(seed)
     model.flat.data[...] *= 1.5  # outputs that differ from source to source
     some = [[*rng.integers(EOS + 1, V, size).tolist(), EOS] for size in rng.integers(1, 7, 3)]

@@ -1,4 +1,6 @@
-"""Decoding with the reader's own multi-head attention: the cache is not used, and the outputs stay the same."""
+"""Decoding with the reader's own multi-head attention: the cache is not used, and the outputs stay
+the same.
+"""
 
 import numpy as np
 import pytest
@@ -6,12 +8,14 @@ import pytest
 from minitransformer import beam_search, generate, plugged
 from minitransformer.functional import causal_mask, padding_mask, sinusoids
 from minitransformer.layers import MultiHeadAttention
-from minitransformer.functional.special import PAD
+from minitransformer.data.special import PAD
 from tests.library.models.makers import make_model, random_ids
 
 
 def own_attention(calls):
-    """The textbook's forward, and a note of each call: whether it was the encoder's, or wrote position T."""
+    """The textbook's forward, and a note of each call: whether it was the encoder's, or wrote
+    position T.
+    """
 
     def forward(layer, query, key, value, mask=None, rng=None):
         calls.append(query.shape[1])

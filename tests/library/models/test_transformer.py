@@ -22,9 +22,11 @@ def ids(rng, *shape):
 
 @pytest.mark.parametrize("name, count", [("base", 63_082_496), ("big", 214_245_376)])
 def test_the_sizes_of_base_and_big(name, count, monkeypatch):
-    """As in the paper's table 3, with one shared vocabulary of 37,000 tokens; the paper gives 65 and 213 million.
+    """As in the paper's table 3, with one shared vocabulary of 37,000 tokens; the paper gives 65
+    and 213 million.
 
-    Each parameter is a single broadcast number: nothing is drawn, and nothing that large is held in memory.
+    Each parameter is a single broadcast number: nothing is drawn, and nothing that large is held in
+    memory.
     """
 
     def counted(*shape):
@@ -131,8 +133,8 @@ def test_residual_drops_the_sublayer_before_the_sum():
     [{}, dict(attention="grouped", kv_heads=2, activation="swiglu"), dict(attention="unscaled")],
 )
 def test_initial_weights(changes):
-    """Xavier's for linear layers, 1 / sqrt(2 N) of it where a sub-layer ends; a standard deviation of 1 / sqrt(d_model) for tables;
-    0 and 1 for the rest.
+    """Xavier's for linear layers, 1 / sqrt(2 N) of it where a sub-layer ends; a standard deviation
+    of 1 / sqrt(d_model) for tables; 0 and 1 for the rest.
     """
     shares = {
         **dict.fromkeys(("query", "key", "value", "inner", "gate"), 1),

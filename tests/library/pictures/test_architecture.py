@@ -85,7 +85,9 @@ def texts(figure):
 
 
 def shapes(figure):
-    """{name of a box: the shapes that boxes of this name say}; the shape of a box is written after its name."""
+    """{name of a box: the shapes that boxes of this name say}; the shape of a box is written after
+    its name.
+    """
     found = {}
     for name, shape in pairwise(texts(figure)):
         if shape.get_text().startswith("("):
@@ -112,7 +114,9 @@ def in_numbers_of(figure):
     campaign_but(CONFIGS, "base", "apart", "large", "language model of later blocks", "classifier"),
 )
 def test_every_configuration_is_drawn_and_can_be_read(name):
-    """At least 9 points high; no text meets another or crosses the edge of a box, and all of it is in the picture."""
+    """At least 9 points high; no text meets another or crosses the edge of a box, and all of it is
+    in the picture.
+    """
     figure = drawn(name)
     renderer = FigureCanvasAgg(figure).get_renderer()
     found = [(text.get_text(), text.get_window_extent(renderer)) for text in texts(figure)]

@@ -10,12 +10,12 @@ from minitransformer import InputError, Run, Transformer, TransformerConfig
 from minitransformer.data.vocabularies import VOCABULARIES
 from minitransformer.data.vocabularies.characters import CharacterVocabulary
 from minitransformer.data.vocabularies.symbols import SymbolVocabulary
-from minitransformer.training.evaluation import mean_loss
+from minitransformer.tasks.evaluation import mean_loss
 from minitransformer.models import MODELS, LanguageModelConfig
 from minitransformer.lookup import ELSEWHERE
 from minitransformer.tasks import TASKS
-from minitransformer.training.config import TrainingConfig
-from minitransformer.training.trainer import train
+from minitransformer.runs.config import TrainingConfig
+from minitransformer.runs.trainer import train
 from tests import ROOT
 from tests.library.cli.conftest import few_examples
 from tests.test_docs import new_files
@@ -43,7 +43,9 @@ def count(tmp_path, monkeypatch):
 
 
 def test_a_new_task_is_a_class_in_the_table(run_cli, count):
-    """It is listed in the help with its own option, trains, resumes, and is measured and used like the others."""
+    """It is listed in the help with its own option, trains, resumes, and is measured and used like
+    the others.
+    """
     run = count / "run"
     assert "count repeated letters: c c c a -> 3 c 1 a" in run_cli("train", "--help")[1]
     assert "--max-runs" in run_cli("train", "count", "--help")[1]
@@ -135,7 +137,9 @@ class OwnTask(TASKS["copy"]):
     ],
 )
 def test_what_is_not_registered_is_refused(tmp_path, name, make, variable):
-    """Even a class that inherits from a registered one: opening the folder would give the other class."""
+    """Even a class that inherits from a registered one: opening the folder would give the other
+    class.
+    """
     own = make(copy_run())
     with pytest.raises(InputError) as caught:
         Run.create(tmp_path / "run", **copy_run(**{name: own}))

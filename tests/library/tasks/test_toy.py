@@ -8,7 +8,7 @@ import pytest
 from minitransformer import InputError, Run
 from minitransformer.tasks import numbers as number_words
 from minitransformer.data.drawn import draw_examples, draw_held_out
-from minitransformer.training.evaluation import exact_match, mean_loss, pair_batches, perplexity
+from minitransformer.tasks.evaluation import exact_match, mean_loss, pair_batches, perplexity
 from minitransformer.decoding import GREEDY, decode_all
 from minitransformer.decoding.hypothesis import Hypothesis
 from minitransformer.models import Transformer, TransformerConfig
@@ -71,12 +71,14 @@ def test_exact_match_uses_the_threads_that_it_is_told_to(monkeypatch):
             else None
         )
 
-    monkeypatch.setattr("minitransformer.training.evaluation.decode_all", decode)
+    monkeypatch.setattr("minitransformer.tasks.evaluation.decode_all", decode)
     assert exact_match(None, [([5], [5]), ([6], [7])], threads=3) == 0.5
 
 
 def test_a_task_with_too_few_examples_says_so():
-    """Too few either way: few of ten one-letter examples are held out; if all are, none is left to train on."""
+    """Too few either way: few of ten one-letter examples are held out; if all are, none is left to
+    train on.
+    """
 
     class Small(TASKS["copy"]):
         name = "small"

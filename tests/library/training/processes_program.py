@@ -1,7 +1,8 @@
-"""What test_processes.py starts with mpiexec: python -m tests.library.training.processes_program FOLDER.
+"""What test_processes.py starts with mpiexec: python -m tests.library.training.processes_program
+FOLDER.
 
-Trains three times, in float64; process 0 prints as JSON the losses of the log, checksums of each process's weights, and those
-of sums to which the processes come in any order.
+Trains three times, in float64; process 0 prints as JSON the losses of the log, checksums of each
+process's weights, and those of sums to which the processes come in any order.
 """
 
 import json
@@ -15,9 +16,9 @@ import numpy as np
 
 from minitransformer import Run, TrainingConfig, Transformer, TransformerConfig, train
 from minitransformer.data.drawn import DrawnBatches, draw_held_out
-from minitransformer.training.evaluation import exact_match, pair_batches
+from minitransformer.tasks.evaluation import exact_match, pair_batches
 from minitransformer.layers import Linear
-from minitransformer.workers.processes import Job
+from minitransformer.speed.processes import Job
 from minitransformer.tasks import TASKS
 from tests.library.training.test_resume import losses
 

@@ -10,7 +10,7 @@ import pytest
 
 from minitransformer import InputError, Run, TrainingConfig, train
 from minitransformer.files import MANIFEST
-from minitransformer.training import checkpoint
+from minitransformer.runs import checkpoint
 from tests.library.training.test_resume import Interrupted, losses, trained
 from tests.library.training.test_training import start
 
@@ -18,7 +18,9 @@ pytestmark = pytest.mark.campaign
 
 
 def resumed(folder, run, config, stopped=None):
-    """(the run, resumed as another process would, in which step it ends), after Ctrl-C in its step `stopped` if there is one."""
+    """(the run, resumed as another process would, in which step it ends), after Ctrl-C in its step
+    `stopped` if there is one.
+    """
     again, batches, valid = start(folder)
     again.path = run.path
     return again, train(
@@ -41,7 +43,9 @@ def cut(path):
     [dict(average=3), dict(patience=2, cooldown=0.0, schedule="constant", peak_rate=0.3)],
 )
 def test_a_finished_run_stays_as_it_is(tmp_path, settings):
-    """Whatever happened to its checkpoints: the newest, the oldest or all of them are removed or damaged."""
+    """Whatever happened to its checkpoints: the newest, the oldest or all of them are removed or
+    damaged.
+    """
     run, batches, valid = start(tmp_path / "run")
     config = TrainingConfig(**{"steps": 40, "warmup": 1, "validate_every": 2, **settings})
     steps = train(run, config, batches, valid)

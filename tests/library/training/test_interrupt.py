@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from minitransformer import Run, TrainingConfig, train
-from minitransformer.training import interrupt, trainer
+from minitransformer.runs import interrupt, trainer
 from tests.library.training.test_resume import Interrupted
 from tests.library.training.test_training import start
 
@@ -67,7 +67,9 @@ def test_who_started_us_may_want_no_interrupt(tmp_path):
 
 
 def test_ctrl_c_in_the_middle_of_a_write(tmp_path, monkeypatch):
-    """The reader of standard error has stopped reading: Python forbids a write within the write that waits."""
+    """The reader of standard error has stopped reading: Python forbids a write within the write
+    that waits.
+    """
 
     def reentrant(*_, **__):
         raise RuntimeError("reentrant call inside <_io.BufferedWriter name='<stderr>'>")
@@ -79,7 +81,9 @@ def test_ctrl_c_in_the_middle_of_a_write(tmp_path, monkeypatch):
 
 @contextmanager
 def interrupted(folder, steps):
-    """Arguments of a training run to interrupt within it; it is then resumed, and ends as one that was not interrupted."""
+    """Arguments of a training run to interrupt within it; it is then resumed, and ends as one that
+    was not interrupted.
+    """
     config = TrainingConfig(steps=steps, warmup=2, validate_every=2, average=3)
     whole, batches, valid = start(folder / "whole")
     train(whole, config, batches, valid)

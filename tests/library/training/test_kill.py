@@ -1,7 +1,8 @@
-"""SIGKILL at random moments: the run always resumes, and ends with the same bits as an undisturbed one.
+"""SIGKILL at random moments: the run always resumes, and ends with the same bits as an undisturbed
+one.
 
-`MINITRANSFORMER_KILLS=100 python -m pytest -m campaign -s tests/library/training/test_kill.py` is the long form; it takes minutes
-and prints how many of the kills hit a save, and what was killed.
+`MINITRANSFORMER_KILLS=100 python -m pytest -m campaign -s tests/library/training/test_kill.py` is
+the long form; it takes minutes and prints how many of the kills hit a save, and what was killed.
 """
 
 import os
@@ -16,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from minitransformer.training import checkpoint
+from minitransformer.runs import checkpoint
 
 pytestmark = pytest.mark.campaign
 
@@ -74,7 +75,9 @@ def test_killed_at_random_moments(tmp_path):
 
 @pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="this system has only the threads")
 def test_killed_with_a_helper(tmp_path):
-    """Of a run with a helper process, it or the main process is killed: no process stays, and nothing changes in the numbers."""
+    """Of a run with a helper process, it or the main process is killed: no process stays, and
+    nothing changes in the numbers.
+    """
     options = [
         "copy",
         "--batch",

@@ -1,4 +1,6 @@
-"""Local processes as workers: the bits of as many threads, and nothing is lost or left if one of them ends."""
+"""Local processes as workers: the bits of as many threads, and nothing is lost or left if one of
+them ends.
+"""
 
 import copy
 import errno
@@ -28,14 +30,14 @@ from minitransformer import (
     training_step,
 )
 from minitransformer.functional import softmax_forward
-from minitransformer.replaceable import kernels_run, replaces, textbook_of
-from minitransformer import kernels
-from minitransformer.kernels import unregister
-from minitransformer.workers import local
-from minitransformer.workers.helper import _Reader
-from minitransformer.workers.local import LocalProcesses, local_workers
-from minitransformer.workers.processes import Job
-from minitransformer.workers.threads import Threads
+from minitransformer.dispatch import kernels_run, replaces, textbook_of
+from minitransformer.speed import kernels
+from minitransformer.speed.kernels import unregister
+from minitransformer.speed import local
+from minitransformer.speed.helper import _Reader
+from minitransformer.speed.local import LocalProcesses, local_workers
+from minitransformer.speed.processes import Job
+from minitransformer.speed.threads import Threads
 from tests import ROOT
 from tests.library.cli.conftest import rewrite
 from tests.library.models.makers import KINDS, make_model
@@ -130,7 +132,9 @@ def test_the_bits_of_as_many_threads(count, dtype, capfd):
 
 @pytest.mark.parametrize("count", [3, 4])
 def test_a_trial_does_not_enter_a_step(count, monkeypatch):
-    """The second step has two sentences: one helper is asked, and the trials of the others are not cleared yet."""
+    """The second step has two sentences: one helper is asked, and the trials of the others are not
+    cleared yet.
+    """
     monkeypatch.setattr(local, "available_cores", lambda: 4)
     usual, asked = LocalProcesses._ask, []
 
@@ -154,7 +158,9 @@ def test_a_trial_does_not_enter_a_step(count, monkeypatch):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_model_can_be_described(kind):
-    """A helper makes the same layers, with the same parameters in the same order, and shared ones shared."""
+    """A helper makes the same layers, with the same parameters in the same order, and shared ones
+    shared.
+    """
     model = make_model(kind)
     described = BytesIO(local._described(model))
     dtype = pickle.load(described)
@@ -283,7 +289,9 @@ def test_own_functions_run_here(capsys):
 
 
 class Unknown(Transformer):
-    """A model of the user's own, with something that cannot be sent, or of a module that a helper does not find."""
+    """A model of the user's own, with something that cannot be sent, or of a module that a helper
+    does not find.
+    """
 
     def own(self):
         return None
@@ -407,7 +415,9 @@ def test_nothing_is_left_after_the_end(end, code):
 
 @pytest.fixture
 def replies(monkeypatch):
-    """How many times each helper had answered when it ended; each step waits for a helper that is starting."""
+    """How many times each helper had answered when it ended; each step waits for a helper that is
+    starting.
+    """
     counts, usual_ready, usual_end = [], local._Helper.is_ready, local._Helper.end
 
     def is_ready(helper, work, share):
@@ -442,7 +452,9 @@ SETTINGS = [
 
 @pytest.mark.slow
 def test_a_run_goes_on_with_other_workers(tmp_path, run_cli, replies, monkeypatch):
-    """The command uses processes unless told otherwise, and any workers resume a run, with the same bits."""
+    """The command uses processes unless told otherwise, and any workers resume a run, with the same
+    bits.
+    """
     monkeypatch.setattr("minitransformer.cli.train._report", lambda *_: 0)
     run = tmp_path / "three"
     for steps, workers in (
@@ -490,7 +502,9 @@ def test_workers_that_cannot_be(tmp_path, run_cli, monkeypatch):
 
 
 def test_helpers_inherit_the_choice_of_kernels():
-    """Turned on and off again: the bits of threads for which they are turned on and off at the same steps."""
+    """Turned on and off again: the bits of threads for which they are turned on and off at the same
+    steps.
+    """
     loops = [Loop(kind) for kind in (LocalProcesses, Threads)]
     with loops[0].workers, loops[1].workers:
         count = len(loops[0].until_helped().steps)

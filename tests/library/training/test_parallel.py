@@ -1,4 +1,6 @@
-"""Who shares the work: threads and processes compute what one thread computes, the same bits every time."""
+"""Who shares the work: threads and processes compute what one thread computes, the same bits every
+time.
+"""
 
 import os
 import shutil
@@ -21,11 +23,11 @@ from minitransformer import (
     training_step,
 )
 from minitransformer.data.drawn import DrawnBatches, draw_held_out
-from minitransformer.functional.special import PAD
+from minitransformer.data.special import PAD
 from minitransformer.tasks import TASKS
-from minitransformer.training import checkpoint
-from minitransformer.training.evaluation import pair_batches
-from minitransformer.workers.threads import Threads
+from minitransformer.runs import checkpoint
+from minitransformer.tasks.evaluation import pair_batches
+from minitransformer.speed.threads import Threads
 from minitransformer.zoo.modern import Projection
 from tests.library.training.test_resume import Interrupted, losses
 from tests.library.training.test_training import start
@@ -53,7 +55,9 @@ def trained(make_workers, dropout=0.0, steps=3, seed=(7,)):
 
 
 def assert_same_weights(found, expected, bound=1e-12):
-    """Up to rounding. A key's bias has a gradient of 0 (softmax ignores a shift): there Adam steps by roundings alone."""
+    """Up to rounding. A key's bias has a gradient of 0 (softmax ignores a shift): there Adam steps
+    by roundings alone.
+    """
     others = expected.parameters()
     for name, parameter in found.parameters().items():
         np.testing.assert_allclose(
@@ -187,7 +191,9 @@ class Process(Threads):
 
 
 def in_processes(count, work):
-    """[work(meeting, rank)] of `count` simulated processes; the first of them is the calling thread."""
+    """[work(meeting, rank)] of `count` simulated processes; the first of them is the calling
+    thread.
+    """
     meeting, found, errors = Meeting(count), [None] * count, []
 
     def member(rank):
@@ -212,8 +218,8 @@ def in_processes(count, work):
     "processes, count, dropout", [(2, 1, 0.0), (2, 2, 0.0), (3, 1, 0.0), (9, 1, 0.0), (2, 1, 0.3)]
 )
 def test_processes_compute_what_threads_compute(processes, count, dropout):
-    """The same weights in each, and as sums the totals of all; of nine, some have no sentence. Part i has generator i, whoever
-    computes it: its dropout, too.
+    """The same weights in each, and as sums the totals of all; of nine, some have no sentence. Part
+    i has generator i, whoever computes it: its dropout, too.
     """
     expected = trained(threads(processes * count), dropout)
     for model, sums in in_processes(
@@ -235,9 +241,11 @@ def test_one_process_sums_and_agrees_with_itself():
 
 
 def in_two_processes(folder, config, pressing=None, resume=False, made=False):
-    """`train` with dropout in two simulated processes, each with a run object and batches of its own, in one folder.
+    """`train` with dropout in two simulated processes, each with a run object and batches of its
+    own, in one folder.
 
-    pressing: the step in which Ctrl-C reaches the main process. Returns [(steps, model, written)] of both.
+    pressing: the step in which Ctrl-C reaches the main process. Returns [(steps, model, written)]
+    of both.
     """
     if not (resume or made):
         start(folder)
@@ -301,7 +309,9 @@ def test_a_run_of_two_processes_is_that_of_one(tmp_path):
 
 
 def test_a_process_that_is_not_the_main_one_touches_no_file(tmp_path, monkeypatch):
-    """Whatever opens a file of the run for writing, renames or removes one, does so in the main process: this thread."""
+    """Whatever opens a file of the run for writing, renames or removes one, does so in the main
+    process: this thread.
+    """
     start(tmp_path / "run")
     writers = []
     for owner, name in [
@@ -331,7 +341,9 @@ def test_a_process_that_is_not_the_main_one_touches_no_file(tmp_path, monkeypatc
 
 
 def test_processes_agree_on_stopping_and_resume(tmp_path):
-    """Ctrl-C reaches one of them: both end after that step, and resumed, both end as if nothing had stopped."""
+    """Ctrl-C reaches one of them: both end after that step, and resumed, both end as if nothing had
+    stopped.
+    """
     config = TrainingConfig(**CONFIG, threads=1)
     whole, _ = in_two_processes(tmp_path / "whole", config)
     (steps, main, _), (other_steps, other, _) = in_two_processes(

@@ -1,4 +1,6 @@
-"""Several processes: what their launcher says, what they share and agree on, and the numbers of one process."""
+"""Several processes: what their launcher says, what they share and agree on, and the numbers of one
+process.
+"""
 
 import json
 import subprocess
@@ -12,11 +14,11 @@ import pytest
 from minitransformer import InputError, Run, TrainingConfig, train
 from minitransformer.cli import several_processes
 from minitransformer.data.drawn import DrawnBatches
-from minitransformer.workers.launcher import Place, completes, launched
-from minitransformer.workers.processes import Job
+from minitransformer.speed.launcher import Place, completes, launched
+from minitransformer.speed.processes import Job
 from minitransformer.tasks import TASKS
-from minitransformer.training import checkpoint
-from minitransformer.training.config import default_threads
+from minitransformer.runs import checkpoint
+from minitransformer.runs.config import default_threads
 from tests.mpi import environment, mpiexec, with_mpi
 from tests.library.training.processes_program import trained
 from tests.library.training.test_parallel import (
@@ -61,10 +63,10 @@ def test_the_variables_of_launchers(variables, expected):
 
 
 def test_processes_of_a_machine_share_its_cores(monkeypatch):
-    monkeypatch.setattr("minitransformer.training.config.available_cores", lambda: 8)
+    monkeypatch.setattr("minitransformer.runs.config.available_cores", lambda: 8)
     for processes, threads in (1, 4), (2, 4), (4, 2), (16, 1):
         monkeypatch.setattr(
-            "minitransformer.training.config.launched", lambda: Place(16, 0, processes, 0)
+            "minitransformer.runs.config.launched", lambda: Place(16, 0, processes, 0)
         )
         assert default_threads() == threads
 
@@ -81,7 +83,7 @@ def test_processes_of_a_machine_share_its_cores(monkeypatch):
 )
 def test_only_one_process_starts_others(workers, processes, refused, monkeypatch):
     monkeypatch.setattr(
-        "minitransformer.workers.processes.launched", lambda: Place(processes, 0, processes, 0)
+        "minitransformer.speed.processes.launched", lambda: Place(processes, 0, processes, 0)
     )
     with (
         pytest.raises(
@@ -96,7 +98,7 @@ def test_only_one_process_starts_others(workers, processes, refused, monkeypatch
 def test_one_process_imports_no_mpi():
     code = (
         "import sys; from minitransformer.cli import main; main(sys.argv[1:]); "
-        "assert 'minitransformer.workers.processes' in sys.modules; "
+        "assert 'minitransformer.speed.processes' in sys.modules; "
         "assert not {'mpi4py', 'minitransformer.cli.several_processes'} & set(sys.modules)"
     )
     done = subprocess.run(
@@ -159,7 +161,7 @@ def test_settings_that_differ_are_refused():
 def test_versions_that_differ_are_refused(monkeypatch):
     main = threading.current_thread()  # process 0
     monkeypatch.setattr(
-        "minitransformer.workers.processes.version",
+        "minitransformer.speed.processes.version",
         lambda name: "1.0" if threading.current_thread() is main or name != "numpy" else "2.0",
     )
     found = errors_of(2, lambda job: job.check_alike({}))
@@ -268,7 +270,9 @@ def test_the_others_are_waited_for():
 @pytest.mark.campaign
 @pytest.mark.parametrize("number", [2, 3])
 def test_several_processes_compute_what_one_computes(tmp_path, number):
-    """Losses to 1e-10 in float64 and without dropout; with dropout the same bits for the same number; in all processes."""
+    """Losses to 1e-10 in float64 and without dropout; with dropout the same bits for the same
+    number; in all processes.
+    """
     done = mpiexec(
         number, sys.executable, "-m", "tests.library.training.processes_program", tmp_path
     )

@@ -8,7 +8,7 @@ import types
 import pytest
 
 from minitransformer import TrainingConfig, train
-from minitransformer.training import progress_bar
+from minitransformer.runs import progress_bar
 from tests.library.training.test_training import start
 
 
@@ -84,7 +84,9 @@ def test_a_training_run_leaves_lines_in_a_log_file(tmp_path, capsys):
 
 @pytest.mark.parametrize("widgets", [True, False])
 def test_a_notebook_gets_a_bar_on_standard_output(monkeypatch, capsys, recwarn, widgets):
-    """tqdm.auto chooses the widget, and warns if ipywidgets is missing; standard error would be red."""
+    """tqdm.auto chooses the widget, and warns if ipywidgets is missing; standard error would be
+    red.
+    """
     import warnings
 
     from tqdm import std

@@ -14,9 +14,9 @@ from minitransformer.data.labelled import make_labelled_batch, sentence_length
 from minitransformer.data.windows import WindowBatches
 from minitransformer.files import write_manifest
 from minitransformer.tasks import TASKS
-from minitransformer.training import checkpoint
-from minitransformer.training.evaluation import mean_loss
-from minitransformer.training.log import CLOCKS
+from minitransformer.runs import checkpoint
+from minitransformer.tasks.evaluation import mean_loss
+from minitransformer.runs.log import CLOCKS
 from tests.library.training.test_training import start
 
 pytestmark = pytest.mark.slow
@@ -83,7 +83,9 @@ class Interrupted:
 
 
 def trained(folder, stopped=None, **settings):
-    """(run, config, batches, valid) of a run of `start` after its training, or after Ctrl-C in the step `stopped`."""
+    """(run, config, batches, valid) of a run of `start` after its training, or after Ctrl-C in the
+    step `stopped`.
+    """
     run, batches, valid = start(folder)
     config = TrainingConfig(**{"warmup": 2, **settings})
     train(run, config, Interrupted(batches, stopped) if stopped else batches, valid)
@@ -100,7 +102,9 @@ def trained(folder, stopped=None, **settings):
     ],
 )
 def test_to_the_same_bits(tmp_path, batches, settings):
-    """Stopped by Ctrl-C at steps 3, 8 and 20: between the lines of the log, and between checkpoints that are averaged."""
+    """Stopped by Ctrl-C at steps 3, 8 and 20: between the lines of the log, and between checkpoints
+    that are averaged.
+    """
     config = TrainingConfig(
         **{"steps": 25, "warmup": 5, "validate_every": 6, "seed": 5, "threads": 1, **settings}
     )
@@ -178,7 +182,7 @@ def test_two_checkpoints_are_kept(tmp_path, monkeypatch):
     """And the best one, here the first, if `patience` may need it."""
     for patience, kept in ((0, [20, 16]), (9, [20, 16, 4])):
         growing = iter(map(float, range(1, 9)))
-        monkeypatch.setattr("minitransformer.training.trainer.mean_loss", lambda *_: next(growing))
+        monkeypatch.setattr("minitransformer.runs.trainer.mean_loss", lambda *_: next(growing))
         run, *_ = trained(tmp_path / str(patience), steps=20, validate_every=4, patience=patience)
         assert checkpoint.steps(run.path) == kept
 

@@ -18,9 +18,9 @@ from minitransformer import files
 from minitransformer.data.drawn import DrawnBatches, draw_held_out
 from minitransformer.files import MANIFEST, write_manifest
 from minitransformer.tasks import TASKS
-from minitransformer.training import run as folders
-from minitransformer.training.evaluation import pair_batches
-from minitransformer.training.lock import only_trainer
+from minitransformer.runs import run as folders
+from minitransformer.tasks.evaluation import pair_batches
+from minitransformer.runs.lock import only_trainer
 from tests.library.training.test_resume import Interrupted
 from tests.library.training.test_training import start
 
@@ -36,7 +36,9 @@ def parts():
 
 
 def test_an_empty_folder_is_given_to_one_run_only(tmp_path, monkeypatch):
-    """Each of several looks at the folder while it is still empty; all but one are refused, and that one's run is intact."""
+    """Each of several looks at the folder while it is still empty; all but one are refused, and
+    that one's run is intact.
+    """
     given, taken, together, usual = parts(), [], threading.Barrier(6, timeout=5), folders.check_free
 
     def look(path):
@@ -176,7 +178,9 @@ def test_a_run_in_double_precision_stays_one(tmp_path):
     [(errno.EINVAL, True), (errno.EBADF, True), (errno.ENOTSUP, True), (errno.EIO, False)],
 )
 def test_a_folder_that_cannot_be_flushed(tmp_path, monkeypatch, number, flushed):
-    """Some network drives flush files only: its name is not made durable, that is all. A failing disk is an error."""
+    """Some network drives flush files only: its name is not made durable, that is all. A failing
+    disk is an error.
+    """
     usual = os.fsync
 
     def fsync(descriptor):
@@ -195,7 +199,9 @@ def test_a_folder_that_cannot_be_flushed(tmp_path, monkeypatch, number, flushed)
 
 
 def test_two_processes_do_not_make_one_run(tmp_path, monkeypatch):
-    """The second one starts while the first writes: each uses its own temporary folder, and the slower one gets an error."""
+    """The second one starts while the first writes: each uses its own temporary folder, and the
+    slower one gets an error.
+    """
     usual = os.fsync
 
     def interrupted(descriptor):

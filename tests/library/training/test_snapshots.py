@@ -8,7 +8,7 @@ import pytest
 from safetensors.numpy import load_file
 
 from minitransformer import InputError, Run, TrainingConfig, train
-from minitransformer.training import checkpoint
+from minitransformer.runs import checkpoint
 from tests.library.training.test_resume import Interrupted, of_task
 from tests.library.training.test_training import start
 
@@ -16,7 +16,9 @@ SETTINGS = dict(steps=10, warmup=2, validate_every=4, average=2, seed=5, threads
 
 
 def test_they_do_not_count_for_averaging_or_resuming(tmp_path):
-    """With them a run ends with the same bits, whether it is stopped or not; and they are the weights of their steps."""
+    """With them a run ends with the same bits, whether it is stopped or not; and they are the
+    weights of their steps.
+    """
     plain, _, valid = start(tmp_path / "plain", 5)
     train(plain, TrainingConfig(**SETTINGS), of_task(5), valid)
     kept, _, _ = start(tmp_path / "kept", 5)

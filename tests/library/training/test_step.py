@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from minitransformer import Adam, InputError, training_step
-from minitransformer.workers.threads import Threads
+from minitransformer.speed.threads import Threads
 from tests.library.models.makers import KINDS, make_batch_for, make_model
 
 
@@ -22,7 +22,8 @@ class Noting:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("count", [None, 1, 2, 9])
 def test_the_gradient_is_the_mean_over_all_terms(kind, count):
-    """For one batch and for several, in threads without a sentence, too; nothing is left in the replicas.
+    """For one batch and for several, in threads without a sentence, too; nothing is left in the
+    replicas.
 
     With Adam, which ignores a gradient's scale, a mistake would not show.
     """

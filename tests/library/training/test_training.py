@@ -19,13 +19,13 @@ from minitransformer import (
     training_step,
 )
 from minitransformer.data.drawn import DrawnBatches, draw_held_out
-from minitransformer.training.evaluation import mean_loss, pair_batches
-from minitransformer.workers import threads as parallel
-from minitransformer.workers.threads import Threads
+from minitransformer.tasks.evaluation import mean_loss, pair_batches
+from minitransformer.speed import threads as parallel
+from minitransformer.speed.threads import Threads
 from minitransformer.tasks import TASKS
-from minitransformer.training import checkpoint, trainer
-from minitransformer.training.locate_non_finite import locate_non_finite
-from minitransformer.training.log import read_metrics
+from minitransformer.runs import checkpoint, trainer
+from minitransformer.runs.locate_non_finite import locate_non_finite
+from minitransformer.runs.log import read_metrics
 from tests.library.models.makers import make_batch_for, make_model
 
 
@@ -132,7 +132,9 @@ def test_a_loss_that_is_no_number_keeps_the_last_good_weights(tmp_path):
 
 
 def overflows(layer, direction, begins=1, seen=lambda: None):
-    """From its call `begins` on, what this method of the layer returns contains infinity; seen() is called before it returns."""
+    """From its call `begins` on, what this method of the layer returns contains infinity; seen() is
+    called before it returns.
+    """
     usual, calls = getattr(layer, direction), []
 
     def overflowing(*arguments, **options):
@@ -161,7 +163,9 @@ def overflows(layer, direction, begins=1, seen=lambda: None):
     ],
 )
 def test_a_block_that_overflows_is_named(tmp_path, path, direction):
-    """In step 13, which changes no weight, or when the loss is logged; the layer that makes it is a block like any other."""
+    """In step 13, which changes no weight, or when the loss is logged; the layer that makes it is a
+    block like any other.
+    """
     run, batches, valid = start(tmp_path / "run")
     step, weights = 20 if (path, direction) == ("loss", "forward") else 13, []
     overflows(
@@ -276,7 +280,9 @@ def test_the_search_for_nan_repeats_the_step_with_its_dropout():
 
 
 def test_the_speed_is_that_of_the_steps(tmp_path, monkeypatch):
-    """Not of the validation or the checkpoint between two lines of the log: both take 500 seconds of this clock."""
+    """Not of the validation or the checkpoint between two lines of the log: both take 500 seconds
+    of this clock.
+    """
     run, batches, valid = start(tmp_path / "run")
     usual = checkpoint.save
     monkeypatch.setattr(checkpoint, "save", lambda *given: (clock.append(500), usual(*given)))
@@ -328,7 +334,9 @@ def test_validation_keeps_to_the_threads(tmp_path, monkeypatch):
     ],
 )
 def test_the_learning_rate_of_each_schedule(settings, rates):
-    """At steps 1 and 4, where the warm-up ends; at 16; and there as the last step of a cooldown that began at 9."""
+    """At steps 1 and 4, where the warm-up ends; at 16; and there as the last step of a cooldown
+    that began at 9.
+    """
     config = TrainingConfig(steps=32, warmup=4, **settings)
     last = TrainingConfig(steps=16, warmup=4, **settings)
     found = [*(config.learning_rate(step, 16) for step in (1, 4, 16)), last.learning_rate(16, 16)]

@@ -1,17 +1,19 @@
-"""A layer of RMSNorm, grouped-query attention and SwiGLU at one position: BLAS multiplies, one loop does all else.
+"""A layer of RMSNorm, grouped-query attention and SwiGLU at one position: BLAS multiplies, one loop
+does all else.
 
-The weights come from memory, and nothing can be faster than that; between two of them, Python code would wait for memory, too.
+The weights come from memory, and nothing can be faster than that; between two of them, Python code
+would wait for memory, too.
 """
 
 import numpy as np
 
 from minitransformer.backend import Array
-from minitransformer.kernels.compiled.cached import attended, kept
-from minitransformer.kernels.exponential import exp
-from minitransformer.kernels.loops import FEW, loop, packed
+from minitransformer.speed.compiled.cached import attended, kept
+from minitransformer.speed.exponential import exp
+from minitransformer.speed.loops import FEW, loop, packed
 from minitransformer.layers.encoder import EncoderLayer
 from minitransformer.layers.residual import Residual
-from minitransformer.replaceable import replaces, textbook_of
+from minitransformer.dispatch import replaces, textbook_of
 from minitransformer.zoo.modern.gated import GatedFeedForward
 from minitransformer.zoo.modern.grouped_attention import GroupedQueryAttention
 from minitransformer.zoo.modern.grouped_past import next_grouped_position
@@ -55,7 +57,9 @@ def next_grouped_position_compiled(x, cached, past, memory_mask=None) -> Array:
 
 
 def parameters_of(layer) -> tuple:
-    """The layer's weights, its norms' gamma and epsilon, and how its queries turn; empty for another kind of layer."""
+    """The layer's weights, its norms' gamma and epsilon, and how its queries turn; empty for
+    another kind of layer.
+    """
     parts = layer, *layer.sublayers().values()
     known = all(
         type(part) in KNOWN and "forward" not in vars(part) for part in parts
@@ -104,7 +108,9 @@ def normalised(x, gamma, epsilon) -> np.ndarray:
 
 @loop("matrix matrix")
 def gated(gate, inner) -> np.ndarray:
-    """gate * sigmoid(gate) * inner. With e = exp(-|x|), which cannot overflow, sigmoid(x) = (1 or e, for x < 0) / (1 + e)."""
+    """gate * sigmoid(gate) * inner. With e = exp(-|x|), which cannot overflow, sigmoid(x) = (1 or
+    e, for x < 0) / (1 + e).
+    """
     y, number = np.empty_like(gate), gate.dtype.type
     for row in range(len(gate)):
         for i in range(gate.shape[1]):
@@ -118,7 +124,8 @@ def gated(gate, inner) -> np.ndarray:
 def turn_and_attend(
     query, key, value, positions, base, step, gap, heads, keys, values, start, allowed
 ) -> np.ndarray:
-    """The heads' outputs (R, H d). query: (R, H d), R = B width; key, value: (R, G d); positions: (width,).
+    """The heads' outputs (R, H d). query: (R, H d), R = B width; key, value: (R, G d); positions:
+    (width,).
 
     keys, values: (B G, room, d), to which these positions are added; allowed: (B, width, list).
     """
@@ -139,7 +146,9 @@ def turn_and_attend(
 
 @loop("matrix ids number whole whole whole")
 def turned(x, positions, base, d, step, gap) -> np.ndarray:
-    """x (R, H d), whose row r is at position r % width; pair i of a head's numbers is (i step, i step + gap)."""
+    """x (R, H d), whose row r is at position r % width; pair i of a head's numbers is (i step, i
+    step + gap).
+    """
     y, number = np.empty_like(x), x.dtype.type
     for row in range(len(x)):
         for i in range(d // 2):

@@ -7,7 +7,7 @@ import textwrap
 
 import numpy as np
 
-from minitransformer.replaceable import TABLE
+from minitransformer.dispatch import TABLE
 from tests.course.doctor.mistakes.mistake import Mistake
 
 LAYERS, MODELS = "minitransformer.layers.", "minitransformer.models."

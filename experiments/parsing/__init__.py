@@ -1,1 +1,0 @@
-"""Constituency parsing (section 6.3 of the paper): a task, a vocabulary and a corpus that are not part of the package."""

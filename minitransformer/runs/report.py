@@ -1,0 +1,83 @@
+"""report.html in a run folder: one self-contained page about the training run and the model's
+outputs.
+"""
+
+from html import escape
+
+from minitransformer.errors import one_line
+from minitransformer.files import write_durably
+from minitransformer.pictures import plots
+from minitransformer.runs.log import CLOCKS, as_text, read_metrics
+
+PAGE = """<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title><style>
+:root {{ color-scheme: light dark }}
+body {{ font: 16px/1.5 sans-serif; max-width: 62em; margin: 2em auto; padding: 0 1em }}
+figure {{ margin: 1em 0; overflow-x: auto; background: white }}
+figure > img {{ max-width: 100%; height: auto }}
+table {{ border-collapse: collapse; width: 100% }}
+td {{ border-top: 1px solid #888; padding: .3em .6em; text-align: left; overflow-wrap: anywhere }}
+pre {{ white-space: pre-wrap; overflow-wrap: anywhere }}
+</style></head><body>
+<h1>{title}</h1>
+<p>{summary}</p>
+{results}
+<figure>{curves}</figure>
+<h2>Outputs on validation data</h2>
+{outputs}
+<h2>Settings</h2>
+<pre>{settings}</pre>
+</body></html>
+"""
+NOT_RESULTS = (
+    "step",
+    "nll",
+    "valid_nll",
+    "learning_rate",
+    "tokens_per_second",
+    *CLOCKS,
+)  # in the sentence or the curves
+
+
+def write_report(run, examples) -> None:
+    """Write report.html for a run; `examples`: [(text, expected answer)]."""
+    log = read_metrics(run.path)
+    last = {
+        name: value for record in log for name, value in record.items() if name not in NOT_RESULTS
+    }
+    outputs = run.answer([text for text, _ in examples])
+    write_durably(
+        run.path / "report.html",
+        PAGE.format(
+            title=escape(one_line(run.path.name)),
+            summary=escape(
+                f"A {type(run.model).__name__} with {run.model.num_parameters():,} parameters, trained to "
+                f"{run.task.description}. It made {log[-1]['step']:,} updates."
+            ),
+            results=_table(
+                (name.replace("_", " "), as_text(name, value)) for name, value in last.items()
+            ),
+            curves=plots.curves(log).as_html("loss, learning rate and quality over the steps"),
+            outputs=_table(
+                [
+                    ("text", "output", "expected"),
+                    *(
+                        (text, output, expected)
+                        for (text, expected), output in zip(examples, outputs)
+                    ),
+                ]
+            ),
+            settings=escape(run.settings.to_json()),
+        ).encode(errors="backslashreplace"),
+    )
+
+
+def _table(rows) -> str:
+    return (
+        "<table>"
+        + "".join(
+            f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>\n" for row in rows
+        )
+        + "</table>"
+    )

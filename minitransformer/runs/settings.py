@@ -1,0 +1,108 @@
+"""The settings of a run, as stored in its config.json: read, written and checked in one place."""
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from minitransformer.backend import check_backend
+from minitransformer.checks import check_kind
+from minitransformer.data.vocabularies import VOCABULARIES
+from minitransformer.files import as_json
+from minitransformer.layers.layer import Layer
+from minitransformer.lookup import find, name_of
+from minitransformer.memory import TO_USE, check_fits
+from minitransformer.models import MODELS
+from minitransformer.tasks import TASKS
+from minitransformer.runs.config import TrainingConfig
+
+UNREADABLE = (
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    RecursionError,
+    MemoryError,
+    OverflowError,
+)
+
+
+@dataclass(frozen=True, repr=False)
+class RunSettings:
+    """What defines a run: its task, its model and, if a command started it or `training` is given,
+    its training settings.
+    """
+
+    task: Any  # a Task
+    model: str  # a name in MODELS
+    config: Any  # the model's configuration
+    vocabulary: str  # a name in VOCABULARIES
+    training: TrainingConfig | None = None
+    backend: str = "numpy"
+
+    @classmethod
+    def of(cls, task, model, vocabulary, training=None, backend="numpy") -> "RunSettings":
+        """The settings of these objects. Raises InputError if one is not registered, since it could
+        not be loaded again.
+        """
+        name_of(TASKS, "task", task, "TASKS")
+        check_kind(
+            training is None or isinstance(training, TrainingConfig),
+            "training",
+            training,
+            "a TrainingConfig",
+        )
+        check_backend(backend)
+        return cls(
+            task,
+            name_of(MODELS, "model", model, "MODELS"),
+            model.config,
+            name_of(VOCABULARIES, "vocabulary", vocabulary, "VOCABULARIES"),
+            training,
+            backend,
+        )
+
+    @property
+    def seed(self) -> int:
+        """The seed of the model's initial weights; 0 if no TrainingConfig is stored."""
+        return self.training.seed if self.training else 0
+
+    def make_model(self) -> Layer:
+        """The model with its initial weights. Raises InputError if it cannot fit into memory."""
+        check_fits(self.config, TO_USE)
+        return find(MODELS, "model", self.model)(self.config, self.seed)
+
+    def __repr__(self) -> str:
+        return f"RunSettings {self.to_json().strip()}"
+
+    def to_json(self) -> str:
+        return (
+            as_json(
+                {
+                    "task": {"name": self.task.name, **asdict(self.task)},
+                    "model": {"name": self.model, **asdict(self.config)},
+                    "vocabulary": self.vocabulary,
+                    "training": asdict(self.training) if self.training else None,
+                    "backend": self.backend,
+                },
+                indent=2,
+            )
+            + "\n"
+        )
+
+    @classmethod
+    def from_json(cls, text) -> "RunSettings":
+        """The settings from their JSON text. Raises InputError or one of UNREADABLE if it is not
+        one.
+        """
+        kept = json.loads(text)
+        task, model = dict(kept["task"]), dict(kept["model"])
+        task, name = find(TASKS, "task", task.pop("name"))(**task), model.pop("name")
+        find(VOCABULARIES, "vocabulary", kept["vocabulary"])
+        return cls(
+            task,
+            name,
+            find(MODELS, "model", name).Config(**model),
+            kept["vocabulary"],
+            TrainingConfig(**kept["training"]) if kept["training"] is not None else None,
+            kept["backend"],
+        )

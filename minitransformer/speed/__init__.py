@@ -1,0 +1,1 @@
+"""What runs instead inside `fast()`, and who shares the work: kernels, threads, processes, MPI."""

@@ -1,0 +1,92 @@
+"""Adam, and the sum of gradients before it, in one pass each: a number is read once and written
+once.
+"""
+
+import math
+
+import numpy as np
+
+from minitransformer.backend import Array
+from minitransformer.functional import adam_update, gather_gradients
+from minitransformer.functional.adam import negligible
+from minitransformer.speed.loops import check_writeable, loop
+from minitransformer.dispatch import replaces
+
+# numbers whose squares are summed before float64 takes over: float32 would lose small ones in a
+# long sum
+BLOCK = 4096
+
+
+@replaces(gather_gradients, "numpy", "float32 float64")
+def gather_gradients_compiled(grad, others) -> Array:
+    check_writeable(grad, *others)
+    total = 0.0 if others else squares(grad)
+    for other in others:
+        total = add_and_clear(grad, other.reshape(grad.shape))
+    with np.errstate(over="ignore"):  # too large for float32: Adam reports infinity
+        return grad.dtype.type(total)
+
+
+@replaces(adam_update, "numpy", "float32 float64")
+def adam_update_compiled(
+    data, grad, m, v, step, learning_rate, scale, beta1, beta2, epsilon, finite
+) -> None:
+    check_writeable(data, grad, m, v)
+    if not finite:
+        grad[...] = 0
+        return
+    mean_scale, square_scale = 1 / (1 - beta1**step), 1 / math.sqrt(1 - beta2**step)
+    move(
+        data,
+        grad.reshape(data.shape),
+        m.reshape(data.shape),
+        v.reshape(data.shape),
+        float(scale),
+        float(learning_rate * mean_scale),
+        square_scale,
+        float(beta1),
+        float(beta2),
+        float(epsilon),
+        negligible(m.dtype),
+    )
+
+
+@loop("vector")
+def squares(grad) -> float:
+    """grad: (P,). Returns the sum of squares."""
+    total = 0.0
+    for start in range(0, len(grad), BLOCK):
+        g, part = grad[start : start + BLOCK], grad.dtype.type(0)
+        for i in range(len(g)):
+            part += g[i] * g[i]
+        total += part
+    return total
+
+
+@loop("vector vector")
+def add_and_clear(grad, other) -> float:
+    """grad, other: (P,). Adds to grad, sets other to zero, and returns the sum of grad's squares."""
+    zero, total = grad.dtype.type(0), 0.0
+    for start in range(0, len(grad), BLOCK):
+        g, added, part = grad[start : start + BLOCK], other[start : start + BLOCK], zero
+        for i in range(len(g)):
+            g[i] += added[i]
+            added[i] = zero
+            part += g[i] * g[i]
+        total += part
+    return total
+
+
+@loop("vector vector vector vector number number number number number number number")
+def move(data, grad, m, v, scale, rate, square_scale, beta1, beta2, epsilon, smallest) -> None:
+    """data, grad, m, v: (P,)."""
+    number = data.dtype.type
+    zero = number(0)
+    for i in range(len(data)):
+        g = number(scale) * grad[i]
+        mean = m[i] + number(1 - beta1) * (g - m[i])
+        square = v[i] + number(1 - beta2) * (g * g - v[i])
+        m[i] = zero if abs(mean) < number(smallest) else mean
+        v[i] = zero if square < number(smallest) else square
+        data[i] -= number(rate) * m[i] / (number(square_scale) * np.sqrt(v[i]) + number(epsilon))
+        grad[i] = zero

@@ -1,0 +1,144 @@
+"""Attention whose scores become weights in one pass over a head, while it is in the processor's
+nearest cache.
+"""
+
+import math
+
+import numpy as np
+
+from minitransformer.backend import Array
+from minitransformer.functional.attention import (
+    AttentionCache,
+    attention_backward,
+    attention_forward,
+)
+from minitransformer.functional.softmax import SoftmaxCache
+from minitransformer.speed.compiled.dropout import KeptCache, draw, flags_of, is_ours
+from minitransformer.speed.exponential import exp
+from minitransformer.speed.loops import loop, packed
+from minitransformer.speed.numpy.attention import (
+    SPREAD,
+    attention_backward_in_place,
+    attention_forward_in_place,
+    merged_matmul,
+)
+from minitransformer.dispatch import replaces
+
+
+@replaces(attention_forward, "numpy", "float32", "b")
+def attention_forward_compiled(
+    query, key, value, mask=None, dropout_rate=0.0, rng=None
+) -> tuple[Array, AttentionCache]:
+    """NumPy's kernel takes the rare case: scores so far apart that one maximum cannot serve all
+    rows.
+    """
+    scores = np.ascontiguousarray(query @ key.swapaxes(-1, -2))
+    scale = 1 / math.sqrt(query.shape[-1])
+    peak = scores.max(initial=-np.inf)
+    together = scale * (peak - scores.min(initial=np.inf)) <= SPREAD  # False for nan
+    if not together or scores.dtype != np.float32 or (mask is not None and mask.dtype != bool):
+        return attention_forward_in_place(query, key, value, mask, dropout_rate, rng)
+    dropout = draw(scores, dropout_rate, rng)
+    p, heads = np.empty(scores.shape, scores.dtype), (-1, *scores.shape[-2:])
+    weights = np.empty_like(p) if isinstance(dropout, KeptCache) else p
+    attend(
+        scores.reshape(heads),
+        *masks_of_heads(mask, scores.shape),
+        float(peak),
+        scale,
+        *flags_of(dropout, *heads),
+        p.reshape(heads),
+        weights.reshape(heads),
+    )
+    return merged_matmul(weights, value), AttentionCache(
+        query, key, value, SoftmaxCache(p), dropout, weights
+    )
+
+
+@replaces(attention_backward, "numpy", "float32", "b")
+def attention_backward_compiled(dy, cache) -> tuple[Array, Array, Array]:
+    query, key, value, (p,), dropout, weights = cache
+    dscores = np.ascontiguousarray(
+        dy @ value.swapaxes(-1, -2)
+    )  # of the weights; `attend_backward` makes it that of the scores
+    if dscores.dtype != p.dtype or dscores.shape != p.shape or not is_ours(dropout, dscores):
+        return attention_backward_in_place(dy, cache)
+    heads = (-1, *p.shape[-2:])
+    attend_backward(
+        dscores.reshape(heads),
+        p.reshape(heads),
+        *flags_of(dropout, *heads),
+        1 / math.sqrt(query.shape[-1]),
+    )
+    return (
+        merged_matmul(dscores, key),
+        merged_matmul(dscores.swapaxes(-1, -2), query),
+        merged_matmul(weights.swapaxes(-1, -2), dy),
+    )
+
+
+def masks_of_heads(mask, shape) -> tuple[Array, int]:
+    """A mask for scores of that shape as (masks, T_q or 1, T_k), and how many heads in a row share
+    each of them.
+    """
+    *lead, rows, width = shape
+    if mask is None:
+        return np.ones((1, 1, width), bool), math.prod(lead)
+    np.broadcast_to(mask, shape)  # or a ValueError
+    mask = mask.reshape((1,) * (len(shape) - mask.ndim) + mask.shape)
+    share = 1
+    if lead and mask.shape[-3] == 1:  # one for all heads of a sentence
+        share, mask = lead.pop(), mask[..., 0, :, :]
+    mask = np.broadcast_to(mask, (*lead, mask.shape[-2], width))
+    return packed(mask, -1, mask.shape[-2], width), share
+
+
+@loop("cube flag_cube whole number number flag_cube number cube cube")
+def attend(scores, allowed, share, peak, scale, keep, kept_scale, p, weights) -> None:
+    """scores, p, weights: (heads, T_q, T_k); allowed: (masks, T_q or 1, T_k); keep: as p, or empty.
+    Writes p and weights.
+
+    Each head in two passes, as the rows are short: all exponentials, then row by row.
+    """
+    number = scores.dtype.type
+    heads, rows, width = scores.shape
+    flat_scores, flat_p = scores.reshape(heads, rows * width), p.reshape(heads, rows * width)
+    for head in range(heads):
+        for i in range(rows * width):
+            flat_p[head, i] = exp((flat_scores[head, i] - number(peak)) * number(scale))
+        for row in range(rows):
+            may = allowed[head // share, min(row, allowed.shape[1] - 1)]
+            total = number(0)
+            for i in range(width):
+                total += p[head, row, i] * (number(1) if may[i] else number(0))
+            inverse = (
+                number(0) if total == number(0) else number(1) / total
+            )  # 0: nothing to attend to
+            for i in range(width):
+                p[head, row, i] *= inverse if may[i] else number(0)
+            if len(keep):
+                for i in range(width):
+                    weights[head, row, i] = p[head, row, i] * (
+                        number(kept_scale) if keep[head, row, i] else number(0)
+                    )
+
+
+@loop("cube cube flag_cube number number")
+def attend_backward(dscores, p, keep, kept_scale, scale) -> None:
+    """dscores comes as the gradient of the weights, and all are (heads, T_q, T_k); keep may be
+    empty.
+    """
+    number = p.dtype.type
+    heads, rows, width = p.shape
+    for head in range(heads):
+        for row in range(rows):
+            if len(keep):
+                for i in range(width):
+                    dscores[head, row, i] *= number(kept_scale) if keep[head, row, i] else number(0)
+            along = number(0)
+            for i in range(width):
+                along += dscores[head, row, i] * p[head, row, i]
+            for i in range(width):
+                dscores[head, row, i] = (
+                    number(scale) * p[head, row, i] * (dscores[head, row, i] - along)
+                )

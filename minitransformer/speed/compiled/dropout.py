@@ -1,0 +1,136 @@
+"""Dropout, alone and in a residual sum, with a mask of one byte per element; and its random words,
+several at a time.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minitransformer.backend import Array
+from minitransformer.checks import check_fraction, check_rng
+from minitransformer.functional.dropout import (
+    FIRST,
+    SECOND,
+    STEP,
+    DropoutCache,
+    bytes_dropped,
+    dropout_backward,
+    dropout_forward,
+    dropout_sum_forward,
+    random_bytes,
+    random_words,
+)
+from minitransformer.speed.loops import loop, packed
+from minitransformer.dispatch import replaces, textbook_of
+
+uint64 = np.uint64  # an int among them would make floats of them
+
+
+class KeptCache(NamedTuple):
+    """What a DropoutCache holds, in a quarter of its memory."""
+
+    keep: Array  # (...) bool
+    scale: float  # for what is kept
+    dtype: np.dtype  # the input's
+
+    @property
+    def mask(self) -> Array:
+        """(...) 0 where dropped, the scale elsewhere."""
+        return self.keep * self.dtype.type(self.scale)
+
+
+def draw(x, dropout_rate, rng) -> Any:
+    """What dropout_mask draws for x, as one byte per element: a KeptCache, or the DropoutCache of
+    no dropout.
+    """
+    if rng is not None:
+        check_rng(rng)
+    if rng is None or dropout_rate == 0:
+        return DropoutCache(None)
+    check_fraction("the dropout rate", dropout_rate)
+    dropped = bytes_dropped(dropout_rate)
+    return KeptCache(random_bytes(rng, x.shape) >= dropped, 256 / (256 - dropped), x.dtype)
+
+
+def is_ours(dropout, dy) -> bool:
+    """Whether a dropout's cache is from the compiled kernels, for dy's dtype, or from no dropout at
+    all.
+    """
+    return dropout.dtype == dy.dtype if isinstance(dropout, KeptCache) else dropout.mask is None
+
+
+def flags_of(dropout, *shape) -> tuple[Array, float]:
+    """What a loop is told about a dropout: where an element is kept, in that shape (empty: nothing
+    is dropped), and its scale.
+    """
+    if not isinstance(dropout, KeptCache):
+        return np.empty([0] * len(shape), bool), 1.0
+    return dropout.keep.reshape(shape), dropout.scale
+
+
+@replaces(dropout_forward, "numpy", "float32 float64")
+def dropout_forward_compiled(x, dropout_rate, rng=None) -> tuple[Array, DropoutCache | KeptCache]:
+    cache = draw(x, dropout_rate, rng)
+    return dropout_backward_compiled(x, cache) if isinstance(
+        cache, KeptCache
+    ) else x, cache  # y = x mask, as dx = dy mask
+
+
+@replaces(dropout_backward, "numpy", "float32 float64", "b")
+def dropout_backward_compiled(dy, cache) -> Array:
+    if not isinstance(cache, KeptCache) or (dy.shape, dy.dtype) != (cache.keep.shape, cache.dtype):
+        return textbook_of(dropout_backward)(dy, cache)
+    dx = np.empty(cache.keep.shape, dy.dtype)
+    drop(packed(dy, dx.size), cache.keep.reshape(-1), cache.scale, dx.reshape(-1))
+    return dx
+
+
+@replaces(dropout_sum_forward, "numpy", "float32 float64")
+def dropout_sum_forward_compiled(
+    x, h, dropout_rate, rng=None
+) -> tuple[Array, DropoutCache | KeptCache]:
+    cache = draw(h, dropout_rate, rng)
+    if not isinstance(cache, KeptCache):  # at every position that is written
+        return x + h, cache
+    if (x.shape, x.dtype) != (h.shape, h.dtype):
+        return x + dropout_backward_compiled(h, cache), cache
+    y = np.empty(x.shape, x.dtype)
+    drop_and_add(
+        packed(x, y.size), packed(h, y.size), cache.keep.reshape(-1), cache.scale, y.reshape(-1)
+    )
+    return y, cache
+
+
+@loop("vector flags number vector")
+def drop(x, keep, scale, y) -> None:
+    """y = x mask; all: (N,). A product, not a choice between x and 0, so that NaN is not dropped,
+    as in the textbook.
+    """
+    number = x.dtype.type
+    for i in range(len(y)):
+        y[i] = x[i] * (number(scale) if keep[i] else number(0))
+
+
+@loop("vector vector flags number vector")
+def drop_and_add(x, h, keep, scale, y) -> None:
+    """y = x + h mask; all: (N,)."""
+    number = x.dtype.type
+    for i in range(len(y)):
+        y[i] = x[i] + h[i] * (number(scale) if keep[i] else number(0))
+
+
+@replaces(random_words, "numpy", "uint64")
+def random_words_compiled(key, count) -> Array:
+    words = np.empty(count, "uint64")
+    fill(packed(key, 1), words)
+    return words
+
+
+@loop("words words")
+def fill(key, words) -> None:
+    """key: (1,), words: (N,)."""
+    for i in range(len(words)):
+        z = uint64(i + 1) * STEP + key[0]
+        z = (z ^ (z >> uint64(30))) * FIRST
+        z = (z ^ (z >> uint64(27))) * SECOND
+        words[i] = z ^ (z >> uint64(31))

@@ -1,0 +1,1 @@
+"""The translations (LANGUAGE/*.po), and the tool that keeps them (catalogue.py)."""

@@ -1,0 +1,177 @@
+"""Show how much faster each compiled kernel is than what runs without Numba, at the shapes of the
+training steps of `step`.
+
+One thread, its own processor time, in turns; a number is the median of the rounds' paired ratios.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from statistics import median
+
+import numpy as np
+
+from research.benchmarks.cases import CASES
+from research.benchmarks.report import add_rounds
+from minitransformer import Transformer, beam_search
+from minitransformer import functional as F
+from research.benchmarks.info import collect
+from minitransformer.decoding.continuations import OutputWeight, continuations
+from minitransformer.data.special import EOS
+from minitransformer.dispatch import TABLE, running
+from minitransformer.speed.host import fast
+
+COMPILED = "minitransformer.speed.compiled."
+
+
+def add_arguments(parser) -> None:
+    add_rounds(parser, 15)
+
+
+def pairs(case) -> Iterator[tuple[str, Callable, Callable, list]]:
+    """(name, forward, backward, the inputs of forward) for the arrays of a case's training step."""
+    rng, config = np.random.default_rng(0), case.config()
+
+    def array(*shape) -> np.ndarray:
+        return rng.standard_normal(shape, np.float32)
+
+    batch, length, d_model = case.sentences, case.length, config.d_model
+    heads = (batch, length, config.num_heads, d_model // config.num_heads)
+    x, wide = array(batch, length, d_model), array(batch, length, config.d_ff)
+    query, key, value = (array(*heads).swapaxes(1, 2) for _ in range(3))
+    mask = np.ones((batch, 1, 1, length), bool)
+    yield (
+        "layer_norm",
+        F.layer_norm_forward,
+        F.layer_norm_backward,
+        [x, array(d_model), array(d_model)],
+    )
+    yield (
+        "dropout_sum",
+        F.dropout_sum_forward,
+        F.dropout_sum_backward,
+        [x, x[::-1].copy(), 0.1, rng],
+    )
+    yield "relu_dropout", F.relu_dropout_forward, F.relu_dropout_backward, [wide, 0.1, rng]
+    yield "gelu_dropout", F.gelu_dropout_forward, F.gelu_dropout_backward, [wide, 0.1, rng]
+    yield (
+        "attention",
+        F.attention_forward,
+        F.attention_backward,
+        [query, key, value, mask, 0.1, rng],
+    )
+    targets = rng.integers(1, case.vocabulary, (batch, length))
+    yield (
+        "linear_cross_entropy",
+        lambda *inputs: F.linear_cross_entropy_forward(*inputs, padding=0),
+        F.linear_cross_entropy_backward,
+        [x, array(case.vocabulary, d_model) / d_model, targets, 0.1],
+    )
+
+
+def ratios(work, turns) -> list[float]:
+    """Time without the compiled kernels / time with them, for each turn."""
+    found = []
+    for _ in range(turns + 1):
+        seconds = []
+        for compiled in (False, True):
+            with without_compiled(not compiled):
+                start = time.thread_time()
+                work()
+                seconds.append(time.thread_time() - start)
+        found.append(seconds[0] / seconds[1])
+    return found[1:]  # the first turn warms up
+
+
+class without_compiled:
+    """A context without the compiled kernels."""
+
+    def __init__(self, really):
+        self.really = really
+
+    def __enter__(self) -> None:
+        self.before = {entry: entry.kernels for entry in TABLE.values()}
+        for entry in TABLE.values() if self.really else ():
+            entry.kernels = [
+                kernel
+                for kernel in entry.kernels
+                if not kernel.function.__module__.startswith(COMPILED)
+            ]
+
+    def __exit__(self, *_) -> None:
+        for entry, kernels in self.before.items():
+            entry.kernels = kernels
+
+
+def measure(case, turns) -> Iterator[tuple[str, float, float]]:
+    """(kernel, the ratio of its forward, of its backward)."""
+    for name, forward, backward, inputs in pairs(case):
+        repeat = max(1, 200_000 // inputs[0].size)
+
+        def forwards() -> None:
+            for _ in range(repeat):
+                forward(*inputs)
+
+        both = []
+        for compiled in (False, True):  # each backward gets the cache of its own forward
+            with without_compiled(not compiled):
+                y, cache = forward(*inputs)
+                dy = 1.0 if np.ndim(y) == 0 else np.ones_like(y)
+                both.append((dy, cache))
+        turn = iter(both * (turns + 1))
+
+        def backwards() -> None:
+            dy, cache = next(turn)
+            for _ in range(repeat):
+                backward(dy, cache)
+
+        yield name, median(ratios(forwards, turns)), median(ratios(backwards, turns))
+    yield from (
+        (name, median(ratios(work, turns)), np.nan) for name, work in without_backward(case)
+    )
+
+
+def without_backward(case) -> Iterator[tuple[str, Callable]]:
+    """(kernel, what it does)."""
+    P = 1 << 20
+    data, grad, m, v = (np.zeros(P, np.float32) for _ in range(4))
+    yield (
+        "adam_update",
+        lambda: F.adam_update(data, grad, m, v, 1, 0.1, 1.0, 0.9, 0.98, 1e-9, np.True_),
+    )
+    yield "gather_gradients", lambda: F.gather_gradients(data, [grad])
+    key = np.ones(1, "uint64")
+    yield "random_words", lambda: F.random_words(key, case.sentences * case.length * 64)
+    rng, config = np.random.default_rng(0), case.config()
+    weight = OutputWeight(rng.standard_normal((case.vocabulary, config.d_model), np.float32))
+    x, sums = rng.standard_normal((64, 5, config.d_model), np.float32), np.zeros((64, 5))
+    yield "continuations", lambda: continuations(x, weight, sums, 5)
+    model, source = Transformer(config), np.array([[*range(3, 15), EOS]])
+    yield (
+        "next_position",
+        lambda: beam_search(model, source, 5, min_length=12, max_length=12),
+    )  # a search of one sentence
+
+
+def execute(args) -> None:
+    running()
+    facts = collect()
+    print(
+        f"{facts['processor']}, {facts['blas_kernels']} kernels, numpy {facts['numpy']}, numba {facts['numba']}"
+    )
+    print(f"{'':20} " + " ".join(f"{name:>15}" for name in CASES))
+    print(f"{'':20} " + " ".join(f"{'forward':>8} {'back':>6}" for _ in CASES))
+    with fast():
+        columns = [
+            {name: rest for name, *rest in measure(case, args.rounds)} for case in CASES.values()
+        ]
+    for name in columns[0]:
+        print(
+            f"{name:20} "
+            + " ".join(
+                " ".join(
+                    f"{'' if np.isnan(ratio) else f'{ratio:.1f}':>{width}}"
+                    for width, ratio in zip((8, 6), column[name])
+                )
+                for column in columns
+            )
+        )
