@@ -34,7 +34,7 @@ PAGES = [
     ROOT / "README.md",
     *(
         page
-        for folder in ("docs", "docs/api", "benchmarks", "experiments")
+        for folder in ("docs", "docs/api", "research/benchmarks", "research/experiments")
         for page in sorted((ROOT / folder).glob("*.md"))
     ),
 ]
@@ -234,7 +234,7 @@ def test_the_picture_of_the_readme_can_be_drawn(tmp_path):
     """
     script = ROOT / "docs" / "pictures" / "architecture.py"
     (command,) = re.findall(
-        "^    python (docs/.+)$", script.read_text(encoding="utf-8"), re.MULTILINE
+        "^ *python (docs/.+)$", script.read_text(encoding="utf-8"), re.MULTILINE
     )
     assert command == "docs/pictures/architecture.py docs/pictures/architecture.png"
     runpy.run_path(str(script))["draw"](tmp_path / "picture.png")
@@ -409,7 +409,7 @@ def pytest_commands():
     say of themselves.
     """
     files = [*ROOT.glob("*.md")]
-    for folder in "docs", "benchmarks", "experiments", "tests", "minitransformer":
+    for folder in "docs", "research", "tests", "minitransformer":
         files += [path for path in (ROOT / folder).rglob("*") if path.suffix in (".md", ".py")]
     setting = r"(?:\w+=\S+ )?"  # such as MINITRANSFORMER_FUZZ=2500
     command = re.compile(

@@ -32,7 +32,7 @@ def results(name):
     "script",
     [
         script
-        for folder in ("experiments", "benchmarks", "docs/pictures")
+        for folder in ("research/experiments", "research/benchmarks", "docs/pictures")
         for script in (ROOT / folder).glob("*.py")
     ],
     ids=lambda script: script.stem,

@@ -14,7 +14,7 @@ INSTALLED, NOT_INSTALLED = (
     [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
     for folders in (
         ("minitransformer", "minitransformer_course", "tutorials"),
-        ("benchmarks", "experiments"),
+        ("research",),
     )
 )
 FILES = [*INSTALLED, *NOT_INSTALLED]
@@ -101,7 +101,7 @@ def imported(node):
 def test_nothing_that_is_installed_imports_what_is_not():
     for path in INSTALLED:
         found = set().union(*map(imported, ast.walk(tree(path))))
-        assert not found & {"benchmarks", "experiments", "tests"}, path
+        assert not found & {"research", "tests"}, path
 
 
 def test_modules_of_posix_are_imported_where_they_are_used():

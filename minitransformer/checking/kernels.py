@@ -132,4 +132,4 @@ def _kernels_of(kind) -> Iterator[set[str]]:
 
 def _is_of(kind, kernel) -> bool:
     module = str(kernel.function.__module__)
-    return module.startswith("minitransformer.") and f".kernels.{kind}." in module
+    return module.startswith("minitransformer.") and f".{kind}." in module

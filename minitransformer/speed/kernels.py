@@ -109,7 +109,7 @@ def _rank(kernel) -> int:
     module = str(kernel.function.__module__)  # None: of code that was given to exec
     if not module.startswith("minitransformer."):
         return 0
-    return 2 if ".kernels.numpy." in module else 1
+    return 2 if ".numpy." in module else 1
 
 
 def _load_compiled(name, package) -> str:

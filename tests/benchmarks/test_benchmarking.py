@@ -11,8 +11,8 @@ import pytest
 
 from research.benchmarks import scaling, step, text
 from research.benchmarks.cases import CASES, Case
-from research.research.benchmarks.contestants import our_step
-from research.research.benchmarks.contestants.matmul import necessary_operations
+from research.benchmarks.contestants import our_step
+from research.benchmarks.contestants.matmul import necessary_operations
 from research.benchmarks.measure import Measurement, OtherWork, Worker, measure, others_seconds
 from research.benchmarks.worker import peak_memory, serve
 from minitransformer.data.batches import make_batch
@@ -170,7 +170,7 @@ def test_padding_changes_nothing_in_jax(padded):
 def test_padding_changes_nothing_in_torch(padded):
     """A sentence has the same logits alone and in a batch with a longer one."""
     torch = pytest.importorskip("torch")
-    from research.research.benchmarks.contestants import torch_eager
+    from research.benchmarks.contestants import torch_eager
 
     source, target, _ = map(torch.from_numpy, padded.batches()[0][:3])
     model = torch_eager.Model(padded.config(), length=5).train(False)
@@ -183,7 +183,7 @@ def test_torch_trains_the_same_model(trains):
     pytest.importorskip("torch")
     from torch.utils.flop_counter import FlopCounterMode
 
-    from research.research.benchmarks.contestants import torch_eager
+    from research.benchmarks.contestants import torch_eager
 
     count = sum(
         parameter.numel()
@@ -202,7 +202,7 @@ def test_torch_trains_the_same_model(trains):
 @pytest.mark.campaign
 def test_jax_trains_the_same_model(trains):
     pytest.importorskip("jax")
-    from research.research.benchmarks.contestants import jax_jit
+    from research.benchmarks.contestants import jax_jit
 
     model, batch = Transformer(TINY.config()), TINY.batches()[0]
     weights = {name: parameter.data for name, parameter in model.parameters().items()}

@@ -21,7 +21,8 @@ def test_without_a_gpu_it_is_one_line(run_benchmark, tmp_path, monkeypatch):
         assert code == 2 and not out and not list(tmp_path.iterdir())
         (line,) = error.splitlines()
         assert (
-            line.startswith("benchmarks: no GPU to measure on. CuPy ") and "--backend" not in line
+            line.startswith("research.benchmarks: no GPU to measure on. CuPy ")
+            and "--backend" not in line
         )
     else:
         pytest.skip("there is a GPU")

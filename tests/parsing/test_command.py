@@ -63,7 +63,7 @@ def parsing(run_cli):
     """run_cli with what `python -m research.experiments.parsing` adds to the tables."""
     tables = TASKS, VOCABULARIES, CORPORA
     before = [dict(table) for table in tables]
-    runpy.run_module("experiments.parsing.__main__")
+    runpy.run_module("research.experiments.parsing.__main__")
     yield run_cli
     for table, kept in zip(tables, before):
         table.clear()
@@ -281,7 +281,7 @@ def test_the_commands_of_the_page_are_accepted(parsing):
     found = [
         words[3:]
         for words in commands(ROOT / "research" / "experiments" / "parsing.md")
-        if words[2] == "experiments.parsing"
+        if words[2] == "research.experiments.parsing"
     ]
     assert len(found) > 4 and {words[0] for words in found} == {
         "data",

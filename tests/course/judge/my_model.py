@@ -1,28 +1,11 @@
-"""What a reader may write from a blank file at the end of chapter 13b, with functions of the
-exercises before it.
-"""
+"""What a reader may write from a blank file at the end of chapter 13b, with functions of the exercises before it."""
 
 import itertools
 
 import numpy as np
 from my_transformer import (
-    adam_step,
-    attention,
-    attention_backward,
-    cross_entropy_backward,
-    embedding,
-    feed_forward_backward,
-    layer_norm,
-    layer_norm_backward,
-    linear_backward,
-    merge_heads,
-    schedule,
-    shared_backward,
-    sinusoids,
-    softmax,
-    split_heads,
-    three_masks,
-)
+    adam_step, attention, attention_backward, cross_entropy_backward, embedding, feed_forward_backward, layer_norm,
+    layer_norm_backward, linear_backward, merge_heads, schedule, shared_backward, sinusoids, softmax, split_heads, three_masks)
 
 HEADS = 4
 
@@ -36,17 +19,13 @@ def linear(x, w, name):
 
 
 def back_linear(dy, x, w, name, grads):
-    dx, grads[name + ".weight"], grads[name + ".bias"] = linear_backward(
-        rows(dy), rows(x), w[name + ".weight"]
-    )
+    dx, grads[name + ".weight"], grads[name + ".bias"] = linear_backward(rows(dy), rows(x), w[name + ".weight"])
     return dx.reshape(x.shape)
 
 
 def attend(x, memory, mask, w, name):
-    q, k, v = (
-        split_heads(linear(one, w, f"{name}.{part}"), HEADS)
-        for one, part in ((x, "query"), (memory, "key"), (memory, "value"))
-    )
+    q, k, v = (split_heads(linear(one, w, f"{name}.{part}"), HEADS)
+               for one, part in ((x, "query"), (memory, "key"), (memory, "value")))
     y, p = attention(q, k, v, np.broadcast_to(mask, (*q.shape[:-1], k.shape[-2])))
     merged = merge_heads(y)
     return linear(merged, w, name + ".output"), (x, memory, q, k, v, p, merged)
@@ -61,11 +40,8 @@ def back_attend(dy, cache, w, name, grads):
     x, memory, q, k, v, p, merged = cache
     dheads = split_heads(back_linear(dy, merged, w, name + ".output", grads), HEADS)
     dq, dk, dv = map(merge_heads, attention_backward(dheads, q, k, v, p))
-    return (
-        back_linear(dq, x, w, name + ".query", grads),
-        back_linear(dk, memory, w, name + ".key", grads)
-        + back_linear(dv, memory, w, name + ".value", grads),
-    )
+    return (back_linear(dq, x, w, name + ".query", grads),
+            back_linear(dk, memory, w, name + ".key", grads) + back_linear(dv, memory, w, name + ".value", grads))
 
 
 def norm(x, h, w, name, noise):
@@ -83,10 +59,7 @@ def back_norm(dy, cache, w, name, grads):
 
 def layer(x, mask, w, name, noise, memory=None, memory_mask=None):
     caches = []
-    for part, asked, allowed in (
-        ("self_attention", None, mask),
-        ("cross_attention", memory, memory_mask),
-    ):
+    for part, asked, allowed in (("self_attention", None, mask), ("cross_attention", memory, memory_mask)):
         if part == "self_attention" or memory is not None:
             h, cache = attend(x, x if asked is None else asked, allowed, w, f"{name}.{part}")
             x, normed = norm(x, h, w, f"{name}.{part}", noise)
@@ -99,21 +72,10 @@ def layer(x, mask, w, name, noise, memory=None, memory_mask=None):
 
 def back_layer(dy, cache, w, name, grads):
     caches, x, normed = cache
-    (dx, dh), dmemory, inner = (
-        back_norm(dy, normed, w, name + ".feed_forward", grads),
-        0,
-        name + ".feed_forward.inner",
-    )
+    (dx, dh), dmemory, inner = back_norm(dy, normed, w, name + ".feed_forward", grads), 0, name + ".feed_forward.inner"
     outer = name + ".feed_forward.outer"
-    (
-        dh,
-        grads[inner + ".weight"],
-        grads[inner + ".bias"],
-        grads[outer + ".weight"],
-        grads[outer + ".bias"],
-    ) = feed_forward_backward(
-        rows(dh), rows(x), w[inner + ".weight"], w[inner + ".bias"], w[outer + ".weight"]
-    )
+    dh, grads[inner + ".weight"], grads[inner + ".bias"], grads[outer + ".weight"], grads[outer + ".bias"] = feed_forward_backward(
+        rows(dh), rows(x), w[inner + ".weight"], w[inner + ".bias"], w[outer + ".weight"])
     dx = dx + dh.reshape(x.shape)
     for part, attended, normed in reversed(caches):
         dx, dh = back_norm(dx, normed, w, f"{name}.{part}", grads)
@@ -138,11 +100,7 @@ def layers_of(w, stack):
 def forward(w, source, target, *noise):
     noise = noise or (0.0, None)
     encoder, decoder, cross = three_masks(source, target)
-    (memory, *masks), (x, mask), caches = (
-        drop(embed(source, w), *noise),
-        drop(embed(target, w), *noise),
-        [],
-    )
+    (memory, *masks), (x, mask), caches = drop(embed(source, w), *noise), drop(embed(target, w), *noise), []
     for name in layers_of(w, "encoder"):
         memory, cache = layer(memory, encoder, w, name, noise)
         caches.append(cache)
@@ -163,9 +121,7 @@ def backward(dlogits, cache, w):
         else:
             dmemory, _zero = back_layer(dmemory, one, w, name, grads)
     dmemory, dx = dmemory * masks[0], dx * masks[1]
-    _dh, grads["embedding.weight"] = shared_backward(
-        dmemory, dx, dlogits, h, source, target, w["embedding.weight"]
-    )
+    _dh, grads["embedding.weight"] = shared_backward(dmemory, dx, dlogits, h, source, target, w["embedding.weight"])
     return grads
 
 
@@ -214,26 +170,14 @@ def train(pairs, rng, dropout, warmup):
     for step in itertools.count(1):
         drawn = [pairs[i] for i in rng.integers(len(pairs), size=32)]
         source = padded([[*one, 2] for one, _answer in drawn])
-        target, next_target = (
-            padded([[1, *one] for _word, one in drawn]),
-            padded([[*one, 2] for _word, one in drawn]),
-        )
+        target, next_target = padded([[1, *one] for _word, one in drawn]), padded([[*one, 2] for _word, one in drawn])
         logits, cache = forward(w, source, target, dropout, rng)
         total, dlogits = loss(logits, next_target)
         tokens = (next_target != 0).sum()
         grads = backward(dlogits / tokens, cache, w)
-        factor = 1 / max(1, np.sqrt(sum((one**2).sum() for one in grads.values())))
+        factor = 1 / max(1, np.sqrt(sum((one ** 2).sum() for one in grads.values())))
         learning_rate = schedule(np.array([step]), 32, warmup)[0]
         for name in w:
-            w[name], m[name], v[name] = adam_step(
-                w[name],
-                grads[name] * factor,
-                m[name],
-                v[name],
-                step,
-                learning_rate,
-                0.9,
-                0.98,
-                1e-9,
-            )
+            w[name], m[name], v[name] = adam_step(w[name], grads[name] * factor, m[name], v[name], step, learning_rate,
+                                                  0.9, 0.98, 1e-9)
         yield total / tokens, w

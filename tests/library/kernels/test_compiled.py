@@ -76,7 +76,7 @@ def test_the_compiled_kernels_run_where_numba_is():
     )
     assert fact(out, "compiled kernels") == "yes"
     assert (
-        fact(out, "layer_norm_forward") == "kernels.compiled.layer_norm.layer_norm_forward_compiled"
+        fact(out, "layer_norm_forward") == "speed.compiled.layer_norm.layer_norm_forward_compiled"
     )
 
 
@@ -119,8 +119,8 @@ def test_the_compiled_kernels_run_where_numba_is():
 def test_without_numba_numpys_kernels_run(code, environment, why):
     out, err = python(code + INFO, **environment)
     assert fact(out, "compiled kernels").startswith(why)
-    assert fact(out, "layer_norm_forward") == "kernels.numpy.layer_norm.layer_norm_forward_in_place"
-    assert "kernels.compiled" not in out
+    assert fact(out, "layer_norm_forward") == "speed.numpy.layer_norm.layer_norm_forward_in_place"
+    assert "speed.compiled" not in out
     assert err == (
         f"no compiled kernels: {why.removeprefix('no: ')} to one\n"
         if code in (NOWHERE, FULL)
@@ -200,7 +200,7 @@ def test_an_unknown_choice_of_kernels_is_named():
     assert done.returncode == 2
     assert (
         done.stderr
-        == "benchmarks: MINITRANSFORMER_FAST is 'off', expected 0 (no kernels), numpy (those for NumPy) or 1 (all)\n"
+        == "research.benchmarks: MINITRANSFORMER_FAST is 'off', expected 0 (no kernels), numpy (those for NumPy) or 1 (all)\n"
     )
 
 

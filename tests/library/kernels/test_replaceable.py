@@ -167,7 +167,7 @@ def test_a_kernel_may_be_registered_for_any_replaceable_function(registering):
     campaign_but(
         [
             "functional",
-            "kernels.numpy",
+            "speed.numpy",
             "layers",
             "models",
             "zoo.attention",
