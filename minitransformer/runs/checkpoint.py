@@ -146,8 +146,7 @@ def undamaged(run_folder, steps) -> Iterator[Checkpoint]:
 
 
 def regular(steps, config) -> list[int]:
-    """Those checkpoints at `steps` that may be averaged: not the ones that Ctrl-C added in between.
-    """
+    """Those checkpoints at `steps` that may be averaged: not the ones that Ctrl-C added in between."""
     kept = [
         step
         for step in steps
@@ -173,8 +172,7 @@ def forget_old(run_folder, config, step, best_step) -> None:
 
 
 def averaged_weights(run_folder, config) -> tuple[dict[str, Array], int]:
-    """(the mean weights of the last regular checkpoints, their number): section 6.1 of the paper.
-    """
+    """(the mean weights of the last regular checkpoints, their number): section 6.1 of the paper."""
     found = [whole.weights for whole in undamaged(run_folder, regular(steps(run_folder), config))]
     return {name: sum(weights[name] / len(found) for weights in found) for name in found[0]}, len(
         found

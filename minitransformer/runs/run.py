@@ -301,8 +301,7 @@ def _is_pretrained(path) -> bool:
 
 
 def check_free(path) -> None:
-    """Raise InputError unless the folder `path` is free for a new run: nothing is ever overwritten.
-    """
+    """Raise InputError unless the folder `path` is free for a new run: nothing is ever overwritten."""
     path = Path(path)
     if (path / "config.json").exists():
         raise InputError(

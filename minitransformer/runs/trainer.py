@@ -1,5 +1,4 @@
-"""The training loop: steps, the log, validation, checkpoints, and stopping without losing anything.
-"""
+"""The training loop: steps, the log, validation, checkpoints, and stopping without losing anything."""
 
 import math
 import time
