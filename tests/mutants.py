@@ -31,12 +31,12 @@ from tests import ROOT
 COPIED = [
     "minitransformer",
     "minitransformer_course",
-    "benchmarks",
+    "research",
     "tests",
     "docs",
     "tutorials",
     "README.md",
-    "setup.cfg",
+    "pyproject.toml",
 ]
 # seconds of processor time, and ten times as many on the clock; a mutant that never ends is caught
 LIMIT = 300

@@ -440,7 +440,7 @@ def test_the_commands_of_the_campaigns_are_found():
     [command for command in pytest_commands() if "tests/" in command or "gpu" in command],
 )
 def test_a_pytest_command_runs_tests(arguments):
-    """Its marker does not deselect what it names, as setup.cfg's would. Those that name nothing are
+    """Its marker does not deselect what it names, as pyproject.toml's would. Those that name nothing are
     CI's own, and the fast lane.
     """
     words = shlex.split(arguments.replace("NAME", "softmax_backward"))

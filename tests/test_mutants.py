@@ -34,7 +34,7 @@ def test_a_room_within_a_room_has_its_own_tests():
 @pytest.mark.parametrize("slow, fails", [(True, False), (False, True)])
 def test_only_readmes_command_catches_mutants(slow, fails, tmp_path):
     """A slow test does; one of the campaigns does not."""
-    shutil.copy(mutants.ROOT / "setup.cfg", tmp_path)
+    shutil.copy(mutants.ROOT / "pyproject.toml", tmp_path)
     (tmp_path / "test_one.py").write_text(
         f"import pytest\n\n@pytest.mark.slow\ndef test_one():\n    assert {slow}\n\n"
         "@pytest.mark.campaign\ndef test_two():\n    assert False\n"
@@ -43,7 +43,7 @@ def test_only_readmes_command_catches_mutants(slow, fails, tmp_path):
 
 
 def test_no_test_catches_nothing(tmp_path):
-    shutil.copy(mutants.ROOT / "setup.cfg", tmp_path)
+    shutil.copy(mutants.ROOT / "pyproject.toml", tmp_path)
     (tmp_path / "test_one.py").write_text("")
     assert not mutants._fails(tmp_path, ["test_one.py"])
 

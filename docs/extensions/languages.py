@@ -4,7 +4,6 @@ each page links to its twin.
 
 import re
 
-from babel.messages.mofile import read_mo
 from docutils.nodes import document
 from myst_parser.slugs import github_slugify
 from sphinx.search import SearchLanguage, languages
@@ -77,11 +76,8 @@ def english_slug(title) -> str:
 
 
 def _english() -> dict[str, str]:
-    path = messages.LOCALE / f"{messages.language()}.mo"
-    if not path.exists():
-        return {}
-    with path.open("rb") as file:
-        return {message.string: message.id for message in read_mo(file)}
+    found = messages.catalogue(messages.language())
+    return {translation: text for text, translation in found.items()}
 
 
 def choose(app, config) -> None:

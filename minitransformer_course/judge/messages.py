@@ -1,12 +1,9 @@
-"""The language of the course: English in the source, others in locale/LANGUAGE.mo, made of
-minitransformer_course/locale/LANGUAGE/*.po.
-"""
+"""The language of the course: English in the source, others in locale/LANGUAGE/*.po."""
 
-import gettext
 import json
 import locale
 import os
-import struct
+import re
 import sys
 import unicodedata
 from functools import cache
@@ -18,14 +15,13 @@ LOCALE = Path(__file__).parents[1] / "locale"
 VARIABLE = "MINITRANSFORMER_LANGUAGE"
 FILE = "minitransformer-learn.json"  # in the reader's folder: learner_progress.py
 HOW_TO_CHOOSE = {"ko": "한국어로 공부하려면:  minitransformer learn start 1 --language ko"}
+TRANSLATED = re.compile(r'\n\n(?:#, python.*\n)?msgid (".+")\nmsgstr (".+")')  # and not "#, fuzzy"
 _chosen: list[str] = []
 
 
 def _(text) -> str:
     """`text` in the reader's language; in English where no translation is known."""
-    return (
-        _catalogue(language()).gettext(text) if text else ""
-    )  # gettext("") is the catalogue's header
+    return catalogue(language()).get(text, text)
 
 
 def columns(text) -> int:
@@ -39,7 +35,7 @@ def padded(text, width) -> str:
 
 
 def languages() -> list[str]:
-    return ["en", *sorted(path.stem for path in LOCALE.glob("*.mo"))]
+    return ["en", *sorted({path.parent.name for path in LOCALE.glob("*/*.po")})]
 
 
 def choose(name) -> None:
@@ -62,7 +58,7 @@ def language() -> str:
 
 def spoken() -> str:
     """`language()`, or English if its catalogue is broken."""
-    return language() if isinstance(_catalogue(language()), gettext.GNUTranslations) else "en"
+    return language() if catalogue(language()) else "en"
 
 
 def how_to_choose() -> str:
@@ -97,11 +93,16 @@ def _found(wanted, folder) -> str:
 
 
 @cache
-def _catalogue(name) -> gettext.NullTranslations:
-    try:
-        with (LOCALE / f"{name}.mo").open("rb") as file:
-            return gettext.GNUTranslations(file)
-    except (OSError, ValueError, IndexError, struct.error) as error:
-        if name != "en":
-            print(f"{LOCALE / name}.mo cannot be read ({error}): English is used", file=sys.stderr)
-        return gettext.NullTranslations()
+def catalogue(name) -> dict[str, str]:
+    """{a text: its translation} in the language `name`. A broken file is named, once, and English
+    is used.
+    """
+    pairs: list[tuple[str, str]] = []
+    for path in sorted(LOCALE.glob(f"{name}/*.po")):
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, ValueError) as error:
+            print(f"{path} cannot be read ({error}): English is used", file=sys.stderr)
+            return {}
+        pairs += TRANSLATED.findall(text.replace('"\n"', ""))  # a text may go over several lines
+    return json.loads("{" + ",".join(map(":".join, pairs)) + "}")  # escaped as JSON is

@@ -2,19 +2,16 @@
 minitransformer_course/locale/LANGUAGE/*.po and says what is missing.
 
 A text that changed is marked fuzzy, and readers get the English one until somebody has translated
-it again. setup.py makes minitransformer_course/locale/LANGUAGE.mo of all files of a language;
-`--compile` does so in a clone.
+it again. judge/messages.py reads the files.
 """
 
 import ast
 import re
-import sys
 from collections.abc import Iterator
 from datetime import datetime, timezone
 from pathlib import Path
 
 from babel.messages.catalog import Catalog
-from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
 HERE = Path(__file__).parent
@@ -29,24 +26,6 @@ PARTS_OF_THE_BOOK = [
     "Part two: the whole",
     "Part three: around the paper",
 ]  # docs/extensions/front.py
-
-
-def compile_all(folder) -> list[Path]:
-    """Write LANGUAGE.mo into the folder for each language, without what is fuzzy. Returns the
-    files.
-    """
-    made = []
-    for language in sorted(path for path in HERE.iterdir() if any(path.glob("*.po"))):
-        joined = Catalog(language.name)
-        for path in sorted(language.glob("*.po")):
-            for message in _read(path, language.name):
-                if message.id and message.string and not message.fuzzy:
-                    joined.add(message.id, message.string)
-        made.append(Path(folder) / f"{language.name}.mo")
-        made[-1].parent.mkdir(parents=True, exist_ok=True)
-        with made[-1].open("wb") as file:
-            write_mo(file, joined)
-    return made
 
 
 def texts() -> dict[str, list[str]]:
@@ -180,8 +159,5 @@ def _read(path, language) -> Catalog:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["--compile"]:
-        compile_all(HERE)
-    else:
-        for name in sorted(path.name for path in HERE.iterdir() if any(path.glob("*.po"))):
-            print("\n".join(update(name)))
+    for name in sorted(path.name for path in HERE.iterdir() if any(path.glob("*.po"))):
+        print("\n".join(update(name)))

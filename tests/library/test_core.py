@@ -11,7 +11,6 @@ from functools import cache
 from graphlib import TopologicalSorter
 from importlib import import_module
 
-import pytest
 
 import minitransformer
 from minitransformer.dispatch import TABLE
@@ -279,30 +278,3 @@ def test_type_checkers_see_the_public_names_where_they_are():
     )
     for name, module in names.items():
         assert getattr(minitransformer, name) is getattr(import_module(module), name)
-
-
-def test_the_marker_and_every_module_are_installed(tmp_path):
-    """By setuptools, from setup.py and setup.cfg: what it copies into a wheel."""
-    pytest.importorskip("setuptools")
-    subprocess.run(
-        [
-            sys.executable,
-            "setup.py",
-            "-q",
-            "build",
-            "--build-base",
-            tmp_path / "base",
-            "--build-lib",
-            tmp_path / "lib",
-        ],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-    )
-    for package in "minitransformer", "minitransformer_course":
-        modules = {path.relative_to(ROOT) for path in (ROOT / package).rglob("*.py")}
-        assert modules <= {
-            path.relative_to(tmp_path / "lib")
-            for path in (tmp_path / "lib" / package).rglob("*.py")
-        }
-    assert (tmp_path / "lib" / "minitransformer" / "py.typed").exists()

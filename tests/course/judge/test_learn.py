@@ -3,7 +3,6 @@ exercise.
 """
 
 import argparse
-import gettext
 import json
 import os
 import re
@@ -282,14 +281,21 @@ def test_the_messages_survive_a_korean_console(tmp_path):
         done.stdout.decode("utf-8").encode("cp949")
 
 
-def test_the_messages_are_translated(learn, monkeypatch):
-    class Loud(gettext.NullTranslations):
-        def gettext(self, message):
-            return message.replace("exercise", "EXERCISE").replace(
-                "The gradient of a softmax", "TITLE"
-            )
+def translate(monkeypatch, translated):
+    class Catalogue(dict):
+        def get(self, text, default):
+            return translated(text)
 
-    monkeypatch.setattr("minitransformer_course.judge.messages._catalogue", lambda language: Loud())
+    monkeypatch.setattr(
+        "minitransformer_course.judge.messages.catalogue", lambda language: Catalogue()
+    )
+
+
+def test_the_messages_are_translated(learn, monkeypatch):
+    def loud(text):
+        return text.replace("exercise", "EXERCISE").replace("The gradient of a softmax", "TITLE")
+
+    translate(monkeypatch, loud)
     assert "unsolved EXERCISE fails" in learn()[1] and "TITLE" in learn("list")[1]
     assert (
         "all EXERCISEs" in learn("--help")[1]
@@ -298,13 +304,7 @@ def test_the_messages_are_translated(learn, monkeypatch):
 
 
 def test_every_text_of_the_help_can_be_translated(learn, monkeypatch):
-    class Marked(gettext.NullTranslations):
-        def gettext(self, message):
-            return f"<{message}>"
-
-    monkeypatch.setattr(
-        "minitransformer_course.judge.messages._catalogue", lambda language: Marked()
-    )
+    translate(monkeypatch, "<{}>".format)
     parser = argparse.ArgumentParser()
     cli_learn.add_arguments(parser)
     (commands,) = (
