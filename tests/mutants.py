@@ -129,7 +129,7 @@ NEAREST = {
         "tests/library/test_optim.py",
         *CALLS,
         "tests/library/test_against_pytorch.py",
-        "tests/library/training/test_training.py",
+        "tests/library/runs/test_training.py",
     ],
     "minitransformer/tasks/evaluation.py": [
         "tests/library/decoding/test_translation.py",
@@ -141,7 +141,7 @@ NEAREST = {
             "tests/library/training/test_step.py",
             *CALLS,
             "tests/library/training/test_parallel.py",
-            "tests/library/training/test_training.py",
+            "tests/library/runs/test_training.py",
             "tests/library/training/test_local.py",
         ]
         for name in ("step", "workers")

@@ -430,7 +430,7 @@ def test_the_commands_of_the_campaigns_are_found():
         "-n auto",
         "-m gpu",
         "-m campaign tests/library/cli/test_fuzz.py",
-        "-m campaign -s tests/library/training/test_kill.py",
+        "-m campaign -s tests/library/runs/test_kill.py",
     } <= {*found}
 
 

@@ -21,8 +21,8 @@ from minitransformer import (
     translate,
 )
 from minitransformer.speed import host
+from tests.library.runs.makers import start
 from tests.overlapping import left_by_the_first
-from tests.library.training.test_training import start
 
 
 def blas_threads():

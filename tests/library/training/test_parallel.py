@@ -29,8 +29,7 @@ from minitransformer.runs import checkpoint
 from minitransformer.tasks.evaluation import pair_batches
 from minitransformer.speed.threads import Threads
 from minitransformer.zoo.modern import Projection
-from tests.library.training.test_resume import Interrupted, losses
-from tests.library.training.test_training import start
+from tests.library.runs.makers import Interrupted, losses, start
 
 RNG = np.random.default_rng(0)
 PAIRS = [

@@ -27,8 +27,7 @@ from tests.library.training.test_parallel import (
     in_processes,
     same_batches,
 )
-from tests.library.training.test_resume import losses
-from tests.library.training.test_training import start
+from tests.library.runs.makers import losses, start
 
 # What the launcher says
 

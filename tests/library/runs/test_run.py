@@ -21,8 +21,7 @@ from minitransformer.tasks import TASKS
 from minitransformer.runs import run as folders
 from minitransformer.tasks.evaluation import pair_batches
 from minitransformer.runs.lock import only_trainer
-from tests.library.training.test_resume import Interrupted
-from tests.library.training.test_training import start
+from tests.library.runs.makers import Interrupted, start
 
 
 def parts():

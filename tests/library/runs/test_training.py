@@ -18,29 +18,14 @@ from minitransformer import (
     train,
     training_step,
 )
-from minitransformer.data.drawn import DrawnBatches, draw_held_out
-from minitransformer.tasks.evaluation import mean_loss, pair_batches
+from minitransformer.tasks.evaluation import mean_loss
 from minitransformer.speed import threads as parallel
 from minitransformer.speed.threads import Threads
-from minitransformer.tasks import TASKS
 from minitransformer.runs import checkpoint, trainer
 from minitransformer.runs.locate_non_finite import locate_non_finite
 from minitransformer.runs.log import read_metrics
 from tests.library.models.makers import make_batch_for, make_model
-
-
-def start(folder, seed=0):
-    """A run of the copy task with its batches and validation batches."""
-    task = TASKS["copy"]()
-    vocabulary = task.make_vocabulary()
-    model = Transformer(
-        TransformerConfig.named("toy", vocabulary.size, dropout=0.1, d_model=16, d_ff=16), seed
-    )
-    return (
-        Run.create(folder, task, model, vocabulary),
-        DrawnBatches(task, 8, seed),
-        pair_batches(draw_held_out(task, 20)),
-    )
+from tests.library.runs.makers import start
 
 
 def test_a_run_folder_holds_everything(tmp_path):

@@ -11,8 +11,7 @@ import pytest
 from minitransformer import InputError, Run, TrainingConfig, train
 from minitransformer.files import MANIFEST
 from minitransformer.runs import checkpoint
-from tests.library.training.test_resume import Interrupted, losses, trained
-from tests.library.training.test_training import start
+from tests.library.runs.makers import Interrupted, losses, start, trained
 
 pytestmark = pytest.mark.campaign
 

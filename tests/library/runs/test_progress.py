@@ -9,7 +9,7 @@ import pytest
 
 from minitransformer import TrainingConfig, train
 from minitransformer.runs import progress_bar
-from tests.library.training.test_training import start
+from tests.library.runs.makers import start
 
 
 class Terminal(io.StringIO):

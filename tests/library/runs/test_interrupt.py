@@ -10,8 +10,7 @@ import pytest
 
 from minitransformer import Run, TrainingConfig, train
 from minitransformer.runs import interrupt, trainer
-from tests.library.training.test_resume import Interrupted
-from tests.library.training.test_training import start
+from tests.library.runs.makers import Interrupted, start
 
 
 @pytest.mark.parametrize(

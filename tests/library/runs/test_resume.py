@@ -1,11 +1,9 @@
 """A stopped and resumed training run ends with the same bits as one that was never stopped."""
 
 import json
-import signal
 
 import numpy as np
 import pytest
-from safetensors.numpy import load_file
 
 from minitransformer import InputError, Run, TrainingConfig, train
 from minitransformer.data.drawn import DrawnBatches
@@ -16,8 +14,7 @@ from minitransformer.files import write_manifest
 from minitransformer.tasks import TASKS
 from minitransformer.runs import checkpoint
 from minitransformer.tasks.evaluation import mean_loss
-from minitransformer.runs.log import CLOCKS
-from tests.library.training.test_training import start
+from tests.library.runs.makers import Interrupted, losses, start, state, trained
 
 pytestmark = pytest.mark.slow
 
@@ -34,62 +31,6 @@ def of_corpus(seed):
 
 def of_no_position(seed):
     yield from of_task(seed)
-
-
-def losses(run):
-    records = [json.loads(line) for line in (run.path / "metrics.jsonl").read_text().splitlines()]
-    return [
-        {
-            name: value
-            for name, value in record.items()
-            if name not in ("tokens_per_second", *CLOCKS)
-        }
-        for record in records
-    ]
-
-
-def state(run, step):
-    """All arrays of a checkpoint, and the rest of its state."""
-    folder = run.path / "checkpoints" / f"step-{step:08d}"
-    return (
-        {
-            **load_file(folder / "weights.safetensors"),
-            **load_file(folder / "optimizer.safetensors"),
-        },
-        json.loads((folder / "state.json").read_text()),
-    )
-
-
-class Interrupted:
-    """Batches; the one numbered `at` comes with Ctrl-C, or with another signal."""
-
-    def __init__(self, batches, at, number=signal.SIGINT):
-        self.__dict__.update(batches=batches, left=at, number=number)
-
-    def __iter__(self):
-        return self
-
-    def __next__(self):
-        self.__dict__["left"] -= 1
-        if self.left == 0:
-            signal.raise_signal(self.number)
-        return next(self.batches)
-
-    def __getattr__(self, name):
-        return getattr(self.batches, name)
-
-    def __setattr__(self, name, value):
-        setattr(self.batches, name, value)
-
-
-def trained(folder, stopped=None, **settings):
-    """(run, config, batches, valid) of a run of `start` after its training, or after Ctrl-C in the
-    step `stopped`.
-    """
-    run, batches, valid = start(folder)
-    config = TrainingConfig(**{"warmup": 2, **settings})
-    train(run, config, Interrupted(batches, stopped) if stopped else batches, valid)
-    return run, config, batches, valid
 
 
 @pytest.mark.parametrize(
