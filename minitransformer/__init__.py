@@ -8,25 +8,9 @@ before NumPy is loaded.
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from minitransformer.lookup import ELSEWHERE
 from minitransformer.dispatch import load_kernels_with
 
 if TYPE_CHECKING:  # what editors and type checkers see: the same names as below
-    from minitransformer.checking.gradcheck import gradcheck
-    from minitransformer.data.batches import Batch, make_batch
-    from minitransformer.decoding import (
-        Hypothesis,
-        Search,
-        beam_search,
-        generate,
-        greedy,
-        sample,
-        translate,
-    )
-    from minitransformer.errors import InputError, NonFiniteError
-    from minitransformer.functional import cross_entropy_backward, cross_entropy_forward
-    from minitransformer.data.special import PAD
-    from minitransformer.interchange.weights import load_weights, save_weights
     from minitransformer.layers import Layer
     from minitransformer.layers.parameter import Parameter
     from minitransformer.models import (
@@ -37,47 +21,54 @@ if TYPE_CHECKING:  # what editors and type checkers see: the same names as below
         Transformer,
         TransformerConfig,
     )
-    from minitransformer.dispatch import plugged, replaces
-    from minitransformer.runs.config import TrainingConfig
-    from minitransformer.training.optim import Adam, schedule
-    from minitransformer.runs.run import Run
+    from minitransformer.checking.gradcheck import gradcheck
+    from minitransformer.data.batches import Batch, make_batch
+    from minitransformer.data.special import PAD
     from minitransformer.training.step import training_step
+    from minitransformer.training.optim import Adam, schedule
+    from minitransformer.functional import cross_entropy_backward, cross_entropy_forward
+    from minitransformer.decoding import (
+        Hypothesis,
+        Search,
+        beam_search,
+        generate,
+        greedy,
+        sample,
+        translate,
+    )
+    from minitransformer.interchange.weights import load_weights, save_weights
+    from minitransformer.runs.config import TrainingConfig
+    from minitransformer.runs.run import Run
     from minitransformer.runs.trainer import train
     from minitransformer.speed.host import fast
     from minitransformer.speed.threads import Threads
-    from minitransformer.zoo.recurrent.model import (
-        GRUModel,
-        LSTMAttentionModel,
-        LSTMModel,
-        RecurrentConfig,
-        RNNModel,
-    )
+    from minitransformer.dispatch import plugged, replaces
+    from minitransformer.errors import InputError, NonFiniteError
 
 __version__ = "0.1.0"
 _NAMES = {  # {module: the public names that it has}
-    "checking.gradcheck": "gradcheck",
-    "data.batches": "Batch make_batch",
-    "decoding": "Hypothesis Search beam_search generate greedy sample translate",
-    "errors": "InputError NonFiniteError",
-    "functional": "cross_entropy_backward cross_entropy_forward",
-    "data.special": "PAD",
-    "interchange.weights": "load_weights save_weights",
     "layers": "Layer",
     "layers.parameter": "Parameter",
-    "models": "Classifier ClassifierConfig LanguageModel LanguageModelConfig Transformer TransformerConfig",
-    "dispatch": "plugged replaces",
-    "runs.config": "TrainingConfig",
-    "training.optim": "Adam schedule",
-    "runs.run": "Run",
+    "models": "Transformer TransformerConfig LanguageModel LanguageModelConfig Classifier ClassifierConfig",
+    "checking.gradcheck": "gradcheck",
+    "data.batches": "make_batch Batch",
+    "data.special": "PAD",
     "training.step": "training_step",
+    "training.optim": "Adam schedule",
+    "functional": "cross_entropy_forward cross_entropy_backward",
+    "decoding": "greedy beam_search Hypothesis sample generate translate Search",
+    "interchange.weights": "save_weights load_weights",
+    "runs.config": "TrainingConfig",
+    "runs.run": "Run",
     "runs.trainer": "train",
     "speed.host": "fast",
     "speed.threads": "Threads",
+    "dispatch": "plugged replaces",
+    "errors": "InputError NonFiniteError",
 }
 _HOME = {
     name: f"minitransformer.{module}" for module, names in _NAMES.items() for name in names.split()
 }
-_HOME.update(ELSEWHERE["public name"])
 __all__ = list(_HOME)
 
 load_kernels_with(

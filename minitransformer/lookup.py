@@ -1,80 +1,83 @@
-"""Choices by name. A table is a plain dict that anyone may add to; a name that it lacks may be
-elsewhere, such as in the zoo.
+"""Choices by name, such as the kinds of attention: one table for each.
 
-This is the only place from which the library reaches the zoo: a module there is imported when one
-of its names is looked up, and adds itself to the table.
+The library's choices stand where the table is made; the zoo's stand in zoo/__init__.py, which the
+library reaches only from here, for a name that it does not have itself.
 """
 
+from collections.abc import Iterator, MutableMapping
 from importlib import import_module
 from typing import Any
 
 from minitransformer.errors import InputError, choices
 
-_MODERN, _RECURRENT = "minitransformer.zoo.modern", "minitransformer.zoo.recurrent.model"
-ELSEWHERE: dict[
-    str, dict[str, str]
-] = {  # {kind: {name: the module that adds it to the table of that kind}}
-    "activation": {"geglu": _MODERN, "swiglu": _MODERN},
-    "attention": {
-        "additive": "minitransformer.zoo.attention.additive",
-        "grouped": _MODERN,
-        "restricted": "minitransformer.zoo.attention.restricted",
-        "unscaled": "minitransformer.zoo.attention.unscaled",
-    },
-    "embedding": {"unscaled": _MODERN},
-    "norm": {"rms": _MODERN},
-    "positions": {"rotary": _MODERN},
-    "model": dict.fromkeys(("rnn", "gru", "lstm", "lstm-attention"), _RECURRENT),
-    "vocabulary": {"pretrained": "minitransformer.zoo.pretrained.vocabulary"},
-    "blocks": {"zoo": "minitransformer.zoo.checked_blocks"},
-    "pretrained model": {"smollm2": "minitransformer.zoo.pretrained.smollm2"},
-    "command": {"import": "minitransformer.zoo.pretrained.command"},
-    "public name": dict.fromkeys(
-        ("GRUModel", "LSTMAttentionModel", "LSTMModel", "RNNModel", "RecurrentConfig"), _RECURRENT
-    ),
-    "decoding state": dict.fromkeys(
-        ("transformer", "language-model"), "minitransformer.decoding.start"
-    ),
-}
 
+class Table(MutableMapping[str, Any]):
+    """The choices of one kind by name, to which anyone may add: `ATTENTIONS["mine"] = Mine`.
 
-def names(table, kind) -> list[str]:
-    """All names that `find` knows; in alphabetical order, whatever is imported, if some are
-    elsewhere.
+    The zoo's choices of that kind are in it, too. Each is imported when it is looked up; `loaded`
+    has those that need no import any more.
     """
-    return sorted({*table, *ELSEWHERE[kind]}) if kind in ELSEWHERE else list(table)
+
+    def __init__(self, kind: str, own: dict[str, Any]):
+        self.kind = kind
+        self.loaded = dict(own)
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self.loaded:
+            self.loaded[name] = imported(of_the_zoo(self.kind)[name])
+        return self.loaded[name]
+
+    def __setitem__(self, name: str, choice: Any) -> None:
+        self.loaded[name] = choice
+
+    def __delitem__(self, name: str) -> None:
+        del self.loaded[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.loaded or name in of_the_zoo(self.kind)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted({*self.loaded, *of_the_zoo(self.kind)}))
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
 
 
-def find(table, kind, name) -> Any:
-    """table[name]. Raises InputError if there is no such thing."""
-    if not isinstance(name, str) or name not in names(table, kind):
-        raise InputError(f"unknown {kind} {name!r}; {choices(str(name), names(table, kind))}")
-    if name not in table:
-        import_module(ELSEWHERE[kind][name])
+def of_the_zoo(kind: str) -> dict[str, str]:
+    """{name: where it is} of the zoo's choices of one kind."""
+    return imported("minitransformer.zoo:CHOICES").get(kind, {})
+
+
+def imported(place: str) -> Any:
+    """What "module:attribute" names."""
+    module, _, attribute = place.partition(":")
+    return getattr(import_module(module), attribute)
+
+
+def find(table: Table, name: Any) -> Any:
+    """table[name]. Raises InputError if there is no such choice."""
+    if not isinstance(name, str) or name not in table:
+        raise InputError(f"unknown {table.kind} {name!r}; {choices(str(name), list(table))}")
     return table[name]
 
 
-def find_all(table, kind) -> dict[str, Any]:
-    """The complete table: every module that adds to it is imported."""
-    return {name: find(table, kind, name) for name in names(table, kind)}
-
-
-def name_of(table, kind, thing, variable) -> str:
+def name_of(table: Table, thing: Any, variable: str) -> str:
     """The name of the class of `thing` in the table called `variable`. Raises InputError if it has
     none.
     """
     own = type(thing)
     if own.__module__ == "builtins" or isinstance(thing, type):  # None, a name, a class
         raise InputError(
-            f"{kind} is {thing!r:.60}, expected an object of a registered class: {', '.join(names(table, kind))}"
+            f"{table.kind} is {thing!r:.60}, expected an object of a registered class: {', '.join(table)}"
         )
-    for name, known in table.items():
-        if known is own:
-            return name
+    for names in table.loaded, table:  # those that need an import come last
+        for name in list(names):
+            if table[name] is own:
+                return name
     for name, known in table.items():
         if (known.__module__, known.__qualname__) == (own.__module__, own.__qualname__):
             raise InputError(
-                f"another class is now registered as the {kind} {name}, as when a notebook's cell runs again; "
+                f"another class is now registered as the {table.kind} {name}, as when a notebook's cell runs again; "
                 f"make this {own.__name__} again, too"
             )
     raise InputError(

@@ -7,7 +7,7 @@ from typing import Any
 
 from minitransformer.checks import check_fraction, check_integer
 from minitransformer.errors import InputError, choices
-from minitransformer.lookup import find, names
+from minitransformer.lookup import Table, find
 
 
 def setting(meaning, default=MISSING, choices=None, **how) -> Any:
@@ -43,11 +43,11 @@ def check_settings(settings, limits) -> None:
             raise InputError(f"{name} is {value!r}, expected True or False")
         if known and value not in known:
             raise InputError(f"{name} is {value!r}; {choices(str(value), known)}")
-        if isinstance(table, dict):
-            find(table, name, value)  # whoever uses the settings finds it in the table
+        if isinstance(table, Table):
+            find(table, value)  # whoever uses the settings finds it in the table
 
 
 def choices_of(one) -> list[str]:
     """The values that a field of a dataclass may have; those of a table include what others add."""
     known = one.metadata.get("choices")
-    return names(known, one.name) if isinstance(known, dict) else list(known or ())
+    return list(known or ())

@@ -21,7 +21,6 @@ from minitransformer.speed import kernels
 from minitransformer.cli import main
 from minitransformer.cli.parser import COMMANDS, module_of
 from minitransformer.data.vocabularies import VOCABULARIES
-from minitransformer.lookup import find_all
 from minitransformer.models import MODELS
 from minitransformer.dispatch import TABLE, kernels_run, running
 from minitransformer.tasks import TASKS
@@ -148,15 +147,13 @@ def a_copy_run(runs, tmp_path, monkeypatch):
 @pytest.fixture
 def registering():
     """Whatever a page registers is unregistered after it."""
-    tables = [(MODELS, "model"), (TASKS, "task"), (VOCABULARIES, "vocabulary")]
-    tables = [(table, find_all(table, kind)) for table, kind in tables]
+    tables = [(table, dict(table)) for table in (MODELS, TASKS, VOCABULARIES)]
     with kernels_run():
         running()  # loads the kernels
     kernels = {name: list(entry.kernels) for name, entry in TABLE.items()}
     yield
     for table, before in tables:
-        table.clear()
-        table.update(before)
+        table.loaded = before
     for name, before in kernels.items():
         TABLE[name].kernels[:] = before
     assert not any(entry.own for entry in TABLE.values())

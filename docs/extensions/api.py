@@ -70,11 +70,12 @@ def table(rows) -> str:
 
 
 def names(module, order) -> str:
-    """A row for each public name, in the page's order; those that another page describes come last."""
+    """A row for each public name: in the order of __all__, or else in the page's order, those that
+    another page describes last.
+    """
     things = public(module)
-    ordered = [name for name in order if name in things] + [
-        name for name in things if name not in order
-    ]
+    order = getattr(module, "__all__", [name for name in order if name in things])
+    ordered = [*order, *(name for name in things if name not in order)]
     return table(
         (link(things[name], name), html(described(name, things[name]))) for name in ordered
     )

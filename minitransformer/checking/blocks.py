@@ -7,7 +7,6 @@ nothing. Each model is also a block as training runs it: its loss, with label sm
 with padding.
 """
 
-from collections.abc import Callable
 from copy import deepcopy
 from typing import Any, NamedTuple
 
@@ -22,7 +21,7 @@ from minitransformer.data.labelled import LabelledBatch
 from minitransformer.data.windows import WindowBatch
 from minitransformer.data.special import PAD
 from minitransformer.layers.layer import Layer
-from minitransformer.lookup import find_all
+from minitransformer.lookup import Table
 
 
 CLASSES = 3
@@ -127,8 +126,8 @@ def blocks(seed=0, sizes=SIZES, zoo=True) -> dict[str, tuple]:
     maker = Maker(seed, sizes)
     found = {
         name: block
-        for made in (find_all(BLOCKS, "blocks") if zoo else {"library": BLOCKS["library"]}).values()
-        for name, block in made(maker).items()
+        for room in (BLOCKS if zoo else ["library"])
+        for name, block in BLOCKS[room](maker).items()
     }
     for name, (model, _) in list(found.items()):
         if isinstance(model, Layer) and hasattr(model, "loss_forward"):
@@ -256,9 +255,7 @@ def blocks_of_the_library(maker) -> dict[str, tuple]:
     }
 
 
-BLOCKS: dict[str, Callable[[Maker], dict[str, tuple]]] = {
-    "library": blocks_of_the_library
-}  # {a room: its blocks}
+BLOCKS = Table("blocks", {"library": blocks_of_the_library})  # {a room: its blocks}
 
 
 def batch_for(model, source, target) -> Any:

@@ -8,12 +8,11 @@ from pathlib import Path
 from minitransformer.data.download import PRETRAINED, download
 from minitransformer.data.registry import CORPORA
 from minitransformer.errors import quote
-from minitransformer.lookup import find, names
 from minitransformer.tasks import TASKS
 
 
 def add_arguments(parser) -> None:
-    known = *CORPORA, *names(PRETRAINED, "pretrained model")
+    known = *CORPORA, *PRETRAINED
     parser.add_argument("corpus", choices=known, metavar="CORPUS", help=", ".join(known))
     parser.add_argument(
         "--folder", metavar="DIR", help="where to put the files (default: data/CORPUS)"
@@ -23,7 +22,7 @@ def add_arguments(parser) -> None:
 def execute(args) -> None:
     folder = Path("data", args.corpus) if args.folder is None else Path(args.folder)
     if args.corpus not in CORPORA:
-        path = find(PRETRAINED, "pretrained model", args.corpus)(folder, report)
+        path = PRETRAINED[args.corpus](folder, report)
         print(
             f"{path}: intact, licence Apache-2.0\n"
             f"make a run of it: minitransformer import {quote(str(path))} --run runs/{args.corpus}"

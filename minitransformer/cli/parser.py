@@ -10,7 +10,7 @@ from typing import Any
 
 from minitransformer import __version__
 from minitransformer.errors import InputError, choices, nearest_of, one_line
-from minitransformer.lookup import ELSEWHERE
+from minitransformer.lookup import of_the_zoo
 
 COMMANDS = {  # each is a module, imported only when it is requested: its docstring heads its help
     "data": "download a corpus to train on",
@@ -170,7 +170,7 @@ def make_parser(argv=None) -> Parser:
 
 def module_of(command) -> ModuleType:
     if command not in OF_THE_COURSE:
-        return import_module(ELSEWHERE["command"].get(command, f"minitransformer.cli.{command}"))
+        return import_module(of_the_zoo("command").get(command, f"minitransformer.cli.{command}"))
     for found in entry_points(group="minitransformer.commands", name=command):
         return found.load()
     raise InputError(

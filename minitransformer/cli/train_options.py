@@ -9,7 +9,7 @@ from minitransformer.backend import BACKENDS
 from minitransformer.errors import InputError
 from minitransformer.layers.attention_kinds import ATTENTIONS
 from minitransformer.layers.config import NAMED, ModelConfig, StackConfig
-from minitransformer.lookup import find, find_all, names
+from minitransformer.lookup import find
 from minitransformer.models import MODELS
 from minitransformer.tables import choices_of
 from minitransformer.tasks import TASKS
@@ -37,7 +37,7 @@ def new_run(args) -> dict[str, Any]:
         raise InputError(
             f"train: no TASK given; choose from {', '.join(TASKS)} (see minitransformer train --help)"
         )
-    given, task = vars(args), find(TASKS, "task", args.task)
+    given, task = vars(args), find(TASKS, args.task)
     options = {**defaults(task, given.get("preset")), **given}
     if options["schedule"] == "paper":
         options["peak_rate"] = given.get(
@@ -54,7 +54,7 @@ def new_run(args) -> dict[str, Any]:
                     f"--{name.replace('_', '-')} is of no use with --from: the model is that of {base}; leave it out"
                 )
     changes = {} if base else _changes(options, given)
-    find(MODELS, "model", options["model"]).Config.check_changes(
+    find(MODELS, options["model"]).Config.check_changes(
         options["config"], **changes
     )  # before the vocabulary is learned
     return dict(
@@ -73,7 +73,7 @@ def _changes(options, given) -> dict[str, Any]:
     """The changes to the model's named configuration. Raises InputError if the user has `given` one
     that the model lacks.
     """
-    config = find(MODELS, "model", options["model"]).Config
+    config = find(MODELS, options["model"]).Config
     known = {
         *(field.name for field in fields(config)),
         *(_attention_settings() if issubclass(config, StackConfig) else ()),
@@ -126,13 +126,16 @@ def _attention_settings() -> dict[str, str]:
     kinds that are loaded.
     """
     return {
-        name: text for kind in ATTENTIONS.values() for name, text in kind.settings.items() if text
+        name: text
+        for kind in ATTENTIONS.loaded.values()
+        for name, text in kind.settings.items()
+        if text
     }
 
 
 def _other_configs(task) -> list[type[ModelConfig]]:
     """The configurations of the task's models that are not Transformers, as far as they are loaded."""
-    known = [MODELS[name].Config for name in task.models if name in MODELS]
+    known = [MODELS[name].Config for name in task.models if name in MODELS.loaded]
     return list(dict.fromkeys(config for config in known if not issubclass(config, StackConfig)))
 
 
@@ -160,13 +163,13 @@ def add_task(parser, name, words) -> None:
     if name in words and any(
         word.startswith("-") and word.partition("=")[0] not in known for word in words
     ):
-        find_all(MODELS, "model")
-        find_all(ATTENTIONS, "attention")
+        for table in MODELS, ATTENTIONS:
+            dict(table)  # loads the zoo's
     _add_options(parser, name)
 
 
 def _add_options(parser, name) -> None:
-    task = find(TASKS, "task", name)
+    task = find(TASKS, name)
     known = defaults(task)
     sizes = dict.fromkeys(NAMED["base"], "that of the model size")
     shown = {
@@ -233,8 +236,8 @@ def _add_options(parser, name) -> None:
     option(
         model,
         "attention",
-        names(ATTENTIONS, "attention"),
-        "; ".join(f"{kind}: {ATTENTIONS[kind].description}" for kind in sorted(ATTENTIONS))
+        list(ATTENTIONS),
+        "; ".join(f"{name}: {kind.description}" for name, kind in sorted(ATTENTIONS.loaded.items()))
         + " (default: scaled)",
     )
     for setting, text in _attention_settings().items():

@@ -1,17 +1,16 @@
 """Download a corpus file by file: intact files are kept, so an interrupted download resumes."""
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 from minitransformer.data.registry import CORPORA
 from minitransformer.errors import InputError, choices
 from minitransformer.extras import require
 from minitransformer.files import write_durably
+from minitransformer.lookup import Table
 
-PRETRAINED: dict[
-    str, Callable
-] = {}  # {a model to import: function(folder, report) that downloads it and returns its file}
+# {a model to import: function(folder, report) that downloads it and returns its file}
+PRETRAINED = Table("pretrained model", {})
 
 
 def download(corpus, folder, report) -> None:

@@ -10,6 +10,7 @@ from minitransformer.backend import Array, module_of, to_device
 from minitransformer.decoding.state import DecodingState
 from minitransformer.functional import attention_forward
 from minitransformer.dispatch import replaceable
+from minitransformer.lookup import Table
 
 POSITIONS = 8  # a list has room for at least as many more
 PIECE = 256  # positions of a prompt that are read at once: it limits the memory for their scores
@@ -257,4 +258,4 @@ class CachedSelfAttention:
             setattr(self, name, new)
 
 
-KEPT = {"scaled": CachedSelfAttention}  # {a kind of self-attention: what keeps its keys and values}
+KEPT = Table("kept attention", {"scaled": CachedSelfAttention})  # by the names in ATTENTIONS

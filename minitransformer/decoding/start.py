@@ -14,7 +14,6 @@ from minitransformer.decoding.state import RecomputedState, first_and_limit
 from minitransformer.errors import InputError, counted
 from minitransformer.functional import causal_mask, padding_mask, sinusoids
 from minitransformer.layers.attention import MultiHeadAttention
-from minitransformer.models.next_token import STATES
 from minitransformer.dispatch import is_replaced
 
 
@@ -80,6 +79,3 @@ def _cache_would_bypass(model) -> bool:
     """
     bypassed = MultiHeadAttention.forward, causal_mask, padding_mask, sinusoids
     return model.config.attention not in KEPT or any(map(is_replaced, bypassed))
-
-
-STATES.update({"transformer": start_transformer, "language-model": start_language_model})

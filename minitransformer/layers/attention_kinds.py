@@ -1,13 +1,13 @@
 """The kinds of attention that a configuration can name: the paper's, and others that are added to the table."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from minitransformer.errors import InputError, choices
 from minitransformer.functional import causal_mask, padding_mask
 from minitransformer.layers.attention import CrossAttention, SelfAttention
-from minitransformer.lookup import find, find_all
+from minitransformer.lookup import Table, find
 
 
 class ScaledAttention:
@@ -36,16 +36,16 @@ class ScaledAttention:
         return causal_mask(ids) & padding_mask(ids)
 
 
-ATTENTIONS: dict[str, Any] = {"scaled": ScaledAttention}
+ATTENTIONS = Table("attention", {"scaled": ScaledAttention})
 
 
 def check_attention(config) -> None:
     """Raise InputError for a StackConfig with an unknown attention, or with settings that its attention does not have."""
-    kind = find(ATTENTIONS, "attention", config.attention)
+    kind = find(ATTENTIONS, config.attention)
     for name, value in config.attention_settings.items():
         if name in kind.settings:
             continue
-        owners = [other for other, one in find_all(ATTENTIONS, "attention").items() if name in one.settings]
+        owners = [other for other, one in ATTENTIONS.items() if name in one.settings]
         if not owners:
             raise InputError(f"{type(config).__name__} has no field {name!r}; {choices(name, vars(config))}")
         raise InputError(f"{name} is {value!r}, but only {' and '.join(owners)} attention has one, and attention is "

@@ -9,7 +9,6 @@ from minitransformer.layers.attention_kinds import check_attention
 from minitransformer.layers.feed_forward import FEED_FORWARDS
 from minitransformer.layers.layer_norm import NORMS
 from minitransformer.layers.positions import POSITIONS
-from minitransformer.lookup import find, names
 from minitransformer.tables import check_settings, setting
 
 NAMED = {
@@ -108,7 +107,8 @@ class StackConfig(ModelConfig):
         further = {name: value for name, value in settings.items() if name not in known and value is not None}
         settings = {name: value for name, value in settings.items() if name in known}
         positions = settings.get("positions")
-        if positions in names(POSITIONS, "positions") and (needed := find(POSITIONS, "positions", positions).attention):
+        needed = POSITIONS[positions].attention if isinstance(positions, str) and positions in POSITIONS else None
+        if needed:
             settings = {"attention": needed, **settings}
         if further:
             settings["attention_settings"] = {**settings.get("attention_settings", {}), **further}

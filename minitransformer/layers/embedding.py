@@ -9,6 +9,7 @@ from minitransformer.backend import Array, module_of, to_device
 from minitransformer.checks import check_cache, check_ids, check_shape
 from minitransformer.layers import initial
 from minitransformer.layers.layer import Layer
+from minitransformer.lookup import Table
 from minitransformer.dispatch import replaceable
 
 
@@ -56,4 +57,4 @@ class Embedding(Layer):
             size *= 2
 
 
-EMBEDDINGS: dict[str, type[Embedding]] = {"scaled": Embedding}
+EMBEDDINGS = Table("embedding", {"scaled": Embedding})

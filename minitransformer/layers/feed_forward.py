@@ -1,6 +1,6 @@
 """The position-wise feed-forward network (section 3.3 of the paper)."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from minitransformer.backend import Array
 from minitransformer.checks import check_cache, check_fraction
@@ -10,6 +10,7 @@ from minitransformer.functional.activations import GeluCache, ReluCache
 from minitransformer.functional.dropout import DropoutCache
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.linear import Linear, LinearCache
+from minitransformer.lookup import Table
 
 WITH_DROPOUT = {"relu": (relu_dropout_forward, relu_dropout_backward), "gelu": (gelu_dropout_forward, gelu_dropout_backward)}
 
@@ -47,4 +48,4 @@ class FeedForward(Layer):
         return self.inner.backward(dh, cache.inner)
 
 
-FEED_FORWARDS: dict[str, Any] = {"relu": FeedForward, "gelu": FeedForward}    # {an activation: the network around it}
+FEED_FORWARDS = Table("activation", {"relu": FeedForward, "gelu": FeedForward})    # {an activation: the network around it}

@@ -1,12 +1,11 @@
 """LayerNorm as a layer: gamma and beta around the function pair."""
 
-from typing import Any
-
 from minitransformer.backend import Array
 from minitransformer.checks import check_floats
 from minitransformer.functional.layer_norm import LayerNormCache, layer_norm_backward, layer_norm_forward
 from minitransformer.layers import initial
 from minitransformer.layers.layer import Layer
+from minitransformer.lookup import Table
 
 
 class LayerNorm(Layer):
@@ -31,4 +30,4 @@ class LayerNorm(Layer):
         return dx
 
 
-NORMS: dict[str, Any] = {"layer": LayerNorm}
+NORMS = Table("norm", {"layer": LayerNorm})

@@ -1,7 +1,7 @@
 """Positions, added to the embeddings (section 3.5 of the paper): sinusoids, or learned."""
 
 import sys
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from minitransformer.backend import Array, module_of
 from minitransformer.checks import check_cache, check_floats, check_shape
@@ -9,6 +9,7 @@ from minitransformer.errors import InputError, counted
 from minitransformer.functional import sinusoids
 from minitransformer.layers import initial
 from minitransformer.layers.layer import Layer
+from minitransformer.lookup import Table
 
 
 class PositionsCache(NamedTuple):
@@ -88,4 +89,4 @@ class LearnedPositions(Layer):
         return dy
 
 
-POSITIONS: dict[str, Any] = {"sinusoidal": SinusoidalPositions, "learned": LearnedPositions}
+POSITIONS = Table("positions", {"sinusoidal": SinusoidalPositions, "learned": LearnedPositions})

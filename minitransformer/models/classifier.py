@@ -17,10 +17,11 @@ from minitransformer.layers.layer import Layer
 from minitransformer.layers.linear import Linear, LinearCache
 from minitransformer.layers.pooling import FirstToken, MeanOverTokens
 from minitransformer.layers.positions import POSITIONS
+from minitransformer.lookup import Table
 from minitransformer.models.next_token import LossSums
 from minitransformer.tables import setting
 
-POOLINGS: dict[str, type[MeanOverTokens] | type[FirstToken]] = {"mean": MeanOverTokens, "first": FirstToken}
+POOLINGS = Table("pooling", {"mean": MeanOverTokens, "first": FirstToken})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,8 +14,8 @@ from minitransformer.layers.encoder import Encoder, EncoderCache
 from minitransformer.layers.input import Input, InputCache
 from minitransformer.layers.output_projection import LinearCrossEntropy, OutputProjection
 from minitransformer.layers.positions import POSITIONS
-from minitransformer.lookup import find
-from minitransformer.models.next_token import STATES, NextTokenModel
+from minitransformer.lookup import imported
+from minitransformer.models.next_token import NextTokenModel
 from minitransformer.tables import setting
 
 
@@ -67,7 +67,7 @@ class LanguageModel(NextTokenModel):
 
     def start(self, prompt) -> Any:
         """The DecodingState that continues prompt (B, T), ids of at least one token each, without padding (decoding/start.py)."""
-        return find(STATES, "decoding state", "language-model")(self, prompt)
+        return imported("minitransformer.decoding.start:start_language_model")(self, prompt)
 
     def attention_weights(self, ids) -> dict[str, list[Array]]:
         """The attention weights: {"decoder": (B, H, T, T) of each layer}."""

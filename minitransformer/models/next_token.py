@@ -9,8 +9,6 @@ from minitransformer.data.special import PAD
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.output_projection import LinearCrossEntropy, OutputCache, OutputProjection
 
-STATES: dict[str, Callable] = {}    # {a model: the function that begins to write with it}; decoding/start.py adds them
-
 
 class LossSums(NamedTuple):
     """Sums over a batch's real terms: arrays with no dimensions, still on their device."""

@@ -17,8 +17,8 @@ from minitransformer.layers.encoder import Encoder, EncoderCache
 from minitransformer.layers.input import Input, InputCache
 from minitransformer.layers.output_projection import LinearCrossEntropy, OutputProjection
 from minitransformer.layers.positions import POSITIONS
-from minitransformer.lookup import find
-from minitransformer.models.next_token import STATES, NextTokenModel
+from minitransformer.lookup import imported
+from minitransformer.models.next_token import NextTokenModel
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,7 +119,7 @@ class Transformer(NextTokenModel):
 
     def start(self, source) -> Any:
         """The DecodingState that writes the outputs for source (B, T_k), token by token (decoding/start.py)."""
-        return find(STATES, "decoding state", "transformer")(self, source)
+        return imported("minitransformer.decoding.start:start_transformer")(self, source)
 
     def attention_weights(self, source, target) -> dict[str, list[Array]]:
         """The attention weights: {"encoder", "decoder" or "cross": (B, H, T_q, T_k) of each layer}."""

@@ -183,7 +183,7 @@ class Run:
         try:
             settings = RunSettings.from_json((path / "config.json").read_text(encoding="utf-8"))
             model = settings.make_model()
-            kind = find(VOCABULARIES, "vocabulary", settings.vocabulary)
+            kind = find(VOCABULARIES, settings.vocabulary)
             vocabulary = kind.load(path / kind.file_name)
         except InputError as error:
             raise InputError(f"{path}: the run cannot be read: {error}") from None

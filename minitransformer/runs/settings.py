@@ -44,7 +44,7 @@ class RunSettings:
         """The settings of these objects. Raises InputError if one is not registered, since it could
         not be loaded again.
         """
-        name_of(TASKS, "task", task, "TASKS")
+        name_of(TASKS, task, "TASKS")
         check_kind(
             training is None or isinstance(training, TrainingConfig),
             "training",
@@ -54,9 +54,9 @@ class RunSettings:
         check_backend(backend)
         return cls(
             task,
-            name_of(MODELS, "model", model, "MODELS"),
+            name_of(MODELS, model, "MODELS"),
             model.config,
-            name_of(VOCABULARIES, "vocabulary", vocabulary, "VOCABULARIES"),
+            name_of(VOCABULARIES, vocabulary, "VOCABULARIES"),
             training,
             backend,
         )
@@ -69,7 +69,7 @@ class RunSettings:
     def make_model(self) -> Layer:
         """The model with its initial weights. Raises InputError if it cannot fit into memory."""
         check_fits(self.config, TO_USE)
-        return find(MODELS, "model", self.model)(self.config, self.seed)
+        return find(MODELS, self.model)(self.config, self.seed)
 
     def __repr__(self) -> str:
         return f"RunSettings {self.to_json().strip()}"
@@ -96,12 +96,12 @@ class RunSettings:
         """
         kept = json.loads(text)
         task, model = dict(kept["task"]), dict(kept["model"])
-        task, name = find(TASKS, "task", task.pop("name"))(**task), model.pop("name")
-        find(VOCABULARIES, "vocabulary", kept["vocabulary"])
+        task, name = find(TASKS, task.pop("name"))(**task), model.pop("name")
+        find(VOCABULARIES, kept["vocabulary"])
         return cls(
             task,
             name,
-            find(MODELS, "model", name).Config(**model),
+            find(MODELS, name).Config(**model),
             kept["vocabulary"],
             TrainingConfig(**kept["training"]) if kept["training"] is not None else None,
             kept["backend"],

@@ -38,7 +38,7 @@ def begin(
         vocabulary = old.vocabulary if old else begun.make_vocabulary()
         data = begun.data(vocabulary, training)
         job.check_sentences(data.batches)
-        kind = type(old.model) if old else find(MODELS, "model", model)
+        kind = type(old.model) if old else find(MODELS, model)
         sizes = (
             old.model.config
             if old

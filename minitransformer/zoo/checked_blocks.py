@@ -3,7 +3,7 @@
 import numpy as np
 
 from minitransformer import models as M
-from minitransformer.checking.blocks import BLOCKS, CLASSES
+from minitransformer.checking.blocks import CLASSES
 from minitransformer.data.special import PAD
 from minitransformer.zoo import baselines as R
 from minitransformer.zoo import modern as S
@@ -149,6 +149,3 @@ def blocks_of_the_zoo(maker) -> dict[str, tuple]:
         "transformer-additive": (layer(M.Transformer(additive, seed)), (source, target)),
         "classifier-first-token": (layer(M.Classifier(first_token, seed)), (source,)),
     }
-
-
-BLOCKS["zoo"] = blocks_of_the_zoo

@@ -14,7 +14,6 @@ from minitransformer import (
     InputError,
     LanguageModelConfig,
     Parameter,
-    RecurrentConfig,
     Run,
     Threads,
     TrainingConfig,
@@ -53,6 +52,7 @@ from minitransformer.pictures.architecture import architecture
 from minitransformer.dispatch import kernels_run
 from minitransformer.tasks import TASKS
 from minitransformer.zoo import baselines as R
+from minitransformer.zoo.baselines import RecurrentConfig
 from minitransformer.zoo.modern import rotary_forward
 from minitransformer.data.download import download
 from minitransformer.data.labelled import make_labelled_batch
@@ -438,15 +438,15 @@ CALLS = [  # (a call, words of the error)
         )
     ),
     # Tasks, and other names in a table
-    (lambda: find(TASKS, "task", "cpoy"), "unknown task 'cpoy'; did you mean copy"),
-    (lambda: find(TASKS, "task", None), "unknown task None"),
+    (lambda: find(TASKS, "cpoy"), "unknown task 'cpoy'; did you mean copy"),
+    (lambda: find(TASKS, None), "unknown task None"),
     (
         lambda: download("multi30", "nowhere", print),
         "unknown corpus 'multi30'; did you mean multi30k",
     ),
-    (lambda: find(TASKS, "task", ["copy"]), r"unknown task \['copy'\]; choose from"),
+    (lambda: find(TASKS, ["copy"]), r"unknown task \['copy'\]; choose from"),
     (
-        lambda: find(VOCABULARIES, "vocabulary", "x"),
+        lambda: find(VOCABULARIES, "x"),
         "unknown vocabulary 'x'; choose from characters, pretrained, subwords, symbols",
     ),
     (

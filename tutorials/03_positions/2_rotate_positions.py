@@ -30,6 +30,7 @@ def rotate_positions(PE, k):
 returns = "moved"
 section = "Walking is turning"
 stars, minutes = 3, 15
+float64_only = True
 
 
 def case(rng, T, half, k):
@@ -147,7 +148,7 @@ def with_complex_numbers(rows, steps):
 
 @also_right
 def with_matrices(PE, k):
-    moved = np.zeros_like(PE)
+    moved = np.zeros(PE.shape)    # float64, whatever PE is
     for i in range(0, PE.shape[1], 2):
         b = k / 10000 ** (i / PE.shape[1])
         turn = np.array([[np.cos(b), np.sin(b)], [-np.sin(b), np.cos(b)]])

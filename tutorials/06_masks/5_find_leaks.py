@@ -1,6 +1,7 @@
 """A detector for leaks
 
-Replace one token with another and run the model again. Which outputs moved although the token comes later? Do this for each token.
+Replace one token with another letter, whichever you like, and run the model again. Which outputs moved although the token comes
+later? Do this for each token.
 """
 
 import numpy as np
@@ -14,7 +15,7 @@ def find_leaks(model, ids):
     """model: a function, ids (T,) -> y (T, d), an output for each position; ids: (T,), letters: the ids 3 to 28.
 
     Returns leak, bool (T, T): leak[t, u] is True if token u comes after t, and some number of output t moves by more than 1e-3
-    when token u, and no other, becomes another letter.
+    when token u, and no other, becomes another letter. Which letter that is does not matter.
     """
     # your code: run the model as it is, and once for each replaced token; rows of leak are outputs, columns are tokens
     T = len(ids)

@@ -2,7 +2,7 @@
 
 How many parameters does the paper's Transformer have? Count them for several configurations at once. Every linear layer has a bias,
 every LayerNorm has gamma and beta, and one matrix embeds the source, embeds the target and makes the logits, without a bias.
-The positions are sinusoids.
+The positions are sinusoids. Each sub-layer is followed by its norm, and there is no further norm at the end of a stack.
 """
 
 import numpy as np

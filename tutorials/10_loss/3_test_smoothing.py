@@ -1,9 +1,9 @@
 """Who is right? The divisor of label smoothing
 
 A pull request changes `q = (1 - eps) * one_hot + eps / K` into `q = (1 - eps) * one_hot + eps / (K - 1)`, because "the target has
-its 1 - eps already, so only K - 1 ids share eps". Write a test that decides. A correct version takes something from the
-target, gives it to the other ids, and loses nothing; how they share it is up to its author. The judge runs your test on both
-versions, and on other correct and wrong ones.
+its 1 - eps already, so only K - 1 ids share eps". Write a test that decides. A version is right if the target ends below 1, and
+if the other ids together get exactly what the target has lost. How they share it is up to the author. The judge runs your test on
+both versions, and on other correct and wrong ones.
 """
 
 import numpy as np

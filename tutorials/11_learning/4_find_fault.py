@@ -2,8 +2,9 @@
 
 `broken_step` is one step of SGD. Its model guesses the next token from the current one, with tied embeddings, and its author
 saves memory. The loss is right and falls in training, but one of the numbered lines is wrong. Find it by any means that you have,
-such as `gradcheck`. Then write a test, with NumPy alone, that passes every correct step and fails every wrong one. The judge runs
-it on this step and on others, whose loss is right, too.
+such as `gradcheck`. More than one line can be changed, alone, so that the step is right: the wrong line is the earliest of these.
+Then write a test, with NumPy alone, that passes every correct step and fails every wrong one. The judge runs it on this step and
+on others, whose loss is right, too.
 """
 
 import inspect
@@ -82,6 +83,7 @@ given = version("the step that you were given", right=False)(changed())
 mended = version("the step that you were given, mended", right=True)(otherwise())
 copied = version("the step that you were given, mended with a copy", right=True)(changed(
     ("z = x @ W", "z = (kept := x.copy()) @ W"), ("dW = x.T", "dW = kept.T")))
+later = version("the step that you were given, mended in line 14", right=True)(changed(("dW = x.T", "dW = (y - h).T")))
 products = version("a correct step with other products: its numbers differ by rounding", right=True)(otherwise(
     ("np.add.at(dE, ids, dx)", "dE += np.eye(len(E))[ids].T @ dx"), ("dz.sum(axis=0)", "np.ones(len(ids)) @ dz")))
 transposed = version("dW is transposed", right=False)(otherwise(("x.T @ dz", "dz.T @ x")))

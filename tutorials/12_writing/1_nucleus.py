@@ -12,7 +12,10 @@ from minitransformer_course.judge import also_right, edge, invariant, mistake
 
 # %% reference
 def nucleus(logits, temperature, top_p):
-    """logits: (..., V); 0 < top_p <= 1. Returns p (..., V). No two logits of a row are equal."""
+    """logits: (..., V); 0 < top_p <= 1. Returns p (..., V).
+
+    No two logits of a row are equal, and the most likely tokens never reach top_p exactly, unless it is 1 and all are kept.
+    """
     # your code: a softmax; sorted, so that you can add up; then back to the order of the vocabulary
     scaled = logits / temperature
     e = np.exp(scaled - scaled.max(axis=-1, keepdims=True))

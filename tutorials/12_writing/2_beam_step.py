@@ -13,7 +13,7 @@ from minitransformer_course.judge import also_right, edge, invariant, mistake
 def beam_step(sums, log_p, width):
     """sums: (L,), the log-probability of each hypothesis; log_p: (L, V), of each token after it.
 
-    Returns sums, parents and tokens, each (width,), for width <= L V.
+    Returns sums, parents and tokens, each (width,), for width <= L V. No two continuations are equally likely.
     """
     # your code: all of them compete in one list; where in the list did each winner come from?
     L, V = log_p.shape

@@ -13,7 +13,7 @@ from minitransformer_course.judge import also_right, edge, invariant, mistake
 def ranked(sums, lengths, alpha):
     """sums: (N,), log-probabilities; lengths: (N,), the tokens of each hypothesis without its end.
 
-    Returns scores (N,), in the order of sums, and order (N,), the indices of the hypotheses, best first.
+    Returns scores (N,), in the order of sums, and order (N,), the indices of the hypotheses, best first. No two scores are equal.
     """
     # your code: the penalty of each hypothesis, its score, and who is best
     chosen = lengths + 1

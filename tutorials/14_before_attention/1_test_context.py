@@ -2,8 +2,8 @@
 
 An encoder reads a batch of sentences of different lengths, padded with zeros, and returns the state after the last of the T
 positions. A pull request leaves a sentence's state unchanged once the sentence is over. A reviewer rejects it because "padding
-is zeros, and zeros change nothing". Write a test that decides. A sentence must get the same context vector however much padding
-follows.
+is zeros, and zeros change nothing". Write a test that decides. A version is right if a sentence gets the same context vector
+however much padding follows, and if every word of the sentence, the first one too, has an effect on that vector.
 """
 
 import numpy as np
@@ -92,6 +92,11 @@ def last_word(x, lengths):
     return np.tanh(x[np.arange(len(x)), lengths - 1])
 
 
+@version("the same vector for every sentence", right=False)
+def constant(x, lengths):
+    return np.full((len(x), 3), 0.5)
+
+
 # %% hints
 hints = (
     "A step that reads zeros computes tanh(0 + h U). Is that h? And which wrong version would pass if you tested nothing else?",
@@ -147,8 +152,8 @@ def no_padding(encode):
     return first_counts(encode)
 
 
-@mistake("your test checks only that padding changes nothing, so a version that knows only the last word passes: early "
-         "words have to count")
+@mistake("your test checks only that padding changes nothing, so versions that know only the last word, or no word at all, "
+         "pass: early words have to count")
 def padding_alone(encode):
     return stays(encode)
 

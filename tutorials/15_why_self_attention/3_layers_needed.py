@@ -12,7 +12,7 @@ from minitransformer_course.judge import also_right, edge, invariant, mistake
 
 # %% reference
 def layers_needed(n, k):
-    """n: at least 1, where one position needs no layer; k: at least 2. Returns plain and dilated, whole numbers like both."""
+    """n, k: whole numbers, n at least 1 and k at least 2. Returns plain and dilated, whole numbers; for n = 1 they are 0."""
     # your code: how many positions do L layers see? A loop is fine, too
     steps = n - 1
     plain = -(-steps // (k - 1))

@@ -2,8 +2,8 @@
 
 One implementation turns numbers 2i and 2i + 1 of a row as a pair. A pull request turns i and i + d/2 instead, "as in the other
 library". A reviewer answers that this computes something else and must be wrong. Write a test that decides. Rotary positions
-are right if the product of a turned query and a turned key depends on their distance, t - s, and on nothing else about their
-positions. Which numbers form a pair and which way they turn are up to the author.
+are right if the product of a turned query and a turned key changes with their distance, t - s, and depends on nothing else about
+their positions. Which numbers form a pair and which way they turn are up to the author.
 """
 
 import numpy as np

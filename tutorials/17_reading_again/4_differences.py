@@ -1,8 +1,8 @@
 """How far from the base, and how sure
 
-A base model was trained with several seeds, and so was each of `R` variations of it. Every run got a score. How far does the
-mean of each variation lie from the mean of the base, and what is the *standard error* of such a difference? Assume that scores
-scatter equally in every row, so that all rows together show how much.
+A base model was trained with several seeds, and so was each of `R` variations of it. Every run got a score. By how much is the
+mean of each variation above the mean of the base (below it: a negative number), and what is the *standard error* of such a
+difference? Assume that scores scatter equally in every row, so that all rows together show how much.
 """
 
 import numpy as np

@@ -9,7 +9,7 @@ from minitransformer.checks import check_cache, check_floats, check_mask, check_
 from minitransformer.functional.dropout import DropoutCache, dropout_backward, dropout_forward
 from minitransformer.functional.softmax import SoftmaxCache, softmax_backward, softmax_forward
 from minitransformer.layers.attention import CrossAttention, MultiHeadAttention, SelfAttention
-from minitransformer.layers.attention_kinds import ATTENTIONS, ScaledAttention
+from minitransformer.layers.attention_kinds import ScaledAttention
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.linear import Linear, LinearCache
 from minitransformer.dispatch import replaceable
@@ -122,6 +122,3 @@ class AdditiveCrossAttention(CrossAttention, AdditiveScores):    # type: ignore[
 class AdditiveKind(ScaledAttention):
     description = "a small network for each pair"
     layers = AdditiveSelfAttention, AdditiveCrossAttention
-
-
-ATTENTIONS["additive"] = AdditiveKind

@@ -10,7 +10,7 @@ from minitransformer.errors import InputError
 from minitransformer.functional import padding_mask
 from minitransformer.functional.attention import AttentionCache, attention_backward, attention_forward
 from minitransformer.layers.attention import SelfAttention
-from minitransformer.layers.attention_kinds import ATTENTIONS, ScaledAttention
+from minitransformer.layers.attention_kinds import ScaledAttention
 from minitransformer.dispatch import replaceable
 from minitransformer.zoo.convolutional.windows import WindowsCache, windows_backward, windows_forward
 
@@ -149,6 +149,3 @@ class RestrictedKind(ScaledAttention):
     def causal_self_mask(cls, ids) -> np.ndarray:
         """(B, 1, 1, T): the layer itself knows which positions are later."""
         return padding_mask(ids)
-
-
-ATTENTIONS["restricted"] = RestrictedKind

@@ -8,7 +8,7 @@ import math
 from minitransformer.backend import Array
 from minitransformer.functional.attention import AttentionCache
 from minitransformer.layers.attention import CrossAttention, MultiHeadAttention, SelfAttention
-from minitransformer.layers.attention_kinds import ATTENTIONS, ScaledAttention
+from minitransformer.layers.attention_kinds import ScaledAttention
 
 
 class UnscaledScores(MultiHeadAttention):
@@ -33,6 +33,3 @@ class UnscaledCrossAttention(CrossAttention, UnscaledScores):
 class UnscaledKind(ScaledAttention):
     description = "not divided by sqrt(d_k)"
     layers = UnscaledSelfAttention, UnscaledCrossAttention
-
-
-ATTENTIONS["unscaled"] = UnscaledKind

@@ -6,7 +6,6 @@ from minitransformer.backend import Array, module_of
 from minitransformer.checks import check_cache, check_fraction
 from minitransformer.functional.activations import gelu_backward, gelu_forward
 from minitransformer.functional.dropout import DropoutCache, dropout_backward, dropout_forward
-from minitransformer.layers.feed_forward import FEED_FORWARDS
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.linear import LinearCache
 from minitransformer.dispatch import replaceable
@@ -78,6 +77,3 @@ class GatedFeedForward(Layer):
         dx = self.inner.backward(dh * cache.g, cache.inner)
         dg = activate_backward(dh * cache.u, cache.activation)
         return dx + self.gate.backward(dg, cache.gate)
-
-
-FEED_FORWARDS.update(dict.fromkeys(GATES, GatedFeedForward))

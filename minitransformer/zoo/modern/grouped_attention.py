@@ -7,7 +7,7 @@ from minitransformer.checks import check_fraction, check_integer
 from minitransformer.errors import InputError
 from minitransformer.functional.attention import AttentionCache, attention_backward, attention_forward
 from minitransformer.layers.attention import SelfAttention, head_sizes
-from minitransformer.layers.attention_kinds import ATTENTIONS, ScaledAttention
+from minitransformer.layers.attention_kinds import ScaledAttention
 from minitransformer.dispatch import replaceable
 from minitransformer.zoo.modern.projection import Projection
 from minitransformer.zoo.modern.rotary import RotaryCache, check_rotary, rotary_backward, rotary_forward
@@ -146,6 +146,3 @@ class GroupedKind(ScaledAttention):
         rotary = {"rotary_base": 10000.0} if config.positions == "rotary" else {}
         return GroupedQueryAttention(config.d_model, config.num_heads, rng, d_k=config.d_k, dropout=config.attention_dropout,
                                      **{**rotary, **config.attention_settings})
-
-
-ATTENTIONS["grouped"] = GroupedKind

@@ -1,7 +1,7 @@
 """Grouped-query attention one position at a time: the keys are kept turned, one list for each group of heads."""
 
 from minitransformer.backend import Array
-from minitransformer.decoding.cached import KEPT, CachedSelfAttention, next_position
+from minitransformer.decoding.cached import CachedSelfAttention, next_position
 from minitransformer.dispatch import replaceable
 from minitransformer.zoo.modern.grouped_attention import grouped_attention_forward
 
@@ -24,6 +24,3 @@ class CachedGroupedAttention(CachedSelfAttention):
 
     def heads(self, queries, keys, values, mask) -> Array:
         return grouped_attention_forward(queries, keys, values, mask)[0]
-
-
-KEPT["grouped"] = CachedGroupedAttention

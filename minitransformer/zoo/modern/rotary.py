@@ -10,7 +10,7 @@ from minitransformer.backend import Array, module_of, to_device
 from minitransformer.checks import check_cache, check_floats, check_shape
 from minitransformer.errors import InputError, choices
 from minitransformer.layers.layer import Layer
-from minitransformer.layers.positions import POSITIONS, PositionsCache
+from minitransformer.layers.positions import PositionsCache
 from minitransformer.dispatch import replaceable
 
 # Which numbers of a head of width d are a pair that turns together: neighbours, as in the paper, or i and i + d/2.
@@ -99,6 +99,3 @@ class RotaryPositions(Layer):
         check_cache(self, cache, PositionsCache)
         check_shape("RotaryPositions: dy", dy, *cache.shape)
         return dy
-
-
-POSITIONS["rotary"] = RotaryPositions

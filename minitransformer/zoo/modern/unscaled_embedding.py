@@ -3,7 +3,7 @@
 import math
 
 from minitransformer.backend import Array
-from minitransformer.layers.embedding import EMBEDDINGS, Embedding, EmbeddingCache
+from minitransformer.layers.embedding import Embedding, EmbeddingCache
 
 
 class UnscaledEmbedding(Embedding):
@@ -15,6 +15,3 @@ class UnscaledEmbedding(Embedding):
 
     def backward(self, dy, cache) -> None:
         super().backward(dy / math.sqrt(self.weight.shape[1]), cache)
-
-
-EMBEDDINGS["unscaled"] = UnscaledEmbedding

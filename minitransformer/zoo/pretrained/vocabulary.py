@@ -4,7 +4,6 @@ import json
 import re
 from datetime import datetime
 
-from minitransformer.data.vocabularies import VOCABULARIES
 from minitransformer.data.vocabularies.listed import check_tokens
 from minitransformer.data.vocabularies.subwords import check_utf8
 from minitransformer.errors import InputError
@@ -311,6 +310,3 @@ def _plain(template, special) -> str:
 
 def _refuse(message) -> None:
     raise InputError(message)
-
-
-VOCABULARIES["pretrained"] = PretrainedVocabulary

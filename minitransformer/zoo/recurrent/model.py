@@ -13,7 +13,6 @@ from minitransformer.data.special import PAD
 from minitransformer.layers import Embedding, LinearCrossEntropy, OutputProjection
 from minitransformer.layers.embedding import EmbeddingCache
 from minitransformer.models.next_token import NextTokenModel
-from minitransformer.models import MODELS
 from minitransformer.models.transformer import EncoderDecoderConfig
 from minitransformer.zoo.attention.additive import AdditiveAttention
 from minitransformer.zoo.recurrent.attentional_state import AttentionalState, AttentionalStateCache
@@ -194,6 +193,3 @@ class RecurrentState(DecodingState):
     def keep(self, rows) -> None:
         rows = to_device(rows, module_of(self._states))
         self._states, self._memory, self._mask = self._states[rows], self._memory[rows], self._mask[rows]
-
-
-MODELS.update({"rnn": RNNModel, "gru": GRUModel, "lstm": LSTMModel, "lstm-attention": LSTMAttentionModel})

@@ -7,7 +7,6 @@ import json
 import pytest
 
 from minitransformer import Run
-from minitransformer.lookup import find, find_all, names
 from minitransformer.models import MODELS
 from minitransformer.tasks import TASKS
 from tests.library.cli.conftest import resumes_to_the_bit, train, write_corpus
@@ -57,17 +56,15 @@ def runs(tmp_path_factory):
 
 
 def test_every_model_of_a_task_is_registered():
-    for task in find_all(TASKS, "task").values():
-        assert set(task.models) <= set(names(MODELS, "model"))
+    for task in TASKS.values():
+        assert set(task.models) <= set(MODELS)
         assert not task.models or task.model == task.models[0]
 
 
 def test_the_run_keeps_its_model(runs):
     for name, folder in runs.items():
         run = Run.load(folder)
-        assert type(run.model) is find(
-            MODELS, "model", "transformer" if name in ATTENTION else name
-        )
+        assert type(run.model) is MODELS["transformer" if name in ATTENTION else name]
         assert run.model.config.d_model == 8 and run.model.config.dropout == 0.2
         assert (folder / "report.html").exists() and repr(run).endswith("parameters, trained")
     restricted = Run.load(runs["restricted"]).model.config

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from minitransformer import InputError, TrainingConfig
-from minitransformer.lookup import find
 from minitransformer.tasks import TASKS
 
 LINES = {
@@ -28,7 +27,7 @@ def test_a_new_run_reads_each_file_once(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
     read, usual = [], Path.read_bytes
     monkeypatch.setattr(Path, "read_bytes", lambda path: read.append(path.name) or usual(path))
-    task = find(TASKS, "task", name)(train=["train"], valid=["valid"], **SETTINGS[name]).begin()
+    task = TASKS[name](train=["train"], valid=["valid"], **SETTINGS[name]).begin()
     task.data(task.make_vocabulary(), TrainingConfig(steps=1, warmup=1))
     assert read == ["train", "valid"]
     assert (

@@ -1,8 +1,6 @@
 """Your own tasks, models and vocabularies: once they are in their table, everything finds them."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 
@@ -12,7 +10,6 @@ from minitransformer.data.vocabularies.characters import CharacterVocabulary
 from minitransformer.data.vocabularies.symbols import SymbolVocabulary
 from minitransformer.tasks.evaluation import mean_loss
 from minitransformer.models import MODELS, LanguageModelConfig
-from minitransformer.lookup import ELSEWHERE
 from minitransformer.tasks import TASKS
 from minitransformer.runs.config import TrainingConfig
 from minitransformer.runs.trainer import train
@@ -194,37 +191,3 @@ def test_a_vocabulary_of_another_size_is_refused(tmp_path):
     ):
         Run.create(tmp_path / "run", **copy_run(vocabulary=CharacterVocabulary("abc")))
     assert not list(tmp_path.iterdir())
-
-
-TABLES = {
-    "activation": "layers.feed_forward.FEED_FORWARDS",
-    "attention": "layers.attention_kinds.ATTENTIONS",
-    "embedding": "layers.embedding.EMBEDDINGS",
-    "norm": "layers.layer_norm.NORMS",
-    "positions": "layers.positions.POSITIONS",
-    "model": "models.MODELS",
-    "task": "tasks.TASKS",
-    "vocabulary": "data.vocabularies.VOCABULARIES",
-    "pretrained model": "data.download.PRETRAINED",
-    "blocks": "checking.blocks.BLOCKS",
-    "decoding state": "models.next_token.STATES",
-}
-
-
-@pytest.mark.parametrize(
-    "kind, name",
-    [
-        pytest.param(kind, name, marks=[pytest.mark.campaign] if i else [])
-        for kind, names in ELSEWHERE.items()
-        for i, name in enumerate(names)
-    ],
-)
-def test_what_is_elsewhere_is_found_there(kind, name):
-    """In a fresh process, which imports the module named for it."""
-    if kind in TABLES:
-        module, _, table = TABLES[kind].rpartition(".")
-        code = f"from minitransformer import lookup; from minitransformer.{module} import {table}; "
-        code += f"lookup.find({table}, {kind!r}, {name!r})"
-    else:
-        code = f"from {ELSEWHERE[kind][name]} import {name if kind == 'public name' else 'add_arguments, execute'}"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stderr == ""
