@@ -1,8 +1,8 @@
 """What the paper compares itself with: recurrent models, convolutions, and other kinds of
 attention.
 
-The core does not know them. A configuration names a kind of attention, a task a model; both are
-found in tables that the files here extend.
+The core does not know them. A configuration names a kind of attention, a task a model; the table
+of choices in minitransformer/zoo/__init__.py says where they are.
 """
 
 from minitransformer.zoo.attention.additive import (

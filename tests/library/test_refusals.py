@@ -253,7 +253,7 @@ CALLS = [  # (a call, words of the error)
             words,
         )
         for pooling, words in (
-            ("last", "pooling is 'last'; choose from mean, first"),
+            ("last", "pooling is 'last'; choose from first, mean"),
             (["mean"], "pooling is"),
         )
     ),

@@ -1,7 +1,7 @@
 """What came after the paper: the blocks of today's language models, under the same contract.
 
-The core does not know them. A configuration names a norm, positions, an activation, an attention; each is found in a table that
-the files here extend.
+The core does not know them. A configuration names a norm, positions, an activation, an attention; the table of choices in
+minitransformer/zoo/__init__.py says where they are.
 """
 
 from minitransformer.zoo.modern.gated import GatedFeedForward, silu_backward, silu_forward
