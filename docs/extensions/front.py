@@ -17,16 +17,11 @@ from minitransformer.models import TransformerConfig
 from minitransformer.pictures.architecture import PARTS
 from minitransformer.pictures.boxes import WIDTH, Map
 from minitransformer_course.judge import messages
-from minitransformer_course.judge.course import chapters
+from minitransformer_course.judge.course import PARTS_OF_THE_BOOK, chapters
 from minitransformer_course.judge.messages import _
 from minitransformer_course.judge.my_transformer import MODEL, MODEL_MINUTES
 
 DOCS = Path(__file__).parents[1]
-PARTS_OF_THE_BOOK = {
-    "Part one: the blocks": 8,
-    "Part two: the whole": 13,
-    "Part three: around the paper": 17,
-}  # last chapters
 READING = 10  # minutes of a page without exercises
 WRONG = "def softmax_backward(dp, p):\n    return p * (1 - p) * dp\n"
 PLAY = """
@@ -110,13 +105,11 @@ def book() -> str:
     parts: dict[str, list[str]] = {title: [] for title in PARTS_OF_THE_BOOK}
     for chapter in chapters():
         minutes = sum(exercise.minutes for exercise in chapter.exercises)
-        number = int(re.match(r"\d+", chapter.name)[0])
-        part = next(title for title, last in PARTS_OF_THE_BOOK.items() if number <= last)
-        parts[part].append(
+        parts[chapter.part].append(
             f"{chapter.title} ({_('{n} min').format(n=minutes or READING)}) <../tutorials/{chapter.name}/chapter>"
         )
     model = _("From a blank file ({n} min)").format(n=MODEL_MINUTES)
-    parts["Part two: the whole"].append(f"{model} <../tutorials/{MODEL}>")
+    parts[[*PARTS_OF_THE_BOOK][1]].append(f"{model} <../tutorials/{MODEL}>")
     return "\n\n".join(
         "\n".join(["```{toctree}", f":caption: {_(title)}", ":maxdepth: 1", "", *lines, "```"])
         for title, lines in parts.items()

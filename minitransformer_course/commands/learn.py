@@ -39,7 +39,7 @@ def add_arguments(parser) -> None:
     add("list", actions.show_list, _("all exercises, and how far you are"))
 
     option = add("start", actions.start, _("write a chapter's file, with blanks to fill"))
-    option("chapter", metavar="CHAPTER", help=_("its number or name, or my_model"))
+    option("chapter", metavar="CHAPTER", help=_("its number or name, path, or my_model"))
     option("--notebook", action="store_true", help=_("a notebook, not a script"))
     option(
         "--language",

@@ -17,6 +17,7 @@ from minitransformer_course.commands.learn_targets import (
 from minitransformer_course.judge import my_transformer
 from minitransformer_course.judge.cells import is_text
 from minitransformer_course.judge.course import (
+    HOURS,
     SHORT,
     chapters,
     exercises,
@@ -42,48 +43,84 @@ def status(args) -> None:
     progress, begun = Progress("."), started(".")
     if not begun:
         _say_how_to_choose()
-    known = exercises().values()
+    known = [find_exercise(name) for name in SHORT] if progress.short else exercises().values()
     done = sum(progress.state(one) == PASSED for one in known)
-    print(_("{done} of {n} exercises pass.").format(done=done, n=len(known)))
+    said = (
+        _("{done} of the {n} functions of the short path pass.")
+        if progress.short
+        else _("{done} of {n} exercises pass.")
+    )
+    print(said.format(done=done, n=len(known)))
     if not begun:
         before, first = chapters()[0], next(chapter for chapter in chapters() if chapter.exercises)
         print(
             _(
-                "Begin:  minitransformer learn start {before}    ten minutes to read, and nothing to write; or at once\n"
-                "        minitransformer learn start {number}\n"
+                "Begin:  minitransformer learn start {before}       ten minutes to read, and nothing to write; then\n"
+                "        minitransformer learn start {number}       the book from its first chapter, or\n"
+                "        minitransformer learn start path    its short path: {n} functions in {hours} hours\n"
                 "It writes {name}.py: read it from the top in an editor, fill its blanks as you come to them, then\n"
                 "        minitransformer learn check\n"
                 "An unsolved exercise fails; that is where you begin. All commands:  minitransformer learn --help"
-            ).format(before=before.number, number=first.number, name=first.name)
+            ).format(
+                before=before.number,
+                number=first.number,
+                name=first.name,
+                n=len(SHORT),
+                hours=HOURS,
+            )
         )
         return
     one = next_exercise(progress)
-    if one:
+    if one and learner_file(".", one.chapter):
         print(
             _(
                 "Next:   {name} ({title}), in {file}\n        minitransformer learn check {name}"
             ).format(name=one.name, title=_(one.title), file=chapters_file(one.chapter).name)
         )
+        _say_where_to_read(progress, one)
+        return
+    if progress.short:
+        command = f"start {one.chapter.number}" if one else "plug"
+        print(_("Next:   minitransformer learn {command}").format(command=command))
         return
     rest = [
         chapter
         for chapter in chapters()
         if chapter.exercises and chapter not in [begun for begun, _path in begun]
     ]
+    if rest:
+        print(_("Next:   minitransformer learn start {number}").format(number=rest[0].number))
+        return
+    print(_("That was the last chapter."))
+    if progress.of(my_transformer.MODEL)["state"] != PASSED:
+        print(
+            _("Now write the whole model from a blank file:  minitransformer learn start my_model")
+        )
     print(
-        _("Next:   minitransformer learn start {number}").format(number=rest[0].number)
-        if rest
-        else _(
-            "That was the last chapter. Now write the whole model from a blank file:  minitransformer learn start my_model\n"
-            "Then read the whole paper in one file: {path}"
-        ).format(path=folder_of_chapters() / "one_file.py")
+        _("Read the whole paper in one file: {path}").format(
+            path=folder_of_chapters() / "one_file.py"
+        )
     )
+
+
+def _say_where_to_read(progress, exercise) -> None:
+    if progress.short:
+        heading = SHORT[exercise.name]
+        print(
+            _('        read from "{heading}" to its blank').format(heading=_(heading))
+            if heading
+            else _("        read from the top of the page to its blank")
+        )
 
 
 def show_list(args) -> None:
     progress = Progress(".")
     states = {NOT_STARTED: _("not started"), NOT_YET: _("not yet"), PASSED: _("passed")}
+    part = ""
     for chapter in chapters():
+        if chapter.part != part:
+            part = chapter.part
+            print(f"\n{_(part)}\n")
         print(chapter.title)
         for one in chapter.exercises:
             mark = ">" if one.name in SHORT else " "
@@ -104,9 +141,9 @@ def show_list(args) -> None:
     hours = sum(one.minutes for one in exercises().values()) / 60
     print(
         _(
-            "\n> the path of three hours: these {n}, then minitransformer learn plug\n"
+            "\n> the short path, about {short} hours: these {n}, then minitransformer learn plug\n"
             "All {all} exercises take about {hours:.0f} hours; with the reading, count on 35 to 45."
-        ).format(n=len(SHORT), all=len(exercises()), hours=hours)
+        ).format(short=HOURS, n=len(SHORT), all=len(exercises()), hours=hours)
     )
 
 
@@ -131,7 +168,16 @@ def start(args) -> None:
             )
         )
         return
-    chapter = find_chapter(args.chapter)
+    if args.chapter == "path":
+        progress = Progress(".")
+        progress.short = True
+        progress.save()
+        one = next_exercise(progress)
+        if one is None or learner_file(".", one.chapter):
+            return status(args)
+        chapter = one.chapter
+    else:
+        chapter = find_chapter(args.chapter)
     existing = learner_file(".", chapter)
     if existing:
         raise InputError(
@@ -148,6 +194,11 @@ def start(args) -> None:
                 "        minitransformer learn"
             ).format(path=path)
         )
+        return
+    progress = Progress(".")
+    if progress.short and (one := next_exercise(progress)) and one.chapter is chapter:
+        print(_("{path}: on the short path, write {name} in it.").format(path=path, name=one.name))
+        _say_where_to_read(progress, one)
         return
     said = (
         _("{path}: read it from the top. It has 1 blank to fill as you go.")
@@ -222,7 +273,12 @@ def show_hint(args) -> None:
 
 def plug(args) -> int:
     from minitransformer_course.judge import capstone
-    from minitransformer_course.judge.capstone_report import is_page, proof_page, report
+    from minitransformer_course.judge.capstone_report import (
+        is_page,
+        own_functions,
+        proof_page,
+        report,
+    )
     from minitransformer_course.judge.plug import in_the_paper
     from minitransformer_course.judge.run_file import run_capstone
 
@@ -246,12 +302,20 @@ def plug(args) -> int:
         print(
             _("{path} shows this on the map of the model: open it in a browser").format(path=page)
         )
-    done = result.get("exact") == 1
+    done, progress = result.get("exact") == 1, Progress(".")
+    if progress.short:
+        have = [name for name in SHORT if name in names]
+        print(
+            _("the short path: {n} of {all} functions are yours").format(
+                n=len(have), all=len(SHORT)
+            )
+        )
+        progress.short = not done or len(have) < len(SHORT)
     if model.exists():
-        progress, own = Progress("."), len(result["own"])
+        own = len(own_functions(result, names))
         state = PASSED if done and own == len(my_transformer.FUNCTIONS) else NOT_YET
         progress.update(my_transformer.MODEL, state=state, own=own)
-        progress.save()
+    progress.save()
     return 0 if done else NOT_DONE
 
 

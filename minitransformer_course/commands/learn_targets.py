@@ -4,7 +4,7 @@ from pathlib import Path
 
 from minitransformer.errors import InputError
 from minitransformer_course.judge import my_transformer
-from minitransformer_course.judge.course import exercises, find_chapter, find_exercise
+from minitransformer_course.judge.course import SHORT, exercises, find_chapter, find_exercise
 from minitransformer_course.judge.exercise import Exercise
 from minitransformer_course.judge.learner_progress import PASSED, learner_file, started
 from minitransformer_course.judge.messages import _
@@ -91,13 +91,10 @@ def _check_started() -> None:
 
 
 def next_exercise(progress) -> Exercise | None:
-    """The first exercise that does not pass, of the chapters that were started; None if all do."""
-    return next(
-        (
-            one
-            for chapter, _path in started(".")
-            for one in chapter.exercises
-            if progress.state(one) != PASSED
-        ),
-        None,
-    )
+    """The first exercise that does not pass, of the short path or of the chapters that were started;
+    None if all do.
+    """
+    wanted = [one for chapter, _path in started(".") for one in chapter.exercises]
+    if progress.short:
+        wanted = [find_exercise(name) for name in SHORT]
+    return next((one for one in wanted if progress.state(one) != PASSED), None)

@@ -76,23 +76,36 @@ def report(result, names, places) -> str:
                 steps=result["steps"], exact=result["exact"], n=UNSEEN, word=word, written=written
             )
         )
-    for have, all_, where in ((names, places, FILE), (result["own"], FUNCTIONS, MODEL_FILE)):
-        missing = [
-            name
-            for name in all_
-            if name not in have and (all_ is FUNCTIONS or len(result["own"]) < len(FUNCTIONS))
-        ]
-        lines.append(
-            _("{file}: {n} of {all} parts are yours").format(file=where, n=len(have), all=len(all_))
-            + (_("; the library's: {names}").format(names=", ".join(missing)) if missing else "")
+    own = own_functions(result, names)
+    lines.append(_parts(FILE, names, places, named=len(own) < len(FUNCTIONS)))
+    lines.append(
+        _parts(MODEL_FILE, own, FUNCTIONS)
+        if result["own"]
+        else _(
+            "to write the whole model yourself, from a blank file:  minitransformer learn start my_model"
         )
-    if not result["own"]:
-        lines.append(
-            _(
-                "write its six functions to make them yours; the blank file:  minitransformer learn start my_model"
-            )
-        )
+    )
     return "\n".join(lines)
+
+
+def own_functions(result, names) -> list[str]:
+    """Those of FUNCTIONS that are the reader's: of my_model.py, and adam_step also if it is an
+    exercise's.
+    """
+    return [
+        name
+        for name in FUNCTIONS
+        if name in result["own"] or (name == "adam_step" and name in names)
+    ]
+
+
+def _parts(file, have, all_, named=True) -> str:
+    """named: whether to name those that are the library's."""
+    missing = [name for name in all_ if named and name not in have]
+    said = _("{file}: {n} of {all} parts are yours").format(file=file, n=len(have), all=len(all_))
+    return said + (
+        _("; the library's: {names}").format(names=", ".join(missing)) if missing else ""
+    )
 
 
 def _wrong(result) -> str:

@@ -1,5 +1,6 @@
 """The chapters and their exercises, as they are on the disk."""
 
+import re
 from functools import cache
 from pathlib import Path
 
@@ -35,17 +36,23 @@ PARTS = {  # {part of the map: the exercises that make it the reader's own}
 }
 
 
-SHORT = (
-    "linear_backward",
-    "softmax",
-    "softmax_backward",
-    "attention",
-    "attention_backward",
-    "layer_norm_backward",
-    "shared_backward",
-    "cross_entropy_backward",
-    "adam_step",
-)  # the path of three hours; then `learn plug`
+PARTS_OF_THE_BOOK = {  # {title: the number of its last chapter}
+    "Part one: the blocks": 8,
+    "Part two: from drawkcab to a chat model": 13,
+    "Part three: the paper, audited": 17,
+}
+SHORT = {  # the short path, {exercise: the heading from which to read, or "" for the top of the page}
+    "linear_backward": "",
+    "embedding_backward": "",
+    "softmax": "",
+    "softmax_backward": "The Jacobian that nobody builds",
+    "attention": "",
+    "attention_backward": "Backward",
+    "layer_norm_backward": "LayerNorm: every row on the same scale",
+    "cross_entropy_backward": "",
+    "adam_step": "",
+}
+HOURS = 4  # of the short path, with its reading and `learn plug`
 
 
 class Chapter:
@@ -62,6 +69,12 @@ class Chapter:
     def number(self) -> str:
         """The number as a reader types it: 0, 4, 8b."""
         return self.name.partition("_")[0].removeprefix("0")
+
+    @property
+    def part(self) -> str:
+        """The title of its part of the book."""
+        number = int(re.match(r"\d+", self.name)[0])  # type: ignore[index]
+        return next(title for title, last in PARTS_OF_THE_BOOK.items() if number <= last)
 
     @property
     def text(self) -> str:

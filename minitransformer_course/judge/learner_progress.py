@@ -17,17 +17,19 @@ NOT_STARTED, NOT_YET, PASSED = "not started", "not yet", "passed"
 
 class Progress:
     """{name of an exercise: what is known}: state, the last hint given, whether it was given up;
-    and the folder's language.
+    the folder's language; and whether its reader takes the short path.
     """
 
     def __init__(self, folder):
         self.path = Path(folder) / FILE
         self.exercises: dict[str, Any] = {}
         self.language = ""  # the one of the moment, if none was kept yet
+        self.short = False
         try:
             known = json.loads(self.path.read_text(encoding="utf-8"))
             self.exercises |= known["exercises"]
             self.language = known.get("language", "")
+            self.short = known.get("short", False) is True
         except FileNotFoundError:  # nothing was checked yet
             pass
         except OSError as error:
@@ -64,7 +66,9 @@ class Progress:
         self.exercises[name] = {**self.of(name), **changes}
 
     def save(self) -> None:
-        kept = {"language": self.language or language(), "exercises": self.exercises}
+        kept: dict[str, Any] = {"language": self.language or language()}
+        kept |= {"short": True} if self.short else {}
+        kept["exercises"] = self.exercises
         write_durably(self.path, (json.dumps(kept, indent=1) + "\n").encode())
 
 

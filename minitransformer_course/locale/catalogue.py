@@ -21,11 +21,6 @@ WORDS = re.compile(
     r"[a-z]{3,} [a-z]{3,}"
 )  # in the name of a term, "dy, around the layer": not in "p sum(dp p)"
 PAGES = ["docs/index.md", "docs/learn.md"]
-PARTS_OF_THE_BOOK = [
-    "Part one: the blocks",
-    "Part two: the whole",
-    "Part three: around the paper",
-]  # docs/extensions/front.py
 
 
 def texts() -> dict[str, list[str]]:
@@ -34,7 +29,7 @@ def texts() -> dict[str, list[str]]:
     """
     from minitransformer_course.commands.learn import ERRORS
     from minitransformer_course.doctor.rearranged import MOVED, PARTS
-    from minitransformer_course.judge.course import chapters
+    from minitransformer_course.judge.course import PARTS_OF_THE_BOOK, chapters
     from minitransformer_course.lab.own_functions import GAINS
 
     found = {chapter.name: list(_of_chapter(chapter)) for chapter in chapters()}

@@ -2,6 +2,7 @@
 trained until it writes backwards.
 """
 
+import json
 import os
 import re
 import runpy
@@ -14,8 +15,16 @@ from pathlib import Path
 import pytest
 
 from minitransformer_course.judge import capstone
-from minitransformer_course.judge.capstone_report import BOUND, COLOURS, PROOFS, proof_page, report
-from minitransformer_course.judge.course import exercises
+from minitransformer_course.judge.capstone_report import (
+    BOUND,
+    COLOURS,
+    PROOFS,
+    own_functions,
+    proof_page,
+    report,
+)
+from minitransformer_course.judge.course import SHORT, exercises
+from minitransformer_course.judge.learner_progress import FILE
 from minitransformer_course.judge.my_transformer import FUNCTIONS, SECTION
 
 pytestmark = pytest.mark.slow
@@ -398,6 +407,22 @@ def test_it_trains_until_every_word_is_right(folder, run_cli):
     assert code == 0 and "100.0% of 200 words that it never saw are right" in out, out + error
     assert "the same as tutorials/one_file.py in 90 arrays" in out and "17 of 17" in out
     assert re.search(r"passed .* my_model .*: 6 of 6 functions", run_cli("learn", "list")[1])
+
+
+def test_adam_of_an_exercise_is_the_readers_also_in_the_model():
+    assert own_functions({"own": ["loss"]}, ["adam_step", "softmax"]) == ["loss", "adam_step"]
+    assert own_functions({"own": ["loss"]}, ["softmax"]) == ["loss"]
+
+
+@pytest.mark.campaign
+def test_the_short_path_ends_when_all_of_its_functions_have_run(folder, run_cli):
+    (folder / "my_model.py").unlink()
+    nine = {name: {"state": "passed"} for name in SHORT}
+    (folder / FILE).write_text(json.dumps({"short": True, "exercises": nine}))
+    code, out, error = run_cli("learn", "plug")
+    assert code == 0 and "the short path: 9 of 9 functions are yours\n" in out, out + error
+    assert "my_model.py:" not in out and "learn start my_model" in out
+    assert "short" not in json.loads((folder / FILE).read_text())
 
 
 @pytest.mark.campaign

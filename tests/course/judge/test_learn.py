@@ -17,7 +17,14 @@ import pytest
 
 from minitransformer_course.commands import learn as cli_learn
 from minitransformer_course.judge import check, judge_file
-from minitransformer_course.judge.course import chapters, exercises, find_chapter, find_exercise
+from minitransformer_course.judge.course import (
+    PARTS_OF_THE_BOOK,
+    SHORT,
+    chapters,
+    exercises,
+    find_chapter,
+    find_exercise,
+)
 from minitransformer_course.judge.exercise import blanks
 from minitransformer_course.judge.learner_progress import FILE
 from tests.course.judge.conftest import solve
@@ -32,8 +39,39 @@ def test_the_first_screen_says_where_to_begin(learn):
     assert (
         code == 0
         and "learn start 1" in out
+        and "learn start path" in out
         and "An unsolved exercise fails; that is where you begin" in out
     )
+
+
+def test_the_short_path_leads_from_its_first_function_to_plug(learn, tmp_path):
+    """Whatever else is in the chapters, what comes next is on the path, and where to read is said."""
+    code, out, _ = learn("start", "path")
+    assert code == 0 and "01_linear.py" in out and "from the top of the page" in out
+    for number, name in enumerate(SHORT):
+        one = find_exercise(name)
+        page = tmp_path / f"{one.chapter.name}.py"
+        out = learn()[1]
+        assert f"{number} of the {len(SHORT)} functions" in out
+        if not page.exists():
+            assert f"learn start {one.chapter.number}\n" in out
+            code, _, error = learn("check")
+            assert code == 2 and f"minitransformer learn start {one.chapter.number}" in error
+            assert f"write {name} in it" in learn("start", one.chapter.number)[1]
+            out = learn()[1]
+        assert f"learn check {name}\n" in out
+        assert (SHORT[name] or "from the top of the page") in out
+        solve(page, name)
+        assert learn("check")[1].startswith(f"{name}: passed")
+    assert "9 of the 9 functions" in (out := learn()[1]) and out.endswith("learn plug\n")
+    assert learn("start", "path")[1] == out  # nothing is begun twice
+
+
+def test_where_the_short_path_says_to_read_there_is_a_heading_above_the_blank():
+    for name, heading in SHORT.items():
+        text = find_exercise(name).chapter.text
+        above = text[: text.index(f"# %% [exercise] {name}\n")]
+        assert not heading or f"\n# ## {heading}\n" in above, name
 
 
 def test_from_a_blank_to_a_solved_exercise(learn, tmp_path):
@@ -320,22 +358,25 @@ def test_every_text_of_the_help_can_be_translated(learn, monkeypatch):
 
 
 def test_the_end_of_the_course_is_a_model_of_the_readers_own(learn, tmp_path):
-    passed = {"exercises": {name: {"state": "passed"} for name in exercises()}}
-    (tmp_path / FILE).write_text(json.dumps(passed))
+    passed = {name: {"state": "passed"} for name in exercises()}
+    (tmp_path / FILE).write_text(json.dumps({"exercises": passed}))
     for chapter in chapters():
         learn("start", chapter.name)
     code, out, _ = learn()
-    assert (
-        code == 0
-        and "learn start my_model" in out
-        and (path := out.split()[-1]).endswith("one_file.py")
-    )
+    path = out.split()[-1]
+    assert code == 0 and "learn start my_model" in out and path.endswith("one_file.py")
     assert "def main" in Path(path).read_text(encoding="utf-8")
+    (tmp_path / FILE).write_text(
+        json.dumps({"exercises": passed | {"my_model": {"state": "passed"}}})
+    )
+    assert "my_model" not in learn()[1]  # it is not called for again
 
 
 def test_an_exercise_says_how_hard_and_how_long_it_is(learn):
     out = learn("list")[1]
     assert all(f"{one.effort}  {name}" in out for name, one in exercises().items())
+    assert all(f"\n{part}\n" in out for part in PARTS_OF_THE_BOOK)
+    assert re.findall(r"^> .*?minutes  (\w+)", out, re.MULTILINE) == [*SHORT]
     assert all(one.module.stars in (1, 2, 3) for one in exercises().values())
     assert (
         sum(one.module.minutes for one in exercises().values() if one.chapter.name < "09") <= 9 * 60
