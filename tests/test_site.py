@@ -336,7 +336,7 @@ def test_chapters_open_their_box_in_the_explorer(browser):
         ("layer norm", "tutorials/08_residual"),
         ("positional encoding", "tutorials/03_positions"),
         ("adam", "tutorials/11_learning"),
-        ("bleu", "tutorials/13_evaluation"),
+        ("bleu", "tutorials/14_evaluation"),
         ("install", "README"),
         ("own text", "docs/train"),
         ("add a layer", "docs/add_a_layer"),

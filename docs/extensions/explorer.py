@@ -3,23 +3,14 @@ word backwards.
 """
 
 from minitransformer_course import lab
-from minitransformer_course.explorer.page import batch_of, make_page
+from minitransformer_course.lab.explorer import explorer_page
 
-SMOOTHING = 0.1  # with which it was trained
+TITLE = "See it flow: a small Transformer writes a word backwards"
 
 
 def write_page(app, exception) -> None:
     if exception is None and app.builder.format == "html":
-        model, vocabulary = lab.drawkcab()
-        weights = {name: parameter.data for name, parameter in model.parameters().items()}
-        page = make_page(
-            model,
-            vocabulary,
-            batch_of(model, vocabulary, "backward"),
-            SMOOTHING,
-            "See it flow: a small Transformer writes a word backwards",
-            {"the trained model": weights},
-        )
+        page = explorer_page(*lab.drawkcab(), "backward", TITLE)
         (app.outdir / "explorer.html").write_text(page.html, encoding="utf-8")
 
 

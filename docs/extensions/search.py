@@ -16,7 +16,7 @@ ALSO = {  # {page: what newcomers type who look for it, and which is not in its 
     "tutorials/01b_checking/chapter": ["gradient check", "gradcheck"],
     "tutorials/03_positions/chapter": ["positional encoding"],
     "tutorials/08b_block/chapter": ["encoder layer", "ffn"],
-    "tutorials/13b_translation/chapter": ["translate"],
+    "tutorials/14b_translation/chapter": ["translate"],
     "docs/interchange": ["pytorch"],
 }
 SCRIPT = Path(__file__).parents[1] / "theme" / "excerpts.js"

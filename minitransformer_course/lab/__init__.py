@@ -26,6 +26,7 @@ from minitransformer_course.lab.example import (
     steps_of,
     write,
 )
+from minitransformer_course.lab.explorer import open_explorer
 from minitransformer_course.lab.inside import (
     add_gradients,
     cross_attention_inputs,

@@ -33,7 +33,7 @@ def _rng() -> np.random.Generator:
     return np.random.default_rng(0)
 
 
-# For one sequence of n vectors of width d, as tutorials/15_why_self_attention derives them:
+# For one sequence of n vectors of width d, as tutorials/16_why_self_attention derives them:
 KINDS = {
     # 4 projections of d x d at each position; n x n scores of d terms each, and as many for the
     # values.

@@ -1,4 +1,4 @@
-"""What is left of SmolLM2's answer if one of the four functions of chapter 16 is taken away, or has
+"""What is left of SmolLM2's answer if one of the four functions of chapter 13 is taken away, or has
 a well-known mistake?
 
     python research/experiments/after_2017.py research/experiments/after_2017.json

@@ -9,7 +9,7 @@ import re
 import pytest
 
 from minitransformer_course.judge import cells
-from minitransformer_course.judge.course import SHORT, chapters, exercises
+from minitransformer_course.judge.course import HOURS, SHORT, chapters, exercises
 from minitransformer_course.judge.exercise import blanks
 from tests import ROOT
 
@@ -129,13 +129,36 @@ def test_the_table_of_heads_is_what_the_experiment_measured():
 
 def test_the_paths_take_as_long_as_the_first_page_says():
     page, known = chapters()[0].text, exercises()
-    rows = re.findall(r"^# \| `(\w+)` \| (\w+) \| (\d+) \|$", page, re.MULTILINE)
-    assert rows == [(name, known[name].chapter.number, str(known[name].minutes)) for name in SHORT]
+    rows = re.findall(r"^# \| `(\w+)` \| (\w+) \| (.*?) \| (\d+) \|$", page, re.MULTILINE)
+    assert rows == [
+        (
+            name,
+            known[name].chapter.number,
+            f"*{heading}*" if heading else "the top",
+            str(known[name].minutes),
+        )
+        for name, heading in SHORT.items()
+    ]
     words = text_of(cells.parse(page)).split()
-    assert (
-        f"about {sum(known[name].minutes for name in SHORT)} minutes for the functions"
-        in " ".join(words)
-    )
-    hours = int(re.search(r"Its exercises take about (\d+) hours", " ".join(words))[1])
+    text = " ".join(words)
+    minutes = sum(known[name].minutes for name in SHORT)
+    assert f"the functions take {minutes} minutes" in text
+    reading = sum(words_above(known[name], heading) for name, heading in SHORT.items())
+    assert abs(int(re.search(r"some ([\d,]+) words", text)[1].replace(",", "")) - reading) <= 100
+    assert f"about {HOURS} hours and leads" in text
+    assert minutes / 60 + reading / 75 / 60 <= HOURS  # 75 words a minute, with its cells
+    hours = int(re.search(r"Its exercises take about (\d+) hours", text)[1])
     assert abs(sum(one.minutes for one in known.values()) / 60 - hours) <= 0.5
-    assert len(words) <= 1400
+    assert len(words) <= 1500
+
+
+def words_above(exercise, heading):
+    """The words of a page from a heading, or from its top, down to the blank, with its task."""
+    page = cells.parse(exercise.chapter.text)
+    end = [cell.name for cell in page if cell.kind == "exercise"].index(exercise.name)
+    end = [i for i, cell in enumerate(page) if cell.kind == "exercise"][end]
+    text = text_of(page[:end])
+    text = text[text.index(f"## {heading}\n") :] if heading else text
+    return len(re.sub(r"\$\$.*?\$\$|```.*?```", "", text, flags=re.DOTALL).split()) + len(
+        exercise.task.split()
+    )

@@ -1,4 +1,4 @@
-"""research/experiments/context_vector.md and chapter 14 show what was measured, and the picture can
+"""research/experiments/context_vector.md and chapter 15 show what was measured, and the picture can
 be drawn again.
 """
 
@@ -19,7 +19,7 @@ def test_the_table_is_of_the_results_and_the_picture_can_be_drawn(tmp_path, monk
     monkeypatch.syspath_prepend(str(ROOT / "research" / "experiments"))
     experiment = importlib.import_module("context_vector")
     page = (ROOT / "research" / "experiments" / "context_vector.md").read_text(encoding="utf-8")
-    chapter = (ROOT / "tutorials" / "14_before_attention" / "chapter.py").read_text(
+    chapter = (ROOT / "tutorials" / "15_before_attention" / "chapter.py").read_text(
         encoding="utf-8"
     )
     for name, label in experiment.LABELS.items():

@@ -15,9 +15,8 @@
 #
 # *한국어: 순환 신경망 (recurrent network), 문맥 벡터 (context vector), 인코더 (encoder), 디코더 (decoder).*
 #
-# There is nothing to write on this page. You see how networks translated before attention and what they lost, the model that
-# this book builds, and such a model at work on one Korean sentence. The last section says what you will be able to do, and how
-# long it takes.
+# There is nothing to write on this page. You see how networks translated before attention, the model that this book builds, and
+# such a model at work on one Korean sentence. The last section says how long the book takes.
 #
 # For a copy with cells that you can run, type `minitransformer learn start 0` in an empty folder. Where the page says
 # *predict*, make a guess before you look at the output.
@@ -32,9 +31,8 @@ from minitransformer_course import lab
 # %% [markdown]
 # ## A network that reads word by word
 #
-# In 2014, a network that translated was a *recurrent network*, an RNN, which reads as you do, one word after another. An RNN
-# has a *hidden state* $h$, a vector of fixed size. Each word changes the state, and the new state depends on the word $x_t$ and
-# on the old state:
+# In 2014, a network that translated was a *recurrent network*, an RNN, which reads as you do, one word after another. Its *hidden
+# state* $h$ is a vector of fixed size, and each new state depends on the word $x_t$ and on the old state:
 #
 # $$ h_t = \tanh(x_t W + h_{t-1} U) $$
 #
@@ -67,7 +65,7 @@ print(*(f"{length} words: {change:.0e}" for length, change in zip(lengths, left)
 lab.before.show_left(lengths, left)
 
 # %% [markdown]
-# In a sentence of 30 words, the last state changes by two millionths of its size. Training can improve on this, as chapter 14
+# In a sentence of 30 words, the last state changes by two millionths of its size. Training can improve on this, as chapter 15
 # shows, but it has to work against that product.
 #
 # ## Look back instead
@@ -79,7 +77,7 @@ lab.before.show_left(lengths, left)
 #
 # In 2017 the paper *Attention Is All You Need* asked the next question. If attention reaches every word in one step, what is
 # the recurrence still good for? It was left out, and with it went the waiting: all positions of a sentence can be computed at
-# once. Chapter 14 measures what distance costs. The table shows the share of letters that each model copies to the right place,
+# once. Chapter 15 measures what distance costs. The table shows the share of letters that each model copies to the right place,
 # from one training run each.
 #
 # | model | 10 letters | 100 letters |
@@ -99,8 +97,8 @@ lab.you_are_here()
 
 # %% [markdown]
 # The column on the left is the encoder, which reads the source. The column in the middle is the decoder, which writes. The
-# panel on the right shows what is inside each box of attention. You need not understand the boxes yet, since each has its
-# chapter. Boxes that you have written yourself turn yellow.
+# panel on the right shows what is inside each box of attention. Each box has its chapter, and boxes that you have written
+# yourself turn yellow.
 #
 # ## From x to z to y
 #
@@ -108,8 +106,8 @@ lab.you_are_here()
 # generates $y = (y_1, \dots, y_m)$ from $z$, one word at a time. In this book and in most code, $z$ is called the *memory*. It
 # is not a context vector, because it has one vector for each word of the source.
 #
-# The decoder is *auto-regressive*: it reads what it has written so far. A common shorthand, $y_t = f(y_{t-1}, z)$, says too
-# little, because the next word depends on *all* words before it, $y_1$ to $y_{t-1}$, and not only on the last one.
+# The decoder is *auto-regressive*: it reads what it has written so far, so each word depends on $z$ and on all words before it,
+# $y_1$ to $y_{t-1}$.
 #
 # ## One sentence, translated
 #
@@ -137,44 +135,54 @@ bar = figure.colorbar(lab.show_translation(axes, model, subwords, sentence), lab
 # Each row is a word being written, and the dark squares in it are the words of the source that the model looks at. For *study*
 # the third word is dark, and for *English* the second, so the two rows cross. The model was given no dictionary. By following
 # gradients, it found out which words belong together, and gradients are what this book is about. The model is small, so only
-# some short sentences come out right. In most others it soon loses its way, and chapter 13b shows how and why.
+# some short sentences come out right. In most others it soon loses its way, and chapter 14b shows how and why.
+#
+# ## Every number of a model
+#
+# The model that this book takes apart is smaller still: it reads a word such as *backward* and writes it from its end, one
+# letter at a time. All of its 30,000 weights fit into one page, which computes the whole model while you watch.
+
+# %%
+lab.open_explorer(*lab.drawkcab(), "backward")
+
+# %% [markdown]
+# Open that file in a browser (the first page of the site has it, too), take the tour, and type a word of your own. Click any
+# number, and the page says which numbers it was computed from. Then switch from values to gradients, and ask the same question in
+# the other direction. By the end of chapter 8b, you will have derived the sums that it shows.
 #
 # ## What you will be able to do
 #
 # - Derive the gradient of every part of this model by hand, and prove it right with a gradient check.
-# - Write a Transformer with NumPy alone, from a blank file, that trains and writes.
-# - Choose how it writes (greedily, by sampling or with a beam), and make it fast with a cache.
-# - Train it on text until it writes lines in the style of Shakespeare, and judge a translation with numbers that others can
-#   repeat.
+# - Write a Transformer from a blank file, with NumPy alone, and train it until it writes lines in the style of Shakespeare.
 # - Read a claim about attention, and test whether it is true.
 #
-# You need Python with NumPy, matrix products, and the chain rule. You need no experience with deep learning.
+# You need Python with NumPy, matrix products, and the chain rule, but no experience with deep learning.
 #
 # ## How long it takes
 #
-# **The path of three hours** leads through nine functions: softmax and attention, the backward of the model's main parts, and
-# the step that trains it. In each chapter, read the section above the blank and write that function. Count on about 160 minutes
-# for the functions and 20 for the reading.
+# **The short path** takes about 4 hours and leads through nine functions: softmax and attention, the backward of the model's
+# main parts, and the step that trains it. `minitransformer learn start path` begins it. For each function, read from the place
+# in the table down to its blank. By our estimates, the functions take 157 minutes. The reading is some 4,400 words, about an hour.
 #
-# | function | chapter | minutes |
-# |---|---|---|
-# | `linear_backward` | 1 | 15 |
-# | `softmax` | 4 | 10 |
-# | `softmax_backward` | 4 | 20 |
-# | `attention` | 5 | 15 |
-# | `attention_backward` | 5 | 20 |
-# | `layer_norm_backward` | 8 | 25 |
-# | `shared_backward` | 9 | 15 |
-# | `cross_entropy_backward` | 10 | 20 |
-# | `adam_step` | 11 | 20 |
+# | function | chapter | read from | minutes |
+# |---|---|---|---|
+# | `linear_backward` | 1 | the top | 15 |
+# | `embedding_backward` | 2 | the top | 12 |
+# | `softmax` | 4 | the top | 10 |
+# | `softmax_backward` | 4 | *The Jacobian that nobody builds* | 20 |
+# | `attention` | 5 | the top | 15 |
+# | `attention_backward` | 5 | *Backward* | 20 |
+# | `layer_norm_backward` | 8 | *LayerNorm: every row on the same scale* | 25 |
+# | `cross_entropy_backward` | 10 | the top | 20 |
+# | `adam_step` | 11 | the top | 20 |
 #
-# Then type `minitransformer learn plug`. Your functions run in a real model, their gradients are compared with those of
-# the paper in one file, and the model trains with them. In `minitransformer learn list`, these nine are marked with `>`.
+# The path ends with `minitransformer learn plug`: all nine run inside a new Transformer, whose gradients are compared with those of
+# the paper in one file, and which trains until it reverses words that it has never seen.
 #
-# **The long path** is the whole book. Its exercises take about 20 hours by our estimates, and with the reading you should count
-# on 35 to 45. Part one, chapters 1 to 8b, builds the blocks and is nearly half of the work. Part two, chapters 9 to 13b, turns
-# them into a model that learns, writes and translates. Part three, from chapter 14 on, is optional. It looks at what came
-# before the paper, what the model costs, and what has changed since.
+# **The long path** is the whole book. Its exercises take about 20 hours by our estimates, and 35 to 45 with the reading. Part one,
+# chapters 1 to 8b, asks how something made of multiplications can look anywhere, and how it finds out where. Part two, chapters 9
+# to 13, asks what is between a model that writes *drawkcab* and a chat model. Part three, from chapter 14 on, is optional and audits
+# the paper: how good is the model, at what cost, and which sentences hold?
 #
 # **Read next:** `tutorials/one_file.py`, the whole paper in one file, to see how little code it is. Then
 # `minitransformer learn start 1`.

@@ -240,7 +240,7 @@ print(f"on the text that it has read: {few[400][0]:.2f} bits, on the held-out te
 # | keys and values | one per head | one per head | one per three heads |
 #
 # The first four rows are sizes. In the last four, GPT-2 differs from your model twice and SmolLM2 four times, and you write
-# these four parts in chapter 16. The mask, the loss and the loop are the ones above.
+# these four parts in chapter 13. The mask, the loss and the loop are the ones above.
 #
 # ## Your Transformer
 

@@ -177,7 +177,7 @@ axes.invert_yaxis()
 # **Choose one, and predict** the sign of its difference from the base, which has two layers of width 128, four heads, a $d_{ff}$
 # of 512, and 0.1 for dropout and smoothing. Besides the difference, you need its standard error.
 #
-# **By hand.** The base has three scores, 30, 32 and 34. Their squared deviations from the mean of 32 sum to 8, and chapter 13
+# **By hand.** The base has three scores, 30, 32 and 34. Their squared deviations from the mean of 32 sum to 8, and chapter 14
 # divides by $3 - 1$, so the variance of a score is 4. A mean of three such scores has variance $4 / 3$.
 
 # %% [exercise] differences
@@ -243,7 +243,7 @@ print(str(report).splitlines()[-1])
 #
 # ## The neighbours, the plans, the contradictions
 #
-# **Related work.** The Extended Neural GPU, ByteNet and ConvS2S compute all positions at once with convolutions (chapter 15).
+# **Related work.** The Extended Neural GPU, ByteNet and ConvS2S compute all positions at once with convolutions (chapter 16).
 # Memory networks attend several times to what they have stored. Self-attention, then called intra-attention, had served reading
 # comprehension, summaries, entailment and sentence vectors, mostly inside recurrent networks. *Structured attention* weighs
 # whole structures, such as trees, and *decomposable attention* judges entailment with attention and feed-forward networks

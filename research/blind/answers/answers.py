@@ -1637,7 +1637,7 @@ def bits_per_character(logits, ids):
     return -np.log2(right[:, 1:]).mean()
 """)
 
-# ---------------------------------------------------------------- 13_evaluation
+# ---------------------------------------------------------------- 14_evaluation
 
 wrong("accuracies", "A text counts as right only if its padding was predicted as well.",
       ["padding"], """
@@ -1721,7 +1721,7 @@ def corpus_bleu(matches, totals, lengths, references):
     return penalty * precisions.prod() ** (1 / matches.shape[1])
 """)
 
-# ---------------------------------------------------------------- 13b_translation
+# ---------------------------------------------------------------- 14b_translation
 
 wrong("merged", "Pairs are coded as 10 a + b, so different pairs collide once an id is 10 or more.",
       ["collid", "collision", "same code", "same number", "different pairs", "10 * a", "10 a"], """
@@ -1790,7 +1790,7 @@ def may_follow(written, n, V):
     return np.array([token not in banned for token in range(V)])
 """)
 
-# ---------------------------------------------------------------- 14_before_attention
+# ---------------------------------------------------------------- 15_before_attention
 
 wrong("test_context", "A context that does not depend on the sentence passes, such as zeros.",
       ["constant", "zeros", "depends on", "ignores", "first word", "wrong version"], """
@@ -1907,7 +1907,7 @@ def additive_backward(dy, query, key, value, w, p):
     return dpairs.sum(axis=2), dpairs.sum(axis=1), dvalue, dw
 """)
 
-# ---------------------------------------------------------------- 15_why_self_attention
+# ---------------------------------------------------------------- 16_why_self_attention
 
 wrong("multiplications",
       "Attention's weighted sum of the values is not counted: n^2 d comes twice.",
@@ -1995,7 +1995,7 @@ def follows(weights, partner):
     return share, counts.max() / len(t)
 """)
 
-# ---------------------------------------------------------------- 16_after_2017
+# ---------------------------------------------------------------- 13_after_2017
 
 wrong("rms_norm", "The mean is subtracted first, which makes it a LayerNorm.",
       ["mean is subtracted", "subtracts the mean", "centre", "LayerNorm", "leaves the mean",

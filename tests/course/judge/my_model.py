@@ -1,4 +1,4 @@
-"""What a reader may write from a blank file at the end of chapter 13b, with functions of the exercises before it."""
+"""What a reader may write from a blank file after part two, with functions of the exercises before it."""
 
 import itertools
 

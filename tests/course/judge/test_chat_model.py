@@ -1,4 +1,4 @@
-"""learn.lab.chat_model: a model of today for chapter 16, with or without the file of SmolLM2."""
+"""learn.lab.chat_model: a model of today for chapter 13, with or without the file of SmolLM2."""
 
 import json
 import os
@@ -123,7 +123,7 @@ def test_the_table_is_what_the_experiment_measured():
     measured = json.loads(
         (ROOT / "research" / "experiments" / "after_2017.json").read_text(encoding="utf-8")
     )
-    page = (ROOT / "tutorials" / "16_after_2017" / "chapter.py").read_text(encoding="utf-8")
+    page = (ROOT / "tutorials" / "13_after_2017" / "chapter.py").read_text(encoding="utf-8")
     for change, one in measured.items():
         begins = " ".join(one["answer"].split())[:56].rpartition(" ")[0]
         told = (

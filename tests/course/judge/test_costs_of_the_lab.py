@@ -1,4 +1,4 @@
-"""The numbers of chapters 15 and 17: what it shows as recorded was recorded, and what it says of
+"""The numbers of chapters 16 and 17: what it shows as recorded was recorded, and what it says of
 its pictures is so.
 """
 

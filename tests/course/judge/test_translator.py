@@ -1,5 +1,5 @@
-"""lab.translator: what chapter 13 counts, and that its BLEU is sacrebleu's; lab.korean: what
-chapter 13b shows.
+"""lab.translator: what chapter 14 counts, and that its BLEU is sacrebleu's; lab.korean: what
+chapter 14b shows.
 """
 
 import re
@@ -102,7 +102,7 @@ def test_the_pictures_show_what_they_are_given():
 
 
 def test_the_scores_of_multi30k_are_those_that_were_recorded():
-    page = (ROOT / "tutorials" / "13_evaluation" / "chapter.py").read_text(encoding="utf-8")
+    page = (ROOT / "tutorials" / "14_evaluation" / "chapter.py").read_text(encoding="utf-8")
     recorded = (ROOT / "research" / "experiments" / "multi30k.md").read_text(encoding="utf-8")
     table = page[page.index("# | | BLEU |") : page.index("# ## Your Transformer")]
     *seeds, mean, published = re.findall(r"\b\d\d\.\d\d\b", table)
@@ -121,7 +121,7 @@ def test_the_scores_of_multi30k_are_those_that_were_recorded():
 
 
 def test_the_costs_of_table_2_are_the_papers():
-    page = (ROOT / "tutorials" / "13b_translation" / "chapter.py").read_text(encoding="utf-8")
+    page = (ROOT / "tutorials" / "14b_translation" / "chapter.py").read_text(encoding="utf-8")
     base, big = (hours * 3600 * 8 * 9.5e12 for hours in (12, 3.5 * 24))
     text = " ".join(page[page.index("# ## Table 2") :].replace("\n# ", "\n").split())
     assert (
@@ -200,7 +200,7 @@ def test_no_held_out_sentence_is_in_the_training_text(multi30k):
 
 @pytest.mark.campaign
 def test_what_the_page_says_of_the_korean_model_is_what_it_does():
-    text = (ROOT / "tutorials" / "13b_translation" / "chapter.py").read_text(encoding="utf-8")
+    text = (ROOT / "tutorials" / "14b_translation" / "chapter.py").read_text(encoding="utf-8")
     page = " ".join(text.replace("\n# ", " ").split())
     model, subwords = lab.load_korean_model()
     sources, references = zip(*lab.korean.held_out())

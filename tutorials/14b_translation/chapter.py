@@ -11,7 +11,7 @@
 # ---
 
 # %% [markdown]
-# # 13b. A real translator
+# # 14b. A real translator
 #
 # *한국어: 번역 (translation), 서브워드 (subword), 바이트 쌍 인코딩 (byte-pair encoding).*
 
@@ -221,7 +221,7 @@ axes.set(xlabel="operations of the training run", ylabel="BLEU, English to Germa
 # ## Your Transformer
 
 # %%
-lab.run_yours("13b")
+lab.run_yours("14b")
 with lab.own_functions() as names:
     print(f"with {len(names)} functions of yours: {pairs[143][0]} -> {lab.write(model, subwords, pairs[143][0])}")
 

@@ -11,7 +11,7 @@
 # ---
 
 # %% [markdown]
-# # 16. After 2017: four new parts, and a model that answers
+# # 13. After 2017: four new parts, and a model that answers
 #
 # *한국어: RMS 정규화 (RMSNorm), 회전 위치 인코딩 (rotary positions), 게이트 (gate), 그룹 쿼리 (grouped queries).*
 
@@ -291,7 +291,7 @@ print(*(f"{G} heads: {chat_model.PARAMETERS / (2 * 30 * G * 64):,.0f} positions"
 mine = {**mine, "swiglu": swiglu, "grouped_attention": grouped_attention}
 print(model.answer(question, mine))
 print("\nif nothing turns:", model.answer(question, {**mine, "rotary": lambda x, positions, base: x}))
-lab.run_yours("16")
+lab.run_yours("13")
 
 # %% [markdown]
 # SmolLM2 still writes words, copied from a sentence that it reads before your question: *You are a helpful AI assistant

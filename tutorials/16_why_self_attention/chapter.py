@@ -11,7 +11,7 @@
 # ---
 
 # %% [markdown]
-# # 15. Why self-attention
+# # 16. Why self-attention
 #
 # *한국어: 자기 어텐션 (self-attention), 합성곱 (convolution), 장기 의존성 (long-range dependency), 수용 영역 (receptive field),
 # 해석 가능성 (interpretability).*
@@ -296,7 +296,7 @@ for relation, (kind, partner) in lab.pronouns.partners(unseen).items():
 # ## Your Transformer
 
 # %%
-lab.run_yours("15")
+lab.run_yours("16")
 
 # %% [markdown]
 # **Read next:** `restricted_attention_forward` in `minitransformer/zoo/attention/restricted.py`, then

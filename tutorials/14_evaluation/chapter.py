@@ -11,7 +11,7 @@
 # ---
 
 # %% [markdown]
-# # 13. Did it learn?
+# # 14. Did it learn?
 #
 # *한국어: 평가 (evaluation), 정확도 (accuracy), 퍼플렉서티 (perplexity), 표준 오차 (standard error), 부트스트랩 (bootstrap).*
 
@@ -272,7 +272,7 @@ print("95 % of the draws, for seed 0:", *np.quantile(drawn, (0.025, 0.975)).roun
 # ## Your Transformer
 
 # %%
-lab.run_yours("13")
+lab.run_yours("14")
 
 # %% [markdown]
 # You can judge a translator now. The next chapter shows you a real one.

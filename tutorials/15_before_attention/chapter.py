@@ -11,7 +11,7 @@
 # ---
 
 # %% [markdown]
-# # 14. Before attention: everything through one vector
+# # 15. Before attention: everything through one vector
 #
 # *한국어: 순환 신경망 (recurrent network), 은닉 상태 (hidden state), 문맥 벡터 (context vector), 기울기 소실 (vanishing
 # gradient), 게이트 (gate), 가산 어텐션 (additive attention).*
@@ -312,7 +312,7 @@ recurrent.show_attention(models["lstm-attention"][0], "beach")
 # ## Your Transformer
 
 # %%
-lab.run_yours("14")
+lab.run_yours("15")
 
 # %% [markdown]
 # Your Transformer uses none of this chapter's functions.
