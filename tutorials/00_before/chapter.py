@@ -162,7 +162,8 @@ lab.open_explorer(*lab.drawkcab(), "backward")
 #
 # **The short path** takes about 4 hours and leads through nine functions: softmax and attention, the backward of the model's
 # main parts, and the step that trains it. `minitransformer learn start path` begins it. For each function, read from the place
-# in the table down to its blank. By our estimates, the functions take 157 minutes. The reading is some 4,400 words, about an hour.
+# in the table down to its blank. By our estimates, the functions take 157 minutes. The reading is some 4,400 words, about an
+# hour.
 #
 # | function | chapter | read from | minutes |
 # |---|---|---|---|
@@ -176,13 +177,13 @@ lab.open_explorer(*lab.drawkcab(), "backward")
 # | `cross_entropy_backward` | 10 | the top | 20 |
 # | `adam_step` | 11 | the top | 20 |
 #
-# The path ends with `minitransformer learn plug`: all nine run inside a new Transformer, whose gradients are compared with those of
-# the paper in one file, and which trains until it reverses words that it has never seen.
+# The path ends with `minitransformer learn plug`: all nine run inside a new Transformer, whose gradients are compared with
+# those of the paper in one file, and which trains until it reverses words that it has never seen.
 #
-# **The long path** is the whole book. Its exercises take about 20 hours by our estimates, and 35 to 45 with the reading. Part one,
-# chapters 1 to 8b, asks how something made of multiplications can look anywhere, and how it finds out where. Part two, chapters 9
-# to 13, asks what is between a model that writes *drawkcab* and a chat model. Part three, from chapter 14 on, is optional and audits
-# the paper: how good is the model, at what cost, and which sentences hold?
+# **The long path** is the whole book. Its exercises take about 20 hours by our estimates, and 35 to 45 with the reading. Part
+# one, chapters 1 to 8b, asks how something made of multiplications can look anywhere, and how it finds out where. Part two,
+# chapters 9 to 13, asks what is between a model that writes *drawkcab* and a chat model. Part three, from chapter 14 on, is
+# optional and audits the paper: how good is the model, at what cost, and which sentences hold?
 #
 # **Read next:** `tutorials/one_file.py`, the whole paper in one file, to see how little code it is. Then
 # `minitransformer learn start 1`.

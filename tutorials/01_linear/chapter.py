@@ -300,8 +300,8 @@ lab.show_losses(axes, {"right": train(steps=100).losses,
                        "forgetful": train(plugged(layers.Linear.backward, forgetful), steps=100).losses})
 
 # %% [markdown]
-# The two curves lie on top of each other, although the gradient of every bias is wrong. The biases still move, the weights make up
-# for them, and the loss goes down anyway. Here is its mean over steps 81 to 100 for three seeds, from
+# The two curves lie on top of each other, although the gradient of every bias is wrong. The biases still move, the weights make
+# up for them, and the loss goes down anyway. Here is its mean over steps 81 to 100 for three seeds, from
 # `research/experiments/wrong_gradients.py`:
 #
 # | seed | right | forgetful |

@@ -60,8 +60,7 @@ rng = np.random.default_rng(0)
 #
 # $$ \frac{L(x + h) - L(x - h)}{2h} = L' + \tfrac{h^2}{6} L''' + \dots $$
 #
-# The third derivative of a parabola is 0, so the answer for $x^2$ is exact:
-# $(3.1^2 - 2.9^2) / 0.2 = (9.61 - 8.41) / 0.2 = 6$.
+# The third derivative of a parabola is 0, so the answer for $x^2$ is exact: $(3.1^2 - 2.9^2) / 0.2 = (9.61 - 8.41) / 0.2 = 6$.
 #
 # With $L = \sum_j dy_j f_j(x)$, the difference of $L$ is the sum of the differences of all outputs, each multiplied by its
 # $dy_j$. The upstream gradient therefore needs no special treatment.

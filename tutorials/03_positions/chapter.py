@@ -65,10 +65,10 @@ with plugged(functional.sinusoids, nowhere):
 # says how far the hand points to the right, and the cosine how far it points up. All hands start at the top, and each clock
 # turns more slowly than the one before it. The number of positions that a hand needs for one full turn is its *wavelength*.
 #
-# **By hand**, for $d_{model} = 4$: there are two clocks, with wavelengths $2 \pi \approx 6.28$ and
-# $200 \pi \approx 628$. At position 0 both hands point up, so the row is $(0, 1, 0, 1)$. At position 1 the first hand has
-# made $1 / 6.28$ of a turn, which is an angle of 1, and the second $1 / 628$ of a turn, which is an angle of 0.01. The row
-# is therefore $(\sin 1, \cos 1, \sin 0.01, \cos 0.01)$, or $(0.84, 0.54, 0.01, 1.00)$.
+# **By hand**, for $d_{model} = 4$: there are two clocks, with wavelengths $2 \pi \approx 6.28$ and $200 \pi \approx 628$. At
+# position 0 both hands point up, so the row is $(0, 1, 0, 1)$. At position 1 the first hand has made $1 / 6.28$ of a turn,
+# which is an angle of 1, and the second $1 / 628$ of a turn, which is an angle of 0.01. The row is therefore $(\sin 1, \cos 1,
+# \sin 0.01, \cos 0.01)$, or $(0.84, 0.54, 0.01, 1.00)$.
 #
 # Here are the four clocks for $d_{model} = 8$ at the first eight positions.
 

@@ -138,14 +138,13 @@ bar = figure.colorbar(image, label="derivative")
 # %% [exercise] softmax_backward
 
 # %% [derivation]
-# **The rule: the quotient rule.** Write $p_i = e^{x_i} / s$ with $s = \sum_k e^{x_k}$, so
-# $\partial s / \partial x_j = e^{x_j}$. Then
+# **The rule: the quotient rule.** Write $p_i = e^{x_i} / s$ with $s = \sum_k e^{x_k}$, so $\partial s / \partial x_j =
+# e^{x_j}$. Then
 #
 # $$ \frac{\partial p_i}{\partial x_j} = \frac{\delta_{ij}\, e^{x_i}\, s - e^{x_i} e^{x_j}}{s^2} = p_i (\delta_{ij} - p_j) $$
 #
-# where $\delta_{ij}$ is 1 if $i = j$ and 0 otherwise. For $p = (1/4, 3/4)$ this is
-# $\tfrac14 (1 - \tfrac14) = \tfrac{3}{16}$ on the diagonal and $-\tfrac14 \cdot \tfrac34 = -\tfrac{3}{16}$ beside it, as
-# measured.
+# where $\delta_{ij}$ is 1 if $i = j$ and 0 otherwise. For $p = (1/4, 3/4)$ this is $\tfrac14 (1 - \tfrac14) = \tfrac{3}{16}$ on
+# the diagonal and $-\tfrac14 \cdot \tfrac34 = -\tfrac{3}{16}$ beside it, as measured.
 #
 # **The chain rule** sums over every $p_i$ that $x_j$ touches, and it touches all of its row:
 #

@@ -26,8 +26,7 @@ lab.you_are_here("attention")
 # multiplications fetch something from a place that it has just chosen?
 #
 # Below are the weights of two of the trained model's four *heads* (chapter 7), with a row for each letter that it writes and a
-# column for each letter that it may look at.
-# **Predict:** with chapter 4 in mind, what do the weights in each row sum to?
+# column for each letter that it may look at. **Predict:** with chapter 4 in mind, what do the weights in each row sum to?
 
 # %%
 import math
@@ -66,17 +65,17 @@ bar = figure.colorbar(image, label="attention weight")
 # $$ q = y\, W_q, \qquad k = x\, W_k, \qquad v = x\, W_v $$
 #
 # In *cross-attention*, as in the translation, the queries come from one sentence and the keys and values from another. In
-# *self-attention* all three come from the same sentence, by three *projections*, one matrix each. Take a model that judges whether
-# a review is positive (*sentiment analysis*, `docs/classification.md`). In *not a good film*, the query of *good* can look for a
-# negation, and find the key of *not*. What it fetches turns the vector of *good* into the opposite.
+# *self-attention* all three come from the same sentence, by three *projections*, one matrix each. Take a model that judges
+# whether a review is positive (*sentiment analysis*, `docs/classification.md`). In *not a good film*, the query of *good* can
+# look for a negation, and find the key of *not*. What it fetches turns the vector of *good* into the opposite.
 #
 # Why a query *and* a key? If one vector did both jobs, the score of A for B would always equal the score of B for A, since
 # $q \cdot k = k \cdot q$. *good* could not look for *not* without *not* looking for *good* just as much.
 #
 # **By hand.** One query $q = (2, 0)$ meets two keys, $k_1 = (1, 0)$ and $k_2 = (0, 1)$, whose values are 10 and 20. The dot
 # product of a key with the query measures how well the key fits, here 2 and 0. We divide by $\sqrt 2$, because each vector
-# holds two numbers, and get the *scores* 1.41 and 0. The softmax turns them into the weights
-# $e^{1.41} / (e^{1.41} + 1) = 0.80$ and $0.20$, and the answer is $0.80 \cdot 10 + 0.20 \cdot 20 = 12$.
+# holds two numbers, and get the *scores* 1.41 and 0. The softmax turns them into the weights $e^{1.41} / (e^{1.41} + 1) = 0.80$
+# and $0.20$, and the answer is $0.80 \cdot 10 + 0.20 \cdot 20 = 12$.
 #
 # **Predict:** what is the answer for the query $(0, 2)$? And for $(0, 0)$?
 
@@ -254,9 +253,9 @@ assert report.passed
 # ## Break it
 #
 # The trained model has 4 heads of $d_k = 8$ numbers each, so its vectors have $d_{model} = 4 \cdot 8 = 32$ numbers. Dividing by
-# $\sqrt{d_{model}}$ in place of $\sqrt{d_k}$ is a famous slip. The code runs, and passes a gradient check if forward and backward
-# share the slip. But these weights were
-# trained with the right scale. **Predict:** halve all scores and let the model write. Does it still write *drawkcab*?
+# $\sqrt{d_{model}}$ in place of $\sqrt{d_k}$ is a famous slip. The code runs, and passes a gradient check if forward and
+# backward share the slip. But these weights were trained with the right scale. **Predict:** halve all scores and let the model
+# write. Does it still write *drawkcab*?
 
 
 # %%

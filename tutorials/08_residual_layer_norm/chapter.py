@@ -202,12 +202,11 @@ lab.show_norm(axes, x, n, dx * np.minimum(1, 1 / np.linalg.norm(dx, axis=-1, kee
 # Write $c = x - \operatorname{mean}(x)$, so $n_j = c_j s$. As in chapter 4, $\delta_{ij}$ is 1 if $i = j$ and 0 otherwise.
 #
 # - **The mean** contains $x_i$ with the factor $1/D$: $\partial c_j / \partial x_i = \delta_{ij} - 1/D$.
-# - **The chain rule, for $s$.** $s = v^{-1/2}$ with $v = \frac1D \sum_k c_k^2 + \epsilon$. First,
-#   $\partial v / \partial x_i = \frac2D \sum_k c_k (\delta_{ik} - \frac1D)$. The $c_k$ sum to 0, so this is $2 c_i / D$.
-#   Then $\partial s / \partial x_i = -\frac12 v^{-3/2} \cdot 2 c_i / D = -s^3 c_i / D = -s^2 n_i / D$.
-# - **The product rule** for $n_j = c_j s$:
-#   $\partial n_j / \partial x_i = s\, (\delta_{ij} - \frac1D) - c_j s^2 n_i / D$. With $c_j s = n_j$ this is
-#   $s\, ( \delta_{ij} - \frac1D - \frac1D n_j n_i )$.
+# - **The chain rule, for $s$.** $s = v^{-1/2}$ with $v = \frac1D \sum_k c_k^2 + \epsilon$. First, $\partial v / \partial x_i =
+#   \frac2D \sum_k c_k (\delta_{ik} - \frac1D)$. The $c_k$ sum to 0, so this is $2 c_i / D$. Then $\partial s / \partial x_i =
+#   -\frac12 v^{-3/2} \cdot 2 c_i / D = -s^3 c_i / D = -s^2 n_i / D$.
+# - **The product rule** for $n_j = c_j s$: $\partial n_j / \partial x_i = s\, (\delta_{ij} - \frac1D) - c_j s^2 n_i / D$. With
+#   $c_j s = n_j$ this is $s\, ( \delta_{ij} - \frac1D - \frac1D n_j n_i )$.
 # - **The chain rule, for the loss.** $y = \gamma n + \beta$ gives $dn = \gamma\, dy$, which is $(\dots, D)$. Sum over $j$; each
 #   sum with $1/D$ is a mean of $dn$ or of $dn\, n$ and has shape $(\dots, 1)$:
 #
@@ -286,10 +285,9 @@ for name, centred, divided in (("only divided", 0, 1), ("only centred", 1, 0)):
 # %% [exercise] rms_norm_backward
 
 # %% [derivation]
-# **The product rule** applies to $n_j = x_j s$ as before, but without the centred $c$. With
-# $v = \frac1D \sum_k x_k^2 + \epsilon$ the chain rule gives
-# $\partial s / \partial x_i = -\frac12 v^{-3/2} \cdot 2 x_i / D = -s^2 n_i / D$, so
-# $\partial n_j / \partial x_i = s\, ( \delta_{ij} - \frac1D n_j n_i )$. Sum over $j$ with $dn = \gamma\, dy$:
+# **The product rule** applies to $n_j = x_j s$ as before, but without the centred $c$. With $v = \frac1D \sum_k x_k^2 +
+# \epsilon$ the chain rule gives $\partial s / \partial x_i = -\frac12 v^{-3/2} \cdot 2 x_i / D = -s^2 n_i / D$, so $\partial
+# n_j / \partial x_i = s\, ( \delta_{ij} - \frac1D n_j n_i )$. Sum over $j$ with $dn = \gamma\, dy$:
 #
 # $$ dx = s \,\big( dn - n\, \operatorname{mean}(dn\, n) \big) \qquad (\dots, D) $$
 #

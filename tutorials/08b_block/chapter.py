@@ -44,8 +44,8 @@ lab.you_are_here("feed_forward", "dropout", "encoder")
 # layers with a ReLU between them: $a = x W_1 + b_1$, $h = \max(0, a)$ and $y = h W_2 + b_2$. Without the ReLU, $W_1 W_2$ would
 # amount to a single matrix. The paper makes $h$ four times as wide as $x$: $d_{ff} = 2048$ numbers for $d_{model} = 512$.
 #
-# **Predict:** in an encoder layer of this size, which has more weights, the attention with its
-# four square matrices or the feed-forward network with its two wide ones?
+# **Predict:** in an encoder layer of this size, which has more weights, the attention with its four square matrices or the
+# feed-forward network with its two wide ones?
 
 # %%
 print(f"attention {4 * 512 * 512:,}, feed-forward {2 * 512 * 2048:,}")
@@ -147,7 +147,8 @@ y, _ = functional.dropout_forward(np.tile([2.0, 4.0, 6.0, 8.0], (200_000, 1)), 0
 print("the mean over 200,000 draws:", y.mean(axis=0).round(1))
 
 # %% [markdown]
-# The mean is $x$, which is the purpose of the division: the next layer sees numbers of the same size in training and at inference.
+# The mean is $x$, which is the purpose of the division: the next layer sees numbers of the same size in training and at
+# inference.
 #
 # Now apply dropout twice in one layer. A number that was dropped cannot have affected the loss. Which of the two masks knows
 # about $x$, and which about $y$?
@@ -193,9 +194,9 @@ lab.show_orders(axes)
 # %% [markdown]
 # Both orders are right, but they make two different models. Follow the purple arrow in each and count what it passes through.
 #
-# Derive the backward for the paper's order, with a matrix as the sub-layer: $z = x + xW$, then
-# $y = \operatorname{LayerNorm}(z)$ with $\gamma = 1$ and $\beta = 0$. You may build on your own work: after
-# `from my_transformer import layer_norm_backward`, your own function works here, too.
+# Derive the backward for the paper's order, with a matrix as the sub-layer: $z = x + xW$, then $y =
+# \operatorname{LayerNorm}(z)$ with $\gamma = 1$ and $\beta = 0$. You may build on your own work: after `from my_transformer
+# import layer_norm_backward`, your own function works here, too.
 
 # %% [exercise] post_norm_backward
 
@@ -260,10 +261,10 @@ print(", ".join(f"{name}: {np.mean(of_layers):.2f}" for name, of_layers in facto
 # shrinks at every layer, as in the example by hand at the start of chapter 8.
 #
 # There are two ways out. Today's deep models are pre-norm, with one more LayerNorm at the end of each stack, because nothing
-# else normalises the last sum. Or the weights that end a sub-layer start smaller, so that $x$ outweighs $f(x)$ in the sum. Every
-# new model of this library divides them by $\sqrt{2N}$, as GPT-2 does, for the $2N$ sub-layers of $N$ layers. The dotted lines show
-# the effect on post-norm: all layers get about the same gradient. `research/experiments/initial_weights.md` shows what this
-# means for a real translator.
+# else normalises the last sum. Or the weights that end a sub-layer start smaller, so that $x$ outweighs $f(x)$ in the sum.
+# Every new model of this library divides them by $\sqrt{2N}$, as GPT-2 does, for the $2N$ sub-layers of $N$ layers. The dotted
+# lines show the effect on post-norm: all layers get about the same gradient. `research/experiments/initial_weights.md` shows
+# what this means for a real translator.
 #
 # ## Your Transformer
 #

@@ -135,8 +135,8 @@ for name in ("source", "target", "next_target"):
 # | attention weights | for each head, $(B, H, T_q, T_k)$ | their mean, $(B, T_q, T_k)$, unless `average_attn_weights=False` |
 # | a query with nothing to attend to | zeros | NaN |
 #
-# Classes that you find on the web often write the split of chapter 7 with `einops`, as `rearrange(q, "b t (h d) -> b h t d", h=8)`.
-# The names of the axes are free, and one reading of the paper has Korean ones.
+# Classes that you find on the web often write the split of chapter 7 with `einops`, as `rearrange(q, "b t (h d) -> b h t d",
+# h=8)`. The names of the axes are free, and one reading of the paper has Korean ones.
 #
 # The mask of `torch.nn.functional.scaled_dot_product_attention` is the other way round again: there, True means that a query
 # may attend. With the axes in their places, the numbers are the same:
@@ -246,10 +246,9 @@ print(config.num_layers, "layers:", str(report).splitlines()[-1])
 # %% [exercise] shared_backward
 
 # %% [derivation]
-# **The rule: a parameter collects the gradients of all its uses.** The logits are a product, so
-# $dh = d\text{logits}\, E$, of shape $(B, T_q, D)$, and its part of $dE$ is $d\text{logits}^\top h$, summed over all
-# positions. An embedding copies rows and multiplies them by $\sqrt{D}$, so row $i$ gets $\sqrt{D}$ times the gradient
-# of every position that holds token $i$:
+# **The rule: a parameter collects the gradients of all its uses.** The logits are a product, so $dh = d\text{logits}\, E$, of
+# shape $(B, T_q, D)$, and its part of $dE$ is $d\text{logits}^\top h$, summed over all positions. An embedding copies rows and
+# multiplies them by $\sqrt{D}$, so row $i$ gets $\sqrt{D}$ times the gradient of every position that holds token $i$:
 #
 # $$ dE = d\text{logits}^\top h + \sqrt{D} \sum_{\text{source}} + \sqrt{D} \sum_{\text{target}} \qquad (V, D) $$
 #

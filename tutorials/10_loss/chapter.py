@@ -221,8 +221,8 @@ print(f"the trained model: gap {lab.training.gap(model, unseen):.3f}, loss {floa
 #
 # $$ (1 - \epsilon) + K \frac{\epsilon}{K - 1} = 1 + \frac{\epsilon}{K - 1} $$
 #
-# So the change is wrong, although its divisor is that of Tensor2Tensor. For a vocabulary of 37,000 the sum is off by
-# 0.000003, and no curve shows it. A row of one 1 and zeros sums to 1 as well, so the test also asks whether anything was smoothed.
+# So the change is wrong, although its divisor is that of Tensor2Tensor. For a vocabulary of 37,000 the sum is off by 0.000003,
+# and no curve shows it. A row of one 1 and zeros sums to 1 as well, so the test also asks whether anything was smoothed.
 
 # %%
 lab.verdicts(test_smoothing)
@@ -266,10 +266,9 @@ print(f"for each token {one:.3f}, for nine of them {one ** 9:.2f}")
 #
 # ## The mean of means
 #
-# A batch that does not fit into memory is cut into *micro-batches*, whose gradients are added up before one update. You
-# could compute the mean loss of each, and then the mean of these means. The curves look plausible, and widely used trainers
-# did it this way until 2024 (pull request 34191 of Hugging Face's transformers). Were they wrong,
-# or is the change that replaced it?
+# A batch that does not fit into memory is cut into *micro-batches*, whose gradients are added up before one update. You could
+# compute the mean loss of each, and then the mean of these means. The curves look plausible, and widely used trainers did it
+# this way until 2024 (pull request 34191 of Hugging Face's transformers). Were they wrong, or is the change that replaced it?
 
 # %% [exercise] test_accumulation
 
@@ -289,8 +288,7 @@ lab.verdicts(test_accumulation)
 
 # %% [markdown]
 # Here are four micro-batches of 8 words each, sorted by length, and one batch of the same 32 words. In the mean of means, a
-# token from a word of 2 letters counts for more than one of 12. How many times more? The end of
-# a word is a token too.
+# token from a word of 2 letters counts for more than one of 12. How many times more? The end of a word is a token too.
 
 # %%
 lengths = np.array([2, 4, 8, 12])
@@ -314,6 +312,5 @@ lab.training.show_weights(axes, [f"{n} letters" for n in lengths], shares)
 lab.run_yours("10")
 
 # %% [markdown]
-# **Read next:** `cross_entropy_forward` and `cross_entropy_backward` in `minitransformer/functional/cross_entropy.py`,
-# and `training_step` in `minitransformer/training/step.py`, where the sum is divided by the number
-# of tokens in all micro-batches.
+# **Read next:** `cross_entropy_forward` and `cross_entropy_backward` in `minitransformer/functional/cross_entropy.py`, and
+# `training_step` in `minitransformer/training/step.py`, where the sum is divided by the number of tokens in all micro-batches.

@@ -119,8 +119,8 @@ lab.training.show_valley(axes, valley, {name: np.array(path) for name, path in p
 # %% [markdown]
 # SGD bounces from wall to wall and cannot use a larger learning rate, because above 0.04 every bounce is larger than the one
 # before. Adam's steps have about the same size in both directions. Adam works no miracles either, since it overshoots and
-# swings back. On the running example, with words of eight random letters, `research/experiments/learning.py` gives these losses per
-# letter after 200 steps. The last two rows are for the next section:
+# swings back. On the running example, with words of eight random letters, `research/experiments/learning.py` gives these losses
+# per letter after 200 steps. The last two rows are for the next section:
 #
 # | optimizer, learning rate | seed 0 | seed 1 | seed 2 |
 # |---|--:|--:|--:|
@@ -285,12 +285,14 @@ print(f"base: {100_000 * 0.4 / 3600:.1f} hours; big, 300,000 steps of 1.0 s: {30
 # ## One line is wrong
 #
 # What do you do with a wrong program if no judge says where to look? Here is one that trains a small model. The judge knows its
-# wrong line and does not tell you. Check each gradient by itself. The line that computes a wrong number need not be the wrong line.
+# wrong line and does not tell you. Check each gradient by itself. The line that computes a wrong number need not be the wrong
+# line.
 
 # %% [exercise] find_fault
 
 # %% [derivation]
-# **The rule: a backward needs the arrays of its forward, unchanged.** With a learning rate of 1, the step subtracts its gradients:
+# **The rule: a backward needs the arrays of its forward, unchanged.** With a learning rate of 1, the step subtracts its
+# gradients:
 #
 # ```python
 # rng, ids = np.random.default_rng(0), np.array([1, 1, 0, 4, 1])

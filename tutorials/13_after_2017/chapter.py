@@ -200,9 +200,9 @@ for name, columns in ("as they are", np.arange(d)), ("moved", np.r_[0:d:2, 1:d:2
 # $$ \frac{\partial h}{\partial a} = (s + a\, s')\, u = s\, \big( 1 + a\, (1 - s) \big)\, u, \qquad
 #    \frac{\partial h}{\partial u} = a\, s \qquad (\dots, d_{ff}) $$
 #
-# Each number of $h$ depends only on its own $a$ and $u$, so backward is $da = dh\, \partial h / \partial a$ and
-# $du = dh\, \partial h / \partial u$. Both $a$ and $u$ come from $x$, whose gradient is the sum
-# $da\, W_{gate}^\top + du\, W_{inner}^\top$.
+# Each number of $h$ depends only on its own $a$ and $u$, so backward is $da = dh\, \partial h / \partial a$ and $du = dh\,
+# \partial h / \partial u$. Both $a$ and $u$ come from $x$, whose gradient is the sum $da\, W_{gate}^\top + du\,
+# W_{inner}^\top$.
 #
 # **Without overflow:** $e^{-a}$ is infinite for $a = -1000$, which still gives $s = 0$, while $e^a / (1 + e^a)$ is NaN for
 # $a = 1000$. With $s = \frac12 + \frac12 \tanh(a / 2)$, nothing overflows.

@@ -53,8 +53,8 @@ for (source, target), output in zip(unseen[:4], outputs):
 # %% [exercise] accuracies
 
 # %% [derivation]
-# **The rule: a mean is a sum divided by the number of things that count.** With the mask
-# $real_{bt} = [ids_{bt} \neq 0]$, of shape $(B, T)$, and $right_{bt} = [predicted_{bt} = ids_{bt}]$,
+# **The rule: a mean is a sum divided by the number of things that count.** With the mask $real_{bt} = [ids_{bt} \neq 0]$, of
+# shape $(B, T)$, and $right_{bt} = [predicted_{bt} = ids_{bt}]$,
 #
 # $$ tokens = \frac{\sum_{bt} right_{bt}\, real_{bt}}{\sum_{bt} real_{bt}}, \qquad
 # texts = \frac{1}{B} \sum_b \prod_t \max(right_{bt}, 1 - real_{bt}) $$

@@ -186,8 +186,8 @@ for n in (None, 4, 2, 1):
 #
 # Of its outputs for the first 100 test sentences, 14 have the same three words twice with greedy decoding, and 11 with a beam.
 # Of the references, 2 do. After 12,000 updates, greedy decoding writes *drei personen sitzen an einem picknicktisch vor einem
-# gebäude, das wie ein union jack jack gemalten ist*, and 4 of the 100 outputs have the same three words twice, 1 with a beam. This
-# model's BLEU is 39.8. Models of 24,000 updates reach a median of 40.80 with three seeds.
+# gebäude, das wie ein union jack jack gemalten ist*, and 4 of the 100 outputs have the same three words twice, 1 with a beam.
+# This model's BLEU is 39.8. Models of 24,000 updates reach a median of 40.80 with three seeds.
 #
 # ## Table 2, with its costs
 #

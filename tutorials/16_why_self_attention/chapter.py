@@ -199,8 +199,8 @@ for mask in (restricted, window_masks(16, 2, 1, 1)[0]):
 # %% [exercise] layers_needed
 
 # %% [derivation]
-# **The rule: every layer adds to the receptive field.** A layer of dilation
-# $\delta$ looks $(k - 1)\,\delta$ positions further back than its inputs do. For $L$ plain layers,
+# **The rule: every layer adds to the receptive field.** A layer of dilation $\delta$ looks $(k - 1)\,\delta$ positions further
+# back than its inputs do. For $L$ plain layers,
 #
 # $$ 1 + L\,(k - 1) \geq n \quad\Longrightarrow\quad L = \left\lceil \frac{n - 1}{k - 1} \right\rceil $$
 #
@@ -248,8 +248,8 @@ print(f"pronouns right in 200 unseen sentences: {lab.pronouns.right_pronouns(tra
 # the lower rows, the decoder writes the pronoun: head 0 looks at *street* in both sentences, and head 2 at *animal* or *wide*.
 #
 # A map shows where a head looks, not whether the answer depends on it. To test that, take one word away from one row, so that
-# the others share its weight. The cell prints the word that is then the most likely, with its probability. **Predict** which words
-# the pronoun depends on.
+# the others share its weight. The cell prints the word that is then the most likely, with its probability. **Predict** which
+# words the pronoun depends on.
 
 # %%
 for sentence in sentences:
@@ -274,10 +274,10 @@ for sentence in sentences:
 # %% [exercise] follows
 
 # %% [derivation]
-# **The rule: a share means something only if it is compared with what a simpler explanation achieves.** `np.nonzero(partner >= 0)`
-# lists the queries that have a partner, $n$ of them, so `weights[b, :, t]` is $(n, H, T_k)$. Its argmax over the keys, $(n, H)$,
-# is compared with the partners, $(n, 1)$, and the mean over $n$ is $(H)$. The simpler explanation is a head that knows only
-# distances. It is right wherever $\text{partner} - t$ has the value that occurs most often.
+# **The rule: a share means something only if it is compared with what a simpler explanation achieves.** `np.nonzero(partner >=
+# 0)` lists the queries that have a partner, $n$ of them, so `weights[b, :, t]` is $(n, H, T_k)$. Its argmax over the keys, $(n,
+# H)$, is compared with the partners, $(n, 1)$, and the mean over $n$ is $(H)$. The simpler explanation is a head that knows
+# only distances. It is right wherever $\text{partner} - t$ has the value that occurs most often.
 
 # %%
 weights = translator.attention_weights(*unseen.inputs)
