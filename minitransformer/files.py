@@ -13,6 +13,8 @@ from typing import BinaryIO
 from minitransformer.errors import InputError
 
 MANIFEST = "manifest.json"
+# what reading JSON of another form than expected may raise
+MALFORMED = (ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError)
 PIECE = 2**20  # bytes of a file that are in memory at a time
 FORMAT = 2  # format version of run folders
 NO_SYNC = {

@@ -60,9 +60,11 @@ def execute(args) -> int:
         run, data = resume(job, args.resume)
     if job.is_main and run.settings.backend == "numpy":
         print(in_one_line(), file=sys.stderr)
+    config = run.settings.training
+    assert config is not None  # begin stores it, and resume asks for it
     steps = train(
         run,
-        run.settings.training,
+        config,
         data.batches,
         data.valid,
         data.measure,

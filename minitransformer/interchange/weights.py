@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
+from safetensors.numpy import load, save
 
-from minitransformer.backend import to_device, to_host
+from minitransformer.backend import Array, to_device, to_host
 from minitransformer.errors import InputError
 from minitransformer.files import check_regular, write_durably
 
@@ -106,6 +106,19 @@ def as_safetensors(shapes, arrays, metadata) -> Iterator[Any]:
     yield from map(np.ascontiguousarray, arrays)
 
 
+def to_bytes(arrays: Mapping[str, Array]) -> bytes:
+    """The safetensors file of {name: array}."""
+    return save({name: np.asarray(to_host(array), order="C") for name, array in arrays.items()})
+
+
+def from_bytes(data: bytes) -> dict[str, np.ndarray]:
+    """{name: array} of a safetensors file. Raises InputError for anything else."""
+    try:
+        return load(data)
+    except SafetensorError as error:
+        raise InputError(f"not a safetensors file ({error})") from None
+
+
 def save_weights(layer, path) -> None:
     """Write {parameter name: array} of any Layer, a shared one once, as a safetensors file.
 
@@ -115,17 +128,14 @@ def save_weights(layer, path) -> None:
     if not Path(path).name:
         raise InputError(f"save_weights: path is {path!r}, expected the path of a safetensors file")
     check_regular(Path(path), "the path of a safetensors file")  # a device would be replaced
-    weights = {
-        name: np.ascontiguousarray(to_host(parameter.data))
-        for name, parameter in layer.parameters().items()
-    }
+    weights = {name: parameter.data for name, parameter in layer.parameters().items()}
     for name, array in weights.items():
         if array.dtype.kind != "f":
             raise InputError(
                 f'{name} is {array.dtype}, which a safetensors file cannot hold; save layer.astype("float64")'
             )
     try:
-        write_durably(Path(path), save(weights))
+        write_durably(Path(path), to_bytes(weights))
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
 

@@ -1,65 +1,60 @@
-"""Checkpoints, from which a stopped run resumes as if it had never stopped; and snapshots, weights
-kept for the explorer.
-"""
+"""Checkpoints, from which a stopped run resumes as if it had never stopped."""
 
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from safetensors import SafetensorError
-from safetensors.numpy import load as from_bytes, save as to_bytes
-
-from minitransformer.backend import Array, to_host
-from minitransformer.errors import InputError
+from minitransformer.backend import Array
+from minitransformer.errors import InputError, counted
 from minitransformer.files import (
+    MALFORMED,
     check_manifest,
+    free_name,
     make_folder,
     sync_folder,
     write_durably,
     write_manifest,
 )
-from minitransformer.interchange.weights import WeightsFile
-from minitransformer.stderr import stderr
+from minitransformer.interchange.weights import from_bytes, to_bytes
+from minitransformer.runs.config import TrainingConfig
 from minitransformer.runs.log import parse_log
+from minitransformer.stderr import stderr
 
-FOLDER, SNAPSHOTS = "checkpoints", "snapshots"
+FOLDER = "checkpoints"
 FILES = ("weights.safetensors", "optimizer.safetensors", "state.json", "metrics.jsonl")
-STATE = {
+STATE = {  # {what is in state.json: its type}
     "position": object,
     "terms": int,
     "best_step": int | None,
     "best_nll": float | None,
     "worse": int,
-}  # in state.json
+}
+UNREADABLE_NAME = ".unreadable"  # behind the name of a checkpoint that a resumed run left out
 
 
 class Checkpoint(NamedTuple):
     step: int
-    weights: dict  # {parameter name: array}
-    # {"m": (P,), "v": (P,), "loss": (), "nll": ()}; the last two: sums since the last line of the
-    # log
-    optimizer: dict
-    state: dict  # the rest of the trainer's state, as JSON
+    weights: Mapping[str, Array]  # {parameter name: array}
+    # {"m": (P,), "v": (P,), "loss": (), "nll": ()}; the last two: sums since the last line of the log
+    optimizer: Mapping[str, Array]
+    state: dict[str, Any]  # STATE, and whether this step's validation comes next: "validate"
     metrics: bytes  # the log so far
 
 
-def save(run_folder, checkpoint) -> None:
+def save(run_folder: Path, checkpoint: Checkpoint) -> None:
     """Write a Checkpoint as the folder checkpoints/step-N, which gets its name only once it is
     complete.
     """
     folder = run_folder / FOLDER
-    new, final = folder / "new", _folder(run_folder, checkpoint.step)
+    new = folder / "new"
+    state = {"step": checkpoint.step, **checkpoint.state}
     files = {
-        "weights.safetensors": to_bytes(
-            {name: to_host(a) for name, a in checkpoint.weights.items()}
-        ),
-        "optimizer.safetensors": to_bytes(
-            {name: to_host(a) for name, a in checkpoint.optimizer.items()}
-        ),
-        "state.json": json.dumps(checkpoint.state, indent=1).encode(),
+        "weights.safetensors": to_bytes(checkpoint.weights),
+        "optimizer.safetensors": to_bytes(checkpoint.optimizer),
+        "state.json": json.dumps(state, indent=1).encode(),
         "metrics.jsonl": checkpoint.metrics,
     }
     shutil.rmtree(new, ignore_errors=True)  # left by a process that was killed while saving
@@ -69,14 +64,14 @@ def save(run_folder, checkpoint) -> None:
         for name, data in files.items():
             write_durably(new / name, data)
         write_manifest(new, files)
-        shutil.rmtree(final, ignore_errors=True)  # a damaged checkpoint of the same step
-        os.rename(new, final)
+        set_aside(run_folder, [checkpoint.step])
+        os.rename(new, _folder(run_folder, checkpoint.step))
     finally:
         shutil.rmtree(new, ignore_errors=True)  # it still exists only if something failed
     sync_folder(folder)
 
 
-def steps(run_folder) -> list[int]:
+def steps(run_folder: Path) -> list[int]:
     """The steps of all checkpoints in a run folder, damaged or not, the newest first.
 
     Raises OSError if the folder of checkpoints cannot be read: it may be full of them.
@@ -85,13 +80,11 @@ def steps(run_folder) -> list[int]:
         names = os.listdir(run_folder / FOLDER)
     except FileNotFoundError:
         return []
-    return sorted(
-        (int(name[5:]) for name in names if name.startswith("step-") and name[5:].isdigit()),
-        reverse=True,
-    )
+    numbers = [name.removeprefix("step-") for name in names if name.startswith("step-")]
+    return sorted((int(number) for number in numbers if number.isdigit()), reverse=True)
 
 
-def load(run_folder, step) -> Checkpoint:
+def load(run_folder: Path, step: int) -> Checkpoint:
     """The Checkpoint of a step. Raises InputError, naming the file, if one is damaged, missing or
     not a checkpoint's.
     """
@@ -99,54 +92,96 @@ def load(run_folder, step) -> Checkpoint:
     check_manifest(folder)
     read = {name: (folder / name).read_bytes() for name in FILES}
     try:
+        state = json.loads(read["state.json"])
+        saved = state.pop("step", step)  # older versions did not write it
         found = Checkpoint(
-            step,
+            saved,
             from_bytes(read["weights.safetensors"]),
             from_bytes(read["optimizer.safetensors"]),
-            json.loads(read["state.json"]),
+            state,
             read["metrics.jsonl"],
         )
-        parse_log(found.metrics.decode())
-        parameters = sum(array.size for array in found.weights.values())
-        sizes = {"m": parameters, "v": parameters, "loss": 1, "nll": 1}
-        if not (
-            all(isinstance(found.state[name], kind) for name, kind in STATE.items())
-            and all(found.optimizer[name].size == size for name, size in sizes.items())
-        ):
-            raise ValueError(f"expected {', '.join(STATE)}, and m and v of {parameters:,} numbers")
-    except (
-        SafetensorError,
-        ValueError,
-        TypeError,
-        AttributeError,
-        LookupError,
-        RecursionError,
-    ) as error:
+        _check(found, folder)
+    except InputError:
+        raise
+    except MALFORMED as error:
         raise InputError(f"{folder}: not the checkpoint of a training run ({error})") from None
+    if saved != step:
+        raise InputError(f"{folder}: the checkpoint of step {saved}, renamed")
     return found
 
 
-def newest(run_folder) -> Checkpoint | None:
-    """The newest intact Checkpoint, or None."""
-    return next(undamaged(run_folder, steps(run_folder)), None)
+def _check(found: Checkpoint, folder: Path) -> None:
+    """Raise InputError unless training can resume from it."""
+    parse_log(found.metrics.decode())
+    for name, kind in STATE.items():
+        if name not in found.state or not isinstance(found.state[name], kind):
+            raise InputError(f"{folder / 'state.json'}: {name} is not that of a training run")
+    parameters = sum(array.size for array in found.weights.values())
+    for name, size in {"m": parameters, "v": parameters, "loss": 1, "nll": 1}.items():
+        if found.optimizer[name].size != size:
+            raise InputError(
+                f"{folder / 'optimizer.safetensors'}: {name}: expected {size:,} numbers"
+            )
 
 
-def undamaged(run_folder, steps) -> Iterator[Checkpoint]:
+def newest(run_folder: Path) -> Checkpoint | None:
+    """The newest intact Checkpoint, after a report on stderr of the ones that are not; None if
+    there are none. Raises InputError, naming a file, if none of them can be read.
+    """
+    found, problems = steps(run_folder), []
+    for step in found:
+        last = _try(run_folder, step, problems)
+        if last:
+            _report(problems)
+            return last
+    if not problems:
+        return None
+    raise InputError(
+        f"{problems[0]}; none of the run's {counted(len(problems), 'checkpoint')} can be read, and nothing was "
+        f"changed. To start again at step 1, rename {run_folder / FOLDER}, then resume"
+    )
+
+
+def undamaged(run_folder: Path, steps: Iterable[int]) -> Iterator[Checkpoint]:
     """Yield the intact Checkpoints of `steps`; damaged ones are reported on stderr."""
     for step in steps:
-        try:
-            found = load(run_folder, step)
-        except (
-            InputError,
-            FileNotFoundError,
-        ) as error:  # the latter: a process that trains the run has just removed it
-            print(f"{error}; skipped", file=stderr)
-        else:
+        problems: list[str] = []
+        found = _try(run_folder, step, problems)
+        _report(problems)
+        if found:
             yield found
 
 
-def regular(steps, config) -> list[int]:
-    """Those checkpoints at `steps` that may be averaged: not the ones that Ctrl-C added in between."""
+def _try(run_folder: Path, step: int, problems: list[str]) -> Checkpoint | None:
+    """The Checkpoint of a step; None, and one more of the problems, if it is not intact."""
+    try:
+        return load(run_folder, step)
+    # the latter: a process that trains the run has just removed it
+    except (InputError, FileNotFoundError) as error:
+        problems.append(str(error))
+        return None
+
+
+def _report(problems: list[str]) -> None:
+    for problem in problems:
+        print(f"{problem}; skipped", file=stderr)
+
+
+def set_aside(run_folder: Path, steps: Iterable[int]) -> None:
+    """Rename what is there instead of checkpoints of `steps`: training goes on without it, but
+    never deletes it.
+    """
+    for step in steps:
+        folder = _folder(run_folder, step)
+        if folder.exists():
+            kept = free_name(folder.with_name(folder.name + UNREADABLE_NAME))
+            os.rename(folder, kept)
+            print(f"{folder} is kept as {kept.name}", file=stderr)
+
+
+def regular(steps: Iterable[int], config: TrainingConfig) -> list[int]:
+    """Those checkpoints at `steps` that may be averaged, not the ones that Ctrl-C added."""
     kept = [
         step
         for step in steps
@@ -155,71 +190,36 @@ def regular(steps, config) -> list[int]:
     return kept[: config.average]
 
 
-def forget_old(run_folder, config, step, best_step) -> None:
-    """Remove the checkpoints that are no longer needed once that of `step` is saved."""
-    known, old = steps(run_folder), run_folder / FOLDER / "old"
-    intact = [other for other in known if other <= step]  # later ones are damaged
-    for other in set(known) - {
-        *intact[:2],
-        *regular(intact, config),
-        *({best_step} if config.patience else ()),
-    }:
+def forget_old(run_folder: Path, config: TrainingConfig, best_step: int | None) -> None:
+    """Remove the checkpoints that are no longer needed: all but the last two, those that may be
+    averaged, and the best one if `patience` may need it.
+    """
+    known = steps(run_folder)
+    needed = {*known[:2], *regular(known, config)}
+    if config.patience and best_step is not None:
+        needed.add(best_step)
+    old = run_folder / FOLDER / "old"
+    for step in set(known) - needed:
         shutil.rmtree(old, ignore_errors=True)
-        os.rename(
-            _folder(run_folder, other), old
-        )  # a partial checkpoint never has a checkpoint's name
+        # a partial checkpoint never has a checkpoint's name
+        os.rename(_folder(run_folder, step), old)
         shutil.rmtree(old, ignore_errors=True)
 
 
-def averaged_weights(run_folder, config) -> tuple[dict[str, Array], int]:
+def averaged_weights(run_folder: Path, config: TrainingConfig) -> tuple[dict[str, Array], int]:
     """(the mean weights of the last regular checkpoints, their number): section 6.1 of the paper."""
     found = [whole.weights for whole in undamaged(run_folder, regular(steps(run_folder), config))]
-    return {name: sum(weights[name] / len(found) for weights in found) for name in found[0]}, len(
-        found
-    )
+    count = len(found)
+    return {name: sum(weights[name] / count for weights in found) for name in found[0]}, count
 
 
-def best_weights(run_folder, log) -> dict[str, Array]:
+def best_weights(run_folder: Path, log: list[dict[str, Any]]) -> Mapping[str, Array]:
     """The weights of the checkpoint with the lowest validation loss in the log."""
     losses = {record["step"]: record["valid_nll"] for record in log if "valid_nll" in record}
-    best_first = sorted(
-        losses.keys() & set(steps(run_folder)), key=lambda step: (losses[step], step)
-    )
+    saved = losses.keys() & set(steps(run_folder))
+    best_first = sorted(saved, key=lambda step: (losses[step], step))
     return next(undamaged(run_folder, best_first)).weights
 
 
-# ---- snapshots: they do not count for averaging or resuming
-
-
-def save_snapshot(run_folder, step, model) -> None:
-    """Write the weights of `step`, 0 for the initial ones."""
-    make_folder(run_folder / SNAPSHOTS)
-    write_durably(
-        _snapshot(run_folder, step),
-        to_bytes({name: to_host(one.data) for name, one in model.parameters().items()}),
-    )
-
-
-def snapshot_steps(run_folder) -> list[int]:
-    """The steps of all snapshots in a run folder, the first one first."""
-    names = [
-        path.stem.removeprefix("step-")
-        for path in (run_folder / SNAPSHOTS).glob("step-*.safetensors")
-    ]
-    return sorted(int(name) for name in names if name.isdigit())
-
-
-def load_snapshot(run_folder, step) -> dict:
-    """{parameter name: array}. Raises InputError if the file is damaged."""
-    try:
-        return dict(WeightsFile(_snapshot(run_folder, step), "a snapshot of weights"))
-    except InputError as error:
-        raise InputError(f"{error}; delete it") from None
-
-
-def _snapshot(run_folder, step) -> Path:
-    return run_folder / SNAPSHOTS / f"step-{step:08d}.safetensors"
-
-
-def _folder(run_folder, step) -> Path:
+def _folder(run_folder: Path, step: int) -> Path:
     return run_folder / FOLDER / f"step-{step:08d}"

@@ -2,6 +2,8 @@
 
 import json
 import math
+import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -9,52 +11,69 @@ from minitransformer.errors import InputError
 from minitransformer.files import check_regular
 
 FILE = "metrics.jsonl"
-SHARES = (
-    "exact_match",
-    "accuracy",
-    "majority",
-)  # in percent for a reader, with or without "valid_" in front
+# in percent for a reader, with or without "valid_" in front
+SHARES = ("exact_match", "accuracy", "majority")
 CLOCKS = ("seconds", "time")  # in each record: seconds of training so far, and seconds since 1970
+Record = dict[str, Any]
 
 
-def write_log(run_folder, records, mode="a") -> None:
+class Log:
+    """The records of a training run so far."""
+
+    def __init__(self, records: Iterable[Record] = ()):
+        self.records = list(records)
+        before = self.records[-1].get("seconds", 0) if self.records else 0
+        self._began = time.monotonic() - before
+
+    def add(self, step: int, values: Record) -> Record:
+        """Add a record, with its CLOCKS."""
+        clocks = round(time.monotonic() - self._began, 3), round(time.time(), 3)
+        record = {"step": step, **values, **dict(zip(CLOCKS, clocks))}
+        self.records.append(record)
+        return record
+
+    def to_text(self) -> str:
+        return _lines(self.records)
+
+
+def write_log(run_folder: Path, records: Iterable[Record], mode: str = "a") -> None:
     """Append records, or with mode "w" start a new log with them."""
     path = run_folder / FILE
     if not path.is_char_device():  # /dev/null, for one, keeps no writer waiting
         check_regular(path)
     with path.open(mode, encoding="utf-8") as file:
-        file.writelines(json.dumps(record) + "\n" for record in records)
+        file.write(_lines(records))
 
 
-def as_text(name, value) -> str:
-    """A number of a record or of an evaluation as a reader sees it."""
-    if name.removeprefix("valid_") in SHARES:
-        return f"{value:.1%}"
-    return str(value) if isinstance(value, (str, int)) else f"{value:.4g}"
+def _lines(records: Iterable[Record]) -> str:
+    return "".join(json.dumps(record) + "\n" for record in records)
 
 
-def parse_log(text) -> list[dict[str, Any]]:
-    """The records in the text of a log."""
-    return [json.loads(line) for line in text.splitlines()]
+def parse_log(text: str) -> list[Record]:
+    """The records in the text of a log. Raises ValueError if a line is not a record."""
+    records = [json.loads(line) for line in text.splitlines()]
+    if not all(map(_is_record, records)):
+        raise ValueError("not the log of a run; expected an object of numbers on each line")
+    return records
 
 
-def read_metrics(path) -> list[dict[str, Any]]:
+def _is_record(found: object) -> bool:
+    return (
+        isinstance(found, dict)
+        and "step" in found
+        and all(isinstance(value, (int, float)) for value in found.values())
+    )
+
+
+def read_metrics(path: str | Path) -> list[Record]:
     """The records of metrics.jsonl in the run folder `path`. Raises InputError if there is none to
-    read.
+    read, or if one is not finite.
     """
     path = Path(path) / FILE
     try:
         check_regular(path)
         records = parse_log(path.read_bytes().decode())
-        usable = all(
-            isinstance(record, dict)
-            and "step" in record
-            and all(
-                isinstance(value, (int, float)) and math.isfinite(value)
-                for value in record.values()
-            )
-            for record in records
-        )
+        finite = all(math.isfinite(value) for record in records for value in record.values())
     except OSError as error:
         raise InputError(
             f"{path}: {error.strerror}; give a folder that minitransformer train wrote"
@@ -65,8 +84,13 @@ def read_metrics(path) -> list[dict[str, Any]]:
         raise InputError(f"{path}: cannot be read ({error})") from None
     if not records:
         raise InputError(f"{path}: nothing has been logged yet; let it train for a few steps")
-    if not usable:
-        raise InputError(
-            f"{path}: not the log of a run; expected an object of finite numbers on each line"
-        )
+    if not finite:
+        raise InputError(f"{path}: not the log of a run; expected finite numbers")
     return records
+
+
+def as_text(name: str, value: Any) -> str:
+    """A number of a record or of an evaluation as a reader sees it."""
+    if name.removeprefix("valid_") in SHARES:
+        return f"{value:.1%}"
+    return str(value) if isinstance(value, (str, int)) else f"{value:.4g}"

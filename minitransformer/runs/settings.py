@@ -2,12 +2,14 @@
 
 import json
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from minitransformer.backend import check_backend
 from minitransformer.checks import check_kind
+from minitransformer.errors import InputError, counted
 from minitransformer.data.vocabularies import VOCABULARIES
-from minitransformer.files import as_json
+from minitransformer.files import MALFORMED, as_json
 from minitransformer.layers.layer import Layer
 from minitransformer.lookup import find, name_of
 from minitransformer.memory import TO_USE, check_fits
@@ -15,15 +17,7 @@ from minitransformer.models import MODELS
 from minitransformer.tasks import TASKS
 from minitransformer.runs.config import TrainingConfig
 
-UNREADABLE = (
-    ValueError,
-    LookupError,
-    TypeError,
-    AttributeError,
-    RecursionError,
-    MemoryError,
-    OverflowError,
-)
+UNREADABLE = (*MALFORMED, MemoryError)
 
 
 @dataclass(frozen=True, repr=False)
@@ -70,6 +64,26 @@ class RunSettings:
         """The model with its initial weights. Raises InputError if it cannot fit into memory."""
         check_fits(self.config, TO_USE)
         return find(MODELS, self.model)(self.config, self.seed)
+
+    def check_vocabulary(self, vocabulary: Any, path: str | Path) -> None:
+        """Raise InputError unless the model's sizes match the task and the vocabulary of the run in
+        the folder `path`.
+        """
+        sizes = self.task.model_sizes(vocabulary)
+        expected = sizes.get("target_vocab", sizes.get("vocab_size"))
+        found = getattr(self.config, "target_vocab", None) or getattr(
+            self.config, "vocab_size", None
+        )
+        if expected != found:
+            raise InputError(
+                f"{path}: the vocabulary has {counted(expected, 'token')}, the model {found}; "
+                "they are not from the same run"
+            )
+        expected, found = sizes.get("num_classes"), getattr(self.config, "num_classes", None)
+        if expected != found:
+            raise InputError(
+                f"{path}: the task has {expected} classes, the model {found}; they are not from the same run"
+            )
 
     def __repr__(self) -> str:
         return f"RunSettings {self.to_json().strip()}"

@@ -13,7 +13,8 @@ from minitransformer.lookup import find
 from minitransformer.memory import TO_TRAIN, check_fits
 from minitransformer.models import MODELS
 from minitransformer.tasks.task import Data
-from minitransformer.runs.run import Run, check_free
+from minitransformer.runs.folder import check_free
+from minitransformer.runs.run import Run
 
 
 def begin(
@@ -49,7 +50,7 @@ def begin(
         path = free_name(Path("runs", begun.name)) if folder is None else folder
         run = Run.create(path, begun, made, vocabulary, training, backend)
         if old:
-            old.pass_on_licence(run)
+            old.folder.pass_on_licence(run.folder)
         heads = f" with {counted(sizes.num_heads, 'head')}" if hasattr(sizes, "num_heads") else ""
         print(
             f"{begun.name}: {config} {kind.__name__}, {counted(sizes.num_layers, 'layer')} of width {sizes.d_model}{heads}"

@@ -23,7 +23,7 @@ from minitransformer.errors import InputError, one_line, span
 from minitransformer.interchange.weights import check_arrays
 from minitransformer.models import LanguageModel, Transformer
 from minitransformer.pictures.boxes import Map
-from minitransformer.runs.checkpoint import load_snapshot, snapshot_steps
+from minitransformer.runs.snapshots import load_snapshot, snapshot_steps
 from minitransformer.runs.run import Run
 from minitransformer_course.explorer.recorded import record
 

@@ -6,7 +6,7 @@ refused, and named. Needs the extra `gguf`.
 """
 
 from minitransformer.errors import counted, quote
-from minitransformer.runs.run import LICENCE
+from minitransformer.runs.folder import LICENCE
 from minitransformer.zoo.pretrained.importing import import_model
 
 
@@ -25,7 +25,7 @@ def execute(args) -> None:
         f"saved in {run.path}: {counted(config.num_layers, 'layer')} of width {config.d_model} with "
         f"{counted(config.num_heads, 'head')}, {counted(config.vocab_size, 'token')}, {counted(config.max_length, 'position')}"
     )
-    _, provenance = run.trained_weights()
+    _, provenance = run.folder.trained_weights()
     for note in notes:
         print(f"note: {note}")
     print(

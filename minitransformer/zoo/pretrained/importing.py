@@ -15,7 +15,8 @@ from minitransformer.data.special import EOS
 from minitransformer.interchange.weights import check_finite
 from minitransformer.layers.initial import undrawn
 from minitransformer.tasks.language import Language
-from minitransformer.runs.run import LICENCE, Run, check_free
+from minitransformer.runs.folder import LICENCE, RunFolder, check_free
+from minitransformer.runs.run import Run
 from minitransformer.runs.settings import UNREADABLE, RunSettings
 from minitransformer.zoo.pretrained import gguf_file, hugging_face
 from minitransformer.zoo.pretrained.checkpoint import Tensor
@@ -69,7 +70,7 @@ def import_model(path, folder, report=lambda line: None) -> Run:
         run = Run.make(new, settings, vocabulary)
         shapes = {tensor.ours: (np.float32, _shape(tensor)) for tensor in tensors}
         provenance = {"imported_from": str(path), "licence": source.licence}
-        run.write_weights(shapes, _arrays(tensors, source, vocabulary.rows), provenance)
+        run.folder.write_weights(shapes, _arrays(tensors, source, vocabulary.rows), provenance)
         about = (
             f"{path.name}: {source.licence or 'its files name no licence'}\n\n{source.licence_text}"
         )
@@ -79,7 +80,7 @@ def import_model(path, folder, report=lambda line: None) -> Run:
         os.replace(new, folder)
     finally:
         shutil.rmtree(new, ignore_errors=True)
-    run.path = folder
+    run.folder = RunFolder(folder)
     for note in notes:
         report(note)
     return run

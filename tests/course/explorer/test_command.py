@@ -8,7 +8,7 @@ import pytest
 from safetensors.numpy import save
 
 from minitransformer import Run, Transformer, TransformerConfig
-from minitransformer.runs.checkpoint import snapshot_steps
+from minitransformer.runs.snapshots import snapshot_steps
 from minitransformer_course import lab
 from minitransformer_course.explorer import explore
 from tests.course.explorer import pages

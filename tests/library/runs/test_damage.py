@@ -11,6 +11,7 @@ import pytest
 from minitransformer import InputError, Run, TrainingConfig, train
 from minitransformer.files import MANIFEST
 from minitransformer.runs import checkpoint
+from minitransformer.runs.folder import RunFolder
 from tests.library.runs.makers import Interrupted, losses, start, trained
 
 pytestmark = pytest.mark.campaign
@@ -21,7 +22,7 @@ def resumed(folder, run, config, stopped=None):
     `stopped` if there is one.
     """
     again, batches, valid = start(folder)
-    again.path = run.path
+    again.folder = run.folder
     return again, train(
         again, config, Interrupted(batches, stopped) if stopped else batches, valid, resume=True
     )
@@ -102,15 +103,6 @@ def test_a_run_that_is_trained_again_is_not_finished(tmp_path):
     assert not again.finished and checkpoint.steps(run.path) == [6, 4]
 
 
-def test_damaged_checkpoints_do_not_stand_in_the_way_of_new_ones(tmp_path):
-    """All existing ones, which are later than those of the restarted run."""
-    run, config, *_ = trained(tmp_path / "run", 18, steps=20, validate_every=4, average=2)
-    for step in checkpoint.steps(run.path):
-        flip(run.path / "checkpoints" / f"step-{step:08d}" / "state.json")
-    resumed(tmp_path / "again", run, config, 7)
-    assert checkpoint.steps(run.path) == [7, 4]
-
-
 def test_a_checkpoint_that_is_removed_while_it_is_read_is_skipped(tmp_path, monkeypatch):
     run, *_ = trained(tmp_path / "run", steps=4, validate_every=2)
     shutil.rmtree(run.path / "checkpoints" / "step-00000004")
@@ -165,7 +157,7 @@ def test_a_damaged_checkpoint_is_skipped(tmp_path, capsys, name):
         assert f"step-00000010/{name}: " in error and error.endswith("; skipped\n")
 
     whole, *_ = trained(tmp_path / "whole", steps=20, validate_every=4)
-    run.path = path
+    run.folder = RunFolder(path)
     again, step = resumed(tmp_path / "again", run, config)
     assert step == 20
     assert losses(again) == losses(whole)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from minitransformer import Run, TrainingConfig, train
-from minitransformer.runs import interrupt, trainer
+from minitransformer.runs import interrupt, trainer, updates
 from tests.library.runs.makers import Interrupted, start
 
 
@@ -109,5 +109,5 @@ def test_ctrl_c_before_the_first_step(tmp_path, monkeypatch):
         clock = SimpleNamespace(
             monotonic=time.monotonic, perf_counter=lambda: signal.raise_signal(signal.SIGINT) or 0
         )
-        patch.setattr(trainer, "time", clock)  # the trainer's alone: locks look at the clock, too
+        patch.setattr(updates, "time", clock)  # its alone: locks look at the clock, too
         assert train(*arguments) == 0

@@ -123,7 +123,7 @@ def test_two_checkpoints_are_kept(tmp_path, monkeypatch):
     """And the best one, here the first, if `patience` may need it."""
     for patience, kept in ((0, [20, 16]), (9, [20, 16, 4])):
         growing = iter(map(float, range(1, 9)))
-        monkeypatch.setattr("minitransformer.runs.trainer.mean_loss", lambda *_: next(growing))
+        monkeypatch.setattr("minitransformer.runs.validation.mean_loss", lambda *_: next(growing))
         run, *_ = trained(tmp_path / str(patience), steps=20, validate_every=4, patience=patience)
         assert checkpoint.steps(run.path) == kept
 

@@ -18,7 +18,7 @@ from minitransformer import files
 from minitransformer.data.drawn import DrawnBatches, draw_held_out
 from minitransformer.files import MANIFEST, write_manifest
 from minitransformer.tasks import TASKS
-from minitransformer.runs import run as folders
+from minitransformer.runs import folder as folders
 from minitransformer.tasks.evaluation import pair_batches
 from minitransformer.runs.lock import only_trainer
 from tests.library.runs.makers import Interrupted, start
@@ -112,7 +112,7 @@ def test_weights_that_the_manifest_does_not_know_are_not_used(tmp_path):
     run, batches, valid = start(tmp_path / "run")
     train(run, TrainingConfig(steps=4, warmup=1), batches, valid)
     run.model.flat.data[...] = 0
-    run.invalidate_weights()
+    run.folder.invalidate_weights()
     (run.path / "weights.safetensors").write_bytes(b"half")
     loaded = Run.load(run.path)
     assert not loaded.finished and loaded.model.flat.data.any()
@@ -366,7 +366,7 @@ def test_a_run_says_what_it_is_and_how_far_it_has_come(tmp_path):
     assert repr(run) == what + "not trained yet"
     train(run, TrainingConfig(steps=4, warmup=2), batches, valid)
     assert repr(run) == repr(Run.load(run.path)) == what + "trained"
-    run.invalidate_weights()
+    run.folder.invalidate_weights()
     assert repr(run) == what + "4 steps saved"
     (run.path / "manifest.json").write_text("damaged")
     assert repr(run) == what + "its folder cannot be read"

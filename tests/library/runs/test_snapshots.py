@@ -8,7 +8,7 @@ import pytest
 from safetensors.numpy import load_file
 
 from minitransformer import InputError, Run, TrainingConfig, train
-from minitransformer.runs import checkpoint
+from minitransformer.runs import checkpoint, snapshots
 from tests.library.runs.test_resume import of_task
 from tests.library.runs.makers import Interrupted, start
 
@@ -27,7 +27,7 @@ def test_they_do_not_count_for_averaging_or_resuming(tmp_path):
     train(kept, config, of_task(5), valid)
     stopped, _, _ = start(tmp_path / "stopped", 5)
     train(stopped, config, Interrupted(of_task(5), 5), valid)
-    assert checkpoint.snapshot_steps(stopped.path) == [0, 3]
+    assert snapshots.snapshot_steps(stopped.path) == [0, 3]
     train(Run.open(stopped.path), config, of_task(5), valid, resume=True)
 
     expected = load_file(plain.path / "weights.safetensors")
@@ -36,36 +36,36 @@ def test_they_do_not_count_for_averaging_or_resuming(tmp_path):
         assert found.keys() == expected.keys() and all(
             np.array_equal(found[name], expected[name]) for name in found
         )
-        assert checkpoint.snapshot_steps(run.path) == [0, 3, 6, 9] and checkpoint.steps(
+        assert snapshots.snapshot_steps(run.path) == [0, 3, 6, 9] and checkpoint.steps(
             run.path
         ) == checkpoint.steps(plain.path)
-        first = checkpoint.load_snapshot(run.path, 0)
+        first = snapshots.load_snapshot(run.path, 0)
         assert first.keys() == initial.keys() and all(
             np.array_equal(first[name], initial[name]) for name in first
         )
     for step in (3, 6, 9):
-        one, other = (checkpoint.load_snapshot(run.path, step) for run in (kept, stopped))
+        one, other = (snapshots.load_snapshot(run.path, step) for run in (kept, stopped))
         assert all(np.array_equal(one[name], other[name]) for name in one)
     assert not (plain.path / "snapshots").exists()
 
 
 def test_a_damaged_one_is_named(tmp_path):
     run, _, _ = start(tmp_path / "run", 5)
-    checkpoint.save_snapshot(run.path, 3, run.model)
+    snapshots.save_snapshot(run.path, 3, run.model)
     path = tmp_path / "run" / "snapshots" / "step-00000003.safetensors"
     path.write_bytes(path.read_bytes()[:-1])
     (path.parent / "step-x.safetensors").touch()
-    assert checkpoint.snapshot_steps(run.path) == [3]
+    assert snapshots.snapshot_steps(run.path) == [3]
     with pytest.raises(
         InputError, match=r"step-00000003.safetensors: not a snapshot of weights \(.+\); delete it"
     ):
-        checkpoint.load_snapshot(run.path, 3)
+        snapshots.load_snapshot(run.path, 3)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
 def test_a_pipe_is_not_waited_for(tmp_path):
     run, _, _ = start(tmp_path / "run", 5)
-    checkpoint.save_snapshot(run.path, 3, run.model)
+    snapshots.save_snapshot(run.path, 3, run.model)
     path = tmp_path / "run" / "snapshots" / "step-00000003.safetensors"
     path.unlink()
     os.mkfifo(path)
@@ -76,4 +76,4 @@ def test_a_pipe_is_not_waited_for(tmp_path):
         InputError,
         match="step-00000003.safetensors: neither a file nor a folder, expected a snapshot of weights",
     ):
-        checkpoint.load_snapshot(run.path, 3)
+        snapshots.load_snapshot(run.path, 3)

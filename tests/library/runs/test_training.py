@@ -21,7 +21,7 @@ from minitransformer import (
 from minitransformer.tasks.evaluation import mean_loss
 from minitransformer.speed import threads as parallel
 from minitransformer.speed.threads import Threads
-from minitransformer.runs import checkpoint, trainer
+from minitransformer.runs import checkpoint, updates, validation
 from minitransformer.runs.locate_non_finite import locate_non_finite
 from minitransformer.runs.log import read_metrics
 from tests.library.models.makers import make_batch_for, make_model
@@ -271,9 +271,9 @@ def test_the_speed_is_that_of_the_steps(tmp_path, monkeypatch):
     run, batches, valid = start(tmp_path / "run")
     usual = checkpoint.save
     monkeypatch.setattr(checkpoint, "save", lambda *given: (clock.append(500), usual(*given)))
-    monkeypatch.setattr(trainer, "mean_loss", lambda *given: clock.append(500) or 1.0)
+    monkeypatch.setattr(validation, "mean_loss", lambda *given: clock.append(500) or 1.0)
     clock = []
-    monkeypatch.setattr(trainer.time, "perf_counter", lambda: clock.append(1) or sum(clock))
+    monkeypatch.setattr(updates.time, "perf_counter", lambda: clock.append(1) or sum(clock))
     train(run, TrainingConfig(steps=30, warmup=5, validate_every=10), batches, valid)
     speeds = [
         record["tokens_per_second"]
