@@ -450,24 +450,6 @@ def test_a_pytest_command_runs_tests(arguments):
     assert done.returncode == 0, done.stdout  # 5: no tests were collected
 
 
-def test_ci_and_the_hooks_check_what_contributing_says():
-    ci, hooks = ((ROOT / name).read_text() for name in (".ci/run", ".pre-commit-config.yaml"))
-    assert "ruff check && mypy" in ci and "ruff check\nmypy" in CONTRIBUTING.read_text()
-    assert "entry: ruff check" in hooks and "entry: mypy" in hooks
-
-
-def test_ci_runs_the_two_commands_of_the_readme():
-    ci = (ROOT / ".ci" / "run").read_text()
-    for command in blocks(ROOT / "README.md", "bash")[:2]:
-        assert command.strip() in ci
-    (campaigns,) = (block for block in blocks(CONTRIBUTING, "bash") if "-m campaign" in block)
-    assert campaigns.strip() in ci
-    (site,) = re.findall(r"`(.+ -m sphinx .+?)`", (ROOT / "README.md").read_text(encoding="utf-8"))
-    assert all(
-        part in ci for part in site.split(" && ")
-    )  # both are installed before two things run at once
-
-
 def test_no_source_file_that_the_site_shows_has_the_name_of_a_page(monkeypatch):
     """Sphinx would show one of the two."""
     monkeypatch.setattr(sys, "path", [*sys.path])
