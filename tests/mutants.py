@@ -251,24 +251,8 @@ def compiles_differently(mutant, before=None):
 def edits_of(tree, lines):
     """((line, column), (line, column), new text) of every change that is tried."""
     for node in code_of(tree):
-        if isinstance(node, ast.BinOp):
-            for new in OPERATORS.get(type(node.op), []):
-                yield *gap(lines, node.left, node.right), f" {new} "
-        elif isinstance(node, ast.AugAssign):
-            start, stop = gap(lines, node.target, node.value)
-            yield start, stop, " = "
-            for new in OPERATORS.get(type(node.op), []):
-                yield start, stop, f" {new}= "
-            yield *span(node), "pass"
-        elif isinstance(node, ast.Compare) and len(node.ops) == 1:
-            for new in COMPARISONS.get(type(node.ops[0]), []):
-                yield *gap(lines, node.left, node.comparators[0]), f" {new} "
-        elif isinstance(node, ast.BoolOp):
-            for left, right in pairwise(node.values):
-                yield *gap(lines, left, right), " or " if isinstance(node.op, ast.And) else " and "
-        elif isinstance(node, ast.UnaryOp):
-            yield _start(node), _start(node.operand), ""
-        elif isinstance(node, ast.Constant):
+        yield from _other_operators(node, lines)
+        if isinstance(node, ast.Constant):
             negative = (
                 lines[node.lineno - 1].encode()[node.col_offset - 1 : node.col_offset] == b"-"
             )  # reshape(-2) is reshape(-1)
@@ -279,16 +263,34 @@ def edits_of(tree, lines):
             )
         elif isinstance(node, (ast.Attribute, ast.Name)):
             yield from _other_names(node)
-        elif isinstance(node, ast.IfExp):
+        elif isinstance(node, (ast.If, ast.IfExp)):
             yield _start(node.test), _start(node.test), "not "
         elif isinstance(node, ast.Call):
             yield from _other_calls(node)
-        if isinstance(node, ast.If):
-            yield _start(node.test), _start(node.test), "not "
         if isinstance(node, ast.Expr) or (
             isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript)
         ):
             yield *span(node), "pass"
+
+
+def _other_operators(node, lines):
+    if isinstance(node, ast.BinOp):
+        for new in OPERATORS.get(type(node.op), []):
+            yield *gap(lines, node.left, node.right), f" {new} "
+    elif isinstance(node, ast.AugAssign):
+        start, stop = gap(lines, node.target, node.value)
+        yield start, stop, " = "
+        for new in OPERATORS.get(type(node.op), []):
+            yield start, stop, f" {new}= "
+        yield *span(node), "pass"
+    elif isinstance(node, ast.Compare) and len(node.ops) == 1:
+        for new in COMPARISONS.get(type(node.ops[0]), []):
+            yield *gap(lines, node.left, node.comparators[0]), f" {new} "
+    elif isinstance(node, ast.BoolOp):
+        for left, right in pairwise(node.values):
+            yield *gap(lines, left, right), " or " if isinstance(node.op, ast.And) else " and "
+    elif isinstance(node, ast.UnaryOp):
+        yield _start(node), _start(node.operand), ""
 
 
 def code_of(node):

@@ -143,44 +143,19 @@ def write_gguf(name, path, pre="gpt-2", change=lambda writer: None, words=None):
     kind = config["model_type"]
     writer = gguf.GGUFWriter(path, kind)
     writer.add_license("apache-2.0")
-    if kind == "llama":
-        heads, groups = config["num_attention_heads"], config["num_key_value_heads"]
-        writer.add_block_count(config["num_hidden_layers"])
-        writer.add_context_length(config["max_position_embeddings"])
-        writer.add_embedding_length(config["hidden_size"])
-        writer.add_feed_forward_length(config["intermediate_size"])
-        writer.add_head_count(heads)
-        writer.add_head_count_kv(groups)
-        writer.add_rope_freq_base(config["rope_parameters"]["rope_theta"])
-        for add in writer.add_rope_dimension_count, writer.add_key_length, writer.add_value_length:
-            add(config["head_dim"])
-        writer.add_layer_norm_rms_eps(config["rms_norm_eps"])
-    else:
-        writer.add_block_count(config["n_layer"])
-        writer.add_context_length(config["n_positions"])
-        writer.add_embedding_length(config["n_embd"])
-        writer.add_feed_forward_length(4 * config["n_embd"])
-        writer.add_head_count(config["n_head"])
-        writer.add_layer_norm_eps(config["layer_norm_epsilon"])
+    {"llama": write_llama, "gpt2": write_gpt2}[kind](writer, config)
     if words:
         words(writer)
     else:
-        found = tokens(kind)
-        writer.add_tokenizer_model("gpt2")
-        writer.add_tokenizer_pre(pre)
-        writer.add_token_list(list(found))
-        writer.add_token_types([3 if token.startswith("<") else 1 for token in found])
-        writer.add_token_merges([" ".join(pair) for pair in tokenizer(kind)["model"]["merges"]])
-        writer.add_bos_token_id(config["bos_token_id"])
-        writer.add_eos_token_id(config["eos_token_id"])
+        write_pairs(writer, config, pre)
     change(writer)
-    names = gguf.get_tensor_name_map(
-        {value: key for key, value in gguf.MODEL_ARCH_NAMES.items()}[kind], 2
-    )
+    architecture = {value: key for key, value in gguf.MODEL_ARCH_NAMES.items()}[kind]
+    names = gguf.get_tensor_name_map(architecture, 2)
     for theirs, array in arrays.items():
         if kind == "llama" and theirs.endswith(("q_proj.weight", "k_proj.weight")):
-            rows = heads if "q_proj" in theirs else groups
-            array = array.reshape(rows, 2, -1, array.shape[1]).swapaxes(1, 2).reshape(array.shape)
+            heads = "num_attention_heads" if "q_proj" in theirs else "num_key_value_heads"
+            pairs = array.reshape(config[heads], 2, -1, array.shape[1])
+            array = pairs.swapaxes(1, 2).reshape(array.shape)
         if kind == "gpt2" and array.ndim == 2 and ".c_" in theirs:
             array = array.T
         writer.add_tensor(names.get_name(theirs, (".weight", ".bias")), np.ascontiguousarray(array))
@@ -189,6 +164,41 @@ def write_gguf(name, path, pre="gpt-2", change=lambda writer: None, words=None):
     writer.write_tensors_to_file()
     writer.close()
     return path
+
+
+def write_llama(writer, config):
+    writer.add_block_count(config["num_hidden_layers"])
+    writer.add_context_length(config["max_position_embeddings"])
+    writer.add_embedding_length(config["hidden_size"])
+    writer.add_feed_forward_length(config["intermediate_size"])
+    writer.add_head_count(config["num_attention_heads"])
+    writer.add_head_count_kv(config["num_key_value_heads"])
+    writer.add_rope_freq_base(config["rope_parameters"]["rope_theta"])
+    for add in writer.add_rope_dimension_count, writer.add_key_length, writer.add_value_length:
+        add(config["head_dim"])
+    writer.add_layer_norm_rms_eps(config["rms_norm_eps"])
+
+
+def write_gpt2(writer, config):
+    writer.add_block_count(config["n_layer"])
+    writer.add_context_length(config["n_positions"])
+    writer.add_embedding_length(config["n_embd"])
+    writer.add_feed_forward_length(4 * config["n_embd"])
+    writer.add_head_count(config["n_head"])
+    writer.add_layer_norm_eps(config["layer_norm_epsilon"])
+
+
+def write_pairs(writer, config, pre):
+    """The tokenizer of a Hugging Face folder, with pairs of bytes."""
+    kind = config["model_type"]
+    found = tokens(kind)
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre(pre)
+    writer.add_token_list(list(found))
+    writer.add_token_types([3 if token.startswith("<") else 1 for token in found])
+    writer.add_token_merges([" ".join(pair) for pair in tokenizer(kind)["model"]["merges"]])
+    writer.add_bos_token_id(config["bos_token_id"])
+    writer.add_eos_token_id(config["eos_token_id"])
 
 
 PIECES = [

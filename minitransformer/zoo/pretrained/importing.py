@@ -14,12 +14,13 @@ from minitransformer.files import check_regular
 from minitransformer.data.special import EOS
 from minitransformer.interchange.weights import check_finite
 from minitransformer.layers.initial import undrawn
+from minitransformer.models import LanguageModelConfig
 from minitransformer.tasks.language import Language
 from minitransformer.runs.folder import LICENCE, RunFolder, check_free
 from minitransformer.runs.run import Run
 from minitransformer.runs.settings import UNREADABLE, RunSettings
 from minitransformer.zoo.pretrained import gguf_file, hugging_face
-from minitransformer.zoo.pretrained.checkpoint import Tensor
+from minitransformer.zoo.pretrained.checkpoint import Checkpoint, Tensor
 from minitransformer.zoo.pretrained.decodes import check_decodes
 from minitransformer.zoo.pretrained.vocabulary import PretrainedVocabulary
 
@@ -39,19 +40,22 @@ def import_model(path, folder, report=lambda line: None) -> Run:
     path, folder = Path(path), Path(folder)
     if not path.exists():
         raise InputError(f"{path}: no such file or folder")
+    new = folder.with_name(f".{folder.name}.{os.getpid()}.import")
     try:
-        for file in (path, *path.glob("*")):
-            check_regular(file, "a Hugging Face folder or a GGUF file")
-        source = hugging_face.read(path) if path.is_dir() else gguf_file.read(path)
-        config = source.architecture.configuration(source.options)
-        source.options.finish()
-        tensors = _checked(source.architecture.tensors(config), source, path)
-        vocabulary = PretrainedVocabulary.arrange(size=config.vocab_size, **source.vocabulary)
-        notes = [*source.notes, *check_decodes(vocabulary, path)]
-    except InputError:
-        raise
-    except UNREADABLE as error:  # JSON of another form than expected
-        raise InputError(f"{path}: cannot be read ({type(error).__name__}: {error})") from None
+        notes = _write(path, new)
+        run = _tried(new, path)
+        os.replace(new, folder)
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+    run.folder = RunFolder(folder)
+    for note in notes:
+        report(note)
+    return run
+
+
+def _write(path, folder) -> list[str]:
+    """Make the run folder. Returns what the tokenizer does differently here."""
+    source, config, tensors, vocabulary, notes = _read(path)
     task = Language(
         train=[],
         valid=[],
@@ -65,25 +69,40 @@ def import_model(path, folder, report=lambda line: None) -> Run:
             settings.make_model()
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
-    new = folder.with_name(f".{folder.name}.{os.getpid()}.import")
+    run = Run.make(folder, settings, vocabulary)
+    shapes = {tensor.ours: (np.float32, _shape(tensor)) for tensor in tensors}
+    provenance = {"imported_from": str(path), "licence": source.licence}
+    run.folder.write_weights(shapes, _arrays(tensors, source, vocabulary.rows), provenance)
+    about = f"{path.name}: {source.licence or 'its files name no licence'}\n\n{source.licence_text}"
+    (folder / LICENCE).write_text(about, encoding="utf-8")
+    return notes
+
+
+def _read(
+    path,
+) -> tuple[Checkpoint, LanguageModelConfig, list[Tensor], PretrainedVocabulary, list[str]]:
+    """What is at `path`: its files, the configuration, the arrays that it has, the vocabulary, and
+    what the tokenizer does differently here.
+    """
     try:
-        run = Run.make(new, settings, vocabulary)
-        shapes = {tensor.ours: (np.float32, _shape(tensor)) for tensor in tensors}
-        provenance = {"imported_from": str(path), "licence": source.licence}
-        run.folder.write_weights(shapes, _arrays(tensors, source, vocabulary.rows), provenance)
-        about = (
-            f"{path.name}: {source.licence or 'its files name no licence'}\n\n{source.licence_text}"
+        for file in (path, *path.glob("*")):
+            check_regular(file, "a Hugging Face folder or a GGUF file")
+        source = hugging_face.read(path) if path.is_dir() else gguf_file.read(path)
+        config = source.architecture.configuration(source.options)
+        source.options.finish()
+        tensors = _checked(source.architecture.tensors(config), source, path)
+        vocabulary = PretrainedVocabulary.arrange(size=config.vocab_size, **source.vocabulary)
+        return (
+            source,
+            config,
+            tensors,
+            vocabulary,
+            [*source.notes, *check_decodes(vocabulary, path)],
         )
-        (new / LICENCE).write_text(about, encoding="utf-8")
-        del run, source, tensors  # their files and names take memory, too
-        run = _tried(new, path)
-        os.replace(new, folder)
-    finally:
-        shutil.rmtree(new, ignore_errors=True)
-    run.folder = RunFolder(folder)
-    for note in notes:
-        report(note)
-    return run
+    except InputError:
+        raise
+    except UNREADABLE as error:  # JSON of another form than expected
+        raise InputError(f"{path}: cannot be read ({type(error).__name__}: {error})") from None
 
 
 def _tried(folder, path) -> Run:

@@ -53,8 +53,8 @@ def test_killed_at_random_moments(tmp_path):
     while kills < KILLS:
         rest = ["--resume", run] if run.exists() else [*options, "--run", run]
         process = subprocess.Popen([*command, *rest], **quiet)
-        reached = max(checkpoint.steps(run), default=0)
-        while process.poll() is None and max(checkpoint.steps(run), default=0) == reached:
+        reached = last_step(run)
+        while process.poll() is None and last_step(run) == reached:
             time.sleep(0.01)  # until it has begun to train
         time.sleep(draw.uniform(0, 0.5))
         process.kill()
@@ -104,45 +104,12 @@ def test_killed_with_a_helper(tmp_path):
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env={**TEXTBOOK, "OURS": mark}
     )
     whole, run = tmp_path / "whole", tmp_path / "run"
-    draw, results, kills = random.Random(0), Counter(), 0
-    while kills < KILLS:
+    draw, results = random.Random(0), Counter()
+    for _ in range(KILLS):
         rest = ["--resume", run] if run.exists() else [*options, "1000000", "--run", run]
         process = subprocess.Popen([*command, "processes", *rest], **quiet)
-        reached = max(checkpoint.steps(run), default=0)
-        while process.poll() is None and not len(marked(mark)) > 1:  # until there is a helper
-            time.sleep(0.001)
-        helpers, victim = set(marked(mark)) - {process.pid}, draw.choice(["helper", "parent"])
-        time.sleep(draw.choice([draw.uniform(0, 0.6), draw.uniform(0, 3)]))  # it starts, or works
-        for target in helpers if victim == "helper" else [process.pid]:
-            with suppress(ProcessLookupError):
-                os.kill(target, 9)
-        kills += 1
-        if victim == "helper":
-            until = time.monotonic() + 60
-            while (
-                process.poll() is None
-                and max(checkpoint.steps(run), default=0) <= reached
-                and time.monotonic() < until
-            ):
-                time.sleep(0.01)  # it goes on
-            process.terminate()
-        said = process.communicate()[1]
-        lines = [line for line in said.splitlines() if line.startswith("threads do the work")]
-        if victim == "helper":
-            assert process.returncode == 143, said
-            assert lines in (
-                [],
-                ["threads do the work from here on: a helper has ended (Killed)"],
-            ), said
-            results[
-                "the helper, and threads went on" if lines else "the helper, as the run ended"
-            ] += 1
-        else:
-            assert process.returncode == -9 and not lines, said
-            results["the parent"] += 1
-        until = time.monotonic() + 20
-        while marked(mark) and time.monotonic() < until:
-            time.sleep(0.01)
+        results[what_a_kill_does(process, run, mark, draw)] += 1
+        wait_while(lambda: marked(mark), seconds=20)
         assert not marked(mark)
     last = checkpoint.newest(run)
     subprocess.run(
@@ -154,7 +121,41 @@ def test_killed_with_a_helper(tmp_path):
         assert all(
             (found[name] == right[name]).all() for name in right if name not in ("loss", "nll")
         )
-    print(f"\n{kills} kills in a run of {last.step} steps: {dict(results)}")
+    print(f"\n{KILLS} kills in a run of {last.step} steps: {dict(results)}")
+
+
+def what_a_kill_does(process, run, mark, draw):
+    """Kill a process that trains `run`, or its helper; after it has killed the helper, end it, too."""
+    reached = last_step(run)
+    wait_while(
+        lambda: process.poll() is None and not len(marked(mark)) > 1
+    )  # until there is a helper
+    helpers, victim = set(marked(mark)) - {process.pid}, draw.choice(["helper", "parent"])
+    time.sleep(draw.choice([draw.uniform(0, 0.6), draw.uniform(0, 3)]))  # it starts, or works
+    for target in helpers if victim == "helper" else [process.pid]:
+        with suppress(ProcessLookupError):
+            os.kill(target, 9)
+    if victim == "helper":
+        wait_while(lambda: process.poll() is None and last_step(run) <= reached)  # it goes on
+        process.terminate()
+    said = process.communicate()[1]
+    lines = [line for line in said.splitlines() if line.startswith("threads do the work")]
+    if victim == "parent":
+        assert process.returncode == -9 and not lines, said
+        return "the parent"
+    assert process.returncode == 143, said
+    assert lines in ([], ["threads do the work from here on: a helper has ended (Killed)"]), said
+    return "the helper, and threads went on" if lines else "the helper, as the run ended"
+
+
+def last_step(run):
+    return max(checkpoint.steps(run), default=0)
+
+
+def wait_while(waiting, seconds=60):
+    until = time.monotonic() + seconds
+    while waiting() and time.monotonic() < until:
+        time.sleep(0.01)
 
 
 def marked(mark):
