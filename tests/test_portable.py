@@ -14,7 +14,7 @@ INSTALLED, NOT_INSTALLED = (
     [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
     for folders in (
         ("minitransformer", "minitransformer_course", "tutorials"),
-        ("research",),
+        ("research/benchmarks", "research/experiments", "research/mistakes"),
     )
 )
 FILES = [*INSTALLED, *NOT_INSTALLED]

@@ -1,7 +1,7 @@
 """A corpus of mistakes, and the doctor's diagnosis of each: alone on its smallest block, and inside
 a whole Transformer.
 
-A folder of the corpus holds Python files, each with a list MISTAKES (mistakes/mistake.py).
+A folder of the corpus holds Python files, each with a list MISTAKES (research/mistakes/mistake.py).
 """
 
 import runpy
@@ -17,9 +17,10 @@ from minitransformer.checking.finding import EVIDENCE
 from minitransformer.checking.gradcheck import find_doctor
 from minitransformer.dispatch import TABLE, plugged
 from minitransformer.zoo import checked_blocks  # noqa: F401 - its functions are in the TABLE
+from tests import ROOT
 
 CORPORA = ("seen", "held_out", "second")  # folders beside each other
-SEEN = Path(__file__).parent / "mistakes" / "seen"
+SEEN = ROOT / "research" / "mistakes" / "seen"
 RIGHTLY, WRONGLY, ONLY_EVIDENCE, MISSED = "named rightly", "named wrongly", "evidence", "not caught"
 
 
