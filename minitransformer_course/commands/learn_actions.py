@@ -157,17 +157,7 @@ def start(args) -> None:
         _say_how_to_choose()
     model = Path(my_transformer.MODEL_FILE)
     if args.chapter in (model.name, model.stem):
-        if model.exists():
-            raise InputError(
-                _("{path} is there already, and nothing was changed").format(path=model)
-            )
-        write_new(model, (folder_of_chapters() / model.name).read_bytes())
-        print(
-            _("{path}: write its six functions, then\n        minitransformer learn plug").format(
-                path=model
-            )
-        )
-        return
+        return _start_model(model)
     if args.chapter == "path":
         progress = Progress(".")
         progress.short = True
@@ -178,6 +168,18 @@ def start(args) -> None:
         chapter = one.chapter
     else:
         chapter = find_chapter(args.chapter)
+    return _start_chapter(chapter, args.notebook)
+
+
+def _start_model(path) -> None:
+    if path.exists():
+        raise InputError(_("{path} is there already, and nothing was changed").format(path=path))
+    write_new(path, (folder_of_chapters() / path.name).read_bytes())
+    said = _("{path}: write its six functions, then\n        minitransformer learn plug")
+    print(said.format(path=path))
+
+
+def _start_chapter(chapter, notebook) -> None:
     existing = learner_file(".", chapter)
     if existing:
         raise InputError(
@@ -185,8 +187,8 @@ def start(args) -> None:
                 "{path} is there already, and nothing was changed; to begin again, move it away first"
             ).format(path=existing)
         )
-    path = Path(chapter.name + (".ipynb" if args.notebook else ".py"))
-    write_new(path, (notebook_page(chapter) if args.notebook else percent_page(chapter)).encode())
+    path = Path(chapter.name + (".ipynb" if notebook else ".py"))
+    write_new(path, (notebook_page(chapter) if notebook else percent_page(chapter)).encode())
     if not chapter.exercises:
         print(
             _(
@@ -206,7 +208,7 @@ def start(args) -> None:
         else _("{path}: read it from the top. It has {n} blanks to fill as you go.")
     )
     print(said.format(path=path, n=len(chapter.exercises)))
-    if args.notebook:
+    if notebook:
         print(
             _(
                 "Run its cells in order: the cell below each function asks the judge. Save, and a terminal can ask, too."
