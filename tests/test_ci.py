@@ -3,7 +3,9 @@ was tested.
 """
 
 import re
+import shutil
 import subprocess
+import sys
 
 import pytest
 import yaml
@@ -89,3 +91,21 @@ def test_a_stage_that_fails_fails_ci(tmp_path):
 def test_readme_installs_what_its_tests_need_before_it_runs_them():
     before, _, _ = (ROOT / "README.md").read_text(encoding="utf-8").partition("python -m pytest")
     assert 'pip install -e ".[test]"' in before
+
+
+@pytest.mark.parametrize("module, code", [("pytest_other", 0), ("ours", 1)])
+def test_another_plugin_may_warn_and_a_test_may_not(module, code, tmp_path):
+    """pytest-asyncio and pytest-benchmark do, as they begin."""
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    (tmp_path / f"{module}.py").write_text(
+        "import warnings\n\ndef warn():\n    warnings.warn('unset')\n\npytest_configure = warn\n"
+    )
+    (tmp_path / "test_one.py").write_text(f"import {module}\n\ndef test():\n    {module}.warn()\n")
+    plugin = ["-p", module] if module.startswith("pytest") else []
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *plugin, "test_one.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == code, done.stdout + done.stderr
