@@ -16,7 +16,7 @@ import pytest
 from hypothesis import settings
 
 from minitransformer.speed import kernels
-from tests.small_corpus import server  # noqa: F401 - a fixture
+from tests.helpers.small_corpus import server  # noqa: F401 - a fixture
 
 # compiles them, if that was not done yet: no test that ends a slow process is to wait for it
 kernels.load_all()

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from tests import ROOT
-from tests.test_docs import CONTRIBUTING, blocks
+from tests.helpers.documents import CONTRIBUTING, blocks
 
 RUN = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))

@@ -9,7 +9,8 @@ from urllib.parse import quote, unquote
 import pytest
 
 from minitransformer_course.judge.course import chapters
-from tests import ROOT, chromium
+from tests import ROOT
+from tests.helpers import chromium
 
 SITE = ROOT / "docs" / "_build" / "html"
 SCREENS = [

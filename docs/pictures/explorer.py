@@ -11,7 +11,7 @@ from pathlib import Path
 from PIL import Image
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
-from tests.chromium import Chromium
+from tests.helpers.chromium import Chromium
 
 
 def draw(page, path) -> None:

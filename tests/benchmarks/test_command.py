@@ -13,7 +13,7 @@ from research.benchmarks.cases import CASES
 from research.benchmarks.measure import Measurement, OtherWork
 from minitransformer.speed import kernels
 from tests import ROOT
-from tests.library.cli.conftest import one_line
+from tests.helpers.command import one_line
 
 pytestmark = pytest.mark.slow
 

@@ -30,8 +30,7 @@ from tests.fixtures.cases import (
     STEPS,
     WARMUP,
 )
-
-BOUND = 1e-10
+from tests.helpers.pytorch import BOUND, error
 
 
 @pytest.fixture(params=["frozen", "live"])
@@ -56,12 +55,6 @@ def expected(request):
         return compute(cases[case])
 
     return live
-
-
-def error(ours, theirs, largest=0.0):
-    """max|a - n| / max(max|a|, max|n|, G / 10), as in the gradient check."""
-    assert ours.shape == theirs.shape
-    return np.abs(ours - theirs).max() / max(np.abs(ours).max(), np.abs(theirs).max(), largest / 10)
 
 
 @pytest.mark.parametrize("case", CASES)

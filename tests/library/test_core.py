@@ -3,7 +3,6 @@ import, and no more.
 """
 
 import ast
-import json
 import re
 import subprocess
 import sys
@@ -17,6 +16,7 @@ import pytest
 import minitransformer
 from minitransformer.dispatch import TABLE
 from tests import ROOT
+from tests.helpers.imports import loaded_by
 
 PACKAGE = ROOT / "minitransformer"
 PAGE = ROOT / "docs" / "read_the_source.md"
@@ -312,15 +312,6 @@ assert not check("sinusoids", sinusoids).passed
 def test_the_paper_and_the_judge_need_numpy_alone():
     """A step, a gradient check and the judge's answers, in a process that lacks the other libraries."""
     loaded_by(BLOCKED + STEP)
-
-
-def loaded_by(code, folder=ROOT):
-    """The modules that a fresh process has loaded after `code`."""
-    code += "\nimport json, sys; print(json.dumps(sorted(sys.modules)))"
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=folder
-    )
-    return json.loads(done.stdout.splitlines()[-1])
 
 
 def test_a_first_softmax_loads_mathematics_alone():

@@ -22,7 +22,7 @@ from minitransformer import (
 )
 from minitransformer.speed import host
 from tests.library.runs.makers import start
-from tests.overlapping import left_by_the_first
+from tests.helpers.overlapping import left_by_the_first
 
 
 def blas_threads():

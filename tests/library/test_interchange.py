@@ -11,22 +11,8 @@ from minitransformer import InputError, Transformer, TransformerConfig
 from minitransformer.functional import sinusoids
 from minitransformer.interchange.pytorch import from_pytorch, to_pytorch
 from tests.fixtures.cases import CASES, SIZES, batches
-from tests.randomised import randomised
-from tests.library.test_against_pytorch import BOUND, error
-
-UNSHARED = {**SIZES, "source_vocab": 19, "share_embeddings": False}
-CONFIGS = {
-    **CASES,
-    "learned": TransformerConfig(**UNSHARED, positions="learned", max_length=9, share_output=False),
-    "learned_pre_norm": TransformerConfig(
-        **SIZES, positions="learned", max_length=9, pre_norm=True
-    ),
-    "two_heads": TransformerConfig(**{**SIZES, "num_heads": 2}, d_k=6, d_v=6),
-}  # an even number, for the fused path
-
-
-def random_model(config, dtype=np.float64):
-    return randomised(Transformer(config), 0.2, dtype=dtype)
+from tests.helpers.pytorch import BOUND, error
+from tests.helpers.pytorch import CONFIGS, random_model
 
 
 def test_names_and_layouts():

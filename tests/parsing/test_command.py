@@ -26,10 +26,10 @@ from minitransformer.decoding import decode_all
 from minitransformer.files import write_manifest
 from minitransformer.tasks import TASKS
 from tests import ROOT
-from tests.library.cli.conftest import one_line
+from tests.helpers.command import one_line
 from tests.library.decoding.reference import random_model
 from tests.library.models.makers import make_model
-from tests.test_docs import commands
+from tests.helpers.documents import commands
 
 FIXTURES = ROOT / "tests" / "fixtures"
 SCORES = {

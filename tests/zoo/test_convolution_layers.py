@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from minitransformer import InputError
 from minitransformer.zoo import baselines as R
 from minitransformer.zoo.baselines import Convolution, SeparableConvolution
-from tests.randomised import randomised
+from tests.helpers.randomised import randomised
 
 KINDS = (Convolution, SeparableConvolution)
 B, T, D_IN, D_OUT = 2, 6, 3, 4

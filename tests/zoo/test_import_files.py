@@ -12,9 +12,9 @@ from safetensors.numpy import load_file, save_file
 from minitransformer import Run
 from minitransformer.data.special import BOS
 from minitransformer.zoo.pretrained.importing import import_model
-from tests.library.cli.conftest import one_line
+from tests.helpers.command import one_line
 from tests.fixtures.pretrained_cases import make_folder, tokenizer, tokens
-from tests.zoo.test_pretrained import PIECES, sentence_piece, write_gguf
+from tests.helpers.gguf_file import PIECES, sentence_piece, write_gguf
 
 pytest.importorskip(
     "tokenizers",

@@ -30,7 +30,7 @@ from minitransformer.zoo.modern import (
     rotary_forward,
     silu_forward,
 )
-from tests.randomised import randomised
+from tests.helpers.randomised import randomised
 
 RNG = np.random.default_rng(0)
 SIZES = dict(

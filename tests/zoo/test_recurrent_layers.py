@@ -9,7 +9,7 @@ from minitransformer.layers import Linear
 from minitransformer.zoo import baselines as R
 from minitransformer.zoo.baselines import GRU, LSTM, RNN, Bidirectional, RecurrentStack
 from minitransformer.zoo.initial import orthogonal
-from tests.randomised import randomised
+from tests.helpers.randomised import randomised
 
 KINDS = (RNN, GRU, LSTM)
 D, H, B, T = 3, 4, 2, 6

@@ -15,7 +15,7 @@ from minitransformer.zoo.baselines import (
     RestrictedSelfAttention,
     UnscaledSelfAttention,
 )
-from tests.randomised import randomised
+from tests.helpers.randomised import randomised
 
 D, H, D_K, D_V = 6, 3, 2, 4
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests import chromium
+from tests.helpers import chromium
 from tests.library.cli.conftest import *  # noqa: F403 - fixtures: runs of the library
 from tests.course.explorer.pages import HELPERS
 

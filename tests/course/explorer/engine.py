@@ -18,8 +18,8 @@ from minitransformer.models import (
 from minitransformer.training.optim import Adam
 from minitransformer_course.explorer.page import ENGINE, engine_config, script
 from minitransformer_course.explorer.recorded import record
-from tests import chromium
-from tests.randomised import randomised
+from tests.helpers import chromium
+from tests.helpers.randomised import randomised
 
 COMPUTE = """(({kind, config, weights, batch, smoothing, gradients}) => {
     const tensors = Object.entries(weights).map(([name, [shape, data]]) => [name, new Tensor(shape, Float64Array.from(data))]);

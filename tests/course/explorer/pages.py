@@ -5,7 +5,7 @@ from minitransformer.models import LanguageModel, LanguageModelConfig
 from minitransformer_course import lab
 from minitransformer_course.explorer.page import batch_of, make_page
 from minitransformer_course.explorer.recorded import record
-from tests.randomised import randomised
+from tests.helpers.randomised import randomised
 
 HELPERS = """
 var type = (id, text) => { find(id).value = text; find("ask").requestSubmit(); return find("loss").textContent; };

@@ -12,7 +12,7 @@ from minitransformer.runs.snapshots import snapshot_steps
 from minitransformer_course import lab
 from minitransformer_course.explorer import explore
 from tests.course.explorer import pages
-from tests.library.cli.conftest import QUICK, one_line, train
+from tests.helpers.command import QUICK, one_line, train
 
 pytestmark = pytest.mark.slow
 

@@ -20,7 +20,7 @@ from minitransformer.models import (
 )
 from minitransformer_course.explorer.page import ENGINE, PAGE, engine_config, script
 from tests.course.explorer.engine import blank_page, differences, random_case
-from tests.randomised import randomised
+from tests.helpers.randomised import randomised
 
 pytestmark = pytest.mark.slow
 

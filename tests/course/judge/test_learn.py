@@ -27,7 +27,7 @@ from minitransformer_course.judge.course import (
 )
 from minitransformer_course.judge.exercise import blanks
 from minitransformer_course.judge.learner_progress import FILE
-from tests.course.judge.conftest import solve
+from tests.helpers.learner import solve
 
 pytestmark = pytest.mark.slow
 

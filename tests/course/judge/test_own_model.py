@@ -8,7 +8,7 @@ from minitransformer_course import lab, yours
 from minitransformer_course.judge.course import exercises, find_exercise
 from minitransformer_course.judge.judgement import check_function
 from minitransformer_course.judge.plug import train
-from tests.course.judge.conftest import solve
+from tests.helpers.learner import solve
 
 pytestmark = pytest.mark.slow
 

@@ -12,7 +12,7 @@ from minitransformer_course import lab
 from minitransformer_course.judge.course import exercises
 from minitransformer_course.judge.fixtures import VersionUnderTest
 from minitransformer_course.judge.judgement import check_function
-from tests.course.judge.conftest import solve
+from tests.helpers.learner import solve
 
 pytestmark = pytest.mark.slow
 

@@ -17,7 +17,7 @@ from minitransformer import files, memory
 from minitransformer.cli import gradcheck as gradcheck_command
 from minitransformer.tasks.text_to_text import TextToText
 from tests import campaign_but
-from tests.library.cli.conftest import one_line, rewrite
+from tests.helpers.command import one_line, rewrite
 
 pytestmark = pytest.mark.slow
 

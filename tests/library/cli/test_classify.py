@@ -11,7 +11,7 @@ import pytest
 
 from minitransformer import Run
 from minitransformer.data.labelled import read_labelled
-from tests.library.cli.conftest import SENTIMENTS, rewrite
+from tests.helpers.command import SENTIMENTS, rewrite
 
 pytestmark = pytest.mark.slow
 

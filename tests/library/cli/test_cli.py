@@ -23,7 +23,7 @@ from minitransformer.dispatch import TABLE
 from minitransformer.tasks import TASKS, toy
 from minitransformer.tasks.evaluation import bleu, chrf
 from tests.library.checking.test_gradcheck import X, WrongLinear
-from tests.library.cli.conftest import one_line, resumes_to_the_bit
+from tests.helpers.command import one_line, resumes_to_the_bit
 
 pytestmark = pytest.mark.slow
 

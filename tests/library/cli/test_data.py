@@ -10,7 +10,7 @@ from minitransformer.cli.parser import make_parser
 from minitransformer.data.parallel import read_pairs
 from minitransformer.data.registry import CORPORA
 from minitransformer.tasks import TASKS
-from tests.small_corpus import FILES
+from tests.helpers.small_corpus import FILES
 
 
 @pytest.fixture(autouse=True)

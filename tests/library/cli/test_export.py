@@ -12,8 +12,8 @@ from minitransformer.cli.output import write_new
 from minitransformer.interchange.pytorch import to_pytorch
 from tests import ROOT
 from tests.fixtures.cases import SIZES
-from tests.library.test_against_pytorch import error
-from tests.library.test_interchange import CONFIGS, random_model
+from tests.helpers.pytorch import error
+from tests.helpers.pytorch import CONFIGS, random_model
 
 pytestmark = pytest.mark.slow
 

@@ -4,7 +4,7 @@ import pytest
 
 from minitransformer.cli.parser import COMMANDS
 from tests import campaign_but
-from tests.library.test_core import loaded_by
+from tests.helpers.imports import loaded_by
 
 pytestmark = pytest.mark.slow
 

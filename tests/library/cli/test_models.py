@@ -9,7 +9,7 @@ import pytest
 from minitransformer import Run
 from minitransformer.models import MODELS
 from minitransformer.tasks import TASKS
-from tests.library.cli.conftest import resumes_to_the_bit, train, write_corpus
+from tests.helpers.command import resumes_to_the_bit, train, write_corpus
 
 pytestmark = pytest.mark.slow
 

@@ -15,8 +15,8 @@ import pytest
 
 from minitransformer import Run
 from minitransformer.runs import checkpoint
-from tests.library.cli.conftest import rewrite
-from tests.mpi import ROOT, TIMEOUT, environment, mpiexec, with_mpi
+from tests.helpers.command import rewrite
+from tests.helpers.mpi import ROOT, TIMEOUT, environment, mpiexec, with_mpi
 
 pytestmark = pytest.mark.campaign
 

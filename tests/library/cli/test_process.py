@@ -14,7 +14,7 @@ import pytest
 import minitransformer
 from minitransformer import Run
 from minitransformer.cli import gradcheck as gradcheck_command
-from tests.library.cli.conftest import one_line
+from tests.helpers.command import one_line
 
 pytestmark = pytest.mark.slow
 

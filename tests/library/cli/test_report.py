@@ -12,7 +12,7 @@ import pytest
 
 from minitransformer import Run
 from minitransformer.runs.report import write_report
-from tests import chromium
+from tests.helpers import chromium
 
 
 def pictures_of(page):

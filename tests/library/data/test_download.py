@@ -11,7 +11,7 @@ from minitransformer import InputError
 from minitransformer.data import registry
 from minitransformer.data.download import download
 from minitransformer.tasks import TASKS
-from tests.small_corpus import FILES, POEM
+from tests.helpers.small_corpus import FILES, POEM
 
 
 def contents(folder):

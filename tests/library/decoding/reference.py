@@ -4,7 +4,7 @@ import numpy as np
 
 from minitransformer import Transformer, TransformerConfig
 from minitransformer.data.special import BOS, EOS, PAD
-from tests.randomised import randomised
+from tests.helpers.randomised import randomised
 
 
 def random_model(seed, **changes):

@@ -10,7 +10,7 @@ import pytest
 from minitransformer import InputError
 from minitransformer.decoding import generate
 from minitransformer.models import LanguageModel, LanguageModelConfig
-from tests.randomised import randomised
+from tests.helpers.randomised import randomised
 
 PROMPT = [3, 5, 4]
 

@@ -15,7 +15,7 @@ from minitransformer.speed import processes
 from minitransformer.speed.launcher import Place
 from minitransformer.speed.processes import Job, Processes
 from tests.library.gpu import strict
-from tests.library.training.test_parallel import PAIRS, Process, in_processes
+from tests.helpers.processes import PAIRS, Process, in_processes
 
 LOCAL = threading.local()  # which simulated process a thread is
 

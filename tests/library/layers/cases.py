@@ -2,6 +2,7 @@
 every layer.
 """
 
+import inspect
 from functools import cache
 from typing import NamedTuple
 
@@ -79,3 +80,30 @@ def case(name, sizes=0):
         layer.astype(np.float64),
         changed(inputs, lambda value: value.copy() if isinstance(value, np.ndarray) else value),
     )
+
+
+def forward(layer, inputs, seed=0):
+    """Forward with a fresh generator if the layer takes one, so that dropout repeats."""
+    takes_rng = "rng" in inspect.signature(layer.forward).parameters
+    return call(
+        layer.forward, inputs, **({"rng": np.random.default_rng(seed)} if takes_rng else {})
+    )
+
+
+def backward(layer, dy, cache):
+    """The input gradients, as a tuple."""
+    gradients = layer.backward(dy, cache)
+    return gradients if isinstance(gradients, tuple) else () if gradients is None else (gradients,)
+
+
+def upstream(y, seed=7):
+    """A random gradient of y, which a recurrent layer has of two arrays: all hidden states, and the
+    last state.
+    """
+    if isinstance(y, tuple):
+        return tuple(upstream(one, seed + i) for i, one in enumerate(y))
+    return np.asarray(np.random.default_rng(seed).standard_normal(np.shape(y)))
+
+
+def flat_gradient(layer):
+    return np.concatenate([p.grad.ravel() for p in layer.parameters().values()] or [np.empty(0)])

@@ -1,7 +1,6 @@
 """One contract for every layer: right gradients, nothing kept, nothing changed, always added."""
 
 import copy
-import inspect
 
 import numpy as np
 import pytest
@@ -11,29 +10,7 @@ from minitransformer.errors import InputError
 from minitransformer.layers import Layer
 from tests import campaign_but
 from tests.library.layers.cases import NAMES, call, case, changed, table, sizes_of
-
-
-def forward(layer, inputs, seed=0):
-    """Forward with a fresh generator if the layer takes one, so that dropout repeats."""
-    takes_rng = "rng" in inspect.signature(layer.forward).parameters
-    return call(
-        layer.forward, inputs, **({"rng": np.random.default_rng(seed)} if takes_rng else {})
-    )
-
-
-def backward(layer, dy, cache):
-    """The input gradients, as a tuple."""
-    gradients = layer.backward(dy, cache)
-    return gradients if isinstance(gradients, tuple) else () if gradients is None else (gradients,)
-
-
-def upstream(y, seed=7):
-    """A random gradient of y, which a recurrent layer has of two arrays: all hidden states, and the
-    last state.
-    """
-    if isinstance(y, tuple):
-        return tuple(upstream(one, seed + i) for i, one in enumerate(y))
-    return np.asarray(np.random.default_rng(seed).standard_normal(np.shape(y)))
+from tests.library.layers.cases import forward, backward, upstream, flat_gradient
 
 
 def arrays_of(cache):
@@ -43,10 +20,6 @@ def arrays_of(cache):
     elif isinstance(cache, (tuple, list)):
         for item in cache:
             yield from arrays_of(item)
-
-
-def flat_gradient(layer):
-    return np.concatenate([p.grad.ravel() for p in layer.parameters().values()] or [np.empty(0)])
 
 
 DRAWS = range(4)

@@ -9,7 +9,7 @@ import pytest
 from minitransformer import Adam, InputError, Parameter, Transformer, TransformerConfig
 from minitransformer.layers import Embedding, FeedForward, Layer, Linear, SinusoidalPositions
 from minitransformer.layers.hooks import hooked
-from tests.library.models.test_transformer import make
+from tests.library.models.makers import make
 
 
 def test_parameters_are_views_of_one_vector():

@@ -10,7 +10,7 @@ from minitransformer.checking.blocks import Sizes
 from minitransformer.layers import CrossAttention
 from minitransformer.zoo.baselines import RestrictedSelfAttention
 from tests.library.layers.cases import NAMES, case
-from tests.library.layers.test_contract import forward
+from tests.library.layers.cases import forward
 
 B, T_Q, T_K = 3, 4, 5  # and as many heads as sentences
 

@@ -8,7 +8,7 @@ import pytest
 from minitransformer import InputError
 from minitransformer.checking.blocks import SIZES
 from tests.library.layers.cases import NAMES, case, changed
-from tests.library.layers.test_contract import backward, flat_gradient, forward, upstream
+from tests.library.layers.cases import backward, flat_gradient, forward, upstream
 
 
 def of_other_shapes(array):

@@ -15,7 +15,7 @@ from minitransformer.models import (
     TransformerConfig,
 )
 from minitransformer.zoo.baselines import RecurrentConfig
-from tests.randomised import randomised
+from tests.helpers.randomised import randomised
 
 V, CLASSES = 13, 3
 SIZES = dict(num_layers=2, d_model=12, num_heads=3, d_ff=10, dropout=0.0)
@@ -91,3 +91,10 @@ def make_batch_for(kind, seed=0, sentences=5):
         random_ids(rng, 6 * sentences - 2), 6, sentences
     )  # the last window is shorter
     return batch
+
+
+def make(seed=0, **changes):
+    sizes = dict(num_layers=2, d_model=12, num_heads=3, d_ff=10, dropout=0.0)
+    return Transformer(TransformerConfig.named("toy", V, **{**sizes, **changes}), seed).astype(
+        np.float64
+    )

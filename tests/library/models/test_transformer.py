@@ -5,15 +5,9 @@ import pytest
 
 from minitransformer import Parameter, Transformer, TransformerConfig
 from minitransformer.layers import Residual, initial
+from tests.library.models.makers import make
 
 V = 13
-
-
-def make(seed=0, **changes):
-    sizes = dict(num_layers=2, d_model=12, num_heads=3, d_ff=10, dropout=0.0)
-    return Transformer(TransformerConfig.named("toy", V, **{**sizes, **changes}), seed).astype(
-        np.float64
-    )
 
 
 def ids(rng, *shape):

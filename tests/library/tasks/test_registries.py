@@ -14,8 +14,8 @@ from minitransformer.tasks import TASKS
 from minitransformer.runs.config import TrainingConfig
 from minitransformer.runs.trainer import train
 from tests import ROOT
-from tests.library.cli.conftest import few_examples
-from tests.test_docs import new_files
+from tests.helpers.command import few_examples
+from tests.helpers.documents import new_files
 
 pytestmark = pytest.mark.slow
 

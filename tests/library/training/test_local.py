@@ -39,7 +39,7 @@ from minitransformer.speed.local import LocalProcesses, local_workers
 from minitransformer.speed.processes import Job
 from minitransformer.speed.threads import Threads
 from tests import ROOT
-from tests.library.cli.conftest import rewrite
+from tests.helpers.command import rewrite
 from tests.library.models.makers import KINDS, make_model
 
 pytestmark = pytest.mark.skipif(

@@ -22,20 +22,14 @@ from minitransformer import (
     train,
     training_step,
 )
-from minitransformer.data.drawn import DrawnBatches, draw_held_out
 from minitransformer.data.special import PAD
-from minitransformer.tasks import TASKS
 from minitransformer.runs import checkpoint
-from minitransformer.tasks.evaluation import pair_batches
 from minitransformer.speed.threads import Threads
 from minitransformer.zoo.modern import Projection
 from tests.library.runs.makers import Interrupted, losses, start
+from tests.helpers.processes import Process, assert_same_weights, in_processes, same_batches, PAIRS
 
 RNG = np.random.default_rng(0)
-PAIRS = [
-    (RNG.integers(3, 12, m).tolist(), RNG.integers(3, 12, n).tolist())
-    for m, n in [(2, 3), (5, 1), (4, 4), (7, 6), (1, 2)]
-]
 
 
 def trained(make_workers, dropout=0.0, steps=3, seed=(7,)):
@@ -51,21 +45,6 @@ def trained(make_workers, dropout=0.0, steps=3, seed=(7,)):
         for step in range(steps)
     ]
     return model, np.array(sums, float)
-
-
-def assert_same_weights(found, expected, bound=1e-12):
-    """Up to rounding. A key's bias has a gradient of 0 (softmax ignores a shift): there Adam steps
-    by roundings alone.
-    """
-    others = expected.parameters()
-    for name, parameter in found.parameters().items():
-        np.testing.assert_allclose(
-            parameter.data,
-            others[name].data,
-            rtol=0,
-            atol=1e-8 if name.endswith("key.bias") else bound,
-            err_msg=name,
-        )
 
 
 def threads(count):
@@ -159,60 +138,6 @@ def test_a_forked_process_has_threads_of_its_own(before):
     assert found is not None and (found == model.flat.data).all()
 
 
-class Meeting:
-    """Where the members of one simulated job meet: a barrier, and what each has brought."""
-
-    def __init__(self, members):
-        self.barrier = threading.Barrier(members, timeout=60)
-        self.brought = [None] * members
-
-    def exchange(self, rank, value):
-        """What all members brought, in the order of their ranks."""
-        self.brought[rank] = value
-        self.barrier.wait()
-        found = list(self.brought)
-        self.barrier.wait()  # all have read
-        return found
-
-
-class Process(Threads):
-    """One of several processes, which here are threads of this one; each has a model of its own."""
-
-    def __init__(self, model, count, meeting, rank):
-        super().__init__(model, count)
-        self.meeting, self.rank, self.processes = meeting, rank, len(meeting.brought)
-
-    def sum(self, vector):
-        vector[...] = sum(self.meeting.exchange(self.rank, vector.copy()))
-
-    def gather(self, value):
-        return self.meeting.exchange(self.rank, value)
-
-
-def in_processes(count, work):
-    """[work(meeting, rank)] of `count` simulated processes; the first of them is the calling
-    thread.
-    """
-    meeting, found, errors = Meeting(count), [None] * count, []
-
-    def member(rank):
-        try:
-            found[rank] = work(meeting, rank)
-        except BaseException as error:
-            errors.append(error)
-            meeting.barrier.abort()  # or the others would wait
-
-    others = [threading.Thread(target=member, args=(rank,)) for rank in range(1, count)]
-    for thread in others:
-        thread.start()
-    member(0)
-    for thread in others:
-        thread.join()
-    if errors:
-        raise errors[0]
-    return found
-
-
 @pytest.mark.parametrize(
     "processes, count, dropout", [(2, 1, 0.0), (2, 2, 0.0), (3, 1, 0.0), (9, 1, 0.0), (2, 1, 0.3)]
 )
@@ -276,12 +201,6 @@ def recording(function, calls):
         return function(*arguments)
 
     return recorded
-
-
-def same_batches():
-    """Those of `start`, once more."""
-    task = TASKS["copy"]()
-    return DrawnBatches(task, 8, 0), pair_batches(draw_held_out(task, 20))
 
 
 CONFIG = dict(steps=12, warmup=4, validate_every=5, average=2, seed=3)

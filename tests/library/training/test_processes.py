@@ -19,14 +19,9 @@ from minitransformer.speed.processes import Job
 from minitransformer.tasks import TASKS
 from minitransformer.runs import checkpoint
 from minitransformer.runs.config import default_threads
-from tests.mpi import environment, mpiexec, with_mpi
+from tests.helpers.mpi import environment, mpiexec, with_mpi
 from tests.library.training.processes_program import trained
-from tests.library.training.test_parallel import (
-    Process,
-    assert_same_weights,
-    in_processes,
-    same_batches,
-)
+from tests.helpers.processes import Process, assert_same_weights, in_processes, same_batches
 from tests.library.runs.makers import losses, start
 
 # What the launcher says
