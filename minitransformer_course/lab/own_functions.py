@@ -30,6 +30,7 @@ GAINS = {  # {exercise: what the reader's model does once it passes}, after "Now
     "softmax_backward": "turns scores into weights and learns through them",
     "attention": "lets each token look at the others",
     "attention_backward": "learns where to look",
+    "next_block": "could attend to a long text without a table of all pairs",
     "causal_mask": "writes without a look at what comes next",
     "three_masks": "ignores padding",
     "merge_heads": "looks at several places at once, one for each head",

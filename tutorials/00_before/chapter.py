@@ -117,7 +117,7 @@ lab.you_are_here()
 # %%
 model, subwords = lab.load_korean_model()
 sentence = "나는 영어를 공부한다."
-x = np.array([[*subwords.encode(sentence), EOS]])
+x = np.array([[*subwords.encode(sentence), EOS]])    # EOS marks the end of a sentence
 z, _cache = model.encode(x)
 print(f"x: {x.shape[1]} tokens, z: {z.shape[1]} vectors of {z.shape[2]} numbers")
 print(sentence, "->", lab.write(model, subwords, sentence))

@@ -59,9 +59,9 @@ image = lab.show_scores(axes, scores, [*"drawkcab", "end"], [*"backward", "end"]
 print("largest in each row:", *([*"backward", "end"][column] for column in scores.argmax(axis=1)))
 
 # %% [markdown]
-# The dark red cells run from the upper right to the lower left, and every letter to be written scores highest at its own
-# place in the word. The model was never told where to look. Its matrices began as random numbers, and a few thousand small
-# steps against their gradients made them what they are.
+# The dark red cells run from the upper right to the lower left, and every letter to be written scores highest at its own place
+# in the word. The model was never told where to look. Its matrices began as random numbers, and small steps against their
+# gradients made them what they are.
 #
 # ## Forward and backward
 #
@@ -70,8 +70,8 @@ print("largest in each row:", *([*"backward", "end"][column] for column in score
 # 1. **forward**: given the input $x$, what is the output $y$?
 # 2. **backward**: given how the loss changes with $y$, how does it change with $x$, and with the parameters?
 #
-# Most libraries answer the second one for you, with a program that differentiates your forward (*autograd*). Every backward
-# in minitransformer was derived with pencil and paper instead, as you will derive this one.
+# Most libraries answer the second one for you, with a program that differentiates your forward (*autograd*). Here you derive
+# every backward with pencil and paper.
 #
 # The linear layer takes $N$ tokens (here letters), one in each row of $X$, and mixes the $d_{in}$ numbers of each into
 # $d_{out}$ new ones, with a weight $W$ of shape $(d_{in}, d_{out})$ and a bias $b$ of shape $(d_{out},)$:
@@ -209,8 +209,8 @@ print(f"measured: {(x @ W).sum() / 0.01:.4g}")
 # $s = q k^\top$ are computed sentence by sentence. (On a stack of matrices `.T` reverses all axes, while `swapaxes(-1, -2)`
 # swaps the last two.)
 #
-# Your answer must obey two more rules. If $W_q$ grows by 1 %, every score grows by 1 %, and the loss by a hundredth of
-# `(dw_q * w_q).sum()`. If $W_k$ grows by 1 % instead, the scores are the same, so `(dw_k * w_k).sum()` has to be the same
+# Your answer must obey two more rules. If $W_q$ grows by 1 %, every score grows by 1 %, and the loss by a hundredth of `(dw_q *
+# w_q).sum()`. If $W_k$ grows by 1 % instead, every score grows by the same 1 %, so `(dw_k * w_k).sum()` has to be the same
 # number. Because both queries and keys come from $x$, `(dx * x).sum()` is the sum of the two.
 
 # %% [exercise] query_key_backward
@@ -248,7 +248,8 @@ print(f"measured: {(x @ W).sum() / 0.01:.4g}")
 # %%
 letters, places = rng.standard_normal((26, 32)) / 12, rng.standard_normal((8, 32)) / 6
 w_q, w_k = rng.standard_normal((2, 32, 8)) / 3
-word = letters[[ord(letter) - ord("a") for letter in "backward"]] + places    # (8, 32), a word that it never trains on
+name = "backward"    # any word of eight letters: it never trains on this one
+word = letters[[ord(letter) - ord("a") for letter in name]] + places          # (8, 32)
 wanted, before = np.eye(8)[::-1], word @ w_q @ (word @ w_k).T
 for step in range(301):
     x = letters[rng.integers(0, 26, (16, 8))] + places                        # (16, 8, 32)
@@ -261,11 +262,12 @@ for step in range(301):
 # %%
 figure, both = plt.subplots(1, 2, figsize=(8, 3.2), layout="constrained")
 for axes, scores, title in zip(both, (before, word @ w_q @ (word @ w_k).T), ("random weights", "after 300 steps")):
-    title = lab.show_scores(axes, scores, "backward", "backward").axes.set_title(title)
+    title = lab.show_scores(axes, scores, name, name).axes.set_title(title)
 
 # %% [markdown]
-# The same line runs across the picture as in the trained model, although this word was in none of the batches. You have
-# built the part of attention that looks. In chapter 5, each letter also fetches what it finds there.
+# The same line runs across the picture as in the trained model, although this word was in none of the batches. Put a word of
+# your own in its place, of eight letters, and the line is still there. You have built the part of attention that looks, and
+# your own gradient has trained it. In chapter 5, each letter also fetches what it finds there.
 #
 # ## Break it
 #
@@ -300,9 +302,8 @@ lab.show_losses(axes, {"right": train(steps=100).losses,
                        "forgetful": train(plugged(layers.Linear.backward, forgetful), steps=100).losses})
 
 # %% [markdown]
-# The two curves lie on top of each other, although the gradient of every bias is wrong. The biases still move, the weights make
-# up for them, and the loss goes down anyway. Here is its mean over steps 81 to 100 for three seeds, from
-# `research/experiments/wrong_gradients.py`:
+# The gradient of every bias is wrong, but the biases still move, the weights make up for them, and the loss goes down anyway.
+# Here is its mean over steps 81 to 100 for three seeds, from `research/experiments/wrong_gradients.py`:
 #
 # | seed | right | forgetful |
 # |---|--:|--:|
@@ -310,7 +311,7 @@ lab.show_losses(axes, {"right": train(steps=100).losses,
 # | 1 | 1.79 | 1.78 |
 # | 2 | 1.86 | 1.87 |
 #
-# A wrong gradient can survive for years this way, because only the check sees it.
+# No curve gives this mistake away. The check does, in one line.
 #
 # ## Your Transformer
 #

@@ -1,6 +1,7 @@
 """A token that occurs twice
 
-Return the gradient with respect to the table, of y = embedding(ids, W). A token may occur in many places, and each counts.
+The forward is y = sqrt(d_model) W[ids]. Return the gradient with respect to the table W. A token may occur in many places, and
+each counts.
 """
 
 import math

@@ -51,8 +51,8 @@ for d_model in (4, 64, 512):
     print(f"d_model {d_model:3}: token {size:.3f}, position {math.sqrt(0.5):.3f}, {math.sqrt(0.5) / size:4.1f} times as large")
 
 # %% [markdown]
-# The positions would drown the tokens. So the paper multiplies each row by a factor that gives its numbers size 1, whatever
-# $d_{model}$ is.
+# The positions would drown the tokens. The paper multiplies each row by a factor and does not say why. Choose the factor that
+# gives the numbers size 1, whatever $d_{model}$ is.
 #
 # **By hand.** For $d_{model} = 4$ the numbers of $W$ are of size 0.5. If the row of *the* is $(0.5, 0, -0.5, 0)$, then *the*
 # becomes $(1, 0, -1, 0)$, in both places where it occurs. What is the factor for 512?

@@ -50,10 +50,9 @@ with plugged(functional.sinusoids, nowhere):
     print("without positions: ", [lab.write(model, vocabulary, word) for word in words])
 
 # %% [markdown]
-# The model writes the same answer twice, and the answer is useless. The model reads with attention, which chapter 5 opens up, and
-# attention takes weighted means of vectors. A mean does not depend on the order of its terms, so both words look the same
-# to it. The vectors themselves therefore have to say where they are. To each embedding, the model adds a vector that
-# depends only on the position.
+# The model reads with attention, which chapter 5 opens up, and attention takes weighted means of vectors. A mean does not
+# depend on the order of its terms, so both words look the same to it. The vectors themselves therefore have to say where they
+# are. To each embedding, the model adds a vector that depends only on the position.
 #
 # $$ y_t = x_t + PE_t $$
 #
@@ -123,12 +122,11 @@ waves.axhspan(1, 100, color="gold", alpha=0.4, label="a text of 100 words")
 shown = waves.legend(fontsize=9)
 
 # %% [markdown]
-# The slowest clock needs fewer, namely 60,611, because the last exponent is 510/512. On the left is the table itself, as a
-# *heat map*. The fast clocks make stripes at its left edge, and from the middle on, a column hardly changes within 100
-# positions. Some summaries of the paper speak of "one period from $2 \pi$ to $10000 \cdot 2 \pi$", but each pair has a
-# wavelength of its own. Others define $c = 1 / 10000^{2i / d_{model}}$ and then divide the position by it. That is the inverse:
-# the angle is $t\, c$. In a text of 100 words, only the clocks in the yellow band make a full turn, and these tell neighbours
-# apart. The slower ones tell the beginning of a long text from its end.
+# The last exponent is 510/512, so the slowest clock does not quite reach the paper's number. On the left is the table itself,
+# as a *heat map*. The fast clocks make stripes at its left edge, and from the middle on, a column hardly changes within 100
+# positions. In a text of 100 words, only the clocks in the yellow band make a full turn, and these tell neighbours apart. The
+# slower ones tell the beginning of a long text from its end. A row says where a token is in its sequence, and nothing about
+# which sentence that is.
 #
 # ## Walking is turning
 #
@@ -178,9 +176,9 @@ axes.set(xlabel="distance: how many positions away the other row is", ylabel="do
 shown = axes.legend()
 
 # %% [markdown]
-# The two dot products are the same. The dot product of two rows depends only on their distance: it is largest at distance 0 and
-# falls off in the same way on both sides. In chapter 5 the model decides by dot products, so all that it sees of two positions
-# is their distance.
+# The dot product of two rows depends only on their distance: it is largest at distance 0 and falls off in the same way on both
+# sides. In chapter 5 the model decides by dot products, too, but first it multiplies each row by a matrix. Without these
+# matrices it could see nothing of two positions but their distance. With them it can see more, as you will show.
 #
 # ## Learned positions
 #
@@ -231,9 +229,9 @@ for length in (4, 8, 12, 13, 16):
     print(f"{length:2} letters: {exact(length):4.0%} of the words")
 
 # %% [markdown]
-# Of the longer words, the model gets far fewer right. The table has the row, but no training word ever used it, and the layers
-# above it have never seen the slow hands point where they point now. That sinusoids extrapolate to longer texts is something
-# that the paper hoped for, not something that it found.
+# One more letter is enough. The table has the row, but no training word ever used it, and the layers above it have never seen
+# the slow hands point where they point now. That sinusoids extrapolate to longer texts is something that the paper hoped for,
+# not something that it found.
 #
 # ## Why added, and not appended?
 #
@@ -249,9 +247,10 @@ print(f"cosine of word and position: typically {np.abs(cosines).mean():.3f}, at 
 # %% [markdown]
 # ## Break it
 #
-# Some libraries count positions from 0, and others from 1. If you train with one kind and run with the other, every letter
-# gets its neighbour's row, but all distances between positions are still right. **Predict:** does the trained model still
-# write *desserts*, or something else?
+# The paper counts positions from 0. The library fairseq counts from the id of padding plus one (its issue 1177), so that the
+# first position is 2 in many of its models. If you train with one kind and run with another, every letter gets the row of a
+# neighbour, but all distances between positions are still right. **Predict:** does the trained model still write *desserts*, or
+# something else?
 
 
 # %%
@@ -263,10 +262,10 @@ with plugged(functional.sinusoids, from_one):
     print([lab.write(model, vocabulary, word) for word in ("stressed", "desserts", "backward")])
 
 # %% [markdown]
-# The model writes something else. To write letter $t$ of a word of $n$ letters, the model has to read letter $n - 1 - t$, so what
-# counts here is not the distance between the two positions but their sum. Distances survive the shift, while a sum grows by
-# 2 when both of its terms grow by 1. Every shape and every gradient is right, and yet the model and its table disagree
-# about what a row means. If you load weights that someone else trained, compare the position tables first.
+# To write letter $t$ of a word of $n$ letters, the model has to read letter $n - 1 - t$, so what counts here is not the
+# distance between the two positions but their sum. Distances survive the shift, while a sum grows by 2 when both of its terms
+# grow by 1. Every shape and every gradient is right, and yet the model and its table disagree about what a row means. If you
+# load weights that someone else trained, compare the position tables first.
 #
 # ## Your Transformer
 

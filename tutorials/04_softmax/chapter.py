@@ -25,8 +25,8 @@ lab.you_are_here("softmax")
 # softmax with the formula that every textbook prints, and the answer is NaN. Nothing in the mathematics is wrong. So what
 # happened?
 #
-# In this chapter you find out, and you derive the backward of the softmax. It is one line long, and it is the line that
-# most people get wrong without noticing, because every wrong version has the right shape.
+# In this chapter you find out, and you derive the backward of the softmax. It is one line long, and easy to get wrong without
+# noticing, because the wrong versions have the right shape.
 
 # %%
 import matplotlib.pyplot as plt
@@ -58,8 +58,8 @@ print(by_the_formula(np.array([0, np.log(3)])))
 print(by_the_formula(np.array([100, 100 + np.log(3)])))
 
 # %% [markdown]
-# The probabilities are the same. A constant $c$ that is added to all scores cancels, because $e^{x_i + c} = e^c e^{x_i}$ puts
-# the same factor $e^c$ above and below the fraction line. Most of this chapter follows from that one property.
+# A constant $c$ that is added to all scores cancels, because $e^{x_i + c} = e^c e^{x_i}$ puts the same factor $e^c$ above and
+# below the fraction line. Most of this chapter follows from that one property.
 #
 # ## One score is 1,000
 
@@ -121,8 +121,8 @@ for axis in (left.yaxis, right.yaxis, right.xaxis):
 bar = figure.colorbar(image, label="derivative")
 
 # %% [markdown]
-# Each column sums to 0, because the probabilities always sum to 1: whatever one of them gains, the others lose. The
-# diagonal is positive, everything else is negative, and the large entries belong to the large probabilities.
+# The probabilities always sum to 1, so whatever one of them gains, the others lose. The diagonal is positive, everything else
+# is negative, and the large entries belong to the large probabilities.
 #
 # **By hand**, for two scores. With $p = (1/4, 3/4)$ the same measurement gives
 #
@@ -180,7 +180,7 @@ print("dp of ones:", np.abs(softmax_backward(np.ones_like(x), softmax(x))).max()
 assert report.passed
 
 # %% [markdown]
-# **Break it.** A published reading of the paper calls $p (1 - p)$ "the gradient of softmax". **Predict:** with
+# **Break it.** It is tempting to call $p (1 - p)$ the gradient of softmax, as readers of the paper have done. **Predict:** with
 # $dx = p (1 - p)\, dp$, does each row of $dx$ still sum to 0?
 
 
@@ -194,7 +194,7 @@ report = gradcheck((lambda x: (softmax(x), softmax(x)), diagonal), [x], methods=
 print(report.findings["diagonal"])
 
 # %% [markdown]
-# The rows do not sum to 0. In the picture, $p (1 - p)$ is the diagonal of the Jacobian and nothing more. You may know it from the
+# In the picture, $p (1 - p)$ is the diagonal of the Jacobian and nothing more. You may know it from the
 # sigmoid, where each score has an output of its own, but in a softmax all scores of a row share one sum.
 #
 # ## A row with nothing to attend to
@@ -210,9 +210,9 @@ with np.errstate(all="ignore"):
 print("-1e9:          ", softmax(np.array([-1e9, -1e9, -1e9])))
 
 # %% [markdown]
-# The two answers differ, and both are wrong. NaN spoils all the model's parameters at the first update, so at least you
-# notice it. With the popular $-10^9$, a row that may look at nothing looks at everything, and no error ever says so. Your
-# function should give such a row zeros, so that it attends to nothing and sends no gradient back either.
+# Both answers are wrong. NaN spoils all the model's parameters at the first update, so at least you notice it. With the popular
+# $-10^9$, a row that may look at nothing looks at everything, and no error ever says so. Your function should give such a row
+# zeros, so that it attends to nothing and sends no gradient back either.
 
 # %% [exercise] masked_softmax
 
@@ -303,7 +303,7 @@ assert report.passed
 # often are the eight letters of *drawkcab* and the end of the word all correct?
 
 # %%
-source = np.array([[*vocabulary.encode("backward"), EOS]])
+source = np.array([[*vocabulary.encode("backward"), EOS]])    # EOS: the id of </s>, the end of a word
 for t in (0.5, 1, 2):
     drawn = [vocabulary.decode(one.ids) for one in sample(model, source, [np.random.default_rng(0)], 200, temperature=t)[0]]
     print(f"t = {t}: {np.mean([word == 'drawkcab' for word in drawn]):6.1%} right, the least likely: {drawn[-1]}")

@@ -21,15 +21,16 @@ from minitransformer_course import lab, yours
 lab.you_are_here("attention")
 
 # %% [markdown]
-# In chapter 1 you saw queries find their keys: for each letter that the model writes, the right letter of *backward* gets the
-# largest score. But a score only says where to look, and nothing has been fetched from there yet. How can a layer made of
-# multiplications fetch something from a place that it has just chosen?
+# In chapter 1, queries found their keys: for each letter that the model writes, the right letter of *backward* gets the largest
+# score. But a score only says where to look. How can a layer made of multiplications fetch something from a place that it has
+# just chosen?
 #
-# Below are the weights of two of the trained model's four *heads* (chapter 7), with a row for each letter that it writes and a
-# column for each letter that it may look at. **Predict:** with chapter 4 in mind, what do the weights in each row sum to?
+# Below are the weights of two of the trained model's four *heads* (chapter 7). **Predict:** with chapter 4 in mind, what do the
+# weights in each row sum to?
 
 # %%
 import math
+import tracemalloc
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -47,30 +48,28 @@ print("sums of the rows, head 0:", found.weights[0].sum(axis=1).round(3))
 bar = figure.colorbar(image, label="attention weight")
 
 # %% [markdown]
-# Each row sums to 1, so it defines a mean, and the letter below a dark cell makes up most of that mean. In this chapter you
+# The weights of a row define a mean, and the letter below a dark cell makes up most of that mean. In this chapter you
 # build the layer behind this picture, and write by hand the numbers that let it read a word backwards.
 #
 # ## One vector, three jobs
 #
-# A translator turns *the dog bit the man* into Korean: 개가 남자를 물었다. Korean puts the verb at the end, so before
-# writing the last word she looks back at the English sentence with a question in mind: which of these words is
-# the verb? Every word carries a label, and the label of *bit*, "verb, past tense", fits the question. What she
-# takes away, though, is neither the question nor the label, but the meaning of the word.
+# A translator turns *the dog bit the man* into Korean: 개가 남자를 물었다. The verb comes last, so before writing it she looks back
+# with a question in mind: which of these words is the verb? Every word carries a label, and that of *bit*, "verb, past tense",
+# fits. What she takes away is neither the question nor the label, but the meaning of the word.
 #
-# Attention gives these three jobs to three vectors. The position being written asks its question with a
-# *query*. Each position that can be read is labelled with a *key* and carries its meaning in a *value*. None of the three is
-# there from the start: a learned matrix computes each one, from a vector $y$ of the sentence being written or a vector $x$ of
-# the sentence being read.
+# Attention gives these three jobs to three vectors. The position being written asks with a *query*. Each position that can be
+# read is labelled with a *key* and carries its meaning in a *value*. A learned matrix computes each of them, from a vector $y$
+# of the sentence being written or a vector $x$ of the one being read:
 #
 # $$ q = y\, W_q, \qquad k = x\, W_k, \qquad v = x\, W_v $$
 #
 # In *cross-attention*, as in the translation, the queries come from one sentence and the keys and values from another. In
-# *self-attention* all three come from the same sentence, by three *projections*, one matrix each. Take a model that judges
-# whether a review is positive (*sentiment analysis*, `docs/classification.md`). In *not a good film*, the query of *good* can
-# look for a negation, and find the key of *not*. What it fetches turns the vector of *good* into the opposite.
+# *self-attention* all three come from the same sentence, by three *projections*, one matrix each. A model that judges reviews
+# (*sentiment analysis*, `docs/classification.md`) can turn *good* into its opposite in *not a good film*, if the query of
+# *good* finds the key of *not*.
 #
-# Why a query *and* a key? If one vector did both jobs, the score of A for B would always equal the score of B for A, since
-# $q \cdot k = k \cdot q$. *good* could not look for *not* without *not* looking for *good* just as much.
+# Why a query *and* a key? If one vector did both jobs, *good* could not look for *not* without *not* looking for *good* just as
+# much, since $q \cdot k = k \cdot q$.
 #
 # **By hand.** One query $q = (2, 0)$ meets two keys, $k_1 = (1, 0)$ and $k_2 = (0, 1)$, whose values are 10 and 20. The dot
 # product of a key with the query measures how well the key fits, here 2 and 0. We divide by $\sqrt 2$, because each vector
@@ -95,19 +94,20 @@ for one, query in zip(axes, np.array([[2.0, 0.0], [0.0, 2.0], [0.0, 0.0]])):
 shown = one.legend(loc="upper right")
 
 # %% [markdown]
-# A query that fits all keys equally well gets the plain mean, 15, and the better it fits one key, the closer the answer is to
-# that key's value. A small change to the query changes the answer a little, so a model can learn where to look.
+# The better a query fits one key, the closer the answer is to that key's value. A small change to the query changes the answer
+# a little, so this can be learned.
 #
 # ## All queries at once
 #
 # Suppose that $T_q$ positions are being written and $T_k$ can be read. The queries are the rows of $Q$, of shape $(T_q, d_k)$,
-# the keys those of $K$, $(T_k, d_k)$, and the values those of $V$, $(T_k, d_v)$. A key must hold as many numbers as a query,
-# while a value may hold more or fewer. There may be more axes in front of these two, for sentences and heads, which `@` keeps.
-# `K.T` reverses *all* axes, so write `K.swapaxes(-1, -2)` to transpose only the last two.
+# the keys those of $K$, $(T_k, d_k)$, and the values those of $V$, $(T_k, d_v)$. There may be more axes in front, for sentences
+# and heads, which `@` keeps. `K.T` reverses *all* axes, so write `K.swapaxes(-1, -2)` to transpose only the last two.
 #
-# In a mask of shape $(T_q, T_k)$, True marks the keys that a query may attend to, as in chapter 4. Now write the scores, the
-# softmax and the weighted mean for all queries without a loop, the paper's *scaled dot-product attention*. (The judge reads only
-# your own code. To call your softmax, write `from my_transformer import masked_softmax` above the function.)
+# Some keys may be forbidden. In a *mask* of shape $(T_q, T_k)$, True marks the keys that a query may attend to. A score whose
+# mask is False is replaced by $-\infty$ before the softmax, and because $e^{-\infty} = 0$, that key gets weight 0. Now write
+# the scores, the softmax and the weighted mean for all queries without a loop. The result is the paper's *scaled dot-product
+# attention*. (The judge reads only your own code. If your `softmax` of chapter 4 passes, you can call it after `from
+# my_transformer import softmax`.)
 
 # %% [exercise] attention
 
@@ -146,8 +146,10 @@ for d_k in (10, 100, 1000):
 # %% [markdown]
 # Variances of independent terms add up, so the variance of a dot product is $d_k$ and its standard deviation $\sqrt{d_k}$,
 # about 32 for 1,000. The softmax of such scores is saturated (chapter 4): one weight is nearly 1, and nearly three in four of
-# the derivatives $p (1 - p)$ are below $10^{-10}$. Almost no gradient reaches the scores, so the model can hardly learn to look
-# elsewhere. Divided by $\sqrt{d_k}$, the scores have standard deviation 1 whatever $d_k$ is, and no derivative is that small.
+# the derivatives $p (1 - p)$ are below $10^{-10}$. Almost no gradient reaches the scores, so a model that began this way could
+# hardly learn to look elsewhere. Divided by $\sqrt{d_k}$, the scores of random vectors have standard deviation 1 whatever $d_k$
+# is. Training is free to change that. In the picture of chapter 1, $d_k$ is 8, and the dot products reach 237. That head is
+# saturated because it has found its letters.
 #
 # ## A question, written by hand
 #
@@ -156,8 +158,8 @@ for d_k in (10, 100, 1000):
 # of the letter to read. In a word of $n$ letters that is letter $n - 1 - t$. But the position being written knows only its own
 # row, $PE_t$, so the query is $PE_t\, W_q$, with the same matrix for every $t$.
 #
-# Here the clocks of chapter 3 have to run backwards as $t$ grows. You can check your matrix with one rule: mirroring a position
-# twice brings it back to where it was.
+# The clocks of chapter 3 have to run backwards as $t$ grows. Check your matrix with one rule: mirroring a position twice brings
+# it back.
 
 # %% [exercise] mirror_matrix
 
@@ -179,8 +181,8 @@ for d_k in (10, 100, 1000):
 # rotation has determinant 1, while this block has determinant $-1$. So it is a reflection, and its square is the identity.
 
 # %% [markdown]
-# Now run your `attention` with your matrix. The keys are positions, and the values are the letters themselves. The queries are
-# multiplied by 20, because neighbouring rows are so similar that the weights would otherwise be flat.
+# Now run your `attention` with your matrix. The values are the letters themselves. The queries are multiplied by 20, because
+# neighbouring rows are so similar that the weights would otherwise be flat.
 
 # %%
 word, frequencies = "backward", 10000.0 ** (-np.arange(16) / 16)
@@ -194,18 +196,18 @@ axes.set_title(f"by hand: {word} -> {written}", fontsize=10)
 bar = figure.colorbar(image, label="attention weight")
 
 # %% [markdown]
-# Attention reads the word backwards without any training. Your matrix is for words of eight letters, while the trained model
-# handles every length up to twelve. That model learned its matrices, and for that it needed gradients.
+# No number here was trained. But your matrix is for words of eight letters, while the trained model handles every length up to
+# twelve, with matrices that it found by gradients.
 #
 # ## Backward
 #
-# Backward gets $dY$, of shape $(T_q, d_v)$, and needs $dQ$, $dK$ and $dV$. You know two of its parts, the scores from chapter 1
-# and the softmax from chapter 4. The mean is new.
+# Backward gets $dY$, of shape $(T_q, d_v)$, and needs $dQ$, $dK$ and $dV$. You know its parts: two products, like $y = x W$ in
+# chapter 1, and between them the softmax of chapter 4.
 #
-# **By hand**, for the query $(2, 0)$ above with $dy = 1$: the answer is $p_1 \cdot 10 + p_2 \cdot 20$, so
-# $dp = (10, 20)$. The backward of the softmax subtracts the weighted mean, $0.80 \cdot 10 + 0.20 \cdot 20 = 12$. That
-# leaves $0.80 \cdot (10 - 12) = -1.6$ for the first score and $0.20 \cdot (20 - 12) = 1.6$ for the second. The loss grows
-# if the second key scores higher, because its value lies above the mean.
+# **By hand**, for the query $(2, 0)$ with $dy = 1$, two keys, and the values 10 and 20: the answer is $p_1 \cdot 10 + p_2 \cdot
+# 20$ with $p = (0.80, 0.20)$, so $dp = (10, 20)$. The backward of the softmax subtracts the weighted mean, $0.80 \cdot 10 +
+# 0.20 \cdot 20 = 12$. That leaves $0.80 \cdot (10 - 12) = -1.6$ for the first score and $0.20 \cdot (20 - 12) = 1.6$ for the
+# second. The loss grows if the second key scores higher, because its value lies above the mean.
 #
 # **Predict:** add the same vector to all keys. Which weights change? What, then, does $dK$ sum to over the keys?
 
@@ -252,10 +254,10 @@ assert report.passed
 # %% [markdown]
 # ## Break it
 #
-# The trained model has 4 heads of $d_k = 8$ numbers each, so its vectors have $d_{model} = 4 \cdot 8 = 32$ numbers. Dividing by
-# $\sqrt{d_{model}}$ in place of $\sqrt{d_k}$ is a famous slip. The code runs, and passes a gradient check if forward and
-# backward share the slip. But these weights were trained with the right scale. **Predict:** halve all scores and let the model
-# write. Does it still write *drawkcab*?
+# The trained model has 4 heads of $d_k = 8$ numbers each, so its vectors have $d_{model} = 4 \cdot 8 = 32$ numbers. The code of
+# a lecture divided by $\sqrt{d_{model}}$ in place of $\sqrt{d_k}$ (karpathy/ng-video-lecture, pull request 6). Such code runs,
+# and passes a gradient check. But these weights were trained with the right scale. **Predict:** halve all scores and let the
+# model write. Does it still write *drawkcab*?
 
 
 # %%
@@ -268,13 +270,64 @@ with plugged(functional.attention_forward, by_d_model):
     print([lab.write(model, vocabulary, word) for word in ("backward", "stressed", "attention")])
 
 # %% [markdown]
-# The model stutters. Its attention is flatter than in training, so it fetches a mixture of letters. A gradient check proves that
-# a backward matches its forward, but it cannot know which forward you wanted.
+# Its attention is flatter than in training, so it fetches a mixture of letters. A gradient check cannot know which forward you
+# wanted.
+#
+# ## Attention in blocks
+#
+# The weights are a table of $T_q \times T_k$ numbers, 67 million per head for a text of 8,192 tokens.
+# [FlashAttention](https://arxiv.org/abs/2205.14135) (2022) never stores it. It reads the keys in blocks and keeps, for each
+# query, the largest score so far, the sum of the exponentials, and the sum of the values, weighted with them.
+#
+# **By hand.** The first block has one score, 0, with the value 10, so the sums are 1 and 10. The second has $\ln 3$ with the
+# value 20. With it as the largest, the old exponential should have been $e^{0 - \ln 3} = 1/3$, so the old sums shrink to $1/3$
+# and $10/3$. Now add the second block: $4/3$ and $70/3$. The answer is 17.5, the same as $\frac14 \cdot 10 + \frac34 \cdot 20$.
+
+# %% [exercise] next_block
+
+# %% [derivation]
+# **The rule: a common factor of all exponentials cancels.** Let $m$ be the largest score so far, and $m'$ the largest score
+# once the block $B$ is taken in. The old sums were computed with $e^{-m}$ in each term. Multiplied by $e^{m - m'}$, each term
+# has $e^{-m'}$, as the new ones do:
+#
+# $$ s' = e^{m - m'} s + \sum_{k \in B} e^{x_k - m'}, \qquad a' = e^{m - m'} a + \sum_{k \in B} e^{x_k - m'} v_k $$
+#
+# Here $m$ and $s$ are $(T_q, 1)$ and $a$ is $(T_q, d_v)$. Before the first block, $m = -\infty$ and $e^{m - m'} = 0$. After the
+# last one, $y = a / s$.
+
+
+# %%
+def in_blocks(query, key, value, size=64):
+    largest, total, summed = np.full((len(query), 1), -np.inf), 0.0, 0.0
+    for start in range(0, len(key), size):
+        scores = query @ key[start:start + size].T / math.sqrt(query.shape[1])
+        largest, total, summed = next_block(scores, value[start:start + size], largest, total, summed)
+    return summed / total
+
+
+def peak(run):
+    tracemalloc.start()
+    y, (_now, most) = run(), tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return y, most / 1e6
+
+
+long, everything = rng.standard_normal((3, 2048, 64)), np.ones((2048, 2048), bool)
+(y, most), (other, little) = peak(lambda: attention(*long, everything)[0]), peak(lambda: in_blocks(*long))
+print(f"2,048 tokens: {most:.0f} MB with a table, {little:.0f} MB in blocks, largest difference {np.abs(y - other).max():.0e}")
+
+# %% [markdown]
+# Memory no longer grows with the square of the length. The number of multiplications still does.
 #
 # ## Your Transformer
 
 # %%
 lab.run_yours("5")
+lab.open_explorer(model, vocabulary, "backward")
+
+# %% [markdown]
+# In the file that the last line names, open *cross-attention* and click a score: it is a sum of eight products, divided by
+# $\sqrt 8$.
 
 # %% [markdown]
 # **Read next:** `attention_forward` and `attention_backward` in `minitransformer/functional/attention.py`.

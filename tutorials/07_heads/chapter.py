@@ -47,8 +47,8 @@ for values in ([10, 20], [20, 10], [0, 30]):
     print(values, "one head:", one_head @ values, " two heads:", two_heads @ values)
 
 # %% [markdown]
-# The answer of one head is 15 all three times, because a mean forgets which value came from where. Two heads have two
-# softmaxes, so each can look at one place, and their answers lie side by side.
+# A mean forgets which value came from where. Two heads have two softmaxes, so each can look at one place, and their answers lie
+# side by side.
 #
 # ## What heads are for
 #
@@ -126,8 +126,8 @@ for H in (1, 4, 16):
     print(f"heads: {H:2}, numbers each: {64 // H:2}, parameters: {MultiHeadAttention(64, H, rng).num_parameters():,}")
 
 # %% [markdown]
-# The number of parameters is the same, and the number of multiplications nearly so, because sixteen heads compute sixteen
-# times as many dot products, each a sixteenth as long.
+# The number of multiplications does not depend on the heads either, because sixteen heads compute sixteen times as many dot
+# products, each a sixteenth as long.
 #
 # ## Split: the heads lie side by side
 #
@@ -280,9 +280,10 @@ assert report.passed
 # %% [markdown]
 # ## Break it: the merge without its transpose
 #
-# People keep asking about one line (issue 6 of jsbaan/transformer-from-scratch, issue 15 of hyunwoongko/transformer). It is the
-# merge, written as a single reshape from $(B, H, T, d)$ to $(B, T, H d)$. The resulting shape is right. Let the running example
-# write with it, then touch the last token (chapter 6) and see which outputs move.
+# One line has been written wrong again and again (jsbaan/transformer-from-scratch, issue 4;
+# jadore801120/attention-is-all-you-need-pytorch, issue 7). It is the merge, as a single reshape from $(B, H, T, d)$ to $(B, T,
+# H d)$. The resulting shape is right, and the first of the two still learned its copy task. Let the running example write with
+# it, then touch the last token (chapter 6) and see which outputs move.
 
 # %%
 model, letters = lab.drawkcab()

@@ -19,8 +19,9 @@
 # on. You add a LayerNorm, derive its gradient, and the gradient check passes. After the first update, the gradient is
 # wrong.
 #
-# Both happened to people who knew the formulas. In figure 1 of the paper, a small yellow box follows every sub-layer, attention
-# or feed-forward. It says *Add & Norm*, and this chapter is about its two words.
+# The first happened to the authors of residual networks, and the second is in the code of a published NumPy Transformer. In
+# figure 1 of the paper, a small yellow box follows every sub-layer, attention or feed-forward. It says *Add & Norm*, and this
+# chapter is about its two words.
 
 # %%
 import matplotlib.pyplot as plt
@@ -45,7 +46,7 @@ lab.you_are_here("residual", "layer_norm")
 print(f"24 layers without the connection: {0.1 ** 24:.0e}; with it: {1.1 ** 24:.1f}")
 
 # %% [markdown]
-# Without the connection, the first of the 24 layers hears nothing from the loss. With it, a derivative of about 10 arrives.
+# Without the connection, the first of the 24 layers hears nothing from the loss.
 #
 # Now do the same for rows. Let the layer be one matrix, $f(x) = x W$, where $x$ is $(N, D)$ and $W$ is $(D, D)$. Draw the graph
 # with $x$ at the bottom and $y$ at the top, and count the paths from one to the other. Two checks tell you whether your
@@ -143,8 +144,8 @@ for row in ([1.0, 2.0, 6.0], [101.0, 102.0, 106.0], [10.0, 20.0, 60.0]):
     print(row, "-> n", cache.normed.round(2), " s", cache.inverse.round(3))
 
 # %% [markdown]
-# All three rows give the same $n$. Shifting a row changes nothing, and neither does stretching it, apart from the tiny
-# $\epsilon$. Remember both facts, because they are half of the backward.
+# Shifting a row changes nothing, and neither does stretching it, apart from the tiny $\epsilon$. Remember both facts, because
+# they are half of the backward.
 #
 # In the exercise, $x$ has shape $(\dots, D)$, with any number of axes in front. Which axis do the mean and the variance run
 # over, and what shape must they have so that broadcasting repeats them along the row?
@@ -242,8 +243,8 @@ print(gradcheck((forward, backward), [a, gamma, np.zeros(8)], methods=["central"
 #
 # ## Break it
 #
-# In a NumPy Transformer that many people learn from, the backward of LayerNorm multiplies by $\gamma$ last, outside the two
-# means. This is the mistake from the opening.
+# In AkiRusProd/numpy-transformer (`layers/base/layer_norm.py`, the first of its three variants), the backward of LayerNorm
+# multiplies by $\gamma$ last, outside the two means. This is the mistake from the opening.
 
 
 # %%
@@ -277,10 +278,9 @@ for name, centred, divided in (("only divided", 0, 1), ("only centred", 1, 0)):
         print(name, [lab.write(*lab.drawkcab(), word) for word in ("backward", "transformer", "attention")])
 
 # %% [markdown]
-# Without subtracting the mean, the model loses one letter in three words. Without the division, it stammers. Later models took
-# the hint: RMSNorm (2019) only divides, by the root mean square, and most of today's large language models use it. It has no
-# $\beta$ either. You can derive its backward from what you know. Look at the circle again and ask which part of $dx$ may come
-# back.
+# Without subtracting the mean, the model loses one letter in three words. Without the division, it stammers. Later models drop
+# the mean for good: RMSNorm (2019) only divides, by the root mean square, and has no $\beta$. LLaMA and SmolLM2 use it. You can
+# derive its backward from what you know. Look at the circle again and ask which part of $dx$ may come back.
 
 # %% [exercise] rms_norm_backward
 
