@@ -239,11 +239,8 @@ def forward(query, key, value):
     return y, (query, key, value, p)
 
 
-def backward(dy, cache):
-    return attention_backward(dy, *cache)
-
-
 # %%
+backward = lambda dy, cache: attention_backward(dy, *cache)    # noqa: E731
 query, key, value = rng.standard_normal((3, 4)), rng.standard_normal((5, 4)), rng.standard_normal((5, 2))
 report = gradcheck((forward, backward), [query, key, value], methods=["central"], name="attention")
 print(report)
@@ -305,16 +302,14 @@ def in_blocks(query, key, value, size=64):
     return summed / total
 
 
-def peak(run):
-    tracemalloc.start()
-    y, (_now, most) = run(), tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    return y, most / 1e6
-
-
+# %%
 long, everything = rng.standard_normal((3, 2048, 64)), np.ones((2048, 2048), bool)
-(y, most), (other, little) = peak(lambda: attention(*long, everything)[0]), peak(lambda: in_blocks(*long))
-print(f"2,048 tokens: {most:.0f} MB with a table, {little:.0f} MB in blocks, largest difference {np.abs(y - other).max():.0e}")
+tracemalloc.start()
+y, with_a_table = attention(*long, everything)[0], tracemalloc.get_traced_memory()[1] / 1e6
+tracemalloc.reset_peak()
+other, blocks = in_blocks(*long), tracemalloc.get_traced_memory()[1] / 1e6
+tracemalloc.stop()
+print(f"{with_a_table:.0f} MB with a table, {blocks:.0f} MB in blocks, largest difference {np.abs(y - other).max():.0e}")
 
 # %% [markdown]
 # Memory no longer grows with the square of the length. The number of multiplications still does.
