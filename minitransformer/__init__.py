@@ -8,8 +8,6 @@ before NumPy is loaded.
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from minitransformer.dispatch import load_kernels_with
-
 if TYPE_CHECKING:  # what editors and type checkers see: the same names as below
     from minitransformer.layers import Layer
     from minitransformer.layers.parameter import Parameter
@@ -70,10 +68,6 @@ _HOME = {
     name: f"minitransformer.{module}" for module, names in _NAMES.items() for name in names.split()
 }
 __all__ = list(_HOME)
-
-load_kernels_with(
-    lambda textbook: import_module("minitransformer.speed.kernels").load(textbook)
-)  # when one is first called
 
 
 def __getattr__(name) -> object:

@@ -17,12 +17,12 @@ import matplotlib.image
 import pytest
 
 from research.benchmarks.__main__ import make_parser
-from minitransformer.speed import kernels
 from minitransformer.cli import main
 from minitransformer.cli.parser import COMMANDS, module_of
 from minitransformer.data.vocabularies import VOCABULARIES
 from minitransformer.models import MODELS
-from minitransformer.dispatch import TABLE, kernels_run, running
+from minitransformer.dispatch import TABLE, running
+from minitransformer.speed.kernels import kernels_run
 from minitransformer.tasks import TASKS
 from tests import ROOT
 from tests.helpers.command import train
@@ -78,12 +78,12 @@ def registering():
     tables = [(table, dict(table)) for table in (MODELS, TASKS, VOCABULARIES)]
     with kernels_run():
         running()  # loads the kernels
-    kernels = {name: list(entry.kernels) for name, entry in TABLE.items()}
+    kernels = {name: entry.kernels for name, entry in TABLE.items()}
     yield
     for table, before in tables:
         table.loaded = before
     for name, before in kernels.items():
-        TABLE[name].kernels[:] = before
+        TABLE[name].kernels = before
     assert not any(entry.own for entry in TABLE.values())
 
 
@@ -248,9 +248,8 @@ def test_a_contribution_needs_few_files(page):
 
 
 KERNELS = [
-    "from minitransformer.speed import kernels",
-    "from minitransformer.dispatch import kernels_run, running",
-    "kernels.load_all()",
+    "from minitransformer.dispatch import running",
+    "from minitransformer.speed.kernels import kernels_run",
     "with kernels_run(): print(*(f'{f.__module__}.{f.__name__}' for f in running().values()))",
 ]
 
@@ -268,30 +267,22 @@ KERNELS = [
             "add_a_kernel",
             None,
             [
-                "activations.gelu_backward_in_place",
-                *([] if kernels.state.problem else ["softmax.softmax_backward_compiled"]),
+                "softmax_in_place.softmax_backward_in_place",
+                "gelu_compiled.gelu_backward_compiled",
             ],
         ),
     ],
 )
 def test_the_new_files_are_enough(name, arguments, shown, tmp_path):
-    """In a separate process, which imports the page's files; a kernel's lies beside the library's
-    own.
-    """
+    """In a separate process, which imports the page's files."""
     work = tmp_path / "work"
     work.mkdir()
     (work / "a.txt").write_text("one two buckle my shoe. " * 20)
     lines = ["import sys", "from importlib import import_module"]
     for path, code in new_files(ROOT / "docs" / f"{name}.md").items():
         file = tmp_path / path
-        file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(code, encoding="utf-8")
-        package, module = ".".join(Path(path).parent.parts), Path(path).stem
-        lines.append(
-            f"import_module({package!r}).__path__.append({str(file.parent)!r})"
-            if package
-            else f"sys.path.insert(0, {str(tmp_path)!r}); import_module({module!r})"
-        )
+        lines.append(f"sys.path.insert(0, {str(tmp_path)!r}); import_module({Path(path).stem!r})")
     lines += (
         KERNELS
         if arguments is None
@@ -326,7 +317,7 @@ def test_the_kernels_of_the_page_run_and_none_does_beside_a_plug(registering):
         with kernels_run():
             assert own and running()[backward.name] in own
             with plugged(F.relu_backward, F.relu_backward.textbook):
-                assert backward.func is backward.textbook
+                assert backward.__call__ is backward.textbook
 
 
 def pytest_commands():

@@ -14,54 +14,35 @@ from minitransformer.checking.checked_block import Breach, CheckedBlock, drawing
 from minitransformer.checking.compare import relative_errors
 from minitransformer.checking.finding import OBSERVED, Finding
 from minitransformer.checking.report import Report, Result
-from minitransformer.speed.kernels import KINDS, available, load_all
-from minitransformer.dispatch import TABLE, Kernel, kernels_run
+from minitransformer.dispatch import TABLE, Kernel
+from minitransformer.speed.kernels import kernels_run, load_all
 
 
-def check_kernels(block, inputs, kind, *, name, seed=0) -> Report:
-    """Compare a block that runs the kernels of one of KINDS with the textbook; an empty Report if
-    it calls no such kernel.
+def check_kernels(block, inputs, *, name, seed=0) -> Report:
+    """Compare a block that runs the library's kernels with the textbook; an empty Report if it
+    calls none.
     """
     results, used = [], set()
     for dtype in ("float32", "float64"):
         given = block, inputs, dtype, seed
         textbook = _computed(*given)
         try:
-            with _kernels_of(kind) as ran:
+            with _librarys_kernels() as ran:
                 found = _computed(*given)
         except Breach as breach:
-            return Report(
-                [],
-                {
-                    name: Finding(
-                        OBSERVED, f"{KINDS[kind]} cannot do what the textbook does: {breach}"
-                    )
-                },
-            )
+            words = f"the kernels cannot do what the textbook does: {breach}"
+            return Report([], {name: Finding(OBSERVED, words)})
         used |= ran
         if ran:
             results += [
-                _compared(name, f"{kind} {dtype}", wrt, textbook[wrt], found[wrt], error)
+                _compared(name, f"kernels {dtype}", wrt, textbook[wrt], found[wrt], error)
                 for wrt, error in zip(textbook, _errors(textbook, found))
             ]
     if all(result.passed for result in results):
         return Report(results)
-    return Report(
-        results,
-        {
-            name: Finding(
-                OBSERVED,
-                f"{KINDS[kind]} differ from the textbook, which is right; "
-                f"those that ran: {', '.join(sorted(used))}",
-            )
-        },
-    )
-
-
-def kinds_to_check() -> list[str]:
-    """The KINDS of kernels that can run here, with the fastest first."""
-    load_all()
-    return [kind for kind in KINDS if available(kind)]
+    names = ", ".join(sorted(used))
+    words = f"the kernels differ from the textbook, which is right; those that ran: {names}"
+    return Report(results, {name: Finding(OBSERVED, words)})
 
 
 def _computed(block, inputs, dtype, seed) -> dict[str, Array]:
@@ -99,18 +80,16 @@ def _compared(name, method, wrt, textbook, kernel, error) -> Result:
 
 
 @contextmanager
-def _kernels_of(kind) -> Iterator[set[str]]:
-    """Within the block, the library's kernels run up to this kind; yields the names of those of
-    this kind that were called.
-
-    The compiled kernels do not replace everything that those for NumPy do, and share their caches.
+def _librarys_kernels() -> Iterator[set[str]]:
+    """Within the block, the library's kernels run, and none of a reader's; yields the names of
+    those that were called.
     """
+    load_all()
     ran: set[str] = set()
-    slower = list(KINDS)[list(KINDS).index(kind) + 1 :]
 
-    def noted(kernel) -> Kernel:
+    def noted(kernel: Kernel) -> Kernel:
         @wraps(kernel.function)
-        def noting(*arguments, **options) -> Any:
+        def noting(*arguments: Any, **options: Any) -> Any:
             ran.add(kernel.function.__name__)
             return kernel.function(*arguments, **options)
 
@@ -119,17 +98,9 @@ def _kernels_of(kind) -> Iterator[set[str]]:
     before = {entry: entry.kernels for entry in TABLE.values()}
     try:
         for entry, kernels in before.items():
-            entry.kernels = [
-                *(noted(kernel) for kernel in kernels if _is_of(kind, kernel)),
-                *(kernel for kernel in kernels if any(_is_of(other, kernel) for other in slower)),
-            ]
+            entry.kernels = tuple(noted(kernel) for kernel in kernels if not kernel.by_reader)
         with kernels_run():
             yield ran
     finally:
         for entry, kernels in before.items():
             entry.kernels = kernels
-
-
-def _is_of(kind, kernel) -> bool:
-    module = str(kernel.function.__module__)
-    return module.startswith("minitransformer.") and f".{kind}." in module

@@ -6,17 +6,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from minitransformer.checking.compare import SAME
-from minitransformer.speed.kernels import KINDS
 
 # How far analytic and numeric gradient may be apart. Central differences lose digits to
 # cancellation; the complex step subtracts nothing and keeps nearly all of float64's 16.
 BOUNDS = {"central": 1e-7, "complex": SAME, "central projection": 1e-6, "complex projection": SAME}
 # How far a kernel may be from its textbook.
-BOUNDS |= {
-    f"{kind} {dtype}": bound
-    for kind in KINDS
-    for dtype, bound in (("float32", 2e-5), ("float64", SAME))
-}
+BOUNDS |= {"kernels float32": 2e-5, "kernels float64": SAME}
 COLUMNS = "block", "with respect to", "method", "error", "at", "analytic", "numeric", ""
 LONG = 40  # letters; a longer name moves its row to the right
 
@@ -40,10 +35,9 @@ class Result:
         return self.max_relative_error <= BOUNDS[self.method]  # False for nan
 
     @property
-    def kind(self) -> str:
-        """The kind of kernels that was compared with the textbook; "" for a check of the textbook."""
-        kind = self.method.partition(" ")[0]
-        return kind if kind in KINDS else ""
+    def checked(self) -> str:
+        """What was checked: the "textbook", or the "kernels", which are compared with it."""
+        return "kernels" if self.method.startswith("kernels") else "textbook"
 
     @property
     def cells(self) -> tuple[str, ...]:
@@ -103,10 +97,11 @@ class Report:
 
     @property
     def worst_rows(self) -> list[Result]:
-        """The worst array of each block, by each method and each kind of kernels."""
+        """The worst array of each block, by each method, and of its kernels."""
         groups = {}
         for result in self.results:
-            groups.setdefault((result.block, result.kind or result.method), []).append(result)
+            method = result.method if result.checked == "textbook" else result.checked
+            groups.setdefault((result.block, method), []).append(result)
         return [
             max(group, key=lambda r: (not r.passed, r.max_relative_error))
             for group in groups.values()
@@ -118,13 +113,11 @@ class Report:
 
     @property
     def counts(self) -> dict[str, tuple[int, int]]:
-        """{"textbook" or the kind of kernels: (checks, how many of them failed)}."""
-        kinds = {result.kind: None for result in self.results}
-        return {
-            kind or "textbook": (len(checks), sum(not result.passed for result in checks))
-            for kind in kinds
-            if (checks := [result for result in self.results if result.kind == kind])
-        }
+        """{"textbook" or "kernels": (checks, how many of them failed)}."""
+        found: dict[str, list[bool]] = {}
+        for result in self.results:
+            found.setdefault(result.checked, []).append(result.passed)
+        return {checked: (len(passed), passed.count(False)) for checked, passed in found.items()}
 
     @property
     def conclusions(self) -> list[str]:
@@ -133,17 +126,17 @@ class Report:
             return [f"{block}: not checked: {finding}" for block, finding in self.findings.items()]
         verdicts = [
             (
-                KINDS.get(kind, kind),
+                checked,
                 f"{failed} of {count:,} checks FAILED"
                 if failed
                 else f"all {count:,} checks passed",
             )
-            for kind, (count, failed) in self.counts.items()
+            for checked, (count, failed) in self.counts.items()
         ]
         verdict = (
             verdicts[0][1]
             if len(verdicts) == 1
-            else "; ".join(f"{kind}: {said}" for kind, said in verdicts)
+            else "; ".join(f"{checked}: {said}" for checked, said in verdicts)
         )
         worst = ", ".join(
             f"{method} {np.max(errors):.1e} (bound {BOUNDS[method]:.0e})"

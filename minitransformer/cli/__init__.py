@@ -6,7 +6,6 @@ import warnings
 from contextlib import nullcontext
 
 from minitransformer.errors import InputError, one_line
-from minitransformer.dispatch import kernels_run
 from minitransformer.speed.launcher import launched
 
 FAST = {"train", "evaluate", "translate", "generate", "classify"}  # kernels run in these commands
@@ -46,7 +45,7 @@ def _main(argv) -> int:
             keep_freed_memory()
             with (
                 warnings.catch_warnings(),
-                kernels_run() if args.command in FAST else nullcontext(),
+                kernels.kernels_run() if args.command in FAST else nullcontext(),
             ):
                 warnings.simplefilter(
                     "ignore", RuntimeWarning

@@ -16,7 +16,7 @@ from tqdm import tqdm
 from minitransformer.checking import Report, gradcheck
 from minitransformer.checking.blocks import blocks
 from minitransformer.checking.checked_block import CheckedBlock
-from minitransformer.checking.kernels import check_kernels, kinds_to_check
+from minitransformer.checking.kernels import check_kernels
 from minitransformer.checking.report import columns
 from minitransformer.checks import check_integer
 from minitransformer.errors import InputError, choices
@@ -40,9 +40,9 @@ def add_arguments(parser) -> None:
 def execute(args) -> int:
     check_integer("seed", args.seed, 0)
     _prepared.cache_clear()
-    known, _ = _prepared(args.seed, zoo=False)
+    known = _prepared(args.seed, zoo=False)
     if not args.names or not set(args.names) <= set(known):
-        known, _ = _prepared(args.seed)
+        known = _prepared(args.seed)
     for name in args.names:
         if name not in known:
             raise InputError(f"unknown block {name!r}; {choices(name, known)}")
@@ -66,11 +66,9 @@ def execute(args) -> int:
 
 
 @cache
-def _prepared(seed, zoo=True) -> tuple[dict, list]:
-    """The blocks, with the zoo's or without, and the kinds of kernels that can run here: made once
-    in each process.
-    """
-    return blocks(seed, zoo=zoo), kinds_to_check()
+def _prepared(seed, zoo=True) -> dict:
+    """The blocks, with the zoo's or without: made once in each process."""
+    return blocks(seed, zoo=zoo)
 
 
 def _reports(names, seed) -> Iterator[Report]:
@@ -96,13 +94,10 @@ def _reports(names, seed) -> Iterator[Report]:
 
 def _check(name, seed) -> Report:
     """The textbook first; kernels that are compared with a wrong one would tell nothing."""
-    known, kinds = _prepared(seed, zoo=False)
+    known = _prepared(seed, zoo=False)
     if name not in known:
-        known, kinds = _prepared(seed)
+        known = _prepared(seed)
     block, inputs = known[name]
     is_a_model = hasattr(block, "loss_forward") or hasattr(block, "model")
     report = gradcheck(block, inputs, name=name, seed=seed, projection=True if is_a_model else None)
-    if report.passed:
-        for kind in kinds:
-            report += check_kernels(block, inputs, kind, name=name, seed=seed)
-    return report
+    return report + check_kernels(block, inputs, name=name, seed=seed) if report.passed else report

@@ -1,6 +1,6 @@
 """Mathematics without parameters, in pairs: `xxx_forward` and, next to it, `xxx_backward`.
 
-A function marked @replaceable may run as a faster kernel (kernels/), or as one that you plug in (dispatch.py).
+A function marked @replaceable may run as a faster kernel (speed/), or as one that you plug in (dispatch.py).
 """
 
 from minitransformer.functional.activation_dropout import (

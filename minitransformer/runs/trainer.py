@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from minitransformer.checks import check_kind
-from minitransformer.dispatch import kernels_run
 from minitransformer.errors import InputError, NonFiniteError
 from minitransformer.runs import checkpoint
 from minitransformer.runs.alike import check_alike, in_main, take_weights
@@ -27,6 +26,7 @@ from minitransformer.runs.updates import Speed, Updates
 from minitransformer.runs.validation import Best, Validation
 from minitransformer.runs.writer import Writer
 from minitransformer.speed.host import one_blas_thread
+from minitransformer.speed.kernels import kernels_run
 from minitransformer.speed.threads import Threads
 from minitransformer.stderr import stderr
 from minitransformer.tasks.evaluation import perplexity

@@ -13,7 +13,8 @@ import numpy as np
 from minitransformer.speed import kernels
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.parameter import Parameter, bind
-from minitransformer.dispatch import kernels_are_on, kernels_run
+from minitransformer.dispatch import kernels_are_on
+from minitransformer.speed.kernels import kernels_run
 from minitransformer.speed.host import keep_freed_memory
 from minitransformer.speed.local import views
 

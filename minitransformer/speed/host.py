@@ -10,9 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 
-from minitransformer.speed.kernels import say_if_none_is_compiled
+from minitransformer.speed.kernels import kernels_run, say_if_none_is_compiled
 from minitransformer.memory import read_if_there
-from minitransformer.dispatch import kernels_run
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_MMAP_MAX, M_ARENA_MAX = -1, -3, -4, -8  # malloc.h
 KEEP = {M_MMAP_MAX: 0, M_TRIM_THRESHOLD: 2**31 - 1}
@@ -66,9 +65,9 @@ def fast() -> Iterator[None]:
             for step in range(1, 101):
                 training_step(model, adam, batch, learning_rate)
 
-    Kernels run in place of the textbook functions that have one (docs/speed.md): compiled ones if
-    Numba is installed, otherwise those for NumPy, and one line on standard error says what is
-    missing. Keep a forward and its backward in one block. BLAS gets one thread: at these sizes, its
+    Kernels that Numba compiles run in place of the textbook functions that have one
+    (docs/speed.md). Without Numba, the textbook runs, and one line on standard error says so. Keep
+    a forward and its backward in one block. BLAS gets one thread: at these sizes, its
     threads mostly wait for each other and, on a busy machine, for other work (use several `Threads`
     instead). The C library, if it is glibc, keeps freed memory for the next arrays; otherwise each
     large array gets new pages from the system, which fills them with zeros one by one (a step of

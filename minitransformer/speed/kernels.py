@@ -1,57 +1,163 @@
-"""Faster implementations of textbook functions: a folder for each kind; a kernel's file has the
-name of its textbook's file.
+"""The library's kernels: what each replaces, where it is, and for which arrays.
 
-A file of textbooks that is not the library's names the package of these folders itself: KERNELS.
+Numba compiles them. A file of kernels is imported, and compiled or fetched from the disk, when one
+of its functions is first needed inside `with fast():`.
 """
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from functools import cache
-from importlib import import_module
 from importlib.util import find_spec
-from pkgutil import iter_modules
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
+from minitransformer.dispatch import TABLE, Kernel, Replaceable, kernel_of, with_kernels
 from minitransformer.errors import InputError, one_line
 from minitransformer.extras import how_to_install
-from minitransformer.dispatch import TABLE
+from minitransformer.lookup import Table
 
-KINDS = {
-    "compiled": "compiled kernels",
-    "numpy": "kernels for NumPy",
-}  # of two kernels that fit, the compiled one runs
-CHOICES = (
-    None,
-    "1",
-    "numpy",
-    "0",
-)  # values of MINITRANSFORMER_FAST: all kernels, all, NumPy's only, none
+FLOATS = "float32 float64"
+_HERE = "minitransformer.speed.compiled"
+# {a textbook function: (its kernel, the dtypes of its arrays, the kinds that other ones may have)}
+KERNELS = Table(
+    "kernel",
+    {
+        "relu_dropout_forward": (
+            f"{_HERE}.activation_dropout:relu_dropout_forward_compiled",
+            FLOATS,
+            "",
+        ),
+        "relu_dropout_backward": (
+            f"{_HERE}.activation_dropout:relu_dropout_backward_compiled",
+            FLOATS,
+            "b",
+        ),
+        "gelu_dropout_forward": (
+            f"{_HERE}.activation_dropout:gelu_dropout_forward_compiled",
+            "float32",
+            "",
+        ),
+        "gelu_dropout_backward": (
+            f"{_HERE}.activation_dropout:gelu_dropout_backward_compiled",
+            "float32",
+            "b",
+        ),
+        "adam_update": (f"{_HERE}.adam:adam_update_compiled", FLOATS, ""),
+        "gather_gradients": (f"{_HERE}.adam:gather_gradients_compiled", FLOATS, ""),
+        "attention_forward": (f"{_HERE}.attention:attention_forward_compiled", "float32", "b"),
+        "attention_backward": (f"{_HERE}.attention:attention_backward_compiled", "float32", "b"),
+        "next_position": (f"{_HERE}.cached:next_position_compiled", "float32", "b"),
+        "continuations": (f"{_HERE}.continuations:continuations_compiled", "float32", "f"),
+        "log_normaliser": (f"{_HERE}.continuations:log_normaliser_compiled", "float32", ""),
+        "dropout_forward": (f"{_HERE}.dropout:dropout_forward_compiled", FLOATS, ""),
+        "dropout_backward": (f"{_HERE}.dropout:dropout_backward_compiled", FLOATS, "b"),
+        "dropout_sum_forward": (f"{_HERE}.dropout:dropout_sum_forward_compiled", FLOATS, ""),
+        "random_words": (f"{_HERE}.dropout:random_words_compiled", "uint64", ""),
+        "Embedding.backward": (f"{_HERE}.embedding:embedding_backward_compiled", FLOATS, "iu"),
+        "layer_norm_forward": (f"{_HERE}.layer_norm:layer_norm_forward_compiled", FLOATS, ""),
+        "layer_norm_backward": (f"{_HERE}.layer_norm:layer_norm_backward_compiled", FLOATS, ""),
+        "linear_cross_entropy_forward": (
+            f"{_HERE}.linear_cross_entropy:linear_cross_entropy_forward_compiled",
+            "float32",
+            "iu",
+        ),
+        "linear_cross_entropy_backward": (
+            f"{_HERE}.linear_cross_entropy:linear_cross_entropy_backward_compiled",
+            "float32",
+            "",
+        ),
+    },
+)
+CHOICES = (None, "1", "0")  # values of MINITRANSFORMER_FAST: kernels, kernels, none
 state = SimpleNamespace(  # shared by the process
     say=None,  # what is called with the parts of a line, if anything is compiled
     told=False,  # whether `fast` has said that Numba is missing
-    problem=None,
-)  # why the compiled kernels do not run; "" if they do, None before they are tried
+    problem=None,  # why no kernels run; "" if they do, None before they are tried
+)
 
 
-def load(textbook) -> None:
-    """Register the kernels of a textbook function: import the files that are named like the one
-    that defines it.
+@contextmanager
+def kernels_run() -> Iterator[None]:
+    """Within the block, kernels run in every thread, unless MINITRANSFORMER_FAST is 0. `with
+    fast():` also prepares the machine.
 
-    If the compiled ones cannot run here, `state.problem` says why. Raises InputError for a value of
-    MINITRANSFORMER_FAST that means nothing.
+    Raises InputError for a value of MINITRANSFORMER_FAST that means nothing.
     """
-    package = getattr(sys.modules.get(textbook.__module__), "KERNELS", __package__)
-    _load(textbook.__module__.rpartition(".")[2], package)
+    choice = os.environ.get("MINITRANSFORMER_FAST")
+    if choice not in CHOICES:
+        raise InputError(f"MINITRANSFORMER_FAST is {choice!r}, expected 0 (no kernels) or 1")
+    if state.problem is None:
+        state.problem = _known_problem(choice)
+    with nullcontext() if choice == "0" else with_kernels(load):
+        yield
+
+
+def load(entry: Replaceable) -> Kernel | None:
+    """The library's kernel of a textbook function, if it has one and kernels can run here; if not,
+    `state.problem` says why.
+    """
+    if entry.name not in KERNELS:
+        return None
+    place, dtypes, other_kinds = KERNELS[entry.name]
+    file, _, name = place.partition(":")
+    module = compiled(file)
+    return kernel_of(getattr(module, name), "numpy", dtypes, other_kinds) if module else None
+
+
+def load_all() -> None:
+    """Load the kernels of all textbook functions that are imported, the library's own among them."""
+    for place, _, _ in KERNELS.loaded.values():
+        compiled(place.partition(":")[0])
+    with with_kernels(load):
+        for entry in [*TABLE.values()]:
+            entry.load()
+
+
+@cache
+def compiled(file: str) -> ModuleType | None:
+    """A file of kernels, compiled; None if that cannot be, and `state.problem` says why."""
+    if state.problem is None:
+        state.problem = _known_problem(os.environ.get("MINITRANSFORMER_FAST"))
+    if state.problem:
+        return None
+    try:
+        from minitransformer.speed.loops import compile_new  # here: it imports Numba
+
+        module = compile_new(file, state.say or (lambda text: None))
+    except Exception as error:  # a broken Numba may raise anything, and the textbook needs none
+        state.problem = _problem_of(error)
+        return None
+    state.problem = ""
+    return module
+
+
+def _known_problem(choice: str | None) -> str | None:
+    """Why no kernels run, as far as it is known before Numba is imported."""
+    if choice == "0":
+        return "MINITRANSFORMER_FAST is 0"
+    if choice is None and os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
+        return "NUMBA_DISABLE_JIT is set; MINITRANSFORMER_FAST=1 runs their loops as Python, for a debugger"
+    return None
+
+
+def _problem_of(error: Exception) -> str:
+    cause = one_line(str(error).partition("\n")[0])
+    if isinstance(error, ModuleNotFoundError) and error.name == "numba":
+        return f"Numba is not installed: {how_to_install('numba')}"
+    if "cannot cache" in cause or getattr(error, "errno", None):  # or a full disk
+        problem = "Numba finds no folder that it can write its code to; set NUMBA_CACHE_DIR to one"
+        if state.say:
+            state.say(f"no compiled kernels: {problem}\n")
+        return problem
+    return f"Numba fails: {type(error).__name__}: {cause}"
 
 
 def in_one_line() -> str:
     """Which kernels run inside `with fast():`, for a command's report."""
-    choice = os.environ.get("MINITRANSFORMER_FAST")
-    if choice == "0":
-        return "kernels: none, the textbook runs (MINITRANSFORMER_FAST is 0)"
-    _load("adam", __package__)  # only then is it known whether they can be compiled
-    kind = f"for NumPy ({state.problem})" if state.problem else "compiled by Numba"
-    return f"kernels: {kind}, equal to the textbook to 2e-5: docs/speed.md"
+    if compiled(f"{_HERE}.adam"):  # only then is it known whether they can
+        return "kernels: compiled by Numba, equal to the textbook to 2e-5: docs/speed.md"
+    return f"kernels: none, the textbook runs ({state.problem})"
 
 
 def say_if_none_is_compiled() -> None:
@@ -59,97 +165,6 @@ def say_if_none_is_compiled() -> None:
     if not (state.told or os.environ.get("MINITRANSFORMER_FAST") or find_spec("numba")):
         state.told = True
         print(
-            f"fast() runs the kernels for NumPy; the compiled ones need Numba: {how_to_install('numba')}",
+            f"fast() runs the textbook; its kernels need Numba: {how_to_install('numba')}",
             file=sys.stderr,
         )
-
-
-def available(kind) -> bool:
-    """Whether the kernels of one of KINDS can run here; `load` must have been asked before."""
-    choice = os.environ.get("MINITRANSFORMER_FAST")
-    return choice != "0" and (kind == "numpy" or not state.problem)
-
-
-def load_all() -> None:
-    """Register every kernel of the library, which imports its textbook, and those of all other
-    textbooks that are imported.
-    """
-    for name in sorted({name for kind in KINDS for name in _names(kind, __package__)}):
-        _load(name, __package__)
-    for entry in [*TABLE.values()]:
-        load(entry.textbook)
-
-
-@cache
-def _load(name, package) -> None:
-    """Once for each file: what a reader registers later is the reader's, and is compiled when it is
-    first called.
-    """
-    choice = os.environ.get("MINITRANSFORMER_FAST")
-    if choice not in CHOICES:
-        raise InputError(
-            f"MINITRANSFORMER_FAST is {choice!r}, expected 0 (no kernels), numpy (those for NumPy) or 1 (all)"
-        )
-    if name in _names("numpy", package):
-        import_module(f"{package}.numpy.{name}")
-    if choice in ("numpy", "0") and state.problem is None:
-        state.problem = f"MINITRANSFORMER_FAST is {choice}"
-    elif choice is None and os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
-        state.problem = "NUMBA_DISABLE_JIT is set; MINITRANSFORMER_FAST=1 runs their loops as Python, for a debugger"
-    if name in _names("compiled", package) and not state.problem:
-        state.problem = _load_compiled(name, package)
-    for entry in TABLE.values():  # also those of a file that another one has imported
-        entry.kernels.sort(key=_rank)
-
-
-def _rank(kernel) -> int:
-    """A reader's kernels run ahead of the library's, whenever these are loaded; compiled ones ahead
-    of NumPy's.
-    """
-    module = str(kernel.function.__module__)  # None: of code that was given to exec
-    if not module.startswith("minitransformer."):
-        return 0
-    return 2 if ".numpy." in module else 1
-
-
-def _load_compiled(name, package) -> str:
-    """Compile the kernels of a file, or fetch them from the disk; returns why that failed, and ""
-    if it did not.
-    """
-    try:
-        from minitransformer.speed import loops  # imports Numba
-
-        import_module(f"{package}.compiled.{name}")
-        loops.compile_new(name, state.say or (lambda text: None))
-    except Exception as error:  # a broken Numba may raise anything, and NumPy's kernels need none
-        unregister(f"{package}.compiled.")
-        cause = one_line(str(error).partition("\n")[0])
-        if isinstance(error, ModuleNotFoundError) and error.name == "numba":
-            return f"Numba is not installed: {how_to_install('numba')}"
-        if "cannot cache" in cause or getattr(error, "errno", None):  # or a full disk
-            problem = (
-                "Numba finds no folder that it can write its code to; set NUMBA_CACHE_DIR to one"
-            )
-            if state.say:
-                state.say(f"no compiled kernels: {problem}\n")
-            return problem
-        return f"Numba fails: {type(error).__name__}: {cause}"
-    return ""
-
-
-def unregister(start) -> None:
-    """Unregister the kernels of all modules whose names begin with `start`."""
-    for entry in TABLE.values():
-        entry.kernels = [
-            kernel
-            for kernel in entry.kernels
-            if not str(kernel.function.__module__).startswith(start)
-        ]
-
-
-def _names(kind, package) -> list[str]:
-    """The files of a kind of kernels, if the package has that kind."""
-    found = find_spec(f"{package}.{kind}")
-    return (
-        [module.name for module in iter_modules(found.submodule_search_locations)] if found else []
-    )

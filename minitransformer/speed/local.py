@@ -22,7 +22,7 @@ from minitransformer.speed import kernels
 from minitransformer.errors import InputError
 from minitransformer.layers.parameter import Parameter, bind
 from minitransformer.memory import available_memory
-from minitransformer.dispatch import kernels_are_on, runs_as_usual
+from minitransformer.dispatch import TABLE, kernels_are_on
 from minitransformer.stderr import stderr
 from minitransformer.speed.host import available_cores
 from minitransformer.speed.threads import Threads
@@ -131,7 +131,7 @@ class LocalProcesses(Threads):
     def _ask(self, work, shares) -> list:
         """[(helper, its share)] once all of them are at work; []: threads have to do it."""
         asked = list(zip(self._helpers, shares[1:]))
-        if asked and not runs_as_usual():
+        if asked and own_code_runs():
             if not self._told:
                 print("threads do the work while something is plugged in", file=stderr)
             self._told, asked = True, []
@@ -180,6 +180,15 @@ def local_workers(model, count, kind=None) -> Threads:
 
 
 WORKERS = {"threads": Threads, "processes": LocalProcesses}
+
+
+def own_code_runs() -> bool:
+    """Whether a reader has plugged in a function or registered a kernel, which another process does
+    not have.
+    """
+    return any(
+        entry.own or any(kernel.by_reader for kernel in entry.kernels) for entry in TABLE.values()
+    )
 
 
 class _Lost(Exception):

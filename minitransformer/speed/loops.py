@@ -2,6 +2,8 @@
 
 import time
 from collections.abc import Callable
+from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -95,23 +97,19 @@ def types_of(arguments, dtype) -> tuple:
     return tuple(known[name] for name in arguments.split())
 
 
-def compile_new(name, say) -> None:
-    """Compile the library's new loops, those of the file `name`, for float32, or fetch them from
-    the disk; `say` is told if one is.
-
-    A reader's own are left alone: they are compiled when they are first called.
+def compile_new(file: str, say: Callable[[str], object]) -> ModuleType:
+    """Import a file of kernels, and compile its loops for float32, or fetch them from the disk;
+    `say` is told if one is compiled.
     """
-    start, compiles = time.perf_counter(), False
-    for function, arguments in LOOPS:
-        if (
-            not hasattr(function, "compile") or function.signatures
-        ):  # kept as Python by NUMBA_DISABLE_JIT, or compiled
-            continue
-        if not str(function.__module__).startswith("minitransformer."):
+    start, before, compiles = time.perf_counter(), len(LOOPS), False
+    module = import_module(file)
+    for function, arguments in LOOPS[before:]:  # also of the files that this one imports
+        if not hasattr(function, "compile"):  # kept as Python by NUMBA_DISABLE_JIT
             continue
         function.compile(types_of(arguments, "float32"))
         if not compiles and function.stats.cache_misses:
             compiles = True
-            say(f"compiling the kernels in {name}.py, once: ")
+            say(f"compiling the kernels in {file.rpartition('.')[2]}.py, once: ")
     if compiles:
         say(f"{time.perf_counter() - start:.0f} s\n")
+    return module

@@ -31,5 +31,6 @@ CHOICES: dict[
     "vocabulary": {"pretrained": f"{_ZOO}.pretrained.vocabulary:PretrainedVocabulary"},
     "pretrained model": {"smollm2": f"{_ZOO}.pretrained.smollm2:fetch_smollm2"},
     "blocks": {"zoo": f"{_ZOO}.checked_blocks:blocks_of_the_zoo"},
+    "kernel": {"next_grouped_position": f"{_ZOO}.modern.grouped_past:KERNEL"},
     "command": {"import": f"{_ZOO}.pretrained.command"},
 }

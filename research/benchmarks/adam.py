@@ -2,8 +2,8 @@
 longer gets a gradient?
 
 As many parameters as the copy task's model has. A fifth of them, such as the weights of units that
-ReLU has switched off, gets a gradient at the first update only. For the textbook and both kernels,
-prints the milliseconds of an update (the least of 40, in the thread's own processor time) and how
+ReLU has switched off, gets a gradient at the first update only. For the textbook and the
+kernel, prints the milliseconds of an update (the least of 40, in the thread's own processor time) and how
 many of the moments are denormal numbers.
 """
 
@@ -16,7 +16,6 @@ import numpy as np
 
 from research.benchmarks.info import collect
 from minitransformer.functional import adam_update
-from minitransformer.speed.numpy.adam import adam_update_blocked
 from minitransformer.speed.host import keep_freed_memory
 
 PARAMETERS, DEAD, TIMED = 235_328, 0.2, 40
@@ -25,11 +24,10 @@ STEPS = 1, 1_000, 2_000, 5_000, 10_000
 
 def updates() -> Iterator[tuple[str, Callable]]:
     yield "textbook", inspect.unwrap(adam_update)
-    yield "NumPy", adam_update_blocked
     try:
         from minitransformer.speed.compiled.adam import adam_update_compiled
     except ImportError as error:
-        print(f"no compiled kernel: {error}", file=sys.stderr)
+        print(f"no kernel: {error}", file=sys.stderr)
     else:
         yield "compiled", adam_update_compiled
 

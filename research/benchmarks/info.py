@@ -50,7 +50,7 @@ def collect() -> dict[str, Any]:
     blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
     pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
     kernels.load_all()  # only then is it known whether they can be compiled
-    with dispatch.kernels_run():
+    with kernels.kernels_run():
         running = {
             # {textbook: its kernel}
             name: f"{function.__module__.removeprefix('minitransformer.')}.{function.__name__}"

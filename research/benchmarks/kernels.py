@@ -1,11 +1,12 @@
-"""Show how much faster each compiled kernel is than what runs without Numba, at the shapes of the
-training steps of `step`.
+"""Show how much faster each kernel is than its textbook, at the shapes of the training steps of
+`step`.
 
 One thread, its own processor time, in turns; a number is the median of the rounds' paired ratios.
 """
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from statistics import median
 
 import numpy as np
@@ -17,10 +18,8 @@ from minitransformer import functional as F
 from research.benchmarks.info import collect
 from minitransformer.decoding.continuations import OutputWeight, continuations
 from minitransformer.data.special import EOS
-from minitransformer.dispatch import TABLE, running
+from minitransformer.dispatch import plugged, running, textbook_of
 from minitransformer.speed.host import fast
-
-COMPILED = "minitransformer.speed.compiled."
 
 
 def add_arguments(parser) -> None:
@@ -69,12 +68,12 @@ def pairs(case) -> Iterator[tuple[str, Callable, Callable, list]]:
 
 
 def ratios(work, turns) -> list[float]:
-    """Time without the compiled kernels / time with them, for each turn."""
+    """Time of the textbook / time of the kernels, for each turn."""
     found = []
     for _ in range(turns + 1):
         seconds = []
-        for compiled in (False, True):
-            with without_compiled(not compiled):
+        for context in (textbook, nullcontext):
+            with context():
                 start = time.thread_time()
                 work()
                 seconds.append(time.thread_time() - start)
@@ -82,24 +81,9 @@ def ratios(work, turns) -> list[float]:
     return found[1:]  # the first turn warms up
 
 
-class without_compiled:
-    """A context without the compiled kernels."""
-
-    def __init__(self, really):
-        self.really = really
-
-    def __enter__(self) -> None:
-        self.before = {entry: entry.kernels for entry in TABLE.values()}
-        for entry in TABLE.values() if self.really else ():
-            entry.kernels = [
-                kernel
-                for kernel in entry.kernels
-                if not kernel.function.__module__.startswith(COMPILED)
-            ]
-
-    def __exit__(self, *_) -> None:
-        for entry, kernels in self.before.items():
-            entry.kernels = kernels
+def textbook() -> AbstractContextManager[None]:
+    """Within the block no kernel runs: something is plugged in, which is the textbook itself."""
+    return plugged(F.causal_mask, textbook_of(F.causal_mask))
 
 
 def measure(case, turns) -> Iterator[tuple[str, float, float]]:
@@ -112,8 +96,8 @@ def measure(case, turns) -> Iterator[tuple[str, float, float]]:
                 forward(*inputs)
 
         both = []
-        for compiled in (False, True):  # each backward gets the cache of its own forward
-            with without_compiled(not compiled):
+        for context in (textbook, nullcontext):  # each backward gets its own forward's cache
+            with context():
                 y, cache = forward(*inputs)
                 dy = 1.0 if np.ndim(y) == 0 else np.ones_like(y)
                 both.append((dy, cache))

@@ -14,7 +14,7 @@ from minitransformer.layers.attention import MultiHeadAttention
 from minitransformer.layers.hooks import hooked
 from minitransformer.layers.output_projection import LinearCrossEntropy
 from minitransformer.models import Transformer
-from minitransformer.dispatch import kernels_run
+from minitransformer.speed.kernels import kernels_run
 from minitransformer.training.optim import Adam
 from minitransformer.training.step import training_step
 from minitransformer.speed.host import keep_freed_memory, one_blas_thread
@@ -39,7 +39,7 @@ def profile(case, rounds) -> list[dict[str, Any]]:
 
     A block's time excludes the blocks inside it. `products` is the time that its matrix products
     would take at the machine's best rate; the rest of forward + backward is everything else. The
-    loss computes its backward's products in the forward (speed/numpy/linear_cross_entropy.py).
+    loss computes its backward's products in the forward (speed/compiled/linear_cross_entropy.py).
     """
     with kernels_run(), one_blas_thread:
         product = matmul.make_step(case, 1)

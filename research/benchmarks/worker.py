@@ -21,7 +21,7 @@ from typing import Any
 
 from research.benchmarks.cases import Case
 from research.benchmarks.sentences import Sentences
-from minitransformer.dispatch import kernels_run
+from minitransformer.speed.kernels import kernels_run
 
 # for each kind of case and each library: the module in contestants/ with make_step(case, threads,
 # *setting)

@@ -15,6 +15,7 @@ import pytest
 
 import minitransformer
 from minitransformer.dispatch import TABLE
+from minitransformer.speed.kernels import KERNELS, load_all
 from tests import ROOT
 from tests.helpers.imports import loaded_by
 
@@ -132,33 +133,29 @@ def the_core():
 
 
 def first_table():
-    """{file: the kinds of its kernels} of the page's table of the core."""
+    """{file: that of its kernels, or ""} of the page's table of the core."""
     rows = re.findall(
         r"^\|[^|]*\| `([\w/]+\.py)` \|[^|]+\|([^|]*)\|$",
         PAGE.read_text(encoding="utf-8"),
         re.MULTILINE,
     )
     assert len(rows) == len(dict(rows))
-    return {PACKAGE / name: kernels.strip() for name, kernels in rows}
+    return {PACKAGE / name: kernels.strip(" `") for name, kernels in rows}
 
 
 def test_the_core_is_the_first_table_of_the_page():
     assert the_core() == set(first_table())
 
 
-def test_the_table_says_which_files_have_kernels():
-    kernels = {file: [] for file in first_table()}
-    for kind in ("NumPy", "compiled"):
-        for file in FILES:
-            if file.parent == PACKAGE / "speed" / kind.lower():
-                replaced = re.findall(
-                    r"^@replaces\((\w+)", file.read_text(encoding="utf-8"), re.MULTILINE
-                )
-                for textbook_file in {
-                    defining(*one) for *one, _ in imported(file) if one[1] in replaced
-                } & set(kernels):
-                    kernels[textbook_file].append(kind)
-    assert {file: ", ".join(kinds) for file, kinds in kernels.items()} == first_table()
+def test_the_table_says_where_the_kernels_are():
+    load_all()
+    found = dict.fromkeys(first_table(), "")
+    for textbook, (kernel, _, _) in KERNELS.items():
+        path = PACKAGE.parent.joinpath(*TABLE[textbook].textbook.__module__.split("."))
+        if (file := path.with_suffix(".py")) in found:
+            package, *names = kernel.partition(":")[0].split(".")
+            found[file] = "/".join(names) + ".py"
+    assert found == first_table()
 
 
 def test_the_core_is_small():

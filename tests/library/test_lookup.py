@@ -19,6 +19,7 @@ TABLES = {  # {kind: where its table is}
     "attention": "layers.attention_kinds:ATTENTIONS",
     "blocks": "checking.blocks:BLOCKS",
     "embedding": "layers.embedding:EMBEDDINGS",
+    "kernel": "speed.kernels:KERNELS",
     "kept attention": "decoding.cached:KEPT",
     "model": "models:MODELS",
     "norm": "layers.layer_norm:NORMS",

@@ -49,7 +49,7 @@ from minitransformer.layers import (
     initial,
 )
 from minitransformer.pictures.architecture import architecture
-from minitransformer.dispatch import kernels_run
+from minitransformer.speed.kernels import kernels_run
 from minitransformer.tasks import TASKS
 from minitransformer.zoo import baselines as R
 from minitransformer.zoo.baselines import RecurrentConfig

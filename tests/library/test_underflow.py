@@ -9,7 +9,7 @@ import pytest
 
 from minitransformer import Adam, functional as F, training_step
 from minitransformer.decoding import beam_search, sample
-from minitransformer.dispatch import kernels_run
+from minitransformer.speed.kernels import kernels_run
 from minitransformer.zoo.baselines import GRU, LSTM, AdditiveAttention
 from tests.library.models.makers import KINDS, make_batch_for, make_model
 

@@ -11,10 +11,10 @@ from hypothesis import given, settings, strategies as st
 from minitransformer import LanguageModel, LanguageModelConfig, plugged
 from minitransformer.dispatch import running
 from minitransformer.zoo.modern import rms_norm_forward
-from tests.library.kernels.calls import textbook
-from tests.library.kernels.conftest import with_kernels  # noqa: F401 - a fixture
-from tests.library.kernels.test_cached import some_steps, states
-from tests.library.kernels.test_kernels import needs_numba, uncompiled
+from tests.library.speed.calls import textbook
+from tests.library.speed.conftest import with_kernels  # noqa: F401 - a fixture
+from tests.library.speed.test_cached import some_steps, states
+from tests.library.speed.test_kernels import needs_numba, uncompiled
 
 pytestmark = needs_numba
 SIZES = dict(
@@ -77,7 +77,7 @@ def test_a_layer_at_one_position_is_the_same(
 @pytest.fixture
 def calls(monkeypatch):
     """How often the loop runs."""
-    from minitransformer.zoo.kernels.compiled import grouped_past
+    from minitransformer.zoo.modern import compiled as grouped_past
 
     found, loop = [], grouped_past.turn_and_attend
     monkeypatch.setattr(

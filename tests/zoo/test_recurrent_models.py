@@ -10,7 +10,7 @@ from minitransformer.data.special import BOS, EOS, PAD
 from minitransformer.models import MODELS, TransformerConfig
 from minitransformer.zoo import baselines as R
 from minitransformer.zoo.baselines import RecurrentConfig
-from tests.library.kernels.calls import counting
+from tests.library.speed.calls import counting
 from tests.library.models.makers import RECURRENT, V, make_batch_for, make_model, random_ids
 
 WITH_ATTENTION = ("lstm-attention",)

@@ -6,21 +6,15 @@ from minitransformer.backend import Array
 from minitransformer.functional import (
     dropout_backward,
     gelu_backward,
-    gelu_dropout_backward,
-    gelu_dropout_forward,
     relu_backward,
-    relu_dropout_backward,
-    relu_dropout_forward,
 )
 from minitransformer.functional.activation_dropout import ActivationDropoutCache
 from minitransformer.functional.activations import CUBIC, SLOPE, GeluCache, ReluCache
 from minitransformer.speed.compiled.dropout import draw, flags_of, is_ours
 from minitransformer.speed.exponential import exp
 from minitransformer.speed.loops import loop, packed
-from minitransformer.dispatch import replaces
 
 
-@replaces(relu_dropout_forward, "numpy", "float32 float64")
 def relu_dropout_forward_compiled(
     x, dropout_rate=0.0, rng=None
 ) -> tuple[Array, ActivationDropoutCache]:
@@ -30,7 +24,6 @@ def relu_dropout_forward_compiled(
     return y, ActivationDropoutCache(ReluCache(positive), dropout)
 
 
-@replaces(relu_dropout_backward, "numpy", "float32 float64", "b")
 def relu_dropout_backward_compiled(dy, cache) -> Array:
     (positive,), dropout = cache
     if dy.shape != positive.shape or not is_ours(dropout, dy):
@@ -42,7 +35,6 @@ def relu_dropout_backward_compiled(dy, cache) -> Array:
     return dx
 
 
-@replaces(gelu_dropout_forward, "numpy", "float32")
 def gelu_dropout_forward_compiled(
     x, dropout_rate=0.0, rng=None
 ) -> tuple[Array, ActivationDropoutCache]:
@@ -52,7 +44,6 @@ def gelu_dropout_forward_compiled(
     return y, ActivationDropoutCache(GeluCache(x, tanh), dropout)
 
 
-@replaces(gelu_dropout_backward, "numpy", "float32", "b")
 def gelu_dropout_backward_compiled(dy, cache) -> Array:
     (x, tanh), dropout = cache
     if dy.shape != x.shape or not is_ours(dropout, dy):

@@ -7,17 +7,14 @@ import math
 import numpy as np
 
 from minitransformer.backend import Array
-from minitransformer.functional import adam_update, gather_gradients
 from minitransformer.functional.adam import negligible
 from minitransformer.speed.loops import check_writeable, loop
-from minitransformer.dispatch import replaces
 
 # numbers whose squares are summed before float64 takes over: float32 would lose small ones in a
 # long sum
 BLOCK = 4096
 
 
-@replaces(gather_gradients, "numpy", "float32 float64")
 def gather_gradients_compiled(grad, others) -> Array:
     check_writeable(grad, *others)
     total = 0.0 if others else squares(grad)
@@ -27,7 +24,6 @@ def gather_gradients_compiled(grad, others) -> Array:
         return grad.dtype.type(total)
 
 
-@replaces(adam_update, "numpy", "float32 float64")
 def adam_update_compiled(
     data, grad, m, v, step, learning_rate, scale, beta1, beta2, epsilon, finite
 ) -> None:

@@ -16,28 +16,21 @@ from minitransformer.functional.softmax import SoftmaxCache
 from minitransformer.speed.compiled.dropout import KeptCache, draw, flags_of, is_ours
 from minitransformer.speed.exponential import exp
 from minitransformer.speed.loops import loop, packed
-from minitransformer.speed.numpy.attention import (
-    SPREAD,
-    attention_backward_in_place,
-    attention_forward_in_place,
-    merged_matmul,
-)
-from minitransformer.dispatch import replaces
+from minitransformer.dispatch import textbook_of
+
+SPREAD = 60.0  # e^-60 is still a normal float32
 
 
-@replaces(attention_forward, "numpy", "float32", "b")
 def attention_forward_compiled(
     query, key, value, mask=None, dropout_rate=0.0, rng=None
 ) -> tuple[Array, AttentionCache]:
-    """NumPy's kernel takes the rare case: scores so far apart that one maximum cannot serve all
-    rows.
-    """
+    """The textbook takes the rare case: scores so far apart that one maximum cannot serve all rows."""
     scores = np.ascontiguousarray(query @ key.swapaxes(-1, -2))
     scale = 1 / math.sqrt(query.shape[-1])
     peak = scores.max(initial=-np.inf)
     together = scale * (peak - scores.min(initial=np.inf)) <= SPREAD  # False for nan
     if not together or scores.dtype != np.float32 or (mask is not None and mask.dtype != bool):
-        return attention_forward_in_place(query, key, value, mask, dropout_rate, rng)
+        return textbook_of(attention_forward)(query, key, value, mask, dropout_rate, rng)
     dropout = draw(scores, dropout_rate, rng)
     p, heads = np.empty(scores.shape, scores.dtype), (-1, *scores.shape[-2:])
     weights = np.empty_like(p) if isinstance(dropout, KeptCache) else p
@@ -55,14 +48,13 @@ def attention_forward_compiled(
     )
 
 
-@replaces(attention_backward, "numpy", "float32", "b")
 def attention_backward_compiled(dy, cache) -> tuple[Array, Array, Array]:
     query, key, value, (p,), dropout, weights = cache
     dscores = np.ascontiguousarray(
         dy @ value.swapaxes(-1, -2)
     )  # of the weights; `attend_backward` makes it that of the scores
     if dscores.dtype != p.dtype or dscores.shape != p.shape or not is_ours(dropout, dscores):
-        return attention_backward_in_place(dy, cache)
+        return textbook_of(attention_backward)(dy, cache)
     heads = (-1, *p.shape[-2:])
     attend_backward(
         dscores.reshape(heads),
@@ -75,6 +67,17 @@ def attention_backward_compiled(dy, cache) -> tuple[Array, Array, Array]:
         merged_matmul(dscores.swapaxes(-1, -2), query),
         merged_matmul(weights.swapaxes(-1, -2), dy),
     )
+
+
+def merged_matmul(a, b) -> Array:
+    """a @ b (B, H, T, d), stored in the order (B, T, H, d), so that merging the heads copies
+    nothing.
+    """
+    if a.ndim != 4:
+        return a @ b
+    batch, heads, length, _ = a.shape
+    y = np.empty((batch, length, heads, b.shape[-1]), np.result_type(a, b)).swapaxes(1, 2)
+    return np.matmul(a, b, out=y)
 
 
 def masks_of_heads(mask, shape) -> tuple[Array, int]:

@@ -19,7 +19,7 @@ from minitransformer.layers.layer_norm import LayerNorm
 from minitransformer.layers.linear import Linear
 from minitransformer.layers.residual import Residual
 from minitransformer.decoding.cached import next_position
-from minitransformer.dispatch import replaces, textbook_of
+from minitransformer.dispatch import textbook_of
 
 EPSILON = 1e-5  # LayerNorm's
 KNOWN = {
@@ -34,7 +34,6 @@ KNOWN = {
 }
 
 
-@replaces(next_position, "numpy", "float32", "b")
 def next_position_compiled(x, cached, past, memory_mask=None) -> Array:
     batch, width, d_model = x.shape
     if (

@@ -9,18 +9,16 @@ from minitransformer.decoding.continuations import (
     FIRST_WORD,
     SEARCHES,
     continuations,
-    log_normaliser,
 )
 from minitransformer.speed.exponential import exp, rank, ranked
 from minitransformer.speed.loops import FEW, loop, packed
-from minitransformer.dispatch import replaces, textbook_of
+from minitransformer.dispatch import textbook_of
 from minitransformer.data.special import EOS
 
 BLOCK = 64  # logits whose largest decides whether the search looks at them
 LEAST = np.int32(-(2**31))  # below the rank of any number
 
 
-@replaces(continuations, "numpy", "float32", "f")
 def continuations_compiled(
     x, weight, sums, count
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -39,7 +37,6 @@ def continuations_compiled(
     return ends, totals, parents, ids
 
 
-@replaces(log_normaliser, "numpy", "float32")
 def log_normaliser_compiled(logits) -> Array:
     found = np.empty(len(logits), logits.dtype)
     normalise_rows(packed(logits, *logits.shape), found)

@@ -15,13 +15,10 @@ from minitransformer.functional.dropout import (
     DropoutCache,
     bytes_dropped,
     dropout_backward,
-    dropout_forward,
-    dropout_sum_forward,
     random_bytes,
-    random_words,
 )
 from minitransformer.speed.loops import loop, packed
-from minitransformer.dispatch import replaces, textbook_of
+from minitransformer.dispatch import textbook_of
 
 uint64 = np.uint64  # an int among them would make floats of them
 
@@ -68,7 +65,6 @@ def flags_of(dropout, *shape) -> tuple[Array, float]:
     return dropout.keep.reshape(shape), dropout.scale
 
 
-@replaces(dropout_forward, "numpy", "float32 float64")
 def dropout_forward_compiled(x, dropout_rate, rng=None) -> tuple[Array, DropoutCache | KeptCache]:
     cache = draw(x, dropout_rate, rng)
     return dropout_backward_compiled(x, cache) if isinstance(
@@ -76,7 +72,6 @@ def dropout_forward_compiled(x, dropout_rate, rng=None) -> tuple[Array, DropoutC
     ) else x, cache  # y = x mask, as dx = dy mask
 
 
-@replaces(dropout_backward, "numpy", "float32 float64", "b")
 def dropout_backward_compiled(dy, cache) -> Array:
     if not isinstance(cache, KeptCache) or (dy.shape, dy.dtype) != (cache.keep.shape, cache.dtype):
         return textbook_of(dropout_backward)(dy, cache)
@@ -85,7 +80,6 @@ def dropout_backward_compiled(dy, cache) -> Array:
     return dx
 
 
-@replaces(dropout_sum_forward, "numpy", "float32 float64")
 def dropout_sum_forward_compiled(
     x, h, dropout_rate, rng=None
 ) -> tuple[Array, DropoutCache | KeptCache]:
@@ -119,7 +113,6 @@ def drop_and_add(x, h, keep, scale, y) -> None:
         y[i] = x[i] + h[i] * (number(scale) if keep[i] else number(0))
 
 
-@replaces(random_words, "numpy", "uint64")
 def random_words_compiled(key, count) -> Array:
     words = np.empty(count, "uint64")
     fill(packed(key, 1), words)

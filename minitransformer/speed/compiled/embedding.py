@@ -8,11 +8,9 @@ import numpy as np
 
 from minitransformer.checks import check_cache, check_ids, check_shape
 from minitransformer.speed.loops import check_writeable, loop, packed
-from minitransformer.layers.embedding import Embedding, EmbeddingCache
-from minitransformer.dispatch import replaces
+from minitransformer.layers.embedding import EmbeddingCache
 
 
-@replaces(Embedding.backward, "numpy", "float32 float64", "iu")
 def embedding_backward_compiled(self, dy, cache) -> None:
     check_cache(self, cache, EmbeddingCache)
     check_writeable(self.weight.grad)

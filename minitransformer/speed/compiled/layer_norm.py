@@ -8,14 +8,10 @@ from minitransformer.backend import Array
 from minitransformer.checks import check_shape
 from minitransformer.functional.layer_norm import (
     LayerNormCache,
-    layer_norm_backward,
-    layer_norm_forward,
 )
 from minitransformer.speed.loops import loop, packed
-from minitransformer.dispatch import replaces
 
 
-@replaces(layer_norm_forward, "numpy", "float32 float64")
 def layer_norm_forward_compiled(x, gamma, beta, epsilon=1e-5) -> tuple[Array, LayerNormCache]:
     size = x.shape[-1]
     y, normed, inverse = (
@@ -35,7 +31,6 @@ def layer_norm_forward_compiled(x, gamma, beta, epsilon=1e-5) -> tuple[Array, La
     return y, LayerNormCache(normed, inverse, gamma)
 
 
-@replaces(layer_norm_backward, "numpy", "float32 float64")
 def layer_norm_backward_compiled(dy, cache) -> tuple[Array, Array, Array]:
     normed, inverse, gamma = cache
     check_shape("LayerNorm: dy", dy, *normed.shape)

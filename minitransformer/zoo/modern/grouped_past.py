@@ -5,13 +5,14 @@ from minitransformer.decoding.cached import CachedSelfAttention, next_position
 from minitransformer.dispatch import replaceable
 from minitransformer.zoo.modern.grouped_attention import grouped_attention_forward
 
-KERNELS = "minitransformer.zoo.kernels"
-
 
 @replaceable
 def next_grouped_position(x, cached, past, memory_mask=None) -> Array:
     """next_position of a layer with grouped self-attention: it has a kernel of its own."""
     return next_position(x, cached, past, memory_mask)
+
+
+KERNEL = ("minitransformer.zoo.modern.compiled:next_grouped_position_compiled", "float32", "b")
 
 
 class CachedGroupedAttention(CachedSelfAttention):

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from minitransformer import InputError
-from minitransformer.dispatch import TABLE, kernels_run, running
+from minitransformer.dispatch import TABLE, running
+from minitransformer.speed.kernels import kernels_run
 from minitransformer_course.judge.course import exercises
 from minitransformer_course.lab import chat_model
 from tests import ROOT

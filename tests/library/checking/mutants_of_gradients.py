@@ -10,7 +10,7 @@ block, on those that call the changed function, until one fails. What none of th
 printed.
 
 --group forwards changes forwards, and counts those that no longer fit their backward, by central differences along one line;
---group numpy and --group compiled change kernels, and count those that alter a result or a gradient, in float32 or float64.
+--group compiled changes kernels, and counts those that alter a result or a gradient, in float32 or float64.
 
 Recorded with seed 1, from changes that all compiled: the command failed for all 399 backwards that
 altered a gradient, for all 74 forwards, 60 NumPy kernels and 40 compiled ones (the runs for
@@ -45,7 +45,7 @@ from minitransformer.checking.checked_block import CheckedBlock, flat
 from minitransformer.checking.finding import OBSERVED, Finding
 from minitransformer.checking.blocks import TrainingLoss
 from minitransformer.cli import gradcheck, main as cli
-from minitransformer.dispatch import kernels_run
+from minitransformer.speed.kernels import kernels_run
 from minitransformer_course.doctor import doctor
 from tests.library.layers.cases import NAMES, case as made_case
 from tests.library.models.makers import KINDS, make_batch_for, make_model
@@ -56,7 +56,6 @@ TEXTBOOK = ("functional", "layers", "models", "zoo")
 ROOMS = {
     "backwards": TEXTBOOK,
     "forwards": TEXTBOOK,
-    "numpy": ("speed/numpy",),
     "compiled": ("speed/compiled",),
 }
 DRAWS = 12  # sizes for each layer
@@ -404,7 +403,7 @@ def main():
     args = parser.parse_args()
     # Without kernels, the command checks less: the textbook's check alone must notice a changed
     # textbook.
-    os.environ["MINITRANSFORMER_FAST"] = {"numpy": "numpy", "compiled": "1"}.get(args.group[0], "0")
+    os.environ["MINITRANSFORMER_FAST"] = "1" if args.group[0] == "compiled" else "0"
     os.environ["NUMBA_DISABLE_JIT"] = "1"  # the loops run as Python: nothing is compiled
     warnings.simplefilter("ignore")
     assert command(["relu"]) == 0  # in this process, what the command imports is imported once
@@ -413,7 +412,7 @@ def main():
         OBSERVED, ""
     )  # or it takes as long again
     with kernels_run():
-        survey(("float64", "float32") if args.group[0] in ("numpy", "compiled") else ("float64",))
+        survey(("float64", "float32") if args.group[0] == "compiled" else ("float64",))
     with (
         tempfile.TemporaryDirectory() as tempfile.tempdir
     ):  # for the command's reports of unexpected errors

@@ -11,7 +11,6 @@ from functools import wraps
 import pytest
 
 from minitransformer import Run, Search
-from minitransformer.speed import kernels
 from minitransformer import functional as F
 from minitransformer.cli import gradcheck as gradcheck_command
 from minitransformer.cli import main
@@ -24,6 +23,7 @@ from minitransformer.tasks import TASKS, toy
 from minitransformer.tasks.evaluation import bleu, chrf
 from tests.library.checking.test_gradcheck import X, WrongLinear
 from tests.helpers.command import one_line, resumes_to_the_bit
+from tests.library.speed.calls import needs_numba
 
 pytestmark = pytest.mark.slow
 
@@ -61,44 +61,42 @@ def test_gradcheck_of_named_blocks(run_cli):
     assert out.splitlines()[-1].startswith("all 8 checks passed")  # neither has a kernel
 
 
+@needs_numba
 def test_gradcheck_counts_kernels_apart(run_cli, monkeypatch):
-    """Those that are registered, each with the output and every gradient, in float32 and float64."""
+    """The output and every gradient, in float32 and float64."""
     code, out, _ = run_cli("gradcheck", "layer-norm")
     counts, errors = out.splitlines()[-2:]
-    compiled = "" if kernels.state.problem else "compiled kernels: all 8 checks passed; "
-    assert (
-        code == 0
-        and counts
-        == f"textbook: all 6 checks passed; {compiled}kernels for NumPy: all 8 checks passed"
-    )
-    assert "numpy float64" in errors
+    assert code == 0
+    assert counts == "textbook: all 6 checks passed; kernels: all 8 checks passed"
+    assert "kernels float64" in errors
     monkeypatch.setenv("MINITRANSFORMER_FAST", "0")
     assert run_cli("gradcheck", "layer-norm")[1].splitlines()[-1].startswith("all 6 checks passed")
 
 
+@needs_numba
 @pytest.mark.parametrize(
     "wrong, says",
     [
         (
             lambda dx, *others: (1.0001 * dx, *others),
-            "kernels for NumPy differ from the textbook, which is right; those that ran: "
-            "layer_norm_backward_in_place, layer_norm_forward_in_place",
+            "the kernels differ from the textbook, which is right; those that ran: "
+            "layer_norm_backward_compiled, layer_norm_forward_compiled",
         ),
         (
             lambda dx, *others: (dx[:1], *others),
-            "kernels for NumPy cannot do what the textbook does: the gradient for x has shape",
+            "the kernels cannot do what the textbook does: the gradient for x has shape",
         ),
     ],
 )
 def test_gradcheck_finds_a_wrong_kernel(run_cli, monkeypatch, wrong, says):
     entry = TABLE["layer_norm_backward"]
-    (kernel,) = [kernel for kernel in entry.kernels if ".numpy." in kernel.function.__module__]
+    (kernel,) = entry.kernels
 
     @wraps(kernel.function)
     def changed(dy, cache):
         return wrong(*kernel.function(dy, cache))
 
-    monkeypatch.setattr(entry, "kernels", [kernel._replace(function=changed)])
+    monkeypatch.setattr(entry, "kernels", (kernel._replace(function=changed),))
     code, out, _ = run_cli("gradcheck", "layer-norm")
     assert code == 1 and f"layer-norm: {says}" in out
 
@@ -127,7 +125,7 @@ def test_gradcheck_checks_the_textbook_though_kernels_replace_it(run_cli, monkey
         code == 1
         and "textbook" not in out
         and "checks FAILED" in out
-        and TABLE["attention_backward"].func is right
+        and TABLE["attention_backward"].__call__ is right
     )
 
 

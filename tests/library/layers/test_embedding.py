@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from minitransformer.layers import Embedding
-from minitransformer.dispatch import kernels_run
+from minitransformer.speed.kernels import kernels_run
 
 V, D = 30, 3
 

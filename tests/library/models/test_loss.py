@@ -10,7 +10,8 @@ from minitransformer import functional as F
 from minitransformer.functional import cross_entropy_backward, cross_entropy_forward
 from minitransformer.models import MODELS
 from minitransformer.models.next_token import LossSums
-from minitransformer.dispatch import kernels_run, plugged
+from minitransformer.dispatch import plugged
+from minitransformer.speed.kernels import kernels_run
 from minitransformer.data.special import PAD
 from tests.library.models.makers import KINDS, make_batch_for, make_model
 

@@ -30,9 +30,9 @@ from minitransformer import (
     training_step,
 )
 from minitransformer.functional import softmax_forward
-from minitransformer.dispatch import kernels_run, replaces, textbook_of
+from minitransformer.dispatch import replaces, textbook_of
+from minitransformer.speed.kernels import kernels_run
 from minitransformer.speed import kernels
-from minitransformer.speed.kernels import unregister
 from minitransformer.speed import local
 from minitransformer.speed.helper import _Reader
 from minitransformer.speed.local import LocalProcesses, local_workers
@@ -255,7 +255,7 @@ def test_a_forked_process_does_not_train_our_weights():
     loop.assert_as_with_threads()
 
 
-def test_own_functions_run_here(capsys):
+def test_own_functions_run_here(capsys, monkeypatch):
     """In threads; all other steps wait for the helper, which here is stopped for a moment."""
     loop, calls = Loop(LocalProcesses), []
 
@@ -275,11 +275,12 @@ def test_own_functions_run_here(capsys):
         assert len(set(calls)) == 2
         assert capsys.readouterr().err == "threads do the work while something is plugged in\n"
         before = helper.replies
+        monkeypatch.setattr(softmax_forward, "kernels", ())  # what is registered is forgotten
         replaces(softmax_forward, "numpy", "float32")(
             own
         )  # no step calls it: the attention's kernel runs
         loop.step()
-        unregister(own.__module__)
+        monkeypatch.undo()
         assert helper.replies == before
         seen = len(calls)
         os.kill(pid(helper), signal.SIGSTOP)
@@ -525,14 +526,12 @@ def test_helpers_inherit_the_choice_of_kernels():
     bool(kernels.state.problem), reason=f"no compiled kernels: {kernels.state.problem}"
 )
 def test_a_helper_without_the_compiled_kernels_of_this_process_is_lost(capfd, monkeypatch):
-    monkeypatch.setenv(
-        "MINITRANSFORMER_FAST", "numpy"
-    )  # as a helper finds it that cannot compile them
+    monkeypatch.setenv("MINITRANSFORMER_FAST", "0")  # as a helper finds it that cannot compile them
     loop = Loop(LocalProcesses)
     monkeypatch.delenv("MINITRANSFORMER_FAST")
     with loop.workers, kernels_run():
         loop.until_alone()
     assert (
-        "from here on: a helper has no compiled kernels (MINITRANSFORMER_FAST is numpy)"
+        "from here on: a helper has no compiled kernels (MINITRANSFORMER_FAST is 0)"
         in capfd.readouterr().err
     )

@@ -16,7 +16,7 @@ from minitransformer import functional as F
 from minitransformer.layers import Linear, MultiHeadAttention
 from minitransformer.speed.threads import Threads
 from minitransformer.dispatch import TABLE, is_replaced, kernels_are_on, plugged, running
-from tests.library.kernels.calls import counting, kernel_runs, loss_cache, textbook
+from tests.library.speed.calls import counting, kernel_runs, loss_cache, textbook
 
 BATCH = make_batch([([4, 5, 6], [6, 5]), ([7], [8, 9, 4, 4]), ([5, 5], [4])])
 QUERY, KEY, VALUE = np.random.default_rng(0).standard_normal((3, 2, 3, 4, 5))
@@ -75,7 +75,7 @@ def test_a_part_of_a_fused_function_of_your_own_runs_in_each_place_of_a_model(fu
 @pytest.mark.parametrize("function", [F.cross_entropy_forward, F.cross_entropy_backward])
 def test_a_cross_entropy_of_your_own_turns_off_both_halves_of_the_fused_loss(function):
     """One half alone would hand the other a cache that it cannot read."""
-    model, mine = small_model(), counting(function)
+    model, mine = small_model().astype(np.float32), counting(function)
     sums, cache = model.loss_forward(BATCH, smoothing=0.1)
     model.loss_backward(0.5, cache)
     expected = model.flat.grad.copy()
@@ -83,12 +83,12 @@ def test_a_cross_entropy_of_your_own_turns_off_both_halves_of_the_fused_loss(fun
     model.zero_grad()
     with plugged(function, mine):
         for name in ("linear_cross_entropy_forward", "linear_cross_entropy_backward"):
-            assert running("numpy", "float64")[name] is TABLE[name].textbook
+            assert running()[name] is TABLE[name].textbook
         again, cache = model.loss_forward(BATCH, smoothing=0.1)
         model.loss_backward(0.5, cache)
     assert mine.calls == 1
-    assert again.loss == pytest.approx(sums.loss, rel=1e-12)
-    np.testing.assert_allclose(model.flat.grad, expected, rtol=0, atol=1e-12)
+    assert again.loss == pytest.approx(sums.loss, rel=1e-5)
+    np.testing.assert_allclose(model.flat.grad, expected, rtol=0, atol=1e-5)
 
 
 def test_plugging_one_function_into_another_ends_in_turn():

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from minitransformer.speed import kernels
-from minitransformer.dispatch import running
 
-running()  # loads the kernels
+kernels.load_all()
 if kernels.state.problem:
     pytest.skip(f"no compiled kernels: {kernels.state.problem}", allow_module_level=True)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from minitransformer.dispatch import kernels_run
+from minitransformer.speed.kernels import kernels_run
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -4,7 +4,6 @@ modified.
 
 import copy
 import inspect
-import pkgutil
 import sys
 from contextlib import contextmanager, nullcontext
 
@@ -13,28 +12,20 @@ import pytest
 from hypothesis import given, strategies as st
 
 from minitransformer import InputError
-from minitransformer import speed
 from minitransformer.speed import kernels
 from minitransformer.data.special import PAD
 from minitransformer.layers import Embedding
 from minitransformer.dispatch import TABLE
-from minitransformer.zoo import kernels as kernels_of_the_zoo, modern  # noqa: F401 - whose kernels are loaded, too
-from tests.library.kernels.calls import textbook
+from minitransformer.zoo import modern  # noqa: F401 - whose kernels are loaded, too
+from tests.library.speed.calls import needs_numba, textbook
 
-kernels.load_all()
 KERNELS = {
-    f"{kernel.function.__module__.removeprefix('minitransformer.speed.')}.{kernel.function.__name__}": (
-        entry,
-        kernel,
-    )
+    kernel.function.__name__: (entry, kernel)
     for entry in TABLE.values()
     for kernel in entry.kernels
-    if kernel.module == "numpy"
 }
 BOUNDS = {"float32": 2e-5, "float64": 1e-12}
-needs_numba = pytest.mark.skipif(
-    bool(kernels.state.problem), reason=f"no compiled kernels: {kernels.state.problem}"
-)
+pytestmark = needs_numba
 
 
 def attention_inputs(rng, b, h, t, k, d):
@@ -110,25 +101,18 @@ SIZES = st.tuples(*[st.integers(1, 5)] * 5)
 
 
 def implementations(operation, dtype="float32"):
-    """[(forward, backward)]: the textbook's, then each module's; what a module lacks is another
-    one's kernel or the textbook's.
+    """[(forward, backward)]: the textbook's, and those that run inside `with fast():` if they are
+    others.
     """
-    forward, backward = TABLE[f"{operation}_forward"], TABLE[f"{operation}_backward"]
-    kernels = {
-        entry: {
-            kernel.function.__module__: kernel.function
-            for kernel in entry.kernels
-            if dtype in kernel.dtypes
-        }
-        for entry in (forward, backward)
-    }
-    return [(forward.textbook, backward.textbook)] + [
-        tuple(
-            kernels[entry].get(module, next(iter(kernels[entry].values()), entry.textbook))
-            for entry in (forward, backward)
+    entries = TABLE[f"{operation}_forward"], TABLE[f"{operation}_backward"]
+    textbooks = tuple(entry.textbook for entry in entries)
+    fast = tuple(
+        next(
+            (kernel.function for kernel in entry.kernels if dtype in kernel.dtypes), entry.textbook
         )
-        for module in dict.fromkeys([*kernels[forward], *kernels[backward]])
-    ]
+        for entry in entries
+    )
+    return [textbooks] if fast == textbooks else [textbooks, fast]
 
 
 @contextmanager
@@ -194,25 +178,15 @@ def assert_near(found, expected, dtype):
 def small_blocks():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            "minitransformer.speed.numpy.linear_cross_entropy.BLOCK", 1
+            "minitransformer.speed.compiled.linear_cross_entropy.BLOCK", 1
         )  # blocks of 64 rows
         yield
 
 
 def test_every_kernel_is_tested():
-    """A new kernel needs inputs here; each file in a folder of kernels registers one."""
-    untested = {entry.operation for entry, _ in KERNELS.values()} ^ (INPUTS.keys() | OTHERS)
-    assert not untested or (
-        kernels.state.problem and untested < INPUTS.keys() | OTHERS
-    )  # some have compiled kernels only
-    files = {
-        f"{package.__name__}.{kind}.{module.name}"
-        for kind in kernels.KINDS
-        if kernels.available(kind)
-        for package in (speed, kernels_of_the_zoo)
-        for module in pkgutil.iter_modules([f"{package.__path__[0]}/{kind}"])
-    }
-    assert {kernel.function.__module__ for _, kernel in KERNELS.values()} == files
+    """A new kernel needs inputs here; each row of the table names a textbook that exists."""
+    assert {entry.operation for entry, _ in KERNELS.values()} == INPUTS.keys() | OTHERS
+    assert {entry.name for entry, _ in KERNELS.values()} == {*kernels.KERNELS}
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -229,7 +203,7 @@ def test_signatures_are_the_textbooks(name):
     assert kernel.function.__name__ != name and kernel.function.__name__.startswith(name)
 
 
-@pytest.mark.parametrize("context", [nullcontext, pytest.param(uncompiled, marks=needs_numba)])
+@pytest.mark.parametrize("context", [nullcontext, uncompiled])
 @pytest.mark.parametrize("dtype", BOUNDS)
 @pytest.mark.parametrize("operation", INPUTS)
 @given(sizes=SIZES, seed=st.integers(0, 999))
@@ -239,7 +213,7 @@ def test_kernels_give_the_same_numbers(operation, dtype, context, sizes, seed):
         (expected, expected_cache), *others = (
             run(pair, inputs) for pair in implementations(operation, dtype)
         )
-    assert others or dtype == "float64" or kernels.state.problem
+    assert others or dtype == "float64"
     for found, cache in others:
         assert_near(found, expected, dtype)
         if operation == "linear_cross_entropy":
@@ -334,7 +308,7 @@ def test_adams_moments_without_gradients_become_zero(dtype):
         assert not m[:30].any() and not v[:30].any() and m[30:].all() and v[30:].all()
 
 
-@pytest.mark.parametrize("context", [nullcontext, pytest.param(uncompiled, marks=needs_numba)])
+@pytest.mark.parametrize("context", [nullcontext, uncompiled])
 @pytest.mark.parametrize("dtype", BOUNDS)
 @given(size=st.integers(1, 6000), count=st.integers(0, 3), seed=st.integers(0, 99))
 def test_gradients_are_gathered_alike(dtype, context, size, count, seed):
@@ -351,7 +325,7 @@ def test_gradients_are_gathered_alike(dtype, context, size, count, seed):
             assert not np.any(others)
 
 
-@pytest.mark.parametrize("context", [nullcontext, pytest.param(uncompiled, marks=needs_numba)])
+@pytest.mark.parametrize("context", [nullcontext, uncompiled])
 @given(key=st.integers(0, 2**62 - 1), count=st.integers(0, 40))
 def test_random_words_are_the_same_bits(context, key, count):
     entry, key = TABLE["random_words"], np.array([key], "uint64")
@@ -360,7 +334,7 @@ def test_random_words_are_the_same_bits(context, key, count):
             np.testing.assert_array_equal(kernel.function(key, count), entry.textbook(key, count))
 
 
-@pytest.mark.parametrize("context", [nullcontext, pytest.param(uncompiled, marks=needs_numba)])
+@pytest.mark.parametrize("context", [nullcontext, uncompiled])
 @pytest.mark.parametrize("dtype", BOUNDS)
 @given(sizes=SIZES, seed=st.integers(0, 99))
 def test_embeddings_give_the_same_gradient(dtype, context, sizes, seed):
@@ -429,7 +403,7 @@ def test_a_backward_takes_the_textbooks_cache(operation):
         inputs["dropout_rate"] = 0.3
     (forward, backward), *others = implementations(operation)
     expected, _ = run((forward, backward), inputs)
-    assert others or kernels.state.problem  # without Numba some have none
+    assert others
     for _, other in others:
         assert_near(run((forward, other), inputs)[0], expected, "float32")
 

@@ -13,7 +13,7 @@ from minitransformer.speed.exponential import exp
 from minitransformer.speed.loops import FEW, loop, packed
 from minitransformer.layers.encoder import EncoderLayer
 from minitransformer.layers.residual import Residual
-from minitransformer.dispatch import replaces, textbook_of
+from minitransformer.dispatch import textbook_of
 from minitransformer.zoo.modern.gated import GatedFeedForward
 from minitransformer.zoo.modern.grouped_attention import GroupedQueryAttention
 from minitransformer.zoo.modern.grouped_past import next_grouped_position
@@ -23,7 +23,6 @@ from minitransformer.zoo.modern.rms_norm import RMSNorm
 KNOWN = {EncoderLayer, GroupedQueryAttention, GatedFeedForward, Residual, RMSNorm, Projection}
 
 
-@replaces(next_grouped_position, "numpy", "float32", "b")
 def next_grouped_position_compiled(x, cached, past, memory_mask=None) -> Array:
     batch, width, d_model = x.shape
     own = cached.self_attention

@@ -19,8 +19,8 @@ from minitransformer.layers import FeedForward
 from minitransformer.layers.hooks import hooked
 from minitransformer.dispatch import running
 from minitransformer.data.special import EOS, PAD
-from tests.library.kernels.calls import textbook
-from tests.library.kernels.test_kernels import needs_numba, uncompiled
+from tests.library.speed.calls import needs_numba, textbook
+from tests.library.speed.test_kernels import uncompiled
 
 pytestmark = needs_numba
 SIZES = dict(d_model=12, num_layers=2, num_heads=3, d_ff=10)

@@ -1,4 +1,4 @@
-"""The compiled kernels run where Numba does; elsewhere NumPy's run, and `info` says why."""
+"""The kernels run where Numba does; elsewhere the textbook runs, and `info` says why."""
 
 import os
 import re
@@ -10,13 +10,9 @@ import pytest
 
 from minitransformer.speed import kernels
 from tests import ROOT
+from tests.library.speed.calls import needs_numba
 
 pytestmark = pytest.mark.slow
-
-kernels.load_all()
-needs_numba = pytest.mark.skipif(
-    bool(kernels.state.problem), reason=f"no compiled kernels: {kernels.state.problem}"
-)
 
 SAY = "import sys; from minitransformer.speed import kernels; kernels.state.say = sys.stderr.write; "  # as the command does
 INFO = SAY + "from research.benchmarks.__main__ import main; main(['info'])"
@@ -65,7 +61,7 @@ def fact(out, name):
 
 @pytest.mark.skipif(find_spec("numba") is None, reason="Numba is not installed")
 @pytest.mark.skipif(
-    os.environ.get("MINITRANSFORMER_FAST") in ("0", "numpy"),
+    os.environ.get("MINITRANSFORMER_FAST") == "0",
     reason="MINITRANSFORMER_FAST turns them off",
 )
 def test_the_compiled_kernels_run_where_numba_is():
@@ -113,14 +109,13 @@ def test_the_compiled_kernels_run_where_numba_is():
             {"NUMBA_DISABLE_JIT": "1"},
             "no: NUMBA_DISABLE_JIT is set",
         ),
-        ("", {"MINITRANSFORMER_FAST": "numpy"}, "no: MINITRANSFORMER_FAST is numpy"),
+        ("", {"MINITRANSFORMER_FAST": "0"}, "no: MINITRANSFORMER_FAST is 0"),
     ],
 )
-def test_without_numba_numpys_kernels_run(code, environment, why):
+def test_without_numba_the_textbook_runs(code, environment, why):
     out, err = python(code + INFO, **environment)
     assert fact(out, "compiled kernels").startswith(why)
-    assert fact(out, "layer_norm_forward") == "speed.numpy.layer_norm.layer_norm_forward_in_place"
-    assert "speed.compiled" not in out
+    assert "kernels: none, the textbook runs" in out and "speed.compiled" not in out
     assert err == (
         f"no compiled kernels: {why.removeprefix('no: ')} to one\n"
         if code in (NOWHERE, FULL)
@@ -134,7 +129,7 @@ def test_without_numba_numpys_kernels_run(code, environment, why):
         (
             HIDDEN,
             None,
-            'fast() runs the kernels for NumPy; the compiled ones need Numba: pip install ".[fast]"',
+            'fast() runs the textbook; its kernels need Numba: pip install ".[fast]"',
         ),
         (HIDDEN, "1", ""),
         pytest.param("", None, "", marks=needs_numba),
@@ -156,10 +151,6 @@ def test_fast_says_once_what_is_missing(hidden, environment, said):
     "value, says",
     [
         ("0", "kernels: none, the textbook runs (MINITRANSFORMER_FAST is 0)"),
-        (
-            "numpy",
-            "kernels: for NumPy (MINITRANSFORMER_FAST is numpy), equal to the textbook to 2e-5: docs/speed.md",
-        ),
         pytest.param(
             "1",
             "kernels: compiled by Numba, equal to the textbook to 2e-5: docs/speed.md",
@@ -181,7 +172,7 @@ def test_the_first_run_says_that_it_compiles_and_the_second_does_not(tmp_path):
     code = (
         "import sys; from minitransformer.speed import kernels; from minitransformer.functional import layer_norm_forward\n"
         "kernels.state.say = lambda text: print(text, end='', file=sys.stderr)    # as the command does\n"
-        "kernels.load(layer_norm_forward.textbook)"
+        "kernels.load(layer_norm_forward)"
     )
     _, first = python(code, NUMBA_CACHE_DIR=str(tmp_path))
     assert re.fullmatch(r"compiling the kernels in layer_norm\.py, once: \d+ s\n", first)
@@ -200,7 +191,7 @@ def test_an_unknown_choice_of_kernels_is_named():
     assert done.returncode == 2
     assert (
         done.stderr
-        == "research.benchmarks: MINITRANSFORMER_FAST is 'off', expected 0 (no kernels), numpy (those for NumPy) or 1 (all)\n"
+        == "research.benchmarks: MINITRANSFORMER_FAST is 'off', expected 0 (no kernels) or 1\n"
     )
 
 
@@ -236,7 +227,7 @@ def test_a_loop_of_a_readers_own_leaves_the_librarys_kernels_alone():
 from minitransformer import functional as F
 from minitransformer.speed import kernels
 from minitransformer.speed.loops import loop
-kernels.load(F.layer_norm_forward.textbook)
+kernels.load(F.layer_norm_forward)
 exec(compile("@loop('vector')\\ndef own(x):\\n    x.nothing()", kernels.__file__, "exec"), {"loop": loop})
 kernels.load_all()
 kernels.in_one_line()
@@ -254,7 +245,7 @@ def test_a_loop_is_compiled_once_for_each_dtype():
 import numpy as np
 from minitransformer import Adam, Transformer, TransformerConfig, beam_search, make_batch, training_step
 from minitransformer.speed import loops
-from minitransformer.dispatch import kernels_run
+from minitransformer.speed.kernels import kernels_run
 kernels_run().__enter__()
 for rate in (0.0, 0.1):
     config = TransformerConfig.named("toy", 20, dropout=rate, attention_dropout=rate, feed_forward_dropout=rate,

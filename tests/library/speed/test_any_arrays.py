@@ -8,16 +8,15 @@ import numpy as np
 import pytest
 
 from minitransformer import InputError, functional as F
-from minitransformer.speed import kernels
 from minitransformer.decoding.cached import CachedLayer, CachedSelfAttention, next_position
 from minitransformer.decoding.continuations import OutputWeight, continuations, log_normaliser
 from minitransformer.layers import Embedding, EncoderLayer, StackConfig
 from minitransformer.dispatch import TABLE
 from minitransformer.zoo.modern.grouped_past import CachedGroupedAttention, next_grouped_position
-from tests.library.kernels.calls import textbook
-from tests.library.kernels.test_kernels import INPUTS, OWN_CACHE, cast
+from tests.library.speed.calls import needs_numba, textbook
+from tests.library.speed.test_kernels import INPUTS, OWN_CACHE, cast
 
-kernels.load_all()
+pytestmark = needs_numba
 B, H, T, K, D, V = 2, 3, 4, 5, 6, 9
 
 
@@ -208,24 +207,9 @@ def outcome(call, arrays):
     return found
 
 
-@pytest.mark.parametrize(
-    "kind, dtype",
-    [
-        ("compiled", "float32"),
-        ("numpy", "float64"),
-        *(
-            pytest.param(kind, dtype, marks=pytest.mark.campaign)
-            for kind, dtype in (("compiled", "float64"), ("numpy", "float32"))
-        ),
-    ],
-)
+@pytest.mark.parametrize("dtype", ["float32", pytest.param("float64", marks=pytest.mark.campaign)])
 @pytest.mark.parametrize("name", cases("float32"))
-def test_any_arrays(name, dtype, kind, monkeypatch):
-    if kind == "numpy":
-        for entry in TABLE.values():
-            monkeypatch.setattr(
-                entry, "kernels", [k for k in entry.kernels if ".numpy." in k.function.__module__]
-            )
+def test_any_arrays(name, dtype):
     _, arrays = cases(dtype)[name]()
     for change in CHANGES:
         for place in (*range(len(arrays)), "all"):

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minitransformer.decoding.continuations import FIRST_WORD, OutputWeight
-from minitransformer.dispatch import TABLE, running
+from minitransformer.dispatch import TABLE
 from minitransformer.data.special import BOS, EOS, PAD
-from tests.library.kernels.test_kernels import needs_numba, uncompiled
+from tests.library.speed.calls import needs_numba
+from tests.library.speed.test_kernels import uncompiled
 
-running()  # loads the kernels
 NEAR = {"float32": 2e-5, "float64": 1e-12}
 RELATIVE = {"float32": 1e-6, "float64": 1e-13}
 CONTEXTS = pytest.mark.parametrize(

@@ -1,9 +1,16 @@
 """How the tests see which function ran: by its calls, or by the cache of its kernel."""
 
 import numpy as np
+import pytest
 
 from minitransformer import functional as F
 from minitransformer import plugged
+from minitransformer.speed import kernels
+
+kernels.load_all()
+needs_numba = pytest.mark.skipif(
+    bool(kernels.state.problem), reason=f"no kernels: {kernels.state.problem}"
+)
 
 
 class Counting:

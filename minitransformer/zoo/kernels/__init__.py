@@ -1,1 +1,0 @@
-"""Kernels of the zoo's functions, in the folders of their kinds, as in the library's kernels/."""

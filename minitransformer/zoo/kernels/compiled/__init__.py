@@ -1,1 +1,0 @@
-"""Loops that Numba compiles."""
