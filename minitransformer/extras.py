@@ -24,9 +24,7 @@ def how_to_install(name) -> str:
     with_it = [extra for extra, names in extras.items() if name in names]
     if not with_it:
         return f"pip install {name}"
-    extra = min(
-        with_it, key=lambda extra: (extras[extra].index(name), len(extras[extra]))
-    )  # some contain several others
+    extra = min(with_it, key=lambda extra: len(extras[extra]))  # some contain several others
     return f'pip install ".[{extra}]" in the folder of the clone, or pip install {name}'
 
 
