@@ -11,6 +11,7 @@ from minitransformer.cli.train_options import add_task, new_run
 from minitransformer.errors import InputError, quote
 from minitransformer.speed.kernels import in_one_line
 from minitransformer.tasks import TASKS
+from minitransformer.tasks.files import PARTS
 from minitransformer.runs import interrupt
 from minitransformer.runs.start import begin, resume
 from minitransformer.runs.trainer import train
@@ -20,6 +21,14 @@ from minitransformer.speed.processes import Job
 
 def add_arguments(parser) -> None:
     parser.add_argument("--resume", metavar="RUN", help="resume the run in this folder")
+    for name in PARTS:
+        parser.add_argument(
+            f"--{name}",
+            nargs="+",
+            metavar="FILE",
+            default=argparse.SUPPRESS,
+            help=f"with --resume: where the files of --{name} are by now, if they have moved",
+        )
     add_workers(parser)
     tasks = parser.add_subparsers(dest="task", metavar="TASK")
     for name, kind in TASKS.items():
@@ -55,9 +64,10 @@ def execute(args) -> int:
             f"leave {args.task} and its options out"
         )
     if args.resume is None:
-        run, data = begin(job, **new_run(args))
+        run, data = begin(job, new_run(args))
     else:
-        run, data = resume(job, args.resume)
+        moved = {name: getattr(args, name) for name in PARTS if name in args}
+        run, data = resume(job, args.resume, moved)
     if job.is_main and run.settings.backend == "numpy":
         print(in_one_line(), file=sys.stderr)
     config = run.settings.training

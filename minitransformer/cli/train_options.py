@@ -14,6 +14,7 @@ from minitransformer.models import MODELS
 from minitransformer.tables import choices_of
 from minitransformer.tasks import TASKS
 from minitransformer.runs.config import TrainingConfig, default_threads
+from minitransformer.runs.start import Plan
 
 # The settings of a StackConfig. Those that only one kind of model or of attention has come from
 # their tables.
@@ -29,10 +30,8 @@ HELP = {"-h", "--help"}
 STACK = {one.name: one.default for one in fields(StackConfig) if one.metadata}
 
 
-def new_run(args) -> dict[str, Any]:
-    """The arguments of training.start.begin for `train TASK`, with the task's defaults or its
-    preset's, checked.
-    """
+def new_run(args: argparse.Namespace) -> Plan:
+    """The Plan of `train TASK`, with the task's defaults or its preset's, checked."""
     if not args.task:
         raise InputError(
             f"train: no TASK given; choose from {', '.join(TASKS)} (see minitransformer train --help)"
@@ -57,10 +56,10 @@ def new_run(args) -> dict[str, Any]:
     find(MODELS, options["model"]).Config.check_changes(
         options["config"], **changes
     )  # before the vocabulary is learned
-    return dict(
+    return Plan(
         task=_made(task, options),
         model=options["model"],
-        config=base or options["config"],
+        config=options["config"],
         changes=changes,
         training=_made(TrainingConfig, options),
         backend=options["backend"],

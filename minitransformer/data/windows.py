@@ -7,7 +7,7 @@ import numpy as np
 
 from minitransformer.backend import Array
 from minitransformer.data.batches import pad, split_rows
-from minitransformer.errors import InputError
+from minitransformer.errors import InputError, counted
 from minitransformer.data.special import PAD
 
 
@@ -78,6 +78,6 @@ def check_length(ids, window, name, help="give more text") -> None:
     """Raise InputError for a text that is shorter than one window and the token after it."""
     if len(ids) < window + 1:
         raise InputError(
-            f"{name} has {len(ids):,} tokens, expected at least {window + 1:,}: one window of {window:,} and the "
+            f"{name} has {counted(len(ids), 'token')}, expected at least {window + 1:,}: one window of {window:,} and the "
             f"token after it; {help}"
         )

@@ -1,6 +1,7 @@
 """A run: everything about one training run, and everything needed to use its model."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from minitransformer.runs import checkpoint
 from minitransformer.runs.config import TrainingConfig
 from minitransformer.runs.folder import SETTINGS, WEIGHTS, RunFolder, check_is_run
 from minitransformer.runs.settings import UNREADABLE, RunSettings
+from minitransformer.tasks.files import Places
 from minitransformer.tasks.task import Task
 
 
@@ -37,6 +39,25 @@ class Run:
     @property
     def path(self) -> Path:
         return self.folder.path
+
+    @property
+    def places(self) -> Places:
+        """Where the files that it learns from may be by now."""
+        return Places(self.path, self.settings.made_in)
+
+    def places_given(self, options: Mapping[str, list[str]]) -> Places:
+        """The same if {"train" or "valid": names} says where they are. Raises InputError unless
+        there are as many as the run has.
+        """
+        given: dict[str, str] = {}
+        for name, files in options.items():
+            own = getattr(self.task, name, [])
+            if len(files) != len(own):
+                raise InputError(
+                    f"--{name} names {counted(len(files), 'file')}, but the run has {len(own)}"
+                )
+            given.update(zip(own, files))
+        return self.places._replace(given=given)
 
     @property
     def finished(self) -> bool:
@@ -90,7 +111,8 @@ class Run:
         cls, path: str | Path, settings: RunSettings, vocabulary: Any, model: Layer | None = None
     ) -> "Run":
         """Like `create`, from RunSettings; without a model, if the weights come from elsewhere."""
-        settings.check_vocabulary(vocabulary, str(path))
+        settings.check_vocabulary(vocabulary, path)
+        settings = replace(settings, made_in=str(Path(path).resolve()))
         run = cls(path, settings, model, vocabulary)
         run.folder.make(
             {
@@ -120,7 +142,7 @@ class Run:
             raise InputError(
                 f"{path}: the run cannot be read ({type(error).__name__}: {error})"
             ) from None
-        settings.check_vocabulary(vocabulary, str(path))
+        settings.check_vocabulary(vocabulary, path)
         return cls(path, settings, model, vocabulary)
 
     @classmethod

@@ -32,6 +32,7 @@ class RunSettings:
     vocabulary: str  # a name in VOCABULARIES
     training: TrainingConfig | None = None
     backend: str = "numpy"
+    made_in: str = ""  # the absolute name of the run's folder when it was made
 
     @classmethod
     def of(cls, task, model, vocabulary, training=None, backend="numpy") -> "RunSettings":
@@ -92,11 +93,12 @@ class RunSettings:
         return (
             as_json(
                 {
-                    "task": {"name": self.task.name, **asdict(self.task)},
+                    "task": {"name": self.task.name, **self.task.settings()},
                     "model": {"name": self.model, **asdict(self.config)},
                     "vocabulary": self.vocabulary,
                     "training": asdict(self.training) if self.training else None,
                     "backend": self.backend,
+                    "made_in": self.made_in,
                 },
                 indent=2,
             )
@@ -119,4 +121,5 @@ class RunSettings:
             kept["vocabulary"],
             TrainingConfig(**kept["training"]) if kept["training"] is not None else None,
             kept["backend"],
+            kept.get("made_in", ""),  # older versions did not write it
         )

@@ -2,7 +2,7 @@
 
 import sys
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,7 +19,7 @@ from minitransformer.errors import InputError, counted, one_line, some
 from minitransformer.functional import softmax_forward
 from minitransformer.models.classifier import POOLINGS
 from minitransformer.tables import setting
-from minitransformer.tasks.files import FromFiles, only_file
+from minitransformer.tasks.files import PARTS, FromFiles, only_file
 from minitransformer.tasks.task import EXAMPLES, Attended, Data
 from minitransformer.tasks.evaluation import BATCH_TOKENS, mean_loss, pair_batches
 
@@ -87,10 +87,12 @@ class Classify(FromFiles):
             )
 
     def read_files(self, files, name, read) -> list[tuple[str, str]]:
-        return read_labelled(files[0], name, read)
+        file = only_file(files, name, "one file of labelled sentences")
+        return read_labelled(file, name, read)
 
-    def begin(self, **found) -> "Classify":
-        texts = self.texts["train"]
+    def begin(self) -> "Classify":
+        begun = super().begin()
+        texts = begun.texts["train"]
         labels = sorted({label for _, label in texts})
         if len({text for text, _ in texts}) < len(labels):
             raise InputError(
@@ -102,7 +104,7 @@ class Classify(FromFiles):
                 f"--train {self.train[0]}: the label column has {len(labels):,} class"
                 f"{'' if len(labels) == 1 else 'es'}, expected 2 to {MAX_LABELS:,}"
             )
-        return super().begin(labels=labels, **found)
+        return replace(begun, labels=labels)
 
     def make_vocabulary(self) -> SubwordVocabulary:
         return SubwordVocabulary.learn((text for text, _ in self.texts["train"]), self.vocab_size)
@@ -115,7 +117,8 @@ class Classify(FromFiles):
         }
 
     def remarks(self, vocabulary) -> list[str]:
-        texts, counts = self.texts["train"], Counter(label for _, label in self.texts["train"])
+        texts = self.texts["train"]
+        counts = Counter(label for _, label in texts)
         classes = some((f"{one_line(label)} ({counts[label]:,})" for label in self.labels), SHOWN)
         return [
             f"{self.train[0]}: {counted(len(texts), 'sentence')}, such as {texts[0][0]!r:.60} with the label {texts[0][1]!r}; "
@@ -124,15 +127,15 @@ class Classify(FromFiles):
         ]
 
     def data(self, vocabulary, training) -> Data:
+        texts = self.texts
         train, valid = (
-            self._encode(vocabulary, getattr(self, name)[0], texts)
-            for name, texts in self.texts.items()
+            self._encode(vocabulary, getattr(self, name)[0], texts[name]) for name in PARTS
         )
         return Data(
             EpochBatches(train, self.batch, training.seed, make_labelled_batch, sentence_length),
             pair_batches(valid, make_labelled_batch, sentence_length),
             lambda model: {"valid_accuracy": accuracy(model, valid)},
-            self.texts["valid"][:EXAMPLES],
+            texts["valid"][:EXAMPLES],
         )
 
     def probabilities(self, run, texts) -> list[np.ndarray | None]:
@@ -168,9 +171,8 @@ class Classify(FromFiles):
         """The accuracy, that of always predicting the most common class, and the mean negative
         log-likelihood.
         """
-        file = only_file(test or self.valid, "--test", "one file of labelled sentences")
-        texts = read_labelled(file, "--test" if test else "validation file")
-        examples = self._encode(run.vocabulary, file, texts)
+        files, texts = self.to_measure(run, test)
+        examples = self._encode(run.vocabulary, files[0], texts)
         labels = [label for _, label in examples]
         ((_, most),) = Counter(labels).most_common(1)
         return {

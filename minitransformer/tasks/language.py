@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from minitransformer.data.text_files import read_text
 from minitransformer.data.unknown import count_unknown, warn_of_unknown
 from minitransformer.data.vocabularies.characters import CharacterVocabulary
 from minitransformer.data.vocabularies.subwords import SubwordVocabulary
@@ -81,7 +80,7 @@ class Language(FromFiles):
         )
 
     def read_files(self, files, name, read) -> str:
-        return _normalised(read(files[0]))
+        return _normalised(read(only_file(files, name, "one text file")))
 
     def make_vocabulary(self) -> Any:
         return VOCABULARIES[self.vocabulary](self.texts["train"], self.vocab_size)
@@ -167,15 +166,11 @@ class Language(FromFiles):
         For a character that is not in the vocabulary, the model had to predict <unk>; the result
         says how many there are.
         """
-        if not (test or self.valid):
-            raise InputError(
-                f"{run.path} has no validation file of its own; give a text with --test FILE"
-            )
-        file = only_file(test or self.valid, "--test", "one text file")
-        text = _normalised(read_text(file))
-        ids = self.encode_text(run.vocabulary, text, file)
-        check_length(ids, self.window, file)
-        nats = mean_loss(run.model, consecutive_windows(ids, self.window, self.batch))
+        files, text = self.to_measure(run, test)
+        ids = self.encode_text(run.vocabulary, text, files[0])
+        check_length(ids, 1, files[0])
+        window = min(self.window, len(ids) - 1)  # a short text is one window
+        nats = mean_loss(run.model, consecutive_windows(ids, window, self.batch))
         predicted = len(ids) - 1
         characters = len(text) - len(run.vocabulary.decode(ids[:1]))
         return {

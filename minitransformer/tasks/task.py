@@ -2,7 +2,7 @@
 command use.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, NamedTuple
 
 from minitransformer.decoding import GREEDY
@@ -70,8 +70,16 @@ class Task:
     def add_arguments(cls, parser) -> None:
         """Add the options that are not a `setting` of this task to the parser of `train TASK`."""
 
+    def settings(self) -> dict[str, Any]:
+        """{name: value}: what the run folder keeps."""
+        return {one.name: getattr(self, one.name) for one in fields(self) if one.compare}
+
     def begin(self) -> "Task":
         """The task as a new run stores it: a task that reads files adds their checksums."""
+        return self
+
+    def read(self, places: Any) -> "Task":
+        """The task of an opened run, which has read its files, wherever they are by now."""
         return self
 
     def make_vocabulary(self) -> Any:

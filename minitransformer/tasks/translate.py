@@ -19,7 +19,7 @@ from minitransformer.tasks.evaluation import (
     perplexity,
 )
 from minitransformer.extras import require
-from minitransformer.tasks.files import FromFiles
+from minitransformer.tasks.files import PARTS, FromFiles
 from minitransformer.tasks.task import EXAMPLES, Data
 from minitransformer.tables import setting
 from minitransformer.tasks.text_to_text import TextToText
@@ -80,16 +80,17 @@ class Translate(FromFiles, TextToText):
 
     def data(self, vocabulary, training) -> Data:
         require("sacrebleu")  # now rather than at the first validation
+        texts = self.texts
         pairs, valid = (
-            encode_pairs(vocabulary, texts, self.max_length, " / ".join(getattr(self, name)))
-            for name, texts in self.texts.items()
+            encode_pairs(vocabulary, texts[name], self.max_length, " / ".join(getattr(self, name)))
+            for name in PARTS
         )
-        if len(pairs) < len(self.texts["train"]):
+        if len(pairs) < len(texts["train"]):
             print(
-                f"{len(self.texts['train']) - len(pairs)} pairs with an empty side were left out",
+                f"{len(texts['train']) - len(pairs)} pairs with an empty side were left out",
                 file=sys.stderr,
             )
-        sources, targets = zip(*self.texts["valid"])
+        sources, targets = zip(*texts["valid"])
 
         def measure(model) -> dict[str, float]:
             outputs = translate(
@@ -97,7 +98,7 @@ class Translate(FromFiles, TextToText):
             )
             return {"valid_bleu": bleu(outputs, targets)[0]}
 
-        examples = [pair for pair in self.texts["valid"] if all(pair)][:EXAMPLES]
+        examples = [pair for pair in texts["valid"] if all(pair)][:EXAMPLES]
         return Data(
             EpochBatches(pairs, self.batch, training.seed), pair_batches(valid), measure, examples
         )
@@ -105,8 +106,7 @@ class Translate(FromFiles, TextToText):
     def evaluate(self, run, search, test=None, tokenize="13a") -> dict[str, Any]:
         """BLEU with its signature, chrF, perplexity, and the seconds that decoding took."""
         bleu_metric(tokenize)  # an error now rather than after decoding
-        files = test or self.valid
-        texts = read_pairs(files, "--test")
+        files, texts = self.to_measure(run, test)
         pairs = encode_pairs(run.vocabulary, texts, self.max_length, " / ".join(files))
         since = time.perf_counter()
         outputs = self.answer(run, [source for source, _ in texts], search)

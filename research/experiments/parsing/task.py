@@ -10,11 +10,10 @@ from research.experiments.parsing.search import TreeSearch
 from research.experiments.parsing.treebank import read_trees
 from research.experiments.parsing.vocabulary import OTHER, TreebankVocabulary
 from minitransformer.data.epochs import EpochBatches
-from minitransformer.data.text_files import read_text
 from minitransformer.decoding import decode_all
 from minitransformer.errors import InputError, counted
 from minitransformer.tables import setting
-from minitransformer.tasks.files import FromFiles, only_file
+from minitransformer.tasks.files import PARTS, FromFiles, only_file
 from minitransformer.tasks.task import EXAMPLES, Data
 from minitransformer.tasks.text_to_text import TextToText
 from minitransformer.tasks.evaluation import mean_loss, pair_batches, perplexity
@@ -64,11 +63,11 @@ class Parse(FromFiles, TextToText):
         }
 
     def data(self, vocabulary, training) -> Data:
+        texts = self.texts
         train, valid = (
-            self._encode(vocabulary, getattr(self, name)[0], trees)
-            for name, trees in self.texts.items()
+            self._encode(vocabulary, getattr(self, name)[0], texts[name]) for name in PARTS
         )
-        golds = self.texts["valid"]
+        golds = texts["valid"]
 
         def measure(model) -> dict[str, float]:
             score = self._score(
@@ -117,8 +116,7 @@ class Parse(FromFiles, TextToText):
         """Precision, recall and F1 of labelled brackets in percent, and how many outputs are a tree
         of their sentence.
         """
-        files = test or self.valid
-        trees = self.read_files(files, "--test", read_text)
+        files, trees = self.to_measure(run, test)
         score = self._score(run.model, run.vocabulary, trees, search)
         return {
             "f1": score.f1,

@@ -33,11 +33,12 @@ def test_a_new_run_reads_each_file_once(tmp_path, monkeypatch, name):
     assert (
         list(task.sha256) == [*task.train, *task.valid] == [str(tmp_path / part) for part in read]
     )
-    again = replace(task)
-    assert again.texts == task.texts and read == ["train", "valid"] * 2
+    again = replace(task, found=None)
+    assert again == task and again.texts == task.texts and read == ["train", "valid"] * 2
+    assert "found" not in task.settings()
     (tmp_path / "valid").write_text("", encoding="utf-8")  # that it has changed comes first
     with pytest.raises(InputError, match="valid has changed since training began"):
-        replace(task).texts
+        replace(task, found=None).texts
     with pytest.raises(
         InputError, match="sha256 is a NoneType, expected a dict of files"
     ):  # of an edited config.json
