@@ -2,10 +2,9 @@
 and print the Python code that loads it.
 """
 
-from safetensors.numpy import save
-
 from minitransformer.cli.output import check_new, write_new
 from minitransformer.interchange.pytorch import to_pytorch
+from minitransformer.interchange.weights import to_bytes
 from minitransformer.runs.run import Run
 
 LOADING = """\
@@ -49,7 +48,7 @@ def execute(args) -> None:
     check_new(args.output)
     run = Run.load(args.run)
     arrays = to_pytorch(run.model)
-    write_new(args.output, save(arrays))
+    write_new(args.output, to_bytes(arrays))
     print(f"written: {args.output} ({len(arrays)} arrays); this code loads it:\n")
     print(loading_code(run.model.config, args.output))
     print("How to call it: docs/interchange.md")

@@ -11,8 +11,6 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 
 import numpy as np
-from tqdm import tqdm
-
 from minitransformer.checking import Report, gradcheck
 from minitransformer.checking.blocks import blocks
 from minitransformer.checking.checked_block import CheckedBlock
@@ -20,6 +18,7 @@ from minitransformer.checking.kernels import check_kernels
 from minitransformer.checking.report import columns
 from minitransformer.checks import check_integer
 from minitransformer.errors import InputError, choices
+from minitransformer.runs.progress_bar import brief_bar
 from minitransformer.speed.host import available_cores
 
 ALONE = 8  # with more blocks, starting processes takes less time than they save
@@ -53,7 +52,7 @@ def execute(args) -> int:
         for array in CheckedBlock(block, inputs, np.float64, None).variables
     }
     report, as_row = Report([]), columns(names, arrays)
-    with tqdm(total=len(names), unit="block", leave=False, disable=None) as bar:
+    with brief_bar(len(names), "block") as bar:
         for one in _reports(names, args.seed):
             rows = one.results if args.names else one.worst_rows
             bar.write(

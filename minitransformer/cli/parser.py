@@ -2,11 +2,14 @@
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from importlib.metadata import entry_points
+from itertools import groupby
+from shutil import get_terminal_size
+from textwrap import fill
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 from minitransformer import __version__
 from minitransformer.errors import InputError, choices, nearest_of, one_line
@@ -34,100 +37,95 @@ OF_THE_COURSE = {
 FIRST = "minitransformer train copy"
 
 
-class HelpFormatter(argparse.HelpFormatter):
-    """Puts the help of each command on the same line as its name."""
-
-    def __init__(self, prog):
-        super().__init__(prog, max_help_position=30)
-
-    def _fill_text(self, text, width, indent) -> str:
-        """Lines that are indented are commands: they stay as they are."""
-        return "\n".join(
-            line
-            if line.startswith("  ")
-            else super(HelpFormatter, self)._fill_text(line, width, indent)
-            for line in text.split("\n")
-        )
-
-    def add_argument(self, action) -> None:
-        super().add_argument(action)
-        if isinstance(
-            action, argparse._SubParsersAction
-        ):  # argparse overlooks that their names are indented
-            self._action_max_length += self._indent_increment
-
-
 class Parser(argparse.ArgumentParser):
     """Says in one line, without printing the usage first, what is wrong and what was probably
     meant.
     """
 
     words: Sequence[str] = ()  # what the user typed after the command
+    below: Any = None  # what add_subparsers made
 
-    def __init__(self, **settings):
-        super().__init__(**settings, formatter_class=HelpFormatter)
+    def __init__(self, **settings: Any):
+        self.actions: list[argparse.Action] = []
+        super().__init__(**settings, formatter_class=argparse.RawDescriptionHelpFormatter)
 
-    def error(self, message) -> None:
+    def add_argument(self, *names: str, **how: Any) -> argparse.Action:
+        action = super().add_argument(*names, **how)
+        self.actions.append(action)
+        return action
+
+    def add_group(self, title: str) -> "Group":
+        return Group(self, title)
+
+    def add_subparsers(self, **how: Any) -> Any:
+        self.below = super().add_subparsers(**how)
+        return self.below
+
+    @property
+    def options(self) -> dict[str, argparse.Action]:
+        return {name: action for action in self.actions for name in action.option_strings}
+
+    def format_help(self) -> str:
+        width = get_terminal_size().columns - 2  # as argparse has it
+        self.description, self.epilog = (
+            _wrapped(text or "", width) for text in (self.description, self.epilog)
+        )
+        return super().format_help()
+
+    def error(self, message: str) -> NoReturn:
         self.exit(2, one_line(f"{self.prog}: {message} (see {self.prog} --help)") + "\n")
 
-    def parse_known_args(self, args=None, namespace=None) -> tuple[argparse.Namespace, list[str]]:
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         args = sys.argv[1:] if args is None else args
         self._check_options_before_command(args)
         namespace, unknown = super().parse_known_args(args, namespace)
-        namespace.options = {*self._option_string_actions, *getattr(namespace, "options", ())}
+        namespace.options = {*self.options, *getattr(namespace, "options", ())}
         left_out = [
             action.dest
-            for action in self._get_positional_actions()
-            if action.nargs == "?" and getattr(namespace, action.dest) is None
+            for action in self.actions
+            if not action.option_strings
+            and action.nargs == "?"
+            and getattr(namespace, action.dest) is None
         ]
         if left_out and unknown and not unknown[0].startswith("-"):
-            setattr(
-                namespace, left_out[0], unknown.pop(0)
-            )  # older Pythons do not find it after an option
+            # older Pythons do not find it after an option
+            setattr(namespace, left_out[0], unknown.pop(0))
         if unknown:  # reported here: the parser of all commands does not know the options of one
-            self._reject(" ".join(unknown), self._option_string_actions)
+            self._reject(" ".join(unknown), self.options)
         return namespace, unknown
 
-    def _check_options_before_command(self, args) -> None:
+    def _check_options_before_command(self, args: Sequence[str]) -> None:
         """Given an unknown option before the command, argparse would take its value for the
         command.
         """
-        commands: Any = next(
-            (action for action in self._actions if isinstance(action, argparse._SubParsersAction)),
-            None,
-        )
-        words = iter(args if commands else [])
+        words = iter(args if self.below else [])
         for word in words:
             name, _, value = word.partition("=")
             if not word.startswith("-"):
                 return
-            options = [option for option in self._option_string_actions if option.startswith(name)]
-            if not options:
-                behind = {
-                    option
-                    for command in commands.choices.values()
-                    for option in command._option_string_actions
-                }
-                if name in behind and any(word.partition("=")[0] == "--resume" for word in args):
-                    self.error(
-                        f"--resume resumes with the run's own task and settings; leave {name} out"
-                    )
-                if name in behind:
-                    self.error(
-                        f"{name} belongs after {commands.metavar}: {self.prog} {commands.metavar} {name} ..."
-                    )
-                self._reject(word, [*self._option_string_actions, *sorted(behind)])
-            if self._option_string_actions[options[0]].nargs is None and not value:
+            meant = [action for option, action in self.options.items() if option.startswith(name)]
+            if not meant:
+                self._reject_before_command(word, name, args)
+            if meant[0].nargs is None and not value:
                 next(words, None)
 
-    def _reject(self, text, known) -> None:
+    def _reject_before_command(self, word: str, name: str, args: Sequence[str]) -> None:
+        behind = {option for command in self.below.choices.values() for option in command.options}
+        if name not in behind:
+            self._reject(word, [*self.options, *sorted(behind)])
+        if any(word.partition("=")[0] == "--resume" for word in args):
+            self.error(f"--resume resumes with the run's own task and settings; leave {name} out")
+        place = self.below.metavar
+        self.error(f"{name} belongs after {place}: {self.prog} {place} {name} ...")
+
+    def _reject(self, text: str, known: Iterable[str]) -> NoReturn:
         name = text.strip().partition(" ")[0].partition("=")[0]
         nearest = nearest_of(name, known) if name.startswith("-") else None
         self.error(
             f"unrecognized arguments: {text}" + (f"; did you mean {nearest}?" if nearest else "")
         )
 
-    def _check_value(self, action, value) -> None:
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.dest == "command" and value not in COMMANDS and not nearest_of(value, COMMANDS):
             from minitransformer.tasks import TASKS
 
@@ -139,6 +137,29 @@ class Parser(argparse.ArgumentParser):
             raise argparse.ArgumentError(
                 action, f"invalid choice: {value!r}; {choices(value, list(action.choices))}"
             )
+
+
+class Group:
+    """A heading of a parser's help, with its options."""
+
+    def __init__(self, parser: Parser, title: str):
+        self._parser = parser
+        self._group = parser.add_argument_group(title)
+
+    def add_argument(self, *names: str, **how: Any) -> None:
+        self._parser.actions.append(self._group.add_argument(*names, **how))
+
+
+def _wrapped(text: str, width: int) -> str:
+    """The paragraphs of a text; lines that are indented are commands: they stay as they are."""
+
+    def stays(line: str) -> bool:
+        return not line or line.startswith("  ")
+
+    blocks = ((kept, list(lines)) for kept, lines in groupby(text.split("\n"), stays))
+    return "\n".join(
+        "\n".join(lines) if kept else fill(" ".join(lines), width) for kept, lines in blocks
+    )
 
 
 def make_parser(argv=None) -> Parser:
@@ -153,7 +174,9 @@ def make_parser(argv=None) -> Parser:
         description="Attention Is All You Need in NumPy: train it, use it, check its gradients.\n\n"
         f"Examples:\n  {FIRST}\n  minitransformer learn start 1",
     )
-    parser.add_argument("--version", action="version", version=f"minitransformer {__version__}")
+    parser.add_argument(
+        "-V", "--version", action="version", version=f"minitransformer {__version__}"
+    )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     parser.set_defaults(execute=lambda _: parser.error(f"no COMMAND given; start with: {FIRST}"))
     typed = sys.argv[1:] if argv is None else argv

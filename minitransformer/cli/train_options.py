@@ -6,6 +6,7 @@ from dataclasses import MISSING, fields
 from typing import Any, get_args
 
 from minitransformer.backend import BACKENDS
+from minitransformer.cli.parser import Parser
 from minitransformer.errors import InputError
 from minitransformer.layers.attention_kinds import ATTENTIONS
 from minitransformer.layers.config import NAMED, ModelConfig, StackConfig
@@ -157,8 +158,9 @@ def add_task(parser, name, words) -> None:
     Of models and kinds of attention that are not loaded, the options are added only if one of the
     `words` that the user typed asks for help, or is an option that the others do not have.
     """
-    _add_options(probe := argparse.ArgumentParser(description=""), name)
-    known = {*probe._option_string_actions, *parser._option_string_actions} - HELP
+    probe = Parser(description="")
+    _add_options(probe, name)
+    known = {*probe.options, *parser.options} - HELP
     if name in words and any(
         word.startswith("-") and word.partition("=")[0] not in known for word in words
     ):
@@ -199,9 +201,7 @@ def _add_options(parser, name) -> None:
             one.metadata["meaning"],
         )
 
-    data, model, optimiser, run = map(
-        parser.add_argument_group, ("data", "model", "optimiser", "run")
-    )
+    data, model, optimiser, run = map(parser.add_group, ("data", "model", "optimiser", "run"))
     task.add_arguments(data)
     for one in _settings(task):
         add_setting(data, one)
@@ -262,7 +262,7 @@ def _examples(parser, task) -> str:
                 *([action.metavar] if isinstance(action.metavar, str) else action.metavar),
             ]
         )
-        for action in parser._actions
+        for action in parser.actions
         if action.required
     ]
     command = " ".join([parser.prog, *needed])

@@ -37,6 +37,11 @@ def make_progress(total, step) -> Any:
     return Bar(total=total, initial=step, bar_format=BAR, dynamic_ncols=True, file=file)
 
 
+def brief_bar(total: int, unit: str) -> tqdm:
+    """A bar in a terminal that is gone when the work is done."""
+    return tqdm(total=total, unit=unit, leave=False, disable=None)
+
+
 class Lines:
     """A line for the first text that is shown, one for each tenth of the steps, and at least one
     every LINE_EVERY seconds.

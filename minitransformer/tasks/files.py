@@ -129,30 +129,32 @@ class FromFiles(Task):
             raise InputError(
                 f"{run.path} has no validation file of its own; give a text with --test FILE"
             )
-        return self.valid, self._read(["valid"], run.places, option="--test")["valid"]
+        found = self._read(["valid"], run.places, name="validation file", option="--test")
+        return self.valid, found["valid"]
 
     def _read(
         self,
         parts: Iterable[str],
         places: Places | None = None,
         checksums: dict[str, str] | None = None,
+        name: str | None = None,
         option: str | None = None,
     ) -> dict[str, Any]:
-        """{part: what is in its files}; the `checksums` of the files are noted. `option`: the one
-        that could name them instead; None: that of the part.
+        """{part: what is in its files}; the `checksums` of the files are noted. `name`: what to
+        call them, `option`: what could name others; None: the part's own option.
         """
 
         def read_part(part: str) -> Any:
-            named = option or f"--{part}"
+            own = f"--{part}"
 
             def read(path: str) -> str:
                 names = places.of(path) if places else [path]
-                raw = self._read_file(path, names, named)
+                raw = self._read_file(path, names, option or own)
                 if checksums is not None:
                     checksums[path] = sha256(raw).hexdigest()
                 return as_text(raw, path)
 
-            return self.read_files(getattr(self, part), named, read)
+            return self.read_files(getattr(self, part), name or own, read)
 
         return {part: read_part(part) for part in parts}
 

@@ -99,7 +99,7 @@ def add_arguments(parser) -> None:
 def _translate(parser) -> None:
     """What argparse says by itself."""
     parser._positionals.title, parser._optionals.title = _("positional arguments"), _("options")
-    parser._actions[0].help = _("show this help message and exit")
+    parser.actions[0].help = _("show this help message and exit")
     parser.error = lambda message: parser.exit(
         2,
         one_line(

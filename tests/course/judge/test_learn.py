@@ -2,7 +2,6 @@
 exercise.
 """
 
-import argparse
 import json
 import os
 import re
@@ -15,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from minitransformer.cli.parser import Parser
 from minitransformer_course.commands import learn as cli_learn
 from minitransformer_course.judge import check, judge_file
 from minitransformer_course.judge.course import (
@@ -343,16 +343,13 @@ def test_the_messages_are_translated(learn, monkeypatch):
 
 def test_every_text_of_the_help_can_be_translated(learn, monkeypatch):
     translate(monkeypatch, "<{}>".format)
-    parser = argparse.ArgumentParser()
+    parser = Parser()
     cli_learn.add_arguments(parser)
-    (commands,) = (
-        action for action in parser._actions if isinstance(action, argparse._SubParsersAction)
-    )
-    texts = [parser.description, *(action.help for action in commands._choices_actions)]
-    for command in commands.choices.values():
+    texts = [parser.description, *(action.help for action in parser.below._choices_actions)]
+    for command in parser.below.choices.values():
         texts += [
             command.description,
-            *(action.help for action in command._actions if action.dest != "help"),
+            *(action.help for action in command.actions if action.dest != "help"),
         ]
     assert len(texts) > 25 and not [text for text in texts if text and not text.startswith("<")]
 

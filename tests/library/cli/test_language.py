@@ -53,6 +53,18 @@ def test_evaluate_is_over_all_of_the_text(run_cli, language_run):
     )  # what training was measured by
 
 
+@pytest.mark.parametrize("length", [2, 5, WINDOW, WINDOW + 1])
+def test_evaluate_a_text_that_is_shorter_than_a_window(run_cli, language_run, tmp_path, length):
+    text = (language_run.parent / "en").read_text()[:length]
+    (tmp_path / "test").write_text(text)
+    code, out, _ = run_cli("evaluate", language_run, "--test", tmp_path / "test", "--json")
+    run, scores = Run.load(language_run), json.loads(out)
+    assert code == 0 and scores["tokens"] == length - 1
+    assert scores["nats_per_token"] == pytest.approx(
+        nats_by_hand(run.model, run.vocabulary.encode(text), WINDOW), rel=1e-5
+    )
+
+
 def test_evaluate_another_text(run_cli, language_run, tmp_path):
     text = (language_run.parent / "en").read_text()[:50]
     (tmp_path / "test.gz").write_bytes(gzip.compress(text.encode()))
