@@ -8,6 +8,7 @@ from minitransformer_course.lab import (
     before,
     claims,
     costs,
+    heads,
     korean,
     pronouns,
     recurrent,

@@ -63,6 +63,9 @@ GAINS = {  # {exercise: what the reader's model does once it passes}, after "Now
     "rotary": "can turn its queries and keys instead of adding positions",
     "swiglu": "can gate its feed-forward network",
     "grouped_attention": "can share keys and values between heads, for a smaller cache",
+    "prefix_score": "can be searched for heads that look something up",
+    "lens": "says what it would write after each of its layers",
+    "difference_backward": "tells with one backward what each of its heads has carried",
     "training_operations": "has a price: the operations of its training run",
 }
 
