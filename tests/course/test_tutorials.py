@@ -14,6 +14,7 @@ from minitransformer_course.judge.exercise import blanks
 from tests import ROOT
 
 WITH_EXERCISES = [chapter for chapter in chapters() if chapter.exercises]
+MEASURES = "13b_inside", "13c_new"  # they train and take apart a model on the page
 SMALL = 8  # nodes of an expression that anybody would write: x.sum(axis=-1)
 
 
@@ -52,9 +53,8 @@ def test_a_chapter_moves_as_they_all_do_and_is_short(chapter):
     assert "## Exercises" not in text
     assert 1 <= text.count("**Predict") <= 6
     assert len(re.sub(r"\$\$.*?\$\$|```.*?```", "", text, flags=re.DOTALL).split()) <= 1500
-    assert (
-        sum(len(cell.split("\n")) for cell in code) <= 70 + 15
-    )  # 70 of the chapter's own, and its imports
+    lines = sum(len(cell.split("\n")) for cell in code)
+    assert lines <= (105 if chapter.name in MEASURES else 70) + 15  # its own, and its imports
     assert max(len(cell.split("\n")) for cell in code) <= 15
     assert sum(cell.kind == "exercise" for cell in page) <= 5
     for i, cell in enumerate(page):

@@ -245,7 +245,7 @@ for layer, head in [("none", 0), *np.ndindex(2, 4)]:
 # $$ dx = s \left( dn - \operatorname{mean}(dn) - n \operatorname{mean}(dn\, n) \right) \qquad (B, D) $$
 
 # %% [markdown]
-# **Prove it.** The forward is LayerNorm and two rows of the output matrix.
+# **Prove it**, with the final LayerNorm and the output matrix of the trained model:
 
 # %%
 W, norm = model.output.weight.data, model.stack.norm
@@ -254,9 +254,11 @@ right, wrong = np.array([7]), np.array([11])
 
 def forward(x):
     y, kept = norm.astype(x.dtype).forward(x)
-    return (y * (W[right] - W[wrong]).astype(x.dtype)).sum(axis=-1), kept
+    logits = y @ W.astype(x.dtype).T
+    return logits[:, right[0]] - logits[:, wrong[0]], kept
 
 
+# %%
 def backward(dd, kept):
     return dd[:, None] * difference_backward(kept.normed, kept.inverse, kept.gamma, W.astype(dd.dtype), right, wrong)
 

@@ -118,6 +118,16 @@ EQUIVALENT = {  # {exercise: {change: why it is as right as the reference}}
         ),
         "the logits of a row are near each other: any of them keeps exp small",
     ),
+    "prefix_score": {
+        "after.any(axis=-1) -> after.any(axis=1)": "as many letters come before an equal one as after"
+    },
+    "difference_backward": dict.fromkeys(
+        (
+            "dn.mean(axis=-1, keepdims=True) -> dn.mean(axis=1, keepdims=True)",
+            "(dn * n).mean(axis=-1, keepdims=True) -> (dn * n).mean(axis=1, keepdims=True)",
+        ),
+        TWO_AXES,
+    ),
     "training_operations": {"1000000000000.0 -> 1000000000001.0": "the same to twelve digits"},
     "clipped_matches": {
         "np.tril((found[:, None] == found).all(axis=-1)).sum(axis=1) -> "

@@ -1,0 +1,52 @@
+"""Pages that train a model and take it apart: what their sentences say of the output is measured
+again, as a learner gets the page, with every blank empty.
+"""
+
+import runpy
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+from minitransformer_course.judge.course import find_chapter
+from minitransformer_course.judge.learner_file import percent_page
+
+pytestmark = pytest.mark.campaign
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """run(chapter) -> (the page's names, what it printed), from an empty folder."""
+
+    def run(chapter):
+        page = tmp_path / f"{find_chapter(chapter).name}.py"
+        page.write_text(percent_page(find_chapter(chapter)), encoding="utf-8")
+        names = runpy.run_path(str(page))
+        return names, capsys.readouterr().out
+
+    monkeypatch.chdir(tmp_path)
+    yield run
+    plt.close("all")
+
+
+def test_what_a_head_has_learned(run):
+    page, printed = run("13b")
+    for _model, losses, scores in page["runs"][2]:
+        assert np.mean(losses[:50]) > 3 and np.mean(losses[-20:]) < 0.2
+        falling = [np.mean(losses[i : i + 10]) for i in range(0, 500, 10)]
+        assert max(a - b for a, b in zip(falling, falling[6:])) > 1.2  # in sixty steps
+        assert scores[480][1] > 0.85 and scores[480][0] < 0.2
+    for _model, losses, _scores in page["runs"][1]:
+        assert np.log(8) - 0.1 < np.mean(losses[-20:]) < np.log(8) + 0.2
+    d, o = page["word"].rindex("d"), page["word"].index("o")
+    assert page["weights"][1][0, 0, d].argmax() == o
+    assert page["weights"][0][0, 0, o].argmax() == o - 1
+    off = [line for line in printed.splitlines() if line.startswith("off:")]
+    losses = [float(line.partition("loss ")[2].partition(",")[0]) for line in off]
+    scores = [float(line.rpartition("[")[2].split()[0].rstrip("]")) for line in off]
+    assert losses[0] < 0.2 and min(losses[1:3]) > np.log(26)
+    assert scores[1] < 0.2 and scores[2] > 0.85
+    assert losses[3] < 0.2 and max(losses[4:]) < 0.5
+    for effects in (page["measured"], page["estimated"]):
+        assert {*np.flatnonzero(effects.ravel() > 0.2 * effects.max())} == {1, 9 + 8}
+        assert effects[0, 0] < 0
