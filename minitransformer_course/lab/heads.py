@@ -76,7 +76,9 @@ def show_cliff(losses, scores) -> None:
     score = right.twinx()
     for layer, style in ((0, ":"), (1, "-")):
         found = [one[layer] for one in scores.values()]
-        score.plot(list(scores), found, style, color="tab:orange", label=f"head of layer {layer + 1}")
+        score.plot(
+            list(scores), found, style, color="tab:orange", label=f"head of layer {layer + 1}"
+        )
     score.set(ylabel="prefix score", ylim=(0, 1))
     left.legend(fontsize=9, loc="upper right")
     score.legend(fontsize=9, loc="center right")

@@ -21,9 +21,9 @@ from minitransformer_course import lab, yours
 lab.you_are_here("attention", "heads", "residual")
 
 # %% [markdown]
-# Tell a chat model that your cat is called *Zwirbelkopf*, and a few lines later it writes that name without a mistake. No weight
-# has changed since you typed it. The model did not learn the name but looked it up in your text, so what it learned long before is
-# how to look something up. Where in its weights is such an ability, and how would you prove that you have found it?
+# Tell a chat model that your cat is called *Zwirbelkopf*, and a few lines later it writes that name without a mistake. No
+# weight has changed since you typed it. The model did not learn the name but looked it up in your text, so what it learned long
+# before is how to look something up. Where in its weights is such an ability, and how would you prove that you have found it?
 #
 # In this chapter you train the smallest model that has it, and watch the ability appear within a few dozen steps. Then you take
 # the model apart. The page takes about 20 seconds of processor time, and 40 with your own functions.
@@ -40,9 +40,9 @@ heads, letters, contributions = lab.heads, lab.LETTERS, lab.own("contributions")
 # %% [markdown]
 # ## A text with nothing to know
 #
-# Random letters make a name that the model cannot have met before. Each text is a random word of 4 to 12 different letters, written
-# again and again. The first time round, its letters cannot be predicted, so they do not count. As in chapter 6, their target is
-# padding.
+# Random letters make a name that the model cannot have met before. Each text is a random word of 4 to 12 different letters,
+# written again and again. The first time round, its letters cannot be predicted, so they do not count. As in chapter 6, their
+# target is padding.
 #
 # **By hand.** A model that knows nothing pays $\ln 26 = 3.26$ for each letter. One that remembers which eight letters the word
 # consists of, but not their order, pays about $\ln 8 = 2.08$. One that looks them up pays nothing.
@@ -67,9 +67,9 @@ print(letters.decode(unseen.ids[0]))
 # ## What it would have to do
 #
 # The text is *kingdomsk*, and the model has to continue it. It can do so if the last *k* looks at the *i*, because *i* is the
-# letter that came after *k* last time. A head that does this wherever a letter has occurred before is called an *induction head*
-# ([Olsson et al. 2022](https://arxiv.org/abs/2209.11895)). To recognise one, measure how much of its attention goes to such
-# places.
+# letter that came after *k* last time. A head that does this wherever a letter has occurred before is called an *induction
+# head* ([Olsson et al. 2022](https://arxiv.org/abs/2209.11895)). To recognise one, measure how much of its attention goes to
+# such places.
 #
 # **By hand.** In *abcab*, the last letter may look at five positions. Its letter, *b*, occurred before at position 1, and the
 # letter after that is at position 2. If the weights of this query are 0.1, 0, 0.7, 0.1 and 0.1, its share is 0.7.
@@ -79,8 +79,8 @@ print(letters.decode(unseen.ids[0]))
 # %% [derivation]
 # **The rule: compare letters, then move one position to the right.** Whether the letter at $s$ is the one at $t$ is a table of
 # shape $(B, T, T)$ with the query $t$ first. The place to look at is $s + 1$, so the table moves by one column, and column 0
-# becomes False because nothing comes before it. The last equal letter of each query is the query itself, and what comes after it
-# lies in the future, so everything above the diagonal is False, too.
+# becomes False because nothing comes before it. The last equal letter of each query is the query itself, and what comes after
+# it lies in the future, so everything above the diagonal is False, too.
 #
 # The weight on all marked places is the sum $\sum_s p_{bhts} \, a_{bts}$, of shape $(B, H, T)$. A query without a marked place
 # adds 0 to the numerator and must not be counted in the denominator, which is the number of queries that have one.
@@ -112,12 +112,12 @@ model, _losses, scores = runs[2][-1]
 heads.show_cliff({layers: [losses for _model, losses, _scores in three] for layers, three in runs.items()}, scores)
 
 # %% [markdown]
-# With two layers, the loss creeps at first and then falls within about fifty steps, while the score of the second head rises.
+# With two layers, the loss creeps at first and then falls within about sixty steps, while the score of the second head rises.
 # Olsson et al. report the same of language models: such heads appear at the point of training at which the loss has a bump.
 #
-# With one layer there is no cliff. A score compares a query with a key, and in the first layer a key knows only its own letter and
-# its position. To be found, the *i* would have to say "*k* came before me", but no position knows its neighbours yet. All that one
-# layer can see is which letters occur, so its loss ends near $\ln 8$.
+# With one layer there is no cliff. A score compares a query with a key, and in the first layer a key knows only its own letter
+# and its position. To be found, the *i* would have to say "*k* came before me", but no position knows its neighbours yet. All
+# that one layer can see is which letters occur, so its loss ends near $\ln 8$.
 #
 # ## Two heads, one after the other
 #
@@ -145,9 +145,10 @@ _logits, xs, _parts, weights = run(model, ids)
 heads.show_looks(weights, word)
 
 # %% [markdown]
-# In the lower half of the right picture, each letter looks at the one that followed it the first time, so the second *d* looks at
-# the first *o*. The left picture shows how it can find it. The first layer's head looks at the letter just before (a
-# *previous-token head*) and adds what it finds to $x$. In layer 2, the key of the *o* can therefore say that it came after a *d*.
+# In the lower half of the right picture, each letter looks at the one that followed it the first time, so the second *d* looks
+# at the first *o*. The left picture shows how it can find it. The first layer's head looks at the letter just before (a
+# *previous-token head*) and adds what it finds to $x$. In layer 2, the key of the *o* can therefore say that it came after a
+# *d*.
 #
 # ## Read every layer
 #
@@ -189,20 +190,22 @@ heads.show_read(np.exp(read(model, [x[:, :-1] for x in xs], ids[:, 1:])[:, 0]), 
 # ## Switch a head off
 #
 # Pictures are no proof. The second head may look at the right letter while the rest of the model ignores what it finds. So take
-# away what a head adds to $x$, which is called an *ablation*, and measure what is lost. **Predict:** if you switch off the first
-# head, what happens to the score of the second one?
+# away what a head adds to $x$, which is called an *ablation*, and measure what is lost. **Predict:** if you switch off the
+# first head, what happens to the score of the second one?
 
 
 # %%
 def switch_off(model, layer, head):
-    without = lambda i, added: added * ((i != layer) | (np.arange(added.shape[1]) != head))[:, None, None]
+    def without(i, added):
+        return added * ((i != layer) | (np.arange(added.shape[1]) != head))[:, None, None]
+
     _logits, xs, _parts, weights = run(model, unseen.ids, without)
     loss = -read(model, xs, unseen.next_target)[-1][unseen.next_target != PAD].mean()
     return f"loss {loss:.2f}, prefix scores in layer 2: {prefix_score(weights[1], unseen.ids).round(2)}"
 
 
-for off in ("none", 0, 1):
-    print("off:", off if off == "none" else f"layer {off + 1}", switch_off(model, off, 0), sep="  ")
+for off, name in ((None, "none"), (0, "layer 1"), (1, "layer 2")):
+    print("off:", name, switch_off(model, off, 0), sep="  ")
 
 # %% [markdown]
 # Without the first head, the second one no longer finds the place, although none of its own weights has changed. Without the
@@ -213,34 +216,37 @@ for off in ("none", 0, 1):
 # %%
 with fast():
     four = learn(2, seed=0, num_heads=4)[0]
-for layer, head in [("none", 0), *np.ndindex(2, 4)]:
-    print("off:", "none          " if layer == "none" else f"layer {layer + 1}, head {head}", switch_off(four, layer, head), sep="  ")
+print("off:", "none", switch_off(four, None, 0), sep="  ")
+for layer, head in np.ndindex(2, 4):
+    print("off:", f"layer {layer + 1}, head {head}", switch_off(four, layer, head), sep="  ")
 
 # %% [markdown]
-# Several heads have learned the same job, so no single one is missed, as in chapter 7, where *drawkcab* had four heads that looked
-# at the same letter. A small loss after an ablation says that the model can do without this head. It does not say that the head
-# does nothing.
+# Several heads have learned the same job, so no single one is missed, as in chapter 7, where *drawkcab* had four heads that
+# looked at the same letter. A small loss after an ablation says that the model can do without this head. It does not say that
+# the head does nothing.
 #
 # ## Move an activation
 #
-# An ablation shows that a head is needed, but not what it carries. To see that, move it. Take two texts that differ in one letter,
-# *kingdomsk* and *xingdomsk*. After the first one, the model writes *i*. In the second one, *k* has not occurred before, so it writes
-# something else. Now run the second text again, but at one position, replace what one head adds by what it added in the first text.
-# If the model prefers *i* again, this vector carried what was missing. The method is called *activation patching*.
+# An ablation shows that a head is needed, but not what it carries. To see that, move it. Take two texts that differ in one
+# letter, *kingdomsk* and *xingdomsk*. After the first one, the model writes *i*. In the second one, *k* has not occurred
+# before, so it writes something else. Now run the second text again, but at one position, replace what one head adds by what it
+# added in the first text. If the model prefers *i* again, this vector carried what was missing. The method is called
+# *activation patching*.
 #
 # ## One backward for all patches
 #
-# Each patch costs a forward, for each head and each position. But you know a cheaper way to ask what a small change of any number
-# would do. Let $d$ be the logit of the right letter minus the logit of the wrong one. One backward gives the gradient of $d$ with
-# respect to every $x$, and a patch changes $d$ by about the product of this gradient and the difference of the two vectors. This is
-# called *attribution patching* ([Nanda](https://www.neelnanda.io/mechanistic-interpretability/attribution-patching)).
+# Each patch costs a forward, for each head and each position. But you know a cheaper way to ask what a small change of any
+# number would do. Let $d$ be the logit of the right letter minus the logit of the wrong one. One backward gives the gradient of
+# $d$ with respect to every $x$, and a patch changes $d$ by about the product of this gradient and the difference of the two
+# vectors. This is called *attribution patching*
+# ([Nanda](https://www.neelnanda.io/mechanistic-interpretability/attribution-patching)).
 
 # %% [exercise] difference_backward
 
 # %% [derivation]
 # **The rule: a logit is the product of $y$ and a row of $W$.** So $d = y \cdot (W_{right} - W_{wrong})$, and its gradient with
-# respect to $y$ is $W_{right} - W_{wrong}$, of shape $(B, D)$. There is no softmax in it, so the other letters do not matter. Then
-# comes LayerNorm, with $dn = dy\, \gamma$ and the three terms of chapter 8:
+# respect to $y$ is $W_{right} - W_{wrong}$, of shape $(B, D)$. There is no softmax in it, so the other letters do not matter.
+# Then comes LayerNorm, with $dn = dy\, \gamma$ and the three terms of chapter 8:
 #
 # $$ dx = s \left( dn - \operatorname{mean}(dn) - n \operatorname{mean}(dn\, n) \right) \qquad (B, D) $$
 
@@ -277,7 +283,9 @@ parts, (start, xs, others, _weights) = run(model, clean)[2], run(model, other)
 right, wrong, T = np.array(letters.encode("i")), start[0, -1:].argmax(axis=-1), clean.shape[1]
 measured, estimated = np.zeros((2, 2, T))
 for layer, t in np.ndindex(2, T):
-    here = lambda i, added: np.where((i == layer) & (np.arange(T)[:, None] == t), parts[i], added)
+    def here(i, added):
+        return np.where((i == layer) & (np.arange(T)[:, None] == t), parts[i], added)
+
     moved = (run(model, other, here)[0] - start)[0, -1]
     measured[layer, t] = moved[right[0]] - moved[wrong[0]]
 
@@ -290,24 +298,24 @@ for layer in (0, 1):
 heads.show_patches(measured, estimated, "xingdomsk")
 
 # %% [markdown]
-# You see the two steps of the mechanism: at the *i*, layer 1 writes down "after *k*", and at the last *k*, layer 2 fetches the *i*.
-# The blue square is a third effect. The first letter has nothing before it, so the first layer's head looks at the letter itself,
-# and *k* claims that it came after a *k*. The gradient finds the same places, but not the same sizes, because a softmax that moves
-# from one position to another is far from linear.
+# You see the two steps of the mechanism: at the *i*, layer 1 writes down "after *k*", and at the last *k*, layer 2 fetches the
+# *i*. The blue square is a third effect. The first letter has nothing before it, so the first layer's head looks at the letter
+# itself, and *k* claims that it came after a *k*. The gradient finds the same places, but not the same sizes, because a softmax
+# that moves from one position to another is far from linear.
 #
 # ## Your Transformer
 #
-# The next cell writes a page on which you can click through this model and all of its gradients. The page knows only the paper's
-# layers, so it shows feed-forward networks. They consist of zeros here.
+# The next cell writes a page on which you can click through this model and all of its gradients. The page knows only the
+# paper's layers, so it shows feed-forward networks. They consist of zeros here.
 
 # %%
 lab.run_yours("13b")
 lab.open_explorer(heads.with_zeros(model), letters, word)
 
 # %% [markdown]
-# A model can use what it was told a moment ago, and you know where this one does it. For larger models, Olsson et al. call their own
-# evidence correlational. One thing is still missing on the way to a chat model, which is that it does what you ask. In the next
-# chapter, you teach it something new.
+# A model can use what it was told a moment ago, and you know where this one does it. For larger models, Olsson et al. call
+# their own evidence correlational. One thing is still missing on the way to a chat model, which is that it does what you ask.
+# In the next chapter, you teach it something new.
 #
-# **Read next:** `CachedStack` in `minitransformer/decoding/cached.py`, which keeps what a head looks at, then `attention_map` in
-# `minitransformer/pictures/attention_map.py`, which shows the heads of any trained run.
+# **Read next:** `CachedStack` in `minitransformer/decoding/cached.py`, which keeps what a head looks at, then `attention_map`
+# in `minitransformer/pictures/attention_map.py`, which shows the heads of any trained run.

@@ -3,7 +3,7 @@
 import matplotlib.pyplot as plt
 import numpy as np
 
-from minitransformer import Adam, gradcheck, training_step
+from minitransformer import gradcheck
 from minitransformer_course import lab
 from minitransformer_course.explorer.page import engine_config
 
