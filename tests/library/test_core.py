@@ -336,7 +336,7 @@ def test_no_function_that_may_be_replaced_is_wrapped():
 
 def test_a_debugger_steps_from_the_call_into_the_textbook():
     """In one step: nothing stands in between."""
-    code = "import numpy as np, pdb, minitransformer.functional as F\nx = np.ones(3)\npdb.set_trace()\nF.softmax_forward(x)"
+    code = "import numpy as np, pdb, minitransformer.functional as F\nx = np.ones(3)\npdb.set_trace(); F.softmax_forward(x)"
     shown = subprocess.run(
         [sys.executable, "-c", code],
         input="step\ncontinue\n",

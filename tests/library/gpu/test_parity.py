@@ -186,7 +186,12 @@ def test_training_names_the_step_that_was_left_out(device, tmp_path, bad):
         InputError,
         match=f"step {bad}: NaN or infinity in the loss, backward; no weights were saved yet",
     ):
-        train(run, TrainingConfig(steps=20, warmup=4, threads=1), DrawnBatches(task, 8, 0), [])
+        train(
+            run,
+            TrainingConfig(steps=20, warmup=4, threads=1),
+            DrawnBatches(task, 8, 0),
+            pair_batches(draw_held_out(task, 20)),
+        )
     assert len(calls) == 11  # ten steps, and the one that was repeated
 
 
@@ -359,14 +364,14 @@ def test_a_run(device, tmp_path):
         if run.model.xp is strict.cupy:
             places = Counter(wait.partition(",")[0] for wait in strict.waits)
             assert places.keys() == {
-                "float (trainer.py",
-                "int (trainer.py",
+                "float (updates.py",
+                "int (updates.py",
                 "float (evaluation.py",
-                "get (checkpoint.py",
+                "get (weights.py",
                 "get (run.py",
             }
-            assert places["float (trainer.py"] <= 2 * 3  # two numbers after steps 6, 10 and 12
-            assert places["int (trainer.py"] == 3  # how many updates were made, at the same steps
+            assert places["float (updates.py"] <= 3 * 3  # three numbers after steps 6, 10 and 12
+            assert places["int (updates.py"] == 3  # how many updates were made, at the same steps
             assert places["float (evaluation.py"] == 1 * 2  # one batch after steps 6 and 12
         write_report(run, [("a b c", "a b c")])
         lines = (run.path / "metrics.jsonl").read_text().splitlines()
