@@ -89,7 +89,7 @@ def _smooth(losses, width=10) -> np.ndarray:
 
 
 def show_looks(weights, text) -> None:
-    """Draw the first head of each layer while it reads a text: weights, (1, H, T, T) of each layer."""
+    """Draw the first head of each layer while it reads a text; weights: (1, H, T, T) of each."""
     figure, axes = plt.subplots(1, len(weights), figsize=(9.5, 4.2), layout="constrained")
     for layer, (one, found) in enumerate(zip(axes, weights), 1):
         image = _letters(one, found[0, 0], text, text, "Blues", (0, 1))

@@ -1,8 +1,9 @@
 """Does a head look for what came next last time?
 
-A position is *after a repeat* of the letter at t if the letter just before that position is the same as the letter at t, and was
-read earlier than t. Return, for each head, the share of its attention that goes to such positions: the mean over all queries that
-have at least one.
+A query at position t looks for the letter that came next when its own letter was read before. The
+places where it may find that are the positions right after an earlier letter equal to its own.
+Return, for each head, how much attention goes to such places: the mean over all queries that have
+at least one.
 """
 
 import numpy as np
@@ -12,8 +13,10 @@ from minitransformer_course.judge import also_right, edge, invariant, mistake
 
 # %% reference
 def prefix_score(p, ids):
-    """p: (B, H, T, T), attention weights, query first; ids: (B, T), with a repeated letter at least once. Returns score (H,)."""
-    # your code: mark the positions for each query; the weight that they get; the mean over the queries that have any
+    """p: (B, H, T, T), attention weights, queries first; ids: (B, T), some of which occur again.
+    Returns score (H,).
+    """
+    # your code: mark the places for each query; what they get; the mean over queries that have any
     B, T = ids.shape
     same = ids[:, :, None] == ids[:, None, :]
     after = np.zeros((B, T, T), bool)
@@ -62,16 +65,17 @@ def share(score, p, ids):
 
 # %% hints
 hints = (
-    "The text is *abcab*, and the query is the second b, at position 4. Which letter came after b last time, and where is it?",
-    "Compare all letters with each other, (B, T, T), and move the result one position to the right: what stood at the letter "
-    "itself has to stand after it. Positions after the query do not count.",
+    "The text is *abcab*, and the query is the second b, at position 4. Which letter came after b "
+    "last time, and where is it?",
+    "Compare all letters with each other, (B, T, T), and move the result one position to the "
+    "right, from the letter itself to what came after it. Places after the query do not count.",
     "after[:, :, 1:] = ___",
 )
 
 
 # %% mistakes
 def marks(ids, right=1, upto=0):
-    """(B, T, T): positions that are `right` after a letter like the query's, up to `upto` after the query."""
+    """(B, T, T): places that are `right` after a letter like the query's, up to `upto` after it."""
     T = ids.shape[1]
     same = ids[:, :, None] == ids[:, None, :]
     moved = np.zeros_like(same)
@@ -85,22 +89,33 @@ def mean_of(p, marked, counted=None):
     return (weight * counted[:, None]).sum(axis=(0, 2)) / counted.sum()
 
 
-@mistake("this is the weight on the earlier letter itself: move one position to the right, to what came after it")
+@mistake(
+    "this is the weight on the earlier letter itself: move one position to the right, to what "
+    "came after it"
+)
 def the_letter_itself(p, ids):
     return mean_of(p, marks(ids, right=0, upto=-1))
 
 
-@mistake("this is the weight on every letter like the query's, the query itself among them: what came after it is one further")
+@mistake(
+    "this is the weight on every letter like the query's, the query itself among them: what came "
+    "after it is one further"
+)
 def every_equal_letter(p, ids):
     return mean_of(p, marks(ids, right=0))
 
 
-@mistake("this is the weight two positions after the earlier letter: what came next is one position after it")
+@mistake(
+    "this is the weight two positions after the earlier letter: what came next is one position "
+    "after it"
+)
 def two_after(p, ids):
     return mean_of(p, marks(ids, right=2))
 
 
-@mistake("this is the weight one position before the earlier letter: move to the right, not to the left")
+@mistake(
+    "this is the weight one position before the earlier letter: move to the right, not to the left"
+)
 def one_before(p, ids):
     T = ids.shape[1]
     same = (ids[:, :, None] == ids[:, None, :]) & np.tri(T, k=-1, dtype=bool)
@@ -128,7 +143,10 @@ def summed(p, ids):
     return (p * marks(ids)[:, None]).sum(axis=(0, 2, 3))
 
 
-@mistake("the weights are divided by the number of marked positions: add up what the query gives to all of them")
+@mistake(
+    "the weights are divided by the number of marked places: add up what the query gives to all "
+    "of them"
+)
 def mean_over_positions(p, ids):
     marked = marks(ids)
     return (p * marked[:, None]).sum(axis=(0, 2, 3)) / marked.sum()
@@ -161,7 +179,8 @@ def of_all_heads(p, ids):
 @mistake("this counts the queries that look mostly there: return the mean weight")
 def count_of_the_largest(p, ids):
     marked = marks(ids)
-    largest = np.take_along_axis(np.broadcast_to(marked[:, None], p.shape), p.argmax(axis=-1)[..., None], axis=-1)[..., 0]
+    of_each_head = np.broadcast_to(marked[:, None], p.shape)
+    largest = np.take_along_axis(of_each_head, p.argmax(axis=-1)[..., None], axis=-1)[..., 0]
     counted = marked.any(axis=-1)
     return (largest * counted[:, None]).sum(axis=(0, 2)) / counted.sum()
 

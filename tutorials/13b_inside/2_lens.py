@@ -1,7 +1,8 @@
 """The logits of a layer that has none
 
-x was kept before the first layer, between the layers and after the last one. Read each of them as if it were the last: normalise
-it with the model's final LayerNorm, multiply by the output matrix, and return the log-probability of the letter that comes next.
+xs holds x before the first layer, after it, and so on up to the last one. Read each of them as if
+it were the last: apply the model's final LayerNorm, multiply by the output matrix, and return the
+log-probability of the letter that comes next.
 """
 
 import numpy as np
@@ -11,8 +12,10 @@ from minitransformer_course.judge import also_right, edge, invariant, mistake
 
 # %% reference
 def lens(xs, gamma, beta, W, next_ids, epsilon):
-    """xs: (L, T, D); gamma, beta: (D,); W: (V, D), a row for each letter; next_ids: (T,). Returns log_p (L, T)."""
-    # your code: normalise each row as the last layer's would be; logits; the log-softmax, and the letter that came
+    """xs: (L, T, D); gamma, beta: (D,); W: (V, D), a row for each letter; next_ids: (T,).
+    Returns log_p (L, T).
+    """
+    # your code: normalise each row; logits; the log-softmax; the entry of the letter that came
     centred = xs - xs.mean(axis=-1, keepdims=True)
     variance = (centred * centred).mean(axis=-1, keepdims=True)
     logits = (gamma * centred / np.sqrt(variance + epsilon) + beta) @ W.T
@@ -44,8 +47,10 @@ def small(rng, L, T, D, V):
 
 
 def made(rng, L, T, D, V, size):
-    return (2 + 3 * rng.standard_normal((L, T, D)), 1 + rng.standard_normal(D) / 2, rng.standard_normal(D),
-            size * rng.standard_normal((V, D)), rng.integers(V, size=T), float(10 ** -rng.uniform(4, 6)))
+    xs = 2 + 3 * rng.standard_normal((L, T, D))
+    gamma, beta = 1 + rng.standard_normal(D) / 2, rng.standard_normal(D)
+    W, next_ids = size * rng.standard_normal((V, D)), rng.integers(V, size=T)
+    return xs, gamma, beta, W, next_ids, float(10 ** -rng.uniform(4, 6))
 
 
 @invariant("the logarithm of a probability is not above 0")
@@ -55,9 +60,10 @@ def not_positive(log_p, xs, gamma, beta, W, next_ids, epsilon):
 
 # %% hints
 hints = (
-    "The last layer's x passes through two more things before it becomes logits. Which? And what does the softmax run over?",
-    "LayerNorm with the final gamma and beta, then W^T, then the log-softmax over the V letters; for position t, take the entry "
-    "of next_ids[t].",
+    "The last layer's x passes through two more things before it becomes logits. Which? And what "
+    "does the softmax run over?",
+    "LayerNorm with the final gamma and beta, then W^T, then the log-softmax over the V letters. "
+    "For position t, take the entry of next_ids[t].",
     "logits = (gamma * centred / np.sqrt(variance + epsilon) + beta) @ ___",
 )
 
@@ -135,7 +141,8 @@ def negative(xs, gamma, beta, W, next_ids, epsilon):
 
 @mistake("every layer gets the last layer's log-probabilities")
 def last_layer(xs, gamma, beta, W, next_ids, epsilon):
-    return pick(log_softmax((gamma * normed(np.broadcast_to(xs[-1], xs.shape), epsilon) + beta) @ W.T), next_ids)
+    last = np.broadcast_to(xs[-1], xs.shape)
+    return pick(log_softmax((gamma * normed(last, epsilon) + beta) @ W.T), next_ids)
 
 
 @mistake("mean and variance run over the positions: LayerNorm takes them along each row")
@@ -175,4 +182,5 @@ def with_take_along_axis(xs, gamma, beta, W, next_ids, epsilon):
     y = np.einsum("ltd,vd->ltv", n * gamma + beta, W)
     y = y - np.max(y, axis=-1, keepdims=True)
     y = y - np.log(np.sum(np.exp(y), axis=-1, keepdims=True))
-    return np.take_along_axis(y, np.broadcast_to(next_ids[None, :, None], (*y.shape[:2], 1)), axis=-1)[:, :, 0]
+    places = np.broadcast_to(next_ids[None, :, None], (*y.shape[:2], 1))
+    return np.take_along_axis(y, places, axis=-1)[:, :, 0]

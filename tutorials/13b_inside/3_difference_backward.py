@@ -1,7 +1,8 @@
 """Which way is the right letter?
 
-The last x of a text becomes logits: y = gamma n + beta, where n is the normalised x, and logits = y W^T. How much more the model
-prefers one letter to another is the difference of two logits. Derive the gradient of this difference with respect to x.
+The last x of a text becomes logits: y = gamma n + beta, where n is the normalised x, and logits =
+y W^T. The difference of two logits says how much more the model likes one letter than another.
+Derive the gradient of this difference with respect to x.
 """
 
 import numpy as np
@@ -11,8 +12,10 @@ from minitransformer_course.judge import also_right, edge, invariant, mistake
 
 # %% reference
 def difference_backward(n, s, gamma, W, right, wrong):
-    """n: (B, D); s: (B, 1), 1 / standard deviation; gamma: (D,); W: (V, D); right, wrong: (B,), ids. Returns dx (B, D)."""
-    # your code: the gradient of logit[right] - logit[wrong] with respect to y, then LayerNorm's backward
+    """n: (B, D); s: (B, 1), 1 / standard deviation; gamma: (D,); W: (V, D); right, wrong: (B,).
+    Returns dx (B, D).
+    """
+    # your code: the gradient of logit[right] - logit[wrong] for y, then LayerNorm's backward
     dn = (W[right] - W[wrong]) * gamma
     mean = dn.mean(axis=-1, keepdims=True)
     along = (dn * n).mean(axis=-1, keepdims=True)
@@ -39,13 +42,14 @@ def same(rng, B, D, V):
 
 def made(rng, B, D, V):
     n, s = norm(2 * rng.standard_normal((B, D)))
+    gamma, W = 1 + rng.standard_normal(D) / 2, rng.standard_normal((V, D))
     right, steps = rng.integers(V, size=B), rng.integers(1, V, size=B)
-    return n, s, 1 + rng.standard_normal(D) / 2, rng.standard_normal((V, D)), right, (right + steps) % V
+    return n, s, gamma, W, right, (right + steps) % V
 
 
 def norm(x):
     centred = x - x.mean(axis=-1, keepdims=True)
-    s = 1 / np.sqrt((centred * centred).mean(axis=-1, keepdims=True))    # without epsilon the invariants are exact
+    s = 1 / np.sqrt((centred * centred).mean(axis=-1, keepdims=True))    # exact without epsilon
     return centred * s, s
 
 
@@ -76,8 +80,10 @@ def stretched(dx, n, s, gamma, W, right, wrong):
 
 # %% hints
 hints = (
-    "A logit is y . W[letter]. Which vector is the gradient of one logit with respect to y? And of the difference of two?",
-    "dy = W[right] - W[wrong], and dn = dy gamma. From here on it is the backward of chapter 8: three terms, each times s.",
+    "A logit is y . W[letter]. Which vector is the gradient of one logit with respect to y? And of "
+    "the difference of two?",
+    "dy = W[right] - W[wrong], and dn = dy gamma. From here on it is the backward of chapter 8, "
+    "with three terms, each times s.",
     "dn = (W[right] - ___) * gamma",
 )
 
@@ -112,7 +118,9 @@ def of_n(n, s, gamma, W, right, wrong):
     return (W[right] - W[wrong]) * gamma
 
 
-@mistake("LayerNorm's mean and variance are treated as constants: two of the three terms are missing")
+@mistake(
+    "LayerNorm's mean and variance are treated as constants: two of the three terms are missing"
+)
 def both_constant(n, s, gamma, W, right, wrong):
     return s * (W[right] - W[wrong]) * gamma
 
@@ -144,7 +152,10 @@ def mean_constant(n, s, gamma, W, right, wrong):
     return s * (dn - n * (dn * n).mean(axis=-1, keepdims=True))
 
 
-@mistake("this is the gradient of a loss, p minus the target: the difference of two logits has no softmax")
+@mistake(
+    "this is the gradient of a loss, p minus the target: the difference of two logits has no "
+    "softmax"
+)
 def cross_entropy(n, s, gamma, W, right, wrong):
     logits = (gamma * n) @ W.T
     p = np.exp(logits - logits.max(axis=-1, keepdims=True))
