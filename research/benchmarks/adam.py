@@ -2,8 +2,8 @@
 longer gets a gradient?
 
 As many parameters as the copy task's model has. A fifth of them, such as the weights of units that
-ReLU has switched off, gets a gradient at the first update only. For the textbook and the
-kernel, prints the milliseconds of an update (the least of 40, in the thread's own processor time) and how
+ReLU has switched off, gets a gradient at the first update only. For the textbook and the kernel,
+prints the milliseconds of an update (the least of 40, in the thread's own processor time) and how
 many of the moments are denormal numbers.
 """
 

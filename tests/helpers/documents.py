@@ -50,7 +50,7 @@ def program(page):
 
 
 def commands(page):
-    """Each command of a page's bash blocks, as its words, without settings and mpiexec before it."""
+    """Each command of a page's bash blocks, as words, without settings and mpiexec before it."""
     found = []
     for line in "\n".join(blocks(page, "bash")).replace("\\\n", " ").splitlines():
         words = shlex.shlex(line, posix=True, punctuation_chars=True)
@@ -84,7 +84,7 @@ def typed(page):
 
 
 def new_files(page):
-    """{path: code} of the files that a page tells its reader to write: their first line names them."""
+    """{path: code} of the files that a page tells its reader to write: the first line names it."""
     return {
         code.split("\n")[0][2:]: code
         for code in blocks(page, "python")

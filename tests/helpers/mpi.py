@@ -17,7 +17,7 @@ TIMEOUT = 60  # seconds: nothing here takes long, and nothing may wait forever
 
 
 def environment(**more):
-    """Without kernels: to load the compiled ones takes each process longer than what it does here."""
+    """Without kernels: to load them takes each process longer than what it does here."""
     return {**os.environ, "PYTHONPATH": str(ROOT), "MINITRANSFORMER_FAST": "0", **more}
 
 
