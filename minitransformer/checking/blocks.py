@@ -233,10 +233,6 @@ def blocks_of_the_library(maker) -> dict[str, tuple]:
                 "padding": PAD,
             },
         ),
-        "linear-cross-entropy-layer": (
-            layer(L.LinearCrossEntropy(L.OutputProjection(V, D, rng).weight)),
-            {"x": x, "targets": target, "smoothing": 0.1, "padding": PAD},
-        ),
         "mean-over-tokens": (L.MeanOverTokens(), (memory, real)),
         "mean-over-tokens-padding-alone": (L.MeanOverTokens(), (memory, maker.half_real)),
         "first-token": (L.FirstToken(), (memory, real)),

@@ -6,10 +6,11 @@ from operator import attrgetter
 import numpy as np
 
 from minitransformer.checks import check_integer
-from minitransformer.decoding.continuations import FIRST_WORD, OutputWeight, continuations
+from minitransformer.decoding.continuations import FIRST_WORD, continuations, weight_of
 from minitransformer.decoding.hypothesis import (
     Hypothesis,
     check_numbers,
+    check_words,
     compact_rows,
     length_limits,
     length_penalty,
@@ -43,9 +44,8 @@ def beam_search(
     if not math.isfinite(alpha):
         raise InputError(f"alpha is {alpha!r}, expected a finite number")
     state = model.start(source)
-    weight = OutputWeight(state.output.weight.data)
+    weight = weight_of(state.output)
     least, most = length_limits(state, min_length, max_length)
-    words = len(weight.weight) - FIRST_WORD
     found = [[] for _ in source]
     alive = np.arange(len(source))  # the indices in `source` of the unfinished sentences
     ids = state.first[:, :, None]  # (B, width, 1 + length); at first there is one hypothesis
@@ -54,6 +54,8 @@ def beam_search(
     while len(alive):
         length = ids.shape[2] - 1
         x = state.advance(ids[:, :, -1], parents)
+        words = weight.tokens(x) - FIRST_WORD
+        check_words(words, least[alive])
         ends, sums, parents, next_ids = continuations(
             x, weight, sums, max(1, min(width, sums.shape[1] * words))
         )

@@ -9,6 +9,16 @@ import numpy as np
 from minitransformer.backend import Array, module_of, to_device
 from minitransformer.decoding.state import DecodingState
 from minitransformer.functional import attention_forward
+from minitransformer.layers.attention import CrossAttention, SelfAttention
+from minitransformer.layers.decoder import Decoder, DecoderLayer
+from minitransformer.layers.encoder import Encoder, EncoderLayer
+from minitransformer.layers.exactly import (
+    exactly,
+    has_own_methods,
+    is_stepwise,
+    says_stepwise,
+)
+from minitransformer.layers.input import Input
 from minitransformer.dispatch import replaceable
 from minitransformer.lookup import Table
 
@@ -26,14 +36,15 @@ class CachedStack(DecodingState):
     new list is made without the entries that no longer belong to any hypothesis.
     """
 
-    def __init__(self, config, stack, input, output, first, limit, memory=None, memory_mask=None):
+    def __init__(self, stack, input, output, first, limit, memory=None, memory_mask=None):
         """stack: a Decoder with the memory (B, T_k, d_model) it attends to, or an Encoder; input:
         its Input.
         """
         self.output, self.first, self.limit = output, first, limit
         self._stack, self._input, self._memory_mask = stack, input, memory_mask
         self._layers = [
-            CachedLayer(KEPT[config.attention], layer, len(first), memory) for layer in stack.layers
+            CachedLayer(kept_of(layer.self_attention), layer, len(first), memory)
+            for layer in stack.layers
         ]
         self._past: Any = None  # (B, width, T): the places in the list of each hypothesis's entries
         self._length = 0  # entries in the list
@@ -145,7 +156,7 @@ class CachedLayer:
     prepared: Any = None  # the layer's parameters in the form that a kernel takes
 
     def __init__(self, kept, layer, batch, memory=None):
-        """kept: one of KEPT."""
+        """kept: a class of KEPT."""
         self.layer = layer
         self.self_attention = kept(layer.self_attention, batch)
         self.cross_attention = (
@@ -200,6 +211,7 @@ class CachedSelfAttention:
     keys, values: (B, H, room, d); with several heads in a group, one of each for a group.
     """
 
+    of: type = SelfAttention  # what it was written for
     next_position = staticmethod(
         next_position
     )  # what computes the layer: of another kind, it has another kernel
@@ -258,4 +270,46 @@ class CachedSelfAttention:
             setattr(self, name, new)
 
 
-KEPT = Table("kept attention", {"scaled": CachedSelfAttention})  # by the names in ATTENTIONS
+# {a class of self-attention: what keeps its keys and values}
+KEPT = Table("kept attention", {"SelfAttention": CachedSelfAttention})
+
+
+def kept_of(attention) -> type[CachedSelfAttention] | None:
+    """What keeps the keys and values of a layer's self-attention; None if nothing was written for it."""
+    kept = KEPT.get(type(attention).__name__)
+    return kept if kept and exactly(attention, kept.of) else None
+
+
+def can_be_cached(stack, input) -> bool:
+    """Whether a CachedStack computes what the stack and its input do: it calls neither of them, nor
+    their layers' attention, and everything else one position at a time.
+    """
+    if not (exactly(stack, Decoder) or exactly(stack, Encoder)) or not exactly(input, Input):
+        return False
+    return (
+        is_stepwise(input.embedding)
+        and _has_at(input.positions)
+        and (not stack.norm or is_stepwise(stack.norm))
+        and all(map(_layer_can_be_cached, stack.layers))
+    )
+
+
+def _layer_can_be_cached(layer) -> bool:
+    if not exactly(layer, EncoderLayer) and not exactly(layer, DecoderLayer):
+        return False
+    cross = getattr(layer, "cross_attention", None)
+    attentions = [layer.self_attention, *([cross] if cross else [])]
+    return (
+        kept_of(layer.self_attention) is not None
+        and (cross is None or exactly(cross, CrossAttention))
+        and all(part in attentions or says_stepwise(part) for part in layer.sublayers().values())
+    )
+
+
+def _has_at(positions) -> bool:
+    """Whether `at` and `forward` were written together: by the same class."""
+    kinds = type(positions).__mro__
+    owners = [
+        next((kind for kind in kinds if name in vars(kind)), None) for name in ("forward", "at")
+    ]
+    return None not in owners and owners[0] is owners[1] and not has_own_methods(positions)

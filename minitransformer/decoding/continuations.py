@@ -7,6 +7,8 @@ import numpy as np
 from minitransformer.backend import Array, module_of, to_device, to_host
 from minitransformer.dispatch import replaceable
 from minitransformer.data.special import EOS, SPECIAL
+from minitransformer.layers.exactly import exactly
+from minitransformer.layers.output_projection import OutputProjection
 
 FIRST_WORD = len(SPECIAL)  # the tokens before it are PAD, BOS and EOS
 SEARCHES = 30  # for more of the largest, sorting is faster than as many searches
@@ -25,18 +27,51 @@ class OutputWeight:
         """
         return module_of(self.weight).ascontiguousarray(self.weight.T)
 
+    def tokens(self, x) -> int:
+        """V."""
+        return len(self.weight)
+
+    def logits(self, x) -> Array:
+        """(B width, V), of x (B, width, d_model)."""
+        return x.reshape(-1, x.shape[2]) @ self.transposed
+
+
+class OutputLayer:
+    """Any other layer from hidden states to logits, in the place of an OutputWeight."""
+
+    weight = None
+
+    def __init__(self, output):
+        self._output, self._tokens = output, None
+
+    def tokens(self, x) -> int:
+        if self._tokens is None:
+            self._tokens = self.logits(x[:1, :1]).shape[1]
+        return self._tokens
+
+    def logits(self, x) -> Array:
+        logits, _ = self._output.forward(x)
+        return logits.reshape(-1, logits.shape[2])
+
+
+def weight_of(output) -> OutputWeight | OutputLayer:
+    """What computes the logits of a state's `output`."""
+    if exactly(output, OutputProjection):
+        return OutputWeight(output.weight.data)
+    return OutputLayer(output)
+
 
 @replaceable
 def continuations(x, weight, sums, count) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """What may follow the hypotheses with hidden states x (B, width, d_model) and summed
     log-probabilities `sums` (B, width).
 
-    weight: an OutputWeight. Returns the sums with EOS, (B, width), and, for the `count` most likely
+    weight: made by `weight_of`. Returns the sums with EOS, (B, width), and, for the `count` most likely
     continuations of each sentence by a word, their sums, parents and token ids, each (B, count),
     the most likely first. If there are fewer words, the rest are sums of -inf.
     """
     xp, (batch, width, _) = module_of(x), x.shape
-    logits = x.reshape(batch * width, -1) @ weight.transposed
+    logits = weight.logits(x)
     before = to_device(sums, xp).reshape(-1) - log_normaliser(logits)
     totals = (before[:, None] + logits).reshape(batch, width, -1)
     words = totals[:, :, FIRST_WORD:]

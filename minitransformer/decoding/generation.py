@@ -44,7 +44,7 @@ def _continue(model, state, ids, count, rng, temperature, top_k, top_p, forbidde
             read = (read + 1) // 2
             state = model.start(np.array([ids[-read:]]))
             room = int(state.limit[0])
-        logits = state.output.forward(state.advance(np.array([ids[-1:]]))[:, 0])[0]  # (1, V)
+        logits = state.output.forward(state.advance(np.array([ids[-1:]])))[0][:, 0]  # (1, V)
         logits[:, :forbidden] = -np.inf
         drawn, value = draw(logits, np.array([rng.random()]), temperature, top_k, top_p)
         check_numbers(np.isfinite(to_host(value)))

@@ -40,20 +40,24 @@ def length_penalty(length, alpha) -> float:
 def length_limits(state, min_length, max_length) -> tuple[np.ndarray, np.ndarray]:
     """(least, most) tokens before EOS, each (B,), from the limits of the state and the caller.
 
-    Raises InputError for limits that contradict each other, and for a model that has no tokens to
-    write.
+    Raises InputError for limits that contradict each other.
     """
     check_integer("min_length", min_length, 0)
     if max_length is not None:
         check_integer("max_length", max_length, max(min_length, 1))
     most = state.limit if max_length is None else np.minimum(state.limit, max_length)
-    least, tokens = np.minimum(min_length, most), len(state.output.weight.data)
-    if tokens < len(SPECIAL) or (tokens == len(SPECIAL) and least.any()):
+    return np.minimum(min_length, most), most
+
+
+def check_words(words, least) -> None:
+    """Raise InputError unless the model has tokens to write: `words` are those that are not special,
+    least (B,) how many an output must have.
+    """
+    if words < 0 or (words == 0 and least.any()):
         raise InputError(
-            f"the model has {tokens} target tokens, expected at least {len(SPECIAL)} (padding, beginning and end), "
-            "and more for an output that is not empty"
+            f"the model has {words + len(SPECIAL)} target tokens, expected at least {len(SPECIAL)} (padding, "
+            "beginning and end), and more for an output that is not empty"
         )
-    return least, most
 
 
 def compact_rows(done) -> np.ndarray:

@@ -11,11 +11,12 @@ from minitransformer.decoding.continuations import top_k as largest
 from minitransformer.decoding.hypothesis import (
     Hypothesis,
     check_numbers,
+    check_words,
     compact_rows,
     length_limits,
 )
 from minitransformer.errors import InputError
-from minitransformer.data.special import BOS, EOS, PAD
+from minitransformer.data.special import BOS, EOS, PAD, SPECIAL
 
 
 def sample(
@@ -49,7 +50,8 @@ def sample(
     found: list[Any] = [None] * len(source)
     alive = np.arange(len(source))
     while len(alive):
-        logits = state.output.forward(state.advance(ids[:, -1:])[:, 0])[0]  # (R, V)
+        logits = state.output.forward(state.advance(ids[:, -1:]))[0][:, 0]  # (R, V)
+        check_words(logits.shape[1] - len(SPECIAL), least[alive])
         normaliser = log_normaliser(logits)
         _forbid(logits, ids.shape[1] - 1, least[alive], most[alive])
         draws = np.array([rngs[i].random() for i in alive])

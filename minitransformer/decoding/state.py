@@ -19,7 +19,7 @@ class DecodingState:
 
     first:  (B, 1), the ids of the first position
     limit:  (B,), the maximum number of tokens that may follow, without EOS
-    output: the OutputProjection from hidden states to logits
+    output: the layer from hidden states to logits, such as an OutputProjection
     """
 
     first: np.ndarray

@@ -20,6 +20,8 @@ class EmbeddingCache(NamedTuple):
 class Embedding(Layer):
     """y = sqrt(d_model) W[ids]: ids (...), W (V, d_model), y (..., d_model)."""
 
+    stepwise = True
+
     def __init__(self, vocab_size, d_model, rng=None):
         self.weight = initial.normal(rng, vocab_size, d_model)
 

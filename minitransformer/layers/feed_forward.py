@@ -25,6 +25,8 @@ class FeedForwardCache(NamedTuple):
 class FeedForward(Layer):
     """y = dropout(activation(x W1 + b1)) W2 + b2, at each position separately: x, y (..., d_model)."""
 
+    stepwise = True
+
     def __init__(self, d_model, d_ff, rng=None, activation="relu", dropout=0.0):
         check_fraction("the dropout rate", dropout)
         self.inner = Linear(d_model, d_ff, rng)

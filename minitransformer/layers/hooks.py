@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
+
+from minitransformer.layers.exactly import Watched
 
 DIRECTIONS = "forward", "backward"
 
@@ -18,7 +19,7 @@ def hooked(model, around) -> Iterator[None]:
     before = [(layer, direction, vars(layer).get(direction)) for layer in model.sublayers().values() for direction in DIRECTIONS]
     for path, layer in model.sublayers().items():
         for direction in DIRECTIONS:
-            setattr(layer, direction, partial(around, path, direction, getattr(layer, direction)))
+            setattr(layer, direction, Watched(around, path, direction, getattr(layer, direction)))
     try:
         yield
     finally:

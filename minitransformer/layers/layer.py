@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Iterator
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from minitransformer.backend import get_module, module_of, to_device
 from minitransformer.errors import InputError
@@ -22,6 +22,9 @@ class Layer:
     A subclass assigns its Parameters and its sub-layers to attributes, directly or in a list, tuple or dict. With
     several array inputs, `backward` returns one gradient for each, in the order of `forward`'s arguments.
     """
+
+    stepwise: ClassVar[bool] = False    # whether decoding may call it for one position at a time; each class says so itself
+    aliases: ClassVar[tuple[str, ...]] = ()    # the names of its Alias attributes
 
     def parameters(self) -> dict[str, Parameter]:
         """{name: Parameter}; a shared parameter once, under the first name that leads to it."""
@@ -98,9 +101,26 @@ class Layer:
         return as_tree(self, members)
 
 
+class Alias:
+    """A model's own name for a layer further down, which has no other owner: `embedding = Alias("input.embedding")`."""
+
+    def __init__(self, path):
+        self.holder, self.name = path.split(".")
+
+    def __set_name__(self, owner, name) -> None:
+        owner.aliases = (*owner.aliases, name)
+
+    def __get__(self, model, owner=None) -> Any:
+        return self if model is None else getattr(getattr(model, self.holder), self.name)
+
+    def __set__(self, model, layer) -> None:
+        setattr(getattr(model, self.holder), self.name, layer)
+
+
 def members(layer) -> Iterator[tuple[str, Parameter | Layer]]:
     """(name, item) of every Parameter and Layer that is an attribute of `layer`, or in a list, tuple or dict attribute."""
-    for name, value in vars(layer).items():
+    aliases = {name: getattr(layer, name, None) for name in layer.aliases}
+    for name, value in (*aliases.items(), *vars(layer).items()):
         if isinstance(value, (Parameter, Layer)):
             yield name, value
         elif isinstance(value, dict):

@@ -11,6 +11,7 @@ from minitransformer.lookup import Table
 class LayerNorm(Layer):
     """y = gamma * (x - mean) / sqrt(variance + epsilon) + beta, over the last axis of x (..., d_model)."""
 
+    stepwise = True
     epsilon = 1e-5
 
     def __init__(self, d_model, epsilon=epsilon):

@@ -16,6 +16,8 @@ class LinearCache(NamedTuple):
 class Linear(Layer):
     """y = x W + b: x (..., d_in), W (d_in, d_out), b (d_out,), y (..., d_out)."""
 
+    stepwise = True
+
     def __init__(self, d_in, d_out, rng=None):
         self.weight = initial.xavier(rng, d_in, d_out)
         self.bias = initial.zeros(d_out)

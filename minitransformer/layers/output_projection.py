@@ -1,12 +1,15 @@
 """The pre-softmax linear layer, which may share an embedding's weight (section 3.4 of the paper), alone and with the loss."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from minitransformer.backend import Array
 from minitransformer.checks import check_cache, check_floats, check_shape
-from minitransformer.functional import linear_cross_entropy_backward, linear_cross_entropy_forward
+from minitransformer.functional import (
+    cross_entropy_backward, cross_entropy_forward, linear_cross_entropy_backward, linear_cross_entropy_forward)
+from minitransformer.functional.cross_entropy import CrossEntropyCache
 from minitransformer.functional.linear_cross_entropy import LinearCrossEntropyCache
 from minitransformer.layers import initial
+from minitransformer.layers.exactly import exactly
 from minitransformer.layers.layer import Layer
 
 
@@ -40,22 +43,32 @@ class OutputProjection(Layer):
         return (drows @ self.weight.data).reshape(cache.x.shape)
 
 
-class LinearCrossEntropy(Layer):
-    """The summed cross-entropy of the logits x W^T: x (..., d_model), W (V, d_model) the Parameter of an OutputProjection.
+class LogitsLossCache(NamedTuple):
+    output: Any              # the cache of the layer that made the logits
+    loss: CrossEntropyCache
+    log_likelihood: Array    # (...) that of `loss`
 
-    In one layer, so that a kernel need not keep all logits.
+
+class LinearCrossEntropy(Layer):
+    """The summed cross-entropy of the logits that `output`, a model's last layer, makes of x (..., d_model).
+
+    It has no weight of its own. With an OutputProjection, logits x W^T and loss are one function, so that a kernel need
+    not keep all logits.
     """
 
-    def __init__(self, weight):
-        self.weight = weight
-
-    def forward(self, x, targets, smoothing=0.0, *, padding) -> tuple[Array, LinearCrossEntropyCache]:
+    def forward(self, x, output, targets, smoothing=0.0, *, padding) -> tuple[Array, LinearCrossEntropyCache | LogitsLossCache]:
         """targets (...) ids -> the sum over all that are not `padding`; cache.log_likelihood (...) holds that of each target."""
-        check_floats("LinearCrossEntropy: x", x, ..., self.weight.shape[1])
-        return linear_cross_entropy_forward(x, self.weight.data, targets, smoothing, padding=padding)
+        if exactly(output, OutputProjection):
+            check_floats("LinearCrossEntropy: x", x, ..., output.weight.shape[1])
+            return linear_cross_entropy_forward(x, output.weight.data, targets, smoothing, padding=padding)
+        logits, output_cache = output.forward(x)
+        loss, cache = cross_entropy_forward(logits, targets, smoothing, padding=padding)
+        return loss, LogitsLossCache(output_cache, cache, cache.log_likelihood)
 
-    def backward(self, dloss, cache) -> Array:
-        """Returns dx (..., d_model)."""
+    def backward(self, dloss, output, cache) -> Array:
+        """Returns dx (..., d_model), and adds to the gradients of `output`."""
+        if isinstance(cache, LogitsLossCache):
+            return output.backward(cross_entropy_backward(dloss, cache.loss), cache.output)
         dx, dweight = linear_cross_entropy_backward(dloss, cache)
-        self.weight.grad += dweight
+        output.weight.grad += dweight
         return dx

@@ -25,6 +25,8 @@ class Residual(Layer):
         y, left = residual.forward(x, h, rng)
     """
 
+    stepwise = True
+
     def __init__(self, d_model, dropout=0.0, pre_norm=False, norm=None):
         check_fraction("the dropout rate", dropout)
         self.norm = norm or LayerNorm(d_model)

@@ -13,7 +13,7 @@ from minitransformer.layers.config import StackConfig
 from minitransformer.layers.embedding import Embedding
 from minitransformer.layers.encoder import Encoder, EncoderCache
 from minitransformer.layers.input import Input, InputCache
-from minitransformer.layers.layer import Layer
+from minitransformer.layers.layer import Alias, Layer
 from minitransformer.layers.linear import Linear, LinearCache
 from minitransformer.layers.pooling import FirstToken, MeanOverTokens
 from minitransformer.layers.positions import POSITIONS
@@ -53,12 +53,13 @@ class Classifier(Layer):
     """
 
     Config = ClassifierConfig
+    embedding = Alias("input.embedding")
 
     def __init__(self, config, seed=0):
         rng = np.random.default_rng(seed)
         self.config = config
-        self.embedding = Embedding(config.vocab_size, config.d_model, rng)
-        self.input = Input(self.embedding, POSITIONS[config.positions].of(config, rng), config.input_dropout)
+        embedding = Embedding(config.vocab_size, config.d_model, rng)
+        self.input = Input(embedding, POSITIONS[config.positions].of(config, rng), config.input_dropout)
         self.encoder = Encoder(config, rng)
         self.pooling = POOLINGS[config.pooling]()
         self.output = Linear(config.d_model, config.num_classes, rng)

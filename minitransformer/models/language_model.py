@@ -12,6 +12,7 @@ from minitransformer.layers.config import StackConfig
 from minitransformer.layers.embedding import EMBEDDINGS
 from minitransformer.layers.encoder import Encoder, EncoderCache
 from minitransformer.layers.input import Input, InputCache
+from minitransformer.layers.layer import Alias
 from minitransformer.layers.output_projection import LinearCrossEntropy, OutputProjection
 from minitransformer.layers.positions import POSITIONS
 from minitransformer.lookup import imported
@@ -42,16 +43,17 @@ class LanguageModel(NextTokenModel):
     """
 
     Config = LanguageModelConfig
+    embedding = Alias("input.embedding")
 
     def __init__(self, config, seed=0):
         rng = np.random.default_rng(seed)
         self.config = config
-        self.embedding = EMBEDDINGS[config.embedding](config.vocab_size, config.d_model, rng)
-        self.input = Input(self.embedding, POSITIONS[config.positions].of(config, rng), config.input_dropout)
+        embedding = EMBEDDINGS[config.embedding](config.vocab_size, config.d_model, rng)
+        self.input = Input(embedding, POSITIONS[config.positions].of(config, rng), config.input_dropout)
         self.stack = Encoder(config, rng, causal=True)
         self.output = OutputProjection(config.vocab_size, config.d_model, rng,
-                                       weight=self.embedding.weight if config.share_output else None)
-        self.loss = LinearCrossEntropy(self.output.weight)
+                                       weight=embedding.weight if config.share_output else None)
+        self.loss = LinearCrossEntropy()
 
     def hidden(self, ids, rng=None) -> tuple[Array, LanguageModelHiddenCache]:
         """The last hidden states y (B, T, d_model), from which `output` computes the logits, and `loss` the loss."""

@@ -31,8 +31,8 @@ class NextTokenModel(Layer):
     """A model that returns logits for the next token at each position.
 
     A subclass has `hidden(*ids, rng=None) -> y, cache`, the last hidden states (B, T, d_model), and
-    `hidden_backward(dy, cache)`; `output`, the OutputProjection from hidden states to logits; and `loss`, the
-    LinearCrossEntropy with the same weight. A batch for it has `inputs`, the ids that `hidden` takes, and
+    `hidden_backward(dy, cache)`; `output`, the layer from hidden states to logits; and `loss`, the
+    LinearCrossEntropy of these logits. A batch for it has `inputs`, the ids that `hidden` takes, and
     `next_target` (B, T), the id to predict at each position, or PAD.
     """
 
@@ -56,11 +56,11 @@ class NextTokenModel(Layer):
     def loss_forward(self, batch, rng=None, smoothing=0.0) -> tuple[LossSums, LossCache]:
         """Returns LossSums over the batch's `terms`, and the cache; `rng` draws the dropout."""
         y, hidden = self.hidden(*batch.inputs, rng=rng)     # (B, T, d_model)
-        loss, cache = self.loss.forward(y, batch.next_target, smoothing, padding=PAD)
+        loss, cache = self.loss.forward(y, self.output, batch.next_target, smoothing, padding=PAD)
         return LossSums(loss, -cache.log_likelihood.sum()), LossCache(hidden, cache)
 
     def loss_backward(self, dloss, cache) -> None:
         """Adds the gradient of dloss * loss to that of every parameter."""
         check_cache(self, cache, LossCache)
-        dy = self.loss.backward(dloss, cache.loss)
+        dy = self.loss.backward(dloss, self.output, cache.loss)
         self.hidden_backward(dy, cache.hidden)

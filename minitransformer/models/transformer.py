@@ -15,6 +15,7 @@ from minitransformer.layers.decoder import Decoder, DecoderCache
 from minitransformer.layers.embedding import Embedding
 from minitransformer.layers.encoder import Encoder, EncoderCache
 from minitransformer.layers.input import Input, InputCache
+from minitransformer.layers.layer import Alias
 from minitransformer.layers.output_projection import LinearCrossEntropy, OutputProjection
 from minitransformer.layers.positions import POSITIONS
 from minitransformer.lookup import imported
@@ -72,20 +73,21 @@ class Transformer(NextTokenModel):
     """
 
     Config = TransformerConfig
+    target_embedding = Alias("target_input.embedding")
+    source_embedding = Alias("source_input.embedding")
 
     def __init__(self, config, seed=0):
         rng = np.random.default_rng(seed)
         self.config = config
-        self.target_embedding = Embedding(config.target_vocab, config.d_model, rng)
-        self.source_embedding = (self.target_embedding if config.share_embeddings
-                                 else Embedding(config.source_vocab, config.d_model, rng))
-        self.source_input = Input(self.source_embedding, POSITIONS[config.positions].of(config, rng), config.input_dropout)
-        self.target_input = Input(self.target_embedding, POSITIONS[config.positions].of(config, rng), config.input_dropout)
+        target = Embedding(config.target_vocab, config.d_model, rng)
+        source = target if config.share_embeddings else Embedding(config.source_vocab, config.d_model, rng)
+        self.source_input = Input(source, POSITIONS[config.positions].of(config, rng), config.input_dropout)
+        self.target_input = Input(target, POSITIONS[config.positions].of(config, rng), config.input_dropout)
         self.encoder = Encoder(config, rng)
         self.decoder = Decoder(config, rng)
         self.output = OutputProjection(config.target_vocab, config.d_model, rng,
-                                       weight=self.target_embedding.weight if config.share_output else None)
-        self.loss = LinearCrossEntropy(self.output.weight)
+                                       weight=target.weight if config.share_output else None)
+        self.loss = LinearCrossEntropy()
 
     def hidden(self, source, target, rng=None) -> tuple[Array, HiddenCache]:
         """The last hidden states y (B, T_q, d_model), from which `output` computes the logits, and `loss` the loss."""

@@ -27,7 +27,9 @@ CHOICES: dict[
         "lstm-attention": f"{_ZOO}.recurrent.model:LSTMAttentionModel",
         "rnn": f"{_ZOO}.recurrent.model:RNNModel",
     },
-    "kept attention": {"grouped": f"{_ZOO}.modern.grouped_past:CachedGroupedAttention"},
+    "kept attention": {
+        "GroupedQueryAttention": f"{_ZOO}.modern.grouped_past:CachedGroupedAttention"
+    },
     "vocabulary": {"pretrained": f"{_ZOO}.pretrained.vocabulary:PretrainedVocabulary"},
     "pretrained model": {"smollm2": f"{_ZOO}.pretrained.smollm2:fetch_smollm2"},
     "blocks": {"zoo": f"{_ZOO}.checked_blocks:blocks_of_the_zoo"},

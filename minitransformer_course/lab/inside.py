@@ -45,7 +45,7 @@ def memory_parts(pre_norm, seed) -> list[np.ndarray]:
     layer's first.
     """
     model, cache, dloss = deep(pre_norm, seed)
-    dy, decode = model.loss.backward(dloss, cache.loss), cache.hidden.decode.decoder
+    dy, decode = model.loss.backward(dloss, model.output, cache.loss), cache.hidden.decode.decoder
     dy = model.decoder.norm.backward(dy, decode.norm) if model.decoder.norm else dy
     parts = []
     for layer, one in zip(reversed(model.decoder.layers), reversed(decode.layers)):

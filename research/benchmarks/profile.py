@@ -96,9 +96,8 @@ def _operations(layer, direction, cache) -> int:
     the forward.
     """
     if isinstance(layer, LinearCrossEntropy):
-        return (
-            6 * cache.log_likelihood.size * layer.weight.data.size if direction == "forward" else 0
-        )
+        weight = cache.dweight if hasattr(cache, "dweight") else cache.weight
+        return 6 * cache.log_likelihood.size * weight.size if direction == "forward" else 0
     if isinstance(layer, Linear):
         forward = 2 * cache.x.size * layer.weight.shape[1]
     elif isinstance(layer, MultiHeadAttention):

@@ -22,7 +22,12 @@ LEAST = np.int32(-(2**31))  # below the rank of any number
 def continuations_compiled(
     x, weight, sums, count
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    if weight.weight.dtype != x.dtype or sums.dtype != float or count > SEARCHES:
+    if (
+        weight.weight is None
+        or weight.weight.dtype != x.dtype
+        or sums.dtype != float
+        or count > SEARCHES
+    ):
         return textbook_of(continuations)(x, weight, sums, count)
     batch, width, d_model = x.shape
     rows = packed(x, batch * width, d_model)

@@ -70,6 +70,8 @@ class AdditiveAttention(Layer):
     x: (B, T_q, d_model), memory: (B, T_k, d_memory), y: (B, T_q, d_memory); W_Q: (d_model, A), W_K: (d_memory, A), w: (A,).
     """
 
+    stepwise = True
+
     def __init__(self, d_model, d_memory, d_attention, rng=None):
         self.query = Linear(d_model, d_attention, rng)
         self.key = Linear(d_memory, d_attention, rng)

@@ -50,6 +50,8 @@ class GatedFeedForward(Layer):
     The gate g says, for each number of u, how much of it passes.
     """
 
+    stepwise = True
+
     def __init__(self, d_model, d_ff, rng=None, activation="swiglu", dropout=0.0):
         check_fraction("the dropout rate", dropout)
         self.gate = Projection(d_model, d_ff, rng)

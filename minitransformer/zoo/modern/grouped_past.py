@@ -3,7 +3,7 @@
 from minitransformer.backend import Array
 from minitransformer.decoding.cached import CachedSelfAttention, next_position
 from minitransformer.dispatch import replaceable
-from minitransformer.zoo.modern.grouped_attention import grouped_attention_forward
+from minitransformer.zoo.modern.grouped_attention import GroupedQueryAttention, grouped_attention_forward
 
 
 @replaceable
@@ -18,6 +18,7 @@ KERNEL = ("minitransformer.zoo.modern.compiled:next_grouped_position_compiled", 
 class CachedGroupedAttention(CachedSelfAttention):
     """keys, values: (B, G, room, d_k)."""
 
+    of = GroupedQueryAttention
     next_position = staticmethod(next_grouped_position)
 
     def placed(self, x) -> Array:

@@ -11,6 +11,8 @@ from minitransformer.dispatch import replaceable
 class Projection(Layer):
     """y = x W: x (..., d_in), W (d_in, d_out), y (..., d_out)."""
 
+    stepwise = True
+
     def __init__(self, d_in, d_out, rng=None):
         self.weight = initial.xavier(rng, d_in, d_out)
 

@@ -46,6 +46,7 @@ def rms_norm_backward(dy, cache) -> tuple[Array, Array]:
 class RMSNorm(Layer):
     """y = gamma * x / sqrt(mean(x^2) + epsilon), over the last axis of x (..., d_model)."""
 
+    stepwise = True
     epsilon = 1e-5
 
     def __init__(self, d_model, epsilon=epsilon):

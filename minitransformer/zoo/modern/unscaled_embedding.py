@@ -9,6 +9,8 @@ from minitransformer.layers.embedding import Embedding, EmbeddingCache
 class UnscaledEmbedding(Embedding):
     """y = W[ids]: the paper's factor is divided out again."""
 
+    stepwise = True
+
     def forward(self, ids) -> tuple[Array, EmbeddingCache]:
         y, cache = super().forward(ids)
         return y / math.sqrt(self.weight.shape[1]), cache

@@ -22,6 +22,8 @@ class AttentionalState(Layer):
     The recurrence does not see y (there is no input feeding), so all positions attend at once.
     """
 
+    stepwise = True
+
     def __init__(self, attention, d_model, d_memory, rng=None, dropout=0.0):
         check_fraction("the dropout rate", dropout)
         self.attention = attention

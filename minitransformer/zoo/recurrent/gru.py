@@ -62,6 +62,7 @@ class GRU(OneDirection):
     """
 
     gates = 3
+    stepwise = True
     step = gru_step_forward, gru_step_backward
 
     def __init__(self, d_in, hidden_size, rng=None, dropout=0.0):

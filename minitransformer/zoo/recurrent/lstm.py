@@ -64,6 +64,7 @@ class LSTM(OneDirection):
     """
 
     gates, parts = 4, 2
+    stepwise = True
     step = lstm_step_forward, lstm_step_backward
 
     def __init__(self, d_in, hidden_size, rng=None, dropout=0.0):

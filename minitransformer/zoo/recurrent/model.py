@@ -7,11 +7,12 @@ import numpy as np
 
 from minitransformer.backend import Array, module_of, to_device
 from minitransformer.checks import check_shape
-from minitransformer.decoding.state import DecodingState, first_and_limit
+from minitransformer.decoding.state import DecodingState, RecomputedState, first_and_limit
 from minitransformer.errors import InputError
 from minitransformer.data.special import PAD
 from minitransformer.layers import Embedding, LinearCrossEntropy, OutputProjection
 from minitransformer.layers.embedding import EmbeddingCache
+from minitransformer.layers.exactly import is_stepwise, runs
 from minitransformer.models.next_token import NextTokenModel
 from minitransformer.models.transformer import EncoderDecoderConfig
 from minitransformer.zoo.attention.additive import AdditiveAttention
@@ -50,6 +51,7 @@ class RecurrentConfig(EncoderDecoderConfig):
 class RecurrentEncodeCache(NamedTuple):
     embedding: EmbeddingCache
     encoder: RecurrentCache    # of the stack
+    shape: tuple               # of the memory
 
 
 class RecurrentHiddenCache(NamedTuple):
@@ -82,7 +84,7 @@ class RecurrentModel(NextTokenModel):
                                        for _ in range(config.num_layers)], config.dropout)
         self.output = OutputProjection(config.target_vocab, config.d_model, rng,
                                        weight=self.target_embedding.weight if config.share_output else None)
-        self.loss = LinearCrossEntropy(self.output.weight)
+        self.loss = LinearCrossEntropy()
 
     def _encoder_layer(self, rng) -> RNN | GRU | LSTM | Bidirectional:
         width, dropout = self.config.d_model, self.config.dropout
@@ -111,7 +113,7 @@ class RecurrentModel(NextTokenModel):
         dx, dcontext = self.decoder.backward((dy, xp.zeros((len(dy), self.decoder.state_size), dy.dtype)), cache.decoder)
         self.target_embedding.backward(dx, cache.embedding)
         if dmemory is None:
-            dmemory = xp.zeros((*cache.encode.embedding.ids.shape, dy.shape[-1]), dy.dtype)
+            dmemory = xp.zeros(cache.encode.shape, dy.dtype)
         dx = self.encoder.backward((dmemory, dcontext), cache.encode.encoder)
         self.source_embedding.backward(dx, cache.encode.embedding)
 
@@ -121,16 +123,21 @@ class RecurrentModel(NextTokenModel):
         real = source != PAD    # on the host, where the ids are: a batch of sentences of one length needs no mask
         mask = None if real.all() else to_device(real, module_of(x))
         (memory, context), encoder = self.encoder.forward(x, None, mask, rng)
-        return memory, context, RecurrentEncodeCache(embedding, encoder)
+        return memory, context, RecurrentEncodeCache(embedding, encoder, memory.shape)
 
     def memory_mask(self, source, memory) -> Array:
         """(B, 1, T_k) bool: every position of the target may attend to the real tokens of its source."""
         return to_device((source != PAD)[:, None, :], module_of(memory))
 
-    def start(self, source) -> "RecurrentState":
+    def start(self, source) -> DecodingState:
         """The DecodingState that writes the outputs for source (B, T_k), token by token."""
         check_shape("source", source, "B", "T_k")
-        return RecurrentState(self, source)
+        parts = [self.target_embedding, self.decoder, *([self.readout] if self.readout else [])]
+        if runs(self, RecurrentModel, "hidden") and all(map(is_stepwise, parts)):
+            return RecurrentState(self, source)
+        first, limit = first_and_limit(source)
+        return RecomputedState(lambda rows, ids: self.hidden(source[rows], ids)[0], self.output, first, limit,
+                               np.empty((len(source), 1, 0), int))
 
 
 class RNNModel(RecurrentModel):

@@ -36,4 +36,5 @@ class RNN(OneDirection):
     """
 
     gates = 1
+    stepwise = True
     step = rnn_step_forward, rnn_step_backward

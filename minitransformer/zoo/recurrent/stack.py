@@ -22,6 +22,8 @@ class RecurrentStack(Recurrent):
     The states of all layers are side by side: state, final (B, S) with S the sum of the layers' state_size.
     """
 
+    stepwise = True
+
     def __init__(self, layers, dropout=0.0):
         self.layers = list(layers)
         if not self.layers or not all(isinstance(layer, Recurrent) for layer in self.layers):

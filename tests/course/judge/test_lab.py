@@ -358,7 +358,7 @@ def test_a_cache_that_is_never_reordered_spoils_beams_but_not_short_words():
 def test_the_parts_of_the_memorys_gradient_add_up_to_what_the_decoder_returns(pre_norm):
     model, cache, dloss = lab.deep(pre_norm, seed=1)
     _dx, dmemory = model.decoder.backward(
-        model.loss.backward(dloss, cache.loss), cache.hidden.decode.decoder
+        model.loss.backward(dloss, model.output, cache.loss), cache.hidden.decode.decoder
     )
     parts = lab.memory_parts(pre_norm, seed=1)
     assert len(parts) == 24
