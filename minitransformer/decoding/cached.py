@@ -8,16 +8,12 @@ import numpy as np
 
 from minitransformer.backend import Array, module_of, to_device
 from minitransformer.decoding.state import DecodingState
+from minitransformer.decoding.stepwise import has_at, is_stepwise, says_stepwise
 from minitransformer.functional import attention_forward
 from minitransformer.layers.attention import CrossAttention, SelfAttention
 from minitransformer.layers.decoder import Decoder, DecoderLayer
 from minitransformer.layers.encoder import Encoder, EncoderLayer
-from minitransformer.layers.exactly import (
-    exactly,
-    has_own_methods,
-    is_stepwise,
-    says_stepwise,
-)
+from minitransformer.layers.exactly import exactly
 from minitransformer.layers.input import Input
 from minitransformer.dispatch import replaceable
 from minitransformer.lookup import Table
@@ -288,7 +284,7 @@ def can_be_cached(stack, input) -> bool:
         return False
     return (
         is_stepwise(input.embedding)
-        and _has_at(input.positions)
+        and has_at(input.positions)
         and (not stack.norm or is_stepwise(stack.norm))
         and all(map(_layer_can_be_cached, stack.layers))
     )
@@ -304,12 +300,3 @@ def _layer_can_be_cached(layer) -> bool:
         and (cross is None or exactly(cross, CrossAttention))
         and all(part in attentions or says_stepwise(part) for part in layer.sublayers().values())
     )
-
-
-def _has_at(positions) -> bool:
-    """Whether `at` and `forward` were written together: by the same class."""
-    kinds = type(positions).__mro__
-    owners = [
-        next((kind for kind in kinds if name in vars(kind)), None) for name in ("forward", "at")
-    ]
-    return None not in owners and owners[0] is owners[1] and not has_own_methods(positions)

@@ -14,11 +14,11 @@ from minitransformer.backend import Array, module_of, to_device
 from minitransformer.checks import check_shape
 from minitransformer.decoding.cached import CachedStack, can_be_cached
 from minitransformer.decoding.state import DecodingState, RecomputedState, first_and_limit
+from minitransformer.decoding.stepwise import runs
 from minitransformer.dispatch import is_replaced
 from minitransformer.errors import InputError, counted
 from minitransformer.functional import causal_mask, padding_mask, sinusoids
 from minitransformer.layers.attention import MultiHeadAttention
-from minitransformer.layers.exactly import runs
 from minitransformer.models.language_model import LanguageModel
 from minitransformer.models.transformer import Transformer
 
@@ -26,6 +26,7 @@ from minitransformer.models.transformer import Transformer
 def start_transformer(model, source) -> DecodingState:
     """source: (B, T_k) ids. The lengths of the sources and the model's positions limit the outputs."""
     check_shape("source", source, "B", "T_k")
+    model.check_shared()
     first, limit = first_and_limit(source)
     positions: Any = getattr(model.target_input, "positions", None)
     limit = np.minimum(limit, getattr(positions, "max_length", sys.maxsize) - 1)
@@ -56,6 +57,7 @@ def start_language_model(model, prompt) -> DecodingState:
     limit what may follow.
     """
     check_shape("prompt", prompt, "B", "T")
+    model.check_shared()
     if not prompt.shape[1]:
         raise InputError("the prompt is empty, expected at least one token to continue")
     if prompt.shape[1] > model.config.max_length:

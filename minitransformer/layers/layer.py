@@ -24,6 +24,7 @@ class Layer:
     """
 
     stepwise: ClassVar[bool] = False    # whether decoding may call it for one position at a time; each class says so itself
+    _shares_weight = False    # whether its weight is another layer's, too, because the model's configuration says so
     aliases: ClassVar[tuple[str, ...]] = ()    # the names of its Alias attributes
 
     def parameters(self) -> dict[str, Parameter]:
@@ -102,10 +103,11 @@ class Layer:
 
 
 class Alias:
-    """A model's own name for a layer further down, which has no other owner: `embedding = Alias("input.embedding")`."""
+    """A model's own name for a layer further down, which has no other owner: `embedding = Alias("input", "embedding")`."""
 
-    def __init__(self, path):
-        self.holder, self.name = path.split(".")
+    def __init__(self, holder, name):
+        self.holder = holder
+        self.name = name
 
     def __set_name__(self, owner, name) -> None:
         owner.aliases = (*owner.aliases, name)

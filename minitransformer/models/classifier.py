@@ -53,7 +53,7 @@ class Classifier(Layer):
     """
 
     Config = ClassifierConfig
-    embedding = Alias("input.embedding")
+    embedding = Alias("input", "embedding")
 
     def __init__(self, config, seed=0):
         rng = np.random.default_rng(seed)

@@ -13,7 +13,7 @@ from minitransformer.layers.embedding import EMBEDDINGS
 from minitransformer.layers.encoder import Encoder, EncoderCache
 from minitransformer.layers.input import Input, InputCache
 from minitransformer.layers.layer import Alias
-from minitransformer.layers.output_projection import LinearCrossEntropy, OutputProjection
+from minitransformer.layers.output_projection import LinearCrossEntropy
 from minitransformer.layers.positions import POSITIONS
 from minitransformer.lookup import imported
 from minitransformer.models.next_token import NextTokenModel
@@ -43,7 +43,8 @@ class LanguageModel(NextTokenModel):
     """
 
     Config = LanguageModelConfig
-    embedding = Alias("input.embedding")
+    embedded = "embedding"
+    embedding = Alias("input", "embedding")
 
     def __init__(self, config, seed=0):
         rng = np.random.default_rng(seed)
@@ -51,8 +52,7 @@ class LanguageModel(NextTokenModel):
         embedding = EMBEDDINGS[config.embedding](config.vocab_size, config.d_model, rng)
         self.input = Input(embedding, POSITIONS[config.positions].of(config, rng), config.input_dropout)
         self.stack = Encoder(config, rng, causal=True)
-        self.output = OutputProjection(config.vocab_size, config.d_model, rng,
-                                       weight=embedding.weight if config.share_output else None)
+        self.output = self.make_output(config.vocab_size, rng)
         self.loss = LinearCrossEntropy()
 
     def hidden(self, ids, rng=None) -> tuple[Array, LanguageModelHiddenCache]:

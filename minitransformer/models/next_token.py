@@ -1,11 +1,12 @@
 """The common part of the models that predict the next token: logits, and the loss."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from minitransformer.backend import Array
 from minitransformer.checks import check_cache
 from minitransformer.data.special import PAD
+from minitransformer.errors import InputError
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.output_projection import LinearCrossEntropy, OutputCache, OutputProjection
 
@@ -36,13 +37,16 @@ class NextTokenModel(Layer):
     `next_target` (B, T), the id to predict at each position, or PAD.
     """
 
+    embedded: ClassVar[str] = "target_embedding"    # the embedding whose weight `output` has, if the configuration says so
     hidden: Callable[..., tuple[Array, Any]]
     hidden_backward: Callable[[Array, Any], None]
-    output: OutputProjection
+    config: Any
+    output: Any
     loss: LinearCrossEntropy
 
     def forward(self, *inputs, **rng) -> tuple[Array, LogitsCache]:    # the checker sees by the name that there is dropout
         """The logits (B, T, V), for what `hidden` takes: with an `rng` the model trains with dropout, else it is evaluated."""
+        self.check_shared()
         y, hidden = self.hidden(*inputs, **rng)             # (B, T, d_model)
         logits, output = self.output.forward(y)             # (B, T, V)
         return logits, LogitsCache(hidden, output)
@@ -55,6 +59,7 @@ class NextTokenModel(Layer):
 
     def loss_forward(self, batch, rng=None, smoothing=0.0) -> tuple[LossSums, LossCache]:
         """Returns LossSums over the batch's `terms`, and the cache; `rng` draws the dropout."""
+        self.check_shared()
         y, hidden = self.hidden(*batch.inputs, rng=rng)     # (B, T, d_model)
         loss, cache = self.loss.forward(y, self.output, batch.next_target, smoothing, padding=PAD)
         return LossSums(loss, -cache.log_likelihood.sum()), LossCache(hidden, cache)
@@ -64,3 +69,20 @@ class NextTokenModel(Layer):
         check_cache(self, cache, LossCache)
         dy = self.loss.backward(dloss, self.output, cache.loss)
         self.hidden_backward(dy, cache.hidden)
+
+    def make_output(self, vocab_size, rng) -> OutputProjection:
+        """The layer that makes the logits. With share_output it has the embedding's weight: each use adds its gradient to it."""
+        if not self.config.share_output:
+            return OutputProjection(vocab_size, self.config.d_model, rng)
+        embedding = getattr(self, self.embedded)
+        output = OutputProjection(vocab_size, self.config.d_model, weight=embedding.weight)
+        output._shares_weight = embedding._shares_weight = True
+        return output
+
+    def check_shared(self) -> None:
+        """Raise InputError if the Parameter that both layers have was replaced in one of them: they would be trained apart."""
+        output = self.output
+        embedding: Any = getattr(self, self.embedded, output)
+        if embedding._shares_weight and output._shares_weight and embedding.weight is not output.weight:
+            raise InputError("the embedding's weight and output.weight are one Parameter (share_output), but one was replaced; "
+                             "replace the other, too, or write into it: model.output.weight.data[...] = w")

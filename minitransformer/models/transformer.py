@@ -16,7 +16,7 @@ from minitransformer.layers.embedding import Embedding
 from minitransformer.layers.encoder import Encoder, EncoderCache
 from minitransformer.layers.input import Input, InputCache
 from minitransformer.layers.layer import Alias
-from minitransformer.layers.output_projection import LinearCrossEntropy, OutputProjection
+from minitransformer.layers.output_projection import LinearCrossEntropy
 from minitransformer.layers.positions import POSITIONS
 from minitransformer.lookup import imported
 from minitransformer.models.next_token import NextTokenModel
@@ -73,8 +73,8 @@ class Transformer(NextTokenModel):
     """
 
     Config = TransformerConfig
-    target_embedding = Alias("target_input.embedding")
-    source_embedding = Alias("source_input.embedding")
+    target_embedding = Alias("target_input", "embedding")
+    source_embedding = Alias("source_input", "embedding")
 
     def __init__(self, config, seed=0):
         rng = np.random.default_rng(seed)
@@ -85,8 +85,7 @@ class Transformer(NextTokenModel):
         self.target_input = Input(target, POSITIONS[config.positions].of(config, rng), config.input_dropout)
         self.encoder = Encoder(config, rng)
         self.decoder = Decoder(config, rng)
-        self.output = OutputProjection(config.target_vocab, config.d_model, rng,
-                                       weight=target.weight if config.share_output else None)
+        self.output = self.make_output(config.target_vocab, rng)
         self.loss = LinearCrossEntropy()
 
     def hidden(self, source, target, rng=None) -> tuple[Array, HiddenCache]:

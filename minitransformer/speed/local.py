@@ -25,7 +25,7 @@ from minitransformer.memory import available_memory
 from minitransformer.dispatch import TABLE, kernels_are_on
 from minitransformer.stderr import stderr
 from minitransformer.speed.host import available_cores
-from minitransformer.speed.threads import Threads
+from minitransformer.speed.threads import Threads, structure
 
 WIDEST = 128  # the width d_model up to which they are faster than threads (docs/speed.md)
 PATIENCE = 20  # seconds until a helper must have started
@@ -46,17 +46,20 @@ class LocalProcesses(Threads):
 
     Until the helpers have started, and while anything is plugged in, threads do their work, too. A
     helper may be lost at any time. One line then says why, and threads do all the work from there
-    on, beginning with the lost share. The same applies after a step that was interrupted, on a GPU,
-    and on a system other than Linux.
+    on, beginning with the lost share. The same applies after a step that was interrupted, once the
+    model has changed, on a GPU, and on a system other than Linux.
+
+    A helper imports the classes from their files. It does not know a method that your program has
+    replaced in a class, and runs the one in the file.
 
     The weights move into the shared memory, so a loop of your own makes its optimizer after the
     workers.
     """
 
     def __init__(self, model, count=1):
-        super().__init__(model, count)
         self._helpers: list[_Helper] = []
-        self._private, self._since, self._told = self._gradients, time.monotonic(), False
+        super().__init__(model, count)
+        self._since, self._told = time.monotonic(), False
         weakref.finalize(self, _end, self._helpers)
         try:
             self._start(count)
@@ -77,9 +80,15 @@ class LocalProcesses(Threads):
         with open(memory, "rb"):  # closes it; the vectors keep their memory
             for model in self.models:
                 model._flat = bind(list(model.parameters().values()), data, model.flat.grad)
-            self.flat = self.models[0].flat
+            self.flat, self._structure = self.models[0].flat, structure(self.models[0])
             for number, gradient in enumerate(gradients, 1):
                 self._helpers.append(_Helper(memory, number, gradient, layers))
+
+    def _make_replicas(self) -> None:
+        super()._make_replicas()
+        self._private = self._gradients
+        if self._helpers:
+            self._give_up("the model has changed since these LocalProcesses were made")
 
     @property
     def helped(self) -> bool:

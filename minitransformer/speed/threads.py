@@ -11,6 +11,7 @@ from minitransformer.backend import Array
 from minitransformer.checks import check_integer
 from minitransformer.errors import InputError
 from minitransformer.functional import gather_gradients
+from minitransformer.layers.layer import Layer
 from minitransformer.training.workers import OneWorker
 from minitransformer.speed.host import one_blas_thread
 
@@ -27,6 +28,9 @@ class Threads(OneWorker):
     same seed and number of threads give the same bits. BLAS should have one thread for each of
     ours: `with fast():` (host.py).
 
+    What changes in the model between two steps, a setting, a layer or a parameter, changes in all
+    threads: the replicas are made anew.
+
     The threads wait for work until `close`, the end of a `with` block, or until nothing refers to
     them any more. A fork does not copy them: the new process starts its own.
 
@@ -40,16 +44,35 @@ class Threads(OneWorker):
     def __init__(self, model, count=1):
         check_integer("Threads: count", count, 1, MAX_THREADS)
         super().__init__(model)
-        self.models += [model.replica() for _ in range(count - 1)]
-        self._gradients = [model.flat.grad for model in self.models]
+        self.models = [model] * count
+        self._make_replicas()
         self._pool, self._closed, self._process = (
             ThreadPoolExecutor(count - 1) if count > 1 else None,
             False,
             os.getpid(),
         )
+
+    def _make_replicas(self) -> None:
+        model, count = self.models[0], len(self.models)
+        self.flat = model.flat
+        self.models = [model, *(model.replica() for _ in range(count - 1))]
+        self._gradients = [model.flat.grad for model in self.models]
+        self._structure = structure(model)
         size = self.flat.data.size
         ends = [size * i // count for i in range(count + 1)]
         self._pieces = list(map(slice, ends, ends[1:]))
+
+    def shard(self, batches, seed=None) -> list[tuple[Layer, list, Any]]:
+        """As OneWorker's, of a model that may have changed since the last step."""
+        if self._model_has_changed():
+            self._make_replicas()
+        return super().shard(batches, seed)
+
+    def _model_has_changed(self) -> bool:
+        try:
+            return self._structure != structure(self.models[0])
+        except ValueError:  # of arrays that are others
+            return True
 
     def close(self) -> None:
         """End the threads. A step with them afterwards is refused."""
@@ -114,3 +137,16 @@ def in_threads(work, items, count) -> list:
         return list(
             pool.map(lambda context, item: context.run(work, *item), contexts, items)
         )  # it cancels the rest if one fails
+
+
+def structure(layer) -> list[Any]:
+    """What a layer computes but for the numbers in arrays: the classes and attributes of it and of all layers below."""
+    found: list[Any] = []
+    for part in (layer, *layer.sublayers().values()):
+        found.append(type(part))
+        for name, value in vars(part).items():
+            if isinstance(value, dict):
+                found += [name, *value, *value.values()]
+            else:
+                found += [name, *value] if isinstance(value, (list, tuple)) else [name, value]
+    return found

@@ -8,6 +8,7 @@ import numpy as np
 from minitransformer.backend import Array, module_of
 from minitransformer.errors import InputError, NonFiniteError
 from minitransformer.functional import adam_update, gather_gradients
+from minitransformer.training.step import check_flat
 
 
 class Adam:
@@ -85,11 +86,7 @@ class Adam:
             )
         if clip is not None and not clip > 0:
             raise InputError(f"clip is {clip}, expected a norm above 0, or None")
-        if self.model.flat is not self.flat:
-            raise InputError(
-                f"the {type(self.model).__name__} has gained or lost parameters since this Adam was made; "
-                "make a new Adam(model), and new Threads"
-            )
+        check_flat(self.model, self.flat)
 
     def _raise_not_finite(self) -> None:
         largest = {

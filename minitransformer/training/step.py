@@ -68,15 +68,19 @@ def _check(model, optimizer, batches, workers) -> None:
         raise InputError(
             "the optimizer was made for another model; make a new Adam(model) for the model that you train"
         )
-    if (
-        getattr(optimizer, "flat", workers.flat) is not workers.flat
-        and model.flat is not workers.flat
-    ):
-        raise InputError(
-            "these workers were made for another model, or before this one gained or lost parameters; "
-            "make new Threads(model)"
-        )
+    if workers.models[0] is not model:
+        raise InputError("these workers were made for another model; make new Threads(model)")
+    check_flat(model, getattr(optimizer, "flat", model.flat))
     if sum(batch.terms for batch in batches) < 1:
         raise InputError(
             "training_step: the batch has no terms to learn from, expected at least one"
+        )
+
+
+def check_flat(model, flat) -> None:
+    """Raise InputError unless the model's parameters are still those that an optimizer moves, in `flat`."""
+    if model.flat is not flat:
+        raise InputError(
+            f"the {type(model).__name__} has gained or lost parameters since this Adam was made; "
+            "make a new Adam(model)"
         )

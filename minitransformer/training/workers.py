@@ -21,7 +21,7 @@ class OneWorker:
 
     def __init__(self, model):
         self.flat = model.flat  # what is summed and moved
-        self.models = [model]  # one for each thread
+        self.models = [model]  # one for each thread; the others are its replicas
 
     @property
     def is_main(self) -> bool:

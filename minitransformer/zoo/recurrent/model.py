@@ -8,11 +8,11 @@ import numpy as np
 from minitransformer.backend import Array, module_of, to_device
 from minitransformer.checks import check_shape
 from minitransformer.decoding.state import DecodingState, RecomputedState, first_and_limit
+from minitransformer.decoding.stepwise import is_stepwise, runs
 from minitransformer.errors import InputError
 from minitransformer.data.special import PAD
-from minitransformer.layers import Embedding, LinearCrossEntropy, OutputProjection
+from minitransformer.layers import Embedding, LinearCrossEntropy
 from minitransformer.layers.embedding import EmbeddingCache
-from minitransformer.layers.exactly import is_stepwise, runs
 from minitransformer.models.next_token import NextTokenModel
 from minitransformer.models.transformer import EncoderDecoderConfig
 from minitransformer.zoo.attention.additive import AdditiveAttention
@@ -82,8 +82,7 @@ class RecurrentModel(NextTokenModel):
         self.encoder = RecurrentStack([self._encoder_layer(rng) for _ in range(config.num_layers)], config.dropout)
         self.decoder = RecurrentStack([self._cell(config.d_model, config.d_model, rng, config.dropout)
                                        for _ in range(config.num_layers)], config.dropout)
-        self.output = OutputProjection(config.target_vocab, config.d_model, rng,
-                                       weight=self.target_embedding.weight if config.share_output else None)
+        self.output = self.make_output(config.target_vocab, rng)
         self.loss = LinearCrossEntropy()
 
     def _encoder_layer(self, rng) -> RNN | GRU | LSTM | Bidirectional:
@@ -132,6 +131,7 @@ class RecurrentModel(NextTokenModel):
     def start(self, source) -> DecodingState:
         """The DecodingState that writes the outputs for source (B, T_k), token by token."""
         check_shape("source", source, "B", "T_k")
+        self.check_shared()
         parts = [self.target_embedding, self.decoder, *([self.readout] if self.readout else [])]
         if runs(self, RecurrentModel, "hidden") and all(map(is_stepwise, parts)):
             return RecurrentState(self, source)

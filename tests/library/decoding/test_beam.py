@@ -1,16 +1,15 @@
 """Cached, batched search against decoding by definition, in float64."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minitransformer import InputError, beam_search, greedy, sample
+from minitransformer import InputError, Parameter, beam_search, greedy, sample
 from minitransformer.data.batches import pad
 from minitransformer.decoding.hypothesis import compact_rows
 from minitransformer.decoding.state import EXTRA_LENGTH
+from minitransformer.layers import OutputProjection
 from minitransformer.data.special import BOS, EOS
 from tests.library.decoding import reference
 from tests.library.decoding.reference import random_model
@@ -80,7 +79,7 @@ class Stutterer:
     """
 
     def __init__(self):
-        self.output = SimpleNamespace(weight=SimpleNamespace(data=np.eye(6)))
+        self.output = OutputProjection(6, 6, weight=Parameter(np.eye(6)))
         self.limit, self.first, self.written = np.array([50]), np.array([[BOS]]), 0
 
     def start(self, source):
