@@ -178,9 +178,12 @@ CALLS = [  # (a call, words of the error)
         lambda: cross_entropy_forward(LOGITS, TARGETS, padding="0"),
         "padding is '0', expected the id of missing",
     ),
-    (lambda: MODEL.loss.forward(np.ones((2, 12)), TARGETS, padding=0.5), "padding is 0.5"),
     (
-        lambda: MODEL.loss.forward(np.ones((2, 5)), TARGETS, padding=0),
+        lambda: MODEL.loss.forward(np.ones((2, 12)), MODEL.output, TARGETS, padding=0.5),
+        "padding is 0.5",
+    ),
+    (
+        lambda: MODEL.loss.forward(np.ones((2, 5)), MODEL.output, TARGETS, padding=0),
         "LinearCrossEntropy: x has shape",
     ),
     # Models and their configurations
