@@ -113,7 +113,7 @@ class Alias:
         owner.aliases = (*owner.aliases, name)
 
     def __get__(self, model, owner=None) -> Any:
-        return self if model is None else getattr(getattr(model, self.holder), self.name)
+        return getattr(getattr(model, self.holder), self.name)
 
     def __set__(self, model, layer) -> None:
         setattr(getattr(model, self.holder), self.name, layer)

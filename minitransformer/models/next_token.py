@@ -72,11 +72,9 @@ class NextTokenModel(Layer):
 
     def make_output(self, vocab_size, rng) -> OutputProjection:
         """The layer that makes the logits. With share_output it has the embedding's weight: each use adds its gradient to it."""
-        if not self.config.share_output:
-            return OutputProjection(vocab_size, self.config.d_model, rng)
-        embedding = getattr(self, self.embedded)
-        output = OutputProjection(vocab_size, self.config.d_model, weight=embedding.weight)
-        output._shares_weight = embedding._shares_weight = True
+        embedding, shared = getattr(self, self.embedded), self.config.share_output
+        output = OutputProjection(vocab_size, self.config.d_model, rng, embedding.weight if shared else None)
+        output._shares_weight = embedding._shares_weight = shared
         return output
 
     def check_shared(self) -> None:
