@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from minitransformer.files import write_manifest
-from tests.library.cli.conftest import resumes_to_the_bit, train
+from tests.helpers.command import resumes_to_the_bit, train
 
 QUICK = "--config toy --d-model 8 --num-heads 2 --d-ff 8 --threads 1 --warmup 2 --steps 4 --validate-every 2"
 LINES = {
