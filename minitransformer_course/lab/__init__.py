@@ -17,7 +17,7 @@ from minitransformer_course.lab import (
     training,
     translator,
 )
-from minitransformer_course.lab.cache import race, with_a_broken_cache
+from minitransformer_course.lab.cache import with_a_broken_cache
 from minitransformer_course.lab.example import (
     CONFIG,
     LETTERS,
@@ -34,7 +34,6 @@ from minitransformer_course.lab.inside import (
     deep,
     gradients_of_uses,
     loss_of_weights,
-    memory_parts,
     suspect_mask,
 )
 from minitransformer_course.lab.korean import load_korean_model, show_translation

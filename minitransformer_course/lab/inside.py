@@ -40,20 +40,6 @@ def deep(pre_norm, seed, xavier=True) -> tuple[Transformer, Any, float]:
     return model, model.loss_forward(batch)[1], 1 / batch.terms
 
 
-def memory_parts(pre_norm, seed) -> list[np.ndarray]:
-    """The gradient of the memory from each layer of the decoder of a `deep` model, the first
-    layer's first.
-    """
-    model, cache, dloss = deep(pre_norm, seed)
-    dy, decode = model.loss.backward(dloss, model.output, cache.loss), cache.hidden.decode.decoder
-    dy = model.decoder.norm.backward(dy, decode.norm) if model.decoder.norm else dy
-    parts = []
-    for layer, one in zip(reversed(model.decoder.layers), reversed(decode.layers)):
-        dy, dmemory = layer.backward(dy, one)
-        parts.insert(0, dmemory)
-    return parts
-
-
 def gradients_of_uses(model, vocabulary, word) -> tuple:
     """(dsource, dtarget, dlogits, h, source, target, E) while the model writes `word` backwards:
     what meets its shared matrix E.

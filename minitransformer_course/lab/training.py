@@ -111,16 +111,6 @@ def undecided(model, word) -> tuple[np.ndarray, np.ndarray, int]:
     return p, batch.next_target, int((p**2).sum(axis=-1)[0].argmin())
 
 
-def gap(model, batch) -> float:
-    """How far the logit of a target is above the mean of the others, on average over the real
-    targets.
-    """
-    logits, _cache = model.forward(*batch.inputs)
-    target = np.take_along_axis(logits, batch.next_target[..., None], axis=-1)[..., 0]
-    others = (logits.sum(axis=-1) - target) / (logits.shape[-1] - 1)
-    return float((target - others)[batch.next_target != 0].mean())
-
-
 def show_rows(rows, target) -> None:
     """Draw one row per entry of {what they are: (V,)}, with a number for each letter; gradients are
     purple.

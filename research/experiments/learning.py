@@ -2,11 +2,13 @@
 
     python research/experiments/learning.py
 
-The first two tables are in chapter 11, the third one in research/experiments/initial_weights.md,
+The first three tables are in chapter 11, the fourth one in research/experiments/initial_weights.md,
 whose factors multiply query and key, value, and the weights that end a sub-layer. It takes about
-three minutes of one core. Each line ends with the mean loss of a letter in the last 20 of the
+five minutes of one core. Each line ends with the mean loss of a letter in the last 20 of the
 steps.
 """
+
+import math
 
 from initial_weights import HALF, ROOT, multiplied
 
@@ -38,6 +40,16 @@ def main() -> None:
                 steps=200,
                 optimizer=optimizer,
                 learning_rate=lambda step, rate=rate: rate,
+            )
+    print("a constant learning rate of 0.006, and one that falls along half a cosine")
+    for steps in (200, 600):
+        for name, fall in (("constant", 0), ("cosine", 1)):
+            row(
+                f"{name}, {steps} steps",
+                steps=steps,
+                learning_rate=lambda step, steps=steps, fall=fall: (
+                    0.006 * min(1, step / 20) * (1 + math.cos(fall * math.pi * step / steps)) / 2
+                ),
             )
     print("warm-up, three layers, 240 steps")
     for norm, pre_norm in (("post-norm", False), ("pre-norm", True)):

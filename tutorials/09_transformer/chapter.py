@@ -21,16 +21,22 @@ from minitransformer_course import lab, yours
 lab.you_are_here("encoder", "decoder", shapes=False)
 
 # %% [markdown]
-# A student builds the paper's Transformer for English and Korean, has the program count its parameters, and reads
-# 37,350,377. The paper says 65 million for its base model and 213 million for the big one. In which boxes of figure 1
-# do these parameters live? By the end of the first section you will have reproduced as many of these numbers as can be
-# reproduced.
+# Part one took apart a model that reads *backward* and writes *drawkcab*. A chat model reads a question and writes an answer.
+# **What is between the two?** Less than you may think. Each chapter of part two strikes one line from this list:
 #
-# You have derived every box by now, and only the assembly is left. The paper puts this in three letters: the encoder maps the
-# source $x$ to a sequence of vectors $z$, the *memory*, and from $z$ the decoder writes the target $y$. Each $y_t$ depends on
-# $z$ and on everything in $y$ before $t$, not on $y_{t-1}$ alone. Two things happen only in the whole model, and both can go
-# wrong: every layer of the decoder reads the memory, and one matrix is used in three places. In both cases the gradient is a
-# sum, and a model that forgets one of its terms still trains.
+# | missing between *drawkcab* and a chat model | chapter |
+# |---|---|
+# | the blocks, put together | 9 |
+# | a number that says how wrong the model is | 10 |
+# | a step that makes it less wrong | 11 |
+# | a way to choose each token, and to write fast | 12 |
+# | a text to continue, in place of a word to turn round | 12b |
+# | the parts that have changed since 2017, and size | 13 |
+#
+# You have derived every box by now, and this chapter puts them together: the encoder maps the source $x$ to a sequence of
+# vectors $z$, the *memory*, and from $z$ the decoder writes the target $y$. Two things happen only in the whole model, and both
+# can go wrong: every layer of the decoder reads the memory, and one matrix is used in three places. In both cases the gradient
+# is a sum, and a model that forgets one of its terms still trains.
 
 # %%
 import math
@@ -68,25 +74,22 @@ rng = np.random.default_rng(0)
 # shape $(C)$, one number for each configuration.
 
 # %% [markdown]
-# The base model has $d_{model} = 512$, $d_{ff} = 2048$ and 6 layers, the big one has 1,024, 4,096 and 6, and both have a
-# vocabulary of about 37,000 tokens. The student's model has 256, 512 and 3 layers, with 65,001 tokens in the shared embedding,
-# a separate output layer with a bias, and two learned tables of 100 positions. **Predict:** are most of the student's
-# parameters in the layers or in the tables of tokens?
+# The paper's base model has $d_{model} = 512$, $d_{ff} = 2048$ and 6 layers, and the big one has 1,024, 4,096 and 6. We give
+# both 32,000 tokens. A student who followed the paper built a smaller one, for English and Korean. It has 256, 512 and 3
+# layers, with 65,001 tokens in the shared embedding, a separate output layer with a bias, and two learned tables of 100
+# positions. Her program counted 37,350,377 parameters. **Predict:** are most of them in the layers or in the tables of tokens?
 
 # %%
-sizes = np.array([[37_000, 37_000, 65_001], [512, 1024, 256], [2048, 4096, 512], [6, 6, 3]])
+sizes = np.array([[32_000, 32_000, 65_001], [512, 1024, 256], [2048, 4096, 512], [6, 6, 3]])
 counts = dict(zip(("embedding", "encoder", "decoder"), count_parameters(*sizes)))
 counts["output layer, positions"] = np.array([0, 0, 65_001 * 256 + 65_001 + 2 * 100 * 256])
 print("base {:,}, big {:,}, student's {:,}".format(*sum(counts.values())))
-layers = counts["encoder"] + counts["decoder"]
-print(f"tokens for 65 million: {(65e6 - layers[0]) / 512:,.0f}, and for 213 million: {(213e6 - layers[1]) / 1024:,.0f}")
 lab.show_counts(("base", "big", "student's"), counts)
 
 # %% [markdown]
-# The student's number is right to the last digit, and the two tables of tokens make up nearly nine tenths of it. The
-# paper's numbers are harder to reproduce. With its "about 37000 tokens" the base model has 63 million parameters and
-# the big one 214 million. No vocabulary gives both 65 and 213, since the first number needs more tokens than the
-# second.
+# Her number is right to the last digit, and the two tables of tokens make up nearly nine tenths of it. The paper's own totals,
+# 65 and 213 million, are harder to reproduce, and chapter 17 tries. A chat model spends its parameters elsewhere: in SmolLM2,
+# the table of tokens is a fifth of the whole.
 #
 # ## What goes in: three arrays
 #
@@ -105,8 +108,8 @@ for name in ("source", "target", "next_target"):
 #
 # An encoder layer has two sub-layers, and in chapter 8b you put them together. A decoder layer has a third one between them,
 # the *cross-attention*, in which the text being written asks and the source answers. In a translation, each word of the target
-# looks for the source words that it has to translate. Published libraries have got two things wrong here: which input the
-# queries come from, and which attention gets which mask.
+# looks for the source words that it has to translate. Two things are easy to get wrong here: which input the queries come from,
+# and which attention gets which mask.
 
 # %% [exercise] decoder_layer
 
@@ -135,8 +138,8 @@ for name in ("source", "target", "next_target"):
 # | attention weights | for each head, $(B, H, T_q, T_k)$ | their mean, $(B, T_q, T_k)$, unless `average_attn_weights=False` |
 # | a query with nothing to attend to | zeros | NaN |
 #
-# Classes that you find on the web often write the split of chapter 7 with `einops`, as `rearrange(q, "b t (h d) -> b h t d",
-# h=8)`. The names of the axes are free, and one reading of the paper has Korean ones.
+# Many classes on the web write the split of chapter 7 with `einops`, as `rearrange(q, "b t (h d) -> b h t d", h=8)`. The names
+# of the axes are free, and they may be Korean.
 #
 # The mask of `torch.nn.functional.scaled_dot_product_attention` is the other way round again: there, True means that a query
 # may attend. With the axes in their places, the numbers are the same:
@@ -210,16 +213,30 @@ print(len(names), "of your functions at work;", str(report).splitlines()[-1])
 # $$ dm = \sum_n p_n^\top\, dx_n\, V_n^\top \qquad (B, T_k, D) $$
 
 # %% [markdown]
-# In the real decoder, every sub-layer also has a LayerNorm. Suppose that `dmemory` is not summed, and the encoder gets
-# only the last layer's part instead of the sum. The next cell compares that part with the sum in chapter 8b's untrained
-# models with 24 layers in each stack and Xavier's weights. **Predict:** in which order is this part closer to the sum, post-norm
-# or pre-norm? The figures in chapter 8b can tell you.
+# In the real decoder, every sub-layer also has a LayerNorm. Suppose that `dmemory` is not summed, and the encoder gets only the
+# last layer's part instead of the sum. The next cell walks down the decoder of chapter 8b's untrained models with 24 layers,
+# collects every layer's part, and compares. **Predict:** in which order is the last layer's part closer to the sum, post-norm
+# or pre-norm?
+
+
+
+# %%
+def memory_parts(pre_norm, seed):
+    """(24, numbers): each layer's gradient of the memory, the first layer's first."""
+    model, cache, dloss = lab.deep(pre_norm, seed)
+    dy, caches, parts = model.loss.backward(dloss, model.output, cache.loss), cache.hidden.decode.decoder, []
+    dy = model.decoder.norm.backward(dy, caches.norm) if pre_norm else dy
+    for layer, one in zip(reversed(model.decoder.layers), reversed(caches.layers)):
+        dy, dmemory = layer.backward(dy, one)
+        parts.insert(0, dmemory.ravel())
+    return np.array(parts)
+
 
 # %%
 figure, axes = plt.subplots(figsize=(6, 3), layout="constrained")
 for pre_norm, style, name in ((False, "--", "post-norm"), (True, "-", "pre-norm")):
     for seed in range(3):
-        parts = np.array([part.ravel() for part in lab.memory_parts(pre_norm, seed)])    # (24 layers, numbers)
+        parts = memory_parts(pre_norm, seed)
         share = np.linalg.norm(parts[-1]) / np.linalg.norm(parts.sum(axis=0))
         cosine = np.corrcoef(parts[-1], parts.sum(axis=0))[0, 1]
         print(f"{name:9} seed {seed}: the last layer's part has {share:.0%} of the norm, correlation {cosine:.2f}")
@@ -241,7 +258,7 @@ print(config.num_layers, "layers:", str(report).splitlines()[-1])
 # ## One matrix, three uses
 #
 # The paper shares weights in two ways (section 3.4). Source and target have one vocabulary, so they share an embedding,
-# and the same matrix, transposed, makes the logits. In chapter 2 you derived each of the two uses separately.
+# and the same matrix, transposed, makes the logits. Chapter 2 derives each of the two uses separately.
 
 # %% [exercise] shared_backward
 
@@ -267,9 +284,9 @@ lab.add_gradients(model, vocabulary, "key")
 print("your sum, against the library's gradient:", np.abs(sum(uses) - model.target_embedding.weight.grad).max().round(12))
 
 # %% [markdown]
-# All 29 rows get a gradient. Each embedding touches the rows of its own tokens and leaves the yellow ones alone, but the
-# softmax pushes on every logit. Some libraries kept the uses apart, and gave one matrix two states in Adam or lost one of the
-# terms. Their models trained all the same.
+# Each embedding touches the rows of its own tokens and leaves the yellow ones alone, but the softmax pushes on every logit. A
+# program that keeps a copy of the matrix for each use has to add these gradients before it moves any of them. One did not, and
+# its copies drifted apart from the first step on (paiml/entrenar, issue 314).
 #
 # ## Figure 1, from memory
 #
@@ -303,6 +320,9 @@ print("the model's logits:", logits.shape, "yours:", filled["logits"])
 lab.run_yours("9")
 
 # %% [markdown]
+# The first line of the list is done: there is a whole model, with a gradient for every parameter. All of these gradients begin
+# with `dlogits`, which chapter 10 derives from a loss.
+#
 # **Read next:** `Transformer.hidden` and `Transformer.hidden_backward` in `minitransformer/models/transformer.py`. These two
 # methods are figure 1 and the way back. Then `Decoder.backward` in `minitransformer/layers/decoder.py`, where `dmemory` is
 # summed.

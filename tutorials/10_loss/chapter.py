@@ -22,8 +22,9 @@ from minitransformer_course import lab, yours
 lab.you_are_here("loss")
 
 # %% [markdown]
-# This book's model writes every word backwards without a mistake. It was trained with label smoothing, the paper's
-# $\epsilon = 0.1$, and here is its loss.
+# The next thing that is missing between *drawkcab* and a chat model is one number: how wrong is the model? All gradients begin
+# with it. Here it is for this book's model, which writes every word backwards without a mistake. It was trained with label
+# smoothing, the paper's $\epsilon = 0.1$.
 
 # %%
 import math
@@ -41,8 +42,8 @@ sums, cache = model.loss_forward(unseen, smoothing=0.1)
 print(f"words written right: {exact_match(model, pairs):.0%}, loss for each token: {float(sums.loss) / unseen.terms:.4f}")
 
 # %% [markdown]
-# All words are right, yet the loss is 0.6392, and more training would not change it. In this chapter you find out where
-# that number comes from, and why a loss stuck at 3.26 tells you that a model cannot read its source.
+# All words are right, yet the loss is not 0, and more training would not change it. In this chapter you find out where 0.6392
+# comes from, and what a loss stuck at 3.26 tells you.
 #
 # ## What the number says
 #
@@ -60,11 +61,11 @@ for seed in range(3):
     print(f"seed {seed}: loss {loss:.2f}, variance of the logits {fresh.forward(*unseen.inputs)[0].var(axis=-1).mean():.2f}")
 
 # %% [markdown]
-# The model starts above. Its logits are not equal but random, so it is wrong with some confidence. Logits with variance $s^2$
-# add about $s^2 / 2$ to $\ln 29$ if none of them stands out. Here one does, and costs more: the logit of the letter that the
-# decoder has just read, because one matrix embeds the letters and makes the logits. A first loss far above that points to the
-# *initialisation*. Xavier's rule draws a matrix from $m$ to $n$ numbers with variance $2 / (m + n)$, Kaiming's with $2 / m$:
-# with 256 numbers and 65,001 tokens, $\ln V + s^2 / 2$ is 11.1 or 12.1.
+# Its logits are not equal but random, so it is wrong with some confidence. Logits with variance $s^2$ add about $s^2 / 2$ to
+# $\ln 29$ if none of them stands out. Here one does, and costs more: the logit of the letter that the decoder has just read,
+# because one matrix embeds the letters and makes the logits. A first loss far above that points to the *initialisation*.
+# Xavier's rule (chapter 8b) draws an output layer from 256 numbers to 65,001 tokens with variance $2 / (m + n)$, and Kaiming's
+# with $2 / m$. Then $\ln V + s^2 / 2$ is 11.1 or 12.1.
 #
 # Now we train two models to reverse words of eight random letters. The second is *blind*, because in its source every
 # letter has been replaced by an *a*. **Predict** the lowest loss per letter that a blind model can reach.
@@ -77,10 +78,9 @@ lab.show_losses(axes, {"reads its source": reading, "blind": blind}, (math.log(2
 print(f"ln 26 = {math.log(26):.3f}; blind, last 100 steps: {np.mean(blind[-100:]):.3f}")
 
 # %% [markdown]
-# The blind model reaches $\ln 26 = 3.26$ and stays on that *plateau*. Without the source, all letters are equally likely, and
-# the best that a model can do is to give each of them a probability of $1/26$. For seventy steps the two curves coincide,
-# because both models learn *that* a letter comes next, which needs no source. Then the attention of one of them begins to find
-# out *which* letter. If your model stays on a plateau, check what its decoder sees of the source.
+# For seventy steps the two curves coincide, because both models learn *that* a letter comes next, which needs no source. Then
+# the attention of one of them begins to find out *which* letter. The other has to give each a probability of $1/26$, and stays
+# on the *plateau* of $\ln 26 = 3.26$. If your model stays there, check what its decoder sees of the source.
 #
 # ## One row by hand
 #
@@ -97,18 +97,18 @@ loss, below = (np.logaddexp(*(x + step * nudge).T) - (x + step * nudge)[:, 1] fo
 print("measured:", ((loss - below) / 2e-6).round(4))
 
 # %% [markdown]
-# A model that gave its target less probability is pulled three times as hard. The general formula is short, and the most
-# useful line in this chapter. You already have its parts: `log_softmax_backward` from chapter 4, and a loss that picks one
-# number from each row. Padding has no loss (chapter 6), and therefore no gradient.
+# The model that gave its target less probability is pulled three times as hard. The general formula is short, and two steps
+# lead to it: the derivative of $-\ln p$ at the target, and `softmax_backward` from chapter 4. A position whose target is
+# padding (id 0) has no loss, and therefore no gradient.
 
 # %% [exercise] cross_entropy_backward
 
 # %% [derivation]
-# **The chain rule, from the loss down.** Write $y = \ln p$, and let $q$ be a row with 1 at the target and 0 elsewhere. The
-# loss of a row is $-\sum_i q_i\, y_i$, so its gradient with respect to $y$ is $dy = -q$, of shape $(B, T, V)$. The next
-# step comes from chapter 4, $dx_j = dy_j - p_j \sum_i dy_i$, and because $q$ sums to 1,
+# **The chain rule, from the loss down.** Let $q$ be a row with 1 at the target and 0 elsewhere. The loss of a row is $-\sum_i
+# q_i \ln p_i$, so $dp_i = -q_i / p_i$, of shape $(B, T, V)$. The next step is the softmax, $dx_j = p_j (dp_j - \sum_i dp_i\,
+# p_i)$. In it, $p_j\, dp_j = -q_j$, and the sum is $-\sum_i q_i = -1$, so
 #
-# $$ dx = -q + p \sum_i q_i = p - q $$
+# $$ dx = p - q $$
 #
 # At the target that is $p - 1$, which is negative, so a step against the gradient makes this logit larger. Everywhere else
 # it is $p$, so the wrong tokens with the highest probability are pushed down most. Rows of padding are 0, and everything is
@@ -127,9 +127,9 @@ print(report)
 assert report.passed
 
 # %% [markdown]
-# **Break it.** One published explanation of the paper derives $p - 1$ at the target and 0 everywhere else. Here are both
-# gradients, for a position at which the half-trained model is undecided. What does the slip tell the logits of the wrong
-# letters?
+# **Break it.** It is easy to stop at the target, with $p - 1$ there and 0 everywhere else. A published explanation of the paper
+# does. Here are both gradients, for a position at which the half-trained model is undecided. What does the slip tell the logits
+# of the wrong letters?
 
 # %%
 p, ids, t = lab.training.undecided(half_trained, "backward")    # p (1, 9, 29), and the least certain of nine positions
@@ -163,9 +163,9 @@ hard = gaps(lambda p: cross_entropy_backward(1.0, p, np.array([[5]])))
 print(*(f"step {step:,}: gap {hard[step - 1]:.2f}" for step in (10, 100, 1000, 10_000)), sep=", ")
 
 # %% [markdown]
-# The gap does not stop. It grows by $\ln 10 = 2.3$ each time the number of steps grows tenfold, and it will never stop, since
-# $p = 1$ needs an infinite gap. It is no defect that the gradient approaches 0, because that is what convergence means. The
-# defect is that the logits have no place to rest, so the model becomes ever more certain of what it has seen.
+# The gap grows by $\ln 10 = 2.3$ each time the number of steps grows tenfold, and it will never stop, since $p = 1$ needs an
+# infinite gap. It is no defect that the gradient approaches 0, because that is what convergence means. The defect is that the
+# logits have no place to rest, so the model becomes ever more certain of what it has seen.
 #
 # *Label smoothing* gives the logits such a place. It takes $\epsilon$ away from each target's probability and spreads it
 # evenly over all $K$ tokens, and the loss becomes $-\sum_i q_i \ln p_i$ with this $q$.
@@ -199,18 +199,24 @@ lab.show_curves(left, range(1, len(hard) + 1), {"without smoothing": hard, "$\\e
 left.set_xscale("log")
 lab.training.show_floors(right, {eps: smoothed_targets(ids, K, eps)[0][0, 0, 5] for eps in (0, 0.1, 0.3)}, K)
 print(f"one row: gap {soft[-1]:.3f}, floor {floor:.4f}")
-print(f"the trained model: gap {lab.training.gap(model, unseen):.3f}, loss {float(sums.loss) / unseen.terms:.4f}")
+
+# %%
+real, logits = unseen.next_target != 0, model.forward(*unseen.inputs)[0]
+of_target = np.take_along_axis(logits, unseen.next_target[..., None], axis=-1)[..., 0]
+gap = (of_target - (logits.sum(axis=-1) - of_target) / (K - 1))[real].mean()    # above the mean of the others
+print(f"the trained model: gap {gap:.3f}, loss {float(sums.loss) / unseen.terms:.4f}")
 
 # %% [markdown]
 # The two gaps agree, and so do the two losses. The trained model rests where your formula says, and 0.6392 is nearly the
 # floor, the loss of a model that makes no mistake. So never compare a loss with smoothing to one without.
 #
-# With $H(a, b) = -\sum_i a_i \ln b_i$, a hard row $o$ and the uniform row $u$, the loss is $(1 - \epsilon) H(o, p) + \epsilon
-# H(u, p)$. One explanation prints it without the plus sign. For $p = (0.8, 0.2)$, the first token as target and $\epsilon = 0.5$,
-# that product is 0.05, and the loss is $0.5 \cdot 0.22 + 0.5 \cdot 0.92 = 0.57$.
+# With $H(a, b) = -\sum_i a_i \ln b_i$, a hard row $o$ and the uniform row $u$, the loss is a mixture, $(1 - \epsilon) H(o, p) +
+# \epsilon H(u, p)$. For $p = (0.8, 0.2)$, the first token as target and $\epsilon = 0.5$, it is $0.5 \cdot 0.22 + 0.5 \cdot
+# 0.92 = 0.57$.
 #
-# **Who is right?** Pull requests keep proposing another divisor for $\epsilon$. How would you decide if you did not have
-# your derivation? A good test asks for what every correct version must do, not for the numbers of one of them.
+# **Who is right?** The divisor of $\epsilon$ is disputed: should it be $K$ or $K - 1$ (fastai, pull request 1814)? How would
+# you decide without your derivation? A good test asks for what every correct version must do, not for the numbers of one of
+# them.
 
 # %% [exercise] test_smoothing
 
@@ -258,17 +264,13 @@ one = perplexity(p, unseen.next_target)
 print(f"for each token {one:.3f}, for nine of them {one ** 9:.2f}")
 
 # %% [markdown]
-# The model and the text are the same, and yet one number is 1.1 and the other 2.5. Perplexities of models with different
-# vocabularies cannot be compared.
-#
-# Check printed numbers. For a loss of 0.868, one page gives 2.381, but $e^{0.868}$ is 2.382. Another prints 3.5257
-# for probabilities whose perplexity is 3.5179.
+# The model and the text are the same. So perplexities of models with different vocabularies cannot be compared.
 #
 # ## The mean of means
 #
 # A batch that does not fit into memory is cut into *micro-batches*, whose gradients are added up before one update. You could
-# compute the mean loss of each, and then the mean of these means. The curves look plausible, and widely used trainers did it
-# this way until 2024 (pull request 34191 of Hugging Face's transformers). Were they wrong, or is the change that replaced it?
+# compute the mean loss of each, and then the mean of these means. The curves look plausible, and Hugging Face's trainer did it
+# this way until 2024 (transformers, pull request 34191). Was it wrong, or is the change that replaced it?
 
 # %% [exercise] test_accumulation
 
@@ -290,11 +292,21 @@ lab.verdicts(test_accumulation)
 # Here are four micro-batches of 8 words each, sorted by length, and one batch of the same 32 words. In the mean of means, a
 # token from a word of 2 letters counts for more than one of 12. How many times more? The end of a word is a token too.
 
+
+
+# %%
+def gradient_of(batch):
+    """Of the batch's mean loss for a token, with respect to all weights (P,)."""
+    half_trained.zero_grad()
+    half_trained.loss_backward(1 / batch.terms, half_trained.loss_forward(batch)[1])
+    return half_trained.flat.grad.copy()
+
+
 # %%
 lengths = np.array([2, 4, 8, 12])
 words = [lab.training.words(rng, 8, n) for n in lengths]
 parts = [make_batch(some) for some in (*words, [pair for some in words for pair in some])]
-wrong, right = np.split(np.array([lab.training.gradient_of(half_trained, part) for part in parts]), [4])    # (P,) each
+wrong, right = np.split(np.array([gradient_of(part) for part in parts]), [4])    # (P,) each
 print(f"the gradient is off by {np.linalg.norm(wrong.mean(axis=0) - right) / np.linalg.norm(right):.0%}")
 figure, axes = plt.subplots(figsize=(6.4, 2.8), layout="constrained")
 counts = np.array([part.terms for part in parts])
@@ -304,6 +316,9 @@ lab.training.show_weights(axes, [f"{n} letters" for n in lengths], shares)
 # %% [markdown]
 # A token of the shortest word counts $13 / 3 = 4.3$ times as much, so the model is pulled towards short texts.
 #
+# The training of a chat model begins with this loss, on any text. Later the loss counts its answers alone, with a mask that
+# leaves the question out of the sum, as padding is left out here.
+#
 # ## Your Transformer
 #
 # If your `cross_entropy_backward` passes, the gradients below start with it.
@@ -312,5 +327,8 @@ lab.training.show_weights(axes, [f"{n} letters" for n in lengths], shares)
 lab.run_yours("10")
 
 # %% [markdown]
+# The list is two lines shorter: there is a whole model, and a number that says how wrong it is, with a gradient for each weight.
+# What is missing is the step.
+#
 # **Read next:** `cross_entropy_forward` and `cross_entropy_backward` in `minitransformer/functional/cross_entropy.py`, and
 # `training_step` in `minitransformer/training/step.py`, where the sum is divided by the number of tokens in all micro-batches.

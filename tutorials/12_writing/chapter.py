@@ -21,22 +21,23 @@ from minitransformer_course import lab, yours
 lab.you_are_here("decoding")
 
 # %% [markdown]
-# A trained model does not write. It takes the beginning of a text and gives, for every token in its vocabulary, the
-# probability that it comes next. In training, the beginning came from the right answer. Now there is no right answer,
-# and you have to choose. You could take the most likely token each time. It sounds like the safest choice there is,
-# but this chapter shows you a vocabulary of three words in which it misses the most likely text by a factor of two.
+# A trained model does not write. It takes the beginning of a text and gives, for every token in its vocabulary, the probability
+# that it comes next. Between these probabilities and a text, somebody has to choose. The most likely token each time sounds
+# like the safest choice there is, but this chapter shows you a vocabulary of three words in which it misses the most likely
+# text by a factor of two.
 #
-# Then you make writing fast. The loop that you begin with recomputes every letter for each letter that it writes, and
-# nearly all of that work has been done before.
+# Then you make writing fast, because a chat model that recomputes all of the conversation for each word would not be one for
+# long.
 
 # %%
-import math
+import timeit
 
 import matplotlib.pyplot as plt
 import numpy as np
 
-from minitransformer import beam_search, gradcheck
+from minitransformer import beam_search, functional, gradcheck
 from minitransformer.data.special import BOS, EOS
+from minitransformer.speed.host import one_blas_thread
 
 model, vocabulary = lab.drawkcab()
 rng = np.random.default_rng(0)
@@ -75,6 +76,18 @@ print(gradcheck((lambda logits: (table.astype(logits.dtype)[logits.argmax(axis=-
                  lambda dy, logits: np.zeros_like(logits)), [rng.standard_normal((3, 5))], methods=["central"], name="choice"))
 
 # %% [markdown]
+# Some large models have such a choice inside. A *router* sends each token to the best of several feed-forward networks, its
+# *experts*, and would never learn which is best. The way around is to multiply the expert's output by its probability:
+
+# %%
+x, W, experts, nudge = rng.standard_normal(4), rng.standard_normal((4, 3)) / 4, rng.standard_normal((3, 4, 4)), np.zeros((4, 3))
+nudge[0, 0] = 1e-6
+for name, with_p in (("the choice alone", 0), ("times its probability", 1)):
+    two = [functional.softmax_forward(x @ (W + sign * nudge))[0] for sign in (1, -1)]
+    up, down = ((p.max() ** with_p * (x @ experts[p.argmax()])).sum() for p in two)
+    print(f"{name}: the router's slope is {(up - down) / 2e-6:.3f}")
+
+# %% [markdown]
 # ## Draw, but not everything
 #
 # For a story or a conversation you do not want the same text each time, so you *draw* each token with its
@@ -83,10 +96,10 @@ print(gradcheck((lambda logits: (table.astype(logits.dtype)[logits.argmax(axis=-
 # them. *Top-k* keeps the $k$ most likely tokens. *Top-p* keeps the *nucleus*, the smallest set of most likely tokens
 # whose probabilities together reach $p$.
 #
-# **By hand.** The probabilities are 0.5, 0.3, 0.15 and 0.05, and $p = 0.75$. The first token reaches 0.5, which is not
-# enough. The second one crosses the line, with a sum of 0.8, and it is part of the nucleus. Divided by 0.8, the two
-# become 0.625 and 0.375. If you leave out the token that crosses, as more than one library has done, you draw from
-# one token alone.
+# **By hand.** The probabilities are 0.5, 0.3, 0.15 and 0.05, and $p = 0.75$. The first token reaches 0.5, which is not enough.
+# The second one crosses the line, with a sum of 0.8, and it is part of the nucleus. Divided by 0.8, the two become 0.625 and
+# 0.375. If you leave out the token that crosses, as libraries have done (fish-speech, pull request 1171; esm, 360), you draw
+# from one token alone.
 
 # %% [exercise] nucleus
 
@@ -127,8 +140,7 @@ for top_p in (1, 0.95, 0.8):
     print(f"p = {top_p}: {np.mean([text == 'drawkcab' for text in drawn]):.0%} of 40, the last one: {drawn[-1]}")
 
 # %% [markdown]
-# The word is right in all 40 attempts. The right letter reaches 0.8 by itself, so the nucleus has one token, and drawing
-# from it is greedy decoding.
+# The right letter reaches 0.8 by itself, so the nucleus has one token, and drawing from it is greedy decoding.
 #
 # ## Several hypotheses at once
 #
@@ -183,18 +195,8 @@ for axes, width in zip(both, (1, 2)):
     lab.show_tree(axes, *beam(width), f"width {width}")
 
 # %% [markdown]
-# The most likely text is *good*, with $0.40 \cdot 0.80 = 0.32$. Greedy decoding never saw it, because its first word
-# is not the most likely first word. The boxes with a thick frame lived on, and the green ones are finished.
-#
-# Could you start with `width` copies of `<s>`, and avoid the special case of the first step? **Predict:** would the
-# beam then hold different hypotheses, or the same one twice?
-
-# %%
-print(beam_step(np.zeros(2), np.log([AFTER["<s>"]] * 2), 2))
-
-# %% [markdown]
-# The beam holds *so* twice, with parents 0 and 1. Copies have the same continuations forever, and a beam of copies is a
-# slow greedy search.
+# Greedy decoding never saw *good*, whose probability is $0.40 \cdot 0.80 = 0.32$, because its first word is not the most likely
+# first word. The boxes with a thick frame lived on, and the green ones are finished.
 #
 # For words of up to 12 letters, a beam finds nothing better in the trained model. For *grandchildren* it does find a
 # more likely text:
@@ -249,10 +251,9 @@ for alpha in (0, 0.6, 1):
 print(f"{sum(range(1, 101)):,} positions, and 100 of them are new")
 
 # %% [markdown]
-# Position 3 cannot see what is written after it, since the causal mask forbids it. So whatever the model computed
-# there stays the same in every layer. The newest position needs only two things from it, its key and its value,
-# because its query has already been answered. Keep the keys and values in a *key-value cache*, and each step computes
-# only one position.
+# Position 3 cannot see what is written after it, since the causal mask forbids it. So whatever the model computed there stays
+# the same in every layer. The newest position needs only its key and its value, because its query has already been answered.
+# Keep the keys and values in a *key-value cache*, and each step computes only one position.
 #
 # In a beam there is one more thing to remember. Hypotheses are dropped and split, and each needs the past of the
 # hypothesis that it continues. `beam_step` has just told you which one that is.
@@ -270,8 +271,8 @@ print(f"{sum(range(1, 101)):,} positions, and 100 of them are new")
 # its parent, `keys[parents]` and `values[parents]`, before anything is appended.
 
 # %% [markdown]
-# **Prove it.** The next cell computes attention over 256 positions in two ways. One recomputes all positions at every
-# step under the causal mask, and the other uses your step:
+# **Prove it.** The next cell computes attention over 256 positions, again at every step and with your cache, and compares the
+# time for one token.
 
 
 # %%
@@ -284,14 +285,26 @@ def cached(t):
     return y[0]
 
 
-lab.race(cached, x, weights)
+def again(t):    # every position up to t
+    return functional.attention_forward(*(x[:t + 1] @ w for w in weights), np.tri(t + 1, dtype=bool))[0]
+
+
+# %%
+print(f"off by {np.abs(np.array([cached(t) for t in range(256)]) - again(255)).max():.0e}")
+with one_blas_thread:
+    alone, with_cache = (1e6 * min(timeit.repeat(way, number=1, repeat=9)) for way in (lambda: again(255), lambda: cached(255)))
+print(f"the last token alone: {alone:.0f} microseconds without a cache, {with_cache:.0f} with yours")
+print(f"all 256 tokens at once: {alone / 256:.0f} microseconds each")
 
 # %% [markdown]
-# The difference is rounding error. The second number is your own speed-up, for one layer on this machine, and it
-# grows with the length of the text.
+# The last line is for a text that is already there, such as a question. A chat model reads it in one pass, its *prefill*, and
+# needs the cache only for *decoding* its answer, token by token. The cache has its price in bytes: at 2 bytes a number, SmolLM2
+# keeps $2 \cdot 30 \cdot 3 \cdot 64$ numbers, 23 kB, for each token. That is 189 MB for its window of 8,192 tokens, while its
+# weights take 269 MB.
 #
-# **Break it.** Forget to reorder the cache, as a well-known library did. Its check compared *sums* over the cache
-# with the right ones. **Predict:** two hypotheses swap places. Does the sum of all keys change? Does the output?
+# **Break it.** Forget to reorder the cache, as the library Sockeye once did. Its author looked for the mistake by comparing
+# *sums* over the states (pull request 731). **Predict:** two hypotheses swap places. Does the sum of all keys change? Does the
+# output?
 
 # %%
 new, past = rng.standard_normal((3, 2, 4)), rng.standard_normal((2, 2, 5, 4))    # two hypotheses, five positions before
@@ -299,16 +312,15 @@ new, past = rng.standard_normal((3, 2, 4)), rng.standard_normal((2, 2, 5, 4))   
 print(f"the sums differ by {abs(keys.sum() - other_keys.sum()):.0e}, the outputs by {np.abs(y - other_y).max():.2f}")
 
 # %% [markdown]
-# The sum does not change beyond rounding, because it adds the same numbers in another order. Would you notice the
-# mistake at inference? Here is the trained model with a cache that is never reordered, on 100 random words of each
-# length.
+# A sum adds the same numbers in another order. Would you notice the mistake at inference? Here is the trained model with a
+# cache that is never reordered, on 100 random words of each length.
 
 # %%
 print(lab.with_a_broken_cache(12), lab.with_a_broken_cache(13), sep="\n")
 
 # %% [markdown]
-# With 12 letters every word is right, broken cache or not, so an accuracy of 100 % proves nothing about the cache.
-# The check that works is the one above, which computes all positions again and compares every output, not a sum.
+# With 12 letters every word is right, broken cache or not, so an accuracy of 100 % proves nothing about the cache. The check
+# that works compares every output with that of a pass over all positions.
 #
 # ## Your Transformer
 
@@ -316,8 +328,8 @@ print(lab.with_a_broken_cache(12), lab.with_a_broken_cache(13), sep="\n")
 lab.run_yours("12")
 
 # %% [markdown]
-# This was the last part of the model. In chapter 12b you take half of it and train that half on Shakespeare, with
-# your functions inside. `minitransformer learn list` shows what you have left out.
+# The model can now write anything that it has probabilities for, and fast. What it has probabilities for is still one word,
+# turned round. Chapter 12b gives it a text.
 #
 # **Read next:** `beam_search` in `minitransformer/decoding/beam.py`, then `CachedStack` in
 # `minitransformer/decoding/cached.py`. It copies nothing when a hypothesis is split, because the hypotheses of a
