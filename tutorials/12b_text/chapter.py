@@ -21,9 +21,9 @@ from minitransformer_course import lab, yours
 lab.you_are_here("decoder", "decoding")
 
 # %% [markdown]
-# So far, your model only answers. It reads a word and writes it backwards, and without a word to read it has nothing to say.
-# GPT-2 and today's chat models write without a source. They are built from the parts that you have already written, and they
-# need fewer of them.
+# Between *drawkcab* and a chat model, the parts are no longer what is missing. The text is. Your model reads a word and writes
+# it backwards, and without a word to read it has nothing to say. GPT-2 and today's chat models write without a source. They are
+# built from the parts that you have already written, and they need fewer of them.
 #
 # In this chapter you take the Transformer apart, keep one half, and train it on 180,000 characters of Shakespeare, with your
 # own functions inside. The training run takes 30 to 40 seconds of processor time, and at the end the model writes lines that

@@ -21,9 +21,10 @@ from minitransformer_course import lab, yours
 lab.you_are_here("positions", "layer_norm", "heads", "feed_forward")
 
 # %% [markdown]
-# SmolLM2 is a language model from 2024 with 135 million parameters, and it can tell you why the sky is blue. If you open its
-# file, you will recognise nearly everything: embeddings, heads, residuals, feed-forward networks and a softmax. Only four parts
-# are not in the paper. In this chapter you write these four, and then your functions run inside the model.
+# SmolLM2 is a chat model from 2024 with 135 million parameters, and it can tell you why the sky is blue. If you open its file,
+# you will recognise nearly everything: embeddings, heads, residuals, feed-forward networks and a softmax. Besides its size,
+# four parts are left between your model and this one. In this chapter you write these four, and then your functions run inside
+# the model.
 #
 # At the end we take them away, one at a time. For one of them, the paper's own part would do almost as well. Which one?
 
@@ -52,15 +53,14 @@ def prove(name, forward, backward, *inputs):
 
 # %% [markdown]
 # If the output above announces a tiny model, the page still works, but a random model can only babble. For the real one, run
-# `pip install ".[gguf]"` in your clone and `minitransformer data smollm2` in the folder of this page, or set the variable
-# MINITRANSFORMER_DATA to the folder that has the file. The page then takes about 16 seconds of processor time instead of 3.
+# `pip install ".[gguf]"` in your clone and `minitransformer data smollm2` in the folder of this page.
 #
 # ## A norm that only divides
 #
 # LayerNorm subtracts the mean of each row, divides by its standard deviation, multiplies by $\gamma$ and adds $\beta$. RMSNorm
 # divides each row by the square root of its mean square and multiplies by $\gamma$. You derived its backward in chapter 8. The
-# forward is short, yet published versions have multiplied by this root (llm-foundry, issue 371) or put $\epsilon$ in the wrong
-# place (OLMo, issue 281).
+# forward is short, yet published versions have multiplied by this root (llm-foundry, issue 371) or added $\epsilon$ outside it
+# (OLMo, issue 281).
 #
 # **By hand.** The row $(3, 4)$ has mean square 12.5. Divided by its square root, 3.54, the row becomes $(0.85, 1.13)$, and its
 # mean square is 1.
@@ -149,9 +149,9 @@ for axes, scores, name in zip(both, (added, turned), ("sinusoids added", "turned
 #
 # ## Which numbers are a pair?
 #
-# You turned neighbouring numbers, as the paper on rotary positions does. Other libraries pair the numbers $i$ and $i + d/2$.
-# Users keep reporting one of the two as a bug (nanochat 264, LLMs-from-scratch 838), with evidence, since the outputs differ.
-# **Who is right?**
+# You turned neighbouring numbers, as the paper on rotary positions does. Other libraries pair the numbers $i$ and $i + d/2$,
+# and readers take that for a bug (karpathy/nanochat, issue 264; rasbt/LLMs-from-scratch, issue 838), with evidence, since the
+# outputs differ. **Who is right?**
 
 # %% [exercise] test_pairs
 
@@ -278,9 +278,8 @@ print(*(f"{G} heads: {chat_model.PARAMETERS / (2 * 30 * G * 64):,.0f} positions"
 
 # %% [markdown]
 # With 9 heads of keys, the cache would outgrow the weights before it reached half of the model's window of 8,192 positions.
-# With 3, it never does. Which heads share a group is a convention, like the pairs. Even the ONNX standard once described the
-# order of the red crosses (pull request 7274). In that order all shapes are right, but this model's weights were not trained
-# for it.
+# With 3, it never does. Which heads share a group is a convention, like the pairs. The ONNX standard described the order of the
+# red crosses when PyTorch had the other one (pull request 7274).
 #
 # ## Your Transformer
 #
@@ -294,8 +293,8 @@ print("\nif nothing turns:", model.answer(question, {**mine, "rotary": lambda x,
 lab.run_yours("13")
 
 # %% [markdown]
-# SmolLM2 still writes words, copied from a sentence that it reads before your question: *You are a helpful AI assistant
-# ...* Here is what it writes with one change at a time
+# With SmolLM2's file, the second answer still consists of words. They are copied from a sentence that the model reads before
+# your question: *You are a helpful AI assistant ...* Here is what it writes with one change at a time
 # ([`research/experiments/after_2017.py`](../../research/experiments/after_2017.py)). The loss is that of the unchanged answer,
 # per token. Guessing among 49,152 tokens would cost $\ln 49152 = 10.8$.
 #
@@ -310,9 +309,10 @@ lab.run_yours("13")
 # | no gate: h = u | 19.55 | `nargs stepautions metavar care he intakesautions` |
 # | no division: y = gamma x | NaN | nothing: its logits are not finite |
 #
-# Subtracting the mean hardly matters, so what RMSNorm leaves out of LayerNorm was not needed. Without the division, the numbers
-# overflow. The wrong pairs cost nearly as much as no positions at all. Without its gate, the model does worse than guessing,
-# because it is still sure of what it says. This is one question and one model, but the gaps are not subtle.
+# Subtracting the mean hardly changes this model, although it was trained without. Without the division, the numbers overflow.
+# The wrong pairs cost nearly as much as no positions at all. Without its gate, the model does worse than guessing, because it
+# is still sure of what it says. This is one question and one model, but the gaps are not subtle. Here the list of chapter 9
+# ends: no part of SmolLM2 is left that you could not write.
 #
 # **Read next:** `GroupedQueryAttention` in `minitransformer/zoo/modern/grouped_attention.py`, and `configuration` in
 # `minitransformer/zoo/pretrained/llama.py`, which says what the file of such a model has to contain.
