@@ -253,7 +253,7 @@ legend = axes.legend()
 
 # %%
 model, cache, dloss = lab.deep(pre_norm=False, seed=0)
-dy, factors = model.loss.backward(dloss, cache.loss), {}
+dy, factors = model.loss.backward(dloss, model.output, cache.loss), {}
 for layer, caches in zip(reversed(model.decoder.layers), reversed(cache.hidden.decode.decoder.layers)):
     for name, dx in lab.inside.through_sublayers(layer, dy, caches):
         factors.setdefault(name, []).append(np.linalg.norm(dx) / np.linalg.norm(dy))

@@ -311,8 +311,8 @@ lab.run_yours("13")
 #
 # Subtracting the mean hardly changes this model, although it was trained without. Without the division, the numbers overflow.
 # The wrong pairs cost nearly as much as no positions at all. Without its gate, the model does worse than guessing, because it
-# is still sure of what it says. This is one question and one model, but the gaps are not subtle. Here the list of chapter 9
-# ends: no part of SmolLM2 is left that you could not write.
+# is still sure of what it says. This is one question and one model, but the gaps are not subtle. No part of SmolLM2 is left
+# that you could not write. What do such parts learn? Chapter 13b takes one model apart.
 #
 # **Read next:** `GroupedQueryAttention` in `minitransformer/zoo/modern/grouped_attention.py`, and `configuration` in
 # `minitransformer/zoo/pretrained/llama.py`, which says what the file of such a model has to contain.
