@@ -5,11 +5,13 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from minitransformer.errors import InputError
 
 BACKENDS = ("numpy", "cupy", "auto")
-Array = Any  # NumPy's or CuPy's; docstrings give the shapes
+# NumPy's; a CuPy array is taken for one, as it has the same methods. Docstrings give the shapes.
+Array = NDArray[Any]
 
 
 def module_of(array) -> ModuleType:

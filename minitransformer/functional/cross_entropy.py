@@ -15,7 +15,7 @@ class CrossEntropyCache(NamedTuple):
     targets: Array          # (...) the correct token ids
     real: Array             # (...) bool: where the target is not padding
     smoothing: float
-    count: Array            # () how many targets are real
+    count: Array            # type: ignore[assignment]    # () how many targets are real; tuple has a method of that name
     log_likelihood: Array   # (...) log p of each target, 0 at padding: its sum gives the perplexity
 
 

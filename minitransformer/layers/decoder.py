@@ -1,6 +1,6 @@
 """The decoder layer and the decoder stack (section 3.1 of the paper)."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from minitransformer.backend import Array
 from minitransformer.checks import check_cache
@@ -105,7 +105,7 @@ class Decoder(Layer):
         check_cache(self, cache, DecoderCache)
         if self.norm:
             dy = self.norm.backward(dy, cache.norm)
-        dmemory = 0
+        dmemory: Any = 0
         for layer, layer_cache in zip(reversed(self.layers), reversed(cache.layers)):
             dy, dlayer = layer.backward(dy, layer_cache)
             dmemory = dmemory + dlayer    # every layer has read it

@@ -210,7 +210,10 @@ def averaged_weights(run_folder: Path, config: TrainingConfig) -> tuple[dict[str
     """(the mean weights of the last regular checkpoints, their number): section 6.1 of the paper."""
     found = [whole.weights for whole in undamaged(run_folder, regular(steps(run_folder), config))]
     count = len(found)
-    return {name: sum(weights[name] / count for weights in found) for name in found[0]}, count
+    means: dict[str, Any] = {
+        name: sum(weights[name] / count for weights in found) for name in found[0]
+    }
+    return means, count
 
 
 def best_weights(run_folder: Path, log: list[dict[str, Any]]) -> Mapping[str, Array]:

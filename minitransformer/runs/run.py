@@ -104,6 +104,7 @@ class Run:
         each other.
         """
         settings = RunSettings.of(task, model, vocabulary, training, backend)
+        settings.check_parameters(model)
         return cls.make(path, settings, vocabulary, model)
 
     @classmethod
@@ -186,6 +187,7 @@ class Run:
 
     def save_weights(self, provenance: Any = None) -> None:
         """Save the model's weights as the trained ones, with how they were obtained."""
+        self.settings.check_parameters(self.model)
         parameters = self.model.parameters()
         shapes = {name: (one.data.dtype, one.shape) for name, one in parameters.items()}
         arrays = (to_host(one.data) for one in parameters.values())

@@ -10,6 +10,7 @@ from minitransformer.checks import check_kind
 from minitransformer.errors import InputError, counted
 from minitransformer.data.vocabularies import VOCABULARIES
 from minitransformer.files import MALFORMED, as_json
+from minitransformer.layers.initial import undrawn
 from minitransformer.layers.layer import Layer
 from minitransformer.lookup import find, name_of
 from minitransformer.memory import TO_USE, check_fits
@@ -60,6 +61,21 @@ class RunSettings:
     def seed(self) -> int:
         """The seed of the model's initial weights; 0 if no TrainingConfig is stored."""
         return self.training.seed if self.training else 0
+
+    def check_parameters(self, model: Layer) -> None:
+        """Raise InputError unless a new model with these settings has the same parameters: a tie or a
+        layer that the configuration cannot express would make the run unreadable.
+        """
+        with undrawn():
+            made = {name: one.shape for name, one in self.make_model().parameters().items()}
+        own = {name: one.shape for name, one in model.parameters().items()}
+        for name in sorted(own.keys() | made.keys()):
+            if own.get(name) != made.get(name):
+                raise InputError(
+                    f"{name} is {own.get(name, 'not a parameter of its own')} in this model, and "
+                    f"{made.get(name, 'no such parameter')} in a new one of its configuration, so the run could not be "
+                    "opened again; change the configuration, or keep the weights with save_weights"
+                )
 
     def make_model(self) -> Layer:
         """The model with its initial weights. Raises InputError if it cannot fit into memory."""

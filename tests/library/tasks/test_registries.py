@@ -191,3 +191,19 @@ def test_a_vocabulary_of_another_size_is_refused(tmp_path):
     ):
         Run.create(tmp_path / "run", **copy_run(vocabulary=CharacterVocabulary("abc")))
     assert not list(tmp_path.iterdir())
+
+
+def test_a_tie_that_the_configuration_cannot_express_is_refused_when_saved(tmp_path):
+    run = copy_run()
+    config = TransformerConfig.named(
+        "toy", run["vocabulary"].size, num_layers=1, d_model=8, num_heads=2, share_output=False
+    )
+    model = Transformer(config)
+    saved = Run.create(tmp_path / "run", **{**run, "model": model})
+    model.output.weight = model.target_embedding.weight
+    words = "output.weight is not a parameter of its own in this model, and .* in a new one"
+    with pytest.raises(InputError, match=words):
+        saved.save_weights()
+    with pytest.raises(InputError, match=words):
+        Run.create(tmp_path / "other", **{**run, "model": model})
+    assert not (tmp_path / "other").exists()
