@@ -5,6 +5,8 @@ are unchanged.
 import errno
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 from itertools import count
 from pathlib import Path
@@ -25,13 +27,23 @@ NO_SYNC = {
 }  # of a file system that cannot flush a folder
 
 
+@contextmanager
+def naming(path: str | Path) -> Iterator[None]:
+    """An OSError within the block names the file `path`, if it does not name another."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = error.filename or str(path)
+        raise
+
+
 def write_durably(path, data) -> None:
     """Write the bytes `data`, or pieces of them, to the file `path`: the old file stays until all
     of them are on disk.
     """
     new = path.with_name(path.name + ".new")
     try:
-        with new.open("wb") as file:
+        with naming(path), new.open("wb") as file:
             file.writelines([data] if isinstance(data, bytes) else data)
             file.flush()
             os.fsync(file.fileno())

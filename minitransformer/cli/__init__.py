@@ -1,18 +1,26 @@
 """The `minitransformer` command: every error is one line and an exit code."""
 
+import errno
 import os
 import sys
 import warnings
 from contextlib import nullcontext
 
+from minitransformer.cli.interrupts import interruptible
+from minitransformer.cli.streams import encode_output
 from minitransformer.errors import InputError, one_line
+from minitransformer.extras import broken_library
 from minitransformer.speed.launcher import launched
 
+FULL = {errno.ENOSPC, errno.EFBIG, errno.EIO, errno.EBADF}  # what a write to it may raise
 FAST = {"train", "evaluate", "translate", "generate", "classify"}  # kernels run in these commands
 
 
-def main(argv=None) -> int:
-    """Run one command and return its exit code: 2 for bad input, 130 after Ctrl-C, 1 for a bug."""
+def main(argv: list[str] | None = None) -> int:
+    """Run one command and return its exit code: 2 for bad input, 130 after Ctrl-C, 1 for a bug.
+
+    argv: None for those of the process, which is then ours: its Ctrl-C, too.
+    """
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by the parent process: no one is listening
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - open to the end
@@ -23,56 +31,55 @@ def main(argv=None) -> int:
     return run_in_each_process(lambda: _main(argv))
 
 
-def _main(argv) -> int:
+def _main(argv: list[str] | None) -> int:
     options: set[str] = set()  # those of the requested command
     try:
-        if hasattr(sys.stdout, "reconfigure"):  # a caller's StringIO has no encoding
-            sys.stdout.reconfigure(
-                encoding=None
-                if sys.stdout.isatty()
-                else "utf-8",  # files are UTF-8, like those we read
-                errors="backslashreplace",
-            )  # a character the terminal lacks never crashes
-        try:
-            from minitransformer.cli.parser import make_parser  # slow: Ctrl-C may come here
-            from minitransformer.speed.host import keep_freed_memory
-
-            args = make_parser(argv).parse_args(argv)
-            options = args.options
-            from minitransformer.speed import kernels
-
-            kernels.state.say = lambda text: print(text, end="", file=sys.stderr, flush=True)
-            keep_freed_memory()
-            with (
-                warnings.catch_warnings(),
-                kernels.kernels_run() if args.command in FAST else nullcontext(),
-            ):
-                warnings.simplefilter(
-                    "ignore", RuntimeWarning
-                )  # NumPy's, about NaN and infinity: an error names them
-                return args.execute(args) or 0
-        finally:
-            sys.stdout.flush()  # a closed pipe or a full disk shows up here, not at exit
+        with interruptible() if argv is None else nullcontext():
+            encode_output()
+            try:
+                return _execute(argv, options)
+            finally:
+                sys.stdout.flush()  # a closed pipe or a full disk shows up here, not at exit
     except InputError as error:
         return _complain(_as_typed(str(error), options))
-    except BrokenPipeError:
-        os.dup2(
-            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
-        )  # the reader is gone: stop quietly
+    except BrokenPipeError:  # the reader is gone: stop quietly
+        _forget_output()
         return 1
     except OSError as error:
-        return _complain(f"{error.filename}: {error.strerror}" if error.filename else error)
+        if error.filename or error.errno not in FULL:
+            return _complain(f"{error.filename or type(error).__name__}: {error.strerror or error}")
+        _forget_output()  # all writes to files name them
+        return _complain(f"standard output: {error.strerror}")
     except MemoryError:
         return _complain("not enough memory; try a smaller --config, --batch or --beam")
     except KeyboardInterrupt:
-        if argv is None:  # the process ends here: a second Ctrl-C must not disturb the exit
-            import signal
-
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
         print("minitransformer: interrupted", file=sys.stderr)
         return 130
     except Exception as error:
-        return _unexpected(error)
+        broken = broken_library(error)
+        return _complain(broken) if broken else _unexpected(error)
+
+
+def _execute(argv: list[str] | None, options: set[str]) -> int:
+    from minitransformer.cli.parser import make_parser  # slow
+
+    args = make_parser(argv).parse_args(argv)
+    options.update(args.options)
+    from minitransformer.speed import kernels
+    from minitransformer.speed.host import keep_freed_memory
+
+    kernels.state.say = lambda text: print(text, end="", file=sys.stderr, flush=True)
+    keep_freed_memory()
+    fast = kernels.kernels_run() if args.command in FAST else nullcontext()
+    with warnings.catch_warnings(), fast:
+        # NumPy's, about NaN and infinity: an error names them
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return args.execute(args) or 0
+
+
+def _forget_output() -> None:
+    """What is still in its buffer would be written again at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _as_typed(message, options) -> str:

@@ -17,6 +17,7 @@ from minitransformer.checking.checked_block import CheckedBlock
 from minitransformer.checking.kernels import check_kernels
 from minitransformer.checking.report import columns
 from minitransformer.checks import check_integer
+from minitransformer.cli.interrupts import held_back
 from minitransformer.errors import InputError, choices
 from minitransformer.runs.progress_bar import brief_bar
 from minitransformer.speed.host import available_cores
@@ -77,14 +78,12 @@ def _reports(names, seed) -> Iterator[Report]:
     if len(names) <= ALONE or available_cores() == 1:
         yield from (_check(name, seed) for name in names)
         return
-    pool = ProcessPoolExecutor(
-        available_cores(),
-        multiprocessing.get_context("spawn"),
-        signal.signal,
-        (signal.SIGINT, signal.SIG_IGN),
-    )  # Ctrl-C reaches them too, but it is ours
+    spawn = multiprocessing.get_context("spawn")
+    ignoring = signal.SIGINT, signal.SIG_IGN  # on Windows, too
+    pool = ProcessPoolExecutor(available_cores(), spawn, signal.signal, ignoring)
     try:
-        rest = [pool.submit(_check, name, seed) for name in names[1:]]
+        with held_back():
+            rest = [pool.submit(_check, name, seed) for name in names[1:]]
         yield _check(names[0], seed)
         yield from (report.result() for report in rest)
     finally:

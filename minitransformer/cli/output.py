@@ -7,7 +7,7 @@ next free number. Run folders follow the same rule.
 from pathlib import Path
 
 from minitransformer.errors import InputError
-from minitransformer.files import free_name
+from minitransformer.files import free_name, naming
 
 
 def check_new(output, what="a file") -> None:
@@ -29,7 +29,7 @@ def write_new(path, data) -> None:
     """Write the bytes `data` to a new file: all of them, or no file. Raises FileExistsError."""
     file = Path(path).open("xb")  # noqa: SIM115 - outside the try: a file that already existed is not ours to remove
     try:
-        with file:
+        with naming(path), file:
             file.write(data)
     except BaseException:
         Path(path).unlink()

@@ -72,6 +72,9 @@ class Parser(argparse.ArgumentParser):
         )
         return super().format_help()
 
+    def print_help(self, file: Any = None) -> None:
+        print(self.format_help(), end="", file=file)  # argparse hides that a disk is full
+
     def error(self, message: str) -> NoReturn:
         self.exit(2, one_line(f"{self.prog}: {message} (see {self.prog} --help)") + "\n")
 
@@ -139,6 +142,12 @@ class Parser(argparse.ArgumentParser):
             )
 
 
+class Version(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        print(f"minitransformer {__version__}")
+        parser.exit()
+
+
 class Group:
     """A heading of a parser's help, with its options."""
 
@@ -175,7 +184,7 @@ def make_parser(argv=None) -> Parser:
         f"Examples:\n  {FIRST}\n  minitransformer learn start 1",
     )
     parser.add_argument(
-        "-V", "--version", action="version", version=f"minitransformer {__version__}"
+        "-V", "--version", action=Version, nargs=0, help="show the version and exit"
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     parser.set_defaults(execute=lambda _: parser.error(f"no COMMAND given; start with: {FIRST}"))

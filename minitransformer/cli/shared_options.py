@@ -1,11 +1,11 @@
 """The arguments that several commands share: the model, the search, and the text."""
 
-import sys
 from dataclasses import replace
 
 from minitransformer.backend import BACKENDS
 from minitransformer.checks import check_integer
-from minitransformer.data.text_files import decode_utf8, split_lines
+from minitransformer.cli.streams import read_input
+from minitransformer.data.text_files import split_lines
 from minitransformer.decoding import Search
 from minitransformer.errors import InputError
 from minitransformer.runs.run import Run
@@ -87,6 +87,4 @@ def read_texts(args, empty=None) -> list[str]:
         if empty and not args.text.strip():
             raise InputError(empty)
         return [args.text]
-    if sys.stdin is None:
-        raise InputError("no TEXT given, and standard input is closed")
-    return split_lines(decode_utf8(sys.stdin.buffer.read(), "standard input"))
+    return split_lines(read_input())

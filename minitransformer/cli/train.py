@@ -8,7 +8,8 @@ import sys
 from itertools import islice
 
 from minitransformer.cli.train_options import add_task, new_run
-from minitransformer.errors import InputError, quote
+from minitransformer.errors import InputError, one_line, quote
+from minitransformer.extras import broken_library
 from minitransformer.speed.kernels import in_one_line
 from minitransformer.tasks import TASKS
 from minitransformer.tasks.files import PARTS
@@ -102,13 +103,11 @@ def _report(run, steps, examples) -> int:
         from minitransformer.runs.report import write_report  # imports matplotlib
 
         write_report(run, examples)
-    except (
-        ImportError,
-        OSError,
-        ValueError,
-        MemoryError,
-    ) as error:  # matplotlib could not draw; training is done
-        print(f"report.html was not written: {error}", file=sys.stderr)
+    except Exception as error:  # training is done
+        why = broken_library(error)
+        if why is None and not isinstance(error, (OSError, ValueError, MemoryError)):
+            raise
+        print(f"report.html was not written: {one_line(why or error)}", file=sys.stderr)
     if summary := run.task.summary(run):
         print(summary)
     commands = [f"minitransformer evaluate {folder}"]

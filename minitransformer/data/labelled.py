@@ -1,6 +1,5 @@
 """Batches of labelled sentences, and the files they come from."""
 
-import sys
 import unicodedata
 from typing import NamedTuple
 
@@ -12,6 +11,7 @@ from minitransformer.data.batches import check_sentences, pad, split_rows, trim
 from minitransformer.data.text_files import read_text, split_lines
 from minitransformer.errors import InputError, counted
 from minitransformer.data.special import PAD
+from minitransformer.stderr import stderr
 
 TEXT = ("sentence", "text", "document", "review", "comment")  # names of columns
 LABEL = ("label", "class", "category", "sentiment")
@@ -100,7 +100,7 @@ def read_labelled(path, name, read=read_text) -> list[tuple[str, str]]:
     if without:
         print(
             f"{path}: {counted(without, 'line')} without a {header[named[0]]} or a {header[named[1]]}, left out",
-            file=sys.stderr,
+            file=stderr,
         )
     if not examples:
         raise InputError(

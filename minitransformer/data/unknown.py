@@ -1,8 +1,7 @@
 """Report characters that a vocabulary has no token for: the model reads <unk> instead."""
 
-import sys
-
 from minitransformer.errors import some
+from minitransformer.stderr import stderr
 
 SHOWN = 12
 
@@ -21,5 +20,5 @@ def warn_of_unknown(vocabulary, text, ids, name) -> None:
     found = list(dict.fromkeys(vocabulary.unknown_characters(text)))
     print(
         f"{name}: not in the vocabulary, read as <unk>: {some(map(repr, found), SHOWN)}",
-        file=sys.stderr,
+        file=stderr,
     )

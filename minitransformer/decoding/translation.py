@@ -2,7 +2,6 @@
 original order.
 """
 
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -17,6 +16,7 @@ from minitransformer.errors import InputError, one_line
 from minitransformer.speed.host import available_cores
 from minitransformer.speed.threads import in_threads
 from minitransformer.data.special import EOS
+from minitransformer.stderr import stderr
 
 ROWS = 960  # hypotheses decoded together; with fewer, the products are slower; more are no faster
 
@@ -91,7 +91,7 @@ def encode(vocabulary, texts, max_length) -> list[list[int]]:
             print(
                 f"line {number} has {len(source)} tokens: only the first {max_length} are read "
                 "(max_length in training)",
-                file=sys.stderr,
+                file=stderr,
             )
     return [source[:max_length] for source in sources]
 

@@ -3,7 +3,6 @@ for Hangul.
 """
 
 import io
-import sys
 import warnings
 from base64 import b64encode
 from collections.abc import Iterator
@@ -12,6 +11,8 @@ from html import escape
 
 from matplotlib import font_manager, rc_context
 from matplotlib.figure import Figure as MatplotlibFigure
+
+from minitransformer.stderr import stderr
 
 DPI = 120
 HANGUL_FONTS = (
@@ -66,7 +67,7 @@ def fonts_for(texts) -> Iterator[None]:
     if not installed:
         print(
             f"no font with Hangul is installed, so it is drawn as boxes; install one of {', '.join(HANGUL_FONTS)}",
-            file=sys.stderr,
+            file=stderr,
         )
     with rc_context({"font.family": ["DejaVu Sans", *installed[:1]]}):
         yield

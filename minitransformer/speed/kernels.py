@@ -5,7 +5,6 @@ of its functions is first needed inside `with fast():`.
 """
 
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from functools import cache
@@ -16,6 +15,7 @@ from minitransformer.dispatch import TABLE, Kernel, Replaceable, kernel_of, with
 from minitransformer.errors import InputError, one_line
 from minitransformer.extras import how_to_install
 from minitransformer.lookup import Table
+from minitransformer.stderr import stderr
 
 FLOATS = "float32 float64"
 _HERE = "minitransformer.speed.compiled"
@@ -166,5 +166,5 @@ def say_if_none_is_compiled() -> None:
         state.told = True
         print(
             f"fast() runs the textbook; its kernels need Numba: {how_to_install('numba')}",
-            file=sys.stderr,
+            file=stderr,
         )

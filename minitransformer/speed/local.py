@@ -75,6 +75,8 @@ class LocalProcesses(Threads):
             raise _Lost(
                 f"this process may use {available_cores()} cores, too few for {count} processes"
             )
+        if not sys.executable:
+            raise _Lost("sys.executable does not say which program Python is")
         layers = _described(self.models[0])
         (data, *gradients), memory = _shared(self.flat.data, count)
         with open(memory, "rb"):  # closes it; the vectors keep their memory

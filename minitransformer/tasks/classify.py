@@ -1,6 +1,5 @@
 """Sentence classification, learned from a file of labelled sentences."""
 
-import sys
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
@@ -18,6 +17,7 @@ from minitransformer.decoding.hypothesis import check_numbers
 from minitransformer.errors import InputError, counted, one_line, some
 from minitransformer.functional import softmax_forward
 from minitransformer.models.classifier import POOLINGS
+from minitransformer.stderr import stderr
 from minitransformer.tables import setting
 from minitransformer.tasks.files import PARTS, FromFiles, only_file
 from minitransformer.tasks.task import EXAMPLES, Attended, Data
@@ -203,7 +203,7 @@ class Classify(FromFiles):
             print(
                 f"{file}: {long:,} sentence{'s are' if long > 1 else ' is'} longer than {self.max_length} tokens: only the first "
                 f"{self.max_length} are read (--max-length in training)",
-                file=sys.stderr,
+                file=stderr,
             )
         return [
             (ids[: self.max_length], places[label])

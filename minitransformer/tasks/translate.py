@@ -1,6 +1,5 @@
 """Translation, learned from parallel text."""
 
-import sys
 import time
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -19,6 +18,7 @@ from minitransformer.tasks.evaluation import (
     perplexity,
 )
 from minitransformer.extras import require
+from minitransformer.stderr import stderr
 from minitransformer.tasks.files import PARTS, FromFiles
 from minitransformer.tasks.task import EXAMPLES, Data
 from minitransformer.tables import setting
@@ -88,7 +88,7 @@ class Translate(FromFiles, TextToText):
         if len(pairs) < len(texts["train"]):
             print(
                 f"{len(texts['train']) - len(pairs)} pairs with an empty side were left out",
-                file=sys.stderr,
+                file=stderr,
             )
         sources, targets = zip(*texts["valid"])
 

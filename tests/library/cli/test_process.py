@@ -123,6 +123,21 @@ def test_closed_streams_are_no_crash(trained):
         assert done.returncode == 0 and not done.stderr
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("arguments", ["--help", "--version", "train copy --help", "plot --help"])
+def test_a_full_disk_behind_standard_output(arguments, unbuffered):
+    done = subprocess.run(
+        f"{sys.executable} -m minitransformer {arguments} > /dev/full",
+        shell=True,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+    )
+    assert done.returncode == 2
+    assert done.stderr == "minitransformer: standard output: No space left on device\n"
+
+
 @pytest.mark.parametrize("arguments", ["gradcheck linear", "--help"])
 def test_a_closed_pipe_is_quiet(arguments):
     command = f"{sys.executable} -m minitransformer {arguments} | true"
