@@ -162,3 +162,14 @@ def words_above(exercise, heading):
     return len(re.sub(r"\$\$.*?\$\$|```.*?```", "", text, flags=re.DOTALL).split()) + len(
         exercise.task.split()
     )
+
+
+def test_the_table_of_chapters_lists_them_all_with_their_minutes():
+    text = (ROOT / "tutorials" / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(
+        r"^\| \[(\w+)\]\((\w+)/chapter.py\) \| [^|]+ \| (\w+) \| [^|]+ \|$", text, re.MULTILINE
+    )
+    assert rows == [
+        (one.number, one.name, str(sum(each.minutes for each in one.exercises) or "none"))
+        for one in chapters()
+    ]

@@ -80,9 +80,9 @@ lab.translator.show_shares({
     "texts that the model writes": written}, "right (%)")
 
 # %% [markdown]
-# The share is exactly that of `texts`. Until its first mistake, the model reads what teacher forcing would have given it, and
-# after it the text is wrong in either case. So teacher forcing does not lie about the texts. It lies about the tokens, because
-# after each mistake the model is put back on the right path.
+# Until its first mistake, the model reads what teacher forcing would have given it, and after it the text is wrong in either
+# case. So teacher forcing does not lie about the texts. It lies about the tokens, because after each mistake the model is put
+# back on the right path.
 #
 # The fourth way is to draw the test set like the training set. These numbers have 1 to 6 digits, and only ten numbers have a
 # single digit. **Predict:** the model has seen 160 batches of 16. Of 200 new draws, has it seen about one in ten, or about four
@@ -196,8 +196,9 @@ score = corpus_bleu(matches, totals, lengths, right_lengths)
 print(f"yours {score:.12f}, difference {abs(score - lab.translator.by_sacrebleu(outputs, references)):.0e}")
 
 # %% [markdown]
-# Your score and sacrebleu's agree up to rounding. If no 4-gram were right, your BLEU would be 0, while sacrebleu would replace
-# the precision of 0 with a small number (`smooth:exp` in its signature).
+# If sacrebleu is installed, the difference is rounding, and otherwise the line says that nothing was compared. If no 4-gram
+# were right, your BLEU would be 0, while sacrebleu would replace the precision of 0 with a small number (`smooth:exp` in its
+# signature).
 #
 # If BLEU is what we want, why not follow its gradient? As in chapter 12, the gradient check agrees with a backward that
 # returns zeros:

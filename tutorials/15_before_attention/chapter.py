@@ -206,14 +206,14 @@ print(*(f"{name}: {curve[-1] / curve[0]:.0e}" for name, curve in curves.items())
 # With gates at 0.5, the GRU and the LSTM are hardly better than the RNN. With a bias of 1, the LSTM's gradient shrinks by a
 # factor of hundreds, not billions. With 3 it even grows, because the paths through $h$ add to the one through the cell. A
 # *vanishing gradient* does not mean that a network cannot hold a distant word, only that training gets hardly any signal about
-# it.
+# it. (The learning rate is the same at every distance. What shrinks is the gradient that it multiplies.)
 #
 # ## What distance costs
 #
 # We train LSTMs with 24 hidden units to copy up to 12 letters from an alphabet of eight, for 200 updates and with three seeds.
 # For each seed, a second model has the attention that you write next.
 #
-# It is often said that the *last* word dominates the context vector. **Predict:** in the trained LSTM, which source letter
+# It is tempting to think that the *last* word dominates the context vector. **Predict:** in the trained LSTM, which source letter
 # affects the loss of the first written letter most, the last one read or the first?
 
 # %%
@@ -301,10 +301,10 @@ recurrent.show_attention(models["lstm-attention"][0], "beach")
 # The model finds the first letter and the end clearly. Between them, the weights follow the diagonal but are still blurred
 # after 200 updates. Each query is one step away from each state, whatever the distance.
 #
-# One reading says that additive attention is *faster* than unscaled dot products. Count what it stores: for 100 queries, 100
-# keys and $A = 64$, the tanh has 640,000 numbers, while a matrix product computes 10,000 scores. The paper says that dot
-# products are "much faster", and that additive attention is *better* at large $d_k$ if the products are not scaled: the entries
-# of a tanh stay below 1, while dot products grow with the width and saturate the softmax (chapter 5).
+# Additive attention is not the cheaper one. Count what it stores: for 100 queries, 100 keys and $A = 64$, the tanh has 640,000
+# numbers, while a matrix product computes 10,000 scores. The paper says that dot products are "much faster", and that additive
+# attention is *better* at large $d_k$ if the products are not scaled: the entries of a tanh stay below 1, while dot products
+# grow with the width and saturate the softmax (chapter 5).
 #
 # The networks still read one word after another. If attention reaches every state in one step anyway, what is the recurrence
 # good for? The paper's answer is its title.

@@ -92,7 +92,6 @@ for (name, kind), own in zip(KINDS.items(), yours_counted):
 # Four ratios are 1. The fifth is larger because the restricted layer computes a few pairs that it then masks. The last column
 # counts the products that had to run one after another.
 #
-# One reading of the paper claims that many heads make self-attention cheaper, and another that they make it parallel.
 # **Predict:** with eight heads instead of one, are there more multiplications or fewer? Are there more steps or fewer?
 
 # %%
@@ -135,8 +134,7 @@ lab.costs.show_costs(axes, n, 512, counts)
 # In the table, a convolution costs $k$ times as much as a recurrent layer.
 #
 # The paper adds that a separable convolution "even with $k = n$" costs as much as self-attention and a feed-forward layer
-# together. One reading concludes that the two are "similar in cost". **Predict:** as $n$ grows, does their ratio stay bounded
-# for $k = 3$, for $k = n$, or for both?
+# together. **Predict:** as $n$ grows, does their ratio stay bounded for $k = 3$, for $k = n$, or for both?
 
 # %%
 for name, k in (("k = 3", 3 + 0 * n), ("k = n", n)):
@@ -208,9 +206,8 @@ for mask in (restricted, window_masks(16, 2, 1, 1)[0]):
 #
 # $$ 1 + (k - 1)(1 + k + \dots + k^{L - 1}) = 1 + (k^L - 1) = k^L $$
 #
-# So $L$ is the smallest whole number with $k^L \geq n$, which is $\lceil \log_k n \rceil$. One reading of the paper says that
-# ByteNet's path grows exponentially, and another calls $O(n / k)$ a complexity. What grows exponentially is the number of
-# positions that $L$ layers see, so the path grows logarithmically. Both formulas count layers, and neither gives the cost of a
+# So $L$ is the smallest whole number with $k^L \geq n$, which is $\lceil \log_k n \rceil$. The number of positions that $L$
+# layers see grows exponentially, so the path grows logarithmically. Both formulas count layers, and neither gives the cost of a
 # layer.
 
 # %%
