@@ -55,7 +55,7 @@ class Classifier(Layer):
     Config = ClassifierConfig
     embedding = Alias("input", "embedding")
 
-    def __init__(self, config, seed=0):
+    def __init__(self, config: ClassifierConfig, seed: int = 0):
         rng = np.random.default_rng(seed)
         self.config = config
         embedding = Embedding(config.vocab_size, config.d_model, rng)

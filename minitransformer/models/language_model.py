@@ -46,7 +46,7 @@ class LanguageModel(NextTokenModel):
     embedded = "embedding"
     embedding = Alias("input", "embedding")
 
-    def __init__(self, config, seed=0):
+    def __init__(self, config: LanguageModelConfig, seed: int = 0):
         rng = np.random.default_rng(seed)
         self.config = config
         embedding = EMBEDDINGS[config.embedding](config.vocab_size, config.d_model, rng)

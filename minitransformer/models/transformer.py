@@ -38,7 +38,7 @@ class EncoderDecoderConfig(ModelConfig):
                              f"and target_vocab {self.target_vocab}: make them equal or pass share_embeddings=False")
 
     @classmethod
-    def named(cls: type[Config], name, vocab_size, **changes) -> Config:
+    def named(cls: type[Config], name: str, vocab_size: int, **changes: Any) -> Config:
         """The configuration called `name`, for a vocabulary shared by source and target, with `changes`."""
         return super().named(name, **{"source_vocab": vocab_size, "target_vocab": vocab_size, **changes})
 
@@ -76,7 +76,7 @@ class Transformer(NextTokenModel):
     target_embedding = Alias("target_input", "embedding")
     source_embedding = Alias("source_input", "embedding")
 
-    def __init__(self, config, seed=0):
+    def __init__(self, config: TransformerConfig, seed: int = 0):
         rng = np.random.default_rng(seed)
         self.config = config
         target = Embedding(config.target_vocab, config.d_model, rng)
