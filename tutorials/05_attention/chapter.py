@@ -197,7 +197,7 @@ bar = figure.colorbar(image, label="attention weight")
 
 # %% [markdown]
 # No number here was trained. But your matrix is for words of eight letters, while the trained model handles every length up to
-# twelve, with matrices that it found by gradients.
+# twelve, with matrices that it learned from gradients.
 #
 # ## Backward
 #

@@ -30,7 +30,7 @@ lab.you_are_here("encoder", "decoder", shapes=False)
 # | a number that says how wrong the model is | 10 |
 # | a step that makes it less wrong | 11 |
 # | a way to choose each token, and to write fast | 12 |
-# | a text to continue, in place of a word to turn round | 12b |
+# | a text to continue, in place of a word to reverse | 12b |
 # | the parts that have changed since 2017, and size | 13 |
 # | to know what its heads have learned | 13b |
 #

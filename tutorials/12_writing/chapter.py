@@ -22,7 +22,7 @@ lab.you_are_here("decoding")
 
 # %% [markdown]
 # A trained model does not write. It takes the beginning of a text and gives, for every token in its vocabulary, the probability
-# that it comes next. Between these probabilities and a text, somebody has to choose. The most likely token each time sounds
+# that it comes next. To get a text from these probabilities, you have to choose. The most likely token each time sounds
 # like the safest choice there is, but this chapter shows you a vocabulary of three words in which it misses the most likely
 # text by a factor of two.
 #
@@ -328,8 +328,8 @@ print(lab.with_a_broken_cache(12), lab.with_a_broken_cache(13), sep="\n")
 lab.run_yours("12")
 
 # %% [markdown]
-# The model can now write anything that it has probabilities for, and fast. What it has probabilities for is still one word,
-# turned round. Chapter 12b gives it a text.
+# The model can now write anything that it has probabilities for, and fast. So far that is one word, reversed. Chapter 12b gives
+# it a text.
 #
 # **Read next:** `beam_search` in `minitransformer/decoding/beam.py`, then `CachedStack` in
 # `minitransformer/decoding/cached.py`. It copies nothing when a hypothesis is split, because the hypotheses of a
