@@ -24,7 +24,7 @@ def negligible(dtype) -> float:
 
 @replaceable
 def adam_update(data, grad, m, v, step, learning_rate, scale, beta1, beta2, epsilon, finite) -> None:
-    """Move the vectors data, m, v (P,) in place by their gradient g = scale * grad (P,), at step = 1, 2, ..., and set grad to 0.
+    """Move the vectors data, m, v (P,) in place by their gradient g = scale * grad (P,), at step = 1, 2, ....
 
         m = beta1 m + (1 - beta1) g          the mean of the gradient
         v = beta2 v + (1 - beta2) g^2        the mean of its square
@@ -42,4 +42,3 @@ def adam_update(data, grad, m, v, step, learning_rate, scale, beta1, beta2, epsi
     mean_scale, square_scale = 1 / (1 - beta1 ** step), 1 / math.sqrt(1 - beta2 ** step)
     change = learning_rate * mean_scale * m / (square_scale * xp.sqrt(v) + epsilon)
     data -= xp.where(finite, change, 0)
-    grad[...] = 0

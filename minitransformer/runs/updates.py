@@ -23,7 +23,6 @@ class Updates:
         self.config = config
         self.workers = workers
         self.optimizer = Adam(model)
-        self.optimizer.grad[...] = 0  # left by an interrupted step
         self.sums = LossSums(0, 0)  # since the loss was last read, on the device
         self.terms = 0  # the same
         # for each step since then: (its batches, the number of updates before it)
@@ -100,13 +99,12 @@ class Updates:
 
     def restore(self, step: int, terms: int, state: Mapping[str, Array]) -> None:
         """Go on after `step`, with what `state` returned there."""
-        on_device = {name: to_device(array, self.model.xp) for name, array in state.items()}
-        self.optimizer.m[...] = on_device["m"]
-        self.optimizer.v[...] = on_device["v"]
-        self.optimizer.steps = self.optimizer.updates = step
+        self.optimizer.set_state({"m": state["m"], "v": state["v"], "steps": step, "updates": step})
         self.terms = terms
         if terms:
-            self.sums = LossSums(on_device["loss"], on_device["nll"])
+            self.sums = LossSums(
+                *(to_device(state[name], self.model.xp) for name in ("loss", "nll"))
+            )
 
 
 class Speed:

@@ -1,11 +1,12 @@
 """Adam and the paper's learning-rate schedule (section 5.3), and other schedules."""
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from minitransformer.backend import Array, module_of
+from minitransformer.backend import Array, module_of, to_device, to_host
 from minitransformer.errors import InputError, NonFiniteError
 from minitransformer.functional import adam_update, gather_gradients
 from minitransformer.training.step import check_flat
@@ -42,7 +43,7 @@ class Adam:
         return self.steps - int(self.updates)
 
     def step(self, learning_rate, clip=None, square=None, each_piece=None) -> None:
-        """Update every parameter once and set the gradients to zero.
+        """Update every parameter once. The gradients stay: zero_grad before the next ones are added.
 
         First, the gradient is scaled to a norm of at most `clip` (None, as in the paper, or
         infinity: no scaling). `square`: the square of the gradient's norm, if it is known.
@@ -78,6 +79,26 @@ class Adam:
             each_piece(move)
         else:
             move(slice(None))
+
+    def state(self) -> dict[str, Array]:
+        """A copy of all that the next step depends on, beside the model: the moments m and v (P,),
+        and the numbers of `steps` and `updates`, for a file of arrays or for `set_state`.
+        """
+        counts = {name: np.array(int(getattr(self, name))) for name in ("steps", "updates")}
+        return {"m": np.array(to_host(self.m)), "v": np.array(to_host(self.v)), **counts}
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Go on from what `state` returned, also from another Adam's, for the same model. Raises
+        InputError, before changing anything, if it is not that.
+        """
+        expected = {"m": self.m.shape, "v": self.v.shape, "steps": (), "updates": ()}
+        for name, shape in expected.items():
+            if name not in state or np.shape(state[name]) != shape:
+                found = f"shape {np.shape(state[name])}" if name in state else "nothing"
+                raise InputError(f"Adam.set_state: {name} has {found}, expected shape {shape}")
+        xp = module_of(self.data)
+        self.m[...], self.v[...] = to_device(state["m"], xp), to_device(state["v"], xp)
+        self.steps, self.updates = int(state["steps"]), int(state["updates"])
 
     def _check(self, learning_rate, clip) -> None:
         if not 0 <= learning_rate < math.inf:

@@ -15,7 +15,8 @@ def training_step(
     model, optimizer, batch, learning_rate, seed=None, smoothing=0.0, clip=1.0, workers=None
 ) -> LossSums:
     """Update `model` once at `learning_rate`; returns LossSums over the batch's terms in all
-    processes.
+    processes. The gradients are then those of this step, to be read until the next one; a step
+    that fails leaves none.
 
     batch: a batch, or a list of batches whose gradients are added up into one update.
     seed: integers that seed the dropout, such as (0, step); None: no dropout.
@@ -34,6 +35,7 @@ def training_step(
     shares = workers.shard(
         batches, seed
     )  # for each thread: a model, its part of the sentences, a generator
+    workers.flat.grad[...] = 0  # of the step before
     sums = workers.run(partial(add_gradients, terms=terms, smoothing=smoothing), shares)
     square = workers.sum_gradients()  # () the square of the gradient's norm
     optimizer.step(learning_rate, clip, square, workers.each_piece)

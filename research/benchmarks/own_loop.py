@@ -78,6 +78,7 @@ def contestant(name, threads) -> None:
                 training_step(model, adam, batch, 1e-4, (0, step), 0.1, 1.0, workers)
         else:
             for batch in batches:
+                model.zero_grad()
                 logits, cache = model.forward(batch.source, batch.target)
                 loss, loss_cache = cross_entropy_forward(
                     logits, batch.next_target, smoothing=0.1, padding=PAD

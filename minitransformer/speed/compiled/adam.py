@@ -27,9 +27,8 @@ def gather_gradients_compiled(grad, others) -> Array:
 def adam_update_compiled(
     data, grad, m, v, step, learning_rate, scale, beta1, beta2, epsilon, finite
 ) -> None:
-    check_writeable(data, grad, m, v)
+    check_writeable(data, m, v)
     if not finite:
-        grad[...] = 0
         return
     mean_scale, square_scale = 1 / (1 - beta1**step), 1 / math.sqrt(1 - beta2**step)
     move(
@@ -85,4 +84,3 @@ def move(data, grad, m, v, scale, rate, square_scale, beta1, beta2, epsilon, sma
         m[i] = zero if abs(mean) < number(smallest) else mean
         v[i] = zero if square < number(smallest) else square
         data[i] -= number(rate) * m[i] / (number(square_scale) * np.sqrt(v[i]) + number(epsilon))
-        grad[i] = zero

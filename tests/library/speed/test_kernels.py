@@ -287,7 +287,6 @@ def test_adam_gives_the_same_numbers(dtype, size, step, seed):
         update(*moved, step, 0.01, 0.5, 0.9, 0.98, 1e-9, np.False_)
         for kept in (0, 2, 3):
             np.testing.assert_array_equal(moved[kept], vectors[kept])
-        assert not moved[1].any()  # the gradient is used up all the same
 
 
 @pytest.mark.parametrize("dtype", BOUNDS)

@@ -72,3 +72,19 @@ def test_the_gradient_is_clipped_as_asked():
         training_step(model, adam, make_batch_for("classifier"), 0.01, clip=clip)
         norms.append(2 * np.linalg.norm(adam.m))
     assert norms[0] > 0.01 and norms[1] == pytest.approx(1e-3)
+
+
+@pytest.mark.parametrize("count", [None, 2])
+def test_the_gradients_can_be_read_after_a_step(count):
+    """Until the next one, which does not add to them: the same batch gives the same ones."""
+    model, batch = make_model("transformer"), make_batch_for("transformer")
+    workers, adam, found = count and Threads(model, count), Adam(model), []
+    for _ in range(2):
+        training_step(model, adam, batch, 0.0, workers=workers)
+        found.append(model.flat.grad.copy())
+    assert found[0].any()
+    np.testing.assert_array_equal(*found)
+    expected = make_model("transformer")
+    _, cache = expected.loss_forward(batch)
+    expected.loss_backward(1 / batch.terms, cache)
+    np.testing.assert_allclose(found[0], expected.flat.grad, rtol=0, atol=1e-13)
