@@ -107,7 +107,7 @@ class Adam:
             )
         if clip is not None and not clip > 0:
             raise InputError(f"clip is {clip}, expected a norm above 0, or None")
-        check_flat(self.model, self.flat)
+        check_flat(self.model, self.model.flat, self.flat)
 
     def _raise_not_finite(self) -> None:
         largest = {

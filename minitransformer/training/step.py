@@ -28,14 +28,15 @@ def training_step(
     """
     batches = batch if isinstance(batch, list) else [batch]
     workers = OneWorker(model) if workers is None else workers
-    _check(model, optimizer, batches, workers)
+    flat = model.flat
+    flat.grad[...] = 0  # of the step before
+    _check(model, flat, optimizer, batches, workers)
     terms = sum(
         batch.terms for batch in batches
     )  # real target tokens: the divisor of the summed loss
     shares = workers.shard(
         batches, seed
     )  # for each thread: a model, its part of the sentences, a generator
-    workers.flat.grad[...] = 0  # of the step before
     sums = workers.run(partial(add_gradients, terms=terms, smoothing=smoothing), shares)
     square = workers.sum_gradients()  # () the square of the gradient's norm
     optimizer.step(learning_rate, clip, square, workers.each_piece)
@@ -65,23 +66,23 @@ def _total(sums, workers) -> LossSums:
     return LossSums(total[0], total[1])
 
 
-def _check(model, optimizer, batches, workers) -> None:
+def _check(model, flat, optimizer, batches, workers) -> None:
     if getattr(optimizer, "model", model) is not model:  # a custom optimizer need not have one
         raise InputError(
             "the optimizer was made for another model; make a new Adam(model) for the model that you train"
         )
     if workers.models[0] is not model:
         raise InputError("these workers were made for another model; make new Threads(model)")
-    check_flat(model, getattr(optimizer, "flat", model.flat))
+    check_flat(model, flat, getattr(optimizer, "flat", flat))
     if sum(batch.terms for batch in batches) < 1:
         raise InputError(
             "training_step: the batch has no terms to learn from, expected at least one"
         )
 
 
-def check_flat(model, flat) -> None:
-    """Raise InputError unless the model's parameters are still those that an optimizer moves, in `flat`."""
-    if model.flat is not flat:
+def check_flat(model, flat, moved) -> None:
+    """Raise InputError unless the model's vectors `flat` are those that an optimizer has `moved`."""
+    if flat is not moved:
         raise InputError(
             f"the {type(model).__name__} has gained or lost parameters since this Adam was made; "
             "make a new Adam(model)"
