@@ -223,16 +223,6 @@ def blocks_of_the_library(maker) -> dict[str, tuple]:
         "transformer": (layer(M.Transformer(stack, seed)), (source, target)),
         "transformer-pre-norm": (layer(M.Transformer(pre_norm_stack, seed)), (source, target)),
         "transformer-unshared": (layer(M.Transformer(unshared, seed)), (source, target)),
-        "linear-cross-entropy": (
-            (F.linear_cross_entropy_forward, F.linear_cross_entropy_backward),
-            {
-                "x": x,
-                "weight": maker.array(V, D),
-                "targets": target,
-                "smoothing": 0.1,
-                "padding": PAD,
-            },
-        ),
         "mean-over-tokens": (L.MeanOverTokens(), (memory, real)),
         "mean-over-tokens-padding-alone": (L.MeanOverTokens(), (memory, maker.half_real)),
         "first-token": (L.FirstToken(), (memory, real)),

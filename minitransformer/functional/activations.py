@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from minitransformer.backend import Array, module_of
 from minitransformer.dispatch import replaceable
+from minitransformer.lookup import Table
 
 
 class ReluCache(NamedTuple):
@@ -51,4 +52,5 @@ def gelu_backward(dy, cache) -> Array:
     return dy * (0.5 * (1 + tanh) + 0.5 * x * (1 - tanh * tanh) * u_prime)
 
 
-ACTIVATIONS = {"relu": (relu_forward, relu_backward), "gelu": (gelu_forward, gelu_backward)}
+# {a name: its forward and backward; or the class of a feed-forward network that an activation is a part of}
+ACTIVATIONS = Table("activation", {"relu": (relu_forward, relu_backward), "gelu": (gelu_forward, gelu_backward)})

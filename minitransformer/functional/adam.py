@@ -17,11 +17,6 @@ def gather_gradients(grad, others) -> Array:
     return grad @ grad
 
 
-def negligible(dtype) -> float:
-    """A moment below this counts as 0 (1e-31 in float32): it moves nothing, and its products would soon be denormal numbers."""
-    return float(np.finfo(dtype).tiny / np.finfo(dtype).eps)
-
-
 @replaceable
 def adam_update(data, grad, m, v, step, learning_rate, scale, beta1, beta2, epsilon, finite) -> None:
     """Move the vectors data, m, v (P,) in place by their gradient g = scale * grad (P,), at step = 1, 2, ....
@@ -37,8 +32,9 @@ def adam_update(data, grad, m, v, step, learning_rate, scale, beta1, beta2, epsi
     g = scale * grad
     m += xp.where(finite, (1 - beta1) * (g - m), 0)
     v += xp.where(finite, (1 - beta2) * (g * g - v), 0)
+    limits = np.finfo(m.dtype)
     for moment in m, v:    # without gradients it would shrink to a denormal number and stay one, and each step would be slower
-        moment *= xp.abs(moment) >= negligible(moment.dtype)
+        moment *= xp.abs(moment) >= limits.tiny / limits.eps
     mean_scale, square_scale = 1 / (1 - beta1 ** step), 1 / math.sqrt(1 - beta2 ** step)
     change = learning_rate * mean_scale * m / (square_scale * xp.sqrt(v) + epsilon)
     data -= xp.where(finite, change, 0)

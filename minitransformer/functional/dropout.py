@@ -14,7 +14,6 @@ class DropoutCache(NamedTuple):
     mask: Array | None   # (...) 0 where dropped, 1 / (1 - dropout_rate) elsewhere; None if nothing is dropped
 
 
-@replaceable
 def dropout_mask(shape, dropout_rate, rng, dtype) -> Array:
     """An array of `shape`: 0 with probability `dropout_rate`, else the scale 1 / (1 - dropout_rate).
 
@@ -52,19 +51,6 @@ def dropout_backward(dy, cache) -> Array:
         return dy
     check_shape("dropout: dy", dy, *cache.mask.shape)
     return dy * cache.mask
-
-
-@replaceable
-def dropout_sum_forward(x, h, dropout_rate, rng=None) -> tuple[Array, DropoutCache]:
-    """y = x + dropout(h): the residual connection around a sub-layer whose output is h. x and h have the same shape."""
-    h, cache = dropout_forward(h, dropout_rate, rng)
-    return x + h, cache
-
-
-@replaceable
-def dropout_sum_backward(dy, cache) -> tuple[Array, Array]:
-    """Returns dx = dy and dh."""
-    return dy, dropout_backward(dy, cache)
 
 
 # ---- random numbers from a key and a counter: the same whatever computes them, in whatever order

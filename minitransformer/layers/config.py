@@ -5,8 +5,8 @@ from typing import Any, ClassVar, TypeVar
 
 from minitransformer.checks import check_fraction
 from minitransformer.errors import InputError, choices
+from minitransformer.functional.activations import ACTIVATIONS
 from minitransformer.layers.attention_kinds import check_attention
-from minitransformer.layers.feed_forward import FEED_FORWARDS
 from minitransformer.layers.layer_norm import NORMS
 from minitransformer.layers.positions import POSITIONS
 from minitransformer.tables import check_settings, setting
@@ -81,7 +81,7 @@ class StackConfig(ModelConfig):
     embedding_dropout: float | None = setting("dropout rate on the embeddings; if not given, that of `dropout`", None)
     attention_dropout: float = setting("dropout rate on the attention weights", 0.0)
     feed_forward_dropout: float = setting("dropout rate inside the feed-forward networks", 0.0)
-    activation: str = setting("activation of the feed-forward networks", "relu", FEED_FORWARDS)
+    activation: str = setting("activation of the feed-forward networks", "relu", ACTIVATIONS)
     pre_norm: bool = setting("LayerNorm before each sub-layer (in the paper it comes after)", False)
     norm: str = setting("how hidden states are normalised", "layer", NORMS)
     norm_epsilon: float = 1e-5           # added to the variance

@@ -8,7 +8,7 @@ from minitransformer.functional.layer_norm import LayerNormCache
 from minitransformer.layers import initial
 from minitransformer.layers.attention import MultiHeadAttentionCache
 from minitransformer.layers.attention_kinds import ATTENTIONS
-from minitransformer.layers.feed_forward import FEED_FORWARDS, FeedForwardCache
+from minitransformer.layers.feed_forward import FeedForward, FeedForwardCache
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.layer_norm import NORMS
 from minitransformer.layers.residual import Residual, ResidualCache
@@ -36,8 +36,7 @@ class DecoderLayer(Layer):
         attention = ATTENTIONS[config.attention]
         self.self_attention = attention.make_self(config, rng, causal=True)
         self.cross_attention = attention.make_cross(config, rng)
-        self.feed_forward = FEED_FORWARDS[config.activation](
-            config.d_model, config.d_ff, rng, config.activation, config.feed_forward_dropout)
+        self.feed_forward = FeedForward.of(config, rng)
         self.self_attention_residual = Residual.of(config)
         self.cross_attention_residual = Residual.of(config)
         self.feed_forward_residual = Residual.of(config)

@@ -8,7 +8,7 @@ from minitransformer.functional.layer_norm import LayerNormCache
 from minitransformer.layers import initial
 from minitransformer.layers.attention import MultiHeadAttentionCache
 from minitransformer.layers.attention_kinds import ATTENTIONS
-from minitransformer.layers.feed_forward import FEED_FORWARDS, FeedForwardCache
+from minitransformer.layers.feed_forward import FeedForward, FeedForwardCache
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.layer_norm import NORMS
 from minitransformer.layers.residual import Residual, ResidualCache
@@ -31,8 +31,7 @@ class EncoderLayer(Layer):
 
     def __init__(self, config, rng=None, causal=False):
         self.self_attention = ATTENTIONS[config.attention].make_self(config, rng, causal)
-        self.feed_forward = FEED_FORWARDS[config.activation](
-            config.d_model, config.d_ff, rng, config.activation, config.feed_forward_dropout)
+        self.feed_forward = FeedForward.of(config, rng)
         self.self_attention_residual = Residual.of(config)
         self.feed_forward_residual = Residual.of(config)
         initial.shrink_ends(config.num_layers, self.self_attention, self.feed_forward)

@@ -3,14 +3,11 @@
 from typing import Any, NamedTuple
 
 from minitransformer.backend import Array
-from minitransformer.checks import check_cache, check_floats, check_shape
-from minitransformer.functional import (
-    cross_entropy_backward, cross_entropy_forward, linear_cross_entropy_backward, linear_cross_entropy_forward)
-from minitransformer.functional.cross_entropy import CrossEntropyCache
-from minitransformer.functional.linear_cross_entropy import LinearCrossEntropyCache
+from minitransformer.checks import check_cache, check_cache_of, check_floats, check_shape
+from minitransformer.functional.cross_entropy import CrossEntropyCache, cross_entropy_backward, cross_entropy_forward
 from minitransformer.layers import initial
-from minitransformer.layers.exactly import exactly
 from minitransformer.layers.layer import Layer
+from minitransformer.dispatch import replaceable
 
 
 class OutputCache(NamedTuple):
@@ -43,7 +40,7 @@ class OutputProjection(Layer):
         return (drows @ self.weight.data).reshape(cache.x.shape)
 
 
-class LogitsLossCache(NamedTuple):
+class LinearCrossEntropyCache(NamedTuple):
     output: Any              # the cache of the layer that made the logits
     loss: CrossEntropyCache
     log_likelihood: Array    # (...) that of `loss`
@@ -52,23 +49,19 @@ class LogitsLossCache(NamedTuple):
 class LinearCrossEntropy(Layer):
     """The summed cross-entropy of the logits that `output`, a model's last layer, makes of x (..., d_model).
 
-    It has no weight of its own. With an OutputProjection, logits x W^T and loss are one function, so that a kernel need
-    not keep all logits.
+    It has no weight of its own, and asks the layer when it runs.
     """
 
-    def forward(self, x, output, targets, smoothing=0.0, *, padding) -> tuple[Array, LinearCrossEntropyCache | LogitsLossCache]:
+    @replaceable
+    def forward(self, x, output, targets, smoothing=0.0, *, padding) -> tuple[Array, LinearCrossEntropyCache]:
         """targets (...) ids -> the sum over all that are not `padding`; cache.log_likelihood (...) holds that of each target."""
-        if exactly(output, OutputProjection):
-            check_floats("LinearCrossEntropy: x", x, ..., output.weight.shape[1])
-            return linear_cross_entropy_forward(x, output.weight.data, targets, smoothing, padding=padding)
         logits, output_cache = output.forward(x)
         loss, cache = cross_entropy_forward(logits, targets, smoothing, padding=padding)
-        return loss, LogitsLossCache(output_cache, cache, cache.log_likelihood)
+        return loss, LinearCrossEntropyCache(output_cache, cache, cache.log_likelihood)
 
+    @replaceable
     def backward(self, dloss, output, cache) -> Array:
         """Returns dx (..., d_model), and adds to the gradients of `output`."""
-        if isinstance(cache, LogitsLossCache):
-            return output.backward(cross_entropy_backward(dloss, cache.loss), cache.output)
-        dx, dweight = linear_cross_entropy_backward(dloss, cache)
-        output.weight.grad += dweight
-        return dx
+        check_cache_of("LinearCrossEntropy.backward", cache, LinearCrossEntropyCache)
+        dlogits = cross_entropy_backward(dloss, cache.loss)
+        return output.backward(dlogits, cache.output)

@@ -4,10 +4,11 @@ from typing import NamedTuple
 
 from minitransformer.backend import Array
 from minitransformer.checks import check_cache, check_fraction, check_shape
-from minitransformer.functional.dropout import DropoutCache, dropout_sum_backward, dropout_sum_forward
+from minitransformer.functional.dropout import DropoutCache, dropout_backward, dropout_forward
 from minitransformer.functional.layer_norm import LayerNormCache
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.layer_norm import NORMS, LayerNorm
+from minitransformer.dispatch import replaceable
 
 
 class ResidualCache(NamedTuple):
@@ -46,11 +47,12 @@ class Residual(Layer):
         """The gradient that x gets through the sub-layer, from that of what the sub-layer has read."""
         return self.norm.backward(dh, cache) if self.pre_norm else dh
 
+    @replaceable
     def forward(self, x, h, rng=None) -> tuple[Array, ResidualCache]:
         """y, from x and the sub-layer's output h."""
         check_shape("Residual: h", h, *x.shape)
-        y, dropout = dropout_sum_forward(x, h, self.dropout, rng)
-        y, norm = (y, None) if self.pre_norm else self.norm.forward(y)
+        h, dropout = dropout_forward(h, self.dropout, rng)
+        y, norm = (x + h, None) if self.pre_norm else self.norm.forward(x + h)
         return y, ResidualCache(dropout, norm)
 
     def backward(self, dy, cache) -> tuple[Array, Array]:
@@ -58,4 +60,4 @@ class Residual(Layer):
         check_cache(self, cache, ResidualCache)
         if not self.pre_norm:
             dy = self.norm.backward(dy, cache.norm)
-        return dropout_sum_backward(dy, cache.dropout)
+        return dy, dropout_backward(dy, cache.dropout)

@@ -23,26 +23,10 @@ _HERE = "minitransformer.speed.compiled"
 KERNELS = Table(
     "kernel",
     {
-        "relu_dropout_forward": (
-            f"{_HERE}.activation_dropout:relu_dropout_forward_compiled",
-            FLOATS,
-            "",
-        ),
-        "relu_dropout_backward": (
-            f"{_HERE}.activation_dropout:relu_dropout_backward_compiled",
-            FLOATS,
-            "b",
-        ),
-        "gelu_dropout_forward": (
-            f"{_HERE}.activation_dropout:gelu_dropout_forward_compiled",
-            "float32",
-            "",
-        ),
-        "gelu_dropout_backward": (
-            f"{_HERE}.activation_dropout:gelu_dropout_backward_compiled",
-            "float32",
-            "b",
-        ),
+        "relu_forward": (f"{_HERE}.activations:relu_forward_compiled", FLOATS, ""),
+        "relu_backward": (f"{_HERE}.activations:relu_backward_compiled", FLOATS, "b"),
+        "gelu_forward": (f"{_HERE}.activations:gelu_forward_compiled", "float32", ""),
+        "gelu_backward": (f"{_HERE}.activations:gelu_backward_compiled", "float32", ""),
         "adam_update": (f"{_HERE}.adam:adam_update_compiled", FLOATS, ""),
         "gather_gradients": (f"{_HERE}.adam:gather_gradients_compiled", FLOATS, ""),
         "attention_forward": (f"{_HERE}.attention:attention_forward_compiled", "float32", "b"),
@@ -52,21 +36,13 @@ KERNELS = Table(
         "log_normaliser": (f"{_HERE}.continuations:log_normaliser_compiled", "float32", ""),
         "dropout_forward": (f"{_HERE}.dropout:dropout_forward_compiled", FLOATS, ""),
         "dropout_backward": (f"{_HERE}.dropout:dropout_backward_compiled", FLOATS, "b"),
-        "dropout_sum_forward": (f"{_HERE}.dropout:dropout_sum_forward_compiled", FLOATS, ""),
+        "Residual.forward": (f"{_HERE}.dropout:residual_forward_compiled", FLOATS, ""),
         "random_words": (f"{_HERE}.dropout:random_words_compiled", "uint64", ""),
         "Embedding.backward": (f"{_HERE}.embedding:embedding_backward_compiled", FLOATS, "iu"),
         "layer_norm_forward": (f"{_HERE}.layer_norm:layer_norm_forward_compiled", FLOATS, ""),
         "layer_norm_backward": (f"{_HERE}.layer_norm:layer_norm_backward_compiled", FLOATS, ""),
-        "linear_cross_entropy_forward": (
-            f"{_HERE}.linear_cross_entropy:linear_cross_entropy_forward_compiled",
-            "float32",
-            "iu",
-        ),
-        "linear_cross_entropy_backward": (
-            f"{_HERE}.linear_cross_entropy:linear_cross_entropy_backward_compiled",
-            "float32",
-            "",
-        ),
+        "LinearCrossEntropy.forward": (f"{_HERE}.loss:loss_forward_compiled", "float32", "iu"),
+        "LinearCrossEntropy.backward": (f"{_HERE}.loss:loss_backward_compiled", "float32", "iu"),
     },
 )
 CHOICES = (None, "1", "0")  # values of MINITRANSFORMER_FAST: kernels, kernels, none

@@ -12,9 +12,8 @@ import numpy as np
 
 from minitransformer import functional as F
 from minitransformer.backend import Array
-from minitransformer.functional.activation_dropout import ActivationDropoutCache
+from minitransformer.functional.activations import ACTIVATIONS
 from minitransformer.layers import MultiHeadAttention, Residual
-from minitransformer.layers.feed_forward import WITH_DROPOUT
 from minitransformer_course.doctor.mistakes import TAUGHT, Mistake, textbook_of
 from minitransformer_course.doctor.operations import OPERATIONS
 
@@ -135,12 +134,9 @@ teach(
 
 
 def activation_twice(self, dy, cache) -> Array:
-    backward = WITH_DROPOUT[self.activation][1]
-    dh = backward(
-        self.outer.backward(dy, cache.outer),
-        ActivationDropoutCache(cache.activation, cache.dropout),
-    )
-    dh = backward(dh, ActivationDropoutCache(cache.activation, cache.dropout._replace(mask=None)))
+    backward = ACTIVATIONS[self.activation][1]
+    dh = F.dropout_backward(self.outer.backward(dy, cache.outer), cache.dropout)
+    dh = backward(backward(dh, cache.activation), cache.activation)
     return self.inner.backward(dh, cache.inner)
 
 

@@ -9,7 +9,7 @@ import math
 from typing import Any
 
 from minitransformer.backend import Array
-from minitransformer.functional import cross_entropy_backward, softmax_backward
+from minitransformer.functional import softmax_backward
 from minitransformer.layers.attention import MultiHeadAttention
 from minitransformer.layers.embedding import Embedding
 from minitransformer.layers.feed_forward import FeedForward
@@ -35,13 +35,7 @@ def record(model, batch, smoothing) -> tuple[float, dict[str, tuple]]:
     with hooked(model, around):
         sums, cache = model.loss_forward(batch, smoothing=smoothing)
         model.loss_backward(1 / batch.terms, cache)
-    (x, *_), _ = calls["loss", "forward"]
-    arrays = {
-        "output": (
-            x @ model.output.weight.data.T,
-            cross_entropy_backward(1 / batch.terms, cache.loss.loss),
-        )
-    }
+    arrays: dict[str, tuple] = {}
     for path, layer in model.sublayers().items():
         if path == "loss" or (path, "backward") not in calls or isinstance(layer, Embedding):
             # an embedding may be used twice: its values are those that the positions are added to

@@ -19,6 +19,7 @@ from research.benchmarks.info import collect
 from minitransformer.decoding.continuations import OutputWeight, continuations
 from minitransformer.data.special import EOS
 from minitransformer.dispatch import plugged, running, textbook_of
+from minitransformer.layers import LinearCrossEntropy, OutputProjection, Residual
 from minitransformer.speed.host import fast
 
 
@@ -44,14 +45,11 @@ def pairs(case) -> Iterator[tuple[str, Callable, Callable, list]]:
         F.layer_norm_backward,
         [x, array(d_model), array(d_model)],
     )
-    yield (
-        "dropout_sum",
-        F.dropout_sum_forward,
-        F.dropout_sum_backward,
-        [x, x[::-1].copy(), 0.1, rng],
-    )
-    yield "relu_dropout", F.relu_dropout_forward, F.relu_dropout_backward, [wide, 0.1, rng]
-    yield "gelu_dropout", F.gelu_dropout_forward, F.gelu_dropout_backward, [wide, 0.1, rng]
+    residual = Residual(d_model, 0.1, pre_norm=True)  # only the dropout and the sum
+    yield "Residual", residual.forward, residual.backward, [x, x[::-1].copy(), rng]
+    yield "dropout", F.dropout_forward, F.dropout_backward, [x, 0.1, rng]
+    yield "relu", F.relu_forward, F.relu_backward, [wide]
+    yield "gelu", F.gelu_forward, F.gelu_backward, [wide]
     yield (
         "attention",
         F.attention_forward,
@@ -59,11 +57,12 @@ def pairs(case) -> Iterator[tuple[str, Callable, Callable, list]]:
         [query, key, value, mask, 0.1, rng],
     )
     targets = rng.integers(1, case.vocabulary, (batch, length))
+    loss, output = LinearCrossEntropy(), OutputProjection(case.vocabulary, d_model, rng)
     yield (
-        "linear_cross_entropy",
-        lambda *inputs: F.linear_cross_entropy_forward(*inputs, padding=0),
-        F.linear_cross_entropy_backward,
-        [x, array(case.vocabulary, d_model) / d_model, targets, 0.1],
+        "output and loss",
+        lambda *inputs: loss.forward(*inputs, padding=0),
+        lambda dloss, cache: loss.backward(dloss, output, cache),
+        [x, output, targets, 0.1],
     )
 
 

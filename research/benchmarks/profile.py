@@ -39,7 +39,7 @@ def profile(case, rounds) -> list[dict[str, Any]]:
 
     A block's time excludes the blocks inside it. `products` is the time that its matrix products
     would take at the machine's best rate; the rest of forward + backward is everything else. The
-    loss computes its backward's products in the forward (speed/compiled/linear_cross_entropy.py).
+    loss computes its backward's products in the forward (speed/compiled/loss.py).
     """
     with kernels_run(), one_blas_thread:
         product = matmul.make_step(case, 1)

@@ -66,7 +66,7 @@ def _maker(replaces, block, in_model="transformer"):
 
 PRE_NORM, WITHOUT_LOSS = "transformer-pre-norm", ""    # no model of blocks() ends in its loss
 
-linear, linear_forward = _maker("Linear.backward", "linear"), _maker("Linear.forward", "linear")
+linear, linear_forward = _maker("Linear.backward", "linear"), _maker(LAYERS + "linear:Linear.forward", "linear")
 embedding, embedding_forward = _maker("Embedding.backward", "embedding"), _maker("Embedding.forward", "embedding")
 output, output_forward = _maker(OUTPUT + "backward", "output-projection"), _maker(OUTPUT + "forward", "output-projection")
 learned_positions = _maker(LEARNED, "learned-positions", "transformer-unshared")
@@ -83,7 +83,7 @@ heads = _maker("MultiHeadAttention.backward", "multi-head-attention")
 self_attention = _maker(LAYERS + "attention:SelfAttention.backward", "self-attention")
 cross_attention = _maker(LAYERS + "attention:CrossAttention.backward", "cross-attention")
 feed_forward = _maker(FF, "feed-forward")
-residual, residual_forward = _maker(RESIDUAL + "backward", "residual"), _maker(RESIDUAL + "forward", "residual")
+residual, residual_forward = _maker(RESIDUAL + "backward", "residual"), _maker("Residual.forward", "residual")
 encoder_layer, decoder_layer = _maker(ENCODER_LAYER, "encoder-layer"), _maker(DECODER_LAYER, "decoder-layer")
 encoder_layer_pre_norm = _maker(ENCODER_LAYER, "encoder-layer-pre-norm", PRE_NORM)
 encoder, decoder = _maker(ENCODER, "encoder"), _maker(DECODER, "decoder")
@@ -93,7 +93,6 @@ transformer = _maker(TRANSFORMER, "transformer")
 language_model = _maker(MODELS + "language_model:LanguageModel.hidden_backward", "language-model", "language-model")
 classifier = _maker(MODELS + "classifier:Classifier.backward", "classifier", "classifier")
 loss, loss_forward = (_maker("cross_entropy_" + name, "cross-entropy", WITHOUT_LOSS) for name in ("backward", "forward"))
-fused = _maker("linear_cross_entropy_backward", "linear-cross-entropy", WITHOUT_LOSS)
 
 
 def edited(name, replaces, right, wrong, block, *says, **more):

@@ -48,15 +48,10 @@ from minitransformer.zoo.recurrent.model import NAMED as RECURRENT
 DEFAULTS = [
     (F.attention_forward, dict(mask=None, dropout_rate=0.0, rng=None)),
     (F.cross_entropy_forward, dict(smoothing=0.0)),
-    (F.linear_cross_entropy_forward, dict(smoothing=0.0)),
     (F.layer_norm_forward, dict(epsilon=1e-5)),  # PyTorch's
     *[
         (function, dict(dilation=1, causal=False))
         for function in (R.windows_forward, R.convolution_forward, R.depthwise_convolution_forward)
-    ],
-    *[
-        (function, dict(dropout_rate=0.0, rng=None))
-        for function in (F.relu_dropout_forward, F.gelu_dropout_forward)
     ],
     (R.restricted_attention_forward, dict(causal=False, mask=None, dropout_rate=0.0, rng=None)),
     *[(function, dict(epsilon=1e-5)) for function in (S.rms_norm_forward, S.RMSNorm)],

@@ -10,12 +10,12 @@ import pytest
 
 from minitransformer import Transformer, TransformerConfig
 from minitransformer.layers.attention_kinds import ATTENTIONS, ScaledAttention
-from minitransformer.layers.feed_forward import FEED_FORWARDS
+from minitransformer.functional.activations import ACTIVATIONS
 from minitransformer.lookup import Table
 from minitransformer.zoo import CHOICES
 
 TABLES = {  # {kind: where its table is}
-    "activation": "layers.feed_forward:FEED_FORWARDS",
+    "activation": "functional.activations:ACTIVATIONS",
     "attention": "layers.attention_kinds:ATTENTIONS",
     "blocks": "checking.blocks:BLOCKS",
     "embedding": "layers.embedding:EMBEDDINGS",
@@ -90,7 +90,7 @@ def test_a_table_is_a_dict_of_the_library_and_the_zoo():
     table = Table("activation", {"relu": 1})
     assert list(table) == ["geglu", "relu", "swiglu"] and len(table) == 3
     assert "geglu" in table and list(table.loaded) == ["relu"]
-    assert table["geglu"] is FEED_FORWARDS["geglu"] and list(table.loaded) == ["relu", "geglu"]
+    assert table["geglu"] is ACTIVATIONS["geglu"] and list(table.loaded) == ["relu", "geglu"]
     table["mine"] = 2
     assert dict(table)["mine"] == table["mine"] == 2
     del table["mine"]

@@ -184,7 +184,7 @@ CALLS = [  # (a call, words of the error)
     ),
     (
         lambda: MODEL.loss.forward(np.ones((2, 5)), MODEL.output, TARGETS, padding=0),
-        "LinearCrossEntropy: x has shape",
+        "OutputProjection: x has shape",
     ),
     # Models and their configurations
     (

@@ -9,8 +9,11 @@ import pytest
 
 from minitransformer import Adam, functional as F, training_step
 from minitransformer.decoding import beam_search, sample
+from minitransformer.layers import OutputProjection
+from minitransformer.layers.parameter import Parameter
 from minitransformer.speed.kernels import kernels_run
 from minitransformer.zoo.baselines import GRU, LSTM, AdditiveAttention
+from tests.library.speed.calls import LOSS
 from tests.library.models.makers import KINDS, make_batch_for, make_model
 
 RNG = np.random.default_rng(0)
@@ -38,8 +41,11 @@ CALLS = {
     "cross-entropy": lambda: F.cross_entropy_forward(
         FAR, np.ones(FAR.shape[:-1], int), padding=None
     )[0],
-    "linear-cross-entropy": lambda: F.linear_cross_entropy_forward(
-        FAR[0], FAR[1, 0], np.ones((3, 8), int), padding=None
+    "linear-cross-entropy": lambda: LOSS.forward(
+        FAR[0],
+        OutputProjection(8, 16, weight=Parameter(FAR[1, 0])),
+        np.ones((3, 8), int),
+        padding=None,
     )[0],
     "lstm": lambda: recurrent(LSTM),
     "gru": lambda: recurrent(GRU),

@@ -10,22 +10,22 @@ from minitransformer.data.special import BOS, EOS, PAD
 from minitransformer.models import MODELS, TransformerConfig
 from minitransformer.zoo import baselines as R
 from minitransformer.zoo.baselines import RecurrentConfig
-from tests.library.speed.calls import counting
+from tests.library.speed.calls import Counting
 from tests.library.models.makers import RECURRENT, V, make_batch_for, make_model, random_ids
 
 WITH_ATTENTION = ("lstm-attention",)
 
 
 @pytest.mark.parametrize("kind, calls", [("lstm", 6), ("lstm-attention", 6 + 1)])
-def test_dropout_is_where_it_belongs(kind, calls):
+def test_dropout_is_where_it_belongs(kind, calls, monkeypatch):
     """On what each layer reads and each stack returns, in encoder and decoder, and on what
     attention makes of a state.
     """
-    mine = counting(F.dropout_mask)
-    with plugged(F.dropout_mask, mine):
-        make_model(kind, dropout=0.2, bidirectional=False).loss_forward(
-            make_batch_for(kind), np.random.default_rng(0)
-        )
+    mine = Counting(F.dropout_mask)
+    monkeypatch.setattr("minitransformer.functional.dropout.dropout_mask", mine)
+    make_model(kind, dropout=0.2, bidirectional=False).loss_forward(
+        make_batch_for(kind), np.random.default_rng(0)
+    )
     assert mine.calls == calls
 
 

@@ -7,7 +7,6 @@ import math
 import numpy as np
 
 from minitransformer.backend import Array
-from minitransformer.functional.adam import negligible
 from minitransformer.speed.loops import check_writeable, loop
 
 # numbers whose squares are summed before float64 takes over: float32 would lose small ones in a
@@ -42,7 +41,7 @@ def adam_update_compiled(
         float(beta1),
         float(beta2),
         float(epsilon),
-        negligible(m.dtype),
+        float(np.finfo(m.dtype).tiny / np.finfo(m.dtype).eps),
     )
 
 

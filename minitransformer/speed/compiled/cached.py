@@ -7,7 +7,7 @@ it computes. With more rows, the products of BLAS are faster.
 import numpy as np
 
 from minitransformer.backend import Array
-from minitransformer.speed.compiled.activation_dropout import gelu_and_drop, relu_and_drop
+from minitransformer.speed.compiled.activations import gelu, relu
 from minitransformer.speed.compiled.layer_norm import normalise
 from minitransformer.speed.exponential import exp
 from minitransformer.speed.loops import FEW, loop, packed
@@ -146,11 +146,11 @@ def attend_to_memory(
 def feed_forward(x, inner, outer, norm, with_gelu, pre_norm, y) -> None:
     """x, y: (R, d_model)."""
     h = linear(normalised(x, norm) if pre_norm else x, inner)
-    flat, nothing_dropped = h.reshape(-1), np.empty(0, np.bool_)
+    flat = h.reshape(-1)
     if with_gelu:
-        gelu_and_drop(flat, nothing_dropped, 1.0, flat, np.empty_like(flat))
+        gelu(flat, flat, np.empty_like(flat))
     else:
-        relu_and_drop(flat, nothing_dropped, 1.0, flat, np.empty(flat.size, np.bool_))
+        relu(flat, flat, np.empty(flat.size, np.bool_))
     add(x, linear(h, outer), norm, pre_norm, y)
 
 

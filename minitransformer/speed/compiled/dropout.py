@@ -17,6 +17,7 @@ from minitransformer.functional.dropout import (
     dropout_backward,
     random_bytes,
 )
+from minitransformer.layers.residual import Residual, ResidualCache
 from minitransformer.speed.loops import loop, packed
 from minitransformer.dispatch import textbook_of
 
@@ -80,19 +81,17 @@ def dropout_backward_compiled(dy, cache) -> Array:
     return dx
 
 
-def dropout_sum_forward_compiled(
-    x, h, dropout_rate, rng=None
-) -> tuple[Array, DropoutCache | KeptCache]:
-    cache = draw(h, dropout_rate, rng)
-    if not isinstance(cache, KeptCache):  # at every position that is written
-        return x + h, cache
-    if (x.shape, x.dtype) != (h.shape, h.dtype):
-        return x + dropout_backward_compiled(h, cache), cache
+def residual_forward_compiled(self, x, h, rng=None) -> tuple[Array, ResidualCache]:
+    """The sum in the same pass as the dropout."""
+    cache = draw(h, self.dropout, rng)
+    nothing_dropped = not isinstance(cache, KeptCache)
+    if nothing_dropped or (x.shape, x.dtype) != (h.shape, h.dtype):
+        return textbook_of(Residual.forward)(self, x, h, rng)
     y = np.empty(x.shape, x.dtype)
-    drop_and_add(
-        packed(x, y.size), packed(h, y.size), cache.keep.reshape(-1), cache.scale, y.reshape(-1)
-    )
-    return y, cache
+    arrays = packed(x, y.size), packed(h, y.size), cache.keep.reshape(-1)
+    drop_and_add(*arrays, cache.scale, y.reshape(-1))
+    y, norm = (y, None) if self.pre_norm else self.norm.forward(y)
+    return y, ResidualCache(cache, norm)
 
 
 @loop("vector flags number vector")

@@ -5,7 +5,6 @@ from minitransformer.checks import check_cache, check_floats, check_shape
 from minitransformer.layers import initial
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.linear import LinearCache
-from minitransformer.dispatch import replaceable
 
 
 class Projection(Layer):
@@ -16,14 +15,12 @@ class Projection(Layer):
     def __init__(self, d_in, d_out, rng=None):
         self.weight = initial.xavier(rng, d_in, d_out)
 
-    @replaceable
     def forward(self, x) -> tuple[Array, LinearCache]:
         d_in, d_out = self.weight.shape
         check_floats("Projection: x", x, ..., d_in)
         y = x.reshape(-1, d_in) @ self.weight.data
         return y.reshape(*x.shape[:-1], d_out), LinearCache(x)
 
-    @replaceable
     def backward(self, dy, cache) -> Array:
         """From y_nj = sum_i x_ni W_ij: dW = x^T dy, dx = dy W^T."""
         check_cache(self, cache, LinearCache)

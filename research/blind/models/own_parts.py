@@ -9,11 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from library import (
-    FEED_FORWARDS,
+    ACTIVATIONS,
     GATES,
     NORMS,
-    WITH_DROPOUT,
-    ActivationDropoutCache,
     FeedForward,
     Layer,
     LayerNorm,
@@ -134,29 +132,27 @@ class FrozenLayerNorm(LayerNorm):
 NORMS["own"] = OwnRMSNorm
 
 
-# ---- activations, put into the tables that the feed-forward networks look them up in
+# ---- activations, put into the table that the feed-forward networks look them up in
 
 
-def squared_forward(x, dropout_rate=0.0, rng=None):
-    """y = dropout(max(0, x)^2)."""
+def squared_forward(x):
+    """y = max(0, x)^2."""
     positive = x * (x.real > 0)
-    y, dropout = dropout_forward(positive * positive, dropout_rate, rng)
-    return y, ActivationDropoutCache(OwnCache(positive), dropout)
+    return positive * positive, OwnCache(positive)
 
 
 def squared_backward(dy, cache):
-    return 2 * cache.activation.x * dropout_backward(dy, cache.dropout)
+    return 2 * cache.x * dy
 
 
-def silu_forward(x, dropout_rate=0.0, rng=None):
+def silu_forward(x):
     sigmoid = 1 / (1 + np.exp(-x))
-    y, dropout = dropout_forward(x * sigmoid, dropout_rate, rng)
-    return y, ActivationDropoutCache(OwnCache(x, sigmoid), dropout)
+    return x * sigmoid, OwnCache(x, sigmoid)
 
 
 def silu_backward(dy, cache):
-    x, sigmoid, _ = cache.activation
-    return dropout_backward(dy, cache.dropout) * sigmoid * (1 + x * (1 - sigmoid))
+    x, sigmoid, _ = cache
+    return dy * sigmoid * (1 + x * (1 - sigmoid))
 
 
 def tanh_forward(x):
@@ -168,10 +164,9 @@ def tanh_backward(dy, cache):
     return dy * (1 - cache.x * cache.x)
 
 
-WITH_DROPOUT["squared"] = squared_forward, squared_backward
-WITH_DROPOUT["silu"] = silu_forward, silu_backward
+ACTIVATIONS["squared"] = squared_forward, squared_backward
+ACTIVATIONS["silu"] = silu_forward, silu_backward
 GATES["tanhglu"] = tanh_forward, tanh_backward
-FEED_FORWARDS["squared"] = FEED_FORWARDS["silu"] = FeedForward
 
 
 # ---- feed-forward networks

@@ -48,7 +48,8 @@ MISTAKES = [
     makers.decoder_layer("residual-others-zero", ("return dx, dmemory", "return dx, 0 * dmemory"),
             ("memory", "other", "encoder", "cross"), MISSING),
     makers.residual("residual-dropout-twice",
-            ("return dropout_sum_backward(dy, cache.dropout)", "dx, dh = dropout_sum_backward(dy, cache.dropout)\n    return dx, dropout_sum_backward(dh, cache.dropout)[1]"),
+            ("dropout_backward(dy, cache.dropout)", "dropout_backward(dropout_backward(dy, cache.dropout), cache.dropout)"),
             ("dropout", "mask", "scale"), TWICE),
-    makers.residual_forward("residual-forward-in-place", ("y, norm =", "x[...] = y\n    y, norm ="), IN_PLACE),
+    makers.residual_forward("residual-forward-in-place", ("y, norm = (x + h, None) if self.pre_norm else self.norm.forward(x + h)",
+            "x += h\n    y, norm = (x, None) if self.pre_norm else self.norm.forward(x)"), IN_PLACE),
 ]

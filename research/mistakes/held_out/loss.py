@@ -2,7 +2,7 @@
 
 from minitransformer.functional import cross_entropy_backward
 from research.mistakes import makers
-from research.mistakes.words import AVERAGED, IN_PLACE, MISSING, RAISES, SIGN, SMOOTHING, TOKENS
+from research.mistakes.words import AVERAGED, IN_PLACE, MISSING, SIGN, SMOOTHING
 
 
 def cache_overwritten(dloss, cache):
@@ -44,13 +44,4 @@ MISTAKES = [
             SMOOTHING),
     makers.loss_forward("cross-entropy-forward-in-bits", ("return loss", "return loss / math.log(2)"),
             ("factor", "log", "times", "multipl", "constant", "scale")),
-    makers.fused("linear-cross-entropy-dx-scaled", ("dlogits @ weight", "dlogits @ weight / math.sqrt(weight.shape[1])"),
-            ("dx", "gradient of x"), ("sqrt", "scal", "factor", "√", "times")),
-    makers.fused("linear-cross-entropy-weight-divided-by-count", ("return dx, dweight", "return dx, dweight / loss.count"),
-            ("weight", "dW"), (*AVERAGED, "factor"), TOKENS),
-    makers.fused("linear-cross-entropy-weight-mean-over-rows", ("return dx, dweight", "return dx, dweight / len(dlogits)"),
-            ("weight", "dW"), AVERAGED),
-    makers.fused("linear-cross-entropy-dloss-for-weight-only", ("return dx", "return dx / dloss"), ("dx", "gradient of x"),
-            ("dloss",)),
-    makers.fused("linear-cross-entropy-rows-for-dx", (".reshape(x.shape)", ""), ("shape", *RAISES)),
 ]

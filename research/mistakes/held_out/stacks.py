@@ -16,10 +16,10 @@ def encoder_order(self, dy, cache):
 
 MISTAKES = [
     makers.feed_forward("feed-forward-activation-forgotten",
-            ("activate_backward(dh, ActivationDropoutCache(cache.activation, cache.dropout))", "dh if cache.dropout.mask is None else dh * cache.dropout.mask"),
+            ("activate_backward(dh, cache.activation)", "dh"),
             ("activation", "relu"), MISSING),
     makers.feed_forward("feed-forward-activation-twice",
-            ("activate_backward(dh, ", "activate_backward(activate_backward(dh, ActivationDropoutCache(cache.activation, type(cache.dropout)(None))), "),
+            ("activate_backward(dh, ", "activate_backward(activate_backward(dh, cache.activation), "),
             ("activation", "gelu"), TWICE, block="encoder-layer-pre-norm", in_model="transformer-pre-norm",
             comment="with ReLU twice is once"),
     makers.feed_forward("feed-forward-inner-forgotten", ("self.inner.backward(dh, cache.inner)", "dh @ self.inner.weight.data.T"),

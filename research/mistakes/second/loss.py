@@ -1,4 +1,4 @@
-"""Mistakes in cross-entropy with label smoothing, and in the fused linear and cross-entropy."""
+"""Mistakes in cross-entropy with label smoothing."""
 
 import numpy as np
 
@@ -83,25 +83,4 @@ MISTAKES = [
     makers.loss_forward("loss-forward-entropy", ("return loss", "return loss + 0.05 * (p * np.log(p)).sum()"),
             (*UNKNOWN, "entropy", "logits", "padding"),
             comment="forward adds 0.05 sum(p log p) (a confidence penalty) that the given backward doesn't know."),
-    makers.fused("fused-target-rows-only",
-            ("(dlogits @ weight).reshape(x.shape)", "-weight[loss.targets] * loss.real[..., None] * dloss"),
-            (" x ", "dx", "softmax", " p ", "target")),
-    makers.fused("fused-weight-mean", ("return dx, dweight", "return dx, dweight / loss.count"), ("weight",), AVERAGE),
-    makers.fused("fused-upstream-twice", ("cross_entropy_backward(dloss, loss)", "dloss * cross_entropy_backward(dloss, loss)"),
-            ("dloss", "upstream", "incoming", "dy", "factor", "twice", "square", "power")),
-    makers.fused("fused-upstream-missing-in-weight", ("return dx, dweight", "return dx, dweight / dloss"), ("dloss", "upstream", "chain", "incoming", "dy", "factor")),
-    makers.fused("fused-swapped", ("return dx, dweight", "return dweight, dx"), ("swap", "exchang", "order", "shape", "each other")),
-    makers.fused("fused-last-chunk-left-out", ("dx =", "dlogits[(len(dlogits) - 1) // 2 * 2:] = 0\n    dx ="),
-            ("last", "row", "position", "chunk", "token", "some of", "part of", *MISSING)),
-    makers.fused("fused-weight-last-chunk", ("dweight =", "dlogits[:(len(dlogits) - 1) // 2 * 2] = 0\n    dweight ="), ("weight",),
-            ("last", "only", "chunk", "overwrit", "some of", "part of", "one", "row")),
-    makers.fused("fused-softmax-backward-too",
-            ("dx =", "p = loss.p.reshape(dlogits.shape)\n    dlogits = p * (dlogits - (dlogits * p).sum(axis=-1, keepdims=True))\n    dx ="),
-            ("softmax", "twice", "jacobian"),
-            comment="Softmax's backward is applied to the logits' gradient, which contains it already."),
-    makers.fused("fused-two-sign-and-double", ("dx = (dlogits", "dx = (-dlogits", "dweight = dlogits", "dweight = 2 * dlogits"),
-            ("sign", "negat", "minus", "opposite", "-1"), ("twice", "doubl", "2 times", "times 2", "2x", "factor")),
-    makers.fused("fused-unit-weight", ("@ weight)", "@ (weight / np.sqrt((weight * weight).sum(axis=1, keepdims=True))))"), (*UNKNOWN, " x ", "dx", "norm")),
-    makers.mistake("fused-forward-scaled", "linear_cross_entropy_forward", ("@ weight.T", "@ weight.T / math.sqrt(x.shape[-1])"),
-            "linear-cross-entropy", (("sqrt", "factor", "scale", "2.65", "2.646", "0.378", "times", "divid"),), in_model=""),
 ]

@@ -1,7 +1,7 @@
 """Mistakes in cross-entropy, alone and with the pre-softmax linear. No model of blocks() ends in its loss: in_model is empty."""
 
 from research.mistakes import makers
-from research.mistakes.words import AVERAGED, MISSING, PRECISION, RAISES, SIGN, SMOOTHING, SWAPPED, TOKENS
+from research.mistakes.words import AVERAGED, MISSING, PRECISION, SIGN, SMOOTHING, TOKENS
 
 MISTAKES = [
     makers.loss("cross-entropy-smoothing-over-the-others",
@@ -36,11 +36,4 @@ MISTAKES = [
             ("pad",)),
     makers.loss_forward("cross-entropy-forward-averages", ("return loss", "return loss / float(real.sum())"), AVERAGED, TOKENS),
     makers.loss_forward("cross-entropy-forward-smooths-padding", ("((mean - log_total) * real)", "(mean - log_total)"), ("pad",)),
-    makers.fused("linear-cross-entropy-order", ("return dx, dweight", "return dweight, dx"), SWAPPED),
-    makers.fused("linear-cross-entropy-p-for-dlogits",
-            ("cross_entropy_backward(dloss, loss)", "(dloss * loss.p * loss.real[..., None])"),
-            ("target", "- q", "one-hot", "dlogits")),
-    makers.fused("linear-cross-entropy-weight-only", ("return dx, dweight", "return dweight"),
-            ("two", "too few", "one gradient", "1 gradient", "missing", "number of", "unpack", "returns", *RAISES)),
-    makers.fused("linear-cross-entropy-weight-negative", ("dweight = dlogits", "dweight = -dlogits"), ("weight", "dW"), SIGN),
 ]

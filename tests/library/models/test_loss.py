@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from minitransformer import functional as F
 from minitransformer.functional import cross_entropy_backward, cross_entropy_forward
 from minitransformer.models import MODELS
 from minitransformer.models.next_token import LossSums
-from minitransformer.dispatch import plugged
 from minitransformer.speed.kernels import kernels_run
 from minitransformer.data.special import PAD
 from tests.library.models.makers import KINDS, make_batch_for, make_model
@@ -95,7 +93,7 @@ def test_the_kernels_change_nothing(kind):
         ),
     ],
 )
-def test_every_part_of_every_model_drops_out(kind, rate):
+def test_every_part_of_every_model_drops_out(kind, rate, monkeypatch):
     """With a single dropout rate above 0, each place that uses it draws from the generator."""
     model, batch, drawn = make_model(kind, **{"dropout": 0.0, rate: 0.5}), make_batch_for(kind), []
     places = [path for path, layer in model.sublayers().items() if getattr(layer, "dropout", 0)]
@@ -104,8 +102,8 @@ def test_every_part_of_every_model_drops_out(kind, rate):
         drawn.append(dropout_rate)
         return np.ones(shape, dtype)
 
-    with plugged(F.dropout_mask, mask):
-        model.loss_forward(batch, np.random.default_rng(0))
+    monkeypatch.setattr("minitransformer.functional.dropout.dropout_mask", mask)
+    model.loss_forward(batch, np.random.default_rng(0))
     assert drawn == [0.5] * len(places) and places
 
 

@@ -10,11 +10,11 @@ import pytest
 from minitransformer import InputError, functional as F
 from minitransformer.decoding.cached import CachedLayer, CachedSelfAttention, next_position
 from minitransformer.decoding.continuations import OutputWeight, continuations, log_normaliser
-from minitransformer.layers import Embedding, EncoderLayer, StackConfig
+from minitransformer.layers import Embedding, EncoderLayer, Residual, StackConfig
 from minitransformer.dispatch import TABLE
 from minitransformer.zoo.modern.grouped_past import CachedGroupedAttention, next_grouped_position
 from tests.library.speed.calls import needs_numba, textbook
-from tests.library.speed.test_kernels import INPUTS, OWN_CACHE, cast
+from tests.library.speed.test_kernels import INPUTS, cast, loss_of
 
 pytestmark = needs_numba
 B, H, T, K, D, V = 2, 3, 4, 5, 6, 9
@@ -56,21 +56,17 @@ def inputs_of(operation, dtype):
 
 
 def of_operation(operation, dtype):
-    """Calls of its forward with all its arrays, and of its backward with the gradient; of a loss,
-    with the forward's arrays.
-    """
+    """Calls of its forward with all its arrays, and of its backward with the gradient."""
     forward, backward = getattr(F, f"{operation}_forward"), getattr(F, f"{operation}_backward")
 
-    def forward_case(after=lambda y, cache: (y, cache)):
+    def forward_case():
         inputs = inputs_of(operation, dtype)
         names = [name for name, value in inputs.items() if isinstance(value, np.ndarray)]
-        return lambda *arrays: after(*forward(**{**inputs, **dict(zip(names, arrays))})), tuple(
+        return lambda *arrays: forward(**{**inputs, **dict(zip(names, arrays))}), tuple(
             map(inputs.get, names)
         )
 
     def backward_case():
-        if operation in OWN_CACHE:
-            return forward_case(lambda _, cache: backward(0.5, cache))
         y, cache = forward(**inputs_of(operation, dtype))
         return lambda dy: backward(dy, cache), (upstream(y),)
 
@@ -83,6 +79,7 @@ def cases(dtype):
     embedding = Embedding(V, D, a.rng).astype(dtype)
     stack = StackConfig(num_layers=1, d_model=D, num_heads=H, d_ff=5)
     layer = EncoderLayer(stack, a.rng).astype(dtype)
+    residual = Residual(D, 0.3).astype(dtype)
     ids = a.rng.integers(0, V, (B, T))
 
     def gathered(grad, other):
@@ -124,6 +121,17 @@ def cases(dtype):
             for operation in INPUTS
             for name, case in of_operation(operation, dtype).items()
         },
+        **dict.fromkeys(
+            ("LinearCrossEntropy.forward", "LinearCrossEntropy.backward"),
+            lambda: (
+                lambda weight, x: tuple(loss_of(weight, x, ids, 0.1, None)),
+                (a(V, D), a(B, T, D)),
+            ),
+        ),
+        "Residual.forward": lambda: (
+            lambda x, h: residual.forward(x, h, generator())[0],
+            (a(B, T, D), a(B, T, D)),
+        ),
         "random_words": lambda: (lambda key: F.random_words(key, 20), (np.array([7], "uint64"),)),
         "gather_gradients": lambda: (gathered, (a(D), a(D))),
         "adam_update": lambda: (adam, (a(D), a(D), a(D), abs(a(D)))),
@@ -262,7 +270,7 @@ def with_odd_arrays(cache, change):
 
 @pytest.mark.parametrize("dtype", ["float32", pytest.param("float64", marks=pytest.mark.campaign)])
 @pytest.mark.parametrize("change", [*ORDERS, "big-endian"])
-@pytest.mark.parametrize("operation", sorted(INPUTS.keys() - OWN_CACHE))
+@pytest.mark.parametrize("operation", INPUTS)
 def test_odd_arrays_deep_in_a_cache(operation, change, dtype):
     forward, backward = getattr(F, f"{operation}_forward"), getattr(F, f"{operation}_backward")
     y, cache = forward(**inputs_of(operation, dtype))

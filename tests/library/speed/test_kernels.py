@@ -14,10 +14,11 @@ from hypothesis import given, strategies as st
 from minitransformer import InputError
 from minitransformer.speed import kernels
 from minitransformer.data.special import PAD
-from minitransformer.layers import Embedding
+from minitransformer.layers import Embedding, OutputProjection, Residual
+from minitransformer.layers.parameter import Parameter
 from minitransformer.dispatch import TABLE
 from minitransformer.zoo import modern  # noqa: F401 - whose kernels are loaded, too
-from tests.library.speed.calls import needs_numba, textbook
+from tests.library.speed.calls import LOSS, needs_numba, textbook
 
 KERNELS = {
     kernel.function.__name__: (entry, kernel)
@@ -50,8 +51,8 @@ def dropout_inputs(rng, b, h, t, k, d):
     }
 
 
-def dropout_sum_inputs(rng, b, h, t, k, d):
-    return {"h": rng.standard_normal((b, t, d)), **dropout_inputs(rng, b, h, t, k, d)}
+def activation_inputs(rng, b, h, t, k, d):
+    return {"x": rng.standard_normal((b, t, d))}
 
 
 def layer_norm_inputs(rng, b, h, t, k, d):
@@ -62,29 +63,13 @@ def layer_norm_inputs(rng, b, h, t, k, d):
     }
 
 
-def linear_cross_entropy_inputs(rng, b, h, t, k, d):
-    shape = b, 20 * t  # several blocks, as the tests make them small
-    return {
-        "x": rng.standard_normal((*shape, d)),
-        "weight": rng.standard_normal((k + 1, d)),
-        "targets": rng.integers(0, k + 1, shape),
-        "smoothing": float(rng.choice([0.0, 0.1])),
-        "padding": (PAD, None, k)[rng.integers(3)],
-    }
-
-
 INPUTS = {
     "attention": attention_inputs,
     "dropout": dropout_inputs,
-    "dropout_sum": dropout_sum_inputs,
-    "relu_dropout": dropout_inputs,
-    "gelu_dropout": dropout_inputs,
+    "relu": activation_inputs,
+    "gelu": activation_inputs,
     "layer_norm": layer_norm_inputs,
-    "linear_cross_entropy": linear_cross_entropy_inputs,
 }
-OWN_CACHE = {
-    "linear_cross_entropy"
-}  # both halves have a kernel, and the cache between them is theirs
 # No pairs of functions, and tested on their own, below or in test_continuations.py, test_cached.py
 # and test_grouped_past.py:
 OTHERS = {
@@ -92,6 +77,8 @@ OTHERS = {
     "gather_gradients",
     "random_words",
     "Embedding",
+    "LinearCrossEntropy",
+    "Residual",
     "log_normaliser",
     "continuations",
     "next_position",
@@ -177,9 +164,7 @@ def assert_near(found, expected, dtype):
 @pytest.fixture(autouse=True, scope="module")
 def small_blocks():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            "minitransformer.speed.compiled.linear_cross_entropy.BLOCK", 1
-        )  # blocks of 64 rows
+        patch.setattr("minitransformer.speed.compiled.loss.BLOCK", 1)  # blocks of 64 rows
         yield
 
 
@@ -191,16 +176,12 @@ def test_every_kernel_is_tested():
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_signatures_are_the_textbooks(name):
-    """Names, defaults and kinds, so that a call of one is a call of the other. The kernel's own
-    name says what it does.
-    """
+    """Names, defaults and kinds, so that a call of one is a call of the other."""
     entry, kernel = KERNELS[name]
     assert (
         inspect.signature(kernel.function).parameters
         == inspect.signature(entry.textbook).parameters
     )
-    name = entry.name.lower().replace(".", "_")  # a method's, too
-    assert kernel.function.__name__ != name and kernel.function.__name__.startswith(name)
 
 
 @pytest.mark.parametrize("context", [nullcontext, uncompiled])
@@ -216,36 +197,64 @@ def test_kernels_give_the_same_numbers(operation, dtype, context, sizes, seed):
     assert others or dtype == "float64"
     for found, cache in others:
         assert_near(found, expected, dtype)
-        if operation == "linear_cross_entropy":
-            assert_near([cache.log_likelihood], [expected_cache.log_likelihood], dtype)
-        if operation not in OWN_CACHE:  # a reader finds what the textbook's cache holds
-            assert all(hasattr(cache, name) for name in expected_cache._fields)
+        assert all(hasattr(cache, name) for name in expected_cache._fields)  # what a reader finds
 
 
-@pytest.mark.parametrize("rows", [1, 63, 64, 65, 128, 129])
-@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def loss_of(weight, x, targets, smoothing, padding):
+    """[loss, dx, dweight, log_likelihood] with the logits x W^T."""
+    output = OutputProjection(*weight.shape, weight=Parameter(weight))
+    loss, cache = LOSS.forward(x, output, targets, smoothing, padding=padding)
+    dx = LOSS.backward(0.7, output, cache)
+    return [loss, dx, output.weight.grad, cache.log_likelihood]
+
+
+@pytest.mark.parametrize("context", [nullcontext, uncompiled])
 @pytest.mark.parametrize("dtype", BOUNDS)
-def test_a_block_may_be_of_one_row(rows, smoothing, dtype):
-    """Blocks have 64 rows here."""
-    rng = np.random.default_rng(rows)
-    inputs = cast(
-        {
-            "x": rng.standard_normal((rows, 3)),
-            "weight": rng.standard_normal((7, 3)),
-            "targets": rng.integers(0, 7, rows),
-            "smoothing": smoothing,
-            "padding": PAD,
-        },
-        dtype,
-    )
-    expected, *others = (
-        run(pair, inputs)[0] for pair in implementations("linear_cross_entropy", dtype)
-    )
-    for found in others:
-        assert_near(found, expected, dtype)
+@given(
+    rows=st.sampled_from([1, 63, 64, 65, 128, 129]),  # blocks have 64 here
+    smoothing=st.sampled_from([0.0, 0.1]),
+    padding=st.sampled_from([PAD, None, 6]),
+    scale=st.sampled_from([1, 100]),
+    seed=st.integers(0, 99),
+)
+def test_losses_give_the_same_numbers(context, dtype, rows, smoothing, padding, scale, seed):
+    rng = np.random.default_rng(seed)
+    x, weight = rng.standard_normal((rows, 3)), scale * rng.standard_normal((7, 3))
+    given = weight.astype(dtype), x.astype(dtype), rng.integers(0, 7, rows), smoothing, padding
+    with textbook():
+        expected = loss_of(*given)
+    with context():
+        assert_near(loss_of(*given), expected, dtype)
 
 
-@pytest.mark.parametrize("operation", [name for name in INPUTS if name not in OWN_CACHE])
+@pytest.mark.parametrize("context", [nullcontext, textbook])
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_large_logits_that_are_equal(context, smoothing):
+    """The loss is log V, though the logarithm of a sum beside 1e20 is lost in float32."""
+    weight, x = np.full((7, 1), 1e20, "float32"), np.ones((5, 1), "float32")
+    with context():
+        loss, *_ = loss_of(weight, x, np.arange(5), smoothing, None)
+    assert loss == pytest.approx(5 * np.log(7), rel=1e-6)
+
+
+@pytest.mark.parametrize("context", [nullcontext, uncompiled])
+@pytest.mark.parametrize("dtype", BOUNDS)
+@pytest.mark.parametrize("pre_norm", [True, False])
+@given(rate=st.sampled_from([0.0, 0.001, 0.3, 0.9]), sizes=SIZES, seed=st.integers(0, 99))
+def test_residuals_give_the_same_numbers(context, dtype, pre_norm, rate, sizes, seed):
+    batch, length, width, *_ = sizes
+    rng, found = np.random.default_rng(seed), []
+    x, h, dy = rng.standard_normal((3, batch, length, width + 1)).astype(dtype)
+    for run_it in (textbook, context):
+        residual = Residual(width + 1, rate, pre_norm).astype(dtype)
+        with run_it():
+            y, cache = residual.forward(x, h, np.random.default_rng(1))
+            found.append([y, *residual.backward(dy, cache), residual.norm.gamma.grad])
+        assert hasattr(cache.dropout, "mask")
+    assert_near(found[1], found[0], dtype)
+
+
+@pytest.mark.parametrize("operation", INPUTS)
 def test_a_gradient_of_another_shape_is_refused_by_all(operation):
     """Also one of the same size, with its axes exchanged: a loop that looks at no bounds would take
     it.
@@ -362,18 +371,6 @@ def test_a_mask_must_be_boolean_for_all(mask):
             forward(*[np.ones((2, 3, 4))] * 3, mask)
 
 
-def test_dropout_may_be_added_to_one_row_for_all():
-    h = np.random.default_rng(0).standard_normal((2, 3, 4)).astype("float32")
-    for x in (np.ones((1, 3, 4), "float32"), np.ones((3, 4), "float64")):
-        expected, *others = [
-            forward(x, h, 0.5, np.random.default_rng(1))
-            for forward, _ in implementations("dropout_sum")
-        ]
-        for y, cache in (expected, *others):
-            kept = cache.keep if hasattr(cache, "keep") else cache.mask != 0
-            np.testing.assert_allclose(y, x + h * kept * 2, rtol=1e-6)
-
-
 @pytest.mark.parametrize("lead", [(), (2,), (2, 3), (2, 1, 3)])
 def test_attention_takes_any_leading_axes(lead):
     """Heads are merged without a copy only where there are a batch and heads."""
@@ -391,7 +388,7 @@ def test_attention_takes_any_leading_axes(lead):
         assert_near(found, expected, "float32")
 
 
-@pytest.mark.parametrize("operation", sorted(INPUTS.keys() - OWN_CACHE))
+@pytest.mark.parametrize("operation", INPUTS)
 def test_a_backward_takes_the_textbooks_cache(operation):
     """A half that a reader plugs in, or that exists for another dtype, leaves the cache to the
     other implementation's backward.
@@ -415,9 +412,11 @@ def test_a_constant_row_is_normed_to_zero_by_all():
         assert not y.any()
 
 
-def test_targets_are_checked_by_all():
-    for forward, _ in implementations("linear_cross_entropy"):
+@pytest.mark.parametrize("context", [nullcontext, textbook])
+def test_targets_are_checked_by_all(context):
+    x, weight = np.ones((2, 3), "float32"), np.ones((5, 3), "float32")
+    with context():
         with pytest.raises(InputError, match="token id 9, expected 0 to 4"):
-            forward(np.ones((2, 3)), np.ones((5, 3)), np.array([1, 9]), padding=None)
+            loss_of(weight, x, np.array([1, 9]), 0.0, None)
         with pytest.raises(InputError, match=r"targets has shape \(3,\), expected \(2,\)"):
-            forward(np.ones((2, 3)), np.ones((5, 3)), np.array([1, 1, 1]), padding=None)
+            loss_of(weight, x, np.array([1, 1, 1]), 0.0, None)

@@ -1,18 +1,31 @@
 """Which function runs: a kernel, or the textbook."""
 
+import re
 import subprocess
 import sys
+from importlib import import_module
 
 import numpy as np
 import pytest
 
 from minitransformer import InputError, Transformer
 from minitransformer import functional as F
-from minitransformer.layers import Linear
+from minitransformer.layers import MultiHeadAttention
 from minitransformer.dispatch import TABLE, plugged, replaces, running
+from minitransformer.speed.kernels import KERNELS
 from minitransformer_course.judge.course import exercises
 from tests import ROOT, campaign_but
-from tests.library.speed.calls import counting, kernel_runs, loss_cache, needs_numba
+from tests.library.speed.calls import (
+    LOSS,
+    counting,
+    kernel_runs,
+    loss_cache,
+    needs_numba,
+    output_layer,
+)
+
+
+HEADS = MultiHeadAttention(6, 2, np.random.default_rng(0))
 
 
 @pytest.fixture
@@ -28,13 +41,12 @@ def test_what_decides_between_kernel_and_textbook():
     """float32 and float64 of NumPy, by position or by keyword; a NumPy scalar does not turn float32
     into float64.
     """
-    x, weight, targets = np.ones((2, 3), "float32"), np.ones((4, 3), "float32"), np.array([1, 2])
-    loss, cache = F.linear_cross_entropy_forward(x=x, weight=weight, targets=targets, padding=None)
-    dx, dweight = F.linear_cross_entropy_backward(dloss=np.float64(0.5), cache=cache)
-    assert kernel_runs(cache) and dx.dtype == dweight.dtype == np.float32
-    dx_by_keyword, _ = F.linear_cross_entropy_backward(cache=cache, dloss=1.0)
-    np.testing.assert_allclose(dx_by_keyword, 2 * dx)
-    for dtype in ("float16", "float64", "complex128"):
+    output, x, targets = output_layer(), np.ones((2, 3), "float32"), np.array([1, 2])
+    loss, cache = LOSS.forward(x=x, output=output, targets=targets, padding=None)
+    dx = LOSS.backward(dloss=np.float64(0.5), output=output, cache=cache)
+    assert kernel_runs(cache) and dx.dtype == output.weight.grad.dtype == np.float32
+    np.testing.assert_allclose(LOSS.backward(cache=cache, output=output, dloss=1.0), 2 * dx)
+    for dtype in ("float64", "complex128"):
         assert not kernel_runs(loss_cache(dtype))
 
 
@@ -77,8 +89,9 @@ def test_the_environment_turns_kernels_off(value, runs):
     code = (
         "import numpy as np; from minitransformer import fast, functional as F\n"
         "from research.benchmarks.info import collect\n"
-        "x, weight = np.ones((2, 3), 'float32'), np.ones((4, 3), 'float32')\n"
-        "with fast(): y, cache = F.linear_cross_entropy_forward(x, weight, np.array([1, 2]), padding=None)\n"
+        "from minitransformer.layers import LinearCrossEntropy, OutputProjection\n"
+        "output, x = OutputProjection(4, 3, np.random.default_rng(0)), np.ones((2, 3), 'float32')\n"
+        "with fast(): y, cache = LinearCrossEntropy().forward(x, output, np.array([1, 2]), padding=None)\n"
         "print(hasattr(cache, 'dx'), 'adam_update' in collect()['kernels'])"
     )
     out = subprocess.run(
@@ -97,7 +110,7 @@ def test_the_environment_turns_kernels_off(value, runs):
         (Transformer.encode, "^Transformer.encode cannot be replaced; choose from"),
         (np.tanh, "^tanh cannot be replaced"),
         (3, "^3 cannot be replaced"),
-        (F.linear_cross_entropy, "cannot be replaced"),  # a module, and not one of its functions
+        (F.layer_norm, "cannot be replaced"),  # a module, and not one of its functions
     ],
 )
 def test_what_cannot_be_replaced_is_named(function, words):
@@ -155,7 +168,7 @@ def test_a_kernel_may_be_registered_for_any_replaceable_function(registering):
     for function, arguments, expected in [
         (F.gelu_forward, (np.ones(3),), 1),
         (F.sinusoids, (4, 6, np, "float64"), 0),
-        (Linear.forward, (Linear(2, 3, np.random.default_rng(0)), np.ones((1, 2))), 1),
+        (MultiHeadAttention.split, (HEADS, np.ones((1, 2, 6))), 1),
     ]:
         mine = counting(function)
         replaces(function, "numpy", "float64")(mine)
@@ -237,19 +250,25 @@ def test_a_kernel_runs_in_other_threads_while_more_are_loaded():
     assert done.stdout == "1\n", done
 
 
-@needs_numba
+FOR_THE_DOCTOR = """
+    MultiHeadAttention.backward MultiHeadAttention.forward additive_attention_backward
+    convolution_backward convolution_forward cross_entropy_forward depthwise_convolution_backward
+    depthwise_convolution_forward grouped_attention_backward gru_step_backward gru_step_forward
+    lstm_step_forward restricted_attention_backward restricted_attention_forward rms_norm_backward
+    rnn_step_backward rnn_step_forward rotary_backward silu_backward silu_forward
+    through_time_forward windows_backward windows_forward""".split()
+
+
 def test_what_is_marked_has_a_kernel_or_an_exercise():
-    """Each operation of the library, but for those that docs/add_a_kernel.md, or a test that counts
-    masks, replaces.
-    """
-    exercises_of = {
-        exercise.plug.replaced.operation for exercise in exercises().values() if exercise.plug
-    }
-    unused = {
-        entry.operation
-        for entry in TABLE.values()
+    """Or a chapter plugs something in for it; the others serve the doctor, which records their calls."""
+    import_module("minitransformer.zoo.checked_blocks")  # imports what the zoo marks
+    used = {exercise.plug.replaced.name for exercise in exercises().values() if exercise.plug}
+    for chapter in (ROOT / "tutorials").glob("*/chapter.py"):
+        text = chapter.read_text(encoding="utf-8")
+        used.update(re.findall(r"\bplugged\((?:functional\.|layers\.)?([\w.]+)", text))
+    marked = {
+        name
+        for name, entry in TABLE.items()
         if entry.textbook.__module__.startswith("minitransformer.")
-        and ".zoo." not in entry.textbook.__module__
     }
-    unused -= exercises_of | {entry.operation for entry in TABLE.values() if entry.kernels}
-    assert unused == {"relu", "gelu", "dropout_mask"}
+    assert sorted(marked - used - {*KERNELS}) == FOR_THE_DOCTOR

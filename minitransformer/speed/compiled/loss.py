@@ -1,5 +1,5 @@
-"""The loss in blocks of rows: the logits of a block become their gradient while they are in the
-processor's cache.
+"""The output projection and its loss, in blocks of rows: the logits of a block become their
+gradient while they are in the processor's cache.
 """
 
 from typing import NamedTuple
@@ -7,26 +7,27 @@ from typing import NamedTuple
 import numpy as np
 
 from minitransformer.backend import Array
-from minitransformer.checks import check_dloss
-from minitransformer.functional import linear_cross_entropy_backward, linear_cross_entropy_forward
+from minitransformer.checks import check_dloss, check_floats
+from minitransformer.dispatch import textbook_of
 from minitransformer.functional.cross_entropy import check_targets
+from minitransformer.layers.exactly import exactly
+from minitransformer.layers.output_projection import LinearCrossEntropy, OutputProjection
 from minitransformer.speed.exponential import exp, rank, ranked
 from minitransformer.speed.loops import loop
-from minitransformer.dispatch import textbook_of
 
 BLOCK = 1 << 23  # logits in a block; smaller blocks make the products slower and the rest no faster
 
 
-class LinearCrossEntropyGradients(NamedTuple):
+class LossGradients(NamedTuple):
     dx: Array  # (..., D) the gradients for dloss = 1
     dweight: Array  # (V, D)
     log_likelihood: Array  # (...)
 
 
 @np.errstate(under="ignore")
-def linear_cross_entropy_forward_compiled(
-    x, weight, targets, smoothing=0.0, *, padding
-) -> tuple[Array, LinearCrossEntropyGradients]:
+def loss_forward_compiled(
+    self, x, output, targets, smoothing=0.0, *, padding
+) -> tuple[Array, LossGradients]:
     """With e = exp(logits - max) and r = 1 for a real token, else 0, dlogits_nv is
 
         r_n / sum_v(e_nv) e_nv - (1 - smoothing) r_n [v is the target] - smoothing / V r_n.
@@ -34,17 +35,17 @@ def linear_cross_entropy_forward_compiled(
     The first factor scales the narrow matrices x and dx instead of the wide e, and the last term is
     the same for all v: both cost no pass over the logits.
     """
-    if weight.dtype != x.dtype:
-        return textbook_of(linear_cross_entropy_forward)(
-            x, weight, targets, smoothing, padding=padding
+    if not exactly(output, OutputProjection) or output.weight.data.dtype != x.dtype:
+        return textbook_of(LinearCrossEntropy.forward)(
+            self, x, output, targets, smoothing, padding=padding
         )
+    weight = output.weight.data
+    check_floats("OutputProjection: x", x, ..., weight.shape[1])
     check_targets(targets, (*x.shape[:-1], len(weight)), smoothing, padding)
     size = len(weight)
     rows, ids = x.reshape(-1, x.shape[-1]), targets.reshape(-1).astype(np.int64)
     real = np.ones(len(ids), x.dtype) if padding is None else (ids != padding).astype(x.dtype)
-    ones = np.ones(size, x.dtype)
-    log_likelihood, scale = np.empty_like(real), np.empty_like(real)
-    log_mean = rows @ (ones @ weight / size)
+    log_likelihood, log_mean, scale = np.empty((3, len(ids)), x.dtype)
     dx, dweight = np.empty(rows.shape, x.dtype), np.zeros(weight.shape, x.dtype)
     step = max(64, BLOCK // size)
     for start in range(0, len(rows), step):
@@ -57,21 +58,20 @@ def linear_cross_entropy_forward_compiled(
             dweight += e.T @ (scale[n, None] * rows[n])
         else:  # the first product, usually the only one, needs no array of its own
             np.matmul(e.T, scale[n, None] * rows[n], out=dweight)
-    dx -= np.outer(real, smoothing / size * (ones @ weight))
+    dx -= np.outer(real, smoothing / size * (np.ones(size, x.dtype) @ weight))
     dweight -= smoothing / size * (real @ rows)
     log_likelihood *= real
     loss = -(1 - smoothing) * log_likelihood.sum() - smoothing * (log_mean @ real)
-    return loss, LinearCrossEntropyGradients(
-        dx.reshape(x.shape), dweight, log_likelihood.reshape(targets.shape)
-    )
+    return loss, LossGradients(dx.reshape(x.shape), dweight, log_likelihood.reshape(targets.shape))
 
 
-def linear_cross_entropy_backward_compiled(dloss, cache) -> tuple[Array, Array]:
-    if not isinstance(cache, LinearCrossEntropyGradients):
-        return textbook_of(linear_cross_entropy_backward)(dloss, cache)
+def loss_backward_compiled(self, dloss, output, cache) -> Array:
+    if not isinstance(cache, LossGradients):
+        return textbook_of(LinearCrossEntropy.backward)(self, dloss, output, cache)
     check_dloss(dloss)
     dloss = cache.dx.dtype.type(dloss)
-    return cache.dx * dloss, cache.dweight * dloss
+    output.weight.grad += cache.dweight * dloss
+    return cache.dx * dloss
 
 
 @loop("matrix ids vector number vector vector vector")
@@ -79,8 +79,9 @@ def exponentiate(e, targets, real, smoothing, log_likelihood, log_mean, scale) -
     """e: (N, V), the logits, become their gradient / scale, except for the term that all of a row
     share.
 
-    targets, real, and what is written, log_likelihood, scale, and log_mean (the mean of the logits
-    becomes that of the log-probabilities): (N,).
+    targets, real, and what is written, log_likelihood, log_mean (the mean of the
+    log-probabilities) and scale: (N,). From the logits, the largest is subtracted first: a number
+    like 1e20 would swallow the logarithm of the sum.
     """
     number, size = e.dtype.type, e.shape[1]
     for n in range(len(e)):
@@ -88,13 +89,17 @@ def exponentiate(e, targets, real, smoothing, log_likelihood, log_mean, scale) -
         for v in range(size):
             highest = max(highest, rank(e[n, v]))
         peak = ranked(highest)
-        at_target = e[n, targets[n]]
+        at_target = e[n, targets[n]] - peak
+        below = number(0)  # the sum of the logits, below the largest
+        if smoothing:
+            for v in range(size):
+                below += e[n, v] - peak
         total = number(0)
         for v in range(size):
             e[n, v] = exp(e[n, v] - peak)
             total += e[n, v]
-        log_total = peak + np.log(total)
+        log_total = np.log(total)
         log_likelihood[n] = at_target - log_total
-        log_mean[n] -= log_total
+        log_mean[n] = below / number(size) - log_total
         e[n, targets[n]] -= number(1 - smoothing) * total
         scale[n] = real[n] / total

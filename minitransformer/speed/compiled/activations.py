@@ -1,0 +1,85 @@
+"""ReLU and GELU in one pass each."""
+
+import numpy as np
+
+from minitransformer.backend import Array
+from minitransformer.dispatch import textbook_of
+from minitransformer.functional.activations import (
+    CUBIC,
+    SLOPE,
+    GeluCache,
+    ReluCache,
+    gelu_backward,
+    relu_backward,
+)
+from minitransformer.speed.exponential import exp
+from minitransformer.speed.loops import loop, packed
+
+
+def relu_forward_compiled(x) -> tuple[Array, ReluCache]:
+    y, positive = np.empty(x.shape, x.dtype), np.empty(x.shape, bool)
+    relu(packed(x, y.size), y.reshape(-1), positive.reshape(-1))
+    return y, ReluCache(positive)
+
+
+def relu_backward_compiled(dy, cache) -> Array:
+    if dy.shape != cache.positive.shape:
+        return textbook_of(relu_backward)(dy, cache)
+    dx = np.empty(dy.shape, dy.dtype)
+    relu_back(packed(dy, dx.size), packed(cache.positive, dx.size), dx.reshape(-1))
+    return dx
+
+
+def gelu_forward_compiled(x) -> tuple[Array, GeluCache]:
+    y, tanh = np.empty(x.shape, x.dtype), np.empty(x.shape, x.dtype)
+    gelu(packed(x, y.size), y.reshape(-1), tanh.reshape(-1))
+    return y, GeluCache(x, tanh)
+
+
+def gelu_backward_compiled(dy, cache) -> Array:
+    if dy.shape != cache.x.shape:
+        return textbook_of(gelu_backward)(dy, cache)
+    dx = np.empty(dy.shape, dy.dtype)
+    arrays = (packed(array, dx.size) for array in (dy, cache.x, cache.tanh))
+    gelu_back(*arrays, dx.reshape(-1))
+    return dx
+
+
+@loop("vector vector flags")
+def relu(x, y, positive) -> None:
+    """All: (N,). Written as a product, as in the textbook, so NaN stays NaN."""
+    number = x.dtype.type
+    for i in range(len(y)):
+        positive[i] = x[i] > number(0)
+        y[i] = x[i] * (number(1) if positive[i] else number(0))
+
+
+@loop("vector flags vector")
+def relu_back(dy, positive, dx) -> None:
+    number = dy.dtype.type
+    for i in range(len(dx)):
+        dx[i] = dy[i] * (number(1) if positive[i] else number(0))
+
+
+@loop("vector vector vector")
+def gelu(x, y, tanh) -> None:
+    """tanh u = (1 - e) / (1 + e) with e = exp(-2 u) for u >= 0, and tanh(-u) = -tanh u."""
+    number = x.dtype.type
+    for i in range(len(y)):
+        u = number(SLOPE) * (x[i] + number(CUBIC) * x[i] * x[i] * x[i])
+        e = exp(number(-2) * abs(u))
+        size = (number(1) - e) / (number(1) + e)
+        tanh[i] = size if u >= number(0) else -size
+        y[i] = number(0.5) * x[i] * (number(1) + tanh[i])
+
+
+@loop("vector vector vector vector")
+def gelu_back(dy, x, tanh, dx) -> None:
+    number = dy.dtype.type
+    for i in range(len(dx)):
+        slope = number(SLOPE) * (number(1) + number(3 * CUBIC) * x[i] * x[i])
+        half = (
+            number(0.5) * (number(1) + tanh[i])
+            + number(0.5) * x[i] * (number(1) - tanh[i] * tanh[i]) * slope
+        )
+        dx[i] = dy[i] * half
