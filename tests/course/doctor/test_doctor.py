@@ -7,7 +7,7 @@ import pytest
 
 from minitransformer import InputError, functional as F, gradcheck, layers as L
 from minitransformer.checking.blocks import blocks
-from minitransformer.checking.finding import EVIDENCE, NAMED, OBSERVED
+from minitransformer.checking.report import EVIDENCE, NAMED, OBSERVED
 from minitransformer.dispatch import plugged
 from minitransformer_course.doctor import doctor, mistakes
 from minitransformer_course.doctor.case import case_or_none, other_cases

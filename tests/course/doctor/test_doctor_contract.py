@@ -8,7 +8,7 @@ import pytest
 from minitransformer import functional as F
 from minitransformer import gradcheck
 from minitransformer import layers as L
-from minitransformer.checking.finding import CONTRACT
+from minitransformer.checking.report import CONTRACT
 from minitransformer.dispatch import plugged
 from tests.course.doctor.finding import ALL, X, finding
 

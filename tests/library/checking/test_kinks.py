@@ -7,7 +7,7 @@ import pytest
 
 from minitransformer import gradcheck
 from minitransformer import layers as L
-from minitransformer.checking.checked_block import PRIVATE
+from minitransformer.checking.subject import PRIVATE
 
 X = np.random.default_rng(3).standard_normal((2, 3, 5))
 HALVES = np.round(2 * X) / 2
