@@ -98,19 +98,20 @@ def _stateless(subject: Subject, dy: Any, y: Any, cache: Any, first: dict[str, A
     """Another forward in between must not change the result of backward: everything it needs is in
     the cache.
     """
-    rng, saved = drawing(4), {}
-    moved = subject.inputs or list(subject.parameters)
-    for name in moved:
-        array = subject.variables[name]
-        saved[name] = array.copy()
-        array[...] *= rng.uniform(-2, 2, array.shape)
+    rng, given = drawing(4), dict(subject.arguments)
+    for name in subject.inputs:  # another array: the block may have kept the given one
+        subject.arguments[name] = given[name] * rng.uniform(-2, 2, given[name].shape)
+    directions = {
+        name: parameter.data * rng.uniform(-3, 1, parameter.shape)
+        for name, parameter in subject.parameters.items()
+        if not subject.inputs
+    }
     try:
-        elsewhere = flat(subject.forward()[0])
+        elsewhere = subject.moved(directions, 1)
     except InputError:
         return  # it cannot run at other inputs: nothing to compare
     finally:
-        for name in moved:
-            subject.variables[name][...] = saved[name]
+        subject.arguments.update(given)
     parameters = [
         p.data.ravel() for p in subject.parameters.values()
     ]  # if all else is 0, y is a bias, stored in float32

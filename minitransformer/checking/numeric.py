@@ -19,12 +19,13 @@ CENTRAL_STEP = 3e-6  # of a unit: balances the rounding error, of order 1e-16 / 
 # Nothing is subtracted, so it can be arbitrarily small: about 1e-60, far below any number that is
 # moved. The power of two changes no digit of a result.
 COMPLEX_STEP = 1e-20 / 2**133
-SHORTER = 1e-10  # of a central step: the shortest one that is tried
+SHORTER = 0.1 ** np.arange(11)
+EPSILON = float(np.finfo(np.float64).eps)
 
 
-def central(line: Line, dy: Array, unit: float = 1.0, part: float = 1.0) -> float:
+def central(line: Line, dy: Array, unit: float = 1.0) -> float:
     """(f(x + h v) - f(x - h v)) / 2h: error of order h^2, plus rounding."""
-    step = part * CENTRAL_STEP * unit
+    step = CENTRAL_STEP * unit
     return (dy * (line(step) - line(-step))).sum() / (2 * step)
 
 
@@ -68,17 +69,18 @@ def of_each(
 
 
 def closest(line: Line, dy: Array, units: Iterable[float]) -> tuple[float, float]:
-    """(the slope by the central difference that its own step changes least, by how much): the best
-    that central differences can do, whatever the function's scale and curvature are.
+    """(slope, how far it may be off) by the central difference that rounding and another step
+    change least: the best that they can do, whatever the function's scale and curvature are.
     """
     slope, spread = np.nan, np.inf
     for unit in units:
-        part = 1.0
-        while part >= SHORTER:
-            here, nearby = central(line, dy, unit, part), central(line, dy, unit, part / 1.3)
-            if abs(here - nearby) < spread and here:  # 0: the step is too short to move y
-                slope, spread = here, abs(here - nearby)
-            part /= 10
+        for step in CENTRAL_STEP * unit * SHORTER:
+            ahead, behind = line(step), line(-step)
+            here = (dy * (ahead - behind)).sum() / (2 * step)
+            rounding = EPSILON * np.abs(dy * ahead)[ahead != behind].sum() / step
+            off = abs(central(line, dy, step / CENTRAL_STEP / 1.3) - here) + rounding
+            if off < spread and rounding:  # 0: the step is too short to move y
+                slope, spread = here, off
     return slope, spread
 
 

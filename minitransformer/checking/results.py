@@ -172,7 +172,9 @@ class Comparison:
                     errors[i] = 0
                 break
             else:
-                wrong, errors = index, relative(difference, least)
+                wrong = index
+                if errors[index] <= bound:  # because of the floor
+                    errors = relative(difference, least)
                 break
             errors[index] = 0
         worst = np.unravel_index(errors.argmax(), errors.shape)  # NaN is the largest
