@@ -17,7 +17,7 @@ from minitransformer.checking.contract import (
     in_complex,
     run_by_contract,
 )
-from minitransformer.checking.numeric import closest, kink
+from minitransformer.checking.numeric import central, contradict
 from minitransformer.checking.other_values import (
     A_LITTLE,
     at_another_batch_size,
@@ -25,13 +25,11 @@ from minitransformer.checking.other_values import (
     redrawn,
 )
 from minitransformer.checking.report import CONTRACT, OBSERVED, Finding, Report, Result
-from minitransformer.checking.results import MANY, METHODS, Along, Comparison, Run
+from minitransformer.checking.results import METHODS, Along, Comparison, Run
 from minitransformer.checking.subject import Block, Breach, Subject, drawing, each, flat
 from minitransformer.errors import InputError
 
 FULL_CHECK = 2000  # up to this many numbers, each one is checked; above, one projection per array
-# central differences and the complex step further apart than this belong to different functions
-DROPPED = 1e-4
 LARGER = 1000.0  # is another upstream gradient: a backward that clips it shows
 UNNAMED = "minitransformer_course, which names mistakes, is not installed: pip install -e ."
 
@@ -120,7 +118,7 @@ def _checked(
             )
         passed = all(result.passed for result in results)
         if run.moving and not (passed and "central" in methods):
-            _check_same_function(run, y)
+            _check_same_function(run)
         if not passed:
             check_finite(gradients)
     except Breach as breach:
@@ -244,7 +242,7 @@ def find_doctor() -> Any:
     return None
 
 
-def _check_same_function(run: Run, y: Any) -> None:
+def _check_same_function(run: Run) -> None:
     """Raise Breach unless both numeric derivatives agree along a random direction of all variables.
 
     If a forward drops the imaginary part, the complex step misses part of the derivative, and would
@@ -256,20 +254,16 @@ def _check_same_function(run: Run, y: Any) -> None:
         {
             name: units[name] * rng.standard_normal(array.shape)
             for name, array in run.subject.variables.items()
-        }
+        },
+        unit=1.0,
     )
-    line, along = place.line(run.subject), run.slope(place, "complex")
-    slope, spread = closest(line, dy, [1.0])
-    size = 1e-3 * float(np.linalg.norm(dy * flat(y)))
-    tolerance = max(DROPPED * max(abs(along), abs(slope), size), MANY * spread)
-    if np.isnan(slope) or abs(slope - along) <= tolerance or kink(line):
-        # at a kink, the complex step sees one side only
-        return
-    raise Breach(
-        f"the complex step ({along:.6g}) and central differences ({slope:.6g}) disagree along one "
-        "direction: either the forward drops the imaginary part (no abs, var, std or norm in a "
-        "forward; write squares as x * x), or it rounds"
-    )
+    line, slope = place.line(run.subject), run.slope(place, "complex")
+    if contradict(line, dy, slope, place.unit):
+        raise Breach(
+            f"the complex step ({slope:.6g}) and central differences ({central(line, dy):.6g}) "
+            "disagree along one direction: either the forward drops the imaginary part (no abs, "
+            "var, std or norm in a forward; write squares as x * x), or it rounds"
+        )
 
 
 def _which(results: list[Result]) -> Finding:

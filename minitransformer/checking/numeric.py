@@ -19,8 +19,9 @@ CENTRAL_STEP = 3e-6  # of a unit: balances the rounding error, of order 1e-16 / 
 # Nothing is subtracted, so it can be arbitrarily small: about 1e-60, far below any number that is
 # moved. The power of two changes no digit of a result.
 COMPLEX_STEP = 1e-20 / 2**133
-SHORTER = 0.1 ** np.arange(11)
-EPSILON = float(np.finfo(np.float64).eps)
+# central differences and the complex step further apart than this belong to different functions
+DROPPED = 1e-4
+SURE = 1e-2  # of a slope: if it changes by more with the step, it is rounding or curvature
 
 
 def central(line: Line, dy: Array, unit: float = 1.0) -> float:
@@ -68,20 +69,17 @@ def of_each(
     ).reshape(array.shape)
 
 
-def closest(line: Line, dy: Array, units: Iterable[float]) -> tuple[float, float]:
-    """(slope, how far it may be off) by the central difference that rounding and another step
-    change least: the best that they can do, whatever the function's scale and curvature are.
+def contradict(line: Line, dy: Array, slope: float, unit: float) -> bool:
+    """Whether central differences show another slope: the same with steps of three lengths, and not
+    because of a kink.
     """
-    slope, spread = np.nan, np.inf
-    for unit in units:
-        for step in CENTRAL_STEP * unit * SHORTER:
-            ahead, behind = line(step), line(-step)
-            here = (dy * (ahead - behind)).sum() / (2 * step)
-            rounding = EPSILON * np.abs(dy * ahead)[ahead != behind].sum() / step
-            off = abs(central(line, dy, step / CENTRAL_STEP / 1.3) - here) + rounding
-            if off < spread and rounding:  # 0: the step is too short to move y
-                slope, spread = here, off
-    return slope, spread
+    found = np.array([central(line, dy, part * unit) for part in (1, 0.1, 0.01)])
+    spread, least = np.ptp(found), np.abs(found).min()
+    off = np.abs(found - slope).min()
+    are_sure = spread < SURE * least  # not if y does not move, or less than by rounding
+    return bool(are_sure and off > max(DROPPED * max(least, abs(slope)), 3 * spread)) and not kink(
+        line, unit
+    )
 
 
 def kink(line: Line, unit: float = 1.0) -> bool:

@@ -5,18 +5,19 @@ gradient is defined; and the difference may be what rounding leaves of numbers t
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from minitransformer.backend import Array
 from minitransformer.checking.compare import size_of
+from minitransformer.checking.contract import copied
 from minitransformer.checking.numeric import (
+    DROPPED,
     Line,
     central,
-    closest,
     complex_step,
+    contradict,
     kink,
     line_of,
     of_each,
@@ -26,10 +27,12 @@ from minitransformer.checking.subject import Subject, drawing, each, flat
 from minitransformer.errors import InputError, some
 
 METHODS: dict[str, Callable[..., float]] = {"central": central, "complex": complex_step}
-MANY = 30  # times what another step or another rounding changes: no difference beyond is due to it
-RESOLVED = 1e-3  # of a gradient: central differences that change by more with their step are noise
+MANY = 30  # times what another rounding changes: no difference beyond is due to it
 ULPS = 2.0**-48  # a number that is larger by this part is rounded differently
-SEVERAL = 5  # numbers of an array are rounded differently
+A_LITTLE = 1e-6  # a mistake hardly changes if all numbers change by this part
+UNLIKE = 0.3  # of itself: a difference that changes by more is not a mistake's
+TINY = 2.0**-48  # of the largest gradient: what numbers leave that should cancel
+SEVERAL = 5  # numbers of an array are looked at
 
 
 class Element(NamedTuple):
@@ -45,12 +48,16 @@ class Element(NamedTuple):
     def line(self, subject: Subject) -> Line:
         return line_of(subject.evaluate, subject.variables[self.wrt], self.where)
 
+    def size(self, subject: Subject) -> float:
+        """Of the number itself."""
+        return float(np.abs(subject.variables[self.wrt][self.where])) or self.unit
+
 
 class Along(NamedTuple):
     """A direction in which one or several variables move."""
 
-    directions: dict[str, Array]  # in units
-    unit: float = 1.0
+    directions: dict[str, Array]
+    unit: float
 
     def analytic(self, gradients: dict[str, Array]) -> float:
         return sum(float((gradients[name] * v).sum()) for name, v in self.directions.items())
@@ -58,7 +65,10 @@ class Along(NamedTuple):
     def line(self, subject: Subject) -> Line:
         return lambda step: subject.moved(self.directions, step)
 
-    def size(self, gradients: dict[str, Array]) -> float:
+    def size(self, subject: Subject) -> float:
+        return self.unit
+
+    def typical(self, gradients: dict[str, Array]) -> float:
         """What `analytic` typically is: |g| |v| / sqrt(size)."""
         sizes = [
             np.linalg.norm(gradients[name]) * np.linalg.norm(v) / np.sqrt(v.size)
@@ -90,12 +100,13 @@ class Comparison:
 
     def __init__(self, run: Run, at_kinks: bool = True):
         self.run, self.at_kinks, self.units = run, at_kinks, run.subject.units
+        self._nearby: dict[float, list[Run]] = {}
 
     def elements(self, method: str) -> Iterator[Result]:
         """Check each number of each array.
 
         The error of an array is max|a - n| / max(max|a|, max|n|, G / 10), with a analytic, n
-        numeric and G the largest gradient of the check, in the unit of each array.
+        numeric and G the largest gradient of the check.
         """
         subject, gradients = self.run.in_dtype_of(method), self.run.gradients
         dy, units = flat(self.run.dy), self.units
@@ -104,15 +115,12 @@ class Comparison:
             for wrt, array in subject.variables.items()
             if array.size
         }
-        largest = max(
-            size_of(found[wrt]) * units[wrt] for found in (gradients, numerics) for wrt in numerics
-        )
+        sizes = {
+            wrt: max(size_of(gradients[wrt]), size_of(numeric)) for wrt, numeric in numerics.items()
+        }
         for wrt, numeric in numerics.items():
-            analytic = gradients[wrt]
-            own = max(size_of(analytic), size_of(numeric))
             places = {index: Element(wrt, index, units[wrt]) for index in np.ndindex(numeric.shape)}
-            floor = largest / units[wrt] / 10
-            yield self._result(wrt, method, analytic, numeric, own, floor, places)
+            yield self._result(wrt, method, gradients[wrt], numeric, sizes, places)
 
     def projections(
         self, method: str, rng: np.random.Generator, together: bool = False
@@ -121,22 +129,16 @@ class Comparison:
         g.v; the error is |g.v - n| / (|g| |v| / sqrt(size)) with the same floor.
         """
         method, gradients = f"{method} projection", self.run.gradients
-        directions = {
-            wrt: self.units[wrt] * rng.standard_normal(g.shape)
-            for wrt, g in gradients.items()
-            if g.size
-        }
-        lines = {wrt: Along({wrt: v}) for wrt, v in directions.items()}
+        directions = {wrt: rng.standard_normal(g.shape) for wrt, g in gradients.items() if g.size}
+        lines = {wrt: Along({wrt: v}, self.units[wrt]) for wrt, v in directions.items()}
         if together:
-            lines = {", ".join(directions): Along(directions)}
-        largest = max(line.size(gradients) for line in lines.values())
+            in_units = {wrt: self.units[wrt] * v for wrt, v in directions.items()}
+            lines = {", ".join(directions): Along(in_units, 1.0)}
+        sizes = {wrt: line.typical(gradients) for wrt, line in lines.items()}
         for wrt, line in lines.items():
-            analytic, numeric = line.analytic(gradients), self.run.slope(line, method)
-            own = max(line.size(gradients), abs(numeric))
-            one: dict[tuple[int, ...], Along] = {(0,): line}
-            yield self._result(
-                wrt, method, np.array([analytic]), np.array([numeric]), own, largest / 10, one
-            )
+            analytic = np.array([line.analytic(gradients)])
+            numeric = np.array([self.run.slope(line, method)])
+            yield self._result(wrt, method, analytic, numeric, sizes, {(0,): line})
 
     def _result(
         self,
@@ -144,28 +146,34 @@ class Comparison:
         method: str,
         analytic: Array,
         numeric: Array,
-        own: float,
-        floor: float,
+        sizes: dict[str, float],
         places: Mapping[tuple[int, ...], Element | Along],
     ) -> Result:
-        """The Result of numbers that are each compared at one of `places`.
+        """The Result of numbers that are each compared at one of `places`. sizes: what is typical
+        of the gradient of each array.
 
-        own: what is typical of them; floor: a tenth of what is typical of the check. The complex
-        step is so exact that a difference that is small beside the floor counts, too.
+        The complex step is so exact that a difference counts though it is small beside the floor.
         """
         bound, difference = BOUNDS[method], np.abs(analytic - numeric)
-        errors = relative(difference, max(own, floor))
-        least = own if method.startswith("complex") else max(own, floor)
+        own, largest = max(sizes[wrt], size_of(numeric)), max(sizes.values())
+        scale = max(own, largest / 10, self._in_its_unit(wrt, sizes) / 10)
+        errors, least = relative(difference, scale), scale
+        if method.startswith("complex"):
+            least = own
         doubtful = [tuple(i) for i in np.argwhere(~(difference <= bound * least)).tolist()]
         doubtful.sort(key=lambda i: -np.nan_to_num(difference[i], nan=np.inf))
         left_out, at_kink, wrong = 0, [], None
         for done, index in enumerate(doubtful):
             place, rest = places[index], doubtful[done:]
-            if np.isfinite(analytic[index]) and self._agrees_closer(place, method, bound * least):
+            if not np.isfinite(analytic[index]):
+                wrong = index
+            elif self._agrees_closer(place, method, bound * least):
                 left_out += 1
-            elif np.isfinite(analytic[index]) and self._is_at_kink(place):
+            elif self._is_at_kink(place):
                 at_kink.append(index)
-            elif self._is_rounding([places[i] for i in rest[:SEVERAL]], method):
+            elif self._only_complex(place, method, DROPPED * least):
+                left_out += 1
+            elif self._is_rounding([places[i] for i in rest[:SEVERAL]], method, largest):
                 beyond = [i for i in rest if not errors[i] <= bound]
                 left_out += len(beyond)
                 for i in beyond:
@@ -173,10 +181,11 @@ class Comparison:
                 break
             else:
                 wrong = index
-                if errors[index] <= bound:  # because of the floor
-                    errors = relative(difference, least)
+            if wrong is not None:
                 break
             errors[index] = 0
+        if wrong is not None and errors[wrong] <= bound:  # because of the floor
+            errors = relative(difference, least)
         worst = np.unravel_index(errors.argmax(), errors.shape)  # NaN is the largest
         where = tuple(map(int, worst)) if wrong is None else wrong
         is_element = isinstance(places[where], Element)
@@ -193,51 +202,82 @@ class Comparison:
             some(named, 1),
         )
 
+    def _in_its_unit(self, wrt: str, sizes: dict[str, float]) -> float:
+        """The largest gradient for an array of this one's unit."""
+        if wrt not in self.units:  # several at once, in their units
+            return 0.0
+        return max(size * self.units[other] for other, size in sizes.items()) / self.units[wrt]
+
     def _agrees_closer(self, place: Any, method: str, tolerance: float) -> bool:
-        """Whether central differences agree as well as they can with another step: there is a kink
-        within the step, too much curvature, or another scale than that of the array.
+        """Whether central differences with a shorter step agree: there is a kink within the usual
+        one, too much curvature, or the number is much smaller than its array.
         """
         if method.startswith("complex"):
             return False
-        units = dict.fromkeys([place.unit, 1.0, min(self.units.values()), max(self.units.values())])
-        slope, spread = closest(place.line(self.run.subject), flat(self.run.dy), units)
-        analytic = place.analytic(self.run.gradients)
-        resolved = MANY * spread <= max(tolerance, RESOLVED * max(abs(slope), abs(analytic)))
-        return resolved and abs(slope - analytic) <= max(tolerance, MANY * spread)
+        analytic, subject = place.analytic(self.run.gradients), self.run.subject
+        line, dy = place.line(subject), flat(self.run.dy)
+        units = {place.unit, place.unit / 10, place.size(subject)}
+        return any(abs(central(line, dy, unit) - analytic) <= tolerance for unit in units)
+
+    def _only_complex(self, place: Any, method: str, tolerance: float) -> bool:
+        """Whether the complex step agrees where central differences show nothing, because of
+        rounding or curvature.
+        """
+        if method.startswith("complex") or self.run.moving is None:
+            return False
+        slope, line = self.run.slope(place, "complex"), place.line(self.run.subject)
+        off = abs(slope - place.analytic(self.run.gradients))
+        return off <= tolerance and not contradict(line, flat(self.run.dy), slope, place.unit)
 
     def _is_at_kink(self, place: Any) -> bool:
         return self.at_kinks and kink(place.line(self.run.subject), place.unit)
 
-    def _is_rounding(self, places: list, method: str) -> bool:
-        """Whether the first and largest of these differences is no larger than what rounding makes:
-        rounded differently, gradients and numeric derivatives change about as much.
+    def _is_rounding(self, places: list, method: str, largest: float) -> bool:
+        """Whether the differences at these places, the largest first, are due to rounding: they are
+        no larger than what gradients and numeric derivatives change by if they are rounded
+        differently; or they are tiny, and others if all numbers change a little.
         """
-        changes, differences = [0.0], []
-        for place in places:
-            analytic, numeric = place.analytic(self.run.gradients), self.run.slope(place, method)
-            differences.append(abs(analytic - numeric))
-            changes += [
-                abs(place.analytic(run.gradients) - analytic)
-                + abs(run.slope(place, method) - numeric)
-                for run in self._rounded_differently
-            ]
-        return differences[0] <= MANY * max(changes)
 
-    @cached_property
-    def _rounded_differently(self) -> list[Run]:
-        """The same run twice more, with all numbers changed in the last digits."""
-        runs, rng = [], drawing(22)
-        for factor in (1 + ULPS, 1 - ULPS):
-            moved = {name: factor * array for name, array in self.run.subject.variables.items()}
-            dy = each(lambda d: d * (1 + ULPS * rng.uniform(-1, 1, np.shape(d))), self.run.dy)
-            subject = self.run.subject.at(moved)
-            try:
-                gradients = subject.gradients(dy, subject.forward()[1])
-            except InputError:  # at the end of what forward accepts
-                continue
-            moving = self.run.moving and subject.astype(np.complex128)
-            runs.append(Run(subject, moving, dy, gradients))
-        return runs
+        def both(run: Run) -> Array:
+            return np.array(
+                [(place.analytic(run.gradients), run.slope(place, method)) for place in places]
+            )
+
+        here = both(self.run)
+        difference = here[:, 0] - here[:, 1]
+        changes = [np.abs(both(run) - here).sum(axis=1) for run in self._moved_by(ULPS)]
+        if abs(difference[0]) <= MANY * np.max(changes, initial=0):
+            return True
+        if not abs(difference[0]) <= TINY * largest:
+            return False
+        others = [both(run) @ (1, -1) - difference for run in self._moved_by(A_LITTLE)]
+        least = UNLIKE * np.linalg.norm(difference)
+        return any(np.linalg.norm(other) > least for other in others)
+
+    def _moved_by(self, part: float) -> list[Run]:
+        """The same run three times more, with all numbers changed by at most that part of them;
+        equal numbers of an array stay equal.
+        """
+        if part not in self._nearby:
+            runs, rng = [], drawing(22)
+
+            def near(array: Array) -> Array:
+                values, places = np.unique(array, return_inverse=True)
+                moved = values * (1 + part * rng.uniform(-1, 1, values.shape))
+                return moved[places].reshape(array.shape)
+
+            for _ in range(3):
+                variables = self.run.subject.variables
+                subject = self.run.subject.at({name: near(a) for name, a in variables.items()})
+                dy = each(near, self.run.dy)
+                try:
+                    gradients = copied(subject.gradients(dy, subject.forward()[1]))
+                except InputError:  # at the end of what forward accepts
+                    continue
+                moving = self.run.moving and subject.astype(np.complex128)
+                runs.append(Run(subject, moving, dy, gradients))
+            self._nearby[part] = runs
+        return self._nearby[part]
 
 
 def relative(difference: Array, scale: float) -> Array:
