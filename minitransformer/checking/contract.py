@@ -4,35 +4,40 @@ gradients are added.
 Each function raises a Breach whose sentence says what was observed. Nothing here is a guess.
 """
 
+from typing import Any
+
 import numpy as np
 
 from minitransformer.backend import Array
-from minitransformer.checking.checked_block import Breach, CheckedBlock, drawing, flat
-from minitransformer.checking.compare import is_same
+from minitransformer.checking.compare import is_same, size_of
+from minitransformer.checking.subject import Breach, Subject, drawing, each, flat, leaves
+from minitransformer.errors import InputError
 
 
-def run_by_contract(checked, dy=None, seed=0) -> tuple[Array, Array, dict[str, Array]]:
-    """(y, dy, {name: gradient}) of a CheckedBlock in float64 that keeps the contract; dy is drawn
-    from `seed` if None.
+def run_by_contract(subject: Subject, dy: Any = None) -> tuple[Any, Any, dict[str, Array]]:
+    """(y, dy, {name: gradient}) of a Subject in float64 that keeps the contract; dy is drawn if
+    None.
     """
-    before = _values(checked)
-    y, cache = checked.forward()
-    _unchanged(checked, before, "forward")
+    before = _values(subject)
+    y, cache = subject.forward()
+    _unchanged(subject, before, "forward")
     _finite_and_float64(y)
-    again, other_cache = checked.forward()
+    again, other_cache = subject.forward()
     if not np.array_equal(flat(y), flat(again)):
         raise Breach(
-            "forward draws its own random numbers, or keeps something between calls: called again with the same "
-            "inputs and an equal generator, it returns a different result; draw only from the argument `rng`"
+            "forward draws its own random numbers, or keeps something between calls: called again "
+            "with the same inputs and an equal generator, it returns a different result; draw only "
+            "from the argument `rng`"
         )
-    dy = checked.upstream(y, drawing(seed, 1)) if dy is None else dy
+    dy = subject.upstream(y, drawing(subject.seed, 1)) if dy is None else dy
     kept = arrays_in(cache)
-    first = _copied(checked.gradients(dy, cache))
-    _unchanged(checked, before, "backward")
+    first = copied(subject.gradients(dy, cache))
+    _unchanged(subject, before, "backward")
     changed = [name for name, array, copy in kept if not is_same(array, copy)]
     if changed:
         raise Breach(
-            f"backward changes its cache in place ({changed[0]}): a second backward would see other values"
+            f"backward changes its cache in place ({changed[0]}): a second backward would see "
+            "other values"
         )
     for name, gradient in first.items():
         if gradient.dtype != np.float64:
@@ -40,54 +45,113 @@ def run_by_contract(checked, dy=None, seed=0) -> tuple[Array, Array, dict[str, A
                 f"the gradient of {name} is {gradient.dtype}, expected float64 as its array: "
                 "the dtype was changed in backward"
             )
-    _repeatable(checked, dy, cache, first)
-    _stateless(checked, dy, y, other_cache, first)
+    _repeatable(subject, dy, cache, first)
+    _stateless(subject, dy, y, other_cache, first)
     return y, dy, first
 
 
-def _repeatable(checked, dy, cache, first) -> None:
+def _repeatable(subject: Subject, dy: Any, cache: Any, first: dict[str, Array]) -> None:
     """Repeated, backward must return the same gradients and add the same amounts again."""
-    second = _copied(checked.gradients(dy, cache))
+    second = copied(subject.gradients(dy, cache))
+    largest = max(map(size_of, first.values()))
     for name, gradient in first.items():
-        expected = 2 * gradient if name in checked.parameters else gradient
-        if name in checked.parameters and gradient.any() and np.array_equal(second[name], gradient):
+        is_added = name in subject.parameters
+        expected = 2 * gradient if is_added else gradient
+        if is_added and gradient.any() and np.array_equal(second[name], gradient):
             raise Breach(
-                f"the gradient of {name} is assigned (=), not added (+=): after two calls of backward it equals that of "
-                "one call, so a second use of the parameter overwrites the first"
+                f"the gradient of {name} is assigned (=), not added (+=): after two calls of "
+                "backward it equals that of one call, so a second use of the parameter overwrites "
+                "the first"
             )
-        if np.isfinite(gradient).all() and not _close(second[name], expected):
+        if np.isfinite(gradient).all() and not _close(second[name], expected, largest):
             raise Breach(
-                f"backward called a second time with the same cache gives a different gradient of {name}"
-                f"{_why(checked, dy, cache, first, name)}"
+                f"backward called a second time with the same cache gives a different gradient of "
+                f"{name}{_why(subject, dy, cache, first, name)}"
             )
 
 
-def _why(checked, dy, cache, first, name) -> str:
+def _why(subject: Subject, dy: Any, cache: Any, first: dict[str, Array], name: str) -> str:
     """Why two calls of backward differ: the gradients accumulated so far, random numbers, or
     something kept between calls.
     """
-    fresh = [_from_zero(checked, dy, cache) for _ in range(2)]
-    if all(_close(gradients[one], first[one]) for gradients in fresh for one in first):
+    one, other = (_from_zero(subject, dy, cache) for _ in range(2))
+    if all(_close(gradients[k], first[k]) for gradients in (one, other) for k in first):
         read = [
-            one
-            for one in checked.parameters
-            if not _close(
-                _from_zero(checked, dy, cache, but=one)[name] - (one == name), first[name]
-            )
+            but
+            for but in subject.parameters
+            if not _close(_from_zero(subject, dy, cache, but)[name] - (but == name), first[name])
         ]
+        grads = " and ".join(f"{but}.grad" for but in read) or "parameter.grad"
         return (
-            f" (d{name}) while {' and '.join(f'{one}.grad' for one in read) or 'parameter.grad'} holds the first one: backward "
-            "reads what was accumulated there so far, but may only add to it"
+            f" (d{name}) while {grads} holds the first one: backward reads what was accumulated "
+            "there so far, but may only add to it"
         )
-    again = any(not _close(fresh[0][one], fresh[1][one]) for one in first)
-    return (
-        ": it is different in each call, so backward draws its own random numbers, or keeps something between calls"
-        if again
-        else ": the first call changed something that backward needs"
-    )
+    if any(not _close(one[k], other[k]) for k in first):
+        return (
+            ": it is different in each call, so backward draws its own random numbers, or keeps "
+            "something between calls"
+        )
+    return ": the first call changed something that backward needs"
 
 
-def check_finite(gradients) -> None:
+def _stateless(subject: Subject, dy: Any, y: Any, cache: Any, first: dict[str, Array]) -> None:
+    """Another forward in between must not change the result of backward: everything it needs is in
+    the cache.
+    """
+    rng, given = drawing(4), dict(subject.arguments)
+    for name in subject.inputs:  # another array: the block may have kept the given one
+        subject.arguments[name] = given[name] * rng.uniform(-2, 2, given[name].shape)
+    directions = {
+        name: parameter.data * rng.uniform(-3, 1, parameter.shape)
+        for name, parameter in subject.parameters.items()
+        if not subject.inputs
+    }
+    try:
+        elsewhere = subject.moved(directions, 1)
+    except InputError:
+        return  # it cannot run at other inputs: nothing to compare
+    finally:
+        subject.arguments.update(given)
+    parameters = [
+        p.data.ravel() for p in subject.parameters.values()
+    ]  # if all else is 0, y is a bias, stored in float32
+    own = ~np.isin(elsewhere, np.concatenate([flat(y), *parameters]))
+    if any(g.any() for g in first.values()) and _has_single_precision(elsewhere[own]):
+        raise Breach(
+            "forward computes in float32 internally: its results for float64 inputs have only the "
+            "precision of float32; a layer does not change its input's dtype"
+        )
+    for name, gradient in _from_zero(subject, dy, cache).items():
+        if np.isfinite(first[name]).all() and not _close(gradient, first[name]):
+            raise Breach(
+                f"the gradient of {name} depends on a later forward: something is kept on self and "
+                "not in the cache (or in a buffer that the next forward overwrites), so a layer "
+                "that is used twice gets the wrong gradient"
+            )
+
+
+def _has_single_precision(numbers: Array) -> bool:
+    """Whether all numbers fit float32 exactly, which happens by chance to one number in 2 ** 29."""
+    some = numbers[numbers != np.round(numbers)]
+    return some.size >= 4 and np.array_equal(some.astype(np.float32).astype(np.float64), some)
+
+
+def _from_zero(subject: Subject, dy: Any, cache: Any, but: str = "") -> dict[str, Array]:
+    """The gradients from backward when all accumulated ones are zero, except those of the parameter
+    `but`, which are one.
+    """
+    subject.zero_grad()
+    if but:
+        subject.parameters[but].grad[...] = 1
+    return copied(subject.gradients(dy, cache))
+
+
+def _close(one: Array, other: Array, largest: float = 0.0) -> bool:
+    floor = max(size_of(other) + 1, largest)
+    return np.array_equal(one, other) or np.allclose(one, other, rtol=1e-9, atol=1e-12 * floor)
+
+
+def check_finite(gradients: dict[str, Array]) -> None:
     """Raise Breach if one of {name: gradient} contains NaN or infinity."""
     for name, gradient in gradients.items():
         if not np.isfinite(gradient).all():
@@ -99,140 +163,75 @@ class AnotherDtype(Breach):
     """float32, the dtype of training, becomes another dtype."""
 
 
-def check_single_precision(block, inputs, make_rng, dy=None) -> None:
-    """Raise AnotherDtype if forward or backward turns float32 into another dtype."""
-    checked = CheckedBlock(block, inputs, np.float32, make_rng)
-    y, cache = checked.forward()
-    outputs = y if isinstance(y, tuple) else (y,)
-    _single(
-        "forward",
-        {f"output {i}" if isinstance(y, tuple) else "output": one for i, one in enumerate(outputs)},
-    )
-    dy = checked.upstream(y, drawing(3)) if dy is None else dy
-    dy = (
-        tuple(one.astype(np.float32) for one in dy)
-        if isinstance(dy, tuple)
-        else np.asarray(dy, np.float32)
-    )
-    _single(
-        "backward",
-        {
-            f"gradient of {name}": gradient
-            for name, gradient in checked.gradients(dy, cache).items()
-        },
-    )
+class TooLarge(Breach):
+    """What float64 holds is infinite in float32."""
 
 
-def _single(direction, arrays) -> None:
-    for name, array in arrays.items():
+def check_single_precision(subject: Subject, dy: Any = None) -> None:
+    """Raise AnotherDtype if forward or backward turns float32 into another dtype, and TooLarge if
+    float32 cannot hold the numbers.
+    """
+    single = subject.astype(np.float32)
+    y, cache = single.forward()
+    _single("forward", [("output", one) for one in leaves(y)])
+    dy = single.upstream(y, drawing(3)) if dy is None else each(np.float32, dy)
+    gradients = single.gradients(dy, cache)
+    _single("backward", [(f"gradient of {name}", one) for name, one in gradients.items()])
+
+
+def _single(direction: str, arrays: list[tuple[str, Any]]) -> None:
+    for name, array in arrays:
         dtype = np.asarray(array).dtype
         if dtype.kind in "fc" and dtype != np.float32:
             raise AnotherDtype(
-                f"the {name} that {direction} returns is {dtype} for inputs of float32: a layer does not change its "
-                "input's dtype (counts and scales are Python numbers, since float32 times np.float64 is float64)"
+                f"the {name} that {direction} returns is {dtype} for inputs of float32: a layer "
+                "does not change its input's dtype (counts and scales are Python numbers, since "
+                "float32 times np.float64 is float64)"
+            )
+        if not np.isfinite(array).all():
+            raise TooLarge(
+                f"the {name} that {direction} returns is finite in float64, but not in float32, "
+                "the dtype of training"
             )
 
 
-def _has_single_precision(numbers) -> bool:
-    """Whether all numbers fit float32 exactly, which happens by chance to one number in 2 ** 29."""
-    some = numbers[numbers != np.round(numbers)]
-    return some.size >= 4 and np.array_equal(some.astype(np.float32).astype(np.float64), some)
-
-
-def _from_zero(checked, dy, cache, but=None) -> dict[str, Array]:
-    """The gradients from backward when all accumulated ones are zero, except those of the parameter
-    `but`, which are one.
-    """
-    for name, parameter in checked.parameters.items():
-        parameter.grad[...] = name == but
-    return _copied(checked.gradients(dy, cache))
-
-
-def _close(one, other) -> bool:
-    return np.array_equal(one, other) or np.allclose(
-        one, other, rtol=1e-9, atol=1e-12 * (np.abs(other).max(initial=0) + 1)
-    )
-
-
-def _stateless(checked, dy, y, cache, first) -> None:
-    """Another forward in between must not change the result of backward: everything it needs is in
-    the cache.
-    """
-    rng, given = drawing(4), dict(checked.arguments)
-    saved = (
-        {name: p.data.copy() for name, p in checked.parameters.items()}
-        if not checked.inputs
-        else {}
-    )
-    try:
-        for name in checked.inputs:
-            checked.arguments[name] = given[name] * rng.uniform(-2, 2, given[name].shape)
-        for name, value in saved.items():
-            checked.parameters[name].data[...] *= rng.uniform(-2, 2, value.shape)
-        elsewhere = flat(checked.forward()[0])
-    except Breach:
-        return  # it cannot run at other inputs: nothing to compare
-    finally:
-        checked.arguments.update(given)
-        for name, value in saved.items():
-            checked.parameters[name].data[...] = value
-    parameters = [
-        p.data.ravel() for p in checked.parameters.values()
-    ]  # if all else is 0, y is a bias, stored in float32
-    if _has_single_precision(
-        elsewhere[~np.isin(elsewhere, np.concatenate([flat(y), *parameters]))]
-    ):
-        raise Breach(
-            "forward computes in float32 internally: its results for float64 inputs have only the precision of "
-            "float32; a layer does not change its input's dtype"
-        )
-    for name, gradient in _from_zero(checked, dy, cache).items():
-        if np.isfinite(first[name]).all() and not _close(gradient, first[name]):
-            raise Breach(
-                f"the gradient of {name} depends on a later forward: something is kept on self and not in the cache (or "
-                "in a buffer that the next forward overwrites), so a layer that is used twice gets the wrong gradient"
-            )
-
-
-def complex_evaluation(block, inputs, make_rng) -> CheckedBlock:
-    """The CheckedBlock in complex128. Raises Breach if forward does not take complex numbers."""
-    exact = CheckedBlock(block, inputs, np.complex128, make_rng)
+def in_complex(subject: Subject) -> Subject:
+    """The Subject in complex128. Raises Breach if forward does not take complex numbers."""
+    moving = subject.astype(np.complex128)
     try:
         with np.errstate(all="ignore"):
-            exact.evaluate()
+            moving.evaluate()
     except Breach as error:
         raise Breach(
-            f"{error}; the complex step needs a forward that accepts complex numbers, so check it with "
-            'methods=("central",)'
+            f"{error}; the complex step needs a forward that accepts complex numbers, so check it "
+            'with methods=("central",)'
         ) from error
-    return exact
+    return moving
 
 
-def _values(checked) -> dict[str, Array]:
-    return {
-        **{k: v.copy() for k, v in checked.arguments.items() if isinstance(v, np.ndarray)},
-        **{k: p.data.copy() for k, p in checked.parameters.items()},
-    }
+def _values(subject: Subject) -> dict[str, Array]:
+    given = {k: v for k, v in subject.arguments.items() if isinstance(v, np.ndarray)}
+    return copied({**given, **subject.variables})
 
 
-def _unchanged(checked, before, direction) -> None:
+def _unchanged(subject: Subject, before: dict[str, Array], direction: str) -> None:
     for name, value in before.items():
-        now = (
-            checked.parameters[name].data if name in checked.parameters else checked.arguments[name]
-        )
+        is_parameter = name in subject.parameters
+        now = subject.parameters[name].data if is_parameter else subject.arguments[name]
         if not is_same(now, value):
-            what = "parameter" if name in checked.parameters else "input"
+            what = "parameter" if is_parameter else "input"
             raise Breach(
-                f"{direction} changes its {what} {name} in place, but it belongs to the caller: work on a copy"
+                f"{direction} changes its {what} {name} in place, but it belongs to the caller: "
+                "work on a copy"
             )
 
 
-def _finite_and_float64(y) -> None:
-    for one in y if isinstance(y, tuple) else (y,):
-        one = np.asarray(one)
+def _finite_and_float64(y: Any) -> None:
+    for one in map(np.asarray, leaves(y)):
         if one.dtype != np.float64:
             raise Breach(
-                f"forward returns {one.dtype} for float64 inputs: a layer does not change its input's dtype"
+                f"forward returns {one.dtype} for float64 inputs: a layer does not change its "
+                "input's dtype"
             )
         if not np.isfinite(one).all():
             index = tuple(map(int, np.argwhere(~np.isfinite(one))[0]))
@@ -242,7 +241,7 @@ def _finite_and_float64(y) -> None:
             )
 
 
-def arrays_in(cache, path="cache") -> list[tuple[str, Array, Array]]:
+def arrays_in(cache: Any, path: str = "cache") -> list[tuple[str, Array, Array]]:
     """[(name, array, a copy)] of the arrays in a cache, at any depth."""
     if isinstance(cache, np.ndarray):
         return [(path, cache, cache.copy())]
@@ -252,5 +251,6 @@ def arrays_in(cache, path="cache") -> list[tuple[str, Array, Array]]:
     return [array for name, value in items for array in arrays_in(value, f"{path}.{name}")]
 
 
-def _copied(gradients) -> dict[str, Array]:
-    return {name: np.array(gradient) for name, gradient in gradients.items()}
+def copied(arrays: dict[str, Array]) -> dict[str, Array]:
+    """{name: a copy of the array}."""
+    return {name: np.array(array) for name, array in arrays.items()}

@@ -2,71 +2,71 @@
 derivative.
 """
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from importlib.metadata import entry_points
 from typing import Any
 
 import numpy as np
 
-from minitransformer.backend import Array
-from minitransformer.checking.checked_block import Breach, CheckedBlock, drawing, flat
-from minitransformer.checking.compare import scale_of, size_of
 from minitransformer.checking.contract import (
-    AnotherDtype,
+    TooLarge,
     check_finite,
     check_single_precision,
-    complex_evaluation,
+    in_complex,
     run_by_contract,
 )
-from minitransformer.checking.finding import CONTRACT, OBSERVED, Finding
-from minitransformer.checking.numeric import (
-    CENTRAL_STEP,
-    COMPLEX_STEP,
-    central,
-    complex_step,
-    kink,
-    of_each,
+from minitransformer.checking.numeric import central, contradict
+from minitransformer.checking.other_values import (
+    A_LITTLE,
+    at_another_batch_size,
+    at_other_values,
+    redrawn,
 )
-from minitransformer.checking.other_sizes import nudged, wrong_elsewhere
-from minitransformer.checking.report import BOUNDS, Report, Result
-from minitransformer.errors import InputError, some
+from minitransformer.checking.report import CONTRACT, OBSERVED, Finding, Report, Result
+from minitransformer.checking.results import METHODS, Along, Comparison, Run
+from minitransformer.checking.subject import Block, Breach, Subject, drawing, each, flat
+from minitransformer.errors import InputError
 
-METHODS = {"central": central, "complex": complex_step}
 FULL_CHECK = 2000  # up to this many numbers, each one is checked; above, one projection per array
-# central differences and the complex step further apart than this belong to different functions
-DROPPED = 1e-4
+LARGER = 1000.0  # is another upstream gradient: a backward that clips it shows
 UNNAMED = "minitransformer_course, which names mistakes, is not installed: pip install -e ."
 
 
 def gradcheck(
-    block, inputs, *, name=None, methods=("central", "complex"), projection=None, seed=0
+    block: Block,
+    inputs: Any,
+    *,
+    name: str = "",
+    methods: Sequence[str] = ("central", "complex"),
+    projection: bool | None = None,
+    seed: int = 0,
 ) -> Report:
     """Check every gradient of `block` at `inputs`; returns a Report (`.passed`, `print(report)`).
 
     block: a Layer, or a pair of functions (forward, backward) that keep the same contract. If
-    forward returns a tuple of
-        arrays as y (a recurrent layer's outputs and its last state), backward takes a tuple dy of
-        the same shapes.
-    inputs: forward's arguments, a sequence or {name: value}. Float arrays are differentiated;
-    everything
-        else (ids, masks, None) is passed on. If forward takes `rng`, each evaluation gets an equal,
-        fresh generator, so dropout is checked, too.
+    forward returns a tuple of arrays as y (a recurrent layer's outputs and its last state),
+    backward takes a tuple dy of the same shapes.
+    inputs: forward's arguments, a sequence, {name: value}, or one array. Float arrays are
+    differentiated, those in a tuple too; everything else (ids, masks, None) is passed on. If
+    forward takes `rng`, each evaluation gets an equal, fresh generator, so dropout is checked, too.
     methods: "central" differences in float64 and the "complex" step.
     projection: False checks element by element, True along one random direction per array (for
-        whole models); None decides by size.
-    seed: for the random upstream gradient, the directions and the dropout.
+    whole models); None decides by size.
+    seed: for the random upstream gradients, the directions, the other values and the dropout.
 
-    The error of an array is max|a - n| / max(max|a|, max|n|, G / 10), with a analytic, n numeric
-    and G the largest gradient of the check: some gradients are exactly zero (a key's bias), and
-    without this floor, noise would be compared with noise. If a block breaks the contract of a
-    layer, the report says how in one sentence. Exactly at a kink (of ReLU, max, abs, a tie) no
-    gradient is defined: the report says where, and the gradients must be right at inputs moved a
-    little. If they are right, a run in float32 follows, whose arrays must all stay float32 (in a
-    block of your own it is only a remark if they do not), and runs at other sizes. Only if a check
-    failed is the gradient doctor asked what it can prove about the mistake. Raises InputError if
-    the inputs are not forward's, and if there is nothing to check.
+    What decides, each time in float64 and for another upstream gradient: the given inputs; other
+    values of all inputs and parameters, of the same shapes (other_values.py); and another batch
+    size, if all float inputs share their first axis. Shapes are otherwise left alone, so a layer
+    may keep its widths and lengths, but not the batch size.
+
+    If a block breaks the contract of a layer, the report says how in one sentence. Exactly at a
+    kink (of ReLU, max, abs, a tie) no gradient is defined: the report says where, and the gradients
+    must be right at inputs moved a little. What only float32 cannot do is a remark (in a block of
+    the library, it fails). Only if a check failed is the gradient doctor asked what it can prove
+    about the mistake. Raises InputError if the inputs are not forward's, and if there is nothing to
+    check.
     """
     if (
         not isinstance(methods, (list, tuple))
@@ -76,66 +76,63 @@ def gradcheck(
         raise InputError(
             f"gradcheck: methods is {methods!r}, expected one or more of {', '.join(METHODS)}"
         )
-    return _checked(block, inputs, name or _name(block), methods, projection, seed)
+    subject = Subject(block, inputs, name, seed)
+    _check_numbers(subject)
+    with np.errstate(all="ignore"):  # a NaN is reported, without a warning
+        return _checked(subject, methods, projection)
 
 
-def _checked(block, inputs, name, methods, projection, seed, moved=False) -> Report:
+def _check_numbers(subject: Subject) -> None:
+    """Raise InputError if there is nothing to check."""
+    if not subject.variables:
+        raise InputError(
+            f"gradcheck: {subject.name} has nothing to check: no parameter, and no input is a float "
+            "array"
+        )
+    empty = [name for name in subject.inputs if not subject.variables[name].size]
+    if not any(array.size for array in subject.variables.values()):
+        empty = list(subject.variables)
+    if empty:
+        raise InputError(
+            f"gradcheck: {empty[0]} of {subject.name} has shape {subject.variables[empty[0]].shape}: "
+            "no numbers to check; give it some"
+        )
+
+
+def _checked(
+    subject: Subject, methods: Sequence[str], projection: bool | None, moved: bool = False
+) -> Report:
     """gradcheck; moved: whether the inputs have been moved away from a kink, so that there is no
     excuse any more.
     """
-    make_rng = partial(drawing, seed)
-    exact = CheckedBlock(block, inputs, np.float64, make_rng)
-    if not exact.variables:
-        raise InputError(
-            f"gradcheck: {name} has nothing to check: no parameter, and no input is a float array"
-        )
-    for variable, array in exact.variables.items():
-        if not array.size:
-            raise InputError(
-                f"gradcheck: {variable} of {name} has shape {array.shape}: no numbers to check; give it some"
-            )
-    results = []
+    name, results = subject.name, []
     try:
-        with np.errstate(all="ignore"):  # a NaN is reported, without a warning
-            y, dy, gradients = run_by_contract(exact, seed=seed)
-            imaginary = (
-                complex_evaluation(block, inputs, make_rng) if "complex" in methods else None
-            )
-        rng = drawing(seed, 2)  # neither the dropout's nor the upstream gradient's
+        y, dy, gradients = run_by_contract(subject)
+        run = Run(subject, in_complex(subject) if "complex" in methods else None, dy, gradients)
         if projection is None:
             projection = sum(gradient.size for gradient in gradients.values()) > FULL_CHECK
-        check = _check_projections if projection else _check_elements
-        at_kink = cache(
-            lambda wrt, where, v=1.0: (
-                not moved and kink(exact.evaluate, exact.variables[wrt], where, v)
-            )
-        )
+        comparison, rng = Comparison(run, at_kinks=not moved), drawing(subject.seed, 2)
         for method in methods:
-            run = imaginary if method == "complex" else exact
-            results += check(name, method, METHODS[method], run, gradients, flat(dy), rng, at_kink)
-        both_agree = "central" in methods and all(result.passed for result in results)
-        if imaginary and not both_agree:
-            with np.errstate(all="ignore"):
-                _same_function(exact, imaginary, flat(y), flat(dy))
+            results += (
+                comparison.projections(method, rng) if projection else comparison.elements(method)
+            )
         passed = all(result.passed for result in results)
+        if run.moving and not (passed and "central" in methods):
+            _check_same_function(run)
         if not passed:
             check_finite(gradients)
     except Breach as breach:
-        return Report(
-            results,
-            _named(
-                name, Finding(CONTRACT, str(breach)), "find_breach", block, inputs, make_rng, breach
-            ),
-        )
+        found = Finding(CONTRACT, str(breach))
+        return Report(results, {name: _named(found, "find_breach", subject, breach)})
     if not passed:
-        return Report(results, _named(name, _which(results), "diagnose", block, inputs, make_rng))
+        return Report(results, {name: _named(_which(results), "diagnose", subject, dy)})
     places = dict.fromkeys(result.at_kink for result in results if result.at_kink)
     if places:
-        again = _checked(
-            *nudged(block, exact.arguments), name, methods, projection, seed, moved=True
-        )
+        beside = redrawn(subject, drawing(subject.seed, 8), A_LITTLE)
+        again = _checked(beside, methods, projection, moved=True)
         said = (
-            f"{name}: at a kink at this input: {', '.join(places)}; no gradient is defined there, and at inputs moved a little "
+            f"{name}: at a kink at this input: {', '.join(places)}; no gradient is defined there, "
+            "and at inputs moved a little "
             f"{'all gradients are right' if again.passed else 'the gradients are wrong'}"
         )
         return replace(
@@ -143,71 +140,90 @@ def _checked(block, inputs, name, methods, projection, seed, moved=False) -> Rep
             results=results if again.passed else again.results,
             remarks=(said, *again.remarks),
         )
-    remarks: list[str] = []
-    return Report(
-        results,
-        _right_elsewhere(name, block, inputs, make_rng, exact if imaginary else None, remarks),
-        tuple(remarks),
-    )
+    return _elsewhere(Report(results), subject, methods, projection, dy)
 
 
-def _right_elsewhere(name, block, inputs, make_rng, exact, remarks) -> dict[str, Finding]:
-    """{} for a block that stays float32 and is right at other sizes, too; {name: the Finding}
-    otherwise.
-
-    exact: the CheckedBlock at the given sizes; None if other sizes are not tried, which takes the
-    complex step. remarks: what does not fail is added to them.
+def _elsewhere(
+    report: Report, subject: Subject, methods: Sequence[str], together: bool, dy: Any
+) -> Report:
+    """The report on a block that is right at the given inputs, with what is wrong in float32, at
+    other values, or at another batch size. together: whether all arrays move at once.
     """
+    remarks, name = list(report.remarks), subject.name
     try:
-        with np.errstate(all="ignore"):
-            check_single_precision(block, inputs, make_rng)
+        check_single_precision(subject)
+    except InputError as error:
+        function = subject.pair[0] if subject.pair else type(subject.layer)
+        own = not str(function.__module__).startswith("minitransformer.")
+        if not own and not isinstance(error, TooLarge):
+            found = Finding(CONTRACT, str(error))
+            named = _named(found, "find_breach", subject, error, check_single_precision)
+            return replace(report, findings={name: named})
+        remarks.append(f"{name}: a remark: {error}")
+    others = [(other, "at other values of the same shapes") for other in at_other_values(subject)]
+    if not others:
+        remarks.append(f"{name}: not tried at other values: forward does not run there")
+    larger = at_another_batch_size(subject)
+    if isinstance(larger, str):
+        remarks.append(f"{name}: not tried with another batch size: {larger}")
+    else:
+        shapes = [
+            f"{argument} of shape {value.shape}"
+            for argument, value in larger.arguments.items()
+            if isinstance(value, np.ndarray)
+        ]
+        others.append((larger, f"with {', '.join(shapes)}"))
+    for number, (other, where) in enumerate(others):
+        wrong = _wrong_at(other, where, methods, together, dy, number)
+        if wrong:
+            return replace(report, findings={name: wrong}, remarks=tuple(remarks))
+    return replace(report, remarks=tuple(remarks))
+
+
+def _wrong_at(
+    other: Subject, where: str, methods: Sequence[str], together: bool, dy: Any, number: int
+) -> Finding | None:
+    """What is wrong with a block at other values or sizes, for another upstream gradient than dy."""
+    moving = other.astype(np.complex128) if "complex" in methods else None
+    try:
+        drawn = other.upstream(other.forward()[0], drawing(other.seed, 1, number))
+        upstream = _unlike(dy, drawn, number)
+        run = Run(other, moving, *run_by_contract(other, upstream)[1:])
+        check_finite(run.gradients)
+        comparison, method = Comparison(run), "complex" if moving else "central"
+        found = list(comparison.projections(method, drawing(other.seed, 2), together))
+        if together and not found[0].passed:
+            found += comparison.projections(method, drawing(other.seed, 2))
     except Breach as breach:
-        own = not getattr(
-            block[0] if isinstance(block, tuple) else type(block), "__module__", ""
-        ).startswith("minitransformer.")
-        if not (own and isinstance(breach, AnotherDtype)):
-            return _named(
-                name,
-                Finding(CONTRACT, str(breach)),
-                "find_breach",
-                block,
-                inputs,
-                make_rng,
-                breach,
-                check_single_precision,
-            )
-        remarks.append(f"{name}: a remark: {breach}")
-    elsewhere = exact and wrong_elsewhere(block, exact, make_rng)
-    if not elsewhere:
-        return {}
-    if elsewhere.breach:
-        return {
-            name: Finding(
-                CONTRACT,
-                f"right at the given sizes only: with {elsewhere.shapes} {elsewhere.breach}",
-            )
-        }
-    but_with = f"; it does not show at the given inputs, but with {elsewhere.shapes}"
-    return _named(
-        name,
-        Finding(OBSERVED, f"wrong: {', '.join(elsewhere.wrong)}{but_with}"),
-        "diagnose",
-        elsewhere.block,
-        elsewhere.arguments,
-        elsewhere.make_rng,
-        but_with,
-    )
+        return Finding(CONTRACT, f"right at the given inputs only: {where}, {breach}")
+    wrong = [result.wrt for result in found if not result.passed]
+    if not wrong:
+        return None
+    more = f"; it does not show at the given inputs, but {where}"
+    if len(wrong) > 1 and together:
+        del wrong[0]
+    finding = Finding(OBSERVED, f"wrong: {', '.join(wrong)}{more}")
+    return _named(finding, "diagnose", other, upstream, more)
 
 
-def _named(name, finding, question, *arguments) -> dict[str, Finding]:
-    """{name: what the doctor answers to the question}; without a doctor, `finding`, which says what
-    is wrong but not why.
+def _unlike(dy: Any, other: Any, number: int) -> Any:
+    """The other upstream gradient, so that it differs from dy in size, and in sign if it is one
+    number.
+    """
+    if flat(dy).size == flat(other).size == 1:
+        sign = -np.sign(flat(dy)[0])
+        return each(lambda d: sign * np.abs(d), other)
+    return each(lambda d: LARGER * d, other) if number == 0 else other
+
+
+def _named(finding: Finding, question: str, *arguments: Any) -> Finding:
+    """What the doctor answers to the question; without a doctor, `finding`, which says what is
+    wrong but not why.
     """
     doctor = find_doctor()
     if doctor is None:
-        return {name: replace(finding, sentence=f"{finding.sentence}; {UNNAMED}")}
-    with np.errstate(all="ignore"):
-        return {name: getattr(doctor, question)(*arguments) or finding}
+        return replace(finding, sentence=f"{finding.sentence}; {UNNAMED}")
+    return getattr(doctor, question)(*arguments) or finding
 
 
 @cache
@@ -226,135 +242,47 @@ def find_doctor() -> Any:
     return None
 
 
-def _same_function(exact, moved, y, dy) -> None:
+def _check_same_function(run: Run) -> None:
     """Raise Breach unless both numeric derivatives agree along a random direction of all variables.
 
     If a forward drops the imaginary part, the complex step misses part of the derivative, and would
     agree with a backward that misses the same part.
     """
-    rng = drawing(9)
-    directions = {name: rng.standard_normal(array.shape) for name, array in exact.variables.items()}
-    along = float((dy * moved.moved(directions, 1j * COMPLEX_STEP).imag).sum() / COMPLEX_STEP)
-    tolerance = DROPPED * max(abs(along), 1e-3 * float(np.sqrt((dy * dy).sum())))
-    here = float((dy * y).sum())
-    for step in (
-        CENTRAL_STEP,
-        CENTRAL_STEP / 10,
-    ):  # a kink within the longer step need not be within the shorter one
-        ahead, behind = (
-            sign * (float((dy * exact.moved(directions, sign * step)).sum()) - here) / step
-            for sign in (1, -1)
-        )
-        slope = (ahead + behind) / 2
-        if abs(slope - along) <= max(tolerance, DROPPED * abs(slope)) or abs(
-            ahead - behind
-        ) > 0.1 * abs(slope - along):
-            # they agree, or the slopes on both sides differ: at a kink, the complex step sees one
-            # side only
-            return
-    raise Breach(
-        f"the complex step ({along:.6g}) and central differences ({slope:.6g}) disagree along one direction: either the "
-        "forward drops the imaginary part (no abs, var, std or norm in a forward; write squares as x * x), or it rounds"
+    rng, dy = drawing(9), flat(run.dy)
+    units = run.subject.units
+    place = Along(
+        {
+            name: units[name] * rng.standard_normal(array.shape)
+            for name, array in run.subject.variables.items()
+        },
+        unit=1.0,
     )
+    line, slope = place.line(run.subject), run.slope(place, "complex")
+    if contradict(line, dy, slope, place.unit):
+        raise Breach(
+            f"the complex step ({slope:.6g}) and central differences ({central(line, dy):.6g}) "
+            "disagree along one direction: either the forward drops the imaginary part (no abs, "
+            "var, std or norm in a forward; write squares as x * x), or it rounds"
+        )
 
 
-def _which(results) -> Finding:
+def _which(results: list[Result]) -> Finding:
     """Which gradients are wrong, and the worst number."""
-    wrong = {result.wrt: None for result in results if not result.passed}
-    right = {result.wrt: None for result in results if result.wrt not in wrong}
+    wrong = dict.fromkeys(result.wrt for result in results if not result.passed)
+    right = dict.fromkeys(result.wrt for result in results if result.wrt not in wrong)
     worst = max((r for r in results if not r.passed), key=lambda r: r.max_relative_error)
+    exact = [r for r in results if r.method.startswith("complex")]
+    sentence = f"wrong: {', '.join(wrong)}" + (f"; right: {', '.join(right)}" if right else "")
+    if exact and all(result.passed for result in exact):
+        sentence = (
+            f"{sentence}; the gradients agree with the complex step: look for a kink near the "
+            "inputs, or for a forward that rounds"
+        )
     return Finding(
         OBSERVED,
-        f"wrong: {', '.join(wrong)}" + (f"; right: {', '.join(right)}" if right else ""),
+        sentence,
         array=worst.wrt,
         index=worst.index,
         analytic=worst.analytic,
         numeric=worst.numeric,
     )
-
-
-def _check_elements(
-    name, method, differentiate, checked, gradients, dy, rng, at_kink
-) -> Iterator[Result]:
-    """Check each element of each array."""
-    numerics = {
-        wrt: of_each(differentiate, checked.evaluate, dy, array)
-        for wrt, array in checked.variables.items()
-    }
-    largest = max(size_of(g) for gs in (gradients, numerics) for g in gs.values())
-    for wrt, numeric in numerics.items():
-        analytic = gradients[wrt]
-        scale = scale_of(analytic, numeric, largest)
-        errors = _relative(np.abs(analytic - numeric), scale)
-        near, at = 0, []
-        for index in map(
-            tuple, np.argwhere(~(errors <= BOUNDS[method]) & np.isfinite(analytic)).tolist()
-        ):
-            if method == "central" and _is_right_closer(
-                checked, dy, wrt, index, 1.0, analytic[index], BOUNDS[method] * scale
-            ):
-                near += 1
-            elif at_kink(wrt, index):
-                at.append(f"{wrt}{list(index)}")
-            else:
-                continue
-            errors[index] = 0
-        where = np.unravel_index(errors.argmax(), errors.shape)  # a nan counts as the largest
-        yield Result(
-            name,
-            wrt,
-            method,
-            float(errors[where]),
-            tuple(map(int, where)),
-            float(analytic[where]),
-            float(numeric[where]),
-            near + len(at),
-            some(at, 1),
-        )
-
-
-def _check_projections(
-    name, method, differentiate, checked, gradients, dy, rng, at_kink
-) -> Iterator[Result]:
-    """The slope along one random direction v per array against g.v; typical size |g| |v| /
-    sqrt(size).
-    """
-    directions = {wrt: rng.standard_normal(g.shape) for wrt, g in gradients.items()}
-    sizes = {
-        wrt: np.linalg.norm(g) * np.linalg.norm(directions[wrt]) / np.sqrt(g.size)
-        for wrt, g in gradients.items()
-    }
-    method = f"{method} projection"
-    for wrt, v in directions.items():
-        analytic = float((gradients[wrt] * v).sum())
-        numeric = float(differentiate(checked.evaluate, dy, checked.variables[wrt], ..., v))
-        scale = max(np.nanmax([sizes[wrt], 0]), np.nanmax([*sizes.values(), 0]) / 10)
-        error, kinks, at = float(_relative(np.abs(analytic - numeric), scale)), 0, ""
-        if not error <= BOUNDS[method] and np.isfinite(analytic):
-            near = method == "central projection" and _is_right_closer(
-                checked, dy, wrt, ..., v, analytic, BOUNDS[method] * scale
-            )
-            if near or at_kink.__wrapped__(wrt, ..., v):
-                error, kinks, at = 0.0, 1, "" if near else wrt
-        yield Result(name, wrt, method, error, None, analytic, numeric, kinks, at)
-
-
-def _is_right_closer(checked, dy, wrt, where, v, analytic, tolerance) -> bool:
-    """Whether a tenth of the step agrees: a kink within the step, or too much curvature for it."""
-    return (
-        abs(
-            central(checked.evaluate, dy, checked.variables[wrt], where, v, CENTRAL_STEP / 10)
-            - analytic
-        )
-        <= tolerance
-    )
-
-
-def _relative(difference, scale) -> Array:
-    """difference / scale; 0 / 0 is 0: where every gradient is 0, both must be."""
-    return np.where(difference == 0, 0, difference / scale if scale else np.inf)
-
-
-def _name(block) -> str:
-    function = block[0] if isinstance(block, tuple) and block else type(block)
-    return getattr(function, "__name__", "block").removesuffix("_forward")

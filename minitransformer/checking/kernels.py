@@ -4,16 +4,15 @@ and in float64.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial, wraps
+from functools import wraps
 from typing import Any
 
 import numpy as np
 
 from minitransformer.backend import Array
-from minitransformer.checking.checked_block import Breach, CheckedBlock, drawing, flat
 from minitransformer.checking.compare import relative_errors
-from minitransformer.checking.finding import OBSERVED, Finding
-from minitransformer.checking.report import Report, Result
+from minitransformer.checking.report import OBSERVED, Finding, Report, Result
+from minitransformer.checking.subject import Breach, Subject, drawing, flat
 from minitransformer.dispatch import TABLE, Kernel
 from minitransformer.speed.kernels import kernels_run, load_all
 
@@ -47,7 +46,7 @@ def check_kernels(block, inputs, *, name, seed=0) -> Report:
 
 def _computed(block, inputs, dtype, seed) -> dict[str, Array]:
     """{"y": the output, name: its gradient}; backward receives the same dy every time."""
-    checked = CheckedBlock(block, inputs, np.dtype(dtype), partial(np.random.default_rng, seed))
+    checked = Subject(block, inputs, seed=seed, dtype=np.dtype(dtype))
     with np.errstate(all="ignore"):
         y, cache = checked.forward()
         gradients = checked.gradients(checked.upstream(y, drawing(seed, 1)), cache)

@@ -1,88 +1,118 @@
 """Two ways to differentiate a function by evaluating it: central differences and the complex step.
 
-Each takes `evaluate() -> y`, a vector, the upstream gradient `dy`, and an `array` that evaluate
-depends on, and returns the slope of sum(dy * y) as array[where] moves along `v`. The array is then
-restored.
+Each takes a line, `line(step) -> y`, a vector, which evaluates the function with its variables
+moved by a step along some direction; the upstream gradient `dy`; and the unit, the size of what is
+moved. It returns the slope of sum(dy * y) along the line.
 """
+
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 
 from minitransformer.backend import Array
-from minitransformer.checking.checked_block import drawing
+from minitransformer.checking.subject import Subject, drawing
 
-CENTRAL_STEP = 3e-6  # balances the rounding error, of order 1e-16 / step, against step^2
-COMPLEX_STEP = 1e-20  # nothing is subtracted, so it can be arbitrarily small
+Line = Callable[[complex], Array]
+
+CENTRAL_STEP = 3e-6  # of a unit: balances the rounding error, of order 1e-16 / step, against step^2
+# Nothing is subtracted, so it can be arbitrarily small: about 1e-60, far below any number that is
+# moved. The power of two changes no digit of a result.
+COMPLEX_STEP = 1e-20 / 2**133
+# central differences and the complex step further apart than this belong to different functions
+DROPPED = 1e-4
+SURE = 1e-2  # of a slope: if it changes by more with the step, it is rounding or curvature
 
 
-def central(evaluate, dy, array, where, v, step=CENTRAL_STEP) -> float:
+def central(line: Line, dy: Array, unit: float = 1.0) -> float:
     """(f(x + h v) - f(x - h v)) / 2h: error of order h^2, plus rounding."""
-    plus = _moved(evaluate, array, where, step * v)
-    minus = _moved(evaluate, array, where, -step * v)
-    return (dy * (plus - minus)).sum() / (2 * step)
+    step = CENTRAL_STEP * unit
+    return (dy * (line(step) - line(-step))).sum() / (2 * step)
 
 
-def kink(evaluate, array, where, v) -> bool:
-    """Whether array[where] is exactly at a kink along `v`: the slopes of some number of y differ on
-    its two sides.
-
-    They differ by as much at a step a tenth as long. If the function is smooth their distance
-    shrinks with the step; at a jump it grows.
-    """
-    middle, gaps = np.array(evaluate()), []
-    for step in (CENTRAL_STEP, CENTRAL_STEP / 10):
-        left = (middle - _moved(evaluate, array, where, -step * v)) / step
-        right = (_moved(evaluate, array, where, step * v) - middle) / step
-        gaps.append(np.abs(right - left))
-    far, near = gaps
-    least = 1e-6 * max(
-        np.abs(left).max(initial=0), np.abs(right).max(initial=0), np.abs(middle).max(initial=0)
-    )
-    return bool(((near > least) & (0.5 * far < near) & (near < 2 * far)).any())
-
-
-def complex_step(evaluate, dy, array, where, v) -> float:
+def complex_step(line: Line, dy: Array, unit: float = 1.0) -> float:
     """Im f(x + i h v) / h: from f(x + ih) = f(x) + ih f'(x) + O(h^2), with no cancellation.
 
     Squire and Trapp 1998, https://doi.org/10.1137/S003614459631241X
     """
-    return (dy * slopes(evaluate, array, where, v)).sum()
+    return (dy * slopes(line)).sum()
 
 
-def of_each(method, evaluate, dy, array) -> Array:
+def slopes(line: Line) -> Array:
+    """The slope of every number of y along the line, by the complex step."""
+    return line(1j * COMPLEX_STEP).imag / COMPLEX_STEP
+
+
+def line_of(evaluate: Callable[[], Array], array: Array, where: Any, v: Any = 1.0) -> Line:
+    """The line along which array[where] moves by step * v; the array is then restored."""
+
+    def line(step: complex) -> Array:
+        saved = array[where].copy()
+        array[where] = saved + step * v
+        y = np.array(evaluate())  # a copy: a forward may return its input itself
+        array[where] = saved
+        return y
+
+    return line
+
+
+def of_each(
+    method: Callable[..., float],
+    evaluate: Callable[[], Array],
+    dy: Any,
+    array: Array,
+    unit: float = 1.0,
+) -> Array:
     """The slope for each number of an array, by one of these two methods."""
     return np.array(
-        [method(evaluate, dy, array, where, 1.0) for where in np.ndindex(array.shape)]
+        [method(line_of(evaluate, array, where), dy, unit) for where in np.ndindex(array.shape)]
     ).reshape(array.shape)
 
 
-def slopes(evaluate, array, where, v) -> Array:
-    """The slope of every number of y as array[where] moves along `v`, by the complex step."""
-    return _moved(evaluate, array, where, 1j * COMPLEX_STEP * v).imag / COMPLEX_STEP
+def contradict(line: Line, dy: Array, slope: float, unit: float) -> bool:
+    """Whether central differences show another slope: the same with steps of three lengths, and not
+    because of a kink.
+    """
+    found = np.array([central(line, dy, part * unit) for part in (1, 0.1, 0.01)])
+    spread, least = np.ptp(found), np.abs(found).min()
+    off = np.abs(found - slope).min()
+    are_sure = spread < SURE * least  # not if y does not move, or less than by rounding
+    return bool(are_sure and off > max(DROPPED * max(least, abs(slope)), 3 * spread)) and not kink(
+        line, unit
+    )
 
 
-def error_along(moving, dy, gradients, names) -> float:
+def kink(line: Line, unit: float = 1.0) -> bool:
+    """Whether the line begins exactly at a kink: the slopes of some number of y differ on its two
+    sides.
+
+    They differ by as much at a step a tenth as long. If the function is smooth their distance
+    shrinks with the step; at a jump it grows.
+    """
+    middle, gaps, steepest = line(0), [], 0.0
+    for step in (CENTRAL_STEP * unit, CENTRAL_STEP * unit / 10):
+        left, right = (middle - line(-step)) / step, (line(step) - middle) / step
+        gaps.append(np.abs(right - left))
+        steepest = max(np.abs(left).max(initial=0), np.abs(right).max(initial=0))
+    far, near = gaps
+    least = 1e-6 * max(steepest, np.abs(middle).max(initial=0) / unit)
+    return bool(((near > least) & (0.5 * far < near) & (near < 2 * far)).any())
+
+
+def error_along(
+    moving: Subject, dy: Array, gradients: dict[str, Array], names: Iterable[str]
+) -> float:
     """How far the gradients of `names` are from the slope along a random direction of all these
     arrays at once.
 
-    moving: the CheckedBlock in complex128; dy: flat; gradients: {name: array}, of which all give
-    the scale.
+    moving: the Subject in complex128; dy: flat; gradients: {name: array}, of which all give the
+    scale. Each array is measured in its unit.
     """
-    rng = drawing(6)
-    directions = {name: rng.standard_normal(gradients[name].shape) for name in names}
-    numeric = float((dy * moving.moved(directions, 1j * COMPLEX_STEP).imag).sum() / COMPLEX_STEP)
+    rng, units = drawing(6), moving.units
+    directions = {name: units[name] * rng.standard_normal(gradients[name].shape) for name in names}
+    numeric = complex_step(lambda step: moving.moved(directions, step), dy)
     analytic = sum(float((gradients[name] * v).sum()) for name, v in directions.items())
-    sizes = [np.sqrt((g * g).sum()) for g in gradients.values()]
-    scale = max(
-        np.sqrt(sum((gradients[name] ** 2).sum() for name in names)),
-        abs(numeric),
-        max(sizes, default=0) / 10,
-    )
+    sizes = {name: units[name] * np.sqrt((g * g).sum()) for name, g in gradients.items()}
+    along = np.sqrt(sum(sizes[name] ** 2 for name in directions))
+    scale = max(along, abs(numeric), max(sizes.values(), default=0) / 10)
     return abs(analytic - numeric) / scale if scale else 0.0
-
-
-def _moved(evaluate, array, where, step) -> Array:
-    saved = array[where].copy()
-    array[where] = saved + step
-    y = np.array(evaluate())  # a copy: a forward may return its input itself
-    array[where] = saved
-    return y

@@ -1,11 +1,16 @@
-"""The results of a gradient check: one Result per array and method, and their table."""
+"""What a gradient check says: a Result for each array and method, a Finding for each block that
+failed, their table and the verdict.
+"""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from minitransformer.checking.compare import SAME
+from minitransformer.errors import counted, some
+
+NAMED, EVIDENCE, CONTRACT, OBSERVED = "named", "evidence", "contract", "observed"
 
 # How far analytic and numeric gradient may be apart. Central differences lose digits to
 # cancellation; the complex step subtracts nothing and keeps nearly all of float64's 16.
@@ -27,7 +32,7 @@ class Result:
     index: tuple | None  # where the error is largest; None for a projection
     analytic: float  # backward's value there
     numeric: float  # the numeric derivative there
-    kinks: int = 0  # places left out: a kink, or too much curvature for the step
+    left_out: int = 0  # numbers at a kink, too curved for every step, or lost to rounding
     at_kink: str = ""  # the first of those that are exactly at a kink, and how many more there are
 
     @property
@@ -51,8 +56,53 @@ class Result:
             f"{self.analytic:+.6e}",
             f"{self.numeric:+.6e}",
             ("ok" if self.passed else "FAILED")
-            + (f", {self.kinks} at a kink" if self.kinks else ""),
+            + (f", {self.left_out} left out" if self.left_out else ""),
         )
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What is wrong with a block.
+
+    kind: "named": the mistake is proven; "contract": the block was observed to break the contract
+    of a layer; "observed": it was observed what the block does wrong with its parts; "evidence":
+    only hints.
+    """
+
+    kind: str
+    sentence: str  # the mistake, the breach, or what is known
+    place: str = ""  # the innermost wrong part: its path and kind; "" for the block itself
+    array: str = ""  # the worst number: its array,
+    index: tuple | None = None
+    analytic: float | None = None  # backward's value there,
+    numeric: float | None = None  # and the right one
+    before: float | None = None  # the error now,
+    after: float | None = None  # and with the mistake undone
+    read: str = ""  # the library's backward of this block
+    also: tuple = ()  # the other innermost wrong parts of a composite, in words
+
+    @property
+    def proof(self) -> str:
+        if self.kind != NAMED or self.after is None or self.before is None:
+            return ""
+        return f"with this undone the error falls from {self.before:.0e} to {self.after:.0e}"
+
+    def __str__(self) -> str:
+        if self.kind == EVIDENCE:
+            text = f"no mistake is proven; {self.sentence}"
+        else:
+            text = self.sentence + (f" ({self.proof})" if self.proof else "")
+        if self.place:
+            text = f"in {self.place}: {text}"
+        text += f"; read {self.read}" if self.read else ""
+        return text + (f"; also wrong: {some(self.also, 4)}" if self.also else "")
+
+    @property
+    def where(self) -> str:
+        """The worst number, in words; "" if none is known."""
+        if self.index is None:
+            return ""
+        return f"{self.array}{list(self.index)}: {self.analytic:+.6e}, but the true gradient is {self.numeric:+.6e}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -60,12 +110,12 @@ class Report:
     """The results of a check; `print(report)` shows them as a table.
 
     findings: {block: what is wrong} for each block that failed. remarks: sentences on what need not
-    be wrong.
+    be wrong, each of which begins with its block.
     """
 
-    results: list
-    findings: dict = field(default_factory=dict)
-    remarks: tuple = ()
+    results: list[Result]
+    findings: dict[str, Finding] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
 
     @property
     def passed(self) -> bool:
@@ -76,7 +126,7 @@ class Report:
         """{block: what is wrong, in one sentence} for each block that failed."""
         return {block: str(finding) for block, finding in self.findings.items()}
 
-    def __add__(self, other) -> "Report":
+    def __add__(self, other: "Report") -> "Report":
         return Report(
             self.results + other.results,
             {**self.findings, **other.findings},
@@ -84,11 +134,12 @@ class Report:
         )
 
     def raise_if_failed(self) -> None:
-        """Raise AssertionError with the failed rows and the diagnosis; for use in tests."""
+        """Raise AssertionError with the failed rows, the diagnosis and the verdict; for use in
+        tests.
+        """
         if not self.passed:
-            raise AssertionError(
-                "\n" + self._table([result for result in self.results if not result.passed])
-            )
+            failed = [result for result in self.results if not result.passed]
+            raise AssertionError("\n" + self._table(failed))
 
     def __str__(self) -> str:
         return self._table(self.results)
@@ -98,7 +149,7 @@ class Report:
     @property
     def worst_rows(self) -> list[Result]:
         """The worst array of each block, by each method, and of its kernels."""
-        groups = {}
+        groups: dict[tuple[str, str], list[Result]] = {}
         for result in self.results:
             method = result.method if result.checked == "textbook" else result.checked
             groups.setdefault((result.block, method), []).append(result)
@@ -107,54 +158,61 @@ class Report:
             for group in groups.values()
         ]
 
-    def _table(self, rows) -> str:
+    def _table(self, rows: list[Result]) -> str:
         as_row = columns([result.block for result in rows], [result.wrt for result in rows])
         return "\n".join([*map(as_row, [None, *rows] if rows else []), *self.conclusions])
 
     @property
     def counts(self) -> dict[str, tuple[int, int]]:
         """{"textbook" or "kernels": (checks, how many of them failed)}."""
-        found: dict[str, list[bool]] = {}
+        counts: dict[str, tuple[int, int]] = {}
         for result in self.results:
-            found.setdefault(result.checked, []).append(result.passed)
-        return {checked: (len(passed), passed.count(False)) for checked, passed in found.items()}
+            checks, failed = counts.get(result.checked, (0, 0))
+            counts[result.checked] = checks + 1, failed + (not result.passed)
+        return counts
 
     @property
     def conclusions(self) -> list[str]:
-        """The verdict in lines, and what is wrong: where, what, and where to read."""
-        if not self.results:
-            return [f"{block}: not checked: {finding}" for block, finding in self.findings.items()]
-        verdicts = [
-            (
-                checked,
-                f"{failed} of {count:,} checks FAILED"
-                if failed
-                else f"all {count:,} checks passed",
-            )
-            for checked, (count, failed) in self.counts.items()
-        ]
-        verdict = (
-            verdicts[0][1]
-            if len(verdicts) == 1
-            else "; ".join(f"{checked}: {said}" for checked, said in verdicts)
-        )
-        worst = ", ".join(
-            f"{method} {np.max(errors):.1e} (bound {BOUNDS[method]:.0e})"
-            for method in BOUNDS
-            if (errors := [r.max_relative_error for r in self.results if r.method == method])
-        )  # NaN is the largest
-        lines = (
-            [f"{verdict}; largest error: {worst}"]
-            if len(verdicts) == 1
-            else [verdict, f"largest error: {worst}"]
-        )
+        """What is wrong: where, what, and where to read; the remarks; and the verdict, last."""
+        lines = []
         for block, finding in self.findings.items():
             lines += [f"{block}: {finding.where}"] if finding.where else []
             lines.append(f"{block}: {finding}")
-        return lines + list(self.remarks)
+        alike: dict[str, list[str]] = {}
+        for remark in self.remarks:
+            block, _, sentence = remark.partition(": ")
+            alike.setdefault(sentence, []).append(block)
+        lines += [f"{some(blocks, 3)}: {sentence}" for sentence, blocks in alike.items()]
+        errors: dict[str, list[float]] = {}
+        for result in self.results:
+            errors.setdefault(result.method, []).append(result.max_relative_error)
+        worst = "largest error: " + ", ".join(
+            f"{method} {np.max(errors[method]):.1e} (bound {BOUNDS[method]:.0e})"  # NaN is largest
+            for method in BOUNDS
+            if method in errors
+        )
+        if not errors:
+            return [*lines, self.verdict]
+        if len(self.counts) > 1:
+            return [*lines, worst, self.verdict]
+        return [*lines, f"{self.verdict}; {worst}"]
+
+    @property
+    def verdict(self) -> str:
+        """In a line: how many checks passed or failed, and what was found beside them."""
+        failed_blocks = {result.block for result in self.results if not result.passed}
+        beside = len(self.findings.keys() - failed_blocks)
+        found = f", {counted(beside, 'finding')}" if beside else ""
+        said = []
+        for checked, (checks, failed) in self.counts.items():
+            passed = f"{checks:,} checks passed" if beside else f"all {checks:,} checks passed"
+            text = f"{failed} of {checks:,} checks FAILED" if failed else passed
+            said.append(text if len(self.counts) == 1 else f"{checked}: {text}")
+        text = "; ".join(said or ["nothing was checked"]) + found
+        return text if "FAILED" in text or self.passed else f"{text}: FAILED"
 
 
-def columns(blocks, arrays) -> Callable[[Result | None], str]:
+def columns(blocks: Collection[str], arrays: Collection[str]) -> Callable[[Result | None], str]:
     """A function that returns the table's line for a Result of these blocks and arrays, and the
     heads for None.
     """
@@ -169,7 +227,7 @@ def columns(blocks, arrays) -> Callable[[Result | None], str]:
         0,
     ]
 
-    def line(result) -> str:
+    def line(result: Result | None) -> str:
         cells = COLUMNS if result is None else result.cells
         return "  ".join(cell.ljust(width) for cell, width in zip(cells, widths)).rstrip()
 

@@ -10,12 +10,11 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 
-import numpy as np
 from minitransformer.checking import Report, gradcheck
 from minitransformer.checking.blocks import blocks
-from minitransformer.checking.checked_block import CheckedBlock
 from minitransformer.checking.kernels import check_kernels
 from minitransformer.checking.report import columns
+from minitransformer.checking.subject import Subject
 from minitransformer.checks import check_integer
 from minitransformer.cli.interrupts import held_back
 from minitransformer.errors import InputError, choices
@@ -50,7 +49,7 @@ def execute(args) -> int:
     arrays = {
         array
         for block, inputs in (known[name] for name in names)
-        for array in CheckedBlock(block, inputs, np.float64, None).variables
+        for array in Subject(block, inputs).variables
     }
     report, as_row = Report([]), columns(names, arrays)
     with brief_bar(len(names), "block") as bar:

@@ -204,7 +204,7 @@ def _with_decay(case, right) -> dict[str, Array] | None:
     """
     if set(right) & set(case.inputs):
         return None
-    values = {name: case.checked.variables[name] for name in right}
+    values = {name: case.subject.variables[name] for name in right}
     along = sum(
         float(((case.observed[name] - right[name]) * v).sum()) for name, v in values.items()
     )

@@ -23,7 +23,7 @@ def explanations(cases) -> list[tuple[str, float]]:
     received = {
         id(case): [
             _parts(calls)
-            for calls in (record(case.checked, case.dy).backward.parts, case.counterpart.calls())
+            for calls in (record(case.subject, case.dy).backward.parts, case.counterpart.calls())
         ]
         for case in cases
     }

@@ -2,18 +2,20 @@
 
 import copy
 import math
-from functools import cached_property
+from collections.abc import Callable, Iterable
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
 from minitransformer.backend import Array
-from minitransformer.checking.checked_block import CheckedBlock, drawing, flat, is_float
 from minitransformer.checking.compare import SAME, relative_error, relative_errors
-from minitransformer.checking.numeric import error_along, slopes
-from minitransformer.checking.other_sizes import filled, other_inputs
+from minitransformer.checking.contract import copied
+from minitransformer.checking.numeric import error_along, line_of, slopes
+from minitransformer.checking.subject import Subject, drawing, flat, is_float
 from minitransformer.errors import InputError
 from minitransformer.layers import Layer
+from minitransformer_course.doctor.other_sizes import filled, resized
 
 # at most this many numbers of wrong arrays are differentiated one by one, to answer in time,
 AFFORDABLE = 1_200
@@ -21,25 +23,20 @@ MEMORY = 10_000_000  # and only as many as have this many derivatives in all
 
 
 class Case:
-    """The block `block` at `arguments`, with the upstream gradient `dy` (drawn from `seed` if
-    None).
+    """A copy of a Subject with the upstream gradient `dy` (drawn from `seed` if None).
 
     observed: {name: the gradient from backward}, for each input and parameter.
     """
 
-    def __init__(self, block, arguments, make_rng, dy=None, seed=0):
-        self.block, self.given, self.make_rng = block, arguments, make_rng
-        self.checked = CheckedBlock(block, arguments, np.float64, make_rng)
-        self.arguments = self.checked.arguments
-        self.inputs = self.checked.inputs
-        self.y, cache = self.checked.forward()
-        self.dy = self.checked.upstream(self.y, drawing(seed)) if dy is None else dy
-        self.observed = {
-            name: np.array(g) for name, g in self.checked.gradients(self.dy, cache).items()
-        }
-        self.counterpart = (
-            None  # the library's block that computes the same, once it is known (counterpart.py)
-        )
+    def __init__(self, subject: Subject, dy: Any = None, seed: int = 0):
+        self.subject = subject.astype(np.float64)
+        self.block, self.make_rng = self.subject.block, self.subject.make_rng
+        self.arguments, self.inputs = self.subject.arguments, self.subject.inputs
+        self.y, cache = self.subject.forward()
+        self.dy = self.subject.upstream(self.y, drawing(seed)) if dy is None else dy
+        self.observed = copied(self.subject.gradients(self.dy, cache))
+        # the library's block that computes the same, once it is known (counterpart.py)
+        self.counterpart: Any = None
 
     @cached_property
     def wrong(self) -> list[str]:
@@ -96,17 +93,17 @@ class Case:
             budget -= array.size
             if budget >= 0:
                 jacobians[name] = np.array(
-                    [slopes(exact.evaluate, array, index, 1.0) for index in np.ndindex(array.shape)]
+                    [slopes(line_of(exact.evaluate, array, i)) for i in np.ndindex(array.shape)]
                 )
         return jacobians
 
     def depends_on(self, name) -> bool | None:
         """Whether y changes when that input or parameter does, no matter what its gradient is."""
-        array = self.checked.variables[name]
+        array = self.subject.variables[name]
         saved, y = array.copy(), flat(self.y)  # copies: y may be a view of the array
         try:
             array[...] = saved * drawing(0).uniform(-2, 2, saved.shape) + 1
-            return not np.array_equal(self.checked.evaluate(), y, equal_nan=True)
+            return not np.array_equal(self.subject.evaluate(), y, equal_nan=True)
         except InputError:  # it does not run with other numbers: it depends on their values
             return True
         finally:
@@ -135,18 +132,18 @@ class Case:
         return relative_error([self.observed[name] for name in gradients], gradients.values())
 
     @cached_property
-    def _complex(self) -> CheckedBlock:
-        return CheckedBlock(self.block, self.given, np.complex128, self.make_rng)
+    def _complex(self) -> Subject:
+        return self.subject.astype(np.complex128)
 
     def _error_along(self, names, gradients=None) -> float:
         return error_along(self._complex, flat(self.dy), gradients or self.observed, names)
 
 
-def case_or_none(block, arguments, make_rng, dy=None, seed=0) -> Case | None:
+def case_or_none(subject: Subject, dy: Any = None, seed: int = 0) -> Case | None:
     """The Case, or None if the block cannot run like that."""
     try:
         with np.errstate(all="ignore"):
-            return Case(block, arguments, make_rng, dy, seed)
+            return Case(subject, dy, seed)
     except InputError:
         return None
 
@@ -155,21 +152,19 @@ def other_cases(case, seed=7) -> list[Case]:
     """Cases of the same block at other sizes, as many as it runs at; none if it runs only at the
     given sizes.
     """
-    return _running(other_inputs(case.block, case.arguments, case.make_rng, seed))
+    return _running(resized(case.subject, seed))
 
 
 def redrawn(case) -> list[Case]:
     """Cases of the same sizes with other parameters and inputs."""
-    return _running(
-        (*_drawn(case, lambda size: size, drawing(13, k)), case.make_rng) for k in range(2)
-    )
+    return _running(_drawn(case, lambda size: size, drawing(13, k)) for k in range(2))
 
 
 def affordable(case) -> Case:
     """The case or, if its right gradients take too long, one of smaller sizes that is wrong, too."""
     if case.is_known:
         return case
-    sizes = {size for array in case.checked.variables.values() for size in array.shape}
+    sizes = {size for array in case.subject.variables.values() for size in array.shape}
     block, small = case.block, {}
     parts = [block, *block.sublayers().values()] if isinstance(block, Layer) else []
     counts = {
@@ -192,28 +187,25 @@ def affordable(case) -> Case:
             )
         )
         small[size] = size if size in counts else min(size, new)
-    fixed = {size for parameter in case.checked.parameters.values() for size in parameter.shape}
+    fixed = {size for parameter in case.subject.parameters.values() for size in parameter.shape}
     for names in (small, {size: small[size] for size in sizes - fixed}):
-        for one in _running(
-            [
-                (
-                    *_drawn(case, lambda size, names=names: names.get(size, size), drawing(12)),
-                    case.make_rng,
-                )
-            ]
-        ):
+        for one in _running([_drawn(case, partial(_replaced, names), drawing(12))]):
             if set(one.wrong) >= set(case.wrong) and one.is_known:
                 return one
     return case
 
 
-def _drawn(case, resize, rng) -> tuple[Any, dict]:
-    """The block and its arguments, drawn again with `resize(size)` in place of each size."""
+def _replaced(names: dict[int, int], size: int) -> int:
+    return names.get(size, size)
+
+
+def _drawn(case: Case, resize: Callable[[int], int], rng: np.random.Generator) -> Subject:
+    """The Subject drawn again with `resize(size)` in place of each size."""
     block = case.block.astype(np.float64) if isinstance(case.block, Layer) else case.block
     for parameter in block.parameters().values() if isinstance(block, Layer) else ():
         parameter.data = filled(parameter.data, [resize(size) for size in parameter.shape], rng)
         parameter.grad = np.zeros(parameter.data.shape)
-    return block, {
+    arguments = {
         name: value
         if not isinstance(value, np.ndarray)
         else filled(value, [resize(size) for size in value.shape], rng)
@@ -221,12 +213,13 @@ def _drawn(case, resize, rng) -> tuple[Any, dict]:
         else value[tuple(slice(resize(size)) for size in value.shape)]
         for name, value in case.arguments.items()
     }
+    return Subject(block, arguments, make_rng=case.make_rng)
 
 
-def _running(inputs) -> list[Case]:
+def _running(subjects: Iterable[Subject]) -> list[Case]:
     cases = [
-        case_or_none(block, arguments, make_rng, seed=number)  # each with another dy
-        for number, (block, arguments, make_rng) in enumerate(inputs, start=1)
+        case_or_none(subject, seed=number)  # each with another dy
+        for number, subject in enumerate(subjects, start=1)
     ]
     return [
         one

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from minitransformer.backend import Array
-from minitransformer.checking.checked_block import Breach, CheckedBlock, flat
 from minitransformer.checking.compare import SAME
 from minitransformer.checking.contract import arrays_in
+from minitransformer.checking.subject import Breach, Subject, flat
 from minitransformer.errors import InputError
 from minitransformer.layers import Layer
 from minitransformer_course.doctor.mistakes import method_of
@@ -156,16 +156,15 @@ def find_counterpart(case) -> Counterpart | None:
     return None
 
 
-def library_block(operation, case, called) -> CheckedBlock:
+def library_block(operation, case, called) -> Subject:
     """The operation at the case's inputs, with the parameters of the case's block if that is a
     layer.
     """
     names = inspect.signature(operation.forward).parameters
     same_names = all(name.partition("[")[0] in names for name in case.arguments)
     arguments = case.arguments if same_names else list(case.arguments.values())
-    return CheckedBlock(
-        _with_parameters(operation, case.block, called), arguments, np.float64, case.make_rng
-    )
+    block = _with_parameters(operation, case.block, called)
+    return Subject(block, arguments, make_rng=case.make_rng)
 
 
 def _with_parameters(operation, block, called) -> Layer | tuple[Callable, Callable]:

@@ -13,13 +13,15 @@ and asks it only then.
 
 import inspect
 import warnings
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from minitransformer.backend import Array
-from minitransformer.checking.checked_block import Breach, CheckedBlock, drawing, flat
 from minitransformer.checking.contract import check_finite, run_by_contract
-from minitransformer.checking.finding import CONTRACT, EVIDENCE, NAMED, OBSERVED, Finding
+from minitransformer.checking.report import CONTRACT, EVIDENCE, NAMED, OBSERVED, Finding
+from minitransformer.checking.subject import Breach, Subject, drawing, flat
 from minitransformer.errors import InputError
 from minitransformer_course.doctor import arrays, backward_calls, forwards, known_mistakes, repairs  # noqa: F401 - known_mistakes teaches the doctor
 from minitransformer_course.doctor.case import Case, affordable, case_or_none, other_cases, redrawn
@@ -30,7 +32,7 @@ from minitransformer_course.doctor.fitting import fitting, one_of
 from minitransformer_course.doctor.locate import locate
 from minitransformer_course.doctor.mistakes import Mistake, mistakes_of, of_exercises
 from minitransformer_course.doctor.operations import library_only
-from minitransformer_course.doctor.recorder import Recorder, innermost_first
+from minitransformer_course.doctor.recorder import Call, Recorder, innermost_first
 from minitransformer_course.judge.limits import limited_memory
 from minitransformer_course.judge.syntax_tree import RARE
 
@@ -38,20 +40,14 @@ MOST = 2_000  # mistakes that are tried in one block, the most usual first
 SEVERAL = 4  # arrays: with more of them wrong, a mistake in each is too much of a coincidence
 
 
-def diagnose(block, inputs, make_rng, more="") -> Finding | None:
-    """The Finding for a block whose check failed; None if it does not run. more: the end of what is
-    said about its gradients.
+def diagnose(subject: Subject, dy: Any, more: str = "") -> Finding | None:
+    """The Finding for a block whose check failed with this upstream gradient; None if it does not
+    run, or if the doctor sees nothing wrong. more: the end of what is said about its gradients.
     """
-    case = case_or_none(block, inputs, make_rng)
+    case = case_or_none(subject, dy)
     try:
-        if case is None:
+        if case is None or not case.is_wrong:
             return None
-        if not case.is_wrong:
-            return Finding(
-                EVIDENCE,
-                "the gradients agree with the complex step: look for a kink near the inputs, for rounding, or "
-                "for a forward that drops the imaginary part (abs, var, std, norm)",
-            )
     except Breach as breach:
         return Finding(
             EVIDENCE,
@@ -62,51 +58,47 @@ def diagnose(block, inputs, make_rng, more="") -> Finding | None:
         path, changing, sentence = located.changed[0]
         return Finding(CONTRACT, sentence, _place(path, changing))
     if located.path:  # the contract of the block itself was checked before
-        sentence = _breach_of(
-            check_by_contract,
-            located.case.block,
-            located.case.given,
-            located.case.make_rng,
-            located.case.dy,
-        )
+        sentence = _breach_of(check_by_contract, located.case)
         if sentence:
             return Finding(CONTRACT, sentence, _place(located.path, located.case.block))
     return _finding(located, more)
 
 
-def check_by_contract(block, inputs, make_rng, dy=None) -> None:
+def check_by_contract(subject: Subject, dy: Any = None) -> None:
     """Raise Breach if a block, run alone, does not keep the contract in float64, or if one of its
     gradients is not finite.
     """
-    _, _, gradients = run_by_contract(CheckedBlock(block, inputs, np.float64, make_rng), dy)
+    _, _, gradients = run_by_contract(subject.astype(np.float64), dy)
     check_finite(gradients)
 
 
-def find_breach(block, inputs, make_rng, breach, check=check_by_contract) -> Finding:
+def find_breach(
+    subject: Subject, breach: Breach, check: Callable[..., None] = check_by_contract
+) -> Finding:
     """The Finding for a block that breaks the contract: the breach, and the innermost part in which
     `check` finds one.
     """
     recorder = Recorder()
     try:
-        checked = CheckedBlock(block, inputs, np.float64, make_rng)
-        with np.errstate(all="ignore"), recorder.recording(checked.layer):
-            y, cache = checked.forward()
-            checked.gradients(checked.upstream(y, drawing(0)), cache)
+        copy = subject.astype(np.float64)
+        with np.errstate(all="ignore"), recorder.recording(copy.layer):
+            y, cache = copy.forward()
+            copy.gradients(copy.upstream(y, drawing(0)), cache)
     except Breach:
         pass  # what has been found by then is enough
     for call in innermost_first(recorder.forward.parts + recorder.backward.parts):
         if call.dy is None or np.isfinite(flat(call.dy)).all():
-            inner = _breach_of(check, call.block, call.arguments, call.make_rng, call.dy)
+            inner = _breach_of(check, call)
             if inner:
                 return Finding(CONTRACT, inner, _place(call.path, call.block))
     return Finding(CONTRACT, str(breach))
 
 
-def _breach_of(check, block, arguments, make_rng, dy) -> str:
+def _breach_of(check: Callable[..., None], part: Call | Case) -> str:
     """How a part breaks the contract when it runs alone, or ""."""
     try:
         with np.errstate(all="ignore"):
-            check(block, arguments, make_rng, dy)
+            check(part.subject, part.dy)
     except Breach as breach:
         return str(breach)
     except InputError:  # a part that cannot run alone with its inputs tells us nothing

@@ -4,7 +4,7 @@ never as a cause.
 
 import numpy as np
 
-from minitransformer.checking.checked_block import is_float
+from minitransformer.checking.subject import is_float
 from minitransformer_course.doctor.case import Case, case_or_none
 from minitransformer_course.doctor.factors import as_text, ratio
 
@@ -39,7 +39,7 @@ def observations(case, parts=frozenset()) -> list[str]:
         ("right without the mask", _with(case, masks), "at where backward needs the mask"),
         (
             "right without dropout",
-            _with(case, {}, (lambda: None) if case.checked.takes_rng and case.make_rng() else None),
+            _with(case, {}, (lambda: None) if case.subject.takes_rng and case.make_rng() else None),
             "at the dropout's mask and scale",
         ),
         (
@@ -66,7 +66,7 @@ def observations(case, parts=frozenset()) -> list[str]:
 
 
 def _is_not_linear(case) -> bool:
-    more = case_or_none(case.block, case.given, case.make_rng, 3 * case.dy)
+    more = case_or_none(case.subject, 3 * case.dy)
     return (
         more is not None
         and not case.error({name: g / 3 for name, g in more.observed.items()}) <= 1e-9
@@ -86,7 +86,9 @@ def _with(case, arguments, make_rng=None) -> Case | None:
     """The case with other arguments or another generator; None if nothing would change."""
     if not (arguments or make_rng):
         return None
-    return case_or_none(case.block, {**case.arguments, **arguments}, make_rng or case.make_rng)
+    changed = case.subject.at(arguments)
+    changed.make_rng = make_rng or case.make_rng
+    return case_or_none(changed)
 
 
 def _one_sentence(case) -> Case | None:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from minitransformer.checking.checked_block import is_float
 from minitransformer.checking.compare import SAME
+from minitransformer.checking.subject import is_float
 from minitransformer.data.special import PAD
 from minitransformer.layers import Layer
 
@@ -109,7 +109,7 @@ def sizes(case) -> dict[Any, tuple[int, str]]:
                 len(layer.layers),
                 f"the number of layers ({len(layer.layers)})",
             )
-    for name, variable in case.checked.variables.items():
+    for name, variable in case.subject.variables.items():
         for axis in reversed(range(variable.ndim)):
             known = (
                 {0: "batch", variable.ndim - 2: "length"}.get(axis) if name in case.inputs else None

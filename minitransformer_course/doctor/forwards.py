@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from minitransformer.backend import Array
-from minitransformer.checking.checked_block import flat
 from minitransformer.checking.compare import SAME, relative_error
+from minitransformer.checking.subject import flat
 from minitransformer.errors import InputError
 from minitransformer_course.doctor.case import other_cases
 from minitransformer_course.doctor.changed_backwards import changed
@@ -73,7 +73,7 @@ def _of_cache(cases) -> list[tuple[str, float]]:
     """
     fields, error = [], 0.0
     for case in cases:
-        _, cache = case.checked.forward()
+        _, cache = case.subject.forward()
         right = case.counterpart.cache()
         if type(cache) is not type(right) or not hasattr(right, "_fields"):
             return []

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minitransformer.checking.checked_block import CheckedBlock
 from minitransformer.checking.compare import SAME, relative_error
+from minitransformer.errors import InputError
 from minitransformer.layers import Layer
 from minitransformer_course.doctor.case import Case, case_or_none
 from minitransformer_course.doctor.counterpart import find_counterpart, name_of
@@ -26,7 +26,7 @@ class Located(NamedTuple):
 
 def locate(case) -> Located:
     """The innermost wrong part of a wrong Case; the case itself if all its parts are right."""
-    recorder = record(CheckedBlock(case.block, case.given, np.float64, case.make_rng), case.dy)
+    recorder = record(case.subject.astype(np.float64), case.dy)
     wrong = _innermost(recorder.backward.parts) or [(recorder.backward, case)]
     (call, innermost), *others = wrong
     innermost.counterpart = find_counterpart(innermost)  # before its right gradients are requested
@@ -45,13 +45,21 @@ def _innermost(calls) -> list[tuple[Call, Case]]:
     """[(Call, Case)] of the wrong calls none of whose parts is wrong, in the order of backward."""
     wrong = []
     for call in calls:
-        one = case_or_none(call.block, call.arguments, call.make_rng, call.dy)
+        one = case_of(call)
         if one is not None and one.is_wrong:
             inside = _innermost(call.parts)
             wrong += inside or [(call, one)]
         elif one is None:
             wrong += _innermost(call.parts)
     return wrong
+
+
+def case_of(call: Call) -> Case | None:
+    """The Case of a part's call, or None if the part cannot run alone."""
+    try:
+        return case_or_none(call.subject, call.dy)
+    except InputError:
+        return None
 
 
 def _facts(call, case, recorder) -> list[str]:

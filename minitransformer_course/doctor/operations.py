@@ -98,16 +98,16 @@ def in_place(operation, direction, function) -> AbstractContextManager:
 @contextmanager
 def run_with(checked, method, function) -> Iterator[None]:
     """Within the block, `function` runs as the "forward", "backward" or another method of a
-    CheckedBlock; gradients begin at 0.
+    Subject; gradients begin at 0.
     """
     for parameter in checked.parameters.values():
         parameter.grad[...] = 0
     if checked.layer is not None:
         changed = _set(checked.layer, method, MethodType(function, checked.layer))
     else:
-        forward, backward = checked._pair
+        forward, backward = checked.pair
         changed = _set(
-            checked, "_pair", (function, backward) if method == "forward" else (forward, function)
+            checked, "pair", (function, backward) if method == "forward" else (forward, function)
         )
     with changed:
         yield

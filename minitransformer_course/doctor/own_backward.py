@@ -9,14 +9,15 @@ import sys
 import textwrap
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from minitransformer.checking.checked_block import CheckedBlock, drawing, flat
 from minitransformer.checking.contract import arrays_in
-from minitransformer.checking.numeric import COMPLEX_STEP
+from minitransformer.checking.numeric import complex_step
+from minitransformer.checking.subject import drawing, flat
 from minitransformer.errors import InputError
 from minitransformer_course.doctor.operations import run_with
 from minitransformer_course.doctor.wrong_forms import Found
@@ -41,10 +42,7 @@ class Probe:
     """
 
     def __init__(self, case):
-        self.checked, self.dy = (
-            CheckedBlock(case.block, case.given, np.float64, case.make_rng),
-            case.dy,
-        )
+        self.checked, self.dy = case.subject.astype(np.float64), case.dy
         _, self.cache = self.checked.forward()
         for array in (
             *self.checked.variables.values(),
@@ -59,9 +57,7 @@ class Probe:
         }
         dy = flat(case.dy)
         self.slopes = {
-            key: float(
-                (dy * case._complex.moved({key[0]: v}, 1j * COMPLEX_STEP).imag).sum() / COMPLEX_STEP
-            )
+            key: float(complex_step(partial(case._complex.moved, {key[0]: v}), dy))
             for key, v in self.directions.items()
         }
         sizes = {
@@ -200,7 +196,7 @@ class Pool:
     """
 
     def __init__(self, source, checked):
-        self.source, self.forward = source, inspect.getsource(checked._method(0))
+        self.source, self.forward = source, inspect.getsource(checked.method(0))
         texts = {
             ast.unparse(node): None
             for node in ast.walk(source.tree)

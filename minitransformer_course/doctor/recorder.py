@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minitransformer.checking.compare import is_same
+from minitransformer.checking.subject import Subject
 from minitransformer.layers import Layer
 from minitransformer.layers.hooks import hooked
 from minitransformer_course.doctor.operations import OPERATIONS, in_place
@@ -28,6 +29,11 @@ class Call(NamedTuple):
     dy: Any  # what backward received; None for a call of forward
     parts: list  # the calls inside this one, in order
     returned: list  # the arrays that backward returned
+
+    @property
+    def subject(self) -> Subject:
+        """The part alone, with what it received. Raises InputError if it cannot be checked."""
+        return Subject(self.block, self.arguments, make_rng=self.make_rng)
 
 
 class Recorder:
@@ -176,7 +182,7 @@ class Recorder:
 
 
 def record(checked, dy) -> Recorder:
-    """The calls of a CheckedBlock's forward, and of its backward for the upstream gradient dy."""
+    """The calls of a Subject's forward, and of its backward for the upstream gradient dy."""
     recorder = Recorder()
     with recorder.recording(checked.layer):
         _, cache = checked.forward()

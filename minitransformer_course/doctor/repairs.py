@@ -78,7 +78,7 @@ class Search:
             if abs(along - self.first.slopes[key]) > NEAR * self.first.scales[key]
         }
         self.unchanged = self.source.compiled()
-        self.pool = Pool(self.source, cases[0].checked)
+        self.pool = Pool(self.source, cases[0].subject)
 
     def found(self) -> list[str]:
         """The sentence of the first change that is right, or none."""

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from minitransformer.checking import gradcheck
 from minitransformer.checking.blocks import blocks
-from minitransformer.checking.finding import EVIDENCE
+from minitransformer.checking.report import EVIDENCE
 from minitransformer.checking.gradcheck import find_doctor
 from minitransformer.dispatch import TABLE, plugged
 from minitransformer.zoo import checked_blocks  # noqa: F401 - its functions are in the TABLE

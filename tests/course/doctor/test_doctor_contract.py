@@ -8,7 +8,7 @@ import pytest
 from minitransformer import functional as F
 from minitransformer import gradcheck
 from minitransformer import layers as L
-from minitransformer.checking.finding import CONTRACT
+from minitransformer.checking.report import CONTRACT
 from minitransformer.dispatch import plugged
 from tests.course.doctor.finding import ALL, X, finding
 
@@ -103,7 +103,7 @@ class Assigned(L.Linear):
         ((lambda x: x * x, lambda dy, x: dy), "expected `return y, cache`"),
         (
             (lambda x: (x * x, x), lambda dy, x: np.stack([2 * x[0] * dy[0], 2 * x[1] * dy[1]])),
-            "right at the given sizes only: with x of shape",
+            "right at the given inputs only: with x of shape",
         ),
         (
             (lambda x: (x * x, x), lambda dy, x: [2 * x * dy]),

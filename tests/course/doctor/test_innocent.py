@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from minitransformer import functional as F, layers as L
-from minitransformer.checking.finding import EVIDENCE, NAMED, OBSERVED
+from minitransformer.checking.report import EVIDENCE, NAMED, OBSERVED
 from minitransformer.dispatch import plugged
 from minitransformer.zoo.baselines import LSTM, depthwise_convolution_backward
 from minitransformer_course.doctor import known_mistakes  # noqa: F401    # fills TAUGHT

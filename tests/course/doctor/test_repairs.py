@@ -10,7 +10,7 @@ import pytest
 
 from minitransformer import Layer, Parameter, functional as F, gradcheck
 from minitransformer.checking.blocks import blocks
-from minitransformer.checking.finding import EVIDENCE, NAMED
+from minitransformer.checking.report import EVIDENCE, NAMED
 from minitransformer.dispatch import plugged
 from tests.course.doctor.finding import finding
 

@@ -41,8 +41,8 @@ from types import SimpleNamespace
 import numpy as np
 
 from minitransformer.checking.blocks import blocks
-from minitransformer.checking.checked_block import CheckedBlock, flat
-from minitransformer.checking.finding import OBSERVED, Finding
+from minitransformer.checking.subject import Subject, flat
+from minitransformer.checking.report import OBSERVED, Finding
 from minitransformer.checking.blocks import TrainingLoss
 from minitransformer.cli import gradcheck, main as cli
 from minitransformer.speed.kernels import kernels_run
@@ -96,7 +96,7 @@ def case(name, i, dtype):
         )
     else:
         block, inputs = made_case(name, i + 1)
-    checked = CheckedBlock(block, inputs, np.dtype(dtype), partial(np.random.default_rng, 3))
+    checked = Subject(block, inputs, seed=3, dtype=np.dtype(dtype))
     for parameter in checked.parameters.values():
         parameter.grad[...] = rng.standard_normal(parameter.shape)
     return checked
@@ -164,7 +164,7 @@ def survey(dtypes):
     for name, (block, inputs) in blocks().items():
         for dtype in dtypes:
             arrays(
-                CheckedBlock(block, inputs, np.dtype(dtype), partial(np.random.default_rng, 0)),
+                Subject(block, inputs, seed=0, dtype=np.dtype(dtype)),
                 traced,
             )
             for function in called["forward"] | called["backward"]:

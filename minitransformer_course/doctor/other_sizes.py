@@ -1,118 +1,55 @@
-"""Is a block right at other sizes, too? A backward may contain the size of one batch as a constant.
+"""The same block at other sizes, to tell mistakes apart that look alike at the given ones.
 
 At a batch of two, "a division by the batch is missing" and "added twice" give the same number. So
 all sizes change, each consistently everywhere: equal widths stay equal, and multiples stay
-multiples (of an LSTM's 4 H, or of H heads).
+multiples (of an LSTM's 4 H, or of H heads). A block that keeps a size of its own need not be right
+at others: nothing is decided here.
 """
 
 import copy
 import math
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from minitransformer.backend import Array
-from minitransformer.checking.checked_block import Breach, CheckedBlock, drawing, flat, is_float
-from minitransformer.checking.compare import SAME
-from minitransformer.checking.numeric import error_along
-from minitransformer.errors import InputError
+from minitransformer.checking.other_values import A_LITTLE, redrawn
+from minitransformer.checking.subject import Subject, drawing, is_float
 from minitransformer.layers.layer import Layer
 
-# a block with more numbers is run at only one other size, to answer as fast as the check itself
-FEW = 2_000
-NUDGE = 1e-3
-AFFORDABLE = (
-    20_000  # a block with more numbers is not run again: its parts are checked as small blocks
-)
 
-
-class Elsewhere(NamedTuple):
-    """Sizes at which a block is wrong."""
-
-    shapes: str  # of its inputs, in words
-    breach: Breach | None  # how it breaks the contract there,
-    wrong: list[str]  # or the names of the wrong gradients
-    block: Any  # the block at these sizes, and how to run it
-    arguments: dict
-    make_rng: Callable
-
-
-def wrong_elsewhere(block, checked, make_rng) -> Elsewhere | None:
-    """The sizes at which a block is wrong that is right at the given ones; None if it is right
-    there, too.
-
-    Sizes that the forward does not accept tell us nothing.
-    """
-    size = sum(array.size for array in checked.variables.values())
-    if size > AFFORDABLE:
-        return None
-    others = other_inputs(block, checked.arguments, make_rng)
-    for other in islice(others, 1 if size > FEW else None):
-        with np.errstate(all="ignore"):
-            try:
-                resized = CheckedBlock(*other[:2], np.float64, other[2])
-                y, cache = resized.forward()
-            except InputError:
-                continue
-            if not np.isfinite(flat(y)).all():
-                continue
-            breach, wrong = None, []
-            try:
-                dy = resized.upstream(y, drawing(7))
-                gradients = resized.gradients(dy, cache)
-                moving = CheckedBlock(*other[:2], np.complex128, other[2])
-                if not error_along(moving, flat(dy), gradients, gradients) <= SAME:
-                    wrong = [
-                        name
-                        for name in gradients
-                        if not error_along(moving, flat(dy), gradients, [name]) <= SAME
-                    ]
-            except Breach as error:
-                breach = error
-        if breach or wrong:
-            shapes = (
-                f"{name} of shape {value.shape}"
-                for name, value in other[1].items()
-                if isinstance(value, np.ndarray)
-            )
-            return Elsewhere(", ".join(shapes), breach, wrong, *other)
-    return None
-
-
-def other_inputs(block, arguments, make_rng, seed=7) -> Iterator[tuple[Any, dict, Callable]]:
-    """Yield (block, arguments, make_rng) of other sizes: all grown, the batch alone, the length
-    alone.
-    """
-    is_pair = not isinstance(block, Layer)
+def resized(subject: Subject, seed: int = 7) -> Iterator[Subject]:
+    """The subject at other sizes: all grown, the batch alone, the length alone."""
+    arguments, is_pair = subject.arguments, subject.pair is not None
     for number, (grow_width, grow_batch, grow_length) in enumerate(
         ((True, 1, 1), (False, 2, 0), (False, 0, 1))
     ):
         rng = drawing(seed, number)
-        grown, widths = _widened(block, rng) if grow_width else (nudged(block, {})[0], {})
+        if grow_width:
+            grown, widths = _widened(subject.block, rng)
+        else:
+            grown, widths = redrawn(subject, drawing(8), A_LITTLE).block, {}
         if is_pair and grow_width:
-            widths = _other_widths(
-                [value.shape for value in arguments.values() if is_float(value)], 1
-            )
+            widths = _other_widths([arguments[name].shape for name in subject.inputs], 1)
         others = {
             name: _resized(
                 value, widths, grow_batch, grow_length, is_pair and grow_width, arguments, rng
             )
             for name, value in arguments.items()
         }
-        if widths or any(
-            _shape(one) != _shape(other) for one, other in zip(others.values(), arguments.values())
-        ):
-            yield grown, others, partial(_generator, make_rng, [seed, 9, number])
+        changed = any(_shape(others[name]) != _shape(arguments[name]) for name in arguments)
+        if widths or changed:
+            make_rng = partial(_generator, subject.make_rng, [seed, 9, number])
+            yield Subject(grown, others, make_rng=make_rng)
 
 
-def _generator(make_rng, seed) -> np.random.Generator | None:
+def _generator(make_rng: Callable[[], Any], seed: list[int]) -> np.random.Generator | None:
     return drawing(*seed) if make_rng() is not None else None  # None: nothing is drawn
 
 
-def _widened(block, rng) -> tuple[Any, dict[int, int]]:
+def _widened(block: Any, rng: np.random.Generator) -> tuple[Any, dict[int, int]]:
     """A copy of the layer with other widths, another number of heads and two layers more in each
     stack; {old width: new}.
     """
@@ -211,22 +148,3 @@ def filled(value, shape, rng) -> Array:
         if (value < 0).any() or not value.any()
         else np.where(some == 0, np.abs(noise), some)
     )
-
-
-def nudged(block, arguments) -> tuple[Any, dict]:
-    """The block and its arguments with all float arrays moved a little, away from kinks, zeros and
-    ties.
-    """
-    rng = drawing(8)
-
-    def moved(array) -> Array:
-        return array + NUDGE * (np.abs(array).mean() or 1.0) * rng.standard_normal(array.shape)
-
-    if isinstance(block, Layer):
-        block = block.astype(np.float64)
-        for parameter in block.parameters().values():
-            parameter.data = moved(parameter.data)
-    return block, {
-        name: moved(value.astype(np.float64)) if is_float(value) else value
-        for name, value in arguments.items()
-    }

@@ -1,0 +1,388 @@
+"""The subject of a check: a block with its inputs, which runs the same way each time."""
+
+import copy
+import inspect
+import os
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from minitransformer.backend import Array
+from minitransformer.errors import InputError
+from minitransformer.layers.layer import Layer
+
+# begins every seed of the checker: who draws x from 0 must not get dy again
+PRIVATE = 0x6B0F5C1D93A84E27B1D2F64C7E3905AA
+GENERATORS = np.random.Generator, np.random.RandomState
+Block = Layer | tuple[Callable[..., Any], Callable[..., Any]]  # the pair is (forward, backward)
+
+
+class Breach(InputError):
+    """The block does not keep the contract of a layer; the message says how."""
+
+
+def drawing(*seed: int) -> np.random.Generator:
+    """A generator for these whole numbers that a user's own seed never equals."""
+    return np.random.default_rng([PRIVATE, *seed])
+
+
+class Subject:
+    """A layer, or a pair (forward, backward), with its inputs in one dtype; copies of both.
+
+    arguments: {name: value} of forward's arguments; those of *others are others[0], ..., and the
+    arrays of a tuple `state` are state[0], ... inputs: the names of the float arrays among them.
+    variables: {name: array} of everything that has a gradient, inputs and parameters; moving an
+    array in place moves the block. make_rng() gives each evaluation its generator; without it, one
+    is made of `seed`. Raises InputError for a block or inputs that cannot be checked.
+    """
+
+    def __init__(
+        self,
+        block: Block,
+        inputs: Any,
+        name: str = "",
+        seed: int = 0,
+        make_rng: Callable[[], Any] | None = None,
+        dtype: DTypeLike = np.float64,
+    ):
+        _check_block(block)
+        self.name, self.seed = name or _name(block), seed
+        self.make_rng = make_rng or partial(drawing, seed)
+        self.pair = block if isinstance(block, tuple) else None
+        forward = block[0] if isinstance(block, tuple) else getattr(block, "forward", None)
+        if forward is None:
+            raise InputError(f"gradcheck: {self.name} has no forward")
+        self._signature = inspect.signature(forward).replace(
+            return_annotation=inspect.Signature.empty
+        )
+        named = _by_name(self._signature, inputs)
+        self._packs = {
+            name: value for name, value in named.items() if isinstance(value, (tuple, list))
+        }
+        self._take(block, _unpacked(self._signature, named), dtype)
+
+    def _take(self, block: Block, arguments: dict[str, Any], dtype: DTypeLike) -> None:
+        vars(self).pop("units", None)
+        self.dtype = dtype
+        self.layer: Any = None if isinstance(block, tuple) else block.astype(dtype)
+        self.parameters = {
+            f"self.{name}" if name in arguments else name: parameter
+            for name, parameter in (self.layer.parameters() if self.layer else {}).items()
+        }
+        for parameter in self.parameters.values():
+            parameter.data = np.asarray(parameter.data)  # a single number would not move in place
+        self.arguments = {
+            name: value.astype(dtype) if is_float(value) else value
+            for name, value in arguments.items()
+        }
+        self.inputs = [name for name, value in self.arguments.items() if is_float(value)]
+        self.variables = {
+            **{name: self.arguments[name] for name in self.inputs},
+            **{name: parameter.data for name, parameter in self.parameters.items()},
+        }
+
+    @property
+    def block(self) -> Block:
+        return self.pair or self.layer
+
+    @property
+    def takes_rng(self) -> bool:
+        return "rng" in self._signature.parameters
+
+    @cached_property
+    def units(self) -> dict[str, float]:
+        """{name: the typical size of its numbers}; 1 for an array of zeros."""
+        return {name: _typical(array) for name, array in self.variables.items()}
+
+    def astype(self, dtype: DTypeLike) -> "Subject":
+        """A copy in another dtype, or a fresh one in the same."""
+        other = copy.copy(self)
+        other._take(self.block, self.arguments, dtype)
+        return other
+
+    def at(self, values: Mapping[str, Any]) -> "Subject":
+        """A copy with other {name: value} of some arguments and parameters."""
+        other = copy.copy(self)
+        arguments = {name: values.get(name, value) for name, value in self.arguments.items()}
+        other._take(self.block, arguments, self.dtype)
+        for name in values.keys() & other.parameters.keys():
+            other.parameters[name].data[...] = values[name]
+        return other
+
+    def method(self, direction: int) -> Callable:
+        """The forward (0) or the backward (1), looked up at each call because it may have been
+        replaced.
+        """
+        if self.pair:
+            return self.pair[direction]
+        return (self.layer.forward, self.layer.backward)[direction]
+
+    def forward(self) -> tuple[Any, Any]:
+        """y, cache; with a fresh generator if forward takes one."""
+        values = dict(self.arguments)
+        if self.takes_rng and "rng" not in values:
+            values["rng"] = self.make_rng()
+        for name, value in values.items():
+            if isinstance(value, GENERATORS):
+                values[name] = copy.deepcopy(value)
+        for name, parameter in self._signature.parameters.items():
+            parts = [value for key, value in self.arguments.items() if key.startswith(f"{name}[")]
+            if parts:
+                values[name] = _packed(self._packs.get(name), parts)
+            elif parameter.kind is parameter.VAR_KEYWORD and name in values:  # **rng
+                values[name] = {name: values[name]}
+        bound = inspect.BoundArguments(
+            self._signature, values
+        )  # it knows which of them are passed by keyword
+        returned = _call("forward", self.method(0), *bound.args, **bound.kwargs)
+        if not isinstance(returned, tuple) or len(returned) != 2:
+            raise Breach("forward does not return a pair: expected `return y, cache`")
+        return returned
+
+    def evaluate(self) -> Array:
+        """The numbers of y in one vector; of all outputs if y is a tuple."""
+        return flat(self.forward()[0])
+
+    def moved(self, directions: dict[str, Array], step: complex) -> Array:
+        """`evaluate()` with each array of {name: direction} moved by step * direction; the arrays
+        are then restored.
+        """
+        saved = {name: self.variables[name].copy() for name in directions}
+        try:
+            for name, v in directions.items():
+                self.variables[name][...] = saved[name] + step * v
+            return self.evaluate()
+        finally:
+            for name, value in saved.items():
+                self.variables[name][...] = value
+
+    def upstream(self, y: Any, rng: np.random.Generator) -> Any:
+        """A random upstream gradient for y: an array, or a tuple of arrays. A constant would hide a
+        wrong LayerNorm.
+        """
+        return each(lambda one: np.asarray(rng.standard_normal(np.shape(one)), self.dtype), y)
+
+    def gradients(self, dy: Any, cache: Any) -> dict[str, Array]:
+        """{name: the gradient from backward}, for every variable."""
+        given = each(np.array, dy)
+        returned = _call("backward", self.method(1), given, cache)
+        if not np.array_equal(flat(given), flat(dy), equal_nan=True):
+            raise Breach(
+                "backward changes dy in place, but dy belongs to the caller; copy it first"
+            )
+        if isinstance(returned, list):
+            raise Breach(
+                "backward returns a list, expected a tuple of gradients, or one array if there is "
+                "one input"
+            )
+        found = [] if returned is None else leaves(returned)
+        if len(found) != len(self.inputs):
+            raise Breach(
+                f"backward returned {len(found)} gradients, expected "
+                f"{len(self.inputs)}: one each for {', '.join(self.inputs) or 'no input'}"
+            )
+        gradients = {
+            **dict(zip(self.inputs, found)),
+            **{name: parameter.grad for name, parameter in self.parameters.items()},
+        }
+        for name, gradient in gradients.items():
+            got, expected = np.shape(gradient), self.variables[name].shape
+            if gradient is None:
+                raise Breach(f"backward returns None for {name}, expected its gradient")
+            if got != expected:
+                shapes = {other: array.shape for other, array in self.variables.items()}
+                raise Breach(_wrong_shape(name, got, expected, shapes))
+        return gradients
+
+    def zero_grad(self) -> None:
+        for parameter in self.parameters.values():
+            parameter.grad = np.zeros_like(parameter.data)
+
+
+def each(function: Callable[[Any], Any], y: Any) -> Any:
+    """function(array) for each array of a tuple at any depth, or for the only one."""
+    if not isinstance(y, tuple):
+        return function(y)
+    made = [each(function, one) for one in y]
+    return type(y)(*made) if hasattr(y, "_fields") else tuple(made)
+
+
+def leaves(y: Any) -> list:
+    """The arrays of a tuple at any depth, or the only one."""
+    return [leaf for one in y for leaf in leaves(one)] if isinstance(y, tuple) else [y]
+
+
+def flat(y: Any) -> Array:
+    """The numbers of an array, or of a tuple of arrays, in one new vector."""
+    return np.concatenate([np.ravel(one) for one in leaves(y)]) if leaves(y) else np.zeros(0)
+
+
+def is_float(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype.kind in "fc"
+
+
+def _typical(array: Array) -> float:
+    """The root of the mean square of the numbers that are neither 0 nor infinite; 1 if there are
+    none.
+    """
+    numbers = np.abs(array[np.isfinite(array) & (array != 0)])
+    largest = numbers.max(initial=0)
+    return float(largest * np.sqrt(np.mean((numbers / largest) ** 2))) if numbers.size else 1.0
+
+
+def _name(block: Block) -> str:
+    function = block[0] if isinstance(block, tuple) else type(block)
+    return getattr(function, "__name__", "block").removesuffix("_forward")
+
+
+def _check_block(block: Any) -> None:
+    """Raise InputError unless `block` is a layer with real parameters, or a pair of functions."""
+    is_pair = isinstance(block, tuple) and len(block) == 2 and all(map(callable, block))
+    if not (is_pair or isinstance(block, Layer)):
+        given = f"a {type(block).__name__}"
+        hint = ""
+        if isinstance(block, type):
+            given = f"the class {block.__name__}"
+            hint = f": an instance, such as {block.__name__}(...)"
+        raise InputError(
+            f"gradcheck: the block is {given}, expected a layer, or a pair of functions (forward, "
+            f"backward){hint}"
+        )
+    for name, parameter in {} if is_pair else block.parameters().items():
+        _check_real(name, parameter.data)
+
+
+def _check_real(name: str, array: Any) -> None:
+    if array.dtype.kind == "c":
+        raise InputError(
+            f"gradcheck: {name} is {array.dtype}, expected real numbers: give its real and its "
+            "imaginary part as two arrays"
+        )
+
+
+def _call(what: str, function: Callable, *arguments: Any, **keywords: Any) -> Any:
+    """function(...); an error in the learner's own code becomes one sentence that says where it
+    occurred.
+    """
+    try:
+        return function(*arguments, **keywords)
+    except Breach:
+        raise
+    except InputError as error:
+        if what == "forward":  # the inputs do not belong to the block
+            raise
+        raise Breach(f"backward raises an error: {error}") from error
+    except Exception as error:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        message = str(error).partition("\n")[0]
+        raise Breach(
+            f"{what} raises {type(error).__name__}: {message} "
+            f"({os.path.basename(last.filename)}, line {last.lineno})"
+        ) from error
+
+
+def _wrong_shape(name: str, got: tuple, expected: tuple, shapes: dict[str, tuple]) -> str:
+    sentence = f"the gradient for {name} has shape {got}, expected {expected}"
+    others = [other for other, shape in shapes.items() if shape == got]
+    if len(got) > len(expected):
+        return f"{sentence}; sum it over the axes along which it was broadcast"
+    if got == expected[::-1]:
+        return f"{sentence}; it is transposed"
+    if others:
+        return f"{sentence}; {others[0]} has that shape: are they returned in another order?"
+    return sentence
+
+
+def _by_name(signature: inspect.Signature, inputs: Any) -> dict[str, Any]:
+    """{argument's name: value} in forward's order, which is that of backward's gradients; *others
+    is a tuple.
+    """
+    if isinstance(inputs, np.ndarray):
+        inputs = [inputs]
+    if not isinstance(inputs, (Sequence, Mapping)) or isinstance(inputs, str):
+        raise InputError(
+            f"gradcheck: the inputs are a {type(inputs).__name__}, expected a list of forward's "
+            "arguments, such as [x], or {name: value}"
+        )
+    kinds = {name: parameter.kind for name, parameter in signature.parameters.items()}
+    rest = [name for name, kind in kinds.items() if kind is inspect.Parameter.VAR_POSITIONAL]
+    if isinstance(inputs, Mapping):
+        named = dict(inputs)
+    else:
+        named = _in_order(
+            signature, list(inputs), [name for name in kinds if name not in rest], rest
+        )
+    bases = {name: name.partition("[")[0] for name in named}
+    if unknown := [name for name, base in bases.items() if base not in kinds]:
+        raise InputError(
+            f"gradcheck: forward{signature} has no argument {', '.join(sorted(unknown))}"
+        )
+    missing = [
+        name
+        for name, parameter in signature.parameters.items()
+        if parameter.default is parameter.empty
+        and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+        and name not in bases.values()
+        and name != "rng"
+    ]
+    if missing:
+        raise InputError(f"gradcheck: forward{signature} needs {', '.join(missing)}")
+    order = list(kinds)
+    return {name: named[name] for name in sorted(named, key=lambda key: order.index(bases[key]))}
+
+
+def _in_order(
+    signature: inspect.Signature, inputs: list, names: list, rest: list
+) -> dict[str, Any]:
+    """{argument's name: value} of a sequence, in which a generator is forward's rng, wherever it
+    stands.
+    """
+    named: dict[str, Any] = {}
+    if "rng" in names:
+        names = [name for name in names if name != "rng"]
+        given = [value for value in inputs if isinstance(value, GENERATORS)]
+        if len(given) == 1:
+            named["rng"] = given[0]
+            inputs = [value for value in inputs if value is not given[0]]
+    if len(inputs) > len(names) and not rest:
+        raise InputError(f"gradcheck: {len(inputs)} inputs for forward{signature}")
+    named |= dict(zip(names, inputs))
+    return named | ({rest[0]: tuple(inputs[len(names) :])} if inputs[len(names) :] else {})
+
+
+def _unpacked(signature: inspect.Signature, named: dict[str, Any]) -> dict[str, Any]:
+    """The arguments with the items of a tuple or list of arrays each by a name of its own."""
+    arguments = {}
+    for name, value in named.items():
+        several = isinstance(value, (tuple, list))
+        kind = signature.parameters[name.partition("[")[0]].kind
+        rest = kind is inspect.Parameter.VAR_POSITIONAL
+        if several and (rest or any(is_float(one) for one in value)):
+            arguments |= {f"{name}[{i}]": one for i, one in enumerate(value)}
+        else:
+            arguments[name] = value
+    for name, value in arguments.items():
+        if is_float(value):
+            _check_real(name, value)
+        if isinstance(value, list) and _has_floats(value):
+            raise InputError(
+                f"gradcheck: {name} is a list of numbers, expected an array: np.array(...)"
+            )
+    return arguments
+
+
+def _has_floats(value: Any) -> bool:
+    if isinstance(value, list):
+        return any(map(_has_floats, value))
+    return isinstance(value, float)
+
+
+def _packed(like: Any, parts: list) -> Any:
+    """The items of a tuple or list, as they were given."""
+    if hasattr(like, "_fields"):
+        return type(like)(*parts)
+    return parts if isinstance(like, list) else tuple(parts)
