@@ -65,7 +65,7 @@ def test_gradcheck_of_named_blocks(run_cli):
 def test_gradcheck_counts_kernels_apart(run_cli, monkeypatch):
     """The output and every gradient, in float32 and float64."""
     code, out, _ = run_cli("gradcheck", "layer-norm")
-    counts, errors = out.splitlines()[-2:]
+    errors, counts = out.splitlines()[-2:]
     assert code == 0
     assert counts == "textbook: all 6 checks passed; kernels: all 8 checks passed"
     assert "kernels float64" in errors
