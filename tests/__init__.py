@@ -8,7 +8,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def campaign_but(names, *kept):
-    """Parameters of a test: README's command tries those that are kept, the campaigns all others."""
+    """Parameters of a test: README's command tries those kept, the campaigns all others."""
     import pytest
 
     return [

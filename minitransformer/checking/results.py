@@ -32,6 +32,7 @@ ULPS = 2.0**-48  # a number that is larger by this part is rounded differently
 A_LITTLE = 1e-6  # a mistake hardly changes if all numbers change by this part
 UNLIKE = 0.3  # of itself: a difference that changes by more is not a mistake's
 TINY = 2.0**-48  # of the largest gradient: what numbers leave that should cancel
+ROUNDING = 2.0**-52  # of the largest gradient: no smaller difference counts
 SEVERAL = 5  # numbers of an array are looked at
 
 
@@ -159,7 +160,7 @@ class Comparison:
         scale = max(own, largest / 10, self._in_its_unit(wrt, sizes) / 10)
         errors, least = relative(difference, scale), scale
         if method.startswith("complex"):
-            least = own
+            least = max(own, ROUNDING * self._in_its_unit(wrt, sizes) / bound)
         doubtful = [tuple(i) for i in np.argwhere(~(difference <= bound * least)).tolist()]
         doubtful.sort(key=lambda i: -np.nan_to_num(difference[i], nan=np.inf))
         left_out, at_kink, wrong = 0, [], None

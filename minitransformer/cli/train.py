@@ -105,7 +105,7 @@ def _report(run, steps, examples) -> int:
         write_report(run, examples)
     except Exception as error:  # training is done
         why = broken_library(error)
-        if why is None and not isinstance(error, (OSError, ValueError, MemoryError)):
+        if why is None and not isinstance(error, (ImportError, OSError, ValueError, MemoryError)):
             raise
         print(f"report.html was not written: {one_line(why or error)}", file=sys.stderr)
     if summary := run.task.summary(run):

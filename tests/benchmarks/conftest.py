@@ -1,4 +1,4 @@
-"""The command line of the benchmarks, and the runs and texts of the tests of minitransformer's own."""
+"""The command line of the benchmarks, and the runs and texts of the package's tests."""
 
 import pytest
 

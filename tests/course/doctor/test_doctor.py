@@ -1,4 +1,4 @@
-"""The doctor says what it can prove, says nothing if nothing is wrong, and calls evidence evidence."""
+"""The doctor says what it can prove, says nothing if nothing is wrong; evidence is called so."""
 
 import numpy as np
 import pytest

@@ -398,7 +398,7 @@ def test_a_missing_library_is_installed_with_its_extra(extra, names, monkeypatch
     def not_installed(name):
         raise PackageNotFoundError(name)
 
-    monkeypatch.setattr(extras, "requires", not_installed)
+    monkeypatch.setattr("importlib.metadata.requires", not_installed)
     assert extras.how_to_install(names[0]) == f"pip install {names[0]}"
 
 
