@@ -13,22 +13,17 @@ from minitransformer.backend import Array
 from minitransformer.checking.subject import Subject, drawing, flat
 from minitransformer.errors import InputError
 
-REDRAWN = 2  # times
 PARTS = 0.5, 0.05, 1e-3, 1e-5  # how far numbers move; less if forward does not run there
 A_LITTLE = 1e-3
 
 
-def redrawn(subject: Subject, rng: np.random.Generator, part: float) -> Subject:
+def redrawn(subject: Subject, rng: np.random.Generator, part: float, unit: float = 1.0) -> Subject:
     """The block with other inputs and parameters of the same shapes, each of their numbers smaller
-    by at most that part.
+    by at most that part. unit: for arrays of zeros.
     """
-    smallest = min(
-        [1.0, *(subject.units[name] for name, a in subject.variables.items() if a.any())]
-    )
     values = {}
     for name, array in subject.variables.items():
-        unit = subject.units[name] if array.any() else smallest
-        values[name] = _near(array, unit, rng, part)
+        values[name] = _near(array, subject.units[name] if array.any() else unit, rng, part)
         if name in subject.inputs:
             values[name] = _as_shares(array, values[name])
     return subject.at(values)
@@ -58,10 +53,14 @@ def _as_shares(before: Array, now: Array) -> Array:
 
 
 def at_other_values(subject: Subject) -> Iterator[Subject]:
-    """The block redrawn a few times; fewer if its forward runs at the given values only."""
-    for number in range(REDRAWN):
+    """The block redrawn twice; less often if its forward runs at the given values only.
+
+    Arrays of zeros become as small as the smallest array, then normal: either may hide something.
+    """
+    known = [subject.units[name] for name, array in subject.variables.items() if array.any()]
+    for number, unit in enumerate((min([1.0, *known]), 1.0)):
         for part in PARTS:
-            other = redrawn(subject, drawing(subject.seed, 7, number), part)
+            other = redrawn(subject, drawing(subject.seed, 7, number), part, unit)
             if _runs(other):
                 yield other
                 break

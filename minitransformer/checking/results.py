@@ -160,7 +160,7 @@ class Comparison:
         scale = max(own, largest / 10, self._in_its_unit(wrt, sizes) / 10)
         errors, least = relative(difference, scale), scale
         if method.startswith("complex"):
-            least = max(own, ROUNDING * self._in_its_unit(wrt, sizes) / bound)
+            least = max(own, ROUNDING * largest / bound) if self._units_are_alike() else own
         doubtful = [tuple(i) for i in np.argwhere(~(difference <= bound * least)).tolist()]
         doubtful.sort(key=lambda i: -np.nan_to_num(difference[i], nan=np.inf))
         left_out, at_kink, wrong = 0, [], None
@@ -202,6 +202,11 @@ class Comparison:
             left_out + len(at_kink),
             some(named, 1),
         )
+
+    def _units_are_alike(self) -> bool:
+        """Whether the gradients of all arrays can be measured against the largest one."""
+        units = self.units.values()
+        return max(units) <= 1e6 * min(units)
 
     def _in_its_unit(self, wrt: str, sizes: dict[str, float]) -> float:
         """The largest gradient for an array of this one's unit."""

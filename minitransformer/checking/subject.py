@@ -141,6 +141,12 @@ class Subject:
         returned = _call("forward", self.method(0), *bound.args, **bound.kwargs)
         if not isinstance(returned, tuple) or len(returned) != 2:
             raise Breach("forward does not return a pair: expected `return y, cache`")
+        for one in leaves(returned[0]):
+            if isinstance(one, (list, dict)):
+                raise Breach(
+                    f"forward returns a {type(one).__name__} as y, expected an array or a tuple of "
+                    "arrays"
+                )
         return returned
 
     def evaluate(self) -> Array:

@@ -24,7 +24,7 @@ def run(*options):
 
 @pytest.mark.campaign
 @pytest.mark.parametrize(
-    "counts", [{"backwards": 30, "forwards": 6}, {"numpy": 8}, {"compiled": 6}], ids=" ".join
+    "counts", [{"backwards": 30, "forwards": 6}, {"compiled": 6}], ids=" ".join
 )
 def test_campaign(counts):
     found = run("--group", *counts, "--count", *counts.values(), "--jobs", 2)
