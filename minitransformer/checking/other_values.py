@@ -78,6 +78,9 @@ def at_another_batch_size(subject: Subject) -> Subject | str:
     if len(sizes) > 1:
         return "the inputs do not share their first axis"
     (size,) = sizes
+    masks = [v for v in arrays.values() if v.dtype == bool and len(v) == size]
+    if masks and any(size in array.shape[1:] for array in (*decisive, *masks)):
+        return "the first axis of a mask may be another one, which is as long"
     for other_size in (size + 1, 2 * size):
         rows = np.arange(other_size) % size
         larger = {name: array[rows] for name, array in arrays.items() if len(array) == size}
