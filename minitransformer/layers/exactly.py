@@ -4,7 +4,8 @@ A step that would bypass a layer, because it is fused, cached or compiled, runs 
 here first. For any other layer the general path runs, which calls `forward`.
 """
 
-from functools import partial
+from collections.abc import Collection, Iterable
+from functools import cache, partial
 from typing import Any
 
 
@@ -19,4 +20,15 @@ def exactly(layer: Any, kind: type) -> bool:
 
 def has_own_methods(layer: Any) -> bool:
     """Whether a method was replaced on the layer itself: `layer.forward = ...`."""
-    return any(callable(getattr(type(layer), name, None)) and not isinstance(value, Watched) for name, value in vars(layer).items())
+    attributes = vars(layer)
+    return not all(isinstance(attributes[name], Watched) for name in _methods(layer.__class__).intersection(attributes))
+
+
+def may_be_bypassed(layers: Iterable[Any], kinds: Collection[type]) -> bool:
+    """Whether a step may compute what all these layers do and call none: each is exactly of one of `kinds`, and none is watched."""
+    return all(type(layer) in kinds and _methods(layer.__class__).isdisjoint(vars(layer)) for layer in layers)
+
+
+@cache
+def _methods(kind: type) -> frozenset[str]:
+    return frozenset(name for name in dir(kind) if callable(getattr(kind, name)))

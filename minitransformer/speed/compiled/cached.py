@@ -4,25 +4,30 @@ A single sentence is decoded this way. With a handful of rows, a call of NumPy c
 it computes. With more rows, the products of BLAS are faster.
 """
 
+from typing import Any
+
 import numpy as np
 
 from minitransformer.backend import Array
-from minitransformer.speed.compiled.activations import gelu, relu
-from minitransformer.speed.compiled.layer_norm import normalise
-from minitransformer.speed.exponential import exp
-from minitransformer.speed.loops import FEW, loop, packed
+from minitransformer.decoding.cached import next_position
+from minitransformer.dispatch import textbook_of
+from minitransformer.functional.activations import ACTIVATIONS, gelu_forward, relu_forward
 from minitransformer.layers.attention import CrossAttention, SelfAttention
 from minitransformer.layers.decoder import DecoderLayer
 from minitransformer.layers.encoder import EncoderLayer
+from minitransformer.layers.exactly import may_be_bypassed
 from minitransformer.layers.feed_forward import FeedForward
 from minitransformer.layers.layer_norm import LayerNorm
 from minitransformer.layers.linear import Linear
 from minitransformer.layers.residual import Residual
-from minitransformer.decoding.cached import next_position
-from minitransformer.dispatch import textbook_of
+from minitransformer.speed.compiled.activations import gelu, relu
+from minitransformer.speed.compiled.layer_norm import normalise
+from minitransformer.speed.exponential import exp
+from minitransformer.speed.loops import FEW, loop, packed
 
-EPSILON = 1e-5  # LayerNorm's
-KNOWN = {
+# What the loops assume of a layer that they bypass. All else they are told: heads, each norm's
+# epsilon, each residual's pre_norm. Dropout does nothing here.
+KINDS = {
     DecoderLayer,
     EncoderLayer,
     SelfAttention,
@@ -32,78 +37,85 @@ KNOWN = {
     LayerNorm,
     Linear,
 }
+FORWARDS = relu_forward, gelu_forward  # of the activation
 
 
 def next_position_compiled(x, cached, past, memory_mask=None) -> Array:
     batch, width, d_model = x.shape
-    if (
-        cached.prepared is None
-    ):  # a layer with parts that are not ours, or are being watched, has no parameters for the loops
-        parts = cached.layer, *cached.layer.sublayers().values()
-        known = all(type(part) in KNOWN and "forward" not in vars(part) for part in parts)
-        known = known and cached.layer.feed_forward_residual.norm.epsilon == EPSILON
-        cached.prepared = parameters_of(cached.layer) if known else ()
-    if not cached.prepared or batch * width > FEW or cached.self_attention.keys.dtype != x.dtype:
+    own, cross = cached.self_attention, cached.cross_attention
+    if cached.prepared is None:
+        as_assumed = is_as_assumed(cached.layer, x.dtype)
+        cached.prepared = arguments_of(cached.layer) if as_assumed else ()
+    if not cached.prepared or batch * width > FEW or own.keys.dtype != x.dtype:
         return textbook_of(next_position)(x, cached, past, memory_mask)
-    heads, pre_norm = (
-        cached.layer.self_attention.num_heads,
-        cached.layer.feed_forward_residual.pre_norm,
-    )
-    x, own, cross = packed(x, batch * width, d_model), cached.self_attention, cached.cross_attention
     for_past, for_memory, for_network = cached.prepared
+    x = packed(x, batch * width, d_model)
     y = np.empty_like(x)
-    attend_to_past(
-        x,
-        *for_past,
-        *kept(own),
-        own.length,
-        packed(past, batch, width, past.shape[-1]),
-        heads,
-        pre_norm,
-        y,
-    )
+    past = packed(past, batch, width, past.shape[-1])
+    attend_to_past(x, *for_past, *kept(own), own.length, past, y)
     own.length += width
     if cross:
         x, y = y, np.empty_like(x)
-        attend_to_memory(
-            x,
-            *for_memory,
-            *kept(cross),
-            packed(memory_mask, batch, 1, cross.keys.shape[2]),
-            width,
-            heads,
-            pre_norm,
-            y,
-        )
+        mask = packed(memory_mask, batch, 1, cross.keys.shape[2])
+        attend_to_memory(x, *for_memory, *kept(cross), mask, width, y)
     x, y = y, np.empty_like(x)
-    feed_forward(x, *for_network, cached.layer.feed_forward.activation == "gelu", pre_norm, y)
+    feed_forward(x, *for_network, y)
     return y.reshape(batch, width, d_model)
 
 
-def parameters_of(layer) -> tuple[tuple, tuple | None, tuple]:
-    """A layer's parameters as the loops take them, in pairs of arrays: of self-attention,
-    cross-attention and feed-forward.
-    """
-    attention, cross, network = (
+def is_as_assumed(layer, dtype) -> bool:
+    """Whether a layer is what the loops were written for."""
+    parts = [layer, *layer.sublayers().values()]
+    return (
+        may_be_bypassed(parts, KINDS)
+        and ACTIVATIONS[layer.feed_forward.activation][0] in FORWARDS
+        and all(parameter.data.dtype == dtype for parameter in layer.parameters().values())
+        and all(one.beta.shape == one.gamma.shape for one in parts if type(one) is LayerNorm)
+        and all(one.bias.shape == one.weight.shape[1:] for one in parts if type(one) is Linear)
+    )
+
+
+def arguments_of(layer) -> tuple[tuple, tuple, tuple]:
+    """What the loops of self-attention, cross-attention and feed-forward are told of the layer."""
+    own, cross, network = (
         layer.self_attention,
         getattr(layer, "cross_attention", None),
         layer.feed_forward,
     )
+    for_past = (
+        *map(pair, (own.query, own.key, own.value, own.output)),
+        own.num_heads,
+        *around(layer.self_attention_residual),
+    )
+    for_memory: tuple = ()
+    if cross:
+        residual = around(layer.cross_attention_residual)
+        for_memory = (pair(cross.query), pair(cross.output), cross.num_heads, *residual)
+    with_gelu = ACTIVATIONS[network.activation][0] is gelu_forward
+    for_network = (
+        pair(network.inner),
+        pair(network.outer),
+        with_gelu,
+        *around(layer.feed_forward_residual),
+    )
+    return for_past, for_memory, for_network
+
+
+def pair(linear) -> tuple[Array, Array]:
+    weight, bias = linear.weight, linear.bias
+    return packed(weight.data, *weight.shape), packed(bias.data, *bias.shape)
+
+
+def around(residual) -> tuple[Any, float, bool]:
+    """Its norm's gamma and beta, epsilon, and whether the norm comes before."""
+    norm = residual.norm
     return (
         (
-            *map(pair, (attention.query, attention.key, attention.value, attention.output)),
-            pair(layer.self_attention_residual.norm),
+            packed(norm.gamma.data, norm.gamma.data.size),
+            packed(norm.beta.data, norm.beta.data.size),
         ),
-        cross
-        and (pair(cross.query), pair(cross.output), pair(layer.cross_attention_residual.norm)),
-        (pair(network.inner), pair(network.outer), pair(layer.feed_forward_residual.norm)),
-    )
-
-
-def pair(layer) -> tuple[Array, ...]:
-    """The weight and bias of a Linear, or gamma and beta of a LayerNorm."""
-    return tuple(
-        packed(parameter.data, *parameter.shape) for parameter in layer.parameters().values()
+        float(norm.epsilon),
+        bool(residual.pre_norm),
     )
 
 
@@ -113,15 +125,15 @@ def kept(attention) -> tuple[Array, Array]:
     return packed(keys, -1, *keys.shape[2:]), packed(values, -1, *values.shape[2:])
 
 
-@loop("matrix linear linear linear linear norm cube cube whole flag_cube whole flag matrix")
+@loop("matrix linear linear linear linear whole norm number flag cube cube whole flag_cube matrix")
 def attend_to_past(
-    x, query, key, value, output, norm, keys, values, start, allowed, heads, pre_norm, y
+    x, query, key, value, output, heads, norm, epsilon, pre_norm, keys, values, start, allowed, y
 ) -> None:
     """x, y: (R, d_model), R = B width; keys, values: (B H, room, d), to which this position is
     added; allowed: (B, width, list).
     """
     width = allowed.shape[1]
-    h = normalised(x, norm) if pre_norm else x
+    h = normalised(x, norm, epsilon) if pre_norm else x
     k, v = linear(h, key), linear(h, value)
     for row in range(len(x)):
         for head in range(heads):
@@ -129,29 +141,29 @@ def attend_to_past(
             keys[own, start + row % width] = k[row, head * d_k : (head + 1) * d_k]
             values[own, start + row % width] = v[row, head * d_v : (head + 1) * d_v]
     h = linear(attended(linear(h, query), keys, values, allowed, width, heads), output)
-    add(x, h, norm, pre_norm, y)
+    add(x, h, norm, epsilon, pre_norm, y)
 
 
-@loop("matrix linear linear norm cube cube flag_cube whole whole flag matrix")
+@loop("matrix linear linear whole norm number flag cube cube flag_cube whole matrix")
 def attend_to_memory(
-    x, query, output, norm, keys, values, allowed, width, heads, pre_norm, y
+    x, query, output, heads, norm, epsilon, pre_norm, keys, values, allowed, width, y
 ) -> None:
     """x, y: (R, d_model); keys, values: (B H, T_k, d); allowed: (B, 1, T_k)."""
-    h = normalised(x, norm) if pre_norm else x
+    h = normalised(x, norm, epsilon) if pre_norm else x
     h = linear(attended(linear(h, query), keys, values, allowed, width, heads), output)
-    add(x, h, norm, pre_norm, y)
+    add(x, h, norm, epsilon, pre_norm, y)
 
 
-@loop("matrix linear linear norm flag flag matrix")
-def feed_forward(x, inner, outer, norm, with_gelu, pre_norm, y) -> None:
+@loop("matrix linear linear flag norm number flag matrix")
+def feed_forward(x, inner, outer, with_gelu, norm, epsilon, pre_norm, y) -> None:
     """x, y: (R, d_model)."""
-    h = linear(normalised(x, norm) if pre_norm else x, inner)
+    h = linear(normalised(x, norm, epsilon) if pre_norm else x, inner)
     flat = h.reshape(-1)
     if with_gelu:
         gelu(flat, flat, np.empty_like(flat))
     else:
         relu(flat, flat, np.empty(flat.size, np.bool_))
-    add(x, linear(h, outer), norm, pre_norm, y)
+    add(x, linear(h, outer), norm, epsilon, pre_norm, y)
 
 
 @loop("matrix linear")
@@ -180,21 +192,21 @@ def linear(x, weight_and_bias) -> np.ndarray:
     return y
 
 
-@loop("matrix norm")
-def normalised(x, gamma_and_beta) -> np.ndarray:
+@loop("matrix norm number")
+def normalised(x, gamma_and_beta, epsilon) -> np.ndarray:
     gamma, beta = gamma_and_beta
     y, normed, inverse = np.empty_like(x), np.empty_like(x), np.empty(len(x), x.dtype)
-    normalise(x, gamma, beta, EPSILON, y, normed, inverse)
+    normalise(x, gamma, beta, epsilon, y, normed, inverse)
     return y
 
 
-@loop("matrix matrix norm flag matrix")
-def add(x, h, norm, pre_norm, y) -> None:
+@loop("matrix matrix norm number flag matrix")
+def add(x, h, norm, epsilon, pre_norm, y) -> None:
     """The residual sum x + h, normalised unless the norm comes before. Writes y, changes h."""
     for row in range(len(x)):
         for i in range(x.shape[1]):
             h[row, i] += x[row, i]
-    y[:] = h if pre_norm else normalised(h, norm)
+    y[:] = h if pre_norm else normalised(h, norm, epsilon)
 
 
 @loop("matrix cube cube flag_cube whole whole")

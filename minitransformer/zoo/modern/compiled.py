@@ -12,22 +12,26 @@ from minitransformer.speed.compiled.cached import attended, kept
 from minitransformer.speed.exponential import exp
 from minitransformer.speed.loops import FEW, loop, packed
 from minitransformer.layers.encoder import EncoderLayer
+from minitransformer.layers.exactly import may_be_bypassed
 from minitransformer.layers.residual import Residual
 from minitransformer.dispatch import textbook_of
-from minitransformer.zoo.modern.gated import GatedFeedForward
+from minitransformer.zoo.modern.gated import GATES, GatedFeedForward, silu_forward
 from minitransformer.zoo.modern.grouped_attention import GroupedQueryAttention
 from minitransformer.zoo.modern.grouped_past import next_grouped_position
 from minitransformer.zoo.modern.projection import Projection
 from minitransformer.zoo.modern.rms_norm import RMSNorm
 
-KNOWN = {EncoderLayer, GroupedQueryAttention, GatedFeedForward, Residual, RMSNorm, Projection}
+# What the loops assume of a layer that they bypass, as in speed/compiled/cached.py; and the norm
+# comes before both sub-layers.
+KINDS = {EncoderLayer, GroupedQueryAttention, GatedFeedForward, Residual, RMSNorm, Projection}
 
 
 def next_grouped_position_compiled(x, cached, past, memory_mask=None) -> Array:
     batch, width, d_model = x.shape
     own = cached.self_attention
     if cached.prepared is None:
-        cached.prepared = parameters_of(cached.layer)
+        as_assumed = is_as_assumed(cached.layer, x.dtype)
+        cached.prepared = parameters_of(cached.layer) if as_assumed else ()
     if not cached.prepared or batch * width > FEW or own.keys.dtype != x.dtype:
         return textbook_of(next_grouped_position)(x, cached, past, memory_mask)
     side_by_side, sizes, output, gate, inner, outer, first_norm, second_norm, layout = (
@@ -55,20 +59,19 @@ def next_grouped_position_compiled(x, cached, past, memory_mask=None) -> Array:
     return x.reshape(batch, width, d_model)
 
 
+def is_as_assumed(layer, dtype) -> bool:
+    """Whether a layer is what the loops were written for."""
+    parts = [layer, *layer.sublayers().values()]
+    return (
+        may_be_bypassed(parts, KINDS)
+        and GATES[layer.feed_forward.activation][0] is silu_forward
+        and all(part.pre_norm for part in parts if type(part) is Residual)
+        and all(parameter.data.dtype == dtype for parameter in layer.parameters().values())
+    )
+
+
 def parameters_of(layer) -> tuple:
-    """The layer's weights, its norms' gamma and epsilon, and how its queries turn; empty for
-    another kind of layer.
-    """
-    parts = layer, *layer.sublayers().values()
-    known = all(
-        type(part) in KNOWN and "forward" not in vars(part) for part in parts
-    )  # nothing of a reader's, nothing watched
-    if (
-        not known
-        or layer.feed_forward.activation != "swiglu"
-        or not layer.feed_forward_residual.pre_norm
-    ):
-        return ()
+    """The layer's weights, its norms' gamma and epsilon, and how its queries turn."""
     attention, network = layer.self_attention, layer.feed_forward
     inputs = [part.weight.data for part in (attention.query, attention.key, attention.value)]
     side_by_side = np.concatenate(

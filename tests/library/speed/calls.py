@@ -9,6 +9,7 @@ from minitransformer.layers import LinearCrossEntropy, OutputProjection
 from minitransformer.layers.parameter import Parameter
 from minitransformer.speed import kernels
 
+all_kernels = [*kernels.KERNELS.values()]  # which imports the zoo's textbooks
 kernels.load_all()
 needs_numba = pytest.mark.skipif(
     bool(kernels.state.problem), reason=f"no kernels: {kernels.state.problem}"

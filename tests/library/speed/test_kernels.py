@@ -17,7 +17,6 @@ from minitransformer.data.special import PAD
 from minitransformer.layers import Embedding, OutputProjection, Residual
 from minitransformer.layers.parameter import Parameter
 from minitransformer.dispatch import TABLE
-from minitransformer.zoo import modern  # noqa: F401 - whose kernels are loaded, too
 from tests.library.speed.calls import LOSS, needs_numba, textbook
 
 KERNELS = {
