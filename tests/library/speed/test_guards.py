@@ -126,9 +126,23 @@ def own_class(path):
     return change
 
 
+def stepwise_class(path):
+    """A class that the cache may call for one position at a time, and no loop may bypass."""
+
+    def change(layer):
+        part = parts(layer)[path]
+        base = type(part)
+        own = {"forward": doubled(base.forward), "stepwise": True}
+        part.__class__ = type("Own", (base,), own)
+
+    return change
+
+
 def own_parts(kind):
     """A method of each part's own, and a subclass of each part's."""
-    for path in parts(first_layer(make(kind, "float32"))):
+    for path, part in parts(first_layer(make(kind, "float32"))).items():
+        if type(part).stepwise:
+            yield f"{kind}: a stepwise class for {path}", kind, stepwise_class(path)
         yield f"{kind}: {path or 'the layer'}.forward = ...", kind, own_method(path)
         yield f"{kind}: a subclass of {path or 'the layer'}", kind, own_class(path)
 
