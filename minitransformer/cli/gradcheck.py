@@ -19,7 +19,7 @@ from minitransformer.checks import check_integer
 from minitransformer.cli.interrupts import held_back
 from minitransformer.errors import InputError, choices
 from minitransformer.runs.progress_bar import brief_bar
-from minitransformer.speed.host import available_cores
+from minitransformer.cores import available_cores
 
 ALONE = 8  # with more blocks, starting processes takes less time than they save
 

@@ -13,8 +13,7 @@ from minitransformer.data.unknown import warn_of_unknown
 from minitransformer.decoding.beam import beam_search
 from minitransformer.decoding.hypothesis import Hypothesis
 from minitransformer.errors import InputError, one_line
-from minitransformer.speed.host import available_cores
-from minitransformer.speed.threads import in_threads
+from minitransformer.cores import available_cores, in_threads
 from minitransformer.data.special import EOS
 from minitransformer.stderr import stderr
 

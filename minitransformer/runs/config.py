@@ -6,7 +6,7 @@ from typing import Any
 
 from minitransformer.checks import check_fraction
 from minitransformer.errors import InputError
-from minitransformer.speed.host import available_cores
+from minitransformer.cores import available_cores
 from minitransformer.speed.launcher import launched
 from minitransformer.speed.threads import MAX_THREADS
 from minitransformer.training.optim import constant, cooldown, inverse_sqrt, schedule

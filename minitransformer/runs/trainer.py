@@ -25,7 +25,7 @@ from minitransformer.runs.run import Run
 from minitransformer.runs.updates import Speed, Updates
 from minitransformer.runs.validation import Best, Validation
 from minitransformer.runs.writer import Writer
-from minitransformer.speed.host import one_blas_thread
+from minitransformer.cores import one_blas_thread
 from minitransformer.speed.kernels import kernels_run
 from minitransformer.speed.threads import Threads
 from minitransformer.stderr import stderr

@@ -5,11 +5,14 @@ of its functions is first needed inside `with fast():`.
 """
 
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from functools import cache
+from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType, SimpleNamespace
+from typing import Any
 
 from minitransformer.dispatch import TABLE, Kernel, Replaceable, kernel_of, with_kernels
 from minitransformer.errors import InputError, one_line
@@ -45,6 +48,7 @@ KERNELS = Table(
         "LinearCrossEntropy.backward": (f"{_HERE}.loss:loss_backward_compiled", "float32", "iu"),
     },
 )
+LOOPS: list[tuple[Any, tuple]] = []  # every compiled loop, with its signature for float32
 CHOICES = (None, "1", "0")  # values of MINITRANSFORMER_FAST: kernels, kernels, none
 state = SimpleNamespace(  # shared by the process
     say=None,  # what is called with the parts of a line, if anything is compiled
@@ -98,13 +102,30 @@ def compiled(file: str) -> ModuleType | None:
     if state.problem:
         return None
     try:
-        from minitransformer.speed.loops import compile_new  # here: it imports Numba
-
-        module = compile_new(file, state.say or (lambda text: None))
+        module = compile_new(file)
     except Exception as error:  # a broken Numba may raise anything, and the textbook needs none
         state.problem = _problem_of(error)
         return None
     state.problem = ""
+    return module
+
+
+def compile_new(file: str) -> ModuleType:
+    """Import a file of kernels, and compile its loops for float32, or fetch them from the disk;
+    `state.say` is told if one is compiled.
+    """
+    start, before, compiles = time.perf_counter(), len(LOOPS), False
+    say = state.say or (lambda text: None)
+    module = import_module(file)
+    for function, signature in LOOPS[before:]:  # also those of the files that this one imports
+        if not hasattr(function, "compile"):  # kept as Python by NUMBA_DISABLE_JIT
+            continue
+        function.compile(signature)
+        if not compiles and function.stats.cache_misses:
+            compiles = True
+            say(f"compiling the kernels in {file.rpartition('.')[2]}.py, once: ")
+    if compiles:
+        say(f"{time.perf_counter() - start:.0f} s\n")
     return module
 
 

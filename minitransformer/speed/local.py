@@ -24,7 +24,7 @@ from minitransformer.layers.parameter import Parameter, bind
 from minitransformer.memory import available_memory
 from minitransformer.dispatch import TABLE, kernels_are_on
 from minitransformer.stderr import stderr
-from minitransformer.speed.host import available_cores
+from minitransformer.cores import available_cores
 from minitransformer.speed.threads import Threads, structure
 
 WIDEST = 128  # the width d_model up to which they are faster than threads (docs/speed.md)

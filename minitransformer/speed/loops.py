@@ -1,23 +1,19 @@
 """Loops over arrays, compiled by Numba."""
 
-import time
 from collections.abc import Callable
-from importlib import import_module
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 from numba import njit, types
 
 from minitransformer.errors import InputError
+from minitransformer.speed.kernels import LOOPS
 
 # What the compiler may change to do several numbers at once: the order of a sum, and a product and
 # a sum rounded once. It may not assume that there is no NaN or infinity: they must reach the loss.
 FREEDOM = {"reassoc", "contract"}
 
 FEW = 10  # rows; with more of them, the products of BLAS are faster than loops
-
-LOOPS: list[tuple[Any, str]] = []  # every loop, with the names of its arguments' types
 
 
 def loop(arguments) -> Callable[[Callable], Any]:
@@ -40,7 +36,7 @@ def loop(arguments) -> Callable[[Callable], Any]:
 
     def compiled(function) -> Any:
         made = njit(nogil=True, cache=True, error_model="numpy", fastmath=FREEDOM)(function)
-        LOOPS.append((made, arguments))
+        LOOPS.append((made, types_of(arguments, "float32")))
         return made
 
     return compiled
@@ -95,21 +91,3 @@ def types_of(arguments, dtype) -> tuple:
         "flag": types.boolean,
     }
     return tuple(known[name] for name in arguments.split())
-
-
-def compile_new(file: str, say: Callable[[str], object]) -> ModuleType:
-    """Import a file of kernels, and compile its loops for float32, or fetch them from the disk;
-    `say` is told if one is compiled.
-    """
-    start, before, compiles = time.perf_counter(), len(LOOPS), False
-    module = import_module(file)
-    for function, arguments in LOOPS[before:]:  # also of the files that this one imports
-        if not hasattr(function, "compile"):  # kept as Python by NUMBA_DISABLE_JIT
-            continue
-        function.compile(types_of(arguments, "float32"))
-        if not compiles and function.stats.cache_misses:
-            compiles = True
-            say(f"compiling the kernels in {file.rpartition('.')[2]}.py, once: ")
-    if compiles:
-        say(f"{time.perf_counter() - start:.0f} s\n")
-    return module

@@ -13,7 +13,6 @@ from minitransformer.errors import InputError
 from minitransformer.functional import gather_gradients
 from minitransformer.layers.layer import Layer
 from minitransformer.training.workers import OneWorker
-from minitransformer.speed.host import one_blas_thread
 
 MAX_THREADS = 1024
 
@@ -128,15 +127,6 @@ class Threads(OneWorker):
         if self._process != os.getpid():  # forked
             self._pool, self._process = ThreadPoolExecutor(len(self.models) - 1), os.getpid()
         return self._pool.submit(copy_context().run, work, *arguments)
-
-
-def in_threads(work, items, count) -> list:
-    """[work(*item) for item in items], shared by `count` threads with one BLAS thread each."""
-    with one_blas_thread, ThreadPoolExecutor(count) as pool:
-        contexts = [copy_context() for _ in items]
-        return list(
-            pool.map(lambda context, item: context.run(work, *item), contexts, items)
-        )  # it cancels the rest if one fails
 
 
 def structure(layer) -> list[Any]:

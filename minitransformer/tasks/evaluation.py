@@ -11,8 +11,7 @@ from minitransformer.data.batches import by_length, make_batch, pair_lengths
 from minitransformer.decoding import GREEDY, decode_all
 from minitransformer.errors import InputError
 from minitransformer.extras import require
-from minitransformer.speed.host import available_cores
-from minitransformer.speed.threads import in_threads
+from minitransformer.cores import available_cores, in_threads
 
 BATCH_TOKENS = 4096
 

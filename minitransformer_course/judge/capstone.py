@@ -24,7 +24,7 @@ from minitransformer.decoding import beam_search
 from minitransformer.functional import adam_update, cross_entropy_backward, cross_entropy_forward
 from minitransformer.data.special import EOS, PAD
 from minitransformer.training.optim import clip_factor, schedule
-from minitransformer.speed.host import one_blas_thread
+from minitransformer.cores import one_blas_thread
 from minitransformer_course.judge.call import describe
 from minitransformer_course.judge.capstone_train import (
     ADAM,

@@ -9,7 +9,7 @@ import numpy as np
 from minitransformer import Adam, Transformer, TransformerConfig, plugged, schedule, training_step
 from minitransformer.data.drawn import DrawnBatches
 from minitransformer.tasks import TASKS
-from minitransformer.speed.host import one_blas_thread
+from minitransformer.cores import one_blas_thread
 from minitransformer_course.judge.course import exercises, find_exercise
 
 STEPS = 200

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_info
 from minitransformer import __version__, dispatch
 from minitransformer.speed import kernels
 from minitransformer.backend import get_module
-from minitransformer.speed.host import available_cores
+from minitransformer.cores import available_cores
 
 
 def add_arguments(parser) -> None:

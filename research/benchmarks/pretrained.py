@@ -56,7 +56,7 @@ def theirs(model, prompt) -> float:
 def bandwidth(array, threads) -> float:
     """Bytes per second."""
     import numpy as np
-    from minitransformer.speed.threads import in_threads
+    from minitransformer.cores import in_threads
 
     pieces = [(piece,) for piece in np.array_split(array, threads)]
     since = time.perf_counter()

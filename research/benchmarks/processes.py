@@ -33,7 +33,8 @@ def contestant(name, kind) -> None:
     from minitransformer import Adam, Threads, Transformer, training_step
     from research.benchmarks.cases import BETA1, BETA2, CLIP, EPSILON, LEARNING_RATE, SMOOTHING
     from minitransformer.speed.kernels import kernels_run
-    from minitransformer.speed.host import keep_freed_memory, one_blas_thread
+    from minitransformer.cores import one_blas_thread
+    from minitransformer.speed.host import keep_freed_memory
     from minitransformer.speed.local import LocalProcesses
     from minitransformer.speed.processes import Processes
 

@@ -17,7 +17,8 @@ from minitransformer.models import Transformer
 from minitransformer.speed.kernels import kernels_run
 from minitransformer.training.optim import Adam
 from minitransformer.training.step import training_step
-from minitransformer.speed.host import keep_freed_memory, one_blas_thread
+from minitransformer.cores import one_blas_thread
+from minitransformer.speed.host import keep_freed_memory
 
 
 def add_arguments(parser) -> None:

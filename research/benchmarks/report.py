@@ -7,7 +7,7 @@ from collections.abc import Callable
 from minitransformer.speed import kernels
 from minitransformer.errors import InputError, choices
 from minitransformer.extras import require
-from minitransformer.speed.host import available_cores
+from minitransformer.cores import available_cores
 
 MUCH_OTHER_WORK = 0.1  # cores
 MAX_ROUNDS = 1000

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from minitransformer import PAD
-from minitransformer.speed.host import one_blas_thread
+from minitransformer.cores import one_blas_thread
 
 ATTENTION = ["spread", "entropy", "similarity"]
 

@@ -24,22 +24,19 @@ PAGE = ROOT / "docs" / "read_the_source.md"
 COURSE = ROOT / "minitransformer_course"
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if "__pycache__" not in path.parts)
 CIRCLES = {  # of folders, still to be removed
-    ("decoding", "speed"),  # translation.py shares batches among threads
-    ("tasks", "speed"),  # evaluation.py, too
     ("judge", "doctor"),  # until one engine serves both
 }
 NEEDED = "filelock matplotlib safetensors threadpoolctl tqdm".split()
 KNOWN = {"numpy", *NEEDED, *sys.stdlib_module_names}  # the others come with an extra
 INSIDE = {  # what functions import, but for extras and what the command imports when it is requested
     "minitransformer/dispatch.py": "numpy",  # the command is ready before NumPy is loaded
+    "minitransformer/cores.py": "threadpoolctl",
     "minitransformer/errors.py": "difflib shlex subprocess",  # and these
     "minitransformer/extras.py": "importlib.metadata",  # likewise
     "minitransformer/pictures/architecture.py": "matplotlib minitransformer.pictures.figure",
     "minitransformer/runs/progress_bar.py": "tqdm",
-    "minitransformer/speed/host.py": "threadpoolctl",
 }
 LATER = {  # likewise, still to be removed
-    "minitransformer/speed/kernels.py": "minitransformer.speed.loops",
     "minitransformer_course/judge/__init__.py": "minitransformer_course.judge",
     "minitransformer_course/judge/capstone.py": "minitransformer_course.judge.judgement",
     "minitransformer_course/judge/capstone_report.py": "minitransformer.pictures.architecture",

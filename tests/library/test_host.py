@@ -20,6 +20,7 @@ from minitransformer import (
     training_step,
     translate,
 )
+from minitransformer import cores
 from minitransformer.speed import host
 from tests.library.runs.makers import start
 from tests.helpers.overlapping import left_by_the_first
@@ -134,24 +135,9 @@ def test_closed_threads_are_refused():
 @pytest.mark.parametrize(
     "own, files, expected",
     [
-        ("0::/\n", {"cpu.max": "150000 100000\n"}, [1.5]),  # version 2, a container
+        ("0::/\n", {"cpu.max": "150000 100000\n"}, [1.5]),  # a container
         ("0::/pod/one\n", {"pod/one/cpu.max": "max 100000", "pod/cpu.max": "50000 100000"}, [0.5]),
         ("0::/docker/3f\n", {"cpu.max": "400000 100000"}, [4]),  # its path is the host's
-        (
-            "12:cpu,cpuacct:/a\n0::/\n",
-            {
-                "cpu/a/cpu.cfs_quota_us": "200000",
-                "cpu/a/cpu.cfs_period_us": "100000",
-                "cpu/cpu.cfs_quota_us": "-1",
-                "cpu/cpu.cfs_period_us": "100000",
-            },
-            [2],
-        ),  # version 1
-        (
-            "3:cpuset:/\n2:cpu:/host:1/é\udc80\n",
-            {"cpu/cpu.cfs_quota_us": "30000", "cpu/cpu.cfs_period_us": "20000"},
-            [1.5],
-        ),
         ("0::/../x\n", {"cpu.max": "max"}, []),
         ("", {}, []),
         ("nonsense\n", {"cpu.max": "1 0\n"}, []),
@@ -164,8 +150,8 @@ def test_quotas_of_control_groups(own, files, expected, tmp_path, monkeypatch):
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")
-    found = list(host.quotas(tmp_path / "own", tmp_path))
+    found = list(cores.quotas(tmp_path / "own", tmp_path))
     assert found == expected
-    monkeypatch.setattr(host, "quotas", lambda: found)
-    monkeypatch.setattr(host.os, "sched_getaffinity", lambda _: range(3), raising=False)
-    assert host.available_cores() == {0.5: 1, 1.5: 2, 2: 2}.get(*expected or [4], 3)
+    monkeypatch.setattr(cores, "quotas", lambda: found)
+    monkeypatch.setattr(cores.os, "sched_getaffinity", lambda _: range(3), raising=False)
+    assert cores.available_cores() == {0.5: 1, 1.5: 2, 2: 2}.get(*expected or [4], 3)

@@ -37,7 +37,7 @@ import numpy as np
 
 from minitransformer import beam_search, functional, gradcheck
 from minitransformer.data.special import BOS, EOS
-from minitransformer.speed.host import one_blas_thread
+from minitransformer.cores import one_blas_thread
 
 model, vocabulary = lab.drawkcab()
 rng = np.random.default_rng(0)

@@ -29,7 +29,7 @@ from minitransformer.tasks.evaluation import (
     pair_batches,
     perplexity,
 )
-from minitransformer.speed.threads import in_threads
+from minitransformer.cores import in_threads
 from minitransformer.data.special import BOS, EOS
 
 SOURCES = [[3, 4, 5, 6, 7], [8], [5, 5, 9, 3], [], [4, 8, 9]]
