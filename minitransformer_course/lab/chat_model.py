@@ -1,10 +1,9 @@
-"""A language model of today: SmolLM2 if its file is here, otherwise a tiny one with the same blocks
-and random weights.
+"""Language models of today: a small one that has read Shakespeare and comes with the book, and
+SmolLM2 if its file is here. Both have the same blocks.
 """
 
 import math
 import os
-import string
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,16 +14,19 @@ from typing import Any, NamedTuple
 import matplotlib.pyplot as plt
 import numpy as np
 
-from minitransformer.data.vocabularies.symbols import SymbolVocabulary
+from minitransformer.data.special import SPECIAL
 from minitransformer.decoding import generate
 from minitransformer.errors import InputError
+from minitransformer.interchange.weights import load_weights
 from minitransformer.models import LanguageModel, LanguageModelConfig
 from minitransformer.runs.run import Run
 from minitransformer.zoo.pretrained import llama
 from minitransformer.zoo.pretrained.importing import import_model
 from minitransformer.zoo.pretrained.smollm2 import FILES
+from minitransformer_course.judge.course import folder_of_chapters
 from minitransformer_course.judge.plug import plugs
 from minitransformer_course.lab.pictures import show_curves
+from minitransformer_course.lab.text import shakespeare
 
 SMOLLM2 = LanguageModelConfig(
     vocab_size=49_152,
@@ -44,11 +46,19 @@ SMOLLM2 = LanguageModelConfig(
     attention_settings={"kv_heads": 3, "rotary_base": 100_000.0, "rotary_layout": "interleaved"},
 )
 PARAMETERS = sum(math.prod(tensor.shape) for tensor in llama.tensors(SMOLLM2))
-CHARACTERS = SymbolVocabulary(string.printable[:94], joint="")
-TINY = replace(
-    SMOLLM2, vocab_size=CHARACTERS.size, max_length=512, num_layers=3, d_model=72, d_ff=192, d_k=8
+SMALL = replace(
+    SMOLLM2,
+    vocab_size=65,
+    max_length=96,
+    num_layers=4,
+    d_model=80,
+    d_ff=160,
+    num_heads=4,
+    d_k=20,
+    attention_settings={"kv_heads": 2, "rotary_base": 10_000.0, "rotary_layout": "interleaved"},
 )
 TOKENS = 40  # of an answer
+MISSING = "SmolLM2 is not here: `minitransformer data smollm2` downloads it (98 MB)"
 
 
 class Today(NamedTuple):
@@ -66,8 +76,8 @@ class Today(NamedTuple):
         return getattr(self.vocabulary, "encode_chat", self.vocabulary.encode)(question)
 
     def answer(self, question, own=None) -> str:
-        """What follows a question: 40 tokens, the likeliest one each time, and none of them ends
-        the text.
+        """What follows a text or a question: 40 tokens, the likeliest one each time, and none of
+        them ends it.
         """
         with running(own):
             try:
@@ -117,13 +127,22 @@ def _arrange(model, layout, columns) -> None:
             heads[...] = heads[..., columns]
 
 
-def smollm2() -> Today:
-    """The model that a page runs; says if it is not the real one, and how to get that."""
+def small() -> Today:
+    """The model that tutorials/small_shakespeare/train.py trains: a new one at each call."""
+    model = LanguageModel(SMALL)
+    load_weights(model, folder_of_chapters() / "small_shakespeare" / "weights.safetensors")
+    return Today(model, shakespeare()[0])
+
+
+def smollm2() -> Today | None:
+    """SmolLM2; without its file, or a library to read it, None after one line that says what is
+    missing.
+    """
     try:
         return real()
     except InputError as error:
-        print(f"a tiny model with random weights, because {error}")
-        return Today(LanguageModel(TINY), CHARACTERS)
+        print(error)
+        return None
 
 
 def real() -> Today:
@@ -134,7 +153,7 @@ def real() -> Today:
     folders = [Path("data", "smollm2"), *([Path(data), Path(data, "smollm2")] if data else [])]
     path = next((folder / name for folder in folders if (folder / name).is_file()), None)
     if path is None:
-        raise InputError("SmolLM2 is not here: `minitransformer data smollm2` downloads it (98 MB)")
+        raise InputError(MISSING)
     with TemporaryDirectory() as folder:
         run = Run.load(import_model(path, Path(folder, "run")).path)
     return Today(run.model, run.vocabulary)
@@ -188,3 +207,14 @@ def show_cache(axes, heads_of_keys) -> None:
         "positions",
         "millions of numbers",
     )
+
+
+def show_changes(bits) -> None:
+    """Draw what a character costs, {what was changed: bits}, and what guessing costs."""
+    _figure, axes = plt.subplots(figsize=(8, 2.8), layout="constrained")
+    axes.barh(list(bits), list(bits.values()), color="0.6")
+    guessing = np.log2(SMALL.vocab_size - len(SPECIAL))
+    axes.axvline(guessing, color="tab:red", linestyle="--", label="guessing")
+    axes.set(xscale="log", xlabel="bits per character of the held-out text", ylabel="change")
+    axes.invert_yaxis()
+    axes.legend()
