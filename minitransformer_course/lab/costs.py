@@ -1,17 +1,6 @@
-"""What a layer costs and how far it sees: numbers and pictures of the chapter about self-attention."""
+"""What a layer costs and how far it sees: pictures of the chapter about self-attention."""
 
 import numpy as np
-
-
-def sees(layer, length, width) -> np.ndarray:
-    """(T, T) bool: whether the gradient of output t reaches input u, in row t and column u."""
-    y, cache = layer.forward(np.random.default_rng(0).standard_normal((1, length, width)))
-    rows = []
-    for t in range(length):
-        dy = np.zeros_like(y)
-        dy[0, t] = 1
-        rows.append(layer.backward(dy, cache)[0].any(axis=-1))
-    return np.array(rows)
 
 
 def show_steps(panels, found) -> None:

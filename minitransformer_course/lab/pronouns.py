@@ -10,10 +10,9 @@ import numpy as np
 from minitransformer import Batch, Transformer, TransformerConfig, load_weights, make_batch
 from minitransformer.data.drawn import draw_held_out
 from minitransformer.data.vocabularies.symbols import SymbolVocabulary
-from minitransformer.data.special import BOS, EOS
 from minitransformer.tasks.toy import ToyTask
 from minitransformer_course.judge.course import folder_of_chapters
-from minitransformer_course.lab.example import attention_of, write
+from minitransformer_course.lab.example import attention_of
 
 # English, German and the German pronoun, which is masculine, feminine or neuter as its noun is.
 ANIMALS = {
@@ -146,30 +145,6 @@ def right_pronouns(model, batch) -> float:
     )
 
 
-def partners(batch) -> dict[str, tuple[str, np.ndarray]]:
-    """{relation: ("encoder" or "cross", partner)}; partner (B, T_q): the place of each query's
-    partner in the source, or -1.
-    """
-    found = {}
-    for name, (kind, query, key) in {
-        "not -> did": ("encoder", {"not"}, {"did"}),
-        "verb -> object": ("encoder", {"cross"}, PLACES),
-        "it -> adjective": ("encoder", {"it"}, OF_ANIMALS | OF_PLACES),
-        "adjective -> noun": ("encoder", OF_ANIMALS | OF_PLACES, None),
-        "pronoun -> noun": ("cross", {"er", "sie", "es"}, None),
-    }.items():
-        asked = batch.source if kind == "encoder" else batch.next_target
-        partner = np.full(asked.shape, -1)
-        for row, ids, source in zip(partner, asked, batch.source):
-            words = VOCABULARY.tokens(source)
-            nouns = ANIMALS if OF_ANIMALS.keys() & set(words) else PLACES
-            row[np.isin(ids, VOCABULARY.encode_symbols(query))] = next(
-                t for t, word in enumerate(words) if word in (key or nouns)
-            )
-        found[name] = kind, partner
-    return found
-
-
 def rows_of(model, english) -> tuple[dict[str, np.ndarray], list[str]]:
     """({who asks: attention weights (H, T_k)}, the source's tokens): the row of "it", and that in
     which it is translated.
@@ -182,36 +157,6 @@ def rows_of(model, english) -> tuple[dict[str, np.ndarray], list[str]]:
         "it": encoder.weights[:, words.index("it")],
         cross.predicted[t]: cross.weights[:, t],
     }, words
-
-
-def without(model, english, where, word) -> str:
-    """The pronoun and its probability if, in one row of the attention, all heads have to do without
-    a word of the source.
-
-    where: "encoder", in the row of "it", or "cross", in the row in which the pronoun is written.
-    The others share its weight.
-    """
-    source, german = [*VOCABULARY.encode(english), EOS], write(model, VOCABULARY, english).split()
-    written = german.index("weil") + 1
-    layer = (
-        model.encoder.layers[0].self_attention
-        if where == "encoder"
-        else model.decoder.layers[0].cross_attention
-    )
-    attend, allowed = (
-        layer.attend,
-        np.ones((len(german) + 1 if where == "cross" else len(source), len(source)), bool),
-    )
-    allowed[
-        written if where == "cross" else english.split().index("it"), english.split().index(word)
-    ] = False
-    layer.attend = lambda q, k, v, _mask, rng: attend(q, k, v, allowed, rng)
-    logits = model.forward(
-        np.array([source]), np.array([[BOS, *VOCABULARY.encode_symbols(german)]])
-    )[0][0, written]
-    layer.attend = attend
-    p = np.exp(logits - logits.max())
-    return f"{VOCABULARY.tokens([logits.argmax()])[0]} {p.max() / p.sum():.2f}"
 
 
 def show_rows(axes, rows, words) -> None:

@@ -100,13 +100,6 @@ def first_letter_gradient(model, pairs) -> np.ndarray:
     return np.linalg.norm(dx, axis=2).mean(axis=0)[-2::-1]
 
 
-def repeated(function, x, times) -> float:
-    """function(function(... function(x)))."""
-    for _time in range(times):
-        x = function(x)
-    return float(x)
-
-
 def show_distance(axes, curves, log=False) -> None:
     """Draw {what it is: the norm of a gradient for each distance, beginning with 1}."""
     styles = iter(("-", "-.", ":"))
@@ -124,13 +117,6 @@ def show_distance(axes, curves, log=False) -> None:
     axes.set(xlabel="distance: letters from the end of the source", ylabel="norm of the gradient")
     axes.set_yscale("log" if log else "linear")
     axes.legend(fontsize=9)
-
-
-def far_by_near(curve, count=3) -> float:
-    """How many times as large a gradient is at the `count` most distant letters as at the nearest
-    ones.
-    """
-    return float(curve[-count:].mean() / curve[:count].mean())
 
 
 def show_copied(axes, shares) -> None:

@@ -2,6 +2,7 @@
 again, as a learner gets the page, with every blank empty.
 """
 
+import re
 import runpy
 
 import matplotlib.pyplot as plt
@@ -50,3 +51,35 @@ def test_what_a_head_has_learned(run):
     for effects in (page["measured"], page["estimated"]):
         assert {*np.flatnonzero(effects.ravel() > 0.2 * effects.max())} == {1, 9 + 8}
         assert effects[0, 0] < 0
+
+
+def test_what_distance_costs(run):
+    page, printed = run("15")
+    (faded,) = re.findall(
+        r"^RNN: (.*); GRU: (.*); .* 0: (.*); .* 1: (.*); .* 3: (.*)$", printed, re.MULTILINE
+    )
+    rnn, gru, *lstm = map(float, faded)
+    assert max(rnn, gru, lstm[0]) < 1e-7 and 1e-4 < lstm[1] < 1e-2 and lstm[2] > 1
+    fresh, *trained = (curve[-3:].mean() / curve[:3].mean() for curve in page["curves"].values())
+    assert fresh < 0.5 and min(trained) > 1
+    without, attending = (
+        np.array([page["recurrent"].copied(model) for model in models])
+        for models in page["models"].values()
+    )
+    assert min(without[:, 0].min(), attending[:, 0].min()) > 0.95
+    assert (attending.min(axis=0) > without.max(axis=0))[1:].all()
+    assert "letters right: [1.0, 0.97," in printed
+
+
+def test_what_the_pronoun_depends_on(run):
+    page, _printed = run("17")
+    for sentence, pronoun, needed in zip(
+        page["sentences"], ("es", "sie"), ({"animal"}, {"street", "wide"})
+    ):
+        for cross in (False, True):
+            lost = {
+                word
+                for word in ("animal", "street", sentence.split()[-1])
+                if not page["without"](word, sentence, cross).startswith(pronoun)
+            }
+            assert lost == (needed if cross else set())

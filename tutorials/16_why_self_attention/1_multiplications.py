@@ -33,7 +33,7 @@ def multiplications(n, d, k, r):
 
 # %% what it is called with
 returns = "attention recurrent convolution separable restricted"
-section = "Three positions by hand"
+section = "The count"
 stars, minutes = 2, 15
 
 

@@ -13,37 +13,59 @@
 # %% [markdown]
 # # 16. Why self-attention
 #
-# *한국어: 자기 어텐션 (self-attention), 합성곱 (convolution), 장기 의존성 (long-range dependency), 수용 영역 (receptive field),
-# 해석 가능성 (interpretability).*
+# *한국어: 자기 어텐션 (self-attention), 합성곱 (convolution), 장기 의존성 (long-range dependency), 수용 영역 (receptive field).*
 
 # %%
 from minitransformer_course import lab, yours
 
-lab.you_are_here("attention", "heads", "masks")
+lab.you_are_here("attention", "heads")
 
 # %% [markdown]
-# Section 4 of the paper says that self-attention is faster than a recurrent layer as long as the length $n$ is below the width
-# $d$. We measured both layers at $d = 64$ (`research/benchmarks/table_1.md`). Self-attention was faster up to a length of about
-# 1,300, which is twenty times $d$, although it performs more multiplications at *every* length. Which one is wrong: the paper,
-# the clock or the count?
-#
-# The paper gives three reasons for self-attention, and Table 1 has a column for each: the cost of a layer, the steps that must
-# wait for each other, and the length of the path between two words. The paper adds a fourth, that such models may be easier to
-# interpret. You count the first three here and test the fourth.
+# Section 4 of the paper says that self-attention is faster than a recurrent layer as long as the length $n$ of the sequence is
+# below the width $d$ of its vectors, and Table 1 supports this with a count of operations. In this chapter you audit the
+# sentence twice, with a clock and with a count of your own. They will contradict each other. Which one is wrong: the paper, the
+# clock or the count?
 
 # %%
+from time import perf_counter
+
 import matplotlib.pyplot as plt
 import numpy as np
 
-from minitransformer import gradcheck
 from minitransformer.layers import SelfAttention
-from minitransformer.zoo.baselines import RNN, Convolution, RestrictedSelfAttention
+from minitransformer.zoo.baselines import RNN
 from minitransformer_course.lab.table_1 import KERNEL, KINDS, RADIUS, at_steps, count
 
 rng = np.random.default_rng(0)
 
 # %% [markdown]
-# ## Three positions by hand
+# ## The clock
+#
+# The next cell measures both layers at $d = 64$, on one sequence of $n$ vectors. **Predict:** if the paper is right, up to which
+# length is self-attention faster?
+
+
+# %%
+def seconds(layer, n, sequences=1, d=64, rounds=5):
+    """The fastest of several forward passes."""
+    x, times = rng.standard_normal((sequences, n, d)).astype(np.float32), []
+    for _round in range(rounds):
+        start = perf_counter()
+        layer.forward(x)
+        times.append(perf_counter() - start)
+    return min(times)
+
+
+attention, recurrent = SelfAttention(64, 1, rng), RNN(64, 64, rng)
+for n in (32, 64, 128, 256, 512, 1024):
+    print(f"n = {n:5,}: self-attention {1e3 * seconds(attention, n):6.2f} ms, recurrent {1e3 * seconds(recurrent, n):6.2f} ms")
+
+# %% [markdown]
+# By the paper's rule, the recurrent layer should win from 64 on. On the machines that we tried, it needed several hundred. (Where
+# the two meet depends on the machine. Measured with the gradients and on another one, it was
+# [about 1,300](../../research/benchmarks/table_1.md).)
+#
+# ## The count
 #
 # Here is Table 1, plus the separable convolution of section 4. A kernel covers $k$ positions, and each query of restricted
 # attention meets $r$ keys. Sequential steps have to run one after another. The longest path is the number of layers or steps
@@ -57,7 +79,8 @@ rng = np.random.default_rng(0)
 # | separable | $O(k n d + n d^2)$ | $O(1)$ | $O(\log_k n)$ |
 # | self-attention, restricted | $O(r n d)$ | $O(1)$ | $O(n / r)$ |
 #
-# Big-O notation drops constant factors and smaller terms, so it cannot say which layer is faster at a given size.
+# Big-O notation drops constant factors and smaller terms, so it cannot say which layer is faster at a given size. For that, you
+# need the exact number.
 #
 # **By hand.** Take $n = 3$ vectors of width $d = 2$. A linear layer from 2 to 2 numbers computes 4 products for each vector, or
 # 12 in all. The score of one query and one key is a sum of 2 products, and there are 9 pairs, so the scores take 18 products.
@@ -79,7 +102,8 @@ rng = np.random.default_rng(0)
 # The paper's table leaves out the four linear layers of self-attention and, in the recurrent layer, the product with the input.
 
 # %% [markdown]
-# The next cell runs the library's own layers on arrays that record every product:
+# Does the code do what the formulas say? The next cell runs the library's layers on arrays that note every matrix product: how
+# many multiplications it takes, and how many other products it had to wait for.
 
 # %%
 n, d = 96, 64
@@ -89,110 +113,89 @@ for (name, kind), own in zip(KINDS.items(), yours_counted):
     print(f"{name:15} counted {counted:9,}, yours {own[0]:9,}, ratio {counted / own[0]:.3f}, {steps} steps")
 
 # %% [markdown]
-# Four ratios are 1. The fifth is larger because the restricted layer computes a few pairs that it then masks. The last column
-# counts the products that had to run one after another.
+# The restricted layer computes a few pairs that it then masks, so it alone takes more than your formula. Now compare the first
+# two rows. Their difference, $2 n d^2 + 2 n^2 d$, is positive for every $n$, so by the count the recurrent layer should *always*
+# win. By the clock, it loses up to a length of several hundred.
 #
-# **Predict:** with eight heads instead of one, are there more multiplications or fewer? Are there more steps or fewer?
+# ## What the count leaves out
+#
+# The last column of the output counts the products that had to run one after another. **Predict:** with eight heads instead of
+# one, are there more multiplications or fewer? Are there more steps or fewer?
 
 # %%
-layers = {"one head": SelfAttention(64, 1, rng), "eight heads": SelfAttention(64, 8, rng), "recurrent": RNN(64, 64, rng)}
+layers = {"one head": attention, "eight heads": SelfAttention(64, 8, rng), "recurrent": recurrent}
 figure, panels = plt.subplots(1, 3, figsize=(9, 2.8), sharey=True, layout="constrained")
 lab.costs.show_steps(panels, {name: at_steps(layer, n, d) for name, layer in layers.items()})
 for name, layer in layers.items():
     print(f"{name:11} {count(layer, n, d)}")
 
 # %% [markdown]
-# Neither number changes. Eight heads compute eight times as many scores, each from an eighth as many numbers. A processor can
-# work on all positions at once because no position waits for the one before it. The recurrent layer performs fewer
-# multiplications, but in 96 portions, one after another. So neither the clock nor the count is wrong: such steps take time, and
-# the count ignores them.
+# Eight heads compute eight times as many scores, each from an eighth as many numbers. So it is not the heads that make attention
+# parallel: all positions can be computed at once because none waits for the one before it. The recurrent layer splits its
+# work into 96 small portions, and each portion costs the time of a call, however little it multiplies.
 #
-# Earlier remedies were *factorisation tricks*, which replace a large matrix by the product of two smaller ones, and
+# If this explains the clock, there is a test. With $B$ sequences in a batch, a step multiplies $B$ times as much and waits as
+# often as before. **Predict:** with 8 sequences instead of one, does a step take eight times as long? Which layer is faster at
+# $n = 128$ with 64 sequences?
+
+# %%
+for sequences in (1, 8, 64):
+    one, other = (seconds(layer, 128, sequences) for layer in (recurrent, attention))
+    print(f"{sequences:2} sequences: {1e6 * one / 128:4.0f} µs for a recurrent step; self-attention takes {other / one:.1f} times "
+          "as long as the recurrent layer")
+
+# %% [markdown]
+# Most of a small step is overhead, which a larger batch shares. Once each step has enough to multiply, the clock agrees with the
+# count, and the recurrent layer is faster. So neither of them is wrong. The clock measures multiplications and waiting, the
+# count knows only multiplications, and how much waiting costs depends on how much the processor could do meanwhile.
+#
+# Two earlier remedies were *factorisation tricks*, which replace a large matrix by the product of two smaller ones, and
 # *conditional computation*, which runs only some parts of the network for each token. Both remove multiplications, and neither
 # removes a step.
 #
 # How much *training time* do parallel steps save? With 1.4 million parameters and 2,500 updates on Multi30K, a Transformer took
 # 296 seconds and an LSTM with attention 332 (medians of three seeds, `research/experiments/table_3.md`). Two cores and short
-# sentences leave little to gain, but a GPU has thousands of cores to fill.
+# sentences leave little to gain.
 #
-# ## Where n < d wins
+# ## Where n < d comes from
 #
-# Which comparison did the paper make? Here are the counts at $d = 512$, the width of its base model:
+# The count does not explain the paper's sentence, either. Here are your numbers at $d = 512$, the width of its base model:
 
 # %%
 n = 2 ** np.arange(4, 15)
-self_attention, recurrent, convolution, separable, restricted = multiplications(n, 512 + 0 * n, 3 + 0 * n, 65 + 0 * n)
-counts = {"self-attention": self_attention, "recurrent": recurrent, "LSTM": 4 * recurrent, "convolution, k = 3": convolution,
+full, one_state, convolution, separable, restricted = multiplications(n, 512 + 0 * n, 3 + 0 * n, 65 + 0 * n)
+counts = {"self-attention": full, "recurrent": one_state, "LSTM": 4 * one_state, "convolution, k = 3": convolution,
           "separable, k = 3": separable, "restricted, r = 65": restricted}
 figure, axes = plt.subplots(figsize=(8, 3.6), layout="constrained")
 lab.costs.show_costs(axes, n, 512, counts)
 
 # %% [markdown]
-# The paper compared $n^2 d$ with $n d^2$, which cross at $n = d$, and left out self-attention's linear layers. With all
-# products counted, self-attention never costs less than the plain recurrent layer. Self-attention costs less than an LSTM,
-# which computes three gates and a candidate, until $n = 2 d$, and up to that length most of its cost is in the linear layers.
-# In the table, a convolution costs $k$ times as much as a recurrent layer.
+# The paper compares $n^2 d$ with $n d^2$, which cross at $n = d$, and leaves out self-attention's linear layers. With all
+# products counted, self-attention costs less than an LSTM, which computes three gates and a candidate, until $n = 2 d$, and up to
+# that length most of its cost is in the linear layers. Table 1 also says that a convolution costs $k$ times as much as a
+# recurrent layer.
 #
 # The paper adds that a separable convolution "even with $k = n$" costs as much as self-attention and a feed-forward layer
-# together. **Predict:** as $n$ grows, does their ratio stay bounded for $k = 3$, for $k = n$, or for both?
+# together. **Predict:** as $n$ grows, does the ratio of self-attention to the separable convolution stay bounded for $k = 3$, for
+# $k = n$, or for both?
 
 # %%
 for name, k in (("k = 3", 3 + 0 * n), ("k = n", n)):
-    ratio = self_attention / multiplications(n, 512 + 0 * n, k, n)[3]
+    ratio = full / multiplications(n, 512 + 0 * n, k, n)[3]
     print(f"{name}: self-attention / separable =", *ratio[::2].round(1))
 
 # %% [markdown]
-# The ratio stays bounded only for $k = n$, where it falls from 4 towards 2. That is what "equal" means in big-O notation.
+# For $k = n$ the ratio falls from 4 towards 2, and that is all that "equal" means in big-O notation.
 #
-# ## Who sees whom
+# ## Layers are steps, too
 #
-# The cheap layers pay in the last column of the table: if each layer sees only a window, information about a distant word
-# arrives only after several layers. Depending on such a word is called a *long-range dependency*, and the positions that an
-# output depends on are its *receptive field*.
-
-# %% [exercise] window_masks
-
-# %% [derivation]
-# **The rule: everything depends only on the distance $t - u$** from the position $t$ that looks to the position $u$ that is
-# seen. Row minus column gives it for all pairs, $(T, 1) - (T) \to (T, T)$. Restricted attention sees $|t - u| \leq$ radius,
-# which is $2 \cdot \text{radius} + 1$ positions. With a dilation $\delta$, the kernel's positions lie
-# $0, \delta, 2\delta, \dots, (k - 1)\,\delta$ back, so $t - u$ must be a multiple of $\delta$, at least 0 and below
-# $k\, \delta$.
-
-# %% [markdown]
-# **Prove it** with the library's layers. The gradient of an output reaches an input if and only if the output's position sees
-# that input (blue):
-
-# %%
-restricted, dilated = window_masks(16, 3, 3, 4)
-layers = {"restricted, radius 3": RestrictedSelfAttention(8, 2, np.random.default_rng(1), radius=3),
-          "k = 3, dilation 4": Convolution(8, 8, rng, 3, dilation=4, causal=True)}
-figure, panels = plt.subplots(1, 2, figsize=(7, 3.2), layout="constrained")
-for axes, mask, (name, layer) in zip(panels, (restricted, dilated), layers.items()):
-    axes.imshow(mask, cmap="Blues", vmin=0, vmax=1.4)
-    axes.set(xlabel="position that is seen", ylabel="position that looks", title=name)
-    print(f"{name}: {(lab.costs.sees(layer.astype(float), 16, 8) == mask).mean():.0%} of all pairs agree")
-
-# %% [markdown]
-# **Break it.** Full self-attention gets the same weights and your mask, and then a mask that leaves out the farthest
-# neighbours. Does the gradient check notice?
-
-# %%
-fast, full = (kind(8, 2, np.random.default_rng(1), **given).astype(float)
-              for kind, given in ((RestrictedSelfAttention, {"radius": 3}), (SelfAttention, {})))
-x = rng.standard_normal((1, 16, 8))
-for mask in (restricted, window_masks(16, 2, 1, 1)[0]):
-    report, difference = gradcheck(full, [x, mask], methods=["complex"]), full.forward(x, mask)[0] - fast.forward(x)[0]
-    print(f"gradient check passed: {report.passed}, difference from the restricted layer {np.abs(difference).max():.0e}")
-
-# %% [markdown]
-# The check passes both times, because the wrong layer computes the right gradient of the wrong function.
-#
-# ## How many layers
+# A convolution is cheap by the count and has no steps inside. Its price is in the last column of the table: each layer
+# sees only a window, its *receptive field*, so a word that depends on a distant one (a *long-range dependency*) needs several
+# layers, and layers wait for each other.
 #
 # **By hand.** A causal layer with $k = 2$ sees its own position and the one before. With a second such layer on top, the last
-# position sees 3. If the second layer looks 2 back instead of 1, the last position sees 4. Add a third that looks 4 back, and
-# count again.
+# position sees 3. If the second layer looks 2 back instead of 1 (a *dilation* of 2), the last position sees 4. Add a third that
+# looks 4 back, and count again.
 
 # %% [exercise] layers_needed
 
@@ -211,84 +214,24 @@ for mask in (restricted, window_masks(16, 2, 1, 1)[0]):
 # layer.
 
 # %%
+before = np.arange(27)[:, None] - np.arange(27)    # how far back each position (row) has to look to see each other one
 figure, panels = plt.subplots(2, 1, figsize=(8, 4.6), layout="constrained", sharex=True)
 for axes, name, dilations in zip(panels, ("plain", "dilated"), ((1, 1, 1), (1, 3, 9))):
-    lab.costs.show_stack(axes, [window_masks(27, 0, 3, dilation)[1] for dilation in dilations], name)
+    lab.costs.show_stack(axes, [np.isin(before, (0, step, 2 * step)) for step in dilations], name)
 for length in (27, 243, 10_000):
     print(f"n = {length:,}, k = 3: plain and dilated", layers_needed(length, 3))
 
 # %% [markdown]
-# Self-attention needs one layer at any length, which is what its $n^2$ buys.
+# Self-attention needs one layer at any length, which is what its $n^2$ buys. With $r$ keys for each query, restricted attention
+# is between the two: it costs $r / n$ of the pairs, and needs $O(n / r)$ layers.
 #
-# ## What heads look at
+# ## What is known now
 #
-# Section 4 ends with a hope: "self-attention could yield more interpretable models". Figures 3 to 5 show heads of the paper's
-# encoder that seem to follow syntax and meaning, for example from *its* to its owner. For *The animal did not cross the street
-# because it was too tired*, such pictures have a dark cell at *animal* in the row of *it*. **Predict:** does a small model have
-# such a cell?
-#
-# Ours has one layer in each stack and four heads, and translates sentences like this one into German, where *it* becomes *er*,
-# *sie* or *es*, depending on the noun: *das Tier* is *es*, *die Straße* is *sie*. No training sentence had both *animal* and
-# *street*.
-
-# %%
-translator, unseen = lab.pronouns.tired_animal(), lab.pronouns.unseen()
-sentences = ["the animal did not cross the street because it was too " + adjective for adjective in ("tired", "wide")]
-figure, panels = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
-for axes, sentence in zip(panels, sentences):
-    lab.pronouns.show_rows(axes, *lab.pronouns.rows_of(translator, sentence))
-    print(lab.write(translator, lab.pronouns.VOCABULARY, sentence))
-print(f"pronouns right in 200 unseen sentences: {lab.pronouns.right_pronouns(translator, unseen):.0%}")
-
-# %% [markdown]
-# In the upper rows, the encoder reads *it*. These rows have no dark cell at *animal*, and hardly change with the adjective. In
-# the lower rows, the decoder writes the pronoun: head 0 looks at *street* in both sentences, and head 2 at *animal* or *wide*.
-#
-# A map shows where a head looks, not whether the answer depends on it. To test that, take one word away from one row, so that
-# the others share its weight. The cell prints the word that is then the most likely, with its probability. **Predict** which
-# words the pronoun depends on.
-
-# %%
-for sentence in sentences:
-    for where, row in (("encoder", "it"), ("cross", "the pronoun")):
-        found = [f"without {word}: {lab.pronouns.without(translator, sentence, where, word)}"
-                 for word in ("animal", "street", sentence.split()[-1])]
-        print(f"{sentence[-5:]}: row of {row:11}", "; ".join(found))
-
-# %% [markdown]
-# The row of *it* can lose any of these words, and the pronoun stays. The pronoun *es* depends on *animal*, and *sie* depends on
-# both *street* and *wide*. So the decoder decides.
-#
-# The picture also shows attention's *effective resolution*, which averaging reduces: a head returns one mean, while a
-# convolution has a matrix for each distance. Several heads "counteract" this. Here heads 0 and 2 look at one word each, with a
-# weight of 1, and the two values arrive side by side.
-#
-# ## Do heads follow syntax?
-#
-# To claim that a head follows a relation, you need many sentences and a *baseline*. In *cross the street*, the object is always
-# two places after the verb.
-
-# %% [exercise] follows
-
-# %% [derivation]
-# **The rule: a share means something only if it is compared with what a simpler explanation achieves.** `np.nonzero(partner >=
-# 0)` lists the queries that have a partner, $n$ of them, so `weights[b, :, t]` is $(n, H, T_k)$. Its argmax over the keys, $(n,
-# H)$, is compared with the partners, $(n, 1)$, and the mean over $n$ is $(H)$. The simpler explanation is a head that knows
-# only distances. It is right wherever $\text{partner} - t$ has the value that occurs most often.
-
-# %%
-weights = translator.attention_weights(*unseen.inputs)
-for relation, (kind, partner) in lab.pronouns.partners(unseen).items():
-    share, fixed = follows(weights[kind][0], partner)
-    print(f"{relation:18} heads {share.round(2)}, fixed distance {fixed:.2f}")
-
-# %% [markdown]
-# Head 3 of the encoder finds the object of 83 % of the verbs, but a head that looks two places ahead would find all of them.
-# From the pronoun to its noun, a fixed distance explains 16 %, while head 0 of the decoder finds all places (54 %) and head 2
-# all animals (46 %). Other seeds solve the task differently: with seed 25, the row of *it* has its largest weight on the
-# adjective in 90 % of the sentences. Others have made such a table for [BERT](https://arxiv.org/abs/1906.04341), or shown how
-# easily [maps mislead](https://arxiv.org/abs/1902.10186). `minitransformer attention` draws the maps of your own runs, and of
-# [SmolLM2](../../docs/interchange.md).
+# "Faster if $n < d$" holds for the terms that Table 1 prints. With all products counted, the plain recurrent layer is cheaper at
+# every length, and by the clock, self-attention was faster well beyond $n = d$, but only with one sequence at a time. Two
+# reasons of the paper stand without any condition: no position waits for another, and every word is one layer away from every
+# other. Section 4 ends with a fourth reason, that self-attention "could yield more interpretable models". The next chapter tests
+# it.
 #
 # ## Your Transformer
 
@@ -296,5 +239,5 @@ for relation, (kind, partner) in lab.pronouns.partners(unseen).items():
 lab.run_yours("16")
 
 # %% [markdown]
-# **Read next:** `restricted_attention_forward` in `minitransformer/zoo/attention/restricted.py`, then
-# `minitransformer_course/lab/pronouns.py`.
+# **Read next:** `restricted_attention_forward` in `minitransformer/zoo/attention/restricted.py`, and `Counted` in
+# `minitransformer_course/lab/table_1.py`, the array that counts.

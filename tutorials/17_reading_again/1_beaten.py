@@ -22,7 +22,7 @@ def beaten(bleu, cost):
 
 # %% what it is called with
 returns = "lost"
-section = "Table 2: better, and cheaper"
+section = "Section 6.1: better, and cheaper"
 stars, minutes = 2, 15
 
 

@@ -27,7 +27,7 @@ def differences(base, rows):
 
 # %% what it is called with
 returns = "difference error"
-section = "Table 3: a claim of your choice"
+section = "Section 6.2: a claim of your choice"
 stars, minutes = 3, 20
 float64_only = True
 

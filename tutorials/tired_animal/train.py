@@ -1,4 +1,4 @@
-"""Train the translator of chapter 16 that has to find out what "it" is, and save its weights beside this file.
+"""Train the translator of chapter 17 that has to find out what "it" is, and save its weights beside this file.
 
     python tutorials/tired_animal/train.py [SEED]
 

@@ -11,6 +11,7 @@ import os
 import sys
 import warnings
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 
@@ -19,7 +20,7 @@ sys.dont_write_bytecode = True    # nothing is written beside the exercises
 import answers    # noqa: E402
 from cases import CASES, VERSIONS    # noqa: E402
 
-TUTORIALS = "/work/main/tutorials"
+TUTORIALS = Path(__file__).parents[3] / "tutorials"
 SEEDS = (0, 1, 2)
 warnings.filterwarnings("ignore")
 

@@ -50,10 +50,6 @@ def test_the_gradient_is_of_what_the_encoder_reads(monkeypatch, name):
     )  # the last letter comes first
 
 
-def test_far_by_near():
-    assert recurrent.far_by_near(np.array([1.0, 1, 1, 7, 2, 2, 2])) == 2
-
-
 def test_pictures_name_their_axes(model):
     _figure, panels = plt.subplots(1, 2)
     recurrent.show_distance(panels[0], {"RNN": np.array([1.0, 0.5])}, log=True)

@@ -629,7 +629,6 @@ WHOLE = (
     "may_follow",
     "beaten",
     "multiplications",
-    "window_masks",
     "layers_needed",
 )
 

@@ -29,11 +29,11 @@ def test_the_reference_tells_right_versions_from_wrong_ones(name, capsys):
 
 
 def test_a_version_that_is_misjudged_is_told():
-    answer = check_function(TESTS["test_context"], lambda encode: True, watched=False)
-    assert "yours True, expected False (the code before the change" in answer.where
+    answer = check_function(TESTS["test_smoothing"], lambda smoothed: True, watched=False)
+    assert "yours True, expected False (the code after the change" in answer.where
     assert answer.why == "a wrong version passes your test"
-    answer = check_function(TESTS["test_context"], lambda encode: False, watched=False)
-    assert "yours False, expected True (the code after the change" in answer.where
+    answer = check_function(TESTS["test_smoothing"], lambda smoothed: False, watched=False)
+    assert "yours False, expected True (the code before the change" in answer.where
     assert answer.why == "a correct version fails your test"
 
 

@@ -23,7 +23,7 @@ def layers_needed(n, k):
 
 # %% what it is called with
 returns = "plain dilated"
-section = "How many layers"
+section = "Layers are steps, too"
 stars, minutes = 2, 20
 
 
