@@ -25,7 +25,7 @@ EXAMPLES, PROMPT, CONTINUATION = (
 )  # in the report: the number of texts, and the tokens of each prompt and continuation
 VOCABULARIES = {
     "characters": lambda text, size: CharacterVocabulary.learn(text),
-    "subwords": lambda text, size: SubwordVocabulary.learn(text.splitlines(keepends=True), size),
+    "subwords": lambda text, size: SubwordVocabulary.learn([text], size, sentences=False),
 }
 
 

@@ -1,4 +1,6 @@
-"""A vocabulary of subwords: byte-pair encoding learned on both languages together."""
+"""A vocabulary of subwords: byte-pair encoding learned on both languages together, or on one text."""
+
+import re
 
 from minitransformer.data.vocabularies.listed import check_tokens
 from minitransformer.errors import InputError
@@ -15,7 +17,8 @@ class SubwordVocabulary:
     `tokenizers` library.
 
     A word carries its leading space as "▁" (U+2581), so decoding restores the spacing of a text
-    that has no "▁" itself and does not begin with a space.
+    that has no "▁" itself. A sentence must not begin with a space: its first word gets a "▁", too,
+    as if it were in the middle. A part of a longer text is read as it stands.
     """
 
     file_name = "tokenizer.json"
@@ -26,17 +29,22 @@ class SubwordVocabulary:
         self._tokenizer.encode_special_tokens = True  # "<pad>" in a text is text
 
     @classmethod
-    def learn(cls, texts, size) -> "SubwordVocabulary":
-        """At most `size` subwords (more only if the text has more characters), from sentences of
-        both sides.
+    def learn(cls, texts, size, sentences=True) -> "SubwordVocabulary":
+        """At most `size` subwords (more only if the text has more characters), from sentences, or
+        from texts of many lines, of which any part may be encoded: there, a line's end ends a word.
 
         Raises InputError for a word of more than MAX_WORD characters.
         """
         tokenizers = require("tokenizers")
         tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE(unk_token=_unmergeable(UNKNOWN)))
         tokenizer.normalizer = tokenizers.normalizers.NFC()
-        tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Metaspace()
-        tokenizer.decoder = tokenizers.decoders.Metaspace()
+        first = "always" if sentences else "never"  # whether a text's first word gets a "▁"
+        tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Metaspace(prepend_scheme=first)
+        if not sentences:
+            lines = tokenizers.pre_tokenizers.Split("\n", "merged_with_previous")
+            words = tokenizer.pre_tokenizer
+            tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Sequence([lines, words])
+        tokenizer.decoder = tokenizers.decoders.Metaspace(prepend_scheme=first)
         trainer = tokenizers.trainers.BpeTrainer(
             vocab_size=size,
             special_tokens=[_unmergeable(name) for name in NAMES],
@@ -102,7 +110,8 @@ def check_utf8(text) -> None:
 
 
 def _check_words(text) -> str:
-    longest = max(text.split(" "), key=len)
+    words = (found[0] for found in re.finditer(r"[^ \n]+", text))
+    longest = max(words, key=len, default="")
     if len(longest) > MAX_WORD:
         raise InputError(
             f"a word of {len(longest):,} characters without a space, {longest[:20]!r}..., expected at most "

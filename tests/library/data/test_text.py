@@ -2,6 +2,7 @@
 
 import gzip
 import unicodedata
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from minitransformer.data.vocabularies.subwords import NAMES, SubwordVocabulary
 from minitransformer.data.vocabularies.symbols import SymbolVocabulary
 from minitransformer.data.special import BOS, EOS, PAD
 
+RECORDED = Path(__file__).parents[2] / "fixtures" / "recorded" / "trained"
 TEXTS = ["a man rides a bike .", "ein mann fährt rad .", "소녀가 책을 읽는다"] * 3
 
 
@@ -127,6 +129,35 @@ def test_subwords_restore_the_text(subwords, text):
     ids = subwords.encode(text)
     assert min(ids) > EOS and max(ids) < subwords.size <= 80
     assert subwords.decode(ids) == subwords.decode([BOS, *ids, EOS, PAD]) == text
+
+
+def test_what_is_learned_from_a_text_is_what_it_is_encoded_with():
+    """One name a line: a text of many words, and no space."""
+    rng = np.random.default_rng(0)
+    names = ["".join(rng.choice(list("aeiklmnorst"), size)) for size in rng.integers(2, 9, 2000)]
+    text = "\n".join(names)
+    vocabulary = SubwordVocabulary.learn([text], 300, sentences=False)
+    ids = vocabulary.encode(text)
+    assert vocabulary.size == 300 and len(set(range(len(NAMES), 300)) - set(ids)) < 0.03 * 300
+    parts = [vocabulary.encode(line + "\n") for line in names]
+    assert [i for part in parts for i in part][:-1] == ids[:-1]  # the text's last line has no end
+
+
+def test_any_part_of_a_text_is_restored():
+    text = "To be,\n or  not\n\nto be:\nthat is the question"
+    vocabulary = SubwordVocabulary.learn([text], 60, sentences=False)
+    ids = vocabulary.encode(text)
+    for begin in range(len(ids)):
+        rest = vocabulary.decode(ids[begin:])
+        assert vocabulary.decode(ids[:begin]) + rest == text
+        assert vocabulary.encode(rest) == ids[begin:]
+
+
+def test_a_tokenizer_of_an_older_run_encodes_as_it_did():
+    """There, each text got a "▁", and a line's end did not end a word."""
+    vocabulary = SubwordVocabulary.load(RECORDED / "translate" / "tokenizer.json")
+    tokens = vocabulary.tokens(vocabulary.encode("the dog\nthe"))
+    assert tokens == ["▁the", "▁", "d", "og", "<unk>", "t", "he"]
 
 
 def test_subwords_normalise_unicode(subwords):
