@@ -62,7 +62,14 @@ DEFAULTS = [
     (S.grouped_attention_forward, dict(mask=None, dropout_rate=0.0, rng=None)),
     (
         S.GroupedQueryAttention,
-        dict(kv_heads=None, d_k=None, dropout=0.0, rotary_base=None, rotary_layout="interleaved"),
+        dict(
+            kv_heads=None,
+            d_k=None,
+            dropout=0.0,
+            rotary_base=None,
+            rotary_layout="interleaved",
+            biases=False,
+        ),
     ),
     (S.GatedFeedForward, dict(activation="swiglu", dropout=0.0)),
     (LanguageModelConfig, dict(embedding="scaled", share_output=True)),

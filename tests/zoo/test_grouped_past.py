@@ -28,6 +28,7 @@ SIZES = dict(
     activation="swiglu",
     pre_norm=True,
 )
+STRETCHED = dict(base=50.0, factor=4.0, low=1.0, high=4.0, length=16)
 
 
 def model_of(seed=0, **changes):
@@ -48,16 +49,17 @@ def model_of(seed=0, **changes):
     kv_heads=st.sampled_from([1, 3, 6]),
     epsilon=st.sampled_from([1e-6, 0.1]),
     positions=st.sampled_from(["interleaved", "half", None]),
+    base=st.sampled_from([50.0, STRETCHED]),
     length=st.integers(1, 6),
     seed=st.integers(0, 99),
 )
 @settings(max_examples=8)
 def test_a_layer_at_one_position_is_the_same(
-    context, batch, width, kv_heads, epsilon, positions, length, seed
+    context, batch, width, kv_heads, epsilon, positions, base, length, seed
 ):
     rng = np.random.default_rng(seed)
     rotary = (
-        dict(positions="rotary", rotary_layout=positions, rotary_base=50.0)
+        dict(positions="rotary", rotary_layout=positions, rotary_base=base)
         if positions
         else dict(attention="grouped")
     )
@@ -92,6 +94,7 @@ def calls(monkeypatch):
         ({}, 10, 2),
         ({}, 11, 0),
         (dict(activation="geglu"), 1, 0),
+        (dict(biases=True), 1, 0),
         (dict(norm="layer"), 1, 0),
         (dict(pre_norm=False), 1, 0),
     ],

@@ -52,7 +52,7 @@ def imported(there):
 
 def test_import_says_what_it_made_and_under_which_licence(run_cli, refused, there, tmp_path):
     code, out, error = run_cli("import", there, "--run", tmp_path / "run")
-    saved, licence, following = out.splitlines()
+    saved, licence, following, attention = out.splitlines()
     assert code == 0 and not error
     assert (
         saved
@@ -60,6 +60,11 @@ def test_import_says_what_it_made_and_under_which_licence(run_cli, refused, ther
     )
     assert licence == f"licence: apache-2.0 ({tmp_path / 'run' / 'LICENSE'})"
     assert following == f'next: minitransformer generate {tmp_path / "run"} "..." --chat'
+    assert attention == (
+        f'      minitransformer attention {tmp_path / "run"} "..."   (explore shows no imported model)'
+    )
+    error = refused("explore", tmp_path / "run", "the", "--output", tmp_path / "page.html")
+    assert "activation is 'swiglu'" in error
     assert (tmp_path / "run" / "LICENSE").read_text() == "there: apache-2.0\n\nYou may.\n"
     assert "already exists" in refused("import", there, "--run", tmp_path / "run")
     assert (

@@ -277,6 +277,10 @@ def config(**changes):
             "rotary_base is 0, expected a number above 1",
         ),
         (
+            lambda: config(positions="rotary", rotary_base={"base": 50.0, "factor": 4.0}),
+            "rotary_base has base, factor, expected base, factor, low, high, length",
+        ),
+        (
             lambda: config(positions="rotary", rotary_layout="halves"),
             "unknown rotary_layout 'halves'; choose from interleaved, half",
         ),

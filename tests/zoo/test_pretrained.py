@@ -13,6 +13,7 @@ from minitransformer.zoo.pretrained.importing import import_model
 from tests.fixtures.pretrained_cases import (
     CASES,
     FOLDER,
+    LLAMA_3,
     compare,
     make_folder,
     parts,
@@ -303,8 +304,41 @@ def refused(path, tmp_path, words):
         ("llama_tied", "hidden_act is 'gelu', expected 'silu'", dict(hidden_act="gelu")),
         (
             "llama_tied",
-            "rope_parameters: rope_type is 'llama3', expected 'default'",
+            "rope_parameters: factor is missing",
             dict(rope_parameters={"rope_type": "llama3", "rope_theta": 1e4}),
+        ),
+        (
+            "llama_tied",
+            "rope_parameters: rope_type is 'yarn', expected 'default' or 'llama3'",
+            dict(rope_parameters={"rope_type": "yarn", "rope_theta": 1e4, "factor": 4.0}),
+        ),
+        (
+            "llama_tied",
+            "rope_scaling: rope_type is 'dynamic', expected 'default' or 'llama3'",
+            dict(rope_scaling={"rope_type": "dynamic", "factor": 4.0}),
+        ),
+        (
+            "llama_tied",
+            "0 < low < high",
+            dict(rope_scaling={**LLAMA_3, "low_freq_factor": 4.0}),
+        ),
+        (
+            "llama_tied",
+            "the option beta_fast (32) is not known",
+            dict(rope_scaling={**LLAMA_3, "beta_fast": 32}),
+        ),
+        ("llama_tied", "head_dim is 0", dict(head_dim=0)),
+        ("llama_tied", "embed_tokens.weight has shape", dict(head_dim=4, hidden_size=16)),
+        ("qwen2", "use_sliding_window is True, expected False", dict(use_sliding_window=True)),
+        (
+            "qwen2",
+            "layer_types has 'sliding_attention', expected full_attention only",
+            dict(layer_types=["full_attention", "sliding_attention"]),
+        ),
+        (
+            "qwen2",
+            "k_proj.bias belongs to nothing that is known here",
+            dict(model_type="llama", layer_types=None, max_window_layers=None),
         ),
         (
             "llama_tied",
@@ -313,7 +347,7 @@ def refused(path, tmp_path, words):
         ),
         (
             "llama_tied",
-            "rope_scaling: type is 'linear', expected 'default'",
+            "rope_scaling: type is 'linear', expected 'default' or 'llama3'",
             dict(rope_scaling={"type": "linear", "factor": 2.0}),
         ),
         (
@@ -329,7 +363,7 @@ def refused(path, tmp_path, words):
         ("llama_tied", "the option sliding_window (4) is not known here", dict(sliding_window=4)),
         (
             "llama_tied",
-            "model_type is 'mamba', expected 'gpt2' or 'llama'",
+            "model_type is 'mamba', expected 'gpt2' or 'llama' or 'qwen2'",
             dict(model_type="mamba"),
         ),
         ("llama_tied", "model_type is ['llama']", dict(model_type=["llama"])),

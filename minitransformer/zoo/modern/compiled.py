@@ -20,6 +20,7 @@ from minitransformer.zoo.modern.grouped_attention import GroupedQueryAttention
 from minitransformer.zoo.modern.grouped_past import next_grouped_position
 from minitransformer.zoo.modern.projection import Projection
 from minitransformer.zoo.modern.rms_norm import RMSNorm
+from minitransformer.zoo.modern.rotary import rotary_frequencies
 
 # What the loops assume of a layer that they bypass, as in speed/compiled/cached.py; and the norm
 # comes before both sub-layers.
@@ -85,13 +86,15 @@ def parameters_of(layer) -> tuple:
         (packed(norm.gamma.data, -1), norm.epsilon)
         for norm in (layer.self_attention_residual.norm, layer.feed_forward_residual.norm)
     )
+    base = attention.rotary_base
+    frequencies = np.empty(0) if base is None else rotary_frequencies(attention.d_k, base)
     step, gap = (2, 1) if attention.rotary_layout == "interleaved" else (1, attention.d_k // 2)
     return (
         side_by_side,
         sizes,
         *weights,
         *norms,
-        (float(attention.rotary_base or 0), step, gap, attention.num_heads),
+        (frequencies.reshape(1, -1), step, gap, attention.num_heads),
     )
 
 
@@ -122,21 +125,21 @@ def gated(gate, inner) -> np.ndarray:
     return y
 
 
-@loop("matrix matrix matrix ids number whole whole whole cube cube whole flag_cube")
+@loop("matrix matrix matrix ids doubles whole whole whole cube cube whole flag_cube")
 def turn_and_attend(
-    query, key, value, positions, base, step, gap, heads, keys, values, start, allowed
+    query, key, value, positions, frequencies, step, gap, heads, keys, values, start, allowed
 ) -> np.ndarray:
     """The heads' outputs (R, H d). query: (R, H d), R = B width; key, value: (R, G d); positions:
-    (width,).
+    (width,); frequencies: (1, d/2), or none if nothing turns.
 
     keys, values: (B G, room, d), to which these positions are added; allowed: (B, width, list).
     """
     width, d = allowed.shape[1], keys.shape[2]
     groups = key.shape[1] // d
-    if base:
+    if frequencies.size:
         query, key = (
-            turned(query, positions, base, d, step, gap),
-            turned(key, positions, base, d, step, gap),
+            turned(query, positions, frequencies, d, step, gap),
+            turned(key, positions, frequencies, d, step, gap),
         )
     for row in range(len(query)):
         for group in range(groups):
@@ -146,15 +149,15 @@ def turn_and_attend(
     return attended(query, keys, values, allowed, width, heads)
 
 
-@loop("matrix ids number whole whole whole")
-def turned(x, positions, base, d, step, gap) -> np.ndarray:
+@loop("matrix ids doubles whole whole whole")
+def turned(x, positions, frequencies, d, step, gap) -> np.ndarray:
     """x (R, H d), whose row r is at position r % width; pair i of a head's numbers is (i step, i
     step + gap).
     """
     y, number = np.empty_like(x), x.dtype.type
     for row in range(len(x)):
         for i in range(d // 2):
-            angle = positions[row % len(positions)] * base ** (-2 * i / d)  # in float64
+            angle = positions[row % len(positions)] * frequencies[0, i]  # in float64
             cos, sin = number(np.cos(angle)), number(np.sin(angle))
             for first in range(i * step, x.shape[1], d):
                 a, b = x[row, first], x[row, first + gap]

@@ -8,9 +8,10 @@ from minitransformer.errors import InputError
 from minitransformer.functional.attention import AttentionCache, attention_backward, attention_forward
 from minitransformer.layers.attention import SelfAttention, head_sizes
 from minitransformer.layers.attention_kinds import ScaledAttention
+from minitransformer.layers.linear import Linear
 from minitransformer.dispatch import replaceable
 from minitransformer.zoo.modern.projection import Projection
-from minitransformer.zoo.modern.rotary import RotaryCache, check_rotary, rotary_backward, rotary_forward
+from minitransformer.zoo.modern.rotary import RotaryCache, base_of, check_rotary, rotary_backward, rotary_forward
 
 
 class GroupedAttentionCache(NamedTuple):
@@ -67,18 +68,21 @@ class GroupedQueryAttention(SelfAttention):
     """SelfAttention without biases, with H heads of queries and G = kv_heads of keys and values: x, y (B, T, d_model).
 
     With a `rotary_base`, queries and keys turn by their positions; their pairs are "interleaved" or "half" (LAYOUTS).
+    `biases`: queries, keys and values have some, as in Qwen2.
     """
 
     def __init__(self, d_model, num_heads, rng=None, kv_heads=None, d_k=None, dropout=0.0, rotary_base=None,
-                 rotary_layout="interleaved"):
+                 rotary_layout="interleaved", biases=False):
         d_k, _ = head_sizes(d_model, num_heads, d_k, None)
         kv_heads = check_groups(num_heads, kv_heads)
         check_fraction("the dropout rate", dropout)
+        rotary_base = base_of(rotary_base)
         if rotary_base is not None:
             check_rotary(d_k, rotary_base, rotary_layout)
-        self.query: Any = Projection(d_model, num_heads * d_k, rng)
-        self.key: Any = Projection(d_model, kv_heads * d_k, rng)
-        self.value: Any = Projection(d_model, kv_heads * d_k, rng)
+        project = Linear if biases else Projection
+        self.query: Any = project(d_model, num_heads * d_k, rng)
+        self.key: Any = project(d_model, kv_heads * d_k, rng)
+        self.value: Any = project(d_model, kv_heads * d_k, rng)
         self.output: Any = Projection(num_heads * d_k, d_model, rng)
         self.num_heads, self.d_k, self.dropout = num_heads, d_k, dropout
         self.rotary_base, self.rotary_layout = rotary_base, rotary_layout
@@ -126,7 +130,8 @@ class GroupedKind(ScaledAttention):
     description = "heads share keys and values, without biases"
     settings: ClassVar = {"kv_heads": "heads of keys and values in grouped attention (default: as many as of queries)",
                           "rotary_base": "base of the angles of rotary positions (default: 10000)",
-                          "rotary_layout": ""}    # no option: both are the same but for the order of a head's numbers
+                          "rotary_layout": "",    # no option: both are the same but for the order of a head's numbers
+                          "biases": ""}           # no option: for imported models
 
     @classmethod
     def check(cls, config) -> None:
@@ -137,7 +142,7 @@ class GroupedKind(ScaledAttention):
         rotary = {name: config.attention_settings[name] for name in ("rotary_base", "rotary_layout")
                   if name in config.attention_settings}
         if config.positions == "rotary":
-            check_rotary(d_k, rotary.get("rotary_base", 10000.0), rotary.get("rotary_layout", "interleaved"))
+            check_rotary(d_k, base_of(rotary.get("rotary_base", 10000.0)), rotary.get("rotary_layout", "interleaved"))
         elif rotary:
             raise InputError(f"{' and '.join(rotary)} given, but positions are {config.positions}, not rotary")
 

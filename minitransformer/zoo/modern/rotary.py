@@ -17,6 +17,19 @@ from minitransformer.dispatch import replaceable
 LAYOUTS = {"interleaved": lambda d: (slice(0, d, 2), slice(1, d, 2)), "half": lambda d: (slice(0, d // 2), slice(d // 2, d))}
 
 
+class StretchedBase(NamedTuple):
+    """A base of Llama 3.1, for texts longer than the model first learned from: pairs that turned slowly turn `factor` times slower.
+
+    Slowly: at most `low` times in `length` positions. A pair that turned at least `high` times stays; in between it is a mixture.
+    """
+
+    base: float
+    factor: float
+    low: float
+    high: float
+    length: int
+
+
 class RotaryCache(NamedTuple):
     cos: Array    # (T, d/2)
     sin: Array    # (T, d/2)
@@ -26,6 +39,8 @@ class RotaryCache(NamedTuple):
 @replaceable
 def rotary_forward(x, positions=None, base=10000.0, layout="interleaved") -> tuple[Array, RotaryCache]:
     """Turns pair i of x (..., T, d) by the angle t base^(-2i / d), t = positions (T,), ints, or else 0 to T - 1: y (..., T, d).
+
+    The base is a number, or a StretchedBase.
 
     (y_1, y_2) = (x_1 cos - x_2 sin, x_1 sin + x_2 cos). The product of a query at t and a key at s, both turned, depends on
     their distance alone: the angles' difference is (t - s) base^(-2i / d).
@@ -65,15 +80,38 @@ def rotary_angles(positions, d, base, xp, dtype) -> tuple[Array, Array]:
 
 @lru_cache(maxsize=64)
 def _tables(length, d, base, xp, dtype) -> tuple[Array, Array]:
-    angles = np.arange(length)[:, None] * base ** (-np.arange(0, d, 2) / d)    # in float64
+    angles = np.arange(length)[:, None] * rotary_frequencies(d, base)    # in float64
     return to_device(np.cos(angles).astype(dtype), xp), to_device(np.sin(angles).astype(dtype), xp)
+
+
+def rotary_frequencies(d, base) -> np.ndarray:
+    """The angle by which each pair turns from one position to the next, (d/2,) in float64."""
+    stretched = base if isinstance(base, StretchedBase) else None
+    frequencies = (stretched.base if stretched else base) ** (-np.arange(0, d, 2) / d)
+    if stretched is None:
+        return frequencies
+    turns = stretched.length * frequencies / (2 * np.pi)
+    kept = np.clip((turns - stretched.low) / (stretched.high - stretched.low), 0, 1)
+    return frequencies * (kept + (1 - kept) / stretched.factor)
+
+
+def base_of(setting) -> float | StretchedBase:
+    """What a configuration calls rotary_base: a number, or the fields of a StretchedBase by their names."""
+    if not isinstance(setting, dict):
+        return setting
+    if setting.keys() != set(StretchedBase._fields):
+        raise InputError(f"rotary_base has {', '.join(map(str, setting))}, expected {', '.join(StretchedBase._fields)}")
+    return StretchedBase(**setting)
 
 
 def check_rotary(d_k, base, layout) -> None:
     if d_k % 2:
         raise InputError(f"a head has {d_k} numbers, but rotary positions turn pairs: d_k must be even")
-    if not 1 < base < float("inf"):
-        raise InputError(f"rotary_base is {base!r}, expected a number above 1")
+    number, *stretch = base if isinstance(base, StretchedBase) else (base,)
+    if not 1 < number < float("inf"):
+        raise InputError(f"rotary_base is {number!r}, expected a number above 1")
+    if stretch and not (stretch[0] >= 1 and 0 < stretch[1] < stretch[2] and stretch[3] >= 1):
+        raise InputError(f"rotary_base is {base}, expected factor and length of at least 1, and 0 < low < high")
     if layout not in list(LAYOUTS):
         raise InputError(f"unknown rotary_layout {layout!r}; {choices(str(layout), LAYOUTS)}")
 

@@ -2,6 +2,6 @@
 
 from types import ModuleType
 
-from minitransformer.zoo.pretrained import gpt2, llama
+from minitransformer.zoo.pretrained import gpt2, llama, qwen2
 
-ARCHITECTURES: dict[str, ModuleType] = {"gpt2": gpt2, "llama": llama}
+ARCHITECTURES: dict[str, ModuleType] = {"gpt2": gpt2, "llama": llama, "qwen2": qwen2}

@@ -1,7 +1,7 @@
 """Make a run of a pretrained model: a Hugging Face folder (config.json, tokenizer.json,
 safetensors) or a GGUF file.
 
-The architectures are GPT-2 and Llama. Whatever changes the results and is not understood is
+The architectures are GPT-2, Llama and, in a folder, Qwen2. Whatever changes the results and is not understood is
 refused, and named. Needs the extra `gguf`.
 """
 
@@ -35,3 +35,4 @@ def execute(args) -> None:
         f'next: minitransformer generate {folder} "..."'
         + (" --chat" if run.vocabulary.chats else "")
     )
+    print(f'      minitransformer attention {folder} "..."   (explore shows no imported model)')

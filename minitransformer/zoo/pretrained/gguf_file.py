@@ -100,7 +100,7 @@ def read(path) -> Checkpoint:
             else f"not an intact GGUF file ({type(error).__name__}: {error})"
         )
         raise InputError(f"{path}: {why}") from None
-    name = Options(fields, path).one_of("general.architecture", ARCHITECTURES)
+    name = Options(fields, path).one_of("general.architecture", NAMES)
     model = ARCHITECTURES[name]
     own = {
         key.removeprefix(f"{name}."): value

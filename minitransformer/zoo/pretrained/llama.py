@@ -3,15 +3,24 @@ as SmolLM2.
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 from minitransformer.models import LanguageModelConfig
 from minitransformer.zoo.pretrained.checkpoint import Tensor
 
 PREFIX = "model."
+ROTARY = ["default", "llama3"]
+STRETCH = {  # of llama3, {a field of StretchedBase: its option}
+    "factor": "factor",
+    "low": "low_freq_factor",
+    "high": "high_freq_factor",
+    "length": "original_max_position_embeddings",
+}
 BUFFERS = r"layers\.\d+\.self_attn\.rotary_emb\.inv_freq"  # they follow from the base
 
 
-def configuration(options) -> LanguageModelConfig:
+def configuration(options, biases=False) -> LanguageModelConfig:
+    """`biases`: whether queries, keys and values have some."""
     options.one_of("hidden_act", ["silu"], "silu")
     options.one_of("pretraining_tp", [1], 1)
     options.one_of("is_causal", [True], True)
@@ -38,6 +47,7 @@ def configuration(options) -> LanguageModelConfig:
             "kv_heads": options.whole("num_key_value_heads", heads),
             "rotary_base": _rotary_base(options),
             "rotary_layout": options.take("rotary_layout", "half"),
+            "biases": biases,
         },
         attention_dropout=options.take("attention_dropout", 0.0),
         dropout=0.0,
@@ -50,23 +60,25 @@ def configuration(options) -> LanguageModelConfig:
     )
 
 
-def _rotary_base(options) -> float:
+def _rotary_base(options) -> Any:
     """The base is an option of its own in older files, and one of the rotary positions' in newer
-    ones.
+    ones. Llama 3.1 stretches it: the fields of a StretchedBase.
     """
-    base = options.number("rope_theta", 10_000.0)
+    base, stretch = options.number("rope_theta", 10_000.0), {}
     for name in ("rope_scaling", "rope_parameters"):
         rotary = options.part(name)
         base = rotary.number("rope_theta", base)
-        for kind in ("rope_type", "type"):  # its older name
-            rotary.one_of(kind, ["default"], "default")
+        older = rotary.one_of("type", ROTARY, "default")
+        kind = rotary.one_of("rope_type", ROTARY, older)
         rotary.one_of("partial_rotary_factor", [1], 1)
+        if kind == "llama3":
+            stretch = {ours: rotary.number(theirs) for ours, theirs in STRETCH.items()}
         rotary.finish()
-    return base
+    return {"base": base, **stretch} if stretch else base
 
 
 def tensors(config) -> Iterator[Tensor]:
-    """Their linear layers have weights (d_out, d_in), and no biases."""
+    """Their linear layers have weights (d_out, d_in), and no biases but Qwen2's."""
     d, f, vocabulary = config.d_model, config.d_ff, config.vocab_size
     queries, keys = (
         config.num_heads * config.d_k,
@@ -87,6 +99,10 @@ def tensors(config) -> Iterator[Tensor]:
             yield Tensor(
                 f"{ours}.{name}.weight", f"{theirs}.{other}.weight", (d_out, d_in), transposed=True
             )
+        if config.attention_settings["biases"]:
+            for name, size in (("query", queries), ("key", keys), ("value", keys)):
+                bias = f"{theirs}.self_attn.{name[0]}_proj.bias"
+                yield Tensor(f"{ours}.self_attention.{name}.bias", bias, (size,))
         for name, other in (
             ("self_attention_residual", "input_layernorm"),
             ("feed_forward_residual", "post_attention_layernorm"),
