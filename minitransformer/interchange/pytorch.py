@@ -34,15 +34,22 @@ Dropout has no weights; PyTorch's layers have one dropout rate for all places, w
 TransformerConfig has three.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
 from minitransformer.backend import Array, to_host
-from minitransformer.errors import InputError
+from minitransformer.errors import InputError, one_line
 from minitransformer.interchange.weights import check_arrays
 from minitransformer.models import Transformer
 
+WRAPPERS = {  # {what stands in the names of a wrapped module: who put it there}
+    "module": "DataParallel",
+    "_orig_mod": "torch.compile",
+    "_fsdp_wrapped_module": "FSDP",
+    "_checkpoint_wrapped_module": "checkpoint_wrapper",
+}
 SHARED = {
     "share_embeddings": ("source_embedding.weight", "target_embedding.weight"),
     "share_output": ("target_embedding.weight", "output.weight"),
@@ -73,22 +80,24 @@ def from_pytorch(config, arrays) -> Transformer:
     """The Transformer of a TransformerConfig with the weights {PyTorch's name: array}, as
     `to_pytorch` returns them.
 
-    The arrays are NumPy's or anything np.asarray accepts, such as torch's tensors on the CPU (but
-    not bfloat16, which NumPy lacks). The model is float64 if any of them is float64 or wider,
-    otherwise float32. Raises InputError, naming the array, if one is missing, does not belong to
+    The arrays are torch's tensors or Parameters on any device, or anything np.asarray accepts. The
+    model is float64 if any of them is float64 or wider, otherwise float32: float16 and bfloat16 are
+    exact in it. Raises InputError, naming the array, if one is missing, does not belong to
     this model, has another shape or contains anything but finite real numbers; if two differ that
-    the config shares; and for d_k or d_v like `to_pytorch`.
+    the config shares; for the names of a wrapped module; and for d_k or d_v like `to_pytorch`.
     """
     _check_heads(config)
-    arrays = {name: np.asarray(array) for name, array in arrays.items()}
+    if not isinstance(arrays, Mapping):
+        kind = type(arrays).__name__
+        raise InputError(f"arrays is a {kind}, expected a state dict, as module.state_dict() gives")
     model = Transformer(config)
-    check_arrays(
-        arrays,
-        {
-            name: (sum(len(view) for view in views), *views[0].shape[1:])
-            for name, views in _views(model)
-        },
-    )
+    shapes = {
+        name: (sum(len(view) for view in views), *views[0].shape[1:])
+        for name, views in _views(model)
+    }
+    _check_names(arrays.keys(), shapes.keys())
+    arrays = {name: _as_numpy(name, array) for name, array in arrays.items()}
+    check_arrays(arrays, shapes)
     for choice, (first, second) in SHARED.items():
         if getattr(config, choice) and not np.array_equal(arrays[first], arrays[second]):
             raise InputError(
@@ -101,6 +110,32 @@ def from_pytorch(config, arrays) -> Transformer:
         for view, part in zip(views, np.split(arrays[name], len(views))):
             view[...] = part
     return model
+
+
+def _check_names(found, expected) -> None:
+    """Raise InputError for names that a wrapper has changed, or with something before each."""
+    for name in sorted(found - expected):
+        for part in WRAPPERS.keys() & name.split("."):
+            raise InputError(
+                f'{name}: "{part}." is {WRAPPERS[part]}\'s; take it out of every name, with '
+                f'name.replace("{part}.", "")'
+            )
+        for inner in expected - found:
+            if name.endswith(f".{inner}"):
+                prefix = name.removesuffix(inner)
+                raise InputError(f'{name}: expected {inner}; take "{prefix}" off the names')
+
+
+def _as_numpy(name, array: Any) -> np.ndarray:
+    """An array or tensor of any library, on the host; bfloat16, which NumPy lacks, in float32."""
+    try:
+        if hasattr(array, "detach"):  # torch's, perhaps with a gradient or on another device
+            array = array.detach().cpu()
+            array = array.float() if str(array.dtype) == "torch.bfloat16" else array
+        array = np.asarray(array)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise InputError(f"{name}: not an array in memory ({one_line(error)})") from None
+    return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
 
 
 def _check_heads(config) -> None:

@@ -10,6 +10,7 @@ import pytest
 from minitransformer import InputError, Transformer, TransformerConfig
 from minitransformer.functional import sinusoids
 from minitransformer.interchange.pytorch import from_pytorch, to_pytorch
+from minitransformer.interchange.weights import WeightsFile
 from tests.fixtures.cases import CASES, SIZES, batches
 from tests.helpers.pytorch import BOUND, error
 from tests.helpers.pytorch import CONFIGS, random_model
@@ -94,6 +95,98 @@ def test_other_precisions_become_one_that_trains(given, dtype):
     arrays[name] = arrays[name].astype(given)
     model = from_pytorch(CASES["unshared"], arrays)
     assert {parameter.data.dtype for parameter in model.parameters().values()} == {np.dtype(dtype)}
+
+
+@pytest.mark.parametrize("kind", ["bfloat16", "float16", "Parameter", "gradient", "list"])
+def test_tensors_of_every_kind_are_read_exactly(kind):
+    """The arrays hold few digits, so that the narrow ones lose none of them."""
+    arrays = {
+        name: np.round(array * 8).astype(np.float32) / 8
+        for name, array in to_pytorch(random_model(CASES["unshared"], np.float32)).items()
+    }
+    model = from_pytorch(CASES["unshared"], {name: of_kind(kind, arrays[name]) for name in arrays})
+    for name, array in to_pytorch(model).items():
+        assert array.dtype == (np.float64 if kind == "list" else np.float32)
+        assert np.array_equal(array, arrays[name]), name
+
+
+def of_kind(kind, array):
+    if kind == "list":
+        return array.tolist()
+    torch = pytest.importorskip("torch")
+    tensor = torch.from_numpy(array)
+    if kind == "Parameter":
+        return torch.nn.Parameter(tensor)
+    if kind == "gradient":
+        return 2 * torch.nn.Parameter(tensor / 2)  # not a Parameter, but it needs a gradient
+    return tensor.to(getattr(torch, kind))
+
+
+def test_bfloat16_in_a_safetensors_file(tmp_path):
+    """Which the library's reader for NumPy refuses."""
+    torch = pytest.importorskip("torch")
+    from safetensors.torch import save_file
+
+    arrays = to_pytorch(random_model(CASES["unshared"], np.float32))
+    tensors = {name: torch.from_numpy(array).bfloat16() for name, array in arrays.items()}
+    save_file(tensors, tmp_path / "half.safetensors")
+    model = from_pytorch(CASES["unshared"], WeightsFile(tmp_path / "half.safetensors"))
+    for name, array in to_pytorch(model).items():
+        assert np.array_equal(array, tensors[name].float().numpy()), name
+
+
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        (lambda torch: torch.empty(3, device="meta"), "output.weight: not an array in memory ("),
+        (lambda torch: torch.ones(17, 12).to_sparse(), "output.weight: not an array in memory ("),
+        (lambda torch: {"weight": 1}, "output.weight: found (), expected (17, 12)"),
+        (lambda torch: torch.ones(17, 12, dtype=torch.complex64), "other than finite real numbers"),
+    ],
+)
+def test_what_is_no_array_is_named(change, words):
+    arrays = to_pytorch(random_model(CASES["post_norm_shared"]))
+    arrays["output.weight"] = change(pytest.importorskip("torch"))
+    with pytest.raises(InputError, match=re.escape(words)) as raised:
+        from_pytorch(CASES["post_norm_shared"], arrays)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "rename, words",
+    [
+        ("module.{}", 'decoder.layers.0.linear1.bias: "module." is DataParallel\'s; take it out'),
+        ("_orig_mod.{}", '"_orig_mod." is torch.compile\'s; take it out of every name'),
+        ("_fsdp_wrapped_module.{}", '"_fsdp_wrapped_module." is FSDP\'s'),
+        ("_orig_mod.module.{}", "take it out of every name"),
+        (
+            "net.model.{}",
+            ': expected decoder.layers.0.linear1.bias; take "net.model." off the names',
+        ),
+    ],
+)
+def test_the_names_of_a_wrapped_module(rename, words):
+    arrays = {
+        rename.format(name): array
+        for name, array in to_pytorch(random_model(CASES["post_norm_shared"])).items()
+    }
+    with pytest.raises(InputError) as raised:
+        from_pytorch(CASES["post_norm_shared"], arrays)
+    assert words in str(raised.value)
+
+
+def test_names_inside_a_wrapped_layer():
+    arrays = to_pytorch(random_model(CASES["post_norm_shared"]))
+    name = "encoder.layers.1.linear1.weight"
+    arrays["encoder.layers.1._checkpoint_wrapped_module.linear1.weight"] = arrays.pop(name)
+    with pytest.raises(InputError, match="_checkpoint_wrapped_module.\" is checkpoint_wrapper's"):
+        from_pytorch(CASES["post_norm_shared"], arrays)
+
+
+def test_a_module_is_not_its_state_dict():
+    model = random_model(CASES["post_norm_shared"])
+    with pytest.raises(InputError, match="arrays is a Transformer, expected a state dict"):
+        from_pytorch(CASES["post_norm_shared"], model)
 
 
 @pytest.mark.parametrize(

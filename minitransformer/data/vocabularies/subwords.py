@@ -1,4 +1,4 @@
-"""A vocabulary of subwords: byte-pair encoding learned on both languages together, or on one text."""
+"""A vocabulary of subwords: byte-pair encoding, learned on both languages together or on one text."""
 
 import re
 
@@ -17,8 +17,8 @@ class SubwordVocabulary:
     `tokenizers` library.
 
     A word carries its leading space as "▁" (U+2581), so decoding restores the spacing of a text
-    that has no "▁" itself. A sentence must not begin with a space: its first word gets a "▁", too,
-    as if it were in the middle. A part of a longer text is read as it stands.
+    that has no "▁" itself. A sentence must not begin with a space: its first word gets a "▁" as if
+    it were in the middle. A part of a longer text is read as it stands.
     """
 
     file_name = "tokenizer.json"

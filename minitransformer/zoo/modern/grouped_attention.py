@@ -11,7 +11,8 @@ from minitransformer.layers.attention_kinds import ScaledAttention
 from minitransformer.layers.linear import Linear
 from minitransformer.dispatch import replaceable
 from minitransformer.zoo.modern.projection import Projection
-from minitransformer.zoo.modern.rotary import RotaryCache, base_of, check_rotary, rotary_backward, rotary_forward
+from minitransformer.zoo.modern.rotary import (
+    RotaryCache, base_of, check_rotary, rotary_backward, rotary_forward)
 
 
 class GroupedAttentionCache(NamedTuple):
@@ -142,7 +143,8 @@ class GroupedKind(ScaledAttention):
         rotary = {name: config.attention_settings[name] for name in ("rotary_base", "rotary_layout")
                   if name in config.attention_settings}
         if config.positions == "rotary":
-            check_rotary(d_k, base_of(rotary.get("rotary_base", 10000.0)), rotary.get("rotary_layout", "interleaved"))
+            base = base_of(rotary.get("rotary_base", 10000.0))
+            check_rotary(d_k, base, rotary.get("rotary_layout", "interleaved"))
         elif rotary:
             raise InputError(f"{' and '.join(rotary)} given, but positions are {config.positions}, not rotary")
 

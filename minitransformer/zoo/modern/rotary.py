@@ -18,9 +18,10 @@ LAYOUTS = {"interleaved": lambda d: (slice(0, d, 2), slice(1, d, 2)), "half": la
 
 
 class StretchedBase(NamedTuple):
-    """A base of Llama 3.1, for texts longer than the model first learned from: pairs that turned slowly turn `factor` times slower.
+    """Llama 3.1's base, for texts longer than `length`, which it first learned from.
 
-    Slowly: at most `low` times in `length` positions. A pair that turned at least `high` times stays; in between it is a mixture.
+    A pair that turns at most `low` times in `length` positions turns `factor` times slower. One that
+    turns at least `high` times stays as it is; those in between get a mixture.
     """
 
     base: float
@@ -96,11 +97,12 @@ def rotary_frequencies(d, base) -> np.ndarray:
 
 
 def base_of(setting) -> float | StretchedBase:
-    """What a configuration calls rotary_base: a number, or the fields of a StretchedBase by their names."""
+    """A configuration's rotary_base: a number, or the fields of a StretchedBase by their names."""
     if not isinstance(setting, dict):
         return setting
     if setting.keys() != set(StretchedBase._fields):
-        raise InputError(f"rotary_base has {', '.join(map(str, setting))}, expected {', '.join(StretchedBase._fields)}")
+        found, expected = (", ".join(map(str, names)) for names in (setting, StretchedBase._fields))
+        raise InputError(f"rotary_base has {found}, expected {expected}")
     return StretchedBase(**setting)
 
 
@@ -111,7 +113,7 @@ def check_rotary(d_k, base, layout) -> None:
     if not 1 < number < float("inf"):
         raise InputError(f"rotary_base is {number!r}, expected a number above 1")
     if stretch and not (stretch[0] >= 1 and 0 < stretch[1] < stretch[2] and stretch[3] >= 1):
-        raise InputError(f"rotary_base is {base}, expected factor and length of at least 1, and 0 < low < high")
+        raise InputError(f"{base}: expected factor and length of at least 1, and 0 < low < high")
     if layout not in list(LAYOUTS):
         raise InputError(f"unknown rotary_layout {layout!r}; {choices(str(layout), LAYOUTS)}")
 
