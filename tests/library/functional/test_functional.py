@@ -29,6 +29,19 @@ def test_softmax_of_nothing_is_zero():
     np.testing.assert_array_equal(p, [[0.5, 0, 0.5], [0, 0, 0]])
 
 
+def test_a_position_sees_itself_and_what_is_before_it():
+    np.testing.assert_array_equal(
+        F.causal_mask(np.array([[7, 8, 9]])),
+        [[True, False, False], [True, True, False], [True, True, True]],
+    )
+
+
+def test_padding_is_seen_by_nobody():
+    mask = F.padding_mask(np.array([[7, 8, PAD], [9, PAD, PAD]]))
+    assert mask.shape == (2, 1, 1, 3)  # for each head and query
+    np.testing.assert_array_equal(mask[:, 0, 0], [[True, True, False], [True, False, False]])
+
+
 def test_relu_at_its_kink():
     """Zero, and so is its gradient: a unit that is just off stays off."""
     x = np.array([-1.0, -0.0, 0.0, 2.0])
