@@ -8,11 +8,10 @@ from itertools import takewhile
 import numpy as np
 
 from minitransformer.checks import check_integer
-from minitransformer.cli.shared_options import add_model, add_options, load_run
+from minitransformer.cli.shared_options import MAX_LENGTH, add_model, add_options, load_run
 from minitransformer.decoding import generate
 from minitransformer.errors import InputError
 
-MAX_TOKENS = 1_000_000
 BYTES = 4  # of a character, at most
 SAMPLING_OPTIONS = {  # {option: (its type, what it means)}
     "temperature": (
@@ -35,11 +34,11 @@ def add_arguments(parser) -> None:
         "answer is printed, unless an option below draws another",
     )
     parser.add_argument(
-        "--tokens",
+        "--max-length",
         type=int,
         default=500,
         metavar="INT",
-        help="maximum number of tokens (default: 500)",
+        help="maximum length of the continuation, in tokens (default: 500)",
     )
     add_options(parser, SAMPLING_OPTIONS)
 
@@ -51,7 +50,7 @@ def execute(args) -> None:
     options = {
         name: getattr(args, name) for name in SAMPLING_OPTIONS if getattr(args, name) is not None
     }
-    check_integer("tokens", args.tokens, 1, MAX_TOKENS)
+    check_integer("max_length", args.max_length, 1, MAX_LENGTH)
     if args.chat:
         if not hasattr(run.vocabulary, "encode_chat"):
             raise InputError(
@@ -68,7 +67,7 @@ def execute(args) -> None:
         generate(
             run.model,
             prompt,
-            args.tokens,
+            args.max_length,
             rng,
             **options,
             ends=getattr(run.vocabulary, "ends", False),

@@ -135,7 +135,7 @@ def execute(args) -> None:
     del run, model, array
     _, empty = process("gradcheck", "linear")
     with tempfile.TemporaryDirectory() as new:
-        commands = {"write": ["generate", args.run, PROMPT, "--tokens", TOKENS]}
+        commands = {"write": ["generate", args.run, PROMPT, "--max-length", TOKENS]}
         if args.gguf:
             commands["import"] = ["import", args.gguf, "--run", f"{new}/run"]
         for name, command in commands.items():

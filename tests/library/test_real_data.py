@@ -88,7 +88,7 @@ def test_a_language_model_learns_from_tiny_shakespeare(multi30k, run_cli, tmp_pa
     assert scores["nats_per_token"] == pytest.approx(
         read_metrics(tmp_path / "run")[-1]["valid_nll"], rel=1e-5
     )
-    code, out, _ = run_cli("generate", tmp_path / "run", "KING", "--tokens", 100)
+    code, out, _ = run_cli("generate", tmp_path / "run", "KING", "--max-length", 100)
     assert code == 0 and out.startswith("KING") and len(out) == 105
 
 

@@ -81,7 +81,7 @@ def test_the_run_is_used_like_one_that_was_trained(run_cli, refused, imported, t
         and scores["characters"] == len(text.read_text()) - len("the")
         and scores["perplexity"] > 1
     ), error
-    code, out, _ = run_cli("generate", imported, "the cat", "--tokens", 5)
+    code, out, _ = run_cli("generate", imported, "the cat", "--max-length", 5)
     assert code == 0 and out.startswith("the cat")
     path = tmp_path / "decoder.png"
     code, _, error = run_cli(

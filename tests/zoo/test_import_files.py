@@ -261,7 +261,7 @@ def check(run_cli, tmp_path, path, words):
         assert sorted(tmp_path.iterdir()) == before
     else:
         assert code == 0 and out.startswith("saved in") and "note:" not in out, error
-        code, out, error = run_cli("generate", tmp_path / "run", "the cat", "--tokens", 2)
+        code, out, error = run_cli("generate", tmp_path / "run", "the cat", "--max-length", 2)
         assert code == 0 and out.startswith("the cat"), error
 
 
@@ -461,7 +461,7 @@ def test_every_token_that_ends_a_text_ends_it(run_cli, tmp_path, monkeypatch):
         "minitransformer.decoding.generation.draw",
         lambda *_: (np.array([next(written)]), np.zeros(1)),
     )
-    assert run_cli("generate", tmp_path / "run", "the", "--tokens", 5)[:2] == (0, "the an\n")
+    assert run_cli("generate", tmp_path / "run", "the", "--max-length", 5)[:2] == (0, "the an\n")
 
 
 def test_a_letter_is_read_as_the_unknown_token_if_there_is_one(run_cli, tmp_path):

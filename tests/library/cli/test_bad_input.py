@@ -183,8 +183,8 @@ REFUSED = [  # (what is typed, in an empty folder; words of the line that refuse
     ("generate {language} the\u2028", "PROMPT, line 1: the character"),
     ("generate {language} the\udcff", "PROMPT, line 1: the character"),
     (
-        "generate {language} the --tokens 0",
-        "--tokens is 0, expected a whole number from 1 to 1,000,000",
+        "generate {language} the --max-length 0",
+        "--max-length is 0, expected a whole number from 1 to 1,000,000",
     ),
     ("generate {language} the --top-p 2", "--top-p is 2"),
     ("classify", "required: RUN"),

@@ -19,7 +19,7 @@ COMMANDS = [  # each is run in the folder of the text
     ),
     ("evaluate 한é😀", 0),
     ("attention 한é😀 naïve😀 --output é😀.png", 0),
-    ("generate 한é😀 naïve😀 --tokens 40", 0),
+    ("generate 한é😀 naïve😀 --max-length 40", 0),
     ("generate 한é😀 ÿ😂", 2),
     ("train numbers --language korean --steps 2 --batch 2 --config toy --run 숫é", 0),
     ("translate 숫é twenty", 0),

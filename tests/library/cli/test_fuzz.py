@@ -145,7 +145,6 @@ NUMBERS = st.sampled_from(
 GOOD = {
     "pooling": "first",
     "vocabulary": "characters",
-    "tokens": "9",
     "config": "toy",
     "backend": "numpy",
     "language": "korean",
@@ -185,8 +184,8 @@ COMMANDS = {
     "train language --train en --valid en --steps 1 --batch 3 --window 8 --config toy --run new": f"train valid vocabulary vocab-size window {TRAINING}",
     "train classify --train labels --valid labels --steps 1 --batch 90 --max-length 80 --config toy --run new": f"train valid pooling vocab-size max-length {TRAINING}",
     **{f"evaluate {name}": f"test tokenize json {SEARCH}" for name in RUNS[2:]},
-    "generate language the --tokens 9": f"tokens {SAMPLING}",
-    "generate subwords the --tokens 9": f"tokens {SAMPLING}",
+    "generate language the --max-length 9": f"max-length {SAMPLING}",
+    "generate subwords the --max-length 9": f"max-length {SAMPLING}",
     "classify classify the": "backend json",
     "classify classify": "backend json",
     "attention language the --output x.png": "output kind layer",
@@ -306,7 +305,7 @@ def test_any_prompt_and_any_text(workshop, run, text, fed):
     """Generated from, classified, drawn: as an argument, and as lines of standard input."""
     assume("\0" not in text)
     if run in ("language", "subwords"):
-        command(["generate", run, "--tokens", "9", "--", text])
+        command(["generate", run, "--max-length", "9", "--", text])
     else:
         command(
             ["classify", run] if fed else ["classify", run, "--", text],
@@ -337,7 +336,7 @@ def test_any_run_folder(workshop, data):
             st.sampled_from(
                 [
                     ["translate", "broken", "a b"],
-                    ["generate", "broken", "the", "--tokens", "9"],
+                    ["generate", "broken", "the", "--max-length", "9"],
                     ["classify", "broken", "the"],
                     ["evaluate", "broken", "--json"],
                     ["plot", "architecture", "broken"],

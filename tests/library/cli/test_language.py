@@ -107,7 +107,7 @@ def test_generate_prints_the_prompt_and_its_continuation(run_cli, language_run):
         "generate",
         language_run,
         "the dog ",
-        "--tokens",
+        "--max-length",
         70,
         "--seed",
         3,
@@ -124,7 +124,7 @@ def test_generate_prints_the_prompt_and_its_continuation(run_cli, language_run):
 
 def test_a_seed_repeats_its_text(run_cli, language_run):
     drawn = [
-        run_cli("generate", language_run, "the", "--tokens", 40, *seed)[1]
+        run_cli("generate", language_run, "the", "--max-length", 40, *seed)[1]
         for seed in (("--seed", 1), ("--seed", 1), ("--seed", 2), ("--seed", 0), ())
     ]
     assert drawn[0] == drawn[1] and drawn[3] == drawn[4] and len(set(drawn)) == 3
@@ -149,7 +149,7 @@ def test_each_token_is_shown_as_soon_as_it_is_drawn(run_cli, language_run, monke
 def test_subwords_keep_their_spacing(run_cli, subword_run, prompt):
     run = Run.load(subword_run)
     ids = run.vocabulary.encode(prompt)
-    code, out, _ = run_cli("generate", subword_run, prompt, "--tokens", 25, "--seed", 5)
+    code, out, _ = run_cli("generate", subword_run, prompt, "--max-length", 25, "--seed", 5)
     drawn = list(generate(run.model, ids, 25, np.random.default_rng(5)))
     assert (
         code == 0 and out.startswith(prompt) and out == run.vocabulary.decode([*ids, *drawn]) + "\n"
@@ -167,7 +167,7 @@ def test_the_text_is_not_decoded_anew_for_each_token(run_cli, subword_run, monke
     monkeypatch.setattr(
         SubwordVocabulary, "decode", lambda own, ids: lengths.append(len(ids)) or usual(own, ids)
     )
-    code, out, _ = run_cli("generate", subword_run, "the dog", "--tokens", 50, "--seed", 1)
+    code, out, _ = run_cli("generate", subword_run, "the dog", "--max-length", 50, "--seed", 1)
     assert code == 0 and out == whole + "\n"
     assert (
         len(lengths) > 50 and max(lengths[1:]) <= 4
@@ -175,7 +175,7 @@ def test_the_text_is_not_decoded_anew_for_each_token(run_cli, subword_run, monke
 
 
 def test_characters_of_a_prompt_that_are_not_known_are_named(run_cli, subword_run):
-    code, out, error = run_cli("generate", subword_run, "the 漢 dog 字漢", "--tokens", 3)
+    code, out, error = run_cli("generate", subword_run, "the 漢 dog 字漢", "--max-length", 3)
     assert code == 0 and out.startswith("the \ufffd dog \ufffd\ufffd")
     assert error == "PROMPT: not in the vocabulary, read as <unk>: '漢', '字'\n"
 
@@ -202,7 +202,7 @@ def test_line_ends_and_accents_are_read_alike_everywhere(run_cli, language_run, 
     ]
     assert scores[0] == scores[1] and "characters" in scores[0]
     windows, unix = (
-        run_cli("generate", language_run, f"blue .{end}the", "--tokens", 5)
+        run_cli("generate", language_run, f"blue .{end}the", "--max-length", 5)
         for end in ("\r\n", "\n")
     )
     assert windows == unix
@@ -229,7 +229,7 @@ def test_line_ends_and_accents_are_read_alike_everywhere(run_cli, language_run, 
         )[0]
         == 0
     )
-    assert run_cli("generate", run, "cafe\u0301", "--tokens", 1)[1].startswith("café")
+    assert run_cli("generate", run, "cafe\u0301", "--max-length", 1)[1].startswith("café")
 
 
 def test_a_language_model_is_not_searched(language_run, classify_run):

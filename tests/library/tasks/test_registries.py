@@ -98,7 +98,8 @@ def test_a_model_of_your_own_is_trained(run_cli, language, tmp_path, monkeypatch
     code, out, error = run_cli("train", "--resume", tmp_path / "run")  # a report without attention
     assert code == 0 and f"saved in {tmp_path / 'run'}" in out and "Traceback" not in error
     assert (
-        run_cli("generate", tmp_path / "run", "ab", "--tokens", 6, "--top-k", 1)[1] == "abababab\n"
+        run_cli("generate", tmp_path / "run", "ab", "--max-length", 6, "--top-k", 1)[1]
+        == "abababab\n"
     )
     code, out, error = run_cli("attention", tmp_path / "run", "ab", "--output", tmp_path / "a.png")
     assert code == 2 and "no attention to show" in error and error.count("\n") == 1
