@@ -1,11 +1,14 @@
 """Checks of a layer's arguments: a shape, token ids, a generator, a cache, a configuration."""
 
 import math
-from numbers import Integral, Number
+from numbers import Integral, Number, Real
 
 import numpy as np
 
 from minitransformer.errors import InputError, span
+
+
+MOST = 2**31 - 1  # of a size
 
 
 def check_kind(right, name, value, expected) -> None:
@@ -53,10 +56,10 @@ def _fits(shape, expected) -> bool:
 
 def check_floats(name, array, *expected) -> None:
     """Raise InputError unless `array` has the `expected` shape and contains floats: NumPy would
-    turn integers into float64.
+    turn integers into float64, and float16 into the parameters' float32.
     """
     check_shape(name, array, *expected)
-    if array.dtype.kind not in "fc":  # complex ones are those of the complex step
+    if array.dtype.char not in "fdD":  # float32, float64, and complex128 for the complex step
         raise InputError(f"{name} has dtype {array.dtype}, expected real numbers such as float32")
 
 
@@ -82,15 +85,23 @@ def check_mask(name, mask, axes, shape) -> None:
     dtype = getattr(mask, "dtype", type(mask).__name__)
     if dtype != bool:  # noqa: E721 - a dtype
         raise InputError(f"{name}: mask has dtype {dtype}, expected bool (True = may attend)")
-    broadcasts = len(mask.shape) == len(shape) and all(
-        one in (1, size) for one, size in zip(mask.shape, shape)
-    )
+    broadcasts = len(mask.shape) == len(shape) and _broadcasts(mask.shape, shape)
     if not broadcasts and mask.shape != shape[-2:]:
         shown = ", mask[:, None] for one of (B, T_q, T_k)" if len(shape) == 4 else ""
         raise InputError(
             f"{name}: mask has shape {mask.shape}, expected {shape[-2:]} or {len(shape)} axes that broadcast to "
             f"{axes} = {shape}: mask[:, {'None, ' * (len(shape) - 3)}None, :] for one of (B, T_k){shown}"
         )
+
+
+def check_broadcasts(name, array, shape) -> None:
+    """Raise InputError unless NumPy would repeat `array` along some axes to get `shape`."""
+    if len(array.shape) > len(shape) or not _broadcasts(array.shape, shape):
+        raise InputError(f"{name} has shape {array.shape}, expected one that broadcasts to {shape}")
+
+
+def _broadcasts(shape, wanted) -> bool:
+    return all(one in (1, size) for one, size in zip(reversed(shape), reversed(wanted)))
 
 
 def check_ids(name, ids, size) -> None:
@@ -124,10 +135,28 @@ def check_integer(name, value, least=1, most=math.inf) -> None:
         raise InputError(f"{name} is {value!r}, expected {wanted}")
 
 
+def is_number(value, least=-math.inf, most=math.inf) -> bool:
+    """Whether `value` is a real number from `least` to `most`; NaN is not."""
+    return isinstance(value, Real) and least <= value <= most
+
+
 def check_fraction(name, value) -> None:
     """Raise InputError unless `value` is a number of at least 0 and below 1."""
-    if not 0 <= value < 1:
+    if not is_number(value, 0) or not value < 1:
         raise InputError(f"{name} is {value!r}, expected a number of at least 0 and below 1")
+
+
+def check_model(model, config, seed) -> None:
+    """Raise InputError unless `config` is a configuration of that kind of model, and `seed` a seed."""
+    kind = type(model).Config
+    named = f'a {kind.__name__}, such as {kind.__name__}.named("toy", ...)'
+    check_kind(isinstance(config, kind), f"{type(model).__name__}: config", config, named)
+    check_integer("seed", seed, 0)
+
+
+def check_has_parameters(model) -> None:
+    """Raise InputError unless `model` has the flat vectors of a Layer."""
+    check_kind(hasattr(model, "flat"), "model", model, "a Layer such as Transformer(config)")
 
 
 def check_rng(rng) -> None:

@@ -2,7 +2,9 @@
 than is available.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from minitransformer.errors import InputError
 
@@ -13,24 +15,49 @@ CONTAINER = (
     Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
 )  # by cgroups 2 and 1
 TO_USE, TO_TRAIN = 2, 4  # arrays of the parameters' size: data and grad; and Adam's m and v
+ADDRESSES = 2**47  # bytes that a process can take if the system does not say how many there are
+VOCABULARIES = ("vocab_size", "source_vocab", "target_vocab")
+SIZES = (
+    "d_ff",
+    "d_k",
+    "d_v",
+    "num_heads",
+    "d_model",
+    "num_layers",
+    "max_length",
+    "batch",
+    "window",
+    *VOCABULARIES,
+)
 
 
-def check_fits(config, arrays) -> None:
-    """Raise InputError if a model of this configuration needs more than the available memory, by an
-    estimate that errs low.
+def check_fits(sizes: Mapping[str, Any], arrays: int) -> None:
+    """Raise InputError if a model of these sizes, and its batch if they contain one, need more than
+    the available memory, by an estimate that errs low. The message names the size that is to blame:
+    the one without which the least memory would be needed.
     """
-    sizes = vars(config)
-    width, layers = sizes.get("d_model", 1), sizes.get("num_layers", 1)
-    rows = max(
-        sizes.get(name) or 0 for name in ("vocab_size", "source_vocab", "target_vocab")
-    )  # both may share one table
-    parameters = width * (rows + 2 * layers * sizes.get("d_ff", width))
-    needed, available = layers * LAYER + parameters * FLOAT32 * arrays, available_memory()
-    if available is not None and needed > available:
+    needed, available = _needed(sizes, arrays), available_memory() or ADDRESSES
+    if needed > available:
+        given = [name for name in SIZES if sizes.get(name) is not None]
+        blame = min(given, key=lambda name: _needed({**sizes, name: 1}, arrays))
         raise InputError(
-            f"num_layers is {layers:,} and d_model is {width:,}: such a model needs at least {_gb(needed)} of memory, "
-            f"and {_gb(available)} is available; choose a smaller one"
+            f"{blame} is {sizes[blame]:,}: this needs at least {_gb(needed)} of memory, and {_gb(available)} is "
+            "available; choose a smaller one"
         )
+
+
+def _needed(sizes: Mapping[str, Any], arrays: int) -> int:
+    """Bytes, at least: `arrays` of the size of the parameters, and the hidden states of a batch."""
+    width, layers = sizes.get("d_model", 1), sizes.get("num_layers", 1)
+    heads = sizes.get("num_heads", 0)
+    d_k, d_v = (sizes.get(name) or width // max(heads, 1) for name in ("d_k", "d_v"))
+    rows = max(sizes.get(name) or 0 for name in VOCABULARIES)  # both may share one table
+    if sizes.get("positions") == "learned":
+        rows += sizes["max_length"]
+    inside = 2 * sizes.get("d_ff", width) + 2 * heads * (d_k + d_v)  # columns of a layer's weights
+    parameters = width * (rows + layers * inside)
+    states = sizes.get("batch", 0) * sizes.get("window", 1) * layers * (width + d_k * heads)
+    return layers * LAYER + FLOAT32 * (arrays * parameters + states)
 
 
 def available_memory() -> float | None:

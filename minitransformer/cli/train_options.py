@@ -11,6 +11,7 @@ from minitransformer.errors import InputError
 from minitransformer.layers.attention_kinds import ATTENTIONS
 from minitransformer.layers.config import NAMED, ModelConfig, StackConfig
 from minitransformer.lookup import find
+from minitransformer.memory import TO_TRAIN, check_fits
 from minitransformer.models import MODELS
 from minitransformer.tables import choices_of
 from minitransformer.tasks import TASKS
@@ -54,11 +55,11 @@ def new_run(args: argparse.Namespace) -> Plan:
                     f"--{name.replace('_', '-')} is of no use with --from: the model is that of {base}; leave it out"
                 )
     changes = {} if base else _changes(options, given)
-    find(MODELS, options["model"]).Config.check_changes(
-        options["config"], **changes
-    )  # before the vocabulary is learned
+    made = _made(task, options)
+    config = find(MODELS, options["model"]).Config.smallest(options["config"], **changes)
+    check_fits({**vars(config), **made.sizes()}, TO_TRAIN)  # before the vocabulary is learned
     return Plan(
-        task=_made(task, options),
+        task=made,
         model=options["model"],
         config=options["config"],
         changes=changes,

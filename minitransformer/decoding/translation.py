@@ -2,12 +2,12 @@
 original order.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from minitransformer.checks import check_integer
+from minitransformer.checks import check_integer, check_kind
 from minitransformer.data.batches import pad
 from minitransformer.data.unknown import warn_of_unknown
 from minitransformer.decoding.beam import beam_search
@@ -96,14 +96,18 @@ def encode(vocabulary, texts, max_length) -> list[list[int]]:
 
 
 def check_texts(texts) -> list[str]:
-    """`texts` as a list. Raises InputError for a single string, whose letters would be taken for
-    texts.
+    """`texts` as a list. Raises InputError unless they are strings; for a single string, too, whose
+    letters would be taken for texts.
     """
     if isinstance(texts, str):
         raise InputError(
             f"texts is a single text, expected a list of texts: [{one_line(texts[:40])!r}]"
         )
-    return list(texts)
+    check_kind(isinstance(texts, Iterable), "texts", texts, "a list of texts")
+    texts = list(texts)
+    for text in texts:
+        check_kind(isinstance(text, str), "one of the texts", text, "a str")
+    return texts
 
 
 def translate(model, vocabulary, texts, max_length, search=GREEDY, threads=None) -> list[str]:

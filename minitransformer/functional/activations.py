@@ -4,6 +4,7 @@ import math
 from typing import NamedTuple
 
 from minitransformer.backend import Array, module_of
+from minitransformer.checks import check_shape
 from minitransformer.dispatch import replaceable
 from minitransformer.lookup import Table
 
@@ -22,6 +23,7 @@ def relu_forward(x) -> tuple[Array, ReluCache]:
 @replaceable
 def relu_backward(dy, cache) -> Array:
     """∂y/∂x is 1 where x > 0 and 0 elsewhere (at the kink x = 0 too)."""
+    check_shape("ReLU: dy", dy, *cache.positive.shape)
     return dy * cache.positive
 
 
@@ -48,6 +50,7 @@ def gelu_forward(x) -> tuple[Array, GeluCache]:
 def gelu_backward(dy, cache) -> Array:
     """∂y/∂x = (1 + tanh u) / 2 + x (1 - tanh^2 u) u' / 2 with u' = sqrt(2/pi) (1 + 3 * 0.044715 x^2)."""
     x, tanh = cache
+    check_shape("GELU: dy", dy, *x.shape)
     u_prime = SLOPE * (1 + 3 * CUBIC * x * x)
     return dy * (0.5 * (1 + tanh) + 0.5 * x * (1 - tanh * tanh) * u_prime)
 

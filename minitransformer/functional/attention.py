@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from minitransformer.backend import Array
+from minitransformer.checks import check_shape
 from minitransformer.functional.dropout import DropoutCache, dropout_backward, dropout_forward
 from minitransformer.functional.softmax import SoftmaxCache, softmax_backward, softmax_forward
 from minitransformer.dispatch import replaceable
@@ -28,6 +29,7 @@ def attention_forward(query, key, value, mask=None, dropout_rate=0.0, rng=None) 
     broadcastable to (..., T_q, T_k), True = may attend. Returns y (..., T_q, d_v).
     A query that may attend to nothing gives 0, and neither receives nor passes on a gradient.
     """
+    check_heads(query, key, value)
     scores = query @ key.swapaxes(-1, -2) / math.sqrt(query.shape[-1])    # (..., T_q, T_k)
     p, softmax = softmax_forward(scores, mask)                            # (..., T_q, T_k), 0 where masked
     with np.errstate(under="ignore"):                                     # of weights near 0
@@ -44,6 +46,7 @@ def attention_backward(dy, cache) -> tuple[Array, Array, Array]:
     and dK = dS^T Q / sqrt(d_k).
     """
     query, key, value, softmax, dropout, weights = cache
+    check_shape("attention: dy", dy, *query.shape[:-1], value.shape[-1])
     dweights = dy @ value.swapaxes(-1, -2)                                # (..., T_q, T_k)
     dvalue = weights.swapaxes(-1, -2) @ dy                                # (..., T_k, d_v) a sum over the queries
     dp = dropout_backward(dweights, dropout)
@@ -51,3 +54,11 @@ def attention_backward(dy, cache) -> tuple[Array, Array, Array]:
     dquery = dscores @ key                                                # (..., T_q, d_k) a sum over the keys
     dkey = dscores.swapaxes(-1, -2) @ query                               # (..., T_k, d_k) a sum over the queries
     return dquery, dkey, dvalue
+
+
+def check_heads(query, key, value) -> None:
+    """Raise InputError unless each query has keys and values of its own: NumPy would repeat those of one sentence or head."""
+    lead, d_k = query.shape[:-2], query.shape[-1]
+    if key.shape[:-2] != lead or key.shape[-1] != d_k or value.shape[:-1] != key.shape[:-1]:
+        check_shape("attention: key", key, *lead, "T_k", d_k)
+        check_shape("attention: value", value, *key.shape[:-1], "d_v")

@@ -19,6 +19,8 @@ def layer_norm_forward(x, gamma, beta, epsilon=1e-5) -> tuple[Array, LayerNormCa
 
     x: (..., D); gamma, beta: (D,). The mean and the (biased) variance are taken over the D values of each row.
     """
+    check_shape("LayerNorm: gamma", gamma, *x.shape[-1:])
+    check_shape("LayerNorm: beta", beta, *x.shape[-1:])
     centred = x - x.mean(axis=-1, keepdims=True)                          # (..., D)
     variance = (centred * centred).mean(axis=-1, keepdims=True)           # (..., 1)
     inverse = 1 / module_of(x).sqrt(variance + epsilon)                   # (..., 1)

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from minitransformer.backend import Array, module_of
+from minitransformer.checks import check_broadcasts, check_shape
 from minitransformer.errors import InputError
 from minitransformer.dispatch import replaceable
 
@@ -26,6 +27,7 @@ def softmax_forward(x, mask=None) -> tuple[Array, SoftmaxCache]:
     if mask is not None:
         if mask.dtype != bool:
             raise InputError(f"softmax: mask has dtype {mask.dtype}, expected bool (True = takes part)")
+        check_broadcasts("softmax: mask", mask, x.shape)
         x = xp.where(mask, x, -xp.inf)
     peak = x.real.max(axis=-1, keepdims=True)
     if mask is not None:
@@ -47,5 +49,6 @@ def softmax_backward(dp, cache) -> Array:
     to one sum per row, so it is never built. Where p = 0 (masked out) dx = 0.
     """
     p = cache.p
+    check_shape("softmax: dp", dp, *p.shape)
     mean = (dp * p).sum(axis=-1, keepdims=True)       # (..., 1) the mean of dp, weighted by p
     return p * (dp - mean)

@@ -3,7 +3,8 @@
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, ClassVar, TypeVar
 
-from minitransformer.checks import check_fraction
+from minitransformer.checks import MOST, check_fraction
+from minitransformer.data.special import SPECIAL
 from minitransformer.errors import InputError, choices
 from minitransformer.functional.activations import ACTIVATIONS
 from minitransformer.layers.attention_kinds import check_attention
@@ -21,6 +22,9 @@ NAMED = {
     "toy": dict(num_layers=2, d_model=64, num_heads=4, d_ff=256, dropout=0.0),
 }
 
+MOST_LAYERS = 10_000
+SMALLEST = len(SPECIAL)    # vocabulary
+
 Config = TypeVar("Config", bound="ModelConfig")    # a model's configuration class
 
 
@@ -32,7 +36,8 @@ class ModelConfig:
     examples: ClassVar[dict[str, dict[str, Any]]] = NAMED        # {name: sizes} of the named configurations
 
     def __post_init__(self) -> None:
-        check_settings(self, {one.name: (1,) for one in fields(self) if one.type in (int, int | None)})
+        sizes = [one.name for one in fields(self) if one.type in (int, int | None)]
+        check_settings(self, {**dict.fromkeys(sizes, (1, MOST)), "num_layers": (1, MOST_LAYERS)})
 
     @classmethod
     def required(cls) -> list[str]:
@@ -57,9 +62,9 @@ class ModelConfig:
         return settings
 
     @classmethod
-    def check_changes(cls, name, **changes) -> None:
-        """Raise InputError if `named` would, whatever the vocabulary is."""
-        cls.named(name, **{**dict.fromkeys(["vocab_size", *cls.required()], 1), **changes})
+    def smallest(cls: type[Config], name, **changes) -> Config:
+        """`named` for the smallest vocabulary. Raises InputError if `named` would, whatever the vocabulary is."""
+        return cls.named(name, **{**dict.fromkeys(["vocab_size", *cls.required()], SMALLEST), **changes})
 
 
 @dataclass(frozen=True, kw_only=True)

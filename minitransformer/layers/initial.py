@@ -7,7 +7,7 @@ from contextvars import ContextVar
 
 import numpy as np
 
-from minitransformer.checks import check_integer, check_rng
+from minitransformer.checks import MOST, check_integer, check_rng
 from minitransformer.layers.parameter import Parameter
 
 ENDS = "output.weight", "outer.weight"    # of a sub-layer: of attention, and of a feed-forward network
@@ -77,6 +77,6 @@ def ones(size) -> Parameter:
 
 
 def check_sizes(*sizes) -> None:
-    """Raise InputError unless all are whole numbers of at least 1."""
+    """Raise InputError unless all are whole numbers from 1 to MOST."""
     for size in sizes:
-        check_integer("a size of the layer", size)
+        check_integer("a size of the layer", size, 1, MOST)

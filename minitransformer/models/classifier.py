@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minitransformer.backend import Array, module_of, to_device
-from minitransformer.checks import check_cache, check_shape
+from minitransformer.checks import check_cache, check_model, check_shape
 from minitransformer.functional import cross_entropy_backward, cross_entropy_forward, padding_mask
 from minitransformer.functional.cross_entropy import CrossEntropyCache
 from minitransformer.layers.config import StackConfig
@@ -56,6 +56,7 @@ class Classifier(Layer):
     embedding = Alias("input", "embedding")
 
     def __init__(self, config: ClassifierConfig, seed: int = 0):
+        check_model(self, config, seed)
         rng = np.random.default_rng(seed)
         self.config = config
         embedding = Embedding(config.vocab_size, config.d_model, rng)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minitransformer.backend import Array, module_of, to_device
-from minitransformer.checks import check_shape
+from minitransformer.checks import check_model, check_shape
 from minitransformer.layers.attention_kinds import ATTENTIONS
 from minitransformer.layers.config import StackConfig
 from minitransformer.layers.embedding import EMBEDDINGS
@@ -47,6 +47,7 @@ class LanguageModel(NextTokenModel):
     embedding = Alias("input", "embedding")
 
     def __init__(self, config: LanguageModelConfig, seed: int = 0):
+        check_model(self, config, seed)
         rng = np.random.default_rng(seed)
         self.config = config
         embedding = EMBEDDINGS[config.embedding](config.vocab_size, config.d_model, rng)

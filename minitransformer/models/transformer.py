@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minitransformer.backend import Array, module_of, to_device
-from minitransformer.checks import check_shape
+from minitransformer.checks import check_integer, check_model, check_shape
+from minitransformer.data.special import EOS
 from minitransformer.errors import InputError
 from minitransformer.functional import padding_mask
 from minitransformer.layers.attention_kinds import ATTENTIONS
@@ -33,6 +34,8 @@ class EncoderDecoderConfig(ModelConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        for name in ("source_vocab", "target_vocab"):
+            check_integer(name, getattr(self, name), EOS + 1)    # every source and every target ends with it
         if self.share_embeddings and self.source_vocab != self.target_vocab:
             raise InputError(f"share_embeddings needs one vocabulary, but source_vocab is {self.source_vocab} "
                              f"and target_vocab {self.target_vocab}: make them equal or pass share_embeddings=False")
@@ -77,6 +80,7 @@ class Transformer(NextTokenModel):
     source_embedding = Alias("source_input", "embedding")
 
     def __init__(self, config: TransformerConfig, seed: int = 0):
+        check_model(self, config, seed)
         rng = np.random.default_rng(seed)
         self.config = config
         target = Embedding(config.target_vocab, config.d_model, rng)

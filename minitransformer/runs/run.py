@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from minitransformer.backend import Array, get_module, to_host
+from minitransformer.checks import check_kind
 from minitransformer.data.vocabularies import VOCABULARIES
 from minitransformer.decoding import Search
 from minitransformer.decoding.translation import check_texts
@@ -85,6 +86,12 @@ class Run:
         """The model's output for each of `texts`: a translation, a continuation or a class,
         depending on the task.
         """
+        check_kind(
+            search is None or isinstance(search, Search),
+            "search",
+            search,
+            "a Search such as Search(beam=5)",
+        )
         return self.task.answer(self, check_texts(texts), search)
 
     @classmethod

@@ -79,7 +79,7 @@ class RunSettings:
 
     def make_model(self) -> Layer:
         """The model with its initial weights. Raises InputError if it cannot fit into memory."""
-        check_fits(self.config, TO_USE)
+        check_fits(vars(self.config), TO_USE)
         return find(MODELS, self.model)(self.config, self.seed)
 
     def check_vocabulary(self, vocabulary: Any, path: str | Path) -> None:

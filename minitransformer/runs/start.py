@@ -77,7 +77,7 @@ def _create(job: Job, plan: Plan) -> Begun:
 def _new_model(plan: Plan, sizes: dict[str, Any]) -> Layer:
     kind = find(MODELS, plan.model)
     config = kind.Config.named(plan.config, **{**sizes, **plan.changes})
-    check_fits(config, TO_TRAIN)
+    check_fits(vars(config), TO_TRAIN)
     return kind(config, plan.training.seed).to(plan.backend)
 
 

@@ -95,6 +95,9 @@ class Language(FromFiles):
             else [f"--vocab-size {asked} is for subwords; the characters make {found}"]
         )
 
+    def sizes(self) -> dict[str, int]:
+        return {"batch": self.batch, "window": self.window}
+
     def model_sizes(self, vocabulary) -> dict[str, int]:
         return {"vocab_size": vocabulary.size, "max_length": self.window}
 

@@ -74,6 +74,10 @@ class Task:
         """{name: value}: what the run folder keeps."""
         return {one.name: getattr(self, one.name) for one in fields(self) if one.compare}
 
+    def sizes(self) -> dict[str, int]:
+        """{name: size} of those settings whose product is the number of tokens in each batch."""
+        return {}
+
     def begin(self) -> "Task":
         """The task as a new run stores it: a task that reads files adds their checksums."""
         return self

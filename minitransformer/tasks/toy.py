@@ -36,6 +36,9 @@ class ToyTask(TextToText):
     make_batch: ClassVar = staticmethod(make_batch)
     is_held_out: ClassVar = staticmethod(is_held_out)
 
+    def sizes(self) -> dict[str, int]:
+        return {"batch": self.batch}
+
     def encode(self, source, target) -> tuple[list[int], list[int]]:
         vocabulary = self.make_vocabulary()
         return vocabulary.encode_symbols(source), vocabulary.encode_symbols(target)

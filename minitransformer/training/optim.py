@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from minitransformer.backend import Array, module_of, to_device, to_host
+from minitransformer.checks import check_has_parameters, is_number
 from minitransformer.errors import InputError, NonFiniteError
 from minitransformer.functional import adam_update, gather_gradients
 from minitransformer.training.step import check_flat
@@ -22,9 +23,11 @@ class Adam:
     """
 
     def __init__(self, model, beta1=0.9, beta2=0.98, epsilon=1e-9):
-        if not (0 <= beta1 < 1 and 0 <= beta2 < 1 and epsilon > 0):
+        check_has_parameters(model)
+        betas = is_number(beta1, 0) and beta1 < 1 and is_number(beta2, 0) and beta2 < 1
+        if not betas or not is_number(epsilon, 0) or not epsilon:
             raise InputError(
-                f"Adam: beta1 is {beta1}, beta2 is {beta2} and epsilon is {epsilon}, expected both betas from 0 to "
+                f"Adam: beta1 is {beta1!r}, beta2 is {beta2!r} and epsilon is {epsilon!r}, expected both betas from 0 to "
                 "below 1 and an epsilon above 0"
             )
         self.model = model
@@ -101,12 +104,12 @@ class Adam:
         self.steps, self.updates = int(state["steps"]), int(state["updates"])
 
     def _check(self, learning_rate, clip) -> None:
-        if not 0 <= learning_rate < math.inf:
+        if not is_number(learning_rate, 0) or learning_rate == math.inf:
             raise InputError(
-                f"the learning rate is {learning_rate}, expected a finite number of at least 0"
+                f"the learning rate is {learning_rate!r}, expected a finite number of at least 0"
             )
-        if clip is not None and not clip > 0:
-            raise InputError(f"clip is {clip}, expected a norm above 0, or None")
+        if clip is not None and (not is_number(clip, 0) or not clip):
+            raise InputError(f"clip is {clip!r}, expected a norm above 0, or None")
         check_flat(self.model, self.model.flat, self.flat)
 
     def _raise_not_finite(self) -> None:
@@ -159,11 +162,13 @@ def schedule(step, d_model, warmup, factor=1.0) -> float:
     below 1.
     """
     for name, value in (("step", step), ("d_model", d_model), ("warmup", warmup)):
-        if not value >= 1:
+        if not is_number(value, 1):
             raise InputError(
                 f"schedule: {name} is {value!r}, expected at least 1"
                 + (": steps count from 1" if name == "step" else "")
             )
+    if not is_number(factor, 0) or factor == math.inf:
+        raise InputError(f"schedule: factor is {factor!r}, expected a finite number of at least 0")
     return factor * d_model**-0.5 * min(step**-0.5, step * warmup**-1.5)
 
 

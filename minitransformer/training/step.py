@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 
 from minitransformer.backend import module_of
+from minitransformer.checks import check_integer, check_kind
 from minitransformer.errors import InputError
 from minitransformer.models.next_token import LossSums
 from minitransformer.training.workers import OneWorker
@@ -27,6 +28,7 @@ def training_step(
     Raises InputError for an optimizer of another model, and for batches without terms.
     """
     batches = batch if isinstance(batch, list) else [batch]
+    _check_kinds(optimizer, batches, seed, workers)
     workers = OneWorker(model) if workers is None else workers
     flat = model.flat
     flat.grad[...] = 0  # of the step before
@@ -64,6 +66,22 @@ def _total(sums, workers) -> LossSums:
         total[1] += negative_log_likelihood
     workers.sum(total)
     return LossSums(total[0], total[1])
+
+
+def _check_kinds(optimizer, batches, seed, workers) -> None:
+    check_kind(hasattr(optimizer, "step"), "optimizer", optimizer, "one such as Adam(model)")
+    check_kind(
+        workers is None or hasattr(workers, "shard"),
+        "workers",
+        workers,
+        "None or workers such as Threads(model, 2)",
+    )
+    for batch in batches:
+        check_kind(hasattr(batch, "terms"), "batch", batch, "a batch or a list of batches")
+    if seed is not None:
+        check_kind(isinstance(seed, (tuple, list)), "seed", seed, "integers such as (0, step)")
+        for number in seed:
+            check_integer("a number of the seed", number, 0)
 
 
 def _check(model, flat, optimizer, batches, workers) -> None:

@@ -187,6 +187,48 @@ CALLS = [  # (a call, words of the error)
         "OutputProjection: x has shape",
     ),
     # Models and their configurations
+    *(
+        (lambda size=size, value=value: stack(**{size: value}), f"{size} is {value}, expected a")
+        for value in (10**10, 10**20)
+        for size in ("num_layers", "d_model", "num_heads", "d_ff", "d_k", "d_v", "max_length")
+    ),
+    (lambda: stack(num_layers=10_001), "num_layers is 10001, expected .* from 1 to 10,000"),
+    (lambda: TransformerConfig.named("toy", 10**20), "source_vocab is 10{20}, expected"),
+    (
+        lambda: TransformerConfig.named("toy", 2),
+        "source_vocab is 2, expected a whole number of at least 3",
+    ),
+    (
+        lambda: RecurrentConfig.named("toy", 9, target_vocab=1, share_embeddings=False),
+        "target_vocab is 1, expected a whole number of at least 3",
+    ),
+    *(
+        (layer, "a size of the layer is 10{20}, expected a whole number from 1 to 2,147,483,647")
+        for layer in (
+            lambda: Linear(10**20, 3, RNG),
+            lambda: Linear(3, 10**20, RNG),
+            lambda: Embedding(10**20, 3, RNG),
+            lambda: LearnedPositions(10**20, 3, RNG),
+            lambda: LayerNorm(10**20),
+        )
+    ),
+    *(
+        (lambda kind=kind, config=config: type(make_model(kind))(config), words)
+        for kind in KINDS
+        for config, words in (
+            ("toy", r"config is a str, expected a \w+Config, such as \w+Config.named\("),
+            (None, "config is a NoneType, expected a"),
+            (StackConfig.named("toy"), "config is a StackConfig, expected a"),
+        )
+    ),
+    *(
+        (
+            lambda kind=kind, seed=seed: type(make_model(kind))(make_model(kind).config, seed),
+            f"seed is {seed!r}, expected",
+        )
+        for kind in KINDS
+        for seed in (-1, "x", 0.5)
+    ),
     (
         lambda: MODEL.hidden(SOURCE[0], SOURCE),
         r"Transformer: source has shape \(2,\), expected \(B, T_k\)",
@@ -275,7 +317,7 @@ CALLS = [  # (a call, words of the error)
     ),
     (
         lambda: RecurrentConfig.named("toy", 20, num_layers=0),
-        "num_layers is 0, expected a whole number of at least 1",
+        "num_layers is 0, expected a whole number from 1 to 10,000",
     ),
     (lambda: RecurrentConfig.named("toy", 20, d_model=2.0), "d_model is 2.0, expected a whole"),
     (
@@ -351,6 +393,12 @@ CALLS = [  # (a call, words of the error)
         (call, r"texts is a single text, expected a list of texts: \['a b c'\]")
         for call in (lambda: translate(MODEL, VOCABULARY, "a b c", 10), lambda: RUN.answer("a b c"))
     ),
+    *(
+        (lambda texts=texts: RUN.answer(texts), f"one of the texts is a {kind}, expected a str")
+        for texts, kind in (([5], "int"), (["a", None], "NoneType"), ([b"a"], "bytes"))
+    ),
+    (lambda: RUN.answer(None), "texts is a NoneType, expected a list of texts"),
+    (lambda: RUN.answer(["a"], 5), "search is a int, expected a Search"),
     # Batches and training
     *(
         (lambda pairs=pairs: make_batch(pairs), words)
@@ -382,6 +430,30 @@ CALLS = [  # (a call, words of the error)
         step_with(BATCH._replace(next_target=3), 0.1),
         r"have the shapes \(1, 3\), \(1, 2\), \(\), expected",
     ),
+    (step_with(BATCH, 0.1, seed=0), r"seed is a int, expected integers such as \(0, step\)"),
+    (step_with(BATCH, 0.1, seed="x"), "seed is a str"),
+    (step_with(BATCH, 0.1, seed=(0, -1)), "a number of the seed is -1, expected"),
+    (step_with(BATCH, 0.1, seed=(0.5,)), "a number of the seed is 0.5"),
+    (
+        step_with(BATCH, 0.1, workers=5),
+        "workers is a int, expected None or workers such as Threads",
+    ),
+    (step_with((BATCH, BATCH), 0.1), "batch is a tuple, expected a batch or a list of batches"),
+    (step_with(None, 0.1), "batch is a NoneType"),
+    (step_with([BATCH, None], 0.1), "batch is a NoneType"),
+    (step_with(BATCH, None), "the learning rate is None, expected a finite number"),
+    (step_with(BATCH, "0.1"), "the learning rate is '0.1'"),
+    (step_with(BATCH, 0.1, clip="1"), "clip is '1'"),
+    (step_with(BATCH, 0.1, smoothing=None), "smoothing is None"),
+    (lambda: training_step(MODEL, None, BATCH, 0.1), r"optimizer is a NoneType, expected one such"),
+    *(
+        (lambda use=use: use(None), "model is a NoneType, expected a Layer")
+        for use in (
+            Adam,
+            Threads,
+            lambda model: training_step(model, Adam(MODEL), BATCH, 0.1),
+        )
+    ),
     (step_with(BATCH._replace(source=np.array([4])), 0.1), r"a batch's array has shape \(1,\)"),
     (
         step_with(BATCH._replace(next_target=np.zeros((2, 2), int)), 0.1),
@@ -399,6 +471,9 @@ CALLS = [  # (a call, words of the error)
     (lambda: mean_loss(MODEL, [BATCH._replace(terms=0)]), "mean_loss: 1 batches without any terms"),
     (lambda: exact_match(MODEL, []), "exact_match: no pairs"),
     (lambda: Adam(MODEL, beta1=2), "Adam: beta1 is 2, beta2 is 0.98"),
+    (lambda: Adam(MODEL, beta1="x"), "Adam: beta1 is 'x'"),
+    (lambda: Adam(MODEL, beta2=None), "beta2 is None"),
+    (lambda: Adam(MODEL, epsilon=np.nan), "epsilon is nan"),
     *(
         (lambda arguments=arguments: Adam(LINEAR).step(*arguments), words)
         for arguments, words in (
@@ -412,6 +487,15 @@ CALLS = [  # (a call, words of the error)
     (lambda: schedule(0, 64, 50), "step is 0, expected at least 1: steps count from 1"),
     (lambda: schedule(1, 0, 50), "d_model is 0"),
     (lambda: schedule(1, 64, 0), "warmup is 0"),
+    (lambda: schedule(None, 64, 4), "step is None"),
+    (lambda: schedule(1, 64, np.nan), "warmup is nan"),
+    *(
+        (
+            lambda factor=factor: schedule(1, 64, 4, factor),
+            f"schedule: factor is {factor!r}, expected",
+        )
+        for factor in (float("nan"), float("inf"), -1, "x", None)
+    ),
     *(
         (lambda count=count: Threads(MODEL, count), "Threads: count is")
         for count in (0, -1, 1.5, "2")
@@ -517,6 +601,13 @@ CALLS = [  # (a call, words of the error)
             ((np.arange(3),), "relu has nothing to check"),
             ((X[:0],), r"x of relu has shape \(0, 3, 4\): no numbers to check"),
         )
+    ),
+    *(
+        (
+            lambda given=given: gradcheck(RELU, [X], projection=given),
+            "gradcheck: projection is a .*, expected True, False or None",
+        )
+        for given in (np.ones((1, 1)), 1, "yes")
     ),
     *(
         (
@@ -689,9 +780,63 @@ def test_a_gradient_of_another_shape(layer, x, fast):
     assert not any(parameter.grad.any() for parameter in layer.parameters().values())
 
 
+HEADS = np.ones((2, 3, 4, 5), np.float32)  # (B, H, T, d)
+ROWS = np.ones((2, 3), np.float32)
+ONE = np.ones(3, np.float32)
+BROADCAST = [  # (a call, words of the error): NumPy would repeat what is too small
+    *(
+        (lambda dy=dy, forward=forward, backward=backward: backward(dy, forward(ROWS)[1]), words)
+        for forward, backward, words in (
+            (F.relu_forward, F.relu_backward, "ReLU: dy"),
+            (F.gelu_forward, F.gelu_backward, "GELU: dy"),
+            (F.softmax_forward, F.softmax_backward, "softmax: dp"),
+        )
+        for dy in (ROWS[:1], ROWS[None], ROWS[:, :1], 1.0)
+    ),
+    *(
+        (lambda key=key, value=value: F.attention_forward(HEADS, key, value), words)
+        for key, value, words in (
+            (HEADS[:1], HEADS[:1], r"key has shape \(1, 3, 4, 5\), expected \(2, 3, T_k, 5\)"),
+            (HEADS[:, :1], HEADS[:, :1], r"key has shape \(2, 1, 4, 5\)"),
+            (HEADS[0, 0], HEADS[0, 0], r"key has shape \(4, 5\)"),
+            (HEADS[..., :1], HEADS, r"key has shape \(2, 3, 4, 1\)"),
+            (HEADS, HEADS[:1], r"value has shape \(1, 3, 4, 5\), expected \(2, 3, 4, d_v\)"),
+            (HEADS, HEADS[:, :, :3], r"value has shape \(2, 3, 3, 5\)"),
+        )
+    ),
+    *(
+        (
+            lambda dy=dy: F.attention_backward(dy, F.attention_forward(HEADS, HEADS, HEADS)[1]),
+            "attention: dy has shape",
+        )
+        for dy in (HEADS[:1], HEADS[:, :1], HEADS[0, 0])
+    ),
+    (
+        lambda: F.softmax_forward(ROWS, np.ones((4, 2, 3), bool)),
+        r"softmax: mask has shape \(4, 2, 3\), expected one that broadcasts to \(2, 3\)",
+    ),
+    (
+        lambda: F.attention_forward(HEADS, HEADS, HEADS, np.ones((5, 2, 3, 4, 4), bool)),
+        "mask has shape",
+    ),
+    (lambda: F.attention_forward(HEADS, HEADS, HEADS, np.ones((3, 4), bool)), "mask has shape"),
+    (lambda: F.layer_norm_forward(ROWS, ONE[:1], ONE), r"gamma has shape \(1,\), expected \(3\)"),
+    (lambda: F.layer_norm_forward(ROWS, ROWS, ONE), r"gamma has shape \(2, 3\)"),
+    (lambda: F.layer_norm_forward(ROWS, ONE, ONE[:1]), r"beta has shape \(1,\), expected \(3\)"),
+    (lambda: F.layer_norm_forward(ROWS, ONE, ONE[0]), r"beta has shape \(\), expected \(3\)"),
+]
+
+
+@pytest.mark.parametrize("call, words", BROADCAST, ids=[words for _, words in BROADCAST])
+@pytest.mark.parametrize("fast", [True, False])
+def test_nothing_is_repeated_in_silence(call, words, fast):
+    with pytest.raises(InputError, match=words), kernels_run() if fast else nullcontext():
+        call()
+
+
 @pytest.mark.parametrize("layer, x", LAYERS[:-1])
-def test_whole_numbers_are_no_input(layer, x):
-    for dtype in (int, bool, object, np.uint8):
+def test_whole_numbers_and_half_precision_are_no_input(layer, x):
+    for dtype in (int, bool, object, np.uint8, np.float16):
         with pytest.raises(
             InputError, match=rf"has dtype {np.dtype(dtype)}, expected real numbers such as float32"
         ):

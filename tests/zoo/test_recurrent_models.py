@@ -94,8 +94,8 @@ def test_the_seed_makes_the_model_and_attention_adds_to_it():
 
 @pytest.mark.parametrize("kind", [RecurrentConfig, TransformerConfig])
 def test_changes_are_checked_before_the_vocabulary_is_known(kind):
-    kind.check_changes("toy", num_layers=3)
+    kind.smallest("toy", num_layers=3)
     with pytest.raises(InputError, match="unknown configuration 'tony'"):
-        kind.check_changes("tony")
+        kind.smallest("tony")
     with pytest.raises(InputError, match="num_layers is 0"):
-        kind.check_changes("toy", num_layers=0)
+        kind.smallest("toy", num_layers=0)

@@ -3,14 +3,12 @@
 import numpy as np
 
 from minitransformer.backend import Array
-from minitransformer.dispatch import textbook_of
+from minitransformer.checks import check_shape
 from minitransformer.functional.activations import (
     CUBIC,
     SLOPE,
     GeluCache,
     ReluCache,
-    gelu_backward,
-    relu_backward,
 )
 from minitransformer.speed.exponential import exp
 from minitransformer.speed.loops import loop, packed
@@ -23,8 +21,7 @@ def relu_forward_compiled(x) -> tuple[Array, ReluCache]:
 
 
 def relu_backward_compiled(dy, cache) -> Array:
-    if dy.shape != cache.positive.shape:
-        return textbook_of(relu_backward)(dy, cache)
+    check_shape("ReLU: dy", dy, *cache.positive.shape)
     dx = np.empty(dy.shape, dy.dtype)
     relu_back(packed(dy, dx.size), packed(cache.positive, dx.size), dx.reshape(-1))
     return dx
@@ -37,8 +34,7 @@ def gelu_forward_compiled(x) -> tuple[Array, GeluCache]:
 
 
 def gelu_backward_compiled(dy, cache) -> Array:
-    if dy.shape != cache.x.shape:
-        return textbook_of(gelu_backward)(dy, cache)
+    check_shape("GELU: dy", dy, *cache.x.shape)
     dx = np.empty(dy.shape, dy.dtype)
     arrays = (packed(array, dx.size) for array in (dy, cache.x, cache.tanh))
     gelu_back(*arrays, dx.reshape(-1))

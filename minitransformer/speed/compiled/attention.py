@@ -7,10 +7,12 @@ import math
 import numpy as np
 
 from minitransformer.backend import Array
+from minitransformer.checks import check_broadcasts
 from minitransformer.functional.attention import (
     AttentionCache,
     attention_backward,
     attention_forward,
+    check_heads,
 )
 from minitransformer.functional.softmax import SoftmaxCache
 from minitransformer.speed.compiled.dropout import KeptCache, draw, flags_of, is_ours
@@ -25,6 +27,7 @@ def attention_forward_compiled(
     query, key, value, mask=None, dropout_rate=0.0, rng=None
 ) -> tuple[Array, AttentionCache]:
     """The textbook takes the rare case: scores so far apart that one maximum cannot serve all rows."""
+    check_heads(query, key, value)
     scores = np.ascontiguousarray(query @ key.swapaxes(-1, -2))
     scale = 1 / math.sqrt(query.shape[-1])
     peak = scores.max(initial=-np.inf)
@@ -50,6 +53,8 @@ def attention_forward_compiled(
 
 def attention_backward_compiled(dy, cache) -> tuple[Array, Array, Array]:
     query, key, value, (p,), dropout, weights = cache
+    if dy.shape[:-1] != query.shape[:-1]:
+        return textbook_of(attention_backward)(dy, cache)
     dscores = np.ascontiguousarray(
         dy @ value.swapaxes(-1, -2)
     )  # of the weights; `attend_backward` makes it that of the scores
@@ -87,7 +92,7 @@ def masks_of_heads(mask, shape) -> tuple[Array, int]:
     *lead, rows, width = shape
     if mask is None:
         return np.ones((1, 1, width), bool), math.prod(lead)
-    np.broadcast_to(mask, shape)  # or a ValueError
+    check_broadcasts("attention: mask", mask, shape)
     mask = mask.reshape((1,) * (len(shape) - mask.ndim) + mask.shape)
     share = 1
     if lead and mask.shape[-3] == 1:  # one for all heads of a sentence

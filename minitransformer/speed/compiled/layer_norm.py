@@ -16,7 +16,7 @@ from minitransformer.speed.loops import loop, packed
 
 def layer_norm_forward_compiled(x, gamma, beta, epsilon=1e-5) -> tuple[Array, LayerNormCache]:
     size = x.shape[-1]
-    if beta.shape != (size,):  # one number, which the textbook broadcasts
+    if gamma.shape != (size,) or beta.shape != (size,):  # the textbook refuses them
         return textbook_of(layer_norm_forward)(x, gamma, beta, epsilon)
     y, normed, inverse = (
         np.empty(x.shape, x.dtype),

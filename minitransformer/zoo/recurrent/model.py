@@ -6,7 +6,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from minitransformer.backend import Array, module_of, to_device
-from minitransformer.checks import check_shape
+from minitransformer.checks import check_model, check_shape
 from minitransformer.decoding.state import DecodingState, RecomputedState, first_and_limit
 from minitransformer.decoding.stepwise import is_stepwise, runs
 from minitransformer.errors import InputError
@@ -74,6 +74,7 @@ class RecurrentModel(NextTokenModel):
     readout: AttentionalState | None = None
 
     def __init__(self, config, seed=0):
+        check_model(self, config, seed)
         rng = np.random.default_rng(seed)
         self.config = config
         self.target_embedding = Embedding(config.target_vocab, config.d_model, rng)

@@ -110,7 +110,7 @@ REFUSED = [  # (what is typed, in an empty folder; words of the line that refuse
     ("train copy --model lstm --d-model 7", "--d-model is 7, expected an even number"),
     (
         "train copy --model lstm --num-layers 0",
-        "--num-layers is 0, expected a whole number of at least 1",
+        "--num-layers is 0, expected a whole number from 1 to 10,000",
     ),
     (
         "train copy --model gru --attention additive",
@@ -578,34 +578,51 @@ def test_a_pipe_cannot_be_trained_on(refused, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "options", [("--num-layers", 1_000_000), ("--d-model", 10_000_000, "--num-heads", 1)]
+    "options, blamed",
+    [
+        ("--num-layers 10000 --d-ff 20000000", "--d-ff is 20,000,000"),
+        ("--num-layers 10000 --d-model 10000 --num-heads 1", "--d-model is 10,000"),
+        ("--d-ff 1000000000", "--d-ff is 1,000,000,000"),
+        ("--d-model 10000000 --num-heads 1", "--d-model is 10,000,000"),
+        ("--d-k 1000000000", "--d-k is 1,000,000,000"),
+        ("--num-heads 1000000 --d-k 100000", "--num-heads is 1,000,000"),
+        ("--model lstm --d-model 10000000", "--d-model is 10,000,000"),
+        ("--batch 1000000 --d-k 10000", "--batch is 1,000,000"),
+    ],
 )
-def test_a_model_that_cannot_fit_into_memory_is_refused(refused, tmp_path, options):
-    error = refused("train", "copy", *options, "--run", tmp_path / "run")
+def test_what_cannot_fit_into_memory_is_refused_and_the_size_to_blame_named(
+    refused, tmp_path, options, blamed
+):
+    error = refused("train", "copy", *options.split(), "--run", tmp_path / "run")
     assert not list(tmp_path.iterdir())
-    assert re.search(
-        r"--num-layers is .*: such a model needs at least [\d,.]+ GB of memory, and [\d,.]+ GB is available",
-        error,
-    )
+    needed = r"this needs at least [\d,.]+ GB of memory, and [\d,.]+ GB is available; choose a"
+    assert f"minitransformer: {blamed}: " in error and re.search(needed, error)
+
+
+def test_windows_that_cannot_fit_into_memory_are_refused(refused, corpus):
+    files = ("--train", corpus / "en", "--valid", corpus / "en", "--window", 100_000)
+    error = refused("train", "language", *files, "--batch", 1_000_000)
+    assert "--batch is 1,000,000: this needs at least" in error
 
 
 @pytest.mark.parametrize(
-    "sizes",
+    "sizes, blamed",
     [
-        dict(num_layers=10**6, d_model=4, d_ff=1, num_heads=1),  # the objects alone need 10 GB
-        dict(num_layers=2, d_model=4096, d_ff=8192),
-        dict(vocab_size=10**7),
+        (dict(num_layers=10**4, d_model=4, d_ff=1, num_heads=1), "num_layers"),  # objects alone
+        (dict(num_layers=2, d_model=4096, d_ff=1024), "d_model"),
+        (dict(vocab_size=10**6), "source_vocab"),
+        (dict(d_v=10**6), "d_v"),
+        (dict(positions="learned", max_length=10**6), "max_length"),
     ],
 )
-def test_layers_and_parameters_need_memory(sizes, monkeypatch):
-    monkeypatch.setattr(memory, "available_memory", lambda: 10**9)
-    memory.check_fits(TransformerConfig.named("base", 1000), memory.TO_TRAIN)
+def test_layers_and_parameters_need_memory(sizes, blamed, monkeypatch):
+    monkeypatch.setattr(memory, "available_memory", lambda: 9 * 10**7)
+    memory.check_fits(vars(TransformerConfig.named("tiny", 1000)), memory.TO_TRAIN)
+    config = TransformerConfig.named("toy", **{"vocab_size": 20, **sizes})
     with pytest.raises(
-        InputError, match="such a model needs at least .* GB of memory, and 1.0 GB is available"
+        InputError, match=f"{blamed} is .*: this needs at least .* GB of memory, and 0.1 GB is"
     ):
-        memory.check_fits(
-            TransformerConfig.named("toy", **{"vocab_size": 20, **sizes}), memory.TO_TRAIN
-        )
+        memory.check_fits(vars(config), memory.TO_TRAIN)
 
 
 @pytest.mark.skipif(
@@ -625,9 +642,9 @@ def test_a_container_has_less_memory(tmp_path, monkeypatch):
 def test_a_received_run_that_cannot_fit_into_memory_is_refused(refused, trained, tmp_path):
     run = shutil.copytree(trained, tmp_path / "run")
     settings = json.loads((run / "config.json").read_text())
-    settings["model"]["num_layers"] = 1_000_000
+    settings["model"]["d_ff"] = 1_000_000_000
     rewrite(run, settings)
-    assert "num_layers is 1,000,000" in refused("evaluate", run)
+    assert "d_ff is 1,000,000,000" in refused("evaluate", run)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no FIFOs")

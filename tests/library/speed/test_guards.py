@@ -153,7 +153,6 @@ PAPERS = {
     "another activation": other_activation,
     "heads": heads,
     "dropout": dropout,
-    "a beta of one number": one_number("feed_forward_residual", "norm", "beta"),
     "a bias of one number": one_number("feed_forward", "inner", "bias"),
     **{f"epsilon of {name}": epsilon(name) for name in ("self_attention", "feed_forward")},
     **{f"pre_norm of {name}": pre_norm(name) for name in ("self_attention", "feed_forward")},
