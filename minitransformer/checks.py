@@ -135,9 +135,9 @@ def check_integer(name, value, least=1, most=math.inf) -> None:
         raise InputError(f"{name} is {value!r}, expected {wanted}")
 
 
-def is_number(value, least=-math.inf, most=math.inf) -> bool:
-    """Whether `value` is a real number from `least` to `most`; NaN is not."""
-    return isinstance(value, Real) and least <= value <= most
+def is_number(value, least) -> bool:
+    """Whether `value` is a real number of at least `least`; NaN is not."""
+    return isinstance(value, Real) and value >= least
 
 
 def check_fraction(name, value) -> None:
@@ -149,14 +149,8 @@ def check_fraction(name, value) -> None:
 def check_model(model, config, seed) -> None:
     """Raise InputError unless `config` is a configuration of that kind of model, and `seed` a seed."""
     kind = type(model).Config
-    named = f'a {kind.__name__}, such as {kind.__name__}.named("toy", ...)'
-    check_kind(isinstance(config, kind), f"{type(model).__name__}: config", config, named)
+    check_kind(isinstance(config, kind), "config", config, f"a {kind.__name__}")
     check_integer("seed", seed, 0)
-
-
-def check_has_parameters(model) -> None:
-    """Raise InputError unless `model` has the flat vectors of a Layer."""
-    check_kind(hasattr(model, "flat"), "model", model, "a Layer such as Transformer(config)")
 
 
 def check_rng(rng) -> None:

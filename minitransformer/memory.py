@@ -27,7 +27,7 @@ SIZES = (
     "max_length",
     "batch",
     "window",
-    *VOCABULARIES,
+    "vocab_size",
 )
 
 
@@ -36,6 +36,8 @@ def check_fits(sizes: Mapping[str, Any], arrays: int) -> None:
     the available memory, by an estimate that errs low. The message names the size that is to blame:
     the one without which the least memory would be needed.
     """
+    rows = max(sizes.get(name) or 0 for name in VOCABULARIES)  # both sides may share one table
+    sizes = {**sizes, "vocab_size": rows}
     needed, available = _needed(sizes, arrays), available_memory() or ADDRESSES
     if needed > available:
         given = [name for name in SIZES if sizes.get(name) is not None]
@@ -51,7 +53,7 @@ def _needed(sizes: Mapping[str, Any], arrays: int) -> int:
     width, layers = sizes.get("d_model", 1), sizes.get("num_layers", 1)
     heads = sizes.get("num_heads", 0)
     d_k, d_v = (sizes.get(name) or width // max(heads, 1) for name in ("d_k", "d_v"))
-    rows = max(sizes.get(name) or 0 for name in VOCABULARIES)  # both may share one table
+    rows = sizes["vocab_size"]
     if sizes.get("positions") == "learned":
         rows += sizes["max_length"]
     inside = 2 * sizes.get("d_ff", width) + 2 * heads * (d_k + d_v)  # columns of a layer's weights

@@ -57,8 +57,7 @@ def attention_backward(dy, cache) -> tuple[Array, Array, Array]:
 
 
 def check_heads(query, key, value) -> None:
-    """Raise InputError unless each query has keys and values of its own: NumPy would repeat those of one sentence or head."""
-    lead, d_k = query.shape[:-2], query.shape[-1]
-    if key.shape[:-2] != lead or key.shape[-1] != d_k or value.shape[:-1] != key.shape[:-1]:
-        check_shape("attention: key", key, *lead, "T_k", d_k)
-        check_shape("attention: value", value, *key.shape[:-1], "d_v")
+    """Raise InputError unless each sentence and head has its own keys and values: NumPy would repeat those of one."""
+    for name, array in ("key", key), ("value", value):
+        if array.shape[:-2] != query.shape[:-2]:
+            check_shape(f"attention: {name}", array, *query.shape[:-2], "T_k", "d")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from minitransformer.backend import Array, module_of, to_device, to_host
-from minitransformer.checks import check_has_parameters, is_number
+from minitransformer.checks import check_kind, is_number
 from minitransformer.errors import InputError, NonFiniteError
 from minitransformer.functional import adam_update, gather_gradients
 from minitransformer.training.step import check_flat
@@ -23,7 +23,7 @@ class Adam:
     """
 
     def __init__(self, model, beta1=0.9, beta2=0.98, epsilon=1e-9):
-        check_has_parameters(model)
+        check_kind(hasattr(model, "flat"), "model", model, "a Layer")
         betas = is_number(beta1, 0) and beta1 < 1 and is_number(beta2, 0) and beta2 < 1
         if not betas or not is_number(epsilon, 0) or not epsilon:
             raise InputError(

@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 
 from minitransformer.backend import module_of
-from minitransformer.checks import check_integer, check_kind
+from minitransformer.checks import check_kind, is_integer
 from minitransformer.errors import InputError
 from minitransformer.models.next_token import LossSums
 from minitransformer.training.workers import OneWorker
@@ -28,11 +28,10 @@ def training_step(
     Raises InputError for an optimizer of another model, and for batches without terms.
     """
     batches = batch if isinstance(batch, list) else [batch]
-    _check_kinds(optimizer, batches, seed, workers)
     workers = OneWorker(model) if workers is None else workers
     flat = model.flat
     flat.grad[...] = 0  # of the step before
-    _check(model, flat, optimizer, batches, workers)
+    _check(model, flat, optimizer, batches, seed, workers)
     terms = sum(
         batch.terms for batch in batches
     )  # real target tokens: the divisor of the summed loss
@@ -68,23 +67,15 @@ def _total(sums, workers) -> LossSums:
     return LossSums(total[0], total[1])
 
 
-def _check_kinds(optimizer, batches, seed, workers) -> None:
+def _check(model, flat, optimizer, batches, seed, workers) -> None:
     check_kind(hasattr(optimizer, "step"), "optimizer", optimizer, "one such as Adam(model)")
-    check_kind(
-        workers is None or hasattr(workers, "shard"),
-        "workers",
-        workers,
-        "None or workers such as Threads(model, 2)",
-    )
+    check_kind(hasattr(workers, "shard"), "workers", workers, "some such as Threads(model, 2)")
     for batch in batches:
         check_kind(hasattr(batch, "terms"), "batch", batch, "a batch or a list of batches")
-    if seed is not None:
-        check_kind(isinstance(seed, (tuple, list)), "seed", seed, "integers such as (0, step)")
-        for number in seed:
-            check_integer("a number of the seed", number, 0)
-
-
-def _check(model, flat, optimizer, batches, workers) -> None:
+    if seed is not None and not (
+        isinstance(seed, (tuple, list)) and all(is_integer(number, 0) for number in seed)
+    ):
+        raise InputError(f"seed is {seed!r}, expected integers of at least 0, such as (0, step)")
     if getattr(optimizer, "model", model) is not model:  # a custom optimizer need not have one
         raise InputError(
             "the optimizer was made for another model; make a new Adam(model) for the model that you train"

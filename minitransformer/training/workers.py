@@ -5,7 +5,7 @@ share the work (workers/).
 from typing import Any
 
 from minitransformer.backend import Array, generator, module_of
-from minitransformer.checks import check_has_parameters
+from minitransformer.checks import check_kind
 from minitransformer.functional import gather_gradients
 from minitransformer.layers.layer import Layer
 
@@ -21,7 +21,7 @@ class OneWorker:
     processes, rank = 1, 0
 
     def __init__(self, model):
-        check_has_parameters(model)
+        check_kind(hasattr(model, "flat"), "model", model, "a Layer")
         self.flat = model.flat  # what is summed and moved
         self.models = [model]  # one for each thread; the others are its replicas
 

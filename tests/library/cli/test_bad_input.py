@@ -610,7 +610,7 @@ def test_windows_that_cannot_fit_into_memory_are_refused(refused, corpus):
     [
         (dict(num_layers=10**4, d_model=4, d_ff=1, num_heads=1), "num_layers"),  # objects alone
         (dict(num_layers=2, d_model=4096, d_ff=1024), "d_model"),
-        (dict(vocab_size=10**6), "source_vocab"),
+        (dict(vocab_size=10**6), "vocab_size"),
         (dict(d_v=10**6), "d_v"),
         (dict(positions="learned", max_length=10**6), "max_length"),
     ],
