@@ -382,7 +382,7 @@ def refused(path, tmp_path, words):
         (
             "llama_tied",
             "the array layers.2.self_attn.q_proj.weight is missing",
-            dict(num_hidden_layers=10**12),
+            dict(num_hidden_layers=9999),
         ),
         (
             "llama_tied",
