@@ -28,6 +28,7 @@ extensions = [
     "explorer",
     "front",
     "languages",
+    "live",
     "mathml",
     "paper",
     "plain_docstrings",
@@ -44,6 +45,7 @@ pages = [
     "CONTRIBUTING.md",
     "docs/*.md",
     "docs/api/*.md",
+    "docs/live/*.md",
     "research/experiments/*.md",
     "research/benchmarks/*.md",
 ]

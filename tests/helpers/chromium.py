@@ -8,6 +8,7 @@ import sys
 import tempfile
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+CODES = {"Tab": 9, "Enter": 13, "Escape": 27}  # of keys that write nothing
 AS_3_AND_4 = """if True:    # the two file descriptors on which Chromium listens and answers
     import os, sys
     ours = [os.dup(int(number)) for number in sys.argv[1:3]]
@@ -25,12 +26,12 @@ def find():
 
 
 class Chromium:
-    """Opens files below one folder. Every other request fails, and is in `refused`; what the
-    console says is in `complaints`.
+    """Opens files below one folder, or of one server (its address). Every other request fails, and
+    is in `refused`; what the console says is in `complaints`.
     """
 
-    def __init__(self, folder):
-        self.folder = folder.resolve().as_uri() + "/"
+    def __init__(self, place):
+        self.place = place if isinstance(place, str) else place.resolve().as_uri() + "/"
         self.refused, self.complaints, self._number = [], [], 0
         self._profile = tempfile.mkdtemp()
         read, their_write = os.pipe()
@@ -45,6 +46,9 @@ class Chromium:
             "--hide-scrollbars",
             "--no-first-run",
             "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-quic",
+            "--disable-sync",
             f"--user-data-dir={self._profile}",
         ]
         self._process = subprocess.Popen(
@@ -91,6 +95,27 @@ class Chromium:
         )
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
+
+    def press(self, *keys, modifiers=0):
+        """Real keys, such as "Tab" or "a", in whatever has the focus. modifiers: 2 for Ctrl, 8 for
+        Shift.
+        """
+        for key in keys:
+            written = {"Enter": "\r"}.get(key, key if len(key) == 1 and not modifiers else "")
+            for kind in ("keyDown", "keyUp"):
+                self.call(
+                    "Input.dispatchKeyEvent",
+                    type=kind,
+                    key=key,
+                    code=key if len(key) > 1 else f"Key{key.upper()}",
+                    windowsVirtualKeyCode=CODES.get(key, ord(key[0].upper())),
+                    modifiers=modifiers,
+                    **({"text": written} if written and kind == "keyDown" else {}),
+                )
+
+    def type(self, text):
+        """As if it were pasted, in whatever has the focus."""
+        self.call("Input.insertText", text=text)
 
     def call(self, method, **arguments):
         number = self._send(method, arguments)
@@ -142,7 +167,7 @@ class Chromium:
             self.complaints.append(values["entry"]["text"])
         elif method == "Fetch.requestPaused":
             url = values["request"]["url"]
-            if url.startswith((self.folder, "data:")):
+            if url.startswith((self.place, "data:")):
                 self._send("Fetch.continueRequest", {"requestId": values["requestId"]})
             else:
                 self.refused.append(url)

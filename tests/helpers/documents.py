@@ -9,7 +9,13 @@ PAGES = [
     ROOT / "README.md",
     *(
         page
-        for folder in ("docs", "docs/api", "research/benchmarks", "research/experiments")
+        for folder in (
+            "docs",
+            "docs/api",
+            "docs/live",
+            "research/benchmarks",
+            "research/experiments",
+        )
         for page in sorted((ROOT / folder).glob("*.md"))
     ),
 ]

@@ -1,0 +1,56 @@
+"""Pages in which the reader's Python runs: docs/live/.
+
+A line `live NAME` in such a page becomes what the function NAME of live_files.py returns. Setting:
+`live_engine`, a folder with an unpacked release of Pyodide, which is then served beside the site;
+without it, a page downloads that release from its public address.
+"""
+
+import re
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import live_files
+from sphinx.errors import ConfigError
+
+from minitransformer.errors import InputError
+from minitransformer_course.judge.messages import _
+
+PLACE = "_static/live"
+
+
+def build(app) -> None:
+    app.live_wheel = live_files.build_wheel(Path(app.outdir, PLACE))
+
+
+def fill(app, docname, content) -> None:
+    if docname.startswith("docs/live/"):
+        sizes = [one["bytes"] for one in (*live_files.FILES.values(), app.live_wheel)]
+        public = urlsplit(live_files.PINNED["address"]).hostname
+        source = _("this site") if app.config.live_engine else public
+        page = live_files.check(sum(sizes) / 1e6, source)
+        content[0] = re.sub("^live check$", lambda _found: page, content[0], flags=re.MULTILINE)
+
+
+def open_page(app, pagename, templatename, context, doctree) -> None:
+    """A page that runs has scripts, and a policy."""
+    if 'class="live"' in context.get("body", ""):
+        app.add_css_file("live/live.css")
+        app.add_js_file("live/press.js", loading_method="defer")
+        context["metatags"] += live_files.policy(bool(app.config.live_engine))
+
+
+def write(app, error) -> None:
+    if error is None and app.builder.format == "html":
+        try:
+            live_files.write_files(Path(app.outdir, PLACE), app.live_wheel, app.config.live_engine)
+        except InputError as wrong:
+            raise ConfigError(str(wrong)) from wrong
+
+
+def setup(app) -> dict:
+    app.add_config_value("live_engine", "", "env", str)
+    app.connect("builder-inited", build)
+    app.connect("source-read", fill)
+    app.connect("html-page-context", open_page)
+    app.connect("build-finished", write)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,169 @@
+"""What a page that runs is made of: its HTML, what its scripts say, the library's wheel, and the
+files of the engine.
+"""
+
+import base64
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+import sys
+from html import escape
+from pathlib import Path
+
+from minitransformer.errors import InputError
+from minitransformer_course.judge.messages import _
+
+ROOT = Path(__file__).parents[2]
+HERE = ROOT / "docs" / "live"
+PINNED = json.loads((HERE / "engine.json").read_text(encoding="utf-8"))
+FILES = PINNED["files"]["runtime"] | PINNED["files"]["numpy"]
+SECONDS, SILENCE = 30, 20  # of a run, and without a byte of a download
+POLICY = (
+    "script-src 'self' 'unsafe-inline' 'wasm-unsafe-eval' blob:; worker-src blob:; "
+    "connect-src 'self' {elsewhere}; object-src 'none'; base-uri 'none'"
+)
+
+
+def policy(own_engine: bool) -> str:
+    """Requests go to the site and to the engine's address only, those of a worker made from a blob
+    too.
+    """
+    content = POLICY.format(elsewhere="" if own_engine else PINNED["address"])
+    return f'<meta http-equiv="Content-Security-Policy" content="{content}">'
+
+
+def examples() -> dict[str, str]:
+    """README's programs: a layer whose check passes, and one whose check fails."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    right, wrong = re.findall(r"^```python\n(.*?)^```", readme, re.DOTALL | re.MULTILINE)[:2]
+    return {"right": right, "wrong": wrong}
+
+
+def sentences() -> dict[str, str]:
+    """What the scripts say."""
+    return {
+        "loading": _("Downloading, then starting Python ..."),
+        "started": _("Python is running in this page."),
+        "editor": _("Your layer, in Python"),
+        "running": _("Checking ..."),
+        "passed": _("Passed."),
+        "failed": _("Not yet: the check failed."),
+        "error": _("The program did not reach its end."),
+        "unchecked": _("Nothing was checked: the program never calls gradcheck(layer, inputs)."),
+        "line": _("Look at line {n}."),
+        "time": _("Stopped after {n} s: an endless loop?").format(n=SECONDS),
+        "memory": _("Stopped: it needs more than 1 GB of memory. Does a list grow for ever?"),
+        "lost": _(
+            "Stopped after {n} s, in a call that never returned. "
+            "A new Python starts; your text is kept."
+        ).format(n=SECONDS),
+        "stopped": _("Stopped. A new Python starts; your text is kept."),
+        "broken": _("Python broke down. A new one starts; your text is kept."),
+        "boot": _("Python did not start. Close other pages, and press again."),
+        "missing": _("{name} could not be downloaded. Check the connection, and press again."),
+        "wrong": _(
+            "{name} is not the file that this page was made for, so none of it is run. Something "
+            "between its source and this page has changed it."
+        ),
+        "insecure": _("A browser checks what it downloads only on https or on localhost."),
+    }
+
+
+def check(megabytes: float, source: str) -> str:
+    """The page "Check your own layer", in Markdown: an editor, and the report beside it."""
+    said = {
+        "disk": _(
+            "A page from the disk cannot run Python. Serve it: docs/live.md has the command."
+        ),
+        "webassembly": _(
+            "This browser runs no WebAssembly, which Python needs here. Another browser will, or "
+            "an installed copy: README has the command."
+        ),
+        "missing": _("A part of this page is missing. Check the connection, and press again."),
+    }
+    data = "".join(f' data-{name}="{escape(text)}"' for name, text in said.items())
+    cost = _(
+        "This downloads {n:.0f} MB once: Python for the browser and NumPy from {source}, and this "
+        "library. What you write stays in this page."
+    ).format(n=megabytes, source=source)
+    keys = _("Ctrl+Enter checks. Escape, then Tab, leaves the editor.")
+    return f"""
+<div class="live" data-live="check"{data}>
+<div class="live-door">
+<p class="live-status" role="status">{cost}</p>
+<button type="button" class="live-press" hidden>{_("Run this page here")}</button>
+<progress class="live-progress" aria-label="{_("Download")}" value="0" hidden></progress>
+<noscript>{_("This page runs Python with JavaScript, which is turned off.")}</noscript>
+<div class="live-tools" hidden>
+<button type="button" class="live-check">{_("Check")}</button>
+<button type="button" class="live-stop" aria-disabled="true">{_("Stop")}</button>
+<button type="button" data-example="right">{_("A layer that is right")}</button>
+<button type="button" data-example="wrong">{_("One that is wrong")}</button>
+<span class="live-keys" id="live-keys">{keys}</span>
+</div>
+</div>
+<div class="live-desk">
+<div class="live-code">
+
+```python
+{examples()["right"]}```
+
+</div>
+<section class="live-report" aria-label="{_("Report")}" tabindex="0">
+<div class="live-verdict" role="status"><p>{_("The report appears here.")}</p></div>
+<pre class="live-printed"></pre>
+</section>
+</div>
+</div>
+"""
+
+
+def build_wheel(folder: Path) -> dict:
+    """The library's wheel, built into an empty folder: its name, size and hash."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    (wheel,) = folder.glob("*.whl")
+    content = wheel.read_bytes()
+    return {"name": wheel.name, "bytes": len(content), "sha384": sha384(content)}
+
+
+def sha384(content: bytes) -> str:
+    return base64.b64encode(hashlib.sha384(content).digest()).decode()
+
+
+def write_files(folder: Path, wheel: dict, engine: str) -> None:
+    """The scripts, their settings, and the engine if it is a folder."""
+    for script in (*HERE.glob("*.js"), *HERE.glob("*.css")):
+        shutil.copy(script, folder)
+    shutil.copytree(HERE / "vendor", folder / "vendor")
+    settings = {
+        "address": "pyodide/" if engine else PINNED["address"],
+        "files": FILES,
+        "lock": PINNED["lock"],
+        "wheel": wheel,
+        "module": "minitransformer_course.live",
+        "seconds": SECONDS,
+        "silence": SILENCE,
+        "sentences": sentences(),
+        "examples": examples(),
+    }
+    (folder / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
+    if engine:
+        copy_engine(Path(engine), folder / "pyodide")
+
+
+def copy_engine(source: Path, target: Path) -> None:
+    """The pinned files of an unpacked release. Raises InputError for a missing or another one."""
+    target.mkdir()
+    for name, pin in FILES.items():
+        if not (source / name).is_file():
+            raise InputError(
+                f"live_engine: {source} has no {name}; docs/live.md says what it needs"
+            )
+        if sha384((source / name).read_bytes()) != pin["sha384"]:
+            raise InputError(f"live_engine: {source / name} is not the file at {PINNED['address']}")
+        shutil.copy(source / name, target)

@@ -1,0 +1,95 @@
+// The engine of a page: its files, checked by their hashes, and the worker in which Python runs.
+const BOOT = 60_000;        // milliseconds until Python must have started
+const GRACE = 4_000;        // beyond the limit of a run, for code that returns to Python late
+
+export class Failed extends Error {     // its message is a sentence for the reader
+  name = "Failed";
+}
+
+export class Engine {
+  // settings: settings.json; base: the address of these scripts
+  constructor(settings, base) {
+    [this.settings, this.sentences, this.base] = [settings, settings.sentences, base];
+  }
+
+  // Download what is missing, and start Python, unless it runs. progress(which part of all bytes is there)
+  start(progress = () => {}) {
+    this.ready ??= this.boot(progress).catch(error => { this.ready = null; throw error; });
+    return this.ready;
+  }
+
+  async boot(progress) {
+    this.files ??= await this.download(progress);
+    const source = await (await this.reached("worker.js", this.base + "worker.js")).blob();
+    this.worker = new Worker(URL.createObjectURL(new Blob([source], {type: "text/javascript"})));
+    const {lock, wheel, module} = this.settings;
+    await this.answer({files: this.files, lock, wheel: wheel.name, module}, BOOT, "boot");
+  }
+
+  // What the function of Python says of the text; a call that never returns costs the worker.
+  async ask(name, text) {
+    await this.start();
+    const {seconds} = this.settings;
+    return this.answer({name, text, seconds}, 1000 * seconds + GRACE, "lost");
+  }
+
+  stop(sentence = "stopped", why = "") {
+    this.worker?.terminate();
+    this.worker = this.ready = null;
+    this.give?.(new Failed(this.sentences[sentence] + why));
+  }
+
+  // The worker's answer within `limit` milliseconds; `sentence` is said if there is none.
+  answer(question, limit, sentence) {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => this.stop(sentence), limit);
+      const settle = (settled, value) => { clearTimeout(timer); this.give = null; settled(value); };
+      this.give = error => settle(reject, error);
+      const fail = why => this.stop(sentence === "boot" ? "boot" : "broken", ` (${why})`);
+      this.worker.onmessage = ({data}) => data.error ? fail(data.error) : settle(resolve, data.answer);
+      this.worker.onerror = event => fail(event.message);
+      this.worker.postMessage(question);
+    });
+  }
+
+  async download(progress) {
+    if (!crypto.subtle) throw new Failed(this.sentences.insecure);
+    const {address, files, wheel} = this.settings;
+    const wanted = [...Object.entries(files).map(([name, file]) => ({name, address: new URL(address, this.base) + name, ...file})),
+                    {...wheel, address: this.base + wheel.name}];
+    const all = wanted.reduce((sum, file) => sum + file.bytes, 0);
+    let done = 0;
+    const loaded = await Promise.all(wanted.map(file => this.load(file, bytes => progress((done += bytes) / all))));
+    return Object.fromEntries(loaded);
+  }
+
+  async reached(name, address, signal) {
+    const response = await fetch(address, {signal}).catch(() => null);
+    if (!response?.ok) throw new Failed(this.sentences.missing.replace("{name}", name));
+    return response;
+  }
+
+  // [name, bytes] of a file that arrived whole and is the one that is meant
+  async load({name, address, sha384}, arrived) {
+    const control = new AbortController(), parts = [];
+    const patience = () => setTimeout(() => control.abort(), 1000 * this.settings.silence);
+    let timer = patience();
+    try {
+      const reader = (await this.reached(name, `${address}?${encodeURIComponent(sha384.slice(0, 12))}`, control.signal)).body.getReader();
+      for (let part; !(part = await reader.read()).done;) {
+        clearTimeout(timer);
+        timer = patience();
+        parts.push(part.value);
+        arrived(part.value.length);
+      }
+    } catch (error) {
+      throw error instanceof Failed ? error : new Failed(this.sentences.missing.replace("{name}", name));
+    } finally {
+      clearTimeout(timer);
+    }
+    const bytes = await new Blob(parts).arrayBuffer();
+    const hash = btoa(String.fromCharCode(...new Uint8Array(await crypto.subtle.digest("SHA-384", bytes))));
+    if (hash !== sha384) throw new Failed(this.sentences.wrong.replace("{name}", name));
+    return [name, bytes];
+  }
+}
