@@ -5,7 +5,7 @@ and pictures of its scores.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from minitransformer import Adam, Transformer, TransformerConfig, make_batch, training_step
+from minitransformer import Adam, Transformer, TransformerConfig, training_step
 from minitransformer.data.drawn import DrawnBatches, draw_examples, draw_held_out
 from minitransformer.decoding import GREEDY, decode_all
 from minitransformer.errors import InputError
@@ -49,17 +49,18 @@ def unseen(count=200) -> list:
     return draw_held_out(TASK, count)
 
 
-def with_seen(count=200, seed=0, steps=160) -> tuple[list, np.ndarray]:
-    """(pairs, seen): numbers drawn like those of training, with nothing held out, and which of them
-    `trained` has seen.
-    """
-    known = {
+def drawn_like_training(count, seed=0) -> list:
+    """`count` pairs of ids, drawn as those of `trained`, with nothing held out."""
+    return draw_examples(TASK, [seed, 0], count)
+
+
+def read_in_training(seed=0, steps=160) -> set[tuple[int, ...]]:
+    """The sources that `trained` has seen."""
+    return {
         tuple(source)
         for step in range(1, steps + 1)
         for source, _target in draw_examples(TASK, [seed, step], SIZE)
     }
-    pairs = draw_examples(TASK, [seed, 0], count)
-    return pairs, np.array([tuple(source) in known for source, _target in pairs])
 
 
 def translated(model, pairs) -> list[list[int]]:
@@ -70,15 +71,6 @@ def translated(model, pairs) -> list[list[int]]:
             model, [source for source, _target in pairs], GREEDY, threads=1
         )
     ]
-
-
-def predictions(model, pairs, dropout_seed=None) -> tuple[np.ndarray, np.ndarray]:
-    """(predicted, ids), both (B, T): the most likely token at each place if the right ones come
-    before it, and the right ones.
-    """
-    batch = make_batch(pairs)
-    rng = None if dropout_seed is None else np.random.default_rng(dropout_seed)
-    return model.forward(*batch.inputs, rng=rng)[0].argmax(axis=-1), batch.next_target
 
 
 def texts(all_ids) -> list[str]:

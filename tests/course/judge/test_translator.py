@@ -9,6 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
+from minitransformer import make_batch
 from minitransformer.data.drawn import DrawnBatches
 from minitransformer.data.text_files import read_text, split_lines
 from minitransformer.decoding import Search, translate
@@ -68,15 +69,15 @@ def test_without_sacrebleu_one_line_says_what_is_left_out(monkeypatch, capsys):
 
 
 def test_a_text_is_right_under_teacher_forcing_if_and_only_if_the_model_writes_it():
-    model, pairs = translator.trained(steps=60), translator.unseen(60) + translator.with_seen(60)[0]
-    predicted, ids = translator.predictions(model, pairs)
-    _tokens, texts = accuracies(predicted, ids)
+    pairs = translator.unseen(60) + translator.drawn_like_training(60)
+    model, batch = translator.trained(steps=60), make_batch(pairs)
+    predicted = model.forward(*batch.inputs)[0].argmax(axis=-1)
+    _tokens, texts = accuracies(predicted, batch.next_target)
     written = [
         output == target
         for output, (_source, target) in zip(translator.translated(model, pairs), pairs)
     ]
     assert texts == np.mean(written) == exact_match(model, pairs, threads=1) and 0 < texts < 1
-    assert (translator.predictions(model, pairs, dropout_seed=0)[0] != predicted).any()
 
 
 def test_what_is_seen_is_in_a_batch_of_training_and_nothing_unseen_is():
@@ -84,10 +85,9 @@ def test_what_is_seen_is_in_a_batch_of_training_and_nothing_unseen_is():
     rows = {
         tuple(row[row >= len(SPECIAL)].tolist()) for _step, batch in batches for row in batch.source
     }
-    pairs, seen = translator.with_seen(3000, seed=3, steps=10)
-    assert [
-        tuple(source) in rows for source, _target in pairs
-    ] == seen.tolist() and 0 < seen.sum() < len(seen)
+    assert rows == translator.read_in_training(seed=3, steps=10)
+    pairs = translator.drawn_like_training(3000, seed=3)
+    assert 0 < sum(tuple(source) in rows for source, _target in pairs) < len(pairs)
     assert not rows & {tuple(source) for source, _target in translator.unseen()}
 
 
