@@ -102,7 +102,8 @@ for name in ("source", "target", "next_target"):
     print(f"{name:12}", *(vocabulary.tokens(row) for row in getattr(batch, name).tolist()))
 
 # %% [markdown]
-# The shift does not hide the answer, because the token to be predicted at position 1 is in `target` at position 2. It
+# Padding gets positions like any other token, and that does no harm, because no query may look at it. The shift does not hide the
+# answer, because the token to be predicted at position 1 is in `target` at position 2. It
 # is the causal mask that hides it.
 #
 # ## Put together: a layer of the decoder
@@ -274,7 +275,8 @@ print(config.num_layers, "layers:", str(report).splitlines()[-1])
 
 # %% [markdown]
 # **Predict:** the model reads *key* and learns to write *yek*. Which of the 29 rows of $E$ get a gradient: those of the
-# letters in the word, or all of them?
+# letters in the word, or all of them? (`gradients_of_uses` runs the model's backward down to the points where the three gradients
+# meet $E$, which are your function's first arguments.)
 
 # %%
 model = model.astype("float64")

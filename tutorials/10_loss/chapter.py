@@ -68,7 +68,8 @@ for seed in range(3):
 # with $2 / m$. Then $\ln V + s^2 / 2$ is 11.1 or 12.1.
 #
 # Now we train two models to reverse words of eight random letters. The second is *blind*, because in its source every
-# letter has been replaced by an *a*. **Predict** the lowest loss per letter that a blind model can reach.
+# letter has been replaced by an *a*. (`reverse` is the training loop that chapter 11 writes out.) **Predict** the lowest loss per
+# letter that a blind model can reach.
 
 # %%
 half_trained, reading = lab.training.reverse(steps=240)
@@ -110,10 +111,10 @@ print("measured:", ((loss - below) / 2e-6).round(4))
 #
 # $$ dx = p - q $$
 #
-# At the target that is $p - 1$, which is negative, so a step against the gradient makes this logit larger. Everywhere else
-# it is $p$, so the wrong tokens with the highest probability are pushed down most. Rows of padding are 0, and everything is
-# multiplied by $dloss$. The derivation never used the fact that $q$ holds only 0s and a 1. All that it needs is that $q$
-# sums to 1.
+# At the target that is $p - 1$, which is negative, so a step against the gradient makes this logit larger. Everywhere else it
+# is $p$, so the wrong tokens with the highest probability are pushed down most. Rows of padding are 0, and everything is
+# multiplied by $dloss$. For $dloss = 1$, every number lies between $-1$ and 1. The derivation never used the fact that $q$
+# holds only 0s and a 1. All that it needs is that $q$ sums to 1.
 
 # %% [markdown]
 # **Prove it**, with a random upstream gradient:
@@ -207,8 +208,8 @@ gap = (of_target - (logits.sum(axis=-1) - of_target) / (K - 1))[real].mean()    
 print(f"the trained model: gap {gap:.3f}, loss {float(sums.loss) / unseen.terms:.4f}")
 
 # %% [markdown]
-# The two gaps agree, and so do the two losses. The trained model rests where your formula says, and 0.6392 is nearly the
-# floor, the loss of a model that makes no mistake. So never compare a loss with smoothing to one without.
+# The trained model rests where your formula says, and 0.6392 is nearly the floor, the loss of a model that makes no mistake. So
+# never compare a loss with smoothing to one without.
 #
 # With $H(a, b) = -\sum_i a_i \ln b_i$, a hard row $o$ and the uniform row $u$, the loss is a mixture, $(1 - \epsilon) H(o, p) +
 # \epsilon H(u, p)$. For $p = (0.8, 0.2)$, the first token as target and $\epsilon = 0.5$, it is $0.5 \cdot 0.22 + 0.5 \cdot

@@ -46,7 +46,7 @@ rng = np.random.default_rng(0)
 # | 1 | recurrence "precludes parallelization" | true (chapter 16) |
 # | 2 | heads counteract a "reduced effective resolution" | one head returns one mean (chapter 7) |
 # | 2 | ByteNet's paths grow logarithmically | true (`layers_needed`) |
-# | 3.1 | LayerNorm(x + Sublayer(x)) | figure 1 agrees, the released code is pre-norm |
+# | 3.1 | LayerNorm(x + Sublayer(x)) | figure 1 agrees, the [released code](https://github.com/tensorflow/tensor2tensor) is pre-norm |
 # | 3.2.1 | unscaled, softmax has "extremely small gradients" | true (chapter 5) |
 # | 3.2.2 | eight heads cost about as much as one | true (chapter 16) |
 # | 3.5 | $PE_{pos + k}$ is linear in $PE_{pos}$ | true (`rotate_positions`) |
@@ -142,9 +142,9 @@ for axes, language, columns in zip(both, ("German", "French"), ((0, 2), (1, 3)))
 # model costs more than twice as much as a single ConvS2S, so for this model "a fraction" is true of the ensembles alone. And
 # where the table has 41.8 for French, the text of section 6.1 says 41.0, below the ConvS2S ensemble's 41.29.
 #
-# The costs are estimates: the training time, times the number of GPUs, times the operations that a GPU performs in a second,
-# which footnote 5 gives as 9.5 trillion for a P100. A GPU that waits costs as much as one that works. How many of these
-# operations did the model need?
+# The costs are estimates: the training time, times the number of GPUs, eight here, times the operations that a GPU performs in
+# a second, which footnote 5 gives as 9.5 trillion for a P100. A GPU that waits costs as much as one that works. How many of
+# these operations did the model need?
 #
 # **By hand.** Take $y = x w$ with single numbers. The forward is one multiplication and, inside a longer sum, one addition. The
 # backward has $dx = dy\, w$ and $dw = x\, dy$, which the batch adds up.
@@ -284,7 +284,8 @@ print(str(report).splitlines()[-1])
 #
 # ## Section 6.3: a sentence against its own table
 #
-# In parsing, a sentence goes in and its tree comes out as brackets, scored by F1, the harmonic mean of precision and recall.
+# In parsing, a sentence goes in and its tree comes out as brackets, which is hard because they are many and have to fit together.
+# The score is F1, the harmonic mean of their precision and recall.
 # Trained on 40,000 sentences of the Wall Street Journal (16K tokens in the vocabulary), the Transformer reaches 91.3, and does
 # outperform the BerkeleyParser, which has 90.4. With 17 million more sentences, parsed by other programs (32K tokens), it
 # reaches 92.7, better than "all previously reported models with the exception of the Recurrent Neural Network Grammar", which has
