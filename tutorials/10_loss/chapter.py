@@ -164,7 +164,7 @@ hard = gaps(lambda p: cross_entropy_backward(1.0, p, np.array([[5]])))
 print(*(f"step {step:,}: gap {hard[step - 1]:.2f}" for step in (10, 100, 1000, 10_000)), sep=", ")
 
 # %% [markdown]
-# The gap grows by $\ln 10 = 2.3$ each time the number of steps grows tenfold, and it will never stop, since $p = 1$ needs an
+# The gap grows by about $\ln 10 = 2.3$ each time the number of steps grows tenfold, and it will never stop, since $p = 1$ needs an
 # infinite gap. It is no defect that the gradient approaches 0, because that is what convergence means. The defect is that the
 # logits have no place to rest, so the model becomes ever more certain of what it has seen.
 #

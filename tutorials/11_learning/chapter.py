@@ -114,13 +114,12 @@ lab.training.show_valley(axes, valley, {name: np.array(path) for name, path in p
 # %% [markdown]
 # SGD cannot use a larger learning rate, because above 0.04 every bounce is larger than the one before. Adam's steps have about
 # the same size in both directions, though it overshoots and swings back. On the running example, with words of eight random
-# letters, `research/experiments/learning.py` gives these losses per letter after 200 steps. The last two rows are for the next
-# section:
+# letters, `research/experiments/learning.py` gives these losses per letter after 200 steps:
 #
 # | optimizer, learning rate | seed 0 | seed 1 | seed 2 |
 # |---|--:|--:|--:|
-# | SGD, 1, the best of 0.1, 0.3, 1 and 3 | 1.22 | 1.09 | 1.16 |
-# | Adam, 0.006, the best of 0.001, 0.002, 0.003, 0.004, 0.006 and 0.008 | 0.52 | 0.22 | 0.34 |
+# | SGD, 1, the best of four | 1.22 | 1.09 | 1.16 |
+# | Adam, 0.006, the best of six | 0.52 | 0.22 | 0.34 |
 # | Adam with $\beta_2 = \epsilon = 0.9$, 0.004 | 3.52 | 3.65 | 3.63 |
 # | Adam with $\beta_2 = \epsilon = 0.9$, 0.9 | 1.51 | 0.78 | 1.32 |
 #
@@ -190,9 +189,9 @@ axes.set_ylim(0, 1.3)
 # $$ c = \frac{\text{limit}}{\max(\text{norm}, \text{limit})}, \qquad
 # \text{norm} = \sqrt{\sum_{k, d} dW_{kd}^2 + \sum_d db_d^2} $$
 #
-# The maximum in the denominator covers both cases, and a gradient of 0 needs no exception. $dW$ is $(K, D)$, $db$ is $(D)$,
-# and $c$ is one number. The paper does not clip. The library clips all parameters together, with a limit of 1 unless you
-# choose another.
+# The maximum in the denominator covers both cases, and a gradient of 0 needs no exception. $dW$ is $(K, D)$, $db$ is $(D)$, and
+# $c$ is one number. The paper does not mention clipping. The library clips all parameters together, with a limit of 1 unless
+# you choose another.
 
 # %% [markdown]
 # **Break it.** Trainers have clipped each parameter by its own norm (transformers, issue 581), or each micro-batch before the
@@ -266,7 +265,7 @@ print("peak {:.2e}, step 100,000 {:.2e}".format(*schedule(np.array([4000, 100_00
 print(f"base: {100_000 * 0.4 / 3600:.1f} hours; big, 300,000 steps of 1.0 s: {300_000 / 86400:.1f} days")
 
 # %% [markdown]
-# The paper says 12 hours and 3.5 days.
+# The paper says 12 hours and 3.5 days, so its 0.4 seconds are rounded.
 #
 # ## One line is wrong
 #
@@ -298,8 +297,8 @@ print(f"base: {100_000 * 0.4 / 3600:.1f} hours; big, 300,000 steps of 1.0 s: {30
 # %% [markdown]
 # ## Since 2017
 #
-# Two things about this step have changed. *Weight decay* pulls every weight a little towards 0. If $\lambda w$ is added to the
-# gradient, Adam divides it by the size of that gradient, too. *AdamW* (2017) subtracts $\eta \lambda w$ beside the step
+# Two things have changed. *Weight decay* pulls every weight a little towards 0. If $\lambda w$ is added to the
+# gradient, Adam divides it by the size of that gradient, too. *AdamW* (2017) subtracts $\eta \lambda w$ apart from the step
 # instead. **Predict:** two weights start at 1, and their gradients are noise of size 100 and 0.01. Which of them does the first
 # way shrink?
 
@@ -316,7 +315,7 @@ for name, inside in (("in the gradient", True), ("AdamW", False)):
 # With AdamW, both shrink alike, whatever their gradients are. The second change is the end of the schedule. Half a
 # *cosine*, $\frac12 (1 + \cos(\pi s / S))$, takes the learning rate from its peak to 0 at the last step $S$. After 600 steps of
 # the running example, three seeds reach losses of 0.007, 0.005 and 0.005 with it, and of 0.049, 0.083 and 0.045 with a constant
-# 0.006. In 200 steps the constant is better, because the cosine slows down too early.
+# 0.006. After only 200 steps, the constant is ahead.
 #
 # ## Your Transformer
 #

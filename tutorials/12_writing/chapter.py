@@ -303,7 +303,7 @@ print(f"all 256 tokens at once: {alone / 256:.0f} microseconds each")
 # keeps $2 \cdot 30 \cdot 3 \cdot 64$ numbers, 23 kB, for each token. That is 189 MB for its window of 8,192 tokens, while its
 # weights take 269 MB.
 #
-# **Break it.** Forget to reorder the cache, as the library Sockeye once did. Its author looked for the mistake by comparing
+# **Break it.** Forget to reorder the cache, as the library Sockeye once did. Whoever mended it looked for the mistake by comparing
 # *sums* over the states (pull request 731). **Predict:** two hypotheses swap places. Does the sum of all keys change? Does the
 # output?
 

@@ -99,8 +99,9 @@ lab.translator.show_shares({"drawn like the training text": right.mean(), "of th
                             "of these, not seen": right[~seen].mean(), "held out": written}, "texts right (%)")
 
 # %% [markdown]
-# The model has seen about four in ten, and it knows nearly all of those by heart. To catch this mistake, look for the test
-# set's sources in the training set. The library holds out one number in ten by a checksum, so that no seed can draw it.
+# Short numbers are drawn again and again, and the model knows nearly all that it has seen by heart. To catch this mistake, look
+# for the test set's sources in the training set. The library holds out one number in ten by a checksum, so that no seed can
+# draw it.
 #
 # ## One perplexity for each vocabulary
 #

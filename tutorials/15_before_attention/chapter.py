@@ -215,8 +215,9 @@ print("three farthest by three nearest:",
 # ignores whatever is added to all scores. All queries would get the same weights, so it is this small nonlinearity that lets a
 # query ask anything.
 #
-# The way back has nothing new. Softmax and the weighted sum are those of chapter 5. Then $da_{ij} = ds_{ij}\, w\, (1 - n_{ij}^2)$,
-# and because query $i$ was added to every key, and key $j$ to every query, $dq_i = \sum_j da_{ij}$ and $dk_j = \sum_i da_{ij}$.
+# The backward needs no new rule. Softmax and the weighted sum are those of chapter 5. Then $da_{ij} = ds_{ij}\, w\, (1 -
+# n_{ij}^2)$, and because query $i$ was added to every key, and key $j$ to every query, $dq_i = \sum_j da_{ij}$ and $dk_j =
+# \sum_i da_{ij}$.
 
 # %% [markdown]
 # **Prove it.** The library's backward has to be the gradient of *your* forward. Then your forward writes in the trained model:
