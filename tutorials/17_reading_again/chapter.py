@@ -46,7 +46,7 @@ rng = np.random.default_rng(0)
 # | 1 | recurrence "precludes parallelization" | true (chapter 16) |
 # | 2 | heads counteract a "reduced effective resolution" | one head returns one mean (chapter 7) |
 # | 2 | ByteNet's paths grow logarithmically | true (`layers_needed`) |
-# | 3.1 | LayerNorm(x + Sublayer(x)) | figure 1 agrees, the [released code](https://github.com/tensorflow/tensor2tensor) is pre-norm |
+# | 3.1 | LayerNorm(x + Sublayer(x)) | not in the [released code](https://github.com/tensorflow/tensor2tensor) |
 # | 3.2.1 | unscaled, softmax has "extremely small gradients" | true (chapter 5) |
 # | 3.2.2 | eight heads cost about as much as one | true (chapter 16) |
 # | 3.5 | $PE_{pos + k}$ is linear in $PE_{pos}$ | true (`rotate_positions`) |
