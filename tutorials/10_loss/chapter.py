@@ -215,9 +215,9 @@ print(f"the trained model: gap {gap:.3f}, loss {float(sums.loss) / unseen.terms:
 # \epsilon H(u, p)$. For $p = (0.8, 0.2)$, the first token as target and $\epsilon = 0.5$, it is $0.5 \cdot 0.22 + 0.5 \cdot
 # 0.92 = 0.57$.
 #
-# **Who is right?** The divisor of $\epsilon$ is disputed: should it be $K$ or $K - 1$ (fastai, pull request 1814)? How would
-# you decide without your derivation? A good test asks for what every correct version must do, not for the numbers of one of
-# them.
+# **Who is right?** Should the divisor of $\epsilon$ be $K$ or $K - 1$? (The library fastai corrected its own in pull request
+# 1814.) How would you decide without your derivation? A good test asks for what every correct version must do, not for the
+# numbers of one of them.
 
 # %% [exercise] test_smoothing
 
