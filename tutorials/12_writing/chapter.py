@@ -240,8 +240,8 @@ for alpha in (0, 0.6, 1):
     print(f"alpha = {alpha}: scores", *ranked(np.array([-2.0, -2.3]), np.array([2, 6]), alpha)[0].round(2))
 
 # %% [markdown]
-# Four more tokens cost the longer text 0.3. With $\alpha = 1$ its sum is divided by $11 / 6$ and the other's by $7 / 6$, which is
-# worth more than that, and so is the paper's 0.6.
+# The longer text loses 0.3 for its four extra tokens. Dividing its sum by $11 / 6$ and the other's by $7 / 6$ is worth more than
+# that, and so is the paper's 0.6.
 #
 # ## What need not be computed again
 #

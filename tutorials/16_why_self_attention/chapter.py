@@ -131,8 +131,9 @@ for name, layer in layers.items():
 
 # %% [markdown]
 # Eight heads compute eight times as many scores, each from an eighth as many numbers. So it is not the heads that make attention
-# parallel: all positions can be computed at once because none waits for the one before it. The recurrent layer splits its
-# work into 96 small portions, and each portion costs the time of a call, however little it multiplies.
+# parallel: all positions can be computed at once because none waits for the one before it. The recurrent layer multiplies all its
+# inputs in one step and then needs 95 small products, one after another, each of which takes the time of a call, however little
+# it multiplies.
 #
 # If this explains the clock, there is a test. With $B$ sequences in a batch, a step multiplies $B$ times as much and waits as
 # often as before. **Predict:** with 8 sequences instead of one, does a step take eight times as long? Which layer is faster at

@@ -168,8 +168,8 @@ for name, one, other in zip(("base", "big"), printed, needed):
     print(f"{name}: printed {one:.1e}, needed {other:.1e}, {other / one:.0%}")
 
 # %% [markdown]
-# The larger products of the big model keep the processors busier. As the other models ran on other processors and programs, a
-# factor of 23 between two rows means something, and a factor of 1.2 does not.
+# The larger products of the big model seem to keep the processors busier. As the other models ran on other processors and
+# programs, a factor of 23 between two rows means something, and a factor of 1.2 does not.
 #
 # ## Section 6.2: a number that does not fit
 #
