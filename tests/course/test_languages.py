@@ -211,6 +211,49 @@ def test_an_error_in_a_chapter_loses_no_translation(tmp_path, monkeypatch):
     assert (tmp_path / "ko" / CATALOGUES[0].name).read_bytes() == CATALOGUES[0].read_bytes()
 
 
+def code_of(text):
+    """What a page asks its reader to type: its shell blocks, indented lines and code in a line."""
+    blocks = re.findall(r"^```(?:bash|powershell)\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    return [*blocks, *re.findall(r"(?m)^    [.\w].*$", text), *re.findall(r"`([^`\n]+)`", text)]
+
+
+def commands_of(text):
+    command = r"(?:minitransformer|python -m|pip install)(?: [^\s&#]+)+"
+    return {found for code in code_of(text) for found in re.findall(command, code)}
+
+
+def test_the_korean_readme_has_the_commands_numbers_and_links_of_the_english_one():
+    """Its reader learns in Korean, builds both halves of the site, and may sit before PowerShell."""
+    english, korean = (
+        (ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "README.ko.md")
+    )
+    here = {command.replace("start 1", "start 1 --language ko") for command in commands_of(english)}
+    assert commands_of(korean) == here | {
+        "python -m sphinx -c docs . docs/_build/html/ko -D language=ko",
+        "minitransformer train numbers --language korean",
+    }
+    assert "&&" not in korean and r".venv\Scripts\Activate.ps1" in korean
+    programs, texts = zip(*(split_off(r"^```python\n.*?^```", text) for text in (english, korean)))
+    assert programs[0] == programs[1]
+    links, texts = zip(*(split_off(r"\]\([^)]*\)", text) for text in texts))
+    other = {"](README.md)": "](README.ko.md)"}
+    assert sorted([*links[0], "](docs/glossary.md)"]) == sorted(
+        other.get(link, link) for link in links[1]
+    )
+    _, texts = zip(*(split_off(r"^```.*?^```|`[^`\n]+`|^    .*?$", text) for text in texts))
+    numbers = [Counter(re.findall(r"\d[\d,.]*\d|\d", text)) for text in texts]
+    in_words = {"1", "2", "3", "4", "10"}  # parts one to three, four hours, ten minutes
+    chapters_and_volume = {"0", "8", "2"}  # in sentences that only a Korean needs
+    assert not numbers[0] - numbers[1]
+    assert set(numbers[1] - numbers[0]) <= in_words | chapters_and_volume
+
+
+def split_off(pattern, text):
+    """What matches, and the rest."""
+    pattern = re.compile(pattern, re.DOTALL | re.MULTILINE)
+    return pattern.findall(text), pattern.sub("", text)
+
+
 def learn(folder, *words, **environment):
     done = subprocess.run(
         [sys.executable, "-m", "minitransformer", "learn", *words],
