@@ -14,6 +14,7 @@ and asks it only then.
 import inspect
 import warnings
 from collections.abc import Callable
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from minitransformer.checking.contract import check_finite, run_by_contract
 from minitransformer.checking.report import CONTRACT, EVIDENCE, NAMED, OBSERVED, Finding
 from minitransformer.checking.subject import Breach, Subject, drawing, flat
 from minitransformer.errors import InputError
+from minitransformer_course.diagnosis.paths import Paths
 from minitransformer_course.doctor import arrays, backward_calls, forwards, known_mistakes, repairs  # noqa: F401 - known_mistakes teaches the doctor
 from minitransformer_course.doctor.case import Case, affordable, case_or_none, other_cases, redrawn
 from minitransformer_course.doctor.changed_backwards import changed, of_cache
@@ -122,9 +124,10 @@ def examine(case, parts=frozenset(), facts=()) -> tuple[str, float | None, str]:
     cases = [case, *others]
     for other in others:
         other.counterpart = find_counterpart(other)
-    explanations = _explanations(cases, parts) or _of_each_array(cases, parts)
-    if len(explanations) != 1:
-        explanations = repairs.explanations(cases) or explanations
+    own = repairs.is_own(case.block)
+    explanations = _of_own(cases) if own else []
+    if not explanations:
+        explanations = _explanations(cases, parts) or _of_each_array(cases, parts)
     if explanations:  # without one, the right gradients need not be known: they take time
         before = max(one.error(one.right) if one.is_known else np.inf for one in cases)
         explanations = [(sentence, error) for sentence, error in explanations if error < before]
@@ -151,6 +154,21 @@ def examine(case, parts=frozenset(), facts=()) -> tuple[str, float | None, str]:
         if facts
         else ("; ".join([*said, *observations(case, parts)]), None, EVIDENCE)
     )
+
+
+def _of_own(cases) -> list[tuple[str, float]]:
+    """[(sentence, error)] for a block whose source is the reader's: what can be read off it."""
+    whole = arrays.as_a_whole(cases)
+    if whole:
+        return whole
+    with np.errstate(all="ignore"):
+        known = Paths(cases)
+        for said in known.statistics():
+            return [(said, 0.0)]
+        repaired = repairs.explanations(cases)
+        if repaired:
+            return repaired
+        return [(said, 0.0) for said in islice(known.explanations(), 1)]
 
 
 def _size_note(others, same) -> str:

@@ -75,6 +75,10 @@ def _widened(block: Any, rng: np.random.Generator) -> tuple[Any, dict[int, int]]
     for layer in layers:
         if getattr(layer, "num_heads", 1) == heads > 1:
             layer.num_heads = heads + 1
+        if not type(layer).__module__.startswith("minitransformer."):
+            for name, value in vars(layer).items():  # a width that a reader's own layer has kept
+                if type(value) is int and value in widths and name != "num_heads":
+                    setattr(layer, name, widths[value])
         rate = getattr(
             layer, "dropout", None
         )  # a reader's own layer may give a sub-layer this name

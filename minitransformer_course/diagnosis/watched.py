@@ -1,0 +1,172 @@
+"""A reader's forward, each expression of which can be given another derivative.
+
+The complex step carries the derivative in the imaginary part. So an expression whose imaginary part
+is dropped is taken for a constant, and one whose imaginary part is changed is derived wrongly,
+while its value stays.
+"""
+
+import ast
+import copy
+import inspect
+import sys
+import types
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minitransformer_course.doctor.operations import run_with
+from minitransformer_course.doctor.own_backward import Source
+
+AT = "_at_"  # a name that no reader uses
+LIBRARIES = "np", "math", "self", "numpy"
+REDUCTIONS = "sum", "mean", "max", "min", "norm", "prod", "std", "var", "amax", "logsumexp"
+LONGEST = 90  # characters of a statement that is quoted
+
+
+class Node(NamedTuple):
+    """An expression of the forward, as its author wrote it."""
+
+    tree: ast.expr
+    text: str
+    statement: str
+    line: int  # in its file
+    target: str  # what its statement assigns, if it is all of that; else ""
+    output: int  # which of several outputs it is, from 1; else 0
+
+    @property
+    def is_reduction(self) -> bool:
+        return isinstance(self.tree, ast.Call) and (
+            getattr(self.tree.func, "attr", getattr(self.tree.func, "id", "")) in REDUCTIONS
+        )
+
+    @property
+    def said(self) -> str:
+        """With the statement around it: "`mean` in `centred = x - mean`"."""
+        if len(self.statement) > LONGEST or self.statement == self.text:
+            return f"`{self.text}`"
+        return f"`{self.statement}`" if self.target else f"`{self.text}` in `{self.statement}`"
+
+
+class Seen(NamedTuple):
+    """The value of an expression when the forward ran, and how often it was computed."""
+
+    value: Any
+    times: int
+
+
+class Watched:
+    """A forward, and what it calls of the same file, compiled so that `changes` apply to it.
+
+    nodes: its expressions. changes: {a node's number: function of its value and of the frame that
+    computed it}. seen: {a node's number: Seen} of the last run, unless it is None.
+    """
+
+    def __init__(self, subject):
+        self.nodes: list[Node] = []
+        self.changes: dict[int, Callable] = {}
+        self.seen: dict[int, Seen] | None = None
+        self._made: dict[Callable, Callable] = {}  # {a function: the watched one}
+        cls = None if subject.pair else type(subject.layer)
+        forward = cls.forward if cls else subject.pair[0]
+        self.methods = {"forward": self._watched(inspect.unwrap(forward))}
+        waiting = list(self.methods.values())
+        while waiting and cls:
+            for name in waiting.pop().__code__.co_names:
+                method = getattr(cls, name, None)
+                if name not in self.methods and name != "backward" and _is_the_readers(method):
+                    self.methods[name] = self._watched(method)
+                    waiting.append(self.methods[name])
+
+    def _watched(self, function) -> Callable:
+        if function not in self._made:
+            self._made[function] = function  # for one that calls itself, or has no source
+            try:
+                source = Source(function)
+            except (OSError, TypeError, ValueError, SyntaxError):
+                return function
+            marker = _Marker(self.nodes, function.__code__.co_firstlineno - 1)
+            source.tree.body = [marker.visit(one) for one in source.tree.body]
+            ast.fix_missing_locations(source.module)
+            for name in function.__code__.co_names:
+                value = source.names.get(name)
+                if _is_the_readers(value) and value.__globals__ is function.__globals__:
+                    source.names[name] = self._watched(value)
+            source.names[AT] = self._at
+            self._made[function] = source.compiled()
+        return self._made[function]
+
+    def _at(self, number, value) -> Any:
+        if self.seen is not None:
+            before = self.seen[number].times if number in self.seen else 0
+            kept = value.copy() if isinstance(value, np.ndarray) else value  # inputs are restored
+            self.seen[number] = Seen(kept, before + 1)
+        change = self.changes.get(number)
+        return value if change is None else change(value, sys._getframe(1))
+
+    @contextmanager
+    def within(self, subject) -> Iterator[None]:
+        """Within the block, the subject runs this forward."""
+        with ExitStack() as stack:
+            for name, method in self.methods.items():
+                stack.enter_context(run_with(subject, name, method))
+            yield
+
+
+def _is_the_readers(function) -> bool:
+    return isinstance(function, types.FunctionType) and not function.__module__.startswith(
+        "minitransformer."
+    )
+
+
+class _Marker(ast.NodeTransformer):
+    """Puts AT(number, e) around each expression e that can carry a derivative."""
+
+    def __init__(self, nodes, first):
+        self.nodes, self.first = nodes, first
+        self.statement, self.whole, self.outputs = "", None, []
+
+    def visit(self, node) -> Any:
+        if isinstance(node, ast.stmt):
+            return self._of_statement(node)
+        if not isinstance(node, ast.expr):
+            return self.generic_visit(node) if isinstance(node, ast.comprehension) else node
+        if isinstance(node, (ast.Constant, ast.Lambda, ast.JoinedStr, ast.Compare, ast.Slice)):
+            return node
+        if isinstance(getattr(node, "ctx", None), ast.Store):
+            return node
+        if isinstance(node, (ast.Tuple, ast.List, ast.Starred)):
+            return self.generic_visit(node)
+        if isinstance(node, ast.Name) and node.id in LIBRARIES:
+            return node
+        made = Node(
+            copy.deepcopy(node),
+            ast.unparse(node),
+            self.statement,
+            self.first + node.lineno,
+            self.statement.partition(" = ")[0] if node is self.whole else "",
+            next((i for i, one in enumerate(self.outputs, 1) if one is node), 0),
+        )
+        if isinstance(node, ast.Call):
+            if isinstance(node.func, ast.Attribute):
+                node.func.value = self.visit(node.func.value)
+            node.args = [self.visit(one) for one in node.args]
+        elif isinstance(node, ast.Subscript):
+            node.value = self.visit(node.value)
+        elif not isinstance(node, (ast.Attribute, ast.Name)):
+            node = self.generic_visit(node)
+        self.nodes.append(made)
+        number = ast.Constant(len(self.nodes) - 1)
+        return ast.Call(ast.Name(AT, ast.Load()), [number, node], [])
+
+    def _of_statement(self, node) -> ast.stmt:
+        before = self.statement, self.whole, self.outputs
+        self.statement = ast.unparse(node).partition("\n")[0]
+        self.whole = node.value if isinstance(node, ast.Assign) else None
+        returned = node.value if isinstance(node, ast.Return) else None
+        if isinstance(returned, ast.Tuple) and isinstance(returned.elts[0], ast.Tuple):
+            self.outputs = returned.elts[0].elts
+        node = self.generic_visit(node)
+        self.statement, self.whole, self.outputs = before
+        return node
