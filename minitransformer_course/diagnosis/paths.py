@@ -82,6 +82,30 @@ def sloped(code: CodeType, slope: CodeType) -> Callable:
     return change
 
 
+def without_factor(code: CodeType, factor: CodeType) -> Callable:
+    """A product whose one side gets its derivative without the other side as a factor."""
+
+    def change(value, frame) -> Any:
+        one, other = (eval(side, frame.f_globals, frame.f_locals) for side in (code, factor))
+        imaginary = np.imag(one) + np.real(one) * np.imag(other)
+        return value.real + 1j * np.broadcast_to(imaginary, np.shape(value))
+
+    return change
+
+
+def spread(combine) -> Callable:
+    """A maximum over an axis with the derivative of a mean or a sum over it."""
+
+    def change(value, frame) -> Any:
+        for one in frame.f_locals.values():
+            for axis in range(np.ndim(one)) if _is_complex(one) else ():
+                if np.array_equal(one.real.max(axis=axis), value.real):
+                    return value.real + 1j * combine(one.imag, axis=axis)
+        raise ValueError("not a maximum of anything here")
+
+    return change
+
+
 def _is_complex(value) -> bool:
     """Whether it is a number or an array that can carry a derivative."""
     return isinstance(value, (np.ndarray, np.generic, complex)) and np.iscomplexobj(value)
@@ -196,7 +220,12 @@ class Paths:
         for place, effect in zip(self.places, self.effects):
             if not np.any(effect):
                 continue
-            for said, change in (*_slopes(place.node), *_others(place.node)):
+            for said, change in (
+                *_slopes(place.node),
+                *_products(place.node),
+                *_spread(place.node),
+                *_others(place.node),
+            ):
                 where = self._explained(place.with_each(change))
                 if where is not None:
                     yield where + said
@@ -293,12 +322,42 @@ def _quotient(off, effect) -> float | None:
 
 def _slopes(node) -> Iterator[tuple[str, Callable]]:
     """(what is said, the change) for wrong slopes of a function of one expression."""
-    argument = _argument(node.tree)
-    if argument is not None:
+    arguments = [_argument(node.tree)]
+    while arguments[-1] is not None:
+        arguments.append(_argument(arguments[-1]))
+    for argument in reversed(arguments[:-1]):
         code = _compiled(argument)
         for slope, words in SLOPES.items():
             said = f"the slope of {node.said} is taken for {words}"
             yield said, sloped(code, _code(slope))
+
+
+def _products(node) -> Iterator[tuple[str, Callable]]:
+    """(what is said, the change) for a product rule in which a factor is missing."""
+    if isinstance(node.tree, ast.BinOp) and isinstance(node.tree.op, ast.Mult):
+        for one, other in (
+            (node.tree.left, node.tree.right),
+            (node.tree.right, node.tree.left),
+        ):
+            code = _compiled(one), _compiled(other)
+            yield (
+                f"the gradient that passes back to `{ast.unparse(one)}` lacks the factor "
+                f"`{ast.unparse(other)}`, by which it is multiplied in {node.said}",
+                without_factor(*code),
+            )
+
+
+def _spread(node) -> Iterator[tuple[str, Callable]]:
+    """(what is said, the change) for a maximum of which more than the largest number gets a
+    gradient.
+    """
+    if isinstance(node.tree, (ast.Call, ast.Subscript)):
+        for combine, words in (
+            (np.mean, "is spread over all of the numbers, as for a mean"),
+            (np.sum, "goes to all of the numbers, as for a sum"),
+        ):
+            said = f"the gradient of the maximum {node.said} {words}: only the largest number gets it"
+            yield said, spread(combine)
 
 
 def _argument(tree) -> ast.expr | None:

@@ -159,7 +159,7 @@ def examine(case, parts=frozenset(), facts=()) -> tuple[str, float | None, str]:
 def _of_own(cases) -> list[tuple[str, float]]:
     """[(sentence, error)] for a block whose source is the reader's: what can be read off it."""
     whole = arrays.as_a_whole(cases)
-    if whole:
+    if len(whole) == 1:
         return whole
     with np.errstate(all="ignore"):
         known = Paths(cases)

@@ -7,8 +7,10 @@ import inspect
 import math
 import sys
 import textwrap
+import types
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import combinations
 from typing import Any
@@ -66,12 +68,13 @@ class Probe:
         }
         self.scales = {name: max(size, max(sizes.values()) / 10) for name, size in sizes.items()}
 
-    def along(self, function) -> dict[tuple[str, int], float] | None:
-        """{name: the gradient's product with the direction} of a changed backward; None if it does
-        not run.
+    def along(self, function, source) -> dict[tuple[str, int], float] | None:
+        """{name: the gradient's product with the direction} with this function in the source's
+        place; None if it does not run.
         """
         try:
-            with run_with(self.checked, "backward", function):
+            with source.replaced(self.checked, function):
+                self.checked.zero_grad()
                 gradients = self.checked.gradients(self.dy, self.cache)
             return {key: float((gradients[key[0]] * v).sum()) for key, v in self.directions.items()}
         except InputError:
@@ -84,9 +87,13 @@ class Probe:
 
 
 class Source:
-    """The syntax tree of a reader's backward, which is changed in place, compiled and restored."""
+    """The syntax tree of a reader's function, which is changed in place, compiled and restored.
 
-    def __init__(self, function):
+    method: what the layer calls it; "" for a function of the same file.
+    """
+
+    def __init__(self, function, method="backward"):
+        self.method = method
         self.function = inspect.unwrap(function)
         module = ast.parse(textwrap.dedent(inspect.getsource(self.function)))
         self.tree = module.body[0]
@@ -122,6 +129,20 @@ class Source:
             self.statement |= {id(node): statement for part in header for node in ast.walk(part)}
         self.values, self._known, self._lines = dict(self.names), {}, {}
 
+    @contextmanager
+    def replaced(self, checked, function) -> Iterator[None]:
+        """Within the block, the function runs in the place of the reader's."""
+        if self.method:
+            with run_with(checked, self.method, function):
+                yield
+            return
+        home, name = self.function.__globals__, self.function.__name__
+        home[name] = function
+        try:
+            yield
+        finally:
+            home[name] = self.function
+
     def compiled(self) -> Callable:
         namespace = dict(self.names)
         with warnings.catch_warnings():
@@ -131,12 +152,11 @@ class Source:
             exec(compile(self.module, "<changed>", "exec"), namespace)
         return namespace["make"](self.owner)
 
-    def changed(self, places, node) -> Callable:
-        """The backward with `node` in these places."""
-        ast.fix_missing_locations(node)
+    def changed(self, places, *nodes) -> Callable:
+        """The function with a node in each of these places, or one in all of them."""
         try:
-            for place in places:
-                _put(place, node)
+            for place, node in zip(places, nodes * len(places) if len(nodes) == 1 else nodes):
+                _put(place, ast.fix_missing_locations(node))
             return self.compiled()
         finally:
             for place in places:
@@ -153,7 +173,7 @@ class Source:
         before = sys.getprofile()
         sys.setprofile(look)
         try:
-            return probe.along(function)
+            return probe.along(function, self)
         finally:
             sys.setprofile(before)
 
@@ -190,6 +210,27 @@ def _put(place, node) -> None:
         getattr(parent, field)[i] = node
 
 
+def sources_of(block, backward) -> list[Source]:
+    """A reader's backward, and what it calls of the same class and the same file.
+
+    Raises an error if its source is not to be had.
+    """
+    found = [Source(backward)]
+    waiting, known = [found[0].function], {found[0].function}
+    while waiting:
+        function = waiting.pop(0)
+        for name in function.__code__.co_names:
+            method = None if isinstance(block, tuple) else inspect.getattr_static(type(block), name, None)
+            one = method or function.__globals__.get(name)
+            ours = isinstance(one, types.FunctionType) and one.__globals__ is function.__globals__
+            if ours and one not in known and name != "forward":
+                with suppress(ValueError, OSError, TypeError, SyntaxError):
+                    found.append(Source(one, name if method else ""))
+                    known.add(one)
+                    waiting.append(one)
+    return found
+
+
 class Pool:
     """What the backward could have used: its names, what it reads of `self` and its cache, and
     parameters.
@@ -197,10 +238,18 @@ class Pool:
 
     def __init__(self, source, checked):
         self.source, self.forward = source, inspect.getsource(checked.method(0))
+        read = {one.id for one in ast.walk(source.tree) if isinstance(one, ast.Name)}
         texts = {
             ast.unparse(node): None
             for node in ast.walk(source.tree)
             if isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Load)
+        }
+        texts |= {
+            ast.unparse(node): None
+            for node in ast.walk(ast.parse(textwrap.dedent(self.forward)))
+            if isinstance(node, ast.Subscript)
+            and isinstance(node.ctx, ast.Load)
+            and {one.id for one in ast.walk(node) if isinstance(one, ast.Name)} <= read
         }
         names = dict.fromkeys(
             name for name in source.values if name not in source.names and name != "_"
@@ -225,12 +274,8 @@ class Pool:
         seen: list[Any] = []
         for text in [*names, *texts]:
             value = source.value(expression(text))
-            of_floats = (
-                getattr(value, "dtype", np.dtype(type(value) if value is not None else bool)).kind
-                == "f"
-            )
             if (
-                of_floats
+                value is not None
                 and ".grad" not in text
                 and (text in names or not any(np.array_equal(value, one) for one in seen))
             ):
@@ -256,7 +301,7 @@ class Pool:
                 factor = filled(form, b=expression(text))
                 if not _fits(self.source.value(factor), shape):
                     continue
-                for slope, of in SLOPES:
+                for slope, of in SLOPES if np.asarray(value).dtype.kind == "f" else SLOPES[:1]:
                     missing = filled(slope, f=factor)
                     said = (
                         f" (the slope of {of})" if of and of in self.forward else ""
@@ -269,18 +314,23 @@ class Pool:
     def terms(self, node) -> Iterator[Any]:
         """Arrays that could be added to the node."""
         shape = np.shape(self.source.value(node))
-        arrays = {text: value for text, value in self.arrays.items() if np.ndim(value)}
-        for text, value in self.arrays.items():
+        floats = {
+            text: value
+            for text, value in self.arrays.items()
+            if np.asarray(value).dtype.kind == "f" and text != ast.unparse(node)
+        }
+        arrays = {text: value for text, value in floats.items() if np.ndim(value)}
+        for text, value in floats.items():
             if np.shape(value) == shape or np.ndim(value) == 0:
                 yield expression(text)
-        yield from self._means(shape)
+        yield from self._means(shape, arrays)
         for one, value in arrays.items():
             for other, another in arrays.items():
                 yield from self._products(one, other, value, another, shape)
 
-    def _means(self, shape) -> Iterator[Any]:
+    def _means(self, shape, arrays) -> Iterator[Any]:
         """Arrays that could be added: means over axes of one array, and of the product of two."""
-        full = [text for text, value in self.arrays.items() if shape and np.shape(value) == shape]
+        full = [text for text, value in arrays.items() if shape and np.shape(value) == shape]
         for axis in (*range(len(shape)), *combinations(range(len(shape)), 2)):
             for one in full:
                 yield expression(f"{one}.mean(axis={axis}, keepdims=True)")

@@ -6,14 +6,16 @@ agree with the complex step.
 """
 
 import ast
+import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from minitransformer_course.doctor.factors import as_text, close, named_factors
-from minitransformer_course.doctor.own_backward import NEAR, Pool, Probe, Source
+from minitransformer_course.doctor.own_backward import NEAR, Pool, Probe, sources_of
 from minitransformer_course.doctor.wrong_forms import (
     AXES,
     FACTORS,
@@ -23,7 +25,7 @@ from minitransformer_course.doctor.wrong_forms import (
     of_statement,
     of_structure,
 )
-from minitransformer_course.judge.syntax_tree import expression, filled
+from minitransformer_course.judge.syntax_tree import expression, filled, match
 
 PATIENCE = 3_000  # changes that are tried at most
 SIMPLE = {
@@ -44,12 +46,18 @@ def explanations(cases) -> list[tuple[str, float]]:
     """[(sentence, 0)] for a change of the reader's backward that makes all gradients right in every
     case.
     """
+    block = cases[0].block
     try:
-        search = Search(cases)
+        sources = sources_of(block, own_backward_of(block))
     except (ValueError, OSError, TypeError, SyntaxError, IndexError):  # its source is not to be had
         return []
     with np.errstate(all="ignore"):
-        return [(sentence, 0.0) for sentence in search.found()[:1]]
+        probes = {id(case): Probe(case) for case in cases}
+        for source in sources:
+            for said in Search(cases, source, probes).found()[:1]:
+                where = "" if source is sources[0] else f"in `{source.tree.name}`: "
+                return [(where + said, 0.0)]
+    return []
 
 
 def is_own(block) -> bool:
@@ -68,11 +76,9 @@ class Search:
     others.
     """
 
-    def __init__(self, cases):
-        block = cases[0].block
+    def __init__(self, cases, source, probes):
         self.cases, self.left = cases, PATIENCE
-        self.source = Source(own_backward_of(block))
-        self.probes = {id(case): Probe(case) for case in cases}
+        self.source, self.probes = source, probes
         self.first = self.probes[id(cases[0])]
         self.along: dict[Any, float] = self.source.run(self.first) or {}
         self.wrong = {
@@ -111,6 +117,7 @@ class Search:
                 self._more(numeric),
                 self._everywhere(),
                 self._added(numeric),
+                self._moved(numeric),
             ):
                 for said in kind:
                     return [said]
@@ -121,7 +128,7 @@ class Search:
         if getattr(self.source.value(place[3]), "dtype", np.dtype(float)).kind in "bi":
             return True
         function = self._changed([place], filled("a * 1.5", a=place[3]))
-        other = function and self.first.along(function)
+        other = function and self.first.along(function, self.source)
         if other is None:  # it has to be a whole number, for example
             return True
         return self.wrong == {
@@ -130,20 +137,20 @@ class Search:
             if abs(other[key] - along) > 1e-9 * self.first.scales[key]
         }
 
-    def _changed(self, places, node) -> Callable | None:
+    def _changed(self, places, *nodes) -> Callable | None:
         self.left -= 1
         if self.left < 0:
             raise Exhausted
         try:
-            return self.source.changed(places, node)
+            return self.source.changed(places, *nodes)
         except (SyntaxError, ValueError, TypeError):
             return None
 
-    def _is_right(self, places, node) -> bool:
+    def _is_right(self, places, *nodes) -> bool:
         """Whether all gradients are right with the change, in all cases."""
-        function = self._changed(places, node)
+        function = self._changed(places, *nodes)
         return function is not None and all(
-            probe.is_right(probe.along(function)) for probe in self.probes.values()
+            probe.is_right(probe.along(function, self.source)) for probe in self.probes.values()
         )
 
     def _tried(self, places, changes) -> Iterator[str]:
@@ -162,7 +169,7 @@ class Search:
 
     def _forms(self, places, patterns) -> Iterator[str]:
         for place in places:
-            yield from self._tried([place], of_form(place[3], patterns))
+            yield from self._tried([place], of_form(place[3], patterns, self.source))
             if patterns is STRUCTURE:
                 yield from self._tried([place], of_structure(place[3], self.source))
                 yield from self._tried([place], self._transposed(place))
@@ -210,7 +217,10 @@ class Search:
         changes nothing.
         """
         function = self._changed([place], made(ast.Constant(least + 1)))
-        one, other = (function and probe.along(function) for function in (self.unchanged, function))
+        one, other = (
+            function and probe.along(function, self.source)
+            for function in (self.unchanged, function)
+        )
         if one is None or other is None:
             return None
         by = {key: other[key] - one[key] for key in one}
@@ -225,23 +235,51 @@ class Search:
         ):
             return None
         function = self._changed([place], made(ast.Constant(k)))
-        return k if function and probe.is_right(probe.along(function)) else None
+        return k if function and probe.is_right(probe.along(function, self.source)) else None
 
     def _names(self, places) -> Iterator[str]:
         for place in places:
             number = np.ndim(self.source.value(place[3])) == 0
-            if not isinstance(place[3], (ast.Name, ast.Attribute, ast.Subscript)):
-                continue
             own = ast.unparse(place[3])
+            if isinstance(place[3], ast.Call) and not number and _is_top(place):
+                yield from self._tried([place], self._reversed(place[3]))
+            if not isinstance(place[3], (ast.Name, ast.Attribute, ast.Subscript)) and not (
+                number and isinstance(place[3], ast.Call)
+            ):
+                continue
             for other in (own, *self.pool.alike(place[3])):
                 for form in (
                     ("a", "a[:, None]", "a[..., None]")
                     if number
-                    else ("1 - a", "a * a", "a")[: 2 if other == own else 3]
+                    else ("1 - a", "a * a", "-a", *self._functions)
+                    if other == own
+                    else ("1 - a", "a * a", "a")
                 ):
                     made = filled(form, a=expression(other))
-                    said = f"`{ast.unparse(place[3])}` is used where `{ast.unparse(made)}` belongs"
+                    said = f"`{own}` is used where `{ast.unparse(made)}` belongs"
+                    if form == "-a":
+                        said = f"`{own}` has the wrong sign: `{ast.unparse(made)}` belongs there"
                     yield from self._tried([place], [(said, made)])
+            if not number:
+                yield from self._tried([place], self._reversed(place[3]))
+
+    @cached_property
+    def _functions(self) -> list[str]:
+        """Functions of one argument that the forward calls, applied to a."""
+        names = self.source.names
+        called = {
+            ast.unparse(node.func)
+            for node in ast.walk(ast.parse(textwrap.dedent(self.pool.forward)))
+            if isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords
+        }
+        known = [one for one in sorted(called) if one.startswith("np.") or one in names]
+        return [f"{one}(a)" for one in known]
+
+    def _reversed(self, node) -> Found:
+        """The array turned round along one of its axes."""
+        for axis in range(min(np.ndim(self.source.value(node)), 3)):
+            made = filled(f"a[{':, ' * axis}::-1]", a=node)
+            yield f"`{ast.unparse(node)}` is not reversed along axis {axis}: `{ast.unparse(made)}`", made
 
     def _more(self, places) -> Iterator[str]:
         for place in places:
@@ -273,6 +311,25 @@ class Search:
                         "a path of the gradient is missing"
                     )
 
+    def _moved(self, places) -> Iterator[str]:
+        """A factor that is multiplied at another place than it should be."""
+        for place in places:
+            parts = match(expression("a * b"), place[3])
+            for factor, rest in (("b", "a"), ("a", "b")) if parts else ():
+                shown = ast.unparse(parts[factor])
+                if not isinstance(parts[factor], (ast.Name, ast.Attribute)):
+                    continue
+                for other in places:
+                    inside = any(other[3] is one for one in ast.walk(place[3]))
+                    if inside or not isinstance(other[3], ast.Name):
+                        continue
+                    made = filled("a * b", a=other[3], b=parts[factor])
+                    if self._is_right((place, other), parts[rest], made):
+                        yield (
+                            f"`{shown}` is multiplied in `{self.source.line(place)}`: it belongs in "
+                            f"`{self.source.line(other)}`, on `{ast.unparse(other[3])}`"
+                        )
+
     def _everywhere(self) -> Iterator[str]:
         """One change of all expressions that are alike, or of the axis of all sums and means."""
         alike: dict[str, list] = {}
@@ -286,8 +343,20 @@ class Search:
         ]:
             yield from self._tried(
                 several,
-                (*of_form(several[0][3], STRUCTURE), *of_structure(several[0][3], self.source)),
+                (*of_form(several[0][3], STRUCTURE, self.source), *of_structure(several[0][3], self.source)),
             )
+        for form in STRUCTURE:
+            matching = [
+                (place, made)
+                for place in self.source.places
+                for said, made in of_form(place[3], [form], self.source)
+            ]
+            if 1 < len(matching) < 6:
+                places, nodes = zip(*matching)
+                said = next(iter(of_form(places[0][3], [form], self.source)))[0]
+                if self._is_right(places, *nodes):
+                    lines = dict.fromkeys(self.source.line(place) for place in places)
+                    yield f"in {' and '.join(f'`{line}`' for line in lines)}, {said}"
         for text, several in axes.items():
             for axis in AXES if len(several) > 1 else ():
                 if self._is_right(several, expression(axis)):

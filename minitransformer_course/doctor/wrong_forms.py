@@ -3,20 +3,25 @@ indices, the order of a loop.
 """
 
 import ast
+import copy
 from collections.abc import Iterator
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from minitransformer_course.judge.syntax_tree import expression, fill, filled, match
 
 Found = Iterator[tuple[str, Any]]  # what is wrong, and the expression that belongs there
-ROW = "(a * b).sum(axis=-1, keepdims=True)"
+ROW = "(a * b).sum(axis=x, keepdims=True)"  # x: the axis of a softmax
 DIAGONAL = (
     "only the diagonal of the softmax's Jacobian is used: `{right}` belongs where `{wrong}` is"
 )
 LACKS_ROW = "the sum over the row, which the Jacobian of a softmax subtracts, is missing: `{right}` belongs where `{wrong}` is"
+RUNNING = (
+    "the running sum has the wrong direction: a place must get the sum of the later ones, not of "
+    "the earlier ones (reversed)"
+)
 FORMS = [  # (the wrong form, the right one, what is wrong)
     (
         "1 - a",
@@ -60,13 +65,19 @@ FORMS = [  # (the wrong form, the right one, what is wrong)
     ("a ** b", "a", "`{a}` has a power that does not belong there"),
     ("np.cos(a)", "np.sin(a)", "the sine belongs where the cosine is"),
     ("np.sin(a)", "np.cos(a)", "the cosine belongs where the sine is"),
-    ("a * (1 - a) * b", f"a * (b - {ROW})", DIAGONAL),
-    ("a * b", f"a * (b - {ROW})", LACKS_ROW),
-    ("a * b", f"b * (a - {ROW})", LACKS_ROW),
+    ("a * (1 - a) * b", f"a * (b - {ROW})", DIAGONAL, "a"),
+    ("a * b", f"a * (b - {ROW})", LACKS_ROW, "a"),
+    ("a * b", f"b * (a - {ROW})", LACKS_ROW, "b"),
     ("np.sqrt(a)", "a", "the root of `{a}` does not belong there"),
     ("a / b", "a * b", "`{a}` is divided by `{b}`, but must be multiplied by it"),
     ("a * b", "a / b", "`{a}` is multiplied by `{b}`, but must be divided by it"),
     ("a / b", "b / a", "the quotient is upside down"),
+    ("a - b", "b - a", "the difference of `{a}` and `{b}` has the wrong sign: `{right}` belongs there"),
+    ("np.sqrt(a) + b", "np.sqrt(a + b)", "`{b}` is added outside the root: `{right}` belongs there"),
+    ("np.sqrt(a + b)", "np.sqrt(a) + b", "`{b}` is added inside the root: `{right}` belongs there"),
+    ("a ** 0.5 + b", "(a + b) ** 0.5", "`{b}` is added outside the root: `{right}` belongs there"),
+    ("len(a)", "a.sum()", "all of `{a}` are counted, where those that are True belong: `{right}`"),
+    ("a.size", "a.sum()", "all of `{a}` are counted, where those that are True belong: `{right}`"),
     ("a * b", "a", "the factor `{b}` does not belong there"),
     ("a * b", "b", "the factor `{a}` does not belong there"),
     ("a / b", "a", "the division by `{b}` does not belong there"),
@@ -121,29 +132,39 @@ FORMS = [  # (the wrong form, the right one, what is wrong)
         "a",
         "the loop runs in the wrong direction: backwards, not in the order of `{a}`",
     ),
-    (
-        "np.cumsum(a, axis=b)",
-        "np.flip(np.cumsum(np.flip(a, b), b), b)",
-        "the running sum has the wrong direction: a place must get the sum of the later ones, not of the earlier ones (reversed)",
+    *(
+        (form, "np.flip(np.cumsum(np.flip(a, b), b), b)", RUNNING)
+        for form in ("np.cumsum(a, axis=b)", "np.cumsum(a, b)", "a.cumsum(axis=b)", "a.cumsum(b)")
     ),
     ("0", "-1", "0 (the first) is used where -1 (the last) belongs"),
     ("a[..., ::-1]", "a", "`{a}` is reversed, but must not be"),
     ("a[::-1]", "a", "`{a}` is reversed, but must not be"),
     ("a[:, ::-1]", "a", "`{a}` is reversed, but must not be"),
 ]
-PATTERNS = [(expression(wrong), expression(right), said) for wrong, right, said in FORMS]
+
+
+class Form(NamedTuple):
+    wrong: ast.expr
+    right: ast.expr
+    said: str
+    softmax: str = ""  # the letter of what must be probabilities, which sum to 1 along an axis
+
+
+PATTERNS = [Form(expression(wrong), expression(right), *rest) for wrong, right, *rest in FORMS]
 FACTORS = [
-    one for one in PATTERNS if "does not belong" in one[2] or "the factor" in one[2]
+    one for one in PATTERNS if "does not belong" in one.said or "the factor" in one.said
 ]  # what is tried last
 STRUCTURE = [one for one in PATTERNS if one not in FACTORS]
 AXES = "0", "1", "2", "-1", "-2", "(0, 1)", "(1, 2)", "(0, 2)", "(-2, -1)", "None"
 REDUCTIONS = "sum", "mean", "max", "cumsum", "flip", "min"
 
 
-def of_form(node, patterns) -> Found:
+def of_form(node, patterns, source) -> Found:
     """What any expression of one of these forms may be wrong in."""
-    for wrong, right, said in patterns:
+    for wrong, right, said, softmax in patterns:
         parts = None if isinstance(wrong, ast.Name) else match(wrong, node)
+        if parts and softmax:
+            parts |= _axis_of_softmax(source.value(parts[softmax]))
         if (
             parts is not None
             and _letters(right) <= parts.keys()
@@ -157,6 +178,15 @@ def of_form(node, patterns) -> Found:
             yield said.format(right=ast.unparse(made), wrong=ast.unparse(node), **shown), made
 
 
+def _axis_of_softmax(value) -> dict[str, ast.expr]:
+    """{x: the axis along which an array of probabilities sums to 1}; {} if it holds none."""
+    for axis in range(np.ndim(value)):
+        if np.shape(value)[axis] > 1 and (value >= 0).all():
+            if np.allclose(value.sum(axis=axis), 1, rtol=1e-9):
+                return {"x": ast.Constant(axis)}
+    return {}
+
+
 def _letters(form) -> set[str]:
     return {node.id for node in ast.walk(form) if isinstance(node, ast.Name) and len(node.id) == 1}
 
@@ -165,7 +195,7 @@ def made_wrong(node) -> Found:
     """The same the other way round: what is wrong with a right expression, and the wrong form of
     it.
     """
-    for wrong, right, said in PATTERNS:
+    for wrong, right, said, _softmax in PATTERNS:
         parts = None if isinstance(right, ast.Name) else match(right, node)
         if parts is not None and _letters(wrong) <= parts.keys():
             made = fill(wrong, parts)
@@ -175,9 +205,11 @@ def made_wrong(node) -> Found:
 
 def of_structure(node, source) -> Found:
     """What an expression may be wrong in: its order, its axes, its indices."""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+    if isinstance(node, ast.Call) and isinstance(node.func, (ast.Attribute, ast.Name)):
         yield from _of_call(node, source)
-    if isinstance(node, ast.Subscript):
+    if isinstance(node, ast.Subscript) and ast.unparse(node.value).endswith(".shape"):
+        yield from _of_size(node, source)
+    elif isinstance(node, ast.Subscript):
         yield from _of_index(node, source)
     if isinstance(node, ast.IfExp):
         for part in (node.body, node.orelse):
@@ -205,26 +237,29 @@ def of_structure(node, source) -> Found:
 
 def _of_call(node, source) -> Found:
     made: Any
-    name, text = node.func.attr, ast.unparse(node)
+    is_method = isinstance(node.func, ast.Attribute) and not _is_np(node.func.value)
+    name, text = getattr(node.func, "attr", getattr(node.func, "id", "")), ast.unparse(node)
     for other, said in (
         ("sum", "is averaged, where the sum belongs"),
         ("mean", "is summed, where the mean belongs"),
     ):
-        if name in ("sum", "mean") and name != other:
+        if name in ("sum", "mean") and name != other and isinstance(node.func, ast.Attribute):
             made = ast.Call(
                 ast.Attribute(node.func.value, other, ast.Load()), node.args, node.keywords
             )
             yield f"`{text}` {said}: `{ast.unparse(made)}`", made
-    inner = ast.unparse(node.args[0] if _is_np(node.func.value) and node.args else node.func.value)
+    if not is_method and not node.args:
+        return
+    inner = ast.unparse(node.func.value if is_method else node.args[0])
     dimensions = np.ndim(source.value(expression(inner)))
-    if name in REDUCTIONS:
+    if name in REDUCTIONS or any(one.arg == "axis" for one in node.keywords):
         for axis in (*range(dimensions), *combinations(range(dimensions), 2)):
             keywords = [
                 ast.keyword(one.arg, ast.Constant(axis)) if one.arg == "axis" else one
                 for one in node.keywords
             ]
             args = list(node.args)
-            if all(one.arg != "axis" for one in node.keywords) and args[_is_np(node.func.value) :]:
+            if all(one.arg != "axis" for one in node.keywords) and args[not is_method :]:
                 args[-1] = ast.Constant(axis)
             made = ast.Call(node.func, args, keywords)
             if ast.unparse(made) != text:
@@ -239,13 +274,13 @@ def _of_call(node, source) -> Found:
     ):
         yield from _of_einsum(node, node.args[0].value)
     if name == "reshape" and dimensions > 2:
-        for j, i in combinations(range(dimensions), 2):
+        for j, i in combinations(range(dimensions), 2) if is_method else ():
             made = filled(f"a.swapaxes({j}, {i})", a=node.func.value)
             yield (
                 f"`{inner}` is reshaped without swapping its axes {j} and {i} first, which mixes them (transpose)",
                 ast.Call(ast.Attribute(made, "reshape", ast.Load()), node.args, node.keywords),
             )
-    if name in ("transpose", "reshape"):
+    if name in ("transpose", "reshape") and is_method:
         several = (
             node.args[0].elts
             if len(node.args) == 1 and isinstance(node.args[0], ast.Tuple)
@@ -273,6 +308,17 @@ def _of_einsum(node, text) -> Found:
                 f'"{text}" is',
                 ast.Call(node.func, [ast.Constant(new), *node.args[1:]], node.keywords),
             )
+
+
+def _of_size(node, source) -> Found:
+    """For x.shape[0]: another size, or the product of two."""
+    shape, text = ast.unparse(node.value), ast.unparse(node)
+    axes = range(np.ndim(source.value(node.value.value)))
+    sizes = [f"{shape}[{axis}]" for axis in axes]
+    products = [f"{shape}[{one}] * {shape}[{other}]" for one, other in combinations(axes, 2)]
+    for other in (*sizes, *products):
+        if other != text:
+            yield f"`{text}` is counted, where `{other}` belongs", expression(f"({other})")
 
 
 def _of_index(node, source) -> Found:
@@ -307,11 +353,8 @@ def _of_index(node, source) -> Found:
             source.value(part), (int, np.integer)
         ):
             others = [filled(form, a=part) for form in ("a - 1", "a + 1")]
-            others += (
-                [part.left]
-                if isinstance(part, ast.BinOp) and isinstance(part.right, ast.Constant)
-                else []
-            )
+            if isinstance(part, ast.BinOp) and isinstance(part.right, ast.Constant):
+                others.insert(0, part.left)
         for other in others:
             made = put(i, other)
             if ast.unparse(made) != text:
@@ -341,20 +384,27 @@ def _of_index(node, source) -> Found:
 
 
 def of_statement(node) -> Found:
-    """What a statement may be wrong in: = for +=, indices that repeat, the direction of a loop."""
+    """What a statement may be wrong in: = for +=, indices that repeat, the direction of a loop, two
+    names or two indices that are swapped.
+    """
     if (
         isinstance(node, ast.AugAssign)
         and isinstance(node.target, ast.Subscript)
         and isinstance(node.op, ast.Add)
-        and not any(isinstance(one, ast.Slice) for one in ast.walk(node.target.slice))
     ):
-        yield (
-            f"indices in `{ast.unparse(node.target.slice)}` repeat, and += keeps only one of the numbers that belong to the "
-            "same index: np.add.at adds them all",
-            ast.Expr(
-                filled("np.add.at(a, b, c)", a=node.target.value, b=node.target.slice, c=node.value)
-            ),
-        )
+        index = node.target.slice
+        parts = index.elts if isinstance(index, ast.Tuple) else [index]
+        repeating = [one for one in parts if not isinstance(one, (ast.Slice, ast.Constant))]
+        if repeating:
+            at = ast.Subscript(expression("np.s_"), index, ast.Load())
+            made = filled("np.add.at(a, b, c)", a=node.target.value, b=at, c=node.value)
+            yield (
+                f"indices in `{', '.join(map(ast.unparse, repeating))}` repeat, and += keeps only one "
+                "of the numbers that belong to the same index: np.add.at adds them all",
+                ast.Expr(made),
+            )
+    if isinstance(node, (ast.Assign, ast.AugAssign, ast.Expr)):
+        yield from _of_swapped(node)
     if isinstance(node, ast.Assign) and isinstance(
         node.targets[0], (ast.Subscript, ast.Name, ast.Attribute)
     ):
@@ -367,6 +417,50 @@ def of_statement(node) -> Found:
             f"the loop over `{ast.unparse(node.iter)}` runs in the wrong direction: it must run in reverse order",
             ast.For(node.target, filled("list(a)[::-1]", a=node.iter), node.body, node.orelse),
         )
+
+
+def _of_swapped(node) -> Found:
+    """Two names that are swapped throughout a statement, or the indices of two arrays in it."""
+    indexed = [
+        one for one in ast.walk(node) if isinstance(one, ast.Subscript) and _has_names(one.slice)
+    ]
+    names = {part.id for one in indexed for part in ast.walk(one.slice) if isinstance(part, ast.Name)}
+    names |= {
+        one.id
+        for call in ast.walk(node)
+        if isinstance(call, ast.Call) and ast.unparse(call.func).endswith(".at")
+        for one in call.args[1:2]
+        if isinstance(one, ast.Name)
+    }
+    for one, other in combinations(sorted(names - {"np"}), 2):
+        yield (
+            f"`{one}` and `{other}` are swapped",
+            _Renamed({one: other, other: one}).visit(copy.deepcopy(node)),
+        )
+    for one, other in combinations(range(len(indexed)), 2):
+        first, second = (ast.unparse(indexed[k].slice) for k in (one, other))
+        if first != second:
+            made = copy.deepcopy(node)
+            found = [
+                part
+                for part in ast.walk(made)
+                if isinstance(part, ast.Subscript) and _has_names(part.slice)
+            ]
+            found[one].slice, found[other].slice = found[other].slice, found[one].slice
+            shown = (one.removeprefix("(").removesuffix(")") for one in (first, second))
+            yield "the indices `[{}]` and `[{}]` are swapped".format(*shown), made
+
+
+def _has_names(tree) -> bool:
+    return any(isinstance(one, ast.Name) for one in ast.walk(tree))
+
+
+class _Renamed(ast.NodeTransformer):
+    def __init__(self, names):
+        self.names = names
+
+    def visit_Name(self, node) -> ast.Name:
+        return ast.Name(self.names.get(node.id, node.id), node.ctx)
 
 
 def _swapped(several, i, j) -> list:
