@@ -17,6 +17,8 @@ from minitransformer.layers.layer import Layer
 
 # begins every seed of the checker: who draws x from 0 must not get dy again
 PRIVATE = 0x6B0F5C1D93A84E27B1D2F64C7E3905AA
+# an error inside NumPy is shown at the line that called it
+NOT_THE_READERS = np.__path__[0], "<__array_function__ internals>"
 GENERATORS = np.random.Generator, np.random.RandomState
 Block = Layer | tuple[Callable[..., Any], Callable[..., Any]]  # the pair is (forward, backward)
 
@@ -283,7 +285,9 @@ def _call(what: str, function: Callable, *arguments: Any, **keywords: Any) -> An
             raise
         raise Breach(f"backward raises an error: {error}") from error
     except Exception as error:
-        last = traceback.extract_tb(error.__traceback__)[-1]
+        frames = traceback.extract_tb(error.__traceback__)
+        own = [one for one in frames if not one.filename.startswith(NOT_THE_READERS)]
+        last = (own or frames)[-1]
         message = str(error).partition("\n")[0]
         raise Breach(
             f"{what} raises {type(error).__name__}: {message} "

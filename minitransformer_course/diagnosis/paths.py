@@ -144,9 +144,7 @@ class Paths:
             ),
         )
         off, off_with = self.first.off, self.first.off_with
-        self.effects = [
-            off - off_with(self.watched, place.with_each(cut)) for place in self.places
-        ]
+        self.effects = [off - off_with(self.watched, place.with_each(cut)) for place in self.places]
 
     def _look(self) -> dict[int, Seen]:
         """What carries a derivative, with its value."""
@@ -356,7 +354,9 @@ def _spread(node) -> Iterator[tuple[str, Callable]]:
             (np.mean, "is spread over all of the numbers, as for a mean"),
             (np.sum, "goes to all of the numbers, as for a sum"),
         ):
-            said = f"the gradient of the maximum {node.said} {words}: only the largest number gets it"
+            said = (
+                f"the gradient of the maximum {node.said} {words}: only the largest number gets it"
+            )
             yield said, spread(combine)
 
 

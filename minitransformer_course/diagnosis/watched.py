@@ -12,7 +12,7 @@ import sys
 import types
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 
@@ -32,7 +32,7 @@ class Node(NamedTuple):
     text: str
     statement: str
     line: int  # in its file
-    target: str  # what its statement assigns, if it is all of that; else ""
+    target: str  # the name that its statement gives it, or ""
     output: int  # which of several outputs it is, from 1; else 0
 
     @property
@@ -46,7 +46,8 @@ class Node(NamedTuple):
         """With the statement around it: "`mean` in `centred = x - mean`"."""
         if len(self.statement) > LONGEST or self.statement == self.text:
             return f"`{self.text}`"
-        return f"`{self.statement}`" if self.target else f"`{self.text}` in `{self.statement}`"
+        whole = self.statement == f"{self.target} = {self.text}"
+        return f"`{self.statement}`" if whole else f"`{self.text}` in `{self.statement}`"
 
 
 class Seen(NamedTuple):
@@ -87,7 +88,8 @@ class Watched:
             except (OSError, TypeError, ValueError, SyntaxError):
                 return function
             marker = _Marker(self.nodes, function.__code__.co_firstlineno - 1)
-            source.tree.body = [marker.visit(one) for one in source.tree.body]
+            tree: Any = source.tree
+            tree.body = [marker.visit(one) for one in tree.body]
             ast.fix_missing_locations(source.module)
             for name in function.__code__.co_names:
                 value = source.names.get(name)
@@ -114,7 +116,7 @@ class Watched:
             yield
 
 
-def _is_the_readers(function) -> bool:
+def _is_the_readers(function) -> TypeGuard[types.FunctionType]:
     return isinstance(function, types.FunctionType) and not function.__module__.startswith(
         "minitransformer."
     )
@@ -125,7 +127,7 @@ class _Marker(ast.NodeTransformer):
 
     def __init__(self, nodes, first):
         self.nodes, self.first = nodes, first
-        self.statement, self.whole, self.outputs = "", None, []
+        self.statement, self.assigned, self.outputs = "", [], []
 
     def visit(self, node) -> Any:
         if isinstance(node, ast.stmt):
@@ -145,7 +147,7 @@ class _Marker(ast.NodeTransformer):
             ast.unparse(node),
             self.statement,
             self.first + node.lineno,
-            self.statement.partition(" = ")[0] if node is self.whole else "",
+            next((name for name, one in self.assigned if one is node), ""),
             next((i for i, one in enumerate(self.outputs, 1) if one is node), 0),
         )
         if isinstance(node, ast.Call):
@@ -161,12 +163,20 @@ class _Marker(ast.NodeTransformer):
         return ast.Call(ast.Name(AT, ast.Load()), [number, node], [])
 
     def _of_statement(self, node) -> ast.stmt:
-        before = self.statement, self.whole, self.outputs
+        before = self.statement, self.assigned, self.outputs
         self.statement = ast.unparse(node).partition("\n")[0]
-        self.whole = node.value if isinstance(node, ast.Assign) else None
+        self.assigned = _assigned(node) if isinstance(node, ast.Assign) else []
         returned = node.value if isinstance(node, ast.Return) else None
         if isinstance(returned, ast.Tuple) and isinstance(returned.elts[0], ast.Tuple):
             self.outputs = returned.elts[0].elts
         node = self.generic_visit(node)
-        self.statement, self.whole, self.outputs = before
+        self.statement, self.assigned, self.outputs = before
         return node
+
+
+def _assigned(node) -> list[tuple[str, ast.expr]]:
+    """(name, expression) of what an assignment makes, each of several alone."""
+    target, value = node.targets[-1], node.value
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+        return list(zip(map(ast.unparse, target.elts), value.elts))
+    return [(ast.unparse(target), value)]

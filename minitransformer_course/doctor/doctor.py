@@ -25,6 +25,7 @@ from minitransformer.checking.report import CONTRACT, EVIDENCE, NAMED, OBSERVED,
 from minitransformer.checking.subject import Breach, Subject, drawing, flat
 from minitransformer.errors import InputError
 from minitransformer_course.diagnosis.paths import Paths
+from minitransformer_course.diagnosis.where import how_far
 from minitransformer_course.doctor import arrays, backward_calls, forwards, known_mistakes, repairs  # noqa: F401 - known_mistakes teaches the doctor
 from minitransformer_course.doctor.case import Case, affordable, case_or_none, other_cases, redrawn
 from minitransformer_course.doctor.changed_backwards import changed, of_cache
@@ -149,6 +150,10 @@ def examine(case, parts=frozenset(), facts=()) -> tuple[str, float | None, str]:
         f"several mistakes explain it equally well: {' | '.join(sentence for sentence, _ in explanations[:4])}"
     ]
     said = [*facts, *(several if explanations else []), *same]
+    if own:
+        with np.errstate(all="ignore"):
+            far = how_far(cases, repairs.own_backward_of(case.block))
+        said += [far] if far else []
     return (
         ("; ".join(said), None, OBSERVED)
         if facts

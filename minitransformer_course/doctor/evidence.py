@@ -34,34 +34,25 @@ def observations(case, parts=frozenset()) -> list[str]:
         for k, v in case.arguments.items()
         if isinstance(v, np.ndarray) and v.dtype == bool
     }
-    softmax = "softmax" in [*parts, *(case.counterpart.operations() if case.counterpart else [])]
-    for sentence, changed, look in (
-        ("right without the mask", _with(case, masks), "at where backward needs the mask"),
+    for sentence, changed in (
+        ("right without the mask", _with(case, masks)),
         (
             "right without dropout",
             _with(case, {}, (lambda: None) if case.subject.takes_rng and case.make_rng() else None),
-            "at the dropout's mask and scale",
         ),
         (
             "right without label smoothing",
             _with(case, {"smoothing": 0.0} if case.arguments.get("smoothing") else {}),
-            "at where the smoothing enters",
         ),
-        ("right for a batch of one", _one_sentence(case), "at sums and means over the batch"),
-        (
-            "right for one token",
-            _one_token(case),
-            "at the softmax, the mask, or sums over positions"
-            if softmax
-            else "at sums over positions",
-        ),
+        ("right for a batch of one", _one_sentence(case)),
+        ("right for one token", _one_token(case)),
     ):
         if (
             changed is not None
             and not changed.is_wrong
             and all(changed.observed[name].any() for name in case.wrong)
         ):
-            sentences.append(f"{sentence}: look {look}")
+            sentences.append(sentence)
     return sentences
 
 

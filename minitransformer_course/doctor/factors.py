@@ -218,7 +218,11 @@ def _kept(case, ratio) -> str:
         for name, value in vars(layer).items():
             if type(value) in (int, float) and value not in (0, 1):
                 owner = f"self.{path}.{name}" if path else f"self.{name}"
-                for forms in ((value, owner), (1 / value, f"1 / {owner}"), (value * value, f"{owner} squared")):
+                for forms in (
+                    (value, owner),
+                    (1 / value, f"1 / {owner}"),
+                    (value * value, f"{owner} squared"),
+                ):
                     if close(forms[0], ratio):
                         return f"{forms[0]:.6g} is {forms[1]}"
     return ""

@@ -220,7 +220,11 @@ def sources_of(block, backward) -> list[Source]:
     while waiting:
         function = waiting.pop(0)
         for name in function.__code__.co_names:
-            method = None if isinstance(block, tuple) else inspect.getattr_static(type(block), name, None)
+            method = (
+                None
+                if isinstance(block, tuple)
+                else inspect.getattr_static(type(block), name, None)
+            )
             one = method or function.__globals__.get(name)
             ours = isinstance(one, types.FunctionType) and one.__globals__ is function.__globals__
             if ours and one not in known and name != "forward":

@@ -55,7 +55,7 @@ def explanations(cases) -> list[tuple[str, float]]:
         probes = {id(case): Probe(case) for case in cases}
         for source in sources:
             for said in Search(cases, source, probes).found()[:1]:
-                where = "" if source is sources[0] else f"in `{source.tree.name}`: "
+                where = "" if source is sources[0] else f"in `{source.function.__name__}`: "
                 return [(where + said, 0.0)]
     return []
 
@@ -279,7 +279,10 @@ class Search:
         """The array turned round along one of its axes."""
         for axis in range(min(np.ndim(self.source.value(node)), 3)):
             made = filled(f"a[{':, ' * axis}::-1]", a=node)
-            yield f"`{ast.unparse(node)}` is not reversed along axis {axis}: `{ast.unparse(made)}`", made
+            yield (
+                f"`{ast.unparse(node)}` is not reversed along axis {axis}: `{ast.unparse(made)}`",
+                made,
+            )
 
     def _more(self, places) -> Iterator[str]:
         for place in places:
@@ -314,7 +317,7 @@ class Search:
     def _moved(self, places) -> Iterator[str]:
         """A factor that is multiplied at another place than it should be."""
         for place in places:
-            parts = match(expression("a * b"), place[3])
+            parts = match(expression("a * b"), place[3]) or {}
             for factor, rest in (("b", "a"), ("a", "b")) if parts else ():
                 shown = ast.unparse(parts[factor])
                 if not isinstance(parts[factor], (ast.Name, ast.Attribute)):
@@ -343,7 +346,10 @@ class Search:
         ]:
             yield from self._tried(
                 several,
-                (*of_form(several[0][3], STRUCTURE, self.source), *of_structure(several[0][3], self.source)),
+                (
+                    *of_form(several[0][3], STRUCTURE, self.source),
+                    *of_structure(several[0][3], self.source),
+                ),
             )
         for form in STRUCTURE:
             matching = [

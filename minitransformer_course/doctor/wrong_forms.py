@@ -72,8 +72,16 @@ FORMS = [  # (the wrong form, the right one, what is wrong)
     ("a / b", "a * b", "`{a}` is divided by `{b}`, but must be multiplied by it"),
     ("a * b", "a / b", "`{a}` is multiplied by `{b}`, but must be divided by it"),
     ("a / b", "b / a", "the quotient is upside down"),
-    ("a - b", "b - a", "the difference of `{a}` and `{b}` has the wrong sign: `{right}` belongs there"),
-    ("np.sqrt(a) + b", "np.sqrt(a + b)", "`{b}` is added outside the root: `{right}` belongs there"),
+    (
+        "a - b",
+        "b - a",
+        "the difference of `{a}` and `{b}` has the wrong sign: `{right}` belongs there",
+    ),
+    (
+        "np.sqrt(a) + b",
+        "np.sqrt(a + b)",
+        "`{b}` is added outside the root: `{right}` belongs there",
+    ),
     ("np.sqrt(a + b)", "np.sqrt(a) + b", "`{b}` is added inside the root: `{right}` belongs there"),
     ("a ** 0.5 + b", "(a + b) ** 0.5", "`{b}` is added outside the root: `{right}` belongs there"),
     ("len(a)", "a.sum()", "all of `{a}` are counted, where those that are True belong: `{right}`"),
@@ -180,10 +188,10 @@ def of_form(node, patterns, source) -> Found:
 
 def _axis_of_softmax(value) -> dict[str, ast.expr]:
     """{x: the axis along which an array of probabilities sums to 1}; {} if it holds none."""
-    for axis in range(np.ndim(value)):
-        if np.shape(value)[axis] > 1 and (value >= 0).all():
-            if np.allclose(value.sum(axis=axis), 1, rtol=1e-9):
-                return {"x": ast.Constant(axis)}
+    positive = value is not None and np.all(value >= 0)
+    for axis in range(np.ndim(value)) if positive else ():
+        if value.shape[axis] > 1 and np.allclose(value.sum(axis=axis), 1, rtol=1e-9):
+            return {"x": ast.Constant(axis)}
     return {}
 
 
@@ -424,7 +432,9 @@ def _of_swapped(node) -> Found:
     indexed = [
         one for one in ast.walk(node) if isinstance(one, ast.Subscript) and _has_names(one.slice)
     ]
-    names = {part.id for one in indexed for part in ast.walk(one.slice) if isinstance(part, ast.Name)}
+    names = {
+        part.id for one in indexed for part in ast.walk(one.slice) if isinstance(part, ast.Name)
+    }
     names |= {
         one.id
         for call in ast.walk(node)
@@ -437,8 +447,8 @@ def _of_swapped(node) -> Found:
             f"`{one}` and `{other}` are swapped",
             _Renamed({one: other, other: one}).visit(copy.deepcopy(node)),
         )
-    for one, other in combinations(range(len(indexed)), 2):
-        first, second = (ast.unparse(indexed[k].slice) for k in (one, other))
+    for i, j in combinations(range(len(indexed)), 2):
+        first, second = (ast.unparse(indexed[k].slice) for k in (i, j))
         if first != second:
             made = copy.deepcopy(node)
             found = [
@@ -446,7 +456,7 @@ def _of_swapped(node) -> Found:
                 for part in ast.walk(made)
                 if isinstance(part, ast.Subscript) and _has_names(part.slice)
             ]
-            found[one].slice, found[other].slice = found[other].slice, found[one].slice
+            found[i].slice, found[j].slice = found[j].slice, found[i].slice
             shown = (one.removeprefix("(").removesuffix(")") for one in (first, second))
             yield "the indices `[{}]` and `[{}]` are swapped".format(*shown), made
 

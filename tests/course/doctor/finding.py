@@ -1,5 +1,9 @@
 """What the tests of the doctor share: inputs, the library's blocks, and what the doctor finds."""
 
+import inspect
+import linecache
+import sys
+
 import numpy as np
 
 from minitransformer import gradcheck
@@ -14,3 +18,16 @@ def finding(block, inputs, methods=("complex",)):
     report = gradcheck(block, inputs, name="it", methods=methods)
     assert not report.passed
     return report.findings["it"]
+
+
+def written(cls, right, wrong):
+    """The class as a reader might have written it, in a cell of a notebook: its source can be read,
+    too.
+    """
+    source, cell = inspect.getsource(cls), f"<{wrong or right}>"
+    assert right in source
+    source = source.replace(right, wrong)
+    linecache.cache[cell] = (len(source), None, source.splitlines(keepends=True), cell)
+    namespace = dict(vars(sys.modules[cls.__module__]))
+    exec(compile(source, cell, "exec"), namespace)
+    return namespace[cls.__name__]

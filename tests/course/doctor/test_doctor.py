@@ -124,7 +124,7 @@ def test_an_upstream_gradient_of_one_number_is_no_constant():
 
     with plugged(F.cross_entropy_backward, forgotten):
         found = finding(*ALL["cross-entropy"])
-    assert found.kind == NAMED and "the factor dloss is missing" in found.sentence
+    assert found.kind == NAMED and "lacks the factor `dloss`" in found.sentence
     case = case_or_none(Subject(*ALL["cross-entropy"]))
     upstream = [float(one.dy) for one in (case, *other_cases(case))]
     assert len(set(upstream)) == len(upstream) > 1
@@ -231,7 +231,7 @@ def test_layers_of_the_readers_own_with_names_of_their_own():
     assert (
         found.kind == NAMED
         and found.place == "norm (OwnNorm)"
-        and "the mean term, mean(dn), is missing" in found.sentence
+        and "backward takes `z.mean(-1, keepdims=True)`" in found.sentence
     )
 
 

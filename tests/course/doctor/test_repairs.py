@@ -2,9 +2,6 @@
 gradients right, at every size.
 """
 
-import inspect
-import linecache
-
 import numpy as np
 import pytest
 
@@ -12,7 +9,7 @@ from minitransformer import Layer, Parameter, functional as F, gradcheck
 from minitransformer.checking.blocks import blocks
 from minitransformer.checking.report import EVIDENCE, NAMED
 from minitransformer.dispatch import plugged
-from tests.course.doctor.finding import finding
+from tests.course.doctor.finding import finding, written
 
 rng = np.random.default_rng(4)
 X = rng.standard_normal((3, 5, 4))
@@ -45,32 +42,22 @@ class Attention(Layer):
         return dq @ self.wq.data.T + dk @ self.wk.data.T + dv @ self.wv.data.T
 
 
-def written(right, wrong):
-    """The class as a reader might have written it, in a cell of a notebook: its source can be read,
-    too.
-    """
-    source, cell = inspect.getsource(Attention), f"<{wrong or right}>"
-    assert right in source
-    source = source.replace(right, wrong)
-    linecache.cache[cell] = (len(source), None, source.splitlines(keepends=True), cell)
-    namespace = dict(globals())
-    exec(compile(source, cell, "exec"), namespace)
-    return namespace["Attention"]
-
-
 MISTAKES = [
     (
-        written(" / q.shape[-1] ** 0.5\n        dq", "\n        dq"),
+        written(Attention, " / q.shape[-1] ** 0.5\n        dq", "\n        dq"),
         "is exactly the true one times sqrt(6)",
     ),
     (
-        written("(dp - (dp * p).sum(axis=-1, keepdims=True))", "dp"),
+        written(Attention, "(dp - (dp * p).sum(axis=-1, keepdims=True))", "dp"),
         "the Jacobian of a softmax subtracts",
     ),
-    (written(" + dk @ self.wk.data.T", ""), "lacks the term `dk @ self.wk.data.T`"),
-    (written("1 - h * h", "1 - h"), "`h` is not squared: `1 - h * h` belongs where `1 - h` is"),
+    (written(Attention, " + dk @ self.wk.data.T", ""), "lacks the term `dk @ self.wk.data.T`"),
     (
-        written("ds.swapaxes(1, 2) @ q", 'np.einsum("bij,bjk->bik", ds, q)'),
+        written(Attention, "1 - h * h", "1 - h"),
+        "`h` is not squared: `1 - h * h` belongs where `1 - h` is",
+    ),
+    (
+        written(Attention, "ds.swapaxes(1, 2) @ q", 'np.einsum("bij,bjk->bik", ds, q)'),
         "the indices i and j of `ds` are swapped",
     ),
 ]
