@@ -17,7 +17,7 @@ from typing import Any
 import minitransformer
 from minitransformer import checking
 from minitransformer.checking import Report
-from minitransformer_course.judge.limits import limited_output
+from minitransformer_course.limits import limited_output
 
 Checked = tuple[Any, Report]  # a block, and what the check of its gradients says
 

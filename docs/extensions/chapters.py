@@ -12,7 +12,7 @@ from minitransformer_course.judge import cells
 from minitransformer_course.judge.course import chapters
 from minitransformer_course.judge.exercise import blanks
 from minitransformer_course.judge.learner_file import blank_of, task_of
-from minitransformer_course.judge.messages import _
+from minitransformer_course.messages import _
 from minitransformer_course.judge.pages import translated
 
 WIDEST_TABLE = 110  # characters of a line

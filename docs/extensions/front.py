@@ -16,9 +16,9 @@ from pathlib import Path
 from minitransformer.models import TransformerConfig
 from minitransformer.pictures.architecture import PARTS
 from minitransformer.pictures.boxes import WIDTH, Map
-from minitransformer_course.judge import messages
+from minitransformer_course import messages
 from minitransformer_course.judge.course import PARTS_OF_THE_BOOK, chapters
-from minitransformer_course.judge.messages import _
+from minitransformer_course.messages import _
 from minitransformer_course.judge.my_transformer import MODEL, MODEL_MINUTES
 
 DOCS = Path(__file__).parents[1]

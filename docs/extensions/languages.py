@@ -8,7 +8,7 @@ from docutils.nodes import document
 from myst_parser.slugs import github_slugify
 from sphinx.search import SearchLanguage, languages
 
-from minitransformer_course.judge import messages
+from minitransformer_course import messages
 from minitransformer_course.judge.pages import translated
 
 TWIN = {

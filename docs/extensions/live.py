@@ -13,7 +13,7 @@ import live_files
 from sphinx.errors import ConfigError
 
 from minitransformer.errors import InputError
-from minitransformer_course.judge.messages import _
+from minitransformer_course.messages import _
 
 PLACE = "_static/live"
 

@@ -13,7 +13,7 @@ from html import escape
 from pathlib import Path
 
 from minitransformer.errors import InputError
-from minitransformer_course.judge.messages import _
+from minitransformer_course.messages import _
 
 ROOT = Path(__file__).parents[2]
 HERE = ROOT / "docs" / "live"

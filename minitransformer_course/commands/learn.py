@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from minitransformer.errors import one_line
 from minitransformer_course.commands import learn_actions as actions
-from minitransformer_course.judge.messages import _, languages
+from minitransformer_course.messages import _, languages
 
 ERRORS = (  # of argparse, and of the Parser of all commands
     "argument {name}: invalid choice: {value}; did you mean {nearest}?",

@@ -35,7 +35,7 @@ from minitransformer_course.judge.learner_progress import (
     learner_file,
     started,
 )
-from minitransformer_course.judge.messages import _, choose, columns, how_to_choose, padded
+from minitransformer_course.messages import _, choose, columns, how_to_choose, padded
 from minitransformer_course.judge.pages import translated, translated_code
 
 
@@ -345,7 +345,7 @@ def solution(args) -> int:
 
 def grade(args) -> None:
     from minitransformer_course.judge.judge_file import grade as grade_folder, mistakes, table
-    from minitransformer_course.judge.limits import not_contained
+    from minitransformer_course.limits import not_contained
 
     if args.seed < 0 or not 0 < args.timeout < 3600:
         raise InputError(_("expected --seed of 0 or more and --timeout between 0 and 3600 seconds"))

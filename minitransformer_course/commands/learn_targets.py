@@ -7,7 +7,7 @@ from minitransformer_course.judge import my_transformer
 from minitransformer_course.judge.course import SHORT, exercises, find_chapter, find_exercise
 from minitransformer_course.judge.exercise import Exercise
 from minitransformer_course.judge.learner_progress import PASSED, learner_file, started
-from minitransformer_course.judge.messages import _
+from minitransformer_course.messages import _
 
 NOT_DONE = 1  # the exit code if something does not pass; 2, cannot be judged, is InputError's
 

@@ -17,9 +17,9 @@ from minitransformer.backend import Array
 from minitransformer.checking.numeric import complex_step
 from minitransformer.checking.subject import drawing, flat
 from minitransformer_course.diagnosis.watched import LIBRARIES, Seen, Watched
-from minitransformer_course.doctor.factors import close, named_factors
-from minitransformer_course.judge.rules import rules
-from minitransformer_course.judge.syntax_tree import NAME, fill, match
+from minitransformer_course.diagnosis.factors import close, named_factors
+from minitransformer_course.diagnosis.rules import rules
+from minitransformer_course.diagnosis.syntax_tree import NAME, fill, match
 
 NEAR = 1e-10  # relative error of a derivative along a direction
 ROUGH = 1e-8  # of a quotient of two of them

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 
-from minitransformer_course.doctor.operations import run_with
-from minitransformer_course.doctor.own_backward import Source
+from minitransformer_course.diagnosis.operations import run_with
+from minitransformer_course.diagnosis.source import Source
 
 AT = "_at_"  # a name that no reader uses
 LIBRARIES = "np", "math", "self", "numpy"

@@ -9,7 +9,7 @@ from minitransformer.backend import Array
 from minitransformer.checking.numeric import COMPLEX_STEP
 from minitransformer.checking.subject import drawing
 from minitransformer_course.diagnosis.paths import LEAVES, NEAR, Paths
-from minitransformer_course.doctor.own_backward import Probe, sources_of
+from minitransformer_course.diagnosis.source import Probe, sources_of
 
 CALLED = "d{}", "d_{}", "grad_{}", "{}_grad", "g{}", "g_{}", "dL_d{}"  # what people call it
 FEW = 200  # numbers: the gradient of a larger array is not computed one by one

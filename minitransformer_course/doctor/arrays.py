@@ -9,9 +9,9 @@ import numpy as np
 
 from minitransformer.backend import Array
 from minitransformer.checking.compare import relative_error
-from minitransformer_course.doctor.factors import is_time_first, named_factors, ratio
-from minitransformer_course.doctor.fitting import fitting
-from minitransformer_course.doctor.rearranged import MOVED, PARTS, only, without
+from minitransformer_course.diagnosis.factors import is_time_first, named_factors, ratio
+from minitransformer_course.diagnosis.fitting import fitting
+from minitransformer_course.diagnosis.rearranged import MOVED, PARTS, only, without
 
 
 def as_a_whole(cases) -> list[tuple[str, float]]:

@@ -7,8 +7,8 @@ from typing import Any
 from minitransformer.backend import Array
 from minitransformer.layers import Layer
 from minitransformer.layers.hooks import hooked
-from minitransformer_course.doctor.factors import close, named_factors, ratio
-from minitransformer_course.doctor.fitting import fitting
+from minitransformer_course.diagnosis.factors import close, named_factors, ratio
+from minitransformer_course.diagnosis.fitting import fitting
 from minitransformer_course.doctor.recorder import Call, record
 
 

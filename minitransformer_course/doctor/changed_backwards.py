@@ -15,13 +15,20 @@ from typing import Any, get_args
 import numpy as np
 
 from minitransformer_course.doctor.mistakes import Mistake, method_of
-from minitransformer_course.doctor.operations import OPERATIONS
-from minitransformer_course.doctor.own_backward import Source
-from minitransformer_course.doctor.rearranged import MOVED
-from minitransformer_course.doctor.wrong_forms import AXES, made_wrong
-from minitransformer_course.judge.changes import changes
+from minitransformer_course.diagnosis.operations import OPERATIONS
+from minitransformer_course.diagnosis.source import Source
+from minitransformer_course.diagnosis.rearranged import MOVED
+from minitransformer_course.diagnosis.wrong_forms import AXES, made_wrong
+from minitransformer_course.diagnosis.changes import changes
 from minitransformer_course.judge.changes_of_arrays import rearranged, wrong_numbers
-from minitransformer_course.judge.syntax_tree import NAME, RARE, USUAL, Change, expression, filled
+from minitransformer_course.diagnosis.syntax_tree import (
+    NAME,
+    RARE,
+    USUAL,
+    Change,
+    expression,
+    filled,
+)
 
 LOOPS = {
     "[*a][:1]": "only the first pass of the loop is made",

@@ -22,7 +22,7 @@ from minitransformer.checking.subject import Breach, Subject, flat
 from minitransformer.errors import InputError
 from minitransformer.layers import Layer
 from minitransformer_course.doctor.mistakes import method_of
-from minitransformer_course.doctor.operations import (
+from minitransformer_course.diagnosis.operations import (
     OPERATIONS,
     PARAMETERS,
     Operation,

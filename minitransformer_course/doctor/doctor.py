@@ -26,18 +26,19 @@ from minitransformer.checking.subject import Breach, Subject, drawing, flat
 from minitransformer.errors import InputError
 from minitransformer_course.diagnosis.paths import Paths
 from minitransformer_course.diagnosis.where import how_far
-from minitransformer_course.doctor import arrays, backward_calls, forwards, known_mistakes, repairs  # noqa: F401 - known_mistakes teaches the doctor
+from minitransformer_course.diagnosis import repairs
+from minitransformer_course.doctor import arrays, backward_calls, forwards, known_mistakes  # noqa: F401 - known_mistakes teaches the doctor
 from minitransformer_course.doctor.case import Case, affordable, case_or_none, other_cases, redrawn
 from minitransformer_course.doctor.changed_backwards import changed, of_cache
 from minitransformer_course.doctor.counterpart import find_counterpart, name_of
 from minitransformer_course.doctor.evidence import observations
-from minitransformer_course.doctor.fitting import fitting, one_of
+from minitransformer_course.diagnosis.fitting import fitting, one_of
 from minitransformer_course.doctor.locate import locate
 from minitransformer_course.doctor.mistakes import Mistake, mistakes_of, of_exercises
-from minitransformer_course.doctor.operations import library_only
+from minitransformer_course.diagnosis.operations import library_only
 from minitransformer_course.doctor.recorder import Call, Recorder, innermost_first
-from minitransformer_course.judge.limits import limited_memory
-from minitransformer_course.judge.syntax_tree import RARE
+from minitransformer_course.limits import limited_memory
+from minitransformer_course.diagnosis.syntax_tree import RARE
 
 MOST = 2_000  # mistakes that are tried in one block, the most usual first
 SEVERAL = 4  # arrays: with more of them wrong, a mistake in each is too much of a coincidence

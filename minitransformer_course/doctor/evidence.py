@@ -6,7 +6,7 @@ import numpy as np
 
 from minitransformer.checking.subject import is_float
 from minitransformer_course.doctor.case import Case, case_or_none
-from minitransformer_course.doctor.factors import as_text, ratio
+from minitransformer_course.diagnosis.factors import as_text, ratio
 
 
 def observations(case, parts=frozenset()) -> list[str]:

@@ -16,9 +16,9 @@ from minitransformer.errors import InputError
 from minitransformer_course.doctor.case import other_cases
 from minitransformer_course.doctor.changed_backwards import changed
 from minitransformer_course.doctor.counterpart import candidates, library_block
-from minitransformer_course.doctor.fitting import fitting, one_of
+from minitransformer_course.diagnosis.fitting import fitting, one_of
 from minitransformer_course.doctor.mistakes import mistakes_of
-from minitransformer_course.doctor.operations import OPERATIONS, library_only, run_with
+from minitransformer_course.diagnosis.operations import OPERATIONS, library_only, run_with
 
 
 def explanations(cases) -> list[tuple[str, float]]:

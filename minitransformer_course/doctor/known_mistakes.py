@@ -15,7 +15,7 @@ from minitransformer.backend import Array
 from minitransformer.functional.activations import ACTIVATIONS
 from minitransformer.layers import MultiHeadAttention, Residual
 from minitransformer_course.doctor.mistakes import TAUGHT, Mistake, textbook_of
-from minitransformer_course.doctor.operations import OPERATIONS
+from minitransformer_course.diagnosis.operations import OPERATIONS
 
 textbook_loss, textbook_norm = (
     textbook_of(F.cross_entropy_backward),

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from minitransformer.errors import InputError, choices
 from minitransformer.dispatch import Replaceable
-from minitransformer_course.doctor.operations import METHODS, OPERATIONS, PARAMETERS
+from minitransformer_course.diagnosis.operations import METHODS, OPERATIONS, PARAMETERS
 from minitransformer_course.judge.course import exercises
 
 TAUGHT = []  # every Mistake, in the order in which it was taught

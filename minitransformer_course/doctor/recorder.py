@@ -15,7 +15,7 @@ from minitransformer.checking.compare import is_same
 from minitransformer.checking.subject import Subject
 from minitransformer.layers import Layer
 from minitransformer.layers.hooks import hooked
-from minitransformer_course.doctor.operations import OPERATIONS, in_place
+from minitransformer_course.diagnosis.operations import OPERATIONS, in_place
 
 
 class Call(NamedTuple):

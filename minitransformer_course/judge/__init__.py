@@ -21,7 +21,7 @@ from minitransformer_course.judge.decorators import (
     plugs,
     version,
 )
-from minitransformer_course.judge.messages import _
+from minitransformer_course.messages import _
 
 if TYPE_CHECKING:
     from minitransformer_course.judge.judgement import Answer

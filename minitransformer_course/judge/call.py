@@ -20,8 +20,8 @@ import numpy as np
 from minitransformer_course.judge import cells
 from minitransformer_course.judge.fixtures import VersionUnderTest, verdict
 from minitransformer_course.judge.forbidden import LIBRARIES, Forbidden
-from minitransformer_course.judge.limits import TimeUp, limited_output, time_limit
-from minitransformer_course.judge.messages import _
+from minitransformer_course.limits import TimeUp, limited_output, time_limit
+from minitransformer_course.messages import _
 
 NOT_THE_LEARNERS = (
     "<frozen",
@@ -29,7 +29,8 @@ NOT_THE_LEARNERS = (
     np.__path__[0],
     __file__.removesuffix("call.py"),
 )  # files
-JUDGE = "minitransformer_course.judge."
+# print passes through the last
+JUDGE = "minitransformer_course.judge.", "minitransformer_course.limits"
 PRODUCTS = ("dot", "matmul")
 LARGEST = 1_000_000  # the most numbers in an array that is looked at: no right answer comes near
 
@@ -157,9 +158,7 @@ def _watching(function, given, forbidden) -> Any:
             name = argument.__name__
         else:
             return
-        if str(home).partition(".")[0] in LIBRARIES and not str(home).startswith(
-            JUDGE
-        ):  # print passes through there
+        if str(home).partition(".")[0] in LIBRARIES and not str(home).startswith(JUDGE):
             forbidden.append(_("it calls {name}").format(name=f"{home}.{name}"))
 
     before = getprofile()

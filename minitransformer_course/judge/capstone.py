@@ -34,7 +34,7 @@ from minitransformer_course.judge.capstone_train import (
     wrong_in_training,
 )
 from minitransformer_course.judge.course import find_exercise, folder_of_chapters
-from minitransformer_course.judge.messages import _
+from minitransformer_course.messages import _
 from minitransformer_course.judge.my_transformer import FUNCTIONS
 from minitransformer_course.judge.plug import plugs
 

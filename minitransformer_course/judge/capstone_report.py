@@ -8,7 +8,7 @@ from pathlib import Path
 
 from minitransformer_course.judge.capstone import BOUND, UNSEEN, config
 from minitransformer_course.judge.course import PARTS
-from minitransformer_course.judge.messages import _, spoken
+from minitransformer_course.messages import _, spoken
 from minitransformer_course.judge.my_transformer import FILE, FUNCTIONS, MODEL_FILE
 
 PROOFS = {  # {part of the map: which arrays prove it}, those with the fewest first

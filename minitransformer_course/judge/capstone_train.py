@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from minitransformer_course.judge.messages import _
+from minitransformer_course.messages import _
 
 STEPS, BATCH, DROPOUT, WARMUP = 3, 32, 0.1, 100
 ADAM = (0.9, 0.98, 1e-9)

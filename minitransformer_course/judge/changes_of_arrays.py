@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from minitransformer_course.doctor.factors import FORMS
-from minitransformer_course.doctor.fitting import tuple_of
-from minitransformer_course.doctor.rearranged import ADDED, MOVED, PARTS
+from minitransformer_course.diagnosis.factors import FORMS
+from minitransformer_course.diagnosis.fitting import tuple_of
+from minitransformer_course.diagnosis.rearranged import ADDED, MOVED, PARTS
 from minitransformer_course.judge.lines import scaled
-from minitransformer_course.judge.messages import _
+from minitransformer_course.messages import _
 from minitransformer_course.judge.search import Changed
-from minitransformer_course.judge.syntax_tree import NAME, RARE, USUAL, WHOLE
+from minitransformer_course.diagnosis.syntax_tree import NAME, RARE, USUAL, WHOLE
 
 NUMBERS = {"-1": -1, "2": 2, "1/2": 0.5, "0": 0}
 TRUE, FALSE = _("{name} is True everywhere"), _("{name} is False everywhere")

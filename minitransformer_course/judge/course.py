@@ -7,7 +7,7 @@ from pathlib import Path
 from minitransformer.errors import InputError, nearest_of
 from minitransformer_course.judge import cells
 from minitransformer_course.judge.exercise import Exercise
-from minitransformer_course.judge.messages import _
+from minitransformer_course.messages import _
 
 PARTS = {  # {part of the map: the exercises that make it the reader's own}
     "linear": ["linear_backward"],

@@ -19,7 +19,7 @@ from minitransformer_course.judge.decorators import (
     also_right,
 )
 from minitransformer_course.judge.fixtures import VersionUnderTest
-from minitransformer_course.judge.messages import _
+from minitransformer_course.messages import _
 
 SIZES = range(2, 8)  # each letter of a case's shapes gets a different one
 REFERENCE = re.compile(r"^# %% reference\n(.*?)^# %%", re.MULTILINE | re.DOTALL)

@@ -3,8 +3,8 @@
 import numpy as np
 
 from minitransformer.checking.compare import SAME, relative_error
-from minitransformer_course.doctor.factors import ratio
-from minitransformer_course.judge.messages import _
+from minitransformer_course.diagnosis.factors import ratio
+from minitransformer_course.messages import _
 
 # the error allowed against the reference or the complex step: another right way to write it may
 # round more

@@ -10,7 +10,7 @@ import numpy as np
 
 from minitransformer.backend import Array
 from minitransformer.checking.compare import SAME, relative_error
-from minitransformer_course.doctor.fitting import are_one, fitting, tuple_of
+from minitransformer_course.diagnosis.fitting import are_one, fitting, tuple_of
 from minitransformer_course.judge.changes_of_arrays import (
     everywhere,
     factors,
@@ -18,7 +18,7 @@ from minitransformer_course.judge.changes_of_arrays import (
     other_outputs,
     same_everywhere,
 )
-from minitransformer_course.judge.messages import _
+from minitransformer_course.messages import _
 from minitransformer_course.judge.search import programs
 
 LISTED, ONE_CHANGE, TWO_CHANGES = range(

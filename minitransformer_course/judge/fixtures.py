@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from minitransformer_course.judge.messages import _
+from minitransformer_course.messages import _
 
 VOCABULARY = 29
 

@@ -11,7 +11,7 @@ import sys
 from os import stat  # by name: the learner's file may replace that of os
 from pathlib import Path
 
-from minitransformer_course.judge.messages import _
+from minitransformer_course.messages import _
 
 LIBRARIES = {
     "minitransformer",

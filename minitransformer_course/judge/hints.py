@@ -6,7 +6,7 @@ import random
 import re
 
 from minitransformer_course.judge.exercise import blanks
-from minitransformer_course.judge.messages import _
+from minitransformer_course.messages import _
 
 STEPS = 4
 SHORT = 4  # lines: most of their orders are right, so the lines alone would be the solution

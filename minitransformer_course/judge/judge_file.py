@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from minitransformer.errors import InputError, nearest_of, one_line
 from minitransformer_course.judge.course import exercises, find_exercise
 from minitransformer_course.judge.judgement import Answer, cases_of, check_outcomes
-from minitransformer_course.judge.messages import _
+from minitransformer_course.messages import _
 from minitransformer_course.judge.run_file import LIMIT, run_file
 from minitransformer_course.judge.stages import stages
 from minitransformer_course.judge.submission import names_in, read

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from minitransformer.checking.compare import relative_error
-from minitransformer_course.doctor.fitting import tuple_of
+from minitransformer_course.diagnosis.fitting import tuple_of
 from minitransformer_course.judge.call import call_on
 from minitransformer_course.judge.explanation import EXACT
 from minitransformer_course.judge.fitting import fitting_mistakes
-from minitransformer_course.judge.limits import LimitedOutput
-from minitransformer_course.judge.messages import _
+from minitransformer_course.limits import LimitedOutput
+from minitransformer_course.messages import _
 from minitransformer_course.judge.stages import EXTRA, Judged, stages
 
 

@@ -4,7 +4,7 @@ import re
 
 from minitransformer_course.judge import cells
 from minitransformer_course.judge.exercise import skeleton
-from minitransformer_course.judge.messages import _
+from minitransformer_course.messages import _
 from minitransformer_course.judge.pages import translated, translated_code
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from minitransformer_course.judge.call import call_on, describe, failed, remember
 from minitransformer_course.judge.forbidden import refuse
-from minitransformer_course.judge.limits import limit_this_process, limited_output
+from minitransformer_course.limits import limit_this_process, limited_output
 
 
 def main(folder) -> NoReturn:

@@ -10,7 +10,7 @@ from typing import Any
 from minitransformer.errors import InputError
 from minitransformer.files import free_name, write_durably
 from minitransformer_course.judge.course import Chapter, chapters
-from minitransformer_course.judge.messages import FILE, _, language
+from minitransformer_course.messages import FILE, _, language
 
 NOT_STARTED, NOT_YET, PASSED = "not started", "not yet", "passed"
 

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from functools import cached_property, lru_cache
 from types import CodeType
 
-from minitransformer_course.judge.changes import LONGEST, changes, formula
-from minitransformer_course.judge.messages import _
-from minitransformer_course.judge.syntax_tree import (
+from minitransformer_course.diagnosis.changes import LONGEST, changes, formula
+from minitransformer_course.messages import _
+from minitransformer_course.diagnosis.syntax_tree import (
     NAME,
     RARE,
     Change,

@@ -10,7 +10,7 @@ from minitransformer.errors import InputError
 from minitransformer.files import write_durably
 from minitransformer_course.judge.cells import lines
 from minitransformer_course.judge.course import exercises
-from minitransformer_course.judge.messages import _
+from minitransformer_course.messages import _
 from minitransformer_course.judge.own_code import needed, numbers_of, statements
 
 FILE = "my_transformer.py"

@@ -9,7 +9,7 @@ import textwrap
 import tokenize
 from collections.abc import Callable
 
-from minitransformer_course.judge.messages import _
+from minitransformer_course.messages import _
 
 WIDTH = 72  # characters of a translated line
 VERBATIM = re.compile(r"\s*(```|:::|\$\$)")

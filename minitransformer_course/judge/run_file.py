@@ -18,8 +18,8 @@ from minitransformer.errors import InputError, nearest_of
 from minitransformer_course.judge import cells
 from minitransformer_course.judge.call import Outcome, place_of, remember
 from minitransformer_course.judge.course import exercises, folder_of_chapters
-from minitransformer_course.judge.limits import still_running, wrapped
-from minitransformer_course.judge.messages import VARIABLE, _, spoken
+from minitransformer_course.limits import still_running, wrapped
+from minitransformer_course.messages import VARIABLE, _, spoken
 from minitransformer_course.judge.my_transformer import FUNCTIONS, MODEL_FILE
 from minitransformer_course.judge.own_code import own_code, statements
 from minitransformer_course.judge.submission import is_of_the_page, read
@@ -27,6 +27,7 @@ from minitransformer_course.judge.submission import is_of_the_page, read
 COURSE = Path(minitransformer_course.__file__).parent
 WITH_ANSWERS = [
     Path(minitransformer.__file__).parent,
+    COURSE / "diagnosis",
     COURSE / "doctor",
     COURSE / "explorer",
 ]  # tracebacks read the rest

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minitransformer.backend import Array
-from minitransformer_course.judge.limits import limited_memory
+from minitransformer_course.limits import limited_memory
 from minitransformer_course.judge.lines import FACTOR, RETURNED, lines_of, together
-from minitransformer_course.judge.syntax_tree import RARE, Change
+from minitransformer_course.diagnosis.syntax_tree import RARE, Change
 
 # programs that are tried: only a layer of the decoder has more, and those in its last lines come
 # first

@@ -11,7 +11,7 @@ import numpy as np
 
 from minitransformer.backend import Array
 from minitransformer.checking.compare import relative_error
-from minitransformer_course.doctor.fitting import tuple_of
+from minitransformer_course.diagnosis.fitting import tuple_of
 from minitransformer_course.judge.explanation import (
     EXACT,
     explain,
@@ -19,7 +19,7 @@ from minitransformer_course.judge.explanation import (
     term_factors,
     worst_element,
 )
-from minitransformer_course.judge.messages import _
+from minitransformer_course.messages import _
 
 # the last cases: numbers of the first shapes, the first numbers again, the first ones in float32
 EXTRA = 3

@@ -10,7 +10,7 @@ from minitransformer.errors import InputError
 from minitransformer_course.judge import cells
 from minitransformer_course.judge.call import place_of, remember
 from minitransformer_course.judge.course import exercises
-from minitransformer_course.judge.messages import _
+from minitransformer_course.messages import _
 from minitransformer_course.judge.own_code import page_statements, statements
 
 # In a notebook: %timeit f(), !ls and np.exp? as lines; files = !ls; %%time above a cell that is

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from minitransformer.files import free_name
 from minitransformer_course.explorer.page import Page, batch_of, make_page
-from minitransformer_course.judge.messages import _
+from minitransformer_course.messages import _
 
 SMOOTHING = 0.1  # with which the running example was trained
 MARK = '<form id="ask"'  # of every page that the explorer makes

@@ -16,7 +16,7 @@ from minitransformer_course.judge import my_transformer
 from minitransformer_course.judge.course import PARTS, exercises, find_chapter, find_exercise
 from minitransformer_course.judge.fixtures import VersionUnderTest, verdict
 from minitransformer_course.judge.learner_progress import PASSED, Progress
-from minitransformer_course.judge.messages import _, padded
+from minitransformer_course.messages import _, padded
 from minitransformer_course.judge.plug import in_the_paper, plugs
 from minitransformer_course.lab.example import CONFIG, drawkcab, write
 from minitransformer_course.lab.inside import add_gradients

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 
-from minitransformer_course.judge.messages import _
+from minitransformer_course.messages import _
 
 
 def show_figures(script) -> None:

@@ -2,7 +2,7 @@
 minitransformer_course/locale/LANGUAGE/*.po and says what is missing.
 
 A text that changed is marked fuzzy, and readers get the English one until somebody has translated
-it again. judge/messages.py reads the files.
+it again. messages.py reads the files.
 """
 
 import ast
@@ -28,7 +28,7 @@ def texts() -> dict[str, list[str]]:
     pages of the site.
     """
     from minitransformer_course.commands.learn import ERRORS
-    from minitransformer_course.doctor.rearranged import MOVED, PARTS
+    from minitransformer_course.diagnosis.rearranged import MOVED, PARTS
     from minitransformer_course.judge.course import PARTS_OF_THE_BOOK, chapters
     from minitransformer_course.lab.own_functions import GAINS
 

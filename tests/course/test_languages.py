@@ -15,7 +15,8 @@ from babel.messages.catalog import Catalog
 from babel.messages.pofile import read_po, write_po
 
 from minitransformer.cli import main
-from minitransformer_course.judge import cells, messages
+from minitransformer_course import messages
+from minitransformer_course.judge import cells
 from minitransformer_course.judge.course import chapters, find_exercise
 from minitransformer_course.judge.exercise import skeleton
 from minitransformer_course.judge.judgement import check_function

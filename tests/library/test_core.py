@@ -23,9 +23,6 @@ PACKAGE = ROOT / "minitransformer"
 PAGE = ROOT / "docs" / "read_the_source.md"
 COURSE = ROOT / "minitransformer_course"
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if "__pycache__" not in path.parts)
-CIRCLES = {  # of folders, still to be removed
-    ("judge", "doctor"),  # until one engine serves both
-}
 NEEDED = "filelock matplotlib safetensors threadpoolctl tqdm".split()
 KNOWN = {"numpy", *NEEDED, *sys.stdlib_module_names}  # the others come with an extra
 INSIDE = {  # what functions import, but for extras and what the command imports when it is requested
@@ -41,7 +38,7 @@ LATER = {  # likewise, still to be removed
     "minitransformer_course/judge/capstone.py": "minitransformer_course.judge.judgement",
     "minitransformer_course/judge/capstone_report.py": "minitransformer.pictures.architecture",
     "minitransformer_course/judge/learner_process.py": "minitransformer_course.judge",
-    "minitransformer_course/judge/limits.py": "ctypes",
+    "minitransformer_course/limits.py": "ctypes",
     "minitransformer_course/locale/catalogue.py": "minitransformer_course",
 }
 ROOMS = {
@@ -255,8 +252,6 @@ def test_no_folders_import_each_other_in_a_circle(package):
         needs = {folder(one) for one in found if one and package in one.parents}
         rooms.setdefault(folder(file), set()).update(needs - {folder(file)})
     assert len(rooms) > 5
-    for one, other in CIRCLES:
-        rooms.get(one, set()).discard(other)
     assert set(TopologicalSorter(rooms).static_order()) == set(rooms)
 
 

@@ -50,7 +50,7 @@ def python(code, given=""):
         "minitransformer.checking",
         "minitransformer_course.doctor.known_mistakes",
         "minitransformer_course.doctor.doctor",
-        "minitransformer_course.doctor.fitting",
+        "minitransformer_course.diagnosis.fitting",
         "minitransformer_course.judge.fitting",
     ],
 )

@@ -5,7 +5,7 @@ when something moves.
 from minitransformer.models import Transformer
 from minitransformer.zoo import baselines as rivals
 from minitransformer.zoo.baselines import LSTM
-from minitransformer_course.doctor.operations import OPERATIONS, library_only
+from minitransformer_course.diagnosis.operations import OPERATIONS, library_only
 
 PAIRS = """
     additive_attention attention convolution cross_entropy depthwise_convolution dropout gelu

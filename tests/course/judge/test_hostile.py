@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from minitransformer.functional import softmax
-from minitransformer_course.judge import limits
+from minitransformer_course import limits
 from minitransformer_course.judge.course import exercises, find_exercise
 from minitransformer_course.judge.judge_file import grade
 from minitransformer_course.judge.judgement import check_function
@@ -220,7 +220,7 @@ def test_a_constant_is_wrong_and_not_kept():
 def test_the_limits_are_those_of_the_system(tmp_path):
     resource = pytest.importorskip("resource")
     code = (
-        "from minitransformer_course.judge.limits import limit_this_process\nimport resource as r\nlimit_this_process(20)\n"
+        "from minitransformer_course.limits import limit_this_process\nimport resource as r\nlimit_this_process(20)\n"
         "print(*(r.getrlimit(kind)[1] for kind in (r.RLIMIT_FSIZE, r.RLIMIT_NOFILE, r.RLIMIT_CPU)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

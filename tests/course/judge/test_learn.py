@@ -321,9 +321,7 @@ def translate(monkeypatch, translated):
         def get(self, text, default):
             return translated(text)
 
-    monkeypatch.setattr(
-        "minitransformer_course.judge.messages.catalogue", lambda language: Catalogue()
-    )
+    monkeypatch.setattr("minitransformer_course.messages.catalogue", lambda language: Catalogue())
 
 
 def test_the_messages_are_translated(learn, monkeypatch):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from minitransformer.checking.compare import relative_error
-from minitransformer_course.doctor.fitting import tuple_of
+from minitransformer_course.diagnosis.fitting import tuple_of
 from minitransformer_course.judge.course import exercises
 from minitransformer_course.judge.explanation import EXACT
 from minitransformer_course.judge.judgement import cases_of

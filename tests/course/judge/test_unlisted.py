@@ -6,13 +6,13 @@ import math
 import numpy as np
 import pytest
 
-from minitransformer_course.doctor.fitting import tuple_of
-from minitransformer_course.judge.changes import changes, formula
+from minitransformer_course.diagnosis.fitting import tuple_of
+from minitransformer_course.diagnosis.changes import changes, formula
 from minitransformer_course.judge.course import exercises
 from minitransformer_course.judge.fitting import LISTED, ONE_CHANGE, TWO_CHANGES, fitting_mistakes
 from minitransformer_course.judge.judgement import cases_of, check_function
-from minitransformer_course.judge.rules import rules
-from minitransformer_course.judge.syntax_tree import expression, fill, match
+from minitransformer_course.diagnosis.rules import rules
+from minitransformer_course.diagnosis.syntax_tree import expression, fill, match
 
 pytestmark = pytest.mark.campaign
 

@@ -19,7 +19,7 @@ from minitransformer.checking.blocks import blocks
 from minitransformer.checking.blocks import TrainingLoss
 from minitransformer.dispatch import plugged
 from minitransformer.zoo.baselines import RNN
-from minitransformer_course.doctor.operations import OPERATIONS
+from minitransformer_course.diagnosis.operations import OPERATIONS
 
 X = np.random.default_rng(3).standard_normal((2, 3, 5))
 

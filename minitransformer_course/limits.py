@@ -11,7 +11,7 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from functools import cache
 from pathlib import Path
 
-from minitransformer_course.judge.messages import _
+from minitransformer_course.messages import _
 
 try:
     import resource

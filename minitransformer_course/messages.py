@@ -11,7 +11,7 @@ from pathlib import Path
 
 from minitransformer.errors import InputError
 
-LOCALE = Path(__file__).parents[1] / "locale"
+LOCALE = Path(__file__).parent / "locale"
 VARIABLE = "MINITRANSFORMER_LANGUAGE"
 FILE = "minitransformer-learn.json"  # in the reader's folder: learner_progress.py
 HOW_TO_CHOOSE = {"ko": "한국어로 공부하려면:  minitransformer learn start 1 --language ko"}

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minitransformer_course.judge.syntax_tree import expression, fill, filled, match
+from minitransformer_course.diagnosis.syntax_tree import expression, fill, filled, match
 
 Found = Iterator[tuple[str, Any]]  # what is wrong, and the expression that belongs there
 ROW = "(a * b).sum(axis=x, keepdims=True)"  # x: the axis of a softmax

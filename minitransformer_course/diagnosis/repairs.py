@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from minitransformer_course.doctor.factors import as_text, close, named_factors
-from minitransformer_course.doctor.own_backward import NEAR, Pool, Probe, sources_of
-from minitransformer_course.doctor.wrong_forms import (
+from minitransformer_course.diagnosis.factors import as_text, close, named_factors
+from minitransformer_course.diagnosis.source import NEAR, Pool, Probe, sources_of
+from minitransformer_course.diagnosis.wrong_forms import (
     AXES,
     FACTORS,
     STRUCTURE,
@@ -25,7 +25,7 @@ from minitransformer_course.doctor.wrong_forms import (
     of_statement,
     of_structure,
 )
-from minitransformer_course.judge.syntax_tree import expression, filled, match
+from minitransformer_course.diagnosis.syntax_tree import expression, filled, match
 
 PATIENCE = 3_000  # changes that are tried at most
 SIMPLE = {

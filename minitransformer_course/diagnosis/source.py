@@ -21,9 +21,9 @@ from minitransformer.checking.contract import arrays_in
 from minitransformer.checking.numeric import complex_step
 from minitransformer.checking.subject import drawing, flat
 from minitransformer.errors import InputError
-from minitransformer_course.doctor.operations import run_with
-from minitransformer_course.doctor.wrong_forms import Found
-from minitransformer_course.judge.syntax_tree import expression, filled
+from minitransformer_course.diagnosis.operations import run_with
+from minitransformer_course.diagnosis.wrong_forms import Found
+from minitransformer_course.diagnosis.syntax_tree import expression, filled
 
 NEAR = 1e-10  # relative error of a derivative along a direction
 TWICE = 3  # directions for each array: one is used up by a factor that is solved for

@@ -8,9 +8,9 @@ import ast
 from collections.abc import Iterator
 from typing import Any, TypeGuard
 
-from minitransformer_course.judge.messages import _
-from minitransformer_course.judge.rules import rules
-from minitransformer_course.judge.syntax_tree import (
+from minitransformer_course.messages import _
+from minitransformer_course.diagnosis.rules import rules
+from minitransformer_course.diagnosis.syntax_tree import (
     NAME,
     RARE,
     USUAL,

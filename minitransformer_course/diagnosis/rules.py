@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from functools import cache
 from itertools import combinations, permutations
 
-from minitransformer_course.judge.messages import _
-from minitransformer_course.judge.syntax_tree import NAME, RARE, USUAL, expression
+from minitransformer_course.messages import _
+from minitransformer_course.diagnosis.syntax_tree import NAME, RARE, USUAL, expression
 
 Row = tuple[str, str, str, int]  # pattern, wrong expression, sentence, rank
 
