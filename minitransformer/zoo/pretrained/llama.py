@@ -99,7 +99,7 @@ def tensors(config) -> Iterator[Tensor]:
             yield Tensor(
                 f"{ours}.{name}.weight", f"{theirs}.{other}.weight", (d_out, d_in), transposed=True
             )
-        if config.attention_settings["biases"]:
+        if config.attention_settings.get("biases"):
             for name, size in (("query", queries), ("key", keys), ("value", keys)):
                 bias = f"{theirs}.self_attn.{name[0]}_proj.bias"
                 yield Tensor(f"{ours}.self_attention.{name}.bias", bias, (size,))
