@@ -8,7 +8,7 @@ from typing import Any, ClassVar, TypeVar
 from minitransformer.backend import get_module, module_of, to_device
 from minitransformer.errors import InputError
 from minitransformer.layers.summary import as_tree
-from minitransformer.layers.parameter import Flat, Parameter, bind, flatten
+from minitransformer.layers.parameter import Flat, Parameter, bind, fills, flatten
 
 Same = TypeVar("Same", bound="Layer")    # a copy has its original's class
 
@@ -53,13 +53,12 @@ class Layer:
     def flat(self) -> Flat:
         """All parameters in one vector, their gradients in another (a Flat); each Parameter becomes a view.
 
-        A layer that has since gained or lost a parameter gets new vectors; an optimiser of the old ones reports this. Raises
+        A layer whose parameters, or their order, have changed gets new vectors; an optimiser of the old ones reports this. Raises
         InputError for a part of a model that already has its vectors (only one can own a Parameter), for parameters of
         different dtypes, and if there are none.
         """
         parameters, flat = self._some_parameters(), vars(self).get("_flat")
-        if flat is None or any(parameter.flat is not flat for parameter in parameters.values()) or (
-                flat.data.size != sum(parameter.data.size for parameter in parameters.values())):
+        if flat is None or not fills(flat, parameters.values()):
             self._flat = flatten(parameters, flat)
         return self._flat
 

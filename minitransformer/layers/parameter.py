@@ -27,6 +27,7 @@ class Parameter:
 
     def __init__(self, data, grad=None):
         self.flat = None    # the Flat of which data and grad are views
+        self.start = 0      # where they begin in it
         self._data = _array("data", data)
         if str(data.dtype) not in DTYPES:
             raise InputError(f"a Parameter's data is {data.dtype}, expected {', '.join(DTYPES[:-1])} or {DTYPES[-1]}")
@@ -111,5 +112,16 @@ def bind(parameters, data, grad) -> Flat:
         parameter.data = data[start:stop].reshape(shape)
         parameter.grad = grad[start:stop].reshape(shape)
         parameter.flat = flat
+        parameter.start = start
         start = stop
     return flat
+
+
+def fills(flat, parameters) -> bool:
+    """Whether these parameters, in this order, are the views that make up the vectors of `flat`."""
+    start = 0
+    for parameter in parameters:
+        if parameter.flat is not flat or parameter.start != start:
+            return False
+        start += parameter.data.size
+    return start == flat.data.size

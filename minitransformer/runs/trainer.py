@@ -65,6 +65,7 @@ def train(
     check_kind(isinstance(config, TrainingConfig), "config", config, "a TrainingConfig")
     endless = "an endless iterator such as EpochBatches"
     check_kind(hasattr(batches, "__next__"), "batches", batches, endless)
+    run.settings.check_parameters(run.model)  # a checkpoint could not be loaded again
     validation = Validation(valid, measure, config.threads)
     # it may move the weights
     workers = make_workers(run.model, config.threads if run.model.xp is np else 1)

@@ -13,6 +13,7 @@ from io import BytesIO
 from mmap import mmap
 from multiprocessing import Pipe
 from pathlib import Path
+from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -294,6 +295,18 @@ class _Describing(pickle.Pickler):
     def persistent_id(self, item) -> Any:
         """A Parameter is described by its shape, and by a number that tells it from the others."""
         return (id(item), item.shape) if isinstance(item, Parameter) else None
+
+    def reducer_override(self, item) -> Any:
+        """A method assigned to a layer is that function: by its name alone, as pickle would send
+        it, the helper would find the method of the layer's class.
+        """
+        if isinstance(item, MethodType):
+            return _method, (item.__func__, item.__self__)
+        return NotImplemented
+
+
+def _method(function, layer) -> MethodType:
+    return MethodType(function, layer)
 
 
 def _described(model) -> bytes:

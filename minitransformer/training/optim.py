@@ -51,8 +51,8 @@ class Adam:
         First, the gradient is scaled to a norm of at most `clip` (None, as in the paper, or
         infinity: no scaling). `square`: the square of the gradient's norm, if it is known.
         each_piece(move) calls move(slice) for the slices that make up the vectors, perhaps in
-        threads; None: one call for all. Raises InputError if the model has gained or lost a
-        parameter since this Adam was made: only the old ones would be trained.
+        threads; None: one call for all. Raises InputError if the model's parameters, or
+        their order, have changed since this Adam was made: it would train others.
         """
         self._check(learning_rate, clip)
         square = gather_gradients(self.grad, []) if square is None else square

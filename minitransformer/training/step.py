@@ -93,6 +93,6 @@ def check_flat(model, flat, moved) -> None:
     """Raise InputError unless the model's vectors `flat` are those that an optimizer has `moved`."""
     if flat is not moved:
         raise InputError(
-            f"the {type(model).__name__} has gained or lost parameters since this Adam was made; "
+            f"the parameters of the {type(model).__name__}, or their order, have changed since this Adam was made; "
             "make a new Adam(model)"
         )

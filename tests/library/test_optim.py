@@ -70,6 +70,7 @@ def test_a_gradient_that_is_not_finite_is_named_and_moves_nothing(bad, words, cl
         lambda model: model.layers.pop(),
         lambda model: setattr(model.layers[0], "weight", Parameter(np.zeros((3, 3), np.float32))),
         lambda model: setattr(model.layers[0], "bias", model.layers[1].bias),
+        lambda model: model.layers.reverse(),
     ],
 )
 def test_adam_says_that_the_model_has_other_parameters(change):
@@ -83,7 +84,7 @@ def test_adam_says_that_the_model_has_other_parameters(change):
     for old in (adam, copy.deepcopy(adam)):
         with pytest.raises(
             InputError,
-            match="the Stack has gained or lost parameters since this Adam was made; make a new Adam",
+            match="the parameters of the Stack, or their order, have changed since this Adam was made; make a new Adam",
         ):
             old.step(0.1)
     adam = Adam(model)

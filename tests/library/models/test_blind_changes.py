@@ -13,12 +13,8 @@ from tests import ROOT
 EXPECTED = "make a new Adam"  # what the next step must say if the parameters change after Adam
 
 
-# Seeds 300 and 334: a frozen embedding beside a helper process, reversed layers beside replicas.
-KNOWN = pytest.mark.xfail(reason="two of 500 draws differ: replicas of what was changed")
-
-
 @pytest.mark.parametrize(
-    "count", [15, pytest.param(500, marks=[pytest.mark.campaign, KNOWN])], ids=["sample", "all"]
+    "count", [15, pytest.param(500, marks=pytest.mark.campaign)], ids=["sample", "all"]
 )
 def test_what_is_assigned_is_true_everywhere(count):
     draws = ROOT / "research" / "blind" / "models" / "draws.py"

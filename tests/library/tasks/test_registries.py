@@ -208,3 +208,5 @@ def test_a_tie_that_the_configuration_cannot_express_is_refused_when_saved(tmp_p
     with pytest.raises(InputError, match=words):
         Run.create(tmp_path / "other", **{**run, "model": model})
     assert not (tmp_path / "other").exists()
+    with pytest.raises(InputError, match=words):  # before its first checkpoint
+        train(saved, TrainingConfig(steps=1, warmup=1), iter([]), [])

@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from io import BytesIO
+from types import MethodType
 
 import numpy as np
 import pytest
@@ -25,11 +26,14 @@ from minitransformer import (
     Run,
     Transformer,
     TransformerConfig,
+    greedy,
     make_batch,
     plugged,
     training_step,
 )
 from minitransformer.functional import softmax_forward
+from minitransformer.layers import LayerNorm
+from minitransformer.layers.hooks import hooked
 from minitransformer.dispatch import replaces, textbook_of
 from minitransformer.speed.kernels import kernels_run
 from minitransformer.speed import kernels
@@ -63,7 +67,8 @@ class Loop:
 
     def __init__(self, kind, count=2, dtype=np.float32, model=None):
         config = TransformerConfig.named("toy", 12, d_model=16, d_ff=24, dropout=0.1)
-        self.model = (model or Transformer)(config, seed=1).astype(dtype)
+        self.kind = model or Transformer
+        self.model = self.kind(config, seed=1).astype(dtype)
         self.workers = kind(self.model, count)
         self.adam, self.steps = Adam(self.model), []
 
@@ -89,7 +94,7 @@ class Loop:
 
     def assert_as_with_threads(self):
         """To the bit, after as many steps with as many threads."""
-        other = Loop(Threads, len(self.workers.models), self.adam.data.dtype)
+        other = Loop(Threads, len(self.workers.models), self.adam.data.dtype, self.kind)
         with other.workers:
             for batches in self.steps:
                 other.step(batches=batches)
@@ -253,6 +258,66 @@ def test_a_forked_process_does_not_train_our_weights():
         loop.step()
         assert loop.helpers
     loop.assert_as_with_threads()
+
+
+class FrozenNorm(LayerNorm):
+    def backward(self, dy, cache):
+        return dy
+
+
+class Frozen(Transformer):
+    """One of its norms has this method, and its class has another one of that name."""
+
+    def __init__(self, *settings, **more):
+        super().__init__(*settings, **more)
+        norm = self.encoder.layers[0].feed_forward_residual.norm
+        norm.backward = MethodType(FrozenNorm.backward, norm)
+
+
+def test_a_helper_runs_a_method_that_was_assigned_to_a_layer():
+    loop = Loop(LocalProcesses, model=Frozen)
+    with loop.workers:
+        loop.until_helped().step(2)
+        assert loop.helpers
+    loop.assert_as_with_threads()
+
+
+def watch(path, direction, method, *arguments, **options):
+    return method(*arguments, **options)
+
+
+def test_what_leaves_the_model_as_it_is_leaves_its_helpers(capfd):
+    """They would be lost for ever."""
+    loop = Loop(LocalProcesses)
+    with loop.workers:
+        helpers = list(loop.until_helped().helpers)
+        greedy(loop.model, BATCHES[0].source)
+        with hooked(loop.model, watch):
+            loop.model.loss_forward(BATCHES[0])
+        copy.deepcopy(loop.model)
+        loop.model.replica().astype(np.float64)
+        loop.model.encoder.layers[0].feed_forward_residual.dropout = 0.1
+        Adam(loop.model)
+        loop.step(2)
+        assert loop.helpers == helpers
+    assert capfd.readouterr() == ("", "")
+    loop.assert_as_with_threads()
+
+
+def test_once_the_model_has_changed_threads_do_the_work(capsys):
+    loops = [Loop(kind) for kind in (LocalProcesses, Threads)]
+    with loops[0].workers, loops[1].workers:
+        loops[0].until_helped()
+        loops[1].step(len(loops[0].steps))
+        for loop in loops:
+            loop.model.encoder.layers[0].feed_forward.activation = "gelu"
+            loop.step(2)
+        assert not loops[0].helpers
+    assert (
+        capsys.readouterr().err
+        == "threads do the work from here on: the model has changed since these LocalProcesses were made\n"
+    )
+    np.testing.assert_array_equal(loops[0].adam.data, loops[1].adam.data)
 
 
 def test_own_functions_run_here(capsys, monkeypatch):
