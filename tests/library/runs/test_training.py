@@ -18,7 +18,7 @@ from minitransformer import (
     training_step,
 )
 from minitransformer.tasks.evaluation import mean_loss
-from minitransformer.speed import threads as parallel
+from minitransformer import cores as parallel
 from minitransformer.speed.threads import Threads
 from minitransformer.runs import checkpoint, updates, validation
 from minitransformer.runs.locate_non_finite import locate_non_finite
