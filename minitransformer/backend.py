@@ -12,14 +12,15 @@ from minitransformer.errors import InputError
 BACKENDS = ("numpy", "cupy", "auto")
 # NumPy's; a CuPy array is taken for one, as it has the same methods. Docstrings give the shapes.
 Array = NDArray[Any]
+Generator = np.random.Generator  # likewise: CuPy's has fewer methods
 
 
-def module_of(array) -> ModuleType:
+def module_of(array: Any) -> ModuleType:
     """The module whose functions work on `array`: numpy or cupy."""
     return sys.modules[type(array).__module__.partition(".")[0]]
 
 
-def get_module(name) -> ModuleType:
+def get_module(name: str) -> ModuleType:
     """The array module called `name`: "numpy", "cupy", or "auto" (CuPy if a GPU is available).
 
     Raises InputError if CuPy is requested but cannot run. (CuPy can be imported on a machine
@@ -43,23 +44,23 @@ def get_module(name) -> ModuleType:
     raise InputError(f"{problem}. Use --backend numpy to run on the CPU")
 
 
-def check_backend(name) -> None:
+def check_backend(name: str) -> None:
     """Raise InputError unless `name` is one of BACKENDS."""
     if name not in BACKENDS:
         raise InputError(f"unknown array module {name!r}; choose numpy, cupy or auto")
 
 
-def to_device(array, xp) -> Array:
+def to_device(array: Array, xp: ModuleType) -> Array:
     """`array` as an array of the module `xp`; the same object if it already is one."""
     return array if module_of(array) is xp else xp.asarray(to_host(array))
 
 
-def to_host(array) -> np.ndarray:
+def to_host(array: Any) -> np.ndarray:
     """`array` as a NumPy array (waits for the GPU); the same object if it already is one."""
     return array if module_of(array) is np else array.get()
 
 
-def generator(xp, *entropy) -> Any:
+def generator(xp: ModuleType, *entropy: int) -> Generator:
     """A random generator of `xp`, seeded with integers: the same integers give the same random
     numbers.
 

@@ -2,22 +2,24 @@
 
 import math
 from numbers import Integral, Number, Real
+from typing import Any
 
 import numpy as np
 
+from minitransformer.backend import Array, Generator
 from minitransformer.errors import InputError, span
 
 
 MOST = 2**31 - 1  # of a size
 
 
-def check_kind(right, name, value, expected) -> None:
+def check_kind(right: bool, name: str, value: Any, expected: str) -> None:
     """Raise InputError unless `value` is of the right kind: what it is, and what is `expected`."""
     if not right:
         raise InputError(f"{name} is a {type(value).__name__}, expected {expected}")
 
 
-def check_shape(name, array, *expected) -> None:
+def check_shape(name: str, array: Any, *expected: Any) -> None:
     """Raise InputError unless `array` has the `expected` shape.
 
     An int stands for an axis of that size, a string names an axis of any size, and a leading
@@ -45,7 +47,7 @@ def check_shape(name, array, *expected) -> None:
     raise InputError(f"{name} has shape {shape}, expected ({wanted})")
 
 
-def _fits(shape, expected) -> bool:
+def _fits(shape: tuple[int, ...], expected: tuple) -> bool:
     if expected[:1] == (...,):
         expected = expected[1:]
         shape = shape[len(shape) - len(expected) :] if len(shape) >= len(expected) else ()
@@ -54,7 +56,7 @@ def _fits(shape, expected) -> bool:
     )
 
 
-def check_floats(name, array, *expected) -> None:
+def check_floats(name: str, array: Any, *expected: Any) -> None:
     """Raise InputError unless `array` has the `expected` shape and contains floats: NumPy would
     turn integers into float64, and float16 into the parameters' float32.
     """
@@ -63,7 +65,7 @@ def check_floats(name, array, *expected) -> None:
         raise InputError(f"{name} has dtype {array.dtype}, expected real numbers such as float32")
 
 
-def check_sequence(name, array, *expected) -> None:
+def check_sequence(name: str, array: Any, *expected: Any) -> None:
     """`check_floats` of an `array` (B, T, ...), which must have positions; an empty batch, B = 0,
     is allowed.
     """
@@ -72,7 +74,7 @@ def check_sequence(name, array, *expected) -> None:
         raise InputError(f"{name} has no positions, expected at least one")
 
 
-def check_mask(name, mask, axes, shape) -> None:
+def check_mask(name: str, mask: Any, axes: str, shape: tuple[int, ...]) -> None:
     """Raise InputError unless `mask` is None, or bool and of `shape`, whose axes are named as in
     "(B, H, T_q, T_k)".
 
@@ -94,17 +96,17 @@ def check_mask(name, mask, axes, shape) -> None:
         )
 
 
-def check_broadcasts(name, array, shape) -> None:
+def check_broadcasts(name: str, array: Array, shape: tuple[int, ...]) -> None:
     """Raise InputError unless NumPy would repeat `array` along some axes to get `shape`."""
     if len(array.shape) > len(shape) or not _broadcasts(array.shape, shape):
         raise InputError(f"{name} has shape {array.shape}, expected one that broadcasts to {shape}")
 
 
-def _broadcasts(shape, wanted) -> bool:
+def _broadcasts(shape: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
     return all(one in (1, size) for one, size in zip(reversed(shape), reversed(wanted)))
 
 
-def check_ids(name, ids, size) -> None:
+def check_ids(name: str, ids: Any, size: int) -> None:
     """Raise InputError unless every id in `ids` is in 0 .. size-1.
 
     Token ids stay on the host, wherever the model is: checking them on a GPU would have to wait for
@@ -122,12 +124,12 @@ def check_ids(name, ids, size) -> None:
         raise InputError(f"{name} contains the token id {wrong}, expected {span(0, size - 1)}")
 
 
-def is_integer(value, least) -> bool:
+def is_integer(value: Any, least: int) -> bool:
     """Whether `value` is a whole number of at least `least`; True and False do not count."""
-    return isinstance(value, Integral) and not isinstance(value, bool) and value >= least
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
 
 
-def check_integer(name, value, least=1, most=math.inf) -> None:
+def check_integer(name: str, value: Any, least: int = 1, most: float = math.inf) -> None:
     """Raise InputError unless `value` is a whole number from `least` to `most`."""
     if not is_integer(value, least) or value > most:
         limits = f"of at least {least}" if most == math.inf else f"from {least} to {most:,}"
@@ -135,34 +137,35 @@ def check_integer(name, value, least=1, most=math.inf) -> None:
         raise InputError(f"{name} is {value!r}, expected {wanted}")
 
 
-def is_number(value, least) -> bool:
+def is_number(value: Any, least: float) -> bool:
     """Whether `value` is a real number of at least `least`; NaN is not."""
     return isinstance(value, Real) and value >= least
 
 
-def check_fraction(name, value) -> None:
+def check_fraction(name: str, value: Any) -> None:
     """Raise InputError unless `value` is a number of at least 0 and below 1."""
     if not is_number(value, 0) or not value < 1:
         raise InputError(f"{name} is {value!r}, expected a number of at least 0 and below 1")
 
 
-def check_model(model, config, seed) -> None:
+def check_model(model: Any, config: Any, seed: Any) -> None:
     """Raise InputError unless `config` is a configuration of that kind of model, and `seed` a seed."""
     kind = type(model).Config
     check_kind(isinstance(config, kind), "config", config, f"a {kind.__name__}")
     check_integer("seed", seed, 0)
 
 
-def check_rng(rng) -> None:
-    """Raise InputError unless `rng` is a random generator of NumPy or CuPy."""
+def check_rng(rng: Any) -> Generator:
+    """Return `rng`. Raise InputError unless it is a random generator of NumPy or CuPy."""
     if not hasattr(rng, "integers"):
         example = rng if isinstance(rng, int) else 0
         raise InputError(
             f"rng is {rng!r}, expected a generator, such as np.random.default_rng({example})"
         )
+    return rng
 
 
-def check_cache(layer, cache, kind) -> None:
+def check_cache(layer: Any, cache: Any, kind: type) -> None:
     """Raise InputError unless `cache` is a `kind`, the NamedTuple that the layer's forward returns."""
     if not isinstance(cache, kind):
         raise InputError(
@@ -171,7 +174,7 @@ def check_cache(layer, cache, kind) -> None:
         )
 
 
-def check_cache_of(name, cache, kind) -> None:
+def check_cache_of(name: str, cache: Any, kind: type) -> None:
     """Raise InputError unless `cache` is the `kind` that the textbook's forward returns: a kernel's
     may be another.
     """
@@ -182,7 +185,7 @@ def check_cache_of(name, cache, kind) -> None:
         )
 
 
-def check_dloss(dloss) -> None:
+def check_dloss(dloss: Any) -> None:
     """Raise InputError unless the gradient of a loss is one number: Python's, or an array with no
     dimensions.
     """

@@ -58,9 +58,7 @@ class Subject:
         forward = block[0] if isinstance(block, tuple) else getattr(block, "forward", None)
         if forward is None:
             raise InputError(f"gradcheck: {self.name} has no forward")
-        self._signature = inspect.signature(forward).replace(
-            return_annotation=inspect.Signature.empty
-        )
+        self._signature = _without_types(inspect.signature(forward))
         named = _by_name(self._signature, inputs)
         self._packs = {
             name: value for name, value in named.items() if isinstance(value, (tuple, list))
@@ -240,6 +238,13 @@ def _typical(array: Array) -> float:
     numbers = np.abs(array[np.isfinite(array) & (array != 0)])
     largest = numbers.max(initial=0)
     return float(largest * np.sqrt(np.mean((numbers / largest) ** 2))) if numbers.size else 1.0
+
+
+def _without_types(signature: inspect.Signature) -> inspect.Signature:
+    """As messages show it."""
+    empty = inspect.Signature.empty
+    named = [one.replace(annotation=empty) for one in signature.parameters.values()]
+    return signature.replace(parameters=named, return_annotation=empty)
 
 
 def _name(block: Block) -> str:

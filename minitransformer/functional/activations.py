@@ -14,14 +14,14 @@ class ReluCache(NamedTuple):
 
 
 @replaceable
-def relu_forward(x) -> tuple[Array, ReluCache]:
+def relu_forward(x: Array) -> tuple[Array, ReluCache]:
     """y = max(0, x), of any shape. Written as a product, so that the complex step passes through."""
     positive = x.real > 0
     return x * positive, ReluCache(positive)
 
 
 @replaceable
-def relu_backward(dy, cache) -> Array:
+def relu_backward(dy: Array, cache: ReluCache) -> Array:
     """∂y/∂x is 1 where x > 0 and 0 elsewhere (at the kink x = 0 too)."""
     check_shape("ReLU: dy", dy, *cache.positive.shape)
     return dy * cache.positive
@@ -37,7 +37,7 @@ CUBIC = 0.044715
 
 
 @replaceable
-def gelu_forward(x) -> tuple[Array, GeluCache]:
+def gelu_forward(x: Array) -> tuple[Array, GeluCache]:
     """y = x (1 + tanh u) / 2 with u = sqrt(2/pi) (x + 0.044715 x^3), of any shape.
 
     The tanh form of Hendrycks and Gimpel, https://arxiv.org/abs/1606.08415, section 2.
@@ -47,7 +47,7 @@ def gelu_forward(x) -> tuple[Array, GeluCache]:
 
 
 @replaceable
-def gelu_backward(dy, cache) -> Array:
+def gelu_backward(dy: Array, cache: GeluCache) -> Array:
     """∂y/∂x = (1 + tanh u) / 2 + x (1 - tanh^2 u) u' / 2 with u' = sqrt(2/pi) (1 + 3 * 0.044715 x^2)."""
     x, tanh = cache
     check_shape("GELU: dy", dy, *x.shape)

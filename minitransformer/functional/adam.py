@@ -1,6 +1,7 @@
 """The update of Adam (Kingma and Ba, https://arxiv.org/abs/1412.6980, algorithm 1), and the sum of gradients before it."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -9,7 +10,7 @@ from minitransformer.dispatch import replaceable
 
 
 @replaceable
-def gather_gradients(grad, others) -> Array:
+def gather_gradients(grad: Array, others: Sequence[Array]) -> Array:
     """Add the vectors `others` to the vector grad (P,) in place and set them to zero; returns the square of grad's norm."""
     for other in others:
         grad += other
@@ -18,7 +19,8 @@ def gather_gradients(grad, others) -> Array:
 
 
 @replaceable
-def adam_update(data, grad, m, v, step, learning_rate, scale, beta1, beta2, epsilon, finite) -> None:
+def adam_update(data: Array, grad: Array, m: Array, v: Array, step: int, learning_rate: float,
+                scale: float | Array, beta1: float, beta2: float, epsilon: float, finite: np.bool | Array) -> None:
     """Move the vectors data, m, v (P,) in place by their gradient g = scale * grad (P,), at step = 1, 2, ....
 
         m = beta1 m + (1 - beta1) g          the mean of the gradient

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minitransformer.backend import Array
+from minitransformer.backend import Array, Generator
 from minitransformer.checks import check_shape
 from minitransformer.functional.dropout import DropoutCache, dropout_backward, dropout_forward
 from minitransformer.functional.softmax import SoftmaxCache, softmax_backward, softmax_forward
@@ -22,7 +22,8 @@ class AttentionCache(NamedTuple):
 
 
 @replaceable
-def attention_forward(query, key, value, mask=None, dropout_rate=0.0, rng=None) -> tuple[Array, AttentionCache]:
+def attention_forward(query: Array, key: Array, value: Array, mask: Array | None = None,
+                      dropout_rate: float = 0.0, rng: Generator | None = None) -> tuple[Array, AttentionCache]:
     """y = dropout(softmax(query key^T / sqrt(d_k))) value.
 
     query: (..., T_q, d_k); key: (..., T_k, d_k); value: (..., T_k, d_v); mask: None or bool,
@@ -39,7 +40,7 @@ def attention_forward(query, key, value, mask=None, dropout_rate=0.0, rng=None) 
 
 
 @replaceable
-def attention_backward(dy, cache) -> tuple[Array, Array, Array]:
+def attention_backward(dy: Array, cache: AttentionCache) -> tuple[Array, Array, Array]:
     """Returns dquery, dkey, dvalue: the forward read from its last line to its first.
 
     y = A V gives dA = dy V^T and dV = A^T dy; S = Q K^T / sqrt(d_k) gives dQ = dS K / sqrt(d_k)

@@ -20,7 +20,8 @@ class CrossEntropyCache(NamedTuple):
 
 
 @replaceable
-def cross_entropy_forward(logits, targets, smoothing=0.0, *, padding) -> tuple[Array, CrossEntropyCache]:
+def cross_entropy_forward(logits: Array, targets: Array, smoothing: float = 0.0, *,
+                          padding: int | None) -> tuple[Array, CrossEntropyCache]:
     """The summed loss -sum_i q_i log p_i over the real targets; cache.count is their number.
 
     logits: (..., V); targets: (...) ids. q puts 1 - smoothing on the target and spreads
@@ -47,7 +48,7 @@ def cross_entropy_forward(logits, targets, smoothing=0.0, *, padding) -> tuple[A
     return loss, CrossEntropyCache(p, targets, real, smoothing, real.sum(), log_likelihood)
 
 
-def check_targets(targets, shape, smoothing, padding) -> None:
+def check_targets(targets: Array, shape: tuple[int, ...], smoothing: float, padding: int | None) -> None:
     """Raise InputError unless `targets` are ids for logits of that shape, `smoothing` a share and `padding` an id or None."""
     check_fraction("smoothing", smoothing)
     if padding is not None and not is_integer(padding, 0):
@@ -59,7 +60,7 @@ def check_targets(targets, shape, smoothing, padding) -> None:
 
 
 @replaceable
-def cross_entropy_backward(dloss, cache) -> Array:
+def cross_entropy_backward(dloss: float | Array, cache: CrossEntropyCache) -> Array:
     """dlogits = (p - q) dloss, and 0 at padding.
 
     From log p_i = x_i - log sum_j exp(x_j): ∂(-sum_i q_i log p_i)/∂x_j = p_j - q_j, as q sums to 1.

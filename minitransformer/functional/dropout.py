@@ -4,8 +4,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import DTypeLike
 
-from minitransformer.backend import Array, module_of
+from minitransformer.backend import Array, Generator, module_of
 from minitransformer.checks import check_fraction, check_rng, check_shape
 from minitransformer.dispatch import replaceable
 
@@ -14,7 +15,7 @@ class DropoutCache(NamedTuple):
     mask: Array | None   # (...) 0 where dropped, 1 / (1 - dropout_rate) elsewhere; None if nothing is dropped
 
 
-def dropout_mask(shape, dropout_rate, rng, dtype) -> Array:
+def dropout_mask(shape: tuple[int, ...], dropout_rate: float, rng: Generator, dtype: DTypeLike) -> Array:
     """An array of `shape`: 0 with probability `dropout_rate`, else the scale 1 / (1 - dropout_rate).
 
     One random byte decides each element (the cheapest random number there is), so the dropout_rate is
@@ -28,13 +29,13 @@ def dropout_mask(shape, dropout_rate, rng, dtype) -> Array:
     return keep.astype(dtype) * (256 / (256 - dropped))
 
 
-def bytes_dropped(dropout_rate) -> int:
+def bytes_dropped(dropout_rate: float) -> int:
     """How many of the 256 values of a byte drop an element."""
     return min(round(256 * dropout_rate), 255)
 
 
 @replaceable
-def dropout_forward(x, dropout_rate, rng=None) -> tuple[Array, DropoutCache]:
+def dropout_forward(x: Array, dropout_rate: float, rng: Generator | None = None) -> tuple[Array, DropoutCache]:
     """y = x * mask, with a fresh mask; y = x if rng is None (evaluation) or dropout_rate is 0."""
     if rng is not None:
         check_rng(rng)
@@ -45,7 +46,7 @@ def dropout_forward(x, dropout_rate, rng=None) -> tuple[Array, DropoutCache]:
 
 
 @replaceable
-def dropout_backward(dy, cache) -> Array:
+def dropout_backward(dy: Array, cache: DropoutCache) -> Array:
     """dx = dy * mask, with the same mask as in the forward pass, scale included."""
     if cache.mask is None:
         return dy
@@ -59,7 +60,7 @@ STEP, FIRST, SECOND = map(np.uint64, (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x
 
 
 @replaceable
-def random_words(key, count) -> Array:
+def random_words(key: Array, count: int) -> Array:
     """`count` random numbers of 64 bits, uint64. key: (1,) uint64.
 
     SplitMix64 (Steele, Lea and Flood 2014, "Fast splittable pseudorandom number generators"): the key plus 1, 2, 3, ...
@@ -71,7 +72,7 @@ def random_words(key, count) -> Array:
     return z ^ (z >> np.uint64(31))
 
 
-def random_bytes(rng, shape) -> Array:
+def random_bytes(rng: Generator, shape: tuple[int, ...]) -> Array:
     """Random numbers from 0 to 255, uint8, with a key from the generator `rng`: each word gives eight of them."""
     key = rng.integers(0, 2 ** 62, size=1, dtype="uint64")
     count = math.prod(shape)

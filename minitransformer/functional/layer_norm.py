@@ -14,7 +14,7 @@ class LayerNormCache(NamedTuple):
 
 
 @replaceable
-def layer_norm_forward(x, gamma, beta, epsilon=1e-5) -> tuple[Array, LayerNormCache]:
+def layer_norm_forward(x: Array, gamma: Array, beta: Array, epsilon: float = 1e-5) -> tuple[Array, LayerNormCache]:
     """y = gamma * n + beta with n = (x - mean) / sqrt(variance + epsilon).
 
     x: (..., D); gamma, beta: (D,). The mean and the (biased) variance are taken over the D values of each row.
@@ -29,7 +29,7 @@ def layer_norm_forward(x, gamma, beta, epsilon=1e-5) -> tuple[Array, LayerNormCa
 
 
 @replaceable
-def layer_norm_backward(dy, cache) -> tuple[Array, Array, Array]:
+def layer_norm_backward(dy: Array, cache: LayerNormCache) -> tuple[Array, Array, Array]:
     """Returns dx (..., D), dgamma (D,), dbeta (D,).
 
     n = c s with c = x - mean and s = 1 / sqrt(variance + epsilon). From ∂c_j/∂x_i = δ_ij - 1/D and

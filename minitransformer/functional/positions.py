@@ -1,8 +1,10 @@
 """The table of sinusoids (section 3.5 of the paper)."""
 
 from functools import lru_cache
+from types import ModuleType
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from minitransformer.backend import Array, to_device
 from minitransformer.dispatch import replaceable
@@ -10,7 +12,7 @@ from minitransformer.dispatch import replaceable
 
 @replaceable
 @lru_cache(maxsize=64)
-def sinusoids(length, d_model, xp=np, dtype="float64") -> Array:
+def sinusoids(length: int, d_model: int, xp: ModuleType = np, dtype: DTypeLike = "float64") -> Array:
     """PE[t, 2i] = sin(t / 10000^(2i / d_model)), PE[t, 2i+1] = cos(same); (length, d_model).
 
     Made in float64 on the host, then given `dtype` on the array module `xp`. If d_model is odd,

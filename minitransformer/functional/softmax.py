@@ -15,7 +15,7 @@ class SoftmaxCache(NamedTuple):
 
 
 @replaceable
-def softmax_forward(x, mask=None) -> tuple[Array, SoftmaxCache]:
+def softmax_forward(x: Array, mask: Array | None = None) -> tuple[Array, SoftmaxCache]:
     """p_i = exp(x_i) / sum_j exp(x_j) over the last axis.
 
     x: (..., K); mask: None or bool, broadcastable to x, True where an entry takes part.
@@ -42,7 +42,7 @@ def softmax_forward(x, mask=None) -> tuple[Array, SoftmaxCache]:
 
 
 @replaceable
-def softmax_backward(dp, cache) -> Array:
+def softmax_backward(dp: Array, cache: SoftmaxCache) -> Array:
     """dx = p (dp - sum_j dp_j p_j).
 
     The Jacobian is ∂p_i/∂x_j = p_i (δ_ij - p_j); multiplied by dp from the left it collapses

@@ -1,13 +1,17 @@
 """The kinds of attention that a configuration can name: the paper's, and others that are added to the table."""
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from minitransformer.backend import Array, Generator
 from minitransformer.errors import InputError, choices
 from minitransformer.functional import causal_mask, padding_mask
 from minitransformer.layers.attention import CrossAttention, SelfAttention
 from minitransformer.lookup import Table, find
+
+if TYPE_CHECKING:
+    from minitransformer.layers.config import StackConfig
 
 
 class ScaledAttention:
@@ -18,20 +22,20 @@ class ScaledAttention:
     layers: ClassVar[tuple[type[SelfAttention], type[CrossAttention]]] = SelfAttention, CrossAttention
 
     @classmethod
-    def check(cls, config) -> None:
+    def check(cls, config: "StackConfig") -> None:
         """Raise InputError for a StackConfig that this kind cannot use."""
 
     @classmethod
-    def make_self(cls, config, rng, causal) -> SelfAttention:
+    def make_self(cls, config: "StackConfig", rng: Generator | None, causal: bool) -> SelfAttention:
         """The self-attention that a StackConfig asks for; `causal`: whether no position may look ahead."""
         return cls.layers[0](config.d_model, config.num_heads, rng, config.d_k, config.d_v, config.attention_dropout)
 
     @classmethod
-    def make_cross(cls, config, rng) -> CrossAttention:
+    def make_cross(cls, config: "StackConfig", rng: Generator | None) -> CrossAttention:
         return cls.layers[1](config.d_model, config.num_heads, rng, config.d_k, config.d_v, config.attention_dropout)
 
     @classmethod
-    def causal_self_mask(cls, ids) -> np.ndarray:
+    def causal_self_mask(cls, ids: Array) -> np.ndarray:
         """(B, 1, T, T) for ids (B, T): position t may attend to the real tokens up to t."""
         return causal_mask(ids) & padding_mask(ids)
 
@@ -39,7 +43,7 @@ class ScaledAttention:
 ATTENTIONS = Table("attention", {"scaled": ScaledAttention})
 
 
-def check_attention(config) -> None:
+def check_attention(config: "StackConfig") -> None:
     """Raise InputError for a StackConfig with an unknown attention, or with settings that its attention does not have."""
     kind = find(ATTENTIONS, config.attention)
     for name, value in config.attention_settings.items():

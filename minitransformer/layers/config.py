@@ -45,7 +45,7 @@ class ModelConfig:
         return [one.name for one in fields(cls) if one.default is MISSING and one.default_factory is MISSING]
 
     @classmethod
-    def named(cls: type[Config], name, **sizes) -> Config:
+    def named(cls: type[Config], name: str, **sizes: Any) -> Config:
         """The configuration called `name`, with `sizes` replacing its fields or adding to them."""
         if not isinstance(name, str) or name not in cls.examples:
             of = f" of a {cls.kind} model" if cls.kind else ""
@@ -53,7 +53,7 @@ class ModelConfig:
         return cls(**cls.field_values({**cls.examples[name], **sizes}))
 
     @classmethod
-    def field_values(cls, settings) -> dict[str, Any]:
+    def field_values(cls, settings: dict[str, Any]) -> dict[str, Any]:
         """The keyword arguments for the fields, from those that `named` got. Raises InputError for an unknown one."""
         known = [one.name for one in fields(cls)]
         for name in settings:
@@ -62,7 +62,7 @@ class ModelConfig:
         return settings
 
     @classmethod
-    def smallest(cls: type[Config], name, **changes) -> Config:
+    def smallest(cls: type[Config], name: str, **changes: Any) -> Config:
         """`named` for the smallest vocabulary. Raises InputError if `named` would, whatever the vocabulary is."""
         return cls.named(name, **{**dict.fromkeys(["vocab_size", *cls.required()], SMALLEST), **changes})
 
@@ -106,7 +106,7 @@ class StackConfig(ModelConfig):
                              f"{POSITIONS[self.positions].attention} attention")
 
     @classmethod
-    def field_values(cls, settings) -> dict[str, Any]:
+    def field_values(cls, settings: dict[str, Any]) -> dict[str, Any]:
         """Settings of a kind of attention may stand beside `attention`, by default the kind that the positions need."""
         known = {one.name for one in fields(cls)}
         further = {name: value for name, value in settings.items() if name not in known and value is not None}

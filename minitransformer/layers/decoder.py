@@ -2,12 +2,13 @@
 
 from typing import Any, NamedTuple
 
-from minitransformer.backend import Array
+from minitransformer.backend import Array, Generator
 from minitransformer.checks import check_cache
 from minitransformer.functional.layer_norm import LayerNormCache
 from minitransformer.layers import initial
 from minitransformer.layers.attention import MultiHeadAttentionCache
 from minitransformer.layers.attention_kinds import ATTENTIONS
+from minitransformer.layers.config import StackConfig
 from minitransformer.layers.feed_forward import FeedForward, FeedForwardCache
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.layer_norm import NORMS
@@ -32,7 +33,7 @@ class DecoderLayer(Layer):
     x, y: (B, T_q, d_model); memory: (B, T_k, d_model); `config` is a StackConfig.
     """
 
-    def __init__(self, config, rng=None):
+    def __init__(self, config: StackConfig, rng: Generator | None = None):
         attention = ATTENTIONS[config.attention]
         self.self_attention = attention.make_self(config, rng, causal=True)
         self.cross_attention = attention.make_cross(config, rng)
@@ -42,7 +43,8 @@ class DecoderLayer(Layer):
         self.feed_forward_residual = Residual.of(config)
         initial.shrink_ends(config.num_layers, self.self_attention, self.cross_attention, self.feed_forward)
 
-    def forward(self, x, memory, mask=None, memory_mask=None, rng=None) -> tuple[Array, DecoderLayerCache]:
+    def forward(self, x: Array, memory: Array, mask: Array | None = None, memory_mask: Array | None = None,
+                rng: Generator | None = None) -> tuple[Array, DecoderLayerCache]:
         """mask: (T_q, T_q) or four axes that broadcast to (B, H, T_q, T_q); memory_mask: in the same way to (B, H, T_q, T_k)."""
         h, self_attention_entered = self.self_attention_residual.enter(x)
         h, self_attention = self.self_attention.forward(h, mask, rng=rng)
@@ -59,7 +61,7 @@ class DecoderLayer(Layer):
                                     cross_attention_entered, cross_attention, cross_attention_residual,
                                     feed_forward_entered, feed_forward, feed_forward_residual)
 
-    def backward(self, dy, cache) -> tuple[Array, Array]:
+    def backward(self, dy: Array, cache: DecoderLayerCache) -> tuple[Array, Array]:
         """Returns dx (B, T_q, d_model) and dmemory (B, T_k, d_model)."""
         check_cache(self, cache, DecoderLayerCache)
         dx, dh = self.feed_forward_residual.backward(dy, cache.feed_forward_residual)
@@ -87,11 +89,12 @@ class Decoder(Layer):
     Every layer attends to the same memory, so the memory's gradient is the sum over all layers.
     """
 
-    def __init__(self, config, rng=None):    # without rng, its layers raise InputError
+    def __init__(self, config: StackConfig, rng: Generator | None = None):    # without rng, its layers raise InputError
         self.layers = [DecoderLayer(config, rng) for _ in range(config.num_layers)]
         self.norm = NORMS[config.norm](config.d_model, config.norm_epsilon) if config.pre_norm else None
 
-    def forward(self, x, memory, mask=None, memory_mask=None, rng=None) -> tuple[Array, DecoderCache]:
+    def forward(self, x: Array, memory: Array, mask: Array | None = None, memory_mask: Array | None = None,
+                rng: Generator | None = None) -> tuple[Array, DecoderCache]:
         caches = []
         for layer in self.layers:
             x, cache = layer.forward(x, memory, mask, memory_mask, rng)
@@ -99,7 +102,7 @@ class Decoder(Layer):
         x, norm = self.norm.forward(x) if self.norm else (x, None)
         return x, DecoderCache(caches, norm)
 
-    def backward(self, dy, cache) -> tuple[Array, Array]:
+    def backward(self, dy: Array, cache: DecoderCache) -> tuple[Array, Array]:
         """Returns dx (B, T_q, d_model) and dmemory (B, T_k, d_model)."""
         check_cache(self, cache, DecoderCache)
         if self.norm:

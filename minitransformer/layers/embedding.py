@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minitransformer.backend import Array, module_of, to_device
+from minitransformer.backend import Array, Generator, module_of, to_device
 from minitransformer.checks import check_cache, check_ids, check_shape
 from minitransformer.layers import initial
 from minitransformer.layers.layer import Layer
@@ -22,18 +22,18 @@ class Embedding(Layer):
 
     stepwise = True
 
-    def __init__(self, vocab_size, d_model, rng=None):
+    def __init__(self, vocab_size: int, d_model: int, rng: Generator | None = None):
         self.weight = initial.normal(rng, vocab_size, d_model)
 
     @replaceable
-    def forward(self, ids) -> tuple[Array, EmbeddingCache]:
+    def forward(self, ids: Array) -> tuple[Array, EmbeddingCache]:
         vocab_size, d_model = self.weight.shape
         check_ids("Embedding: ids", ids, vocab_size)
         weight = self.weight.data
         return math.sqrt(d_model) * weight[to_device(ids, module_of(weight))], EmbeddingCache(ids)
 
     @replaceable
-    def backward(self, dy, cache) -> None:
+    def backward(self, dy: Array, cache: EmbeddingCache) -> None:
         """dW[v] = sqrt(d_model) * (sum of dy over the places where v occurs). Ids get no gradient.
 
         `dW[ids] += dy` would keep only one of several places, and CuPy's counterpart of `np.add.at` has no complex

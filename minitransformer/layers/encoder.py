@@ -2,12 +2,13 @@
 
 from typing import NamedTuple
 
-from minitransformer.backend import Array
+from minitransformer.backend import Array, Generator
 from minitransformer.checks import check_cache
 from minitransformer.functional.layer_norm import LayerNormCache
 from minitransformer.layers import initial
 from minitransformer.layers.attention import MultiHeadAttentionCache
 from minitransformer.layers.attention_kinds import ATTENTIONS
+from minitransformer.layers.config import StackConfig
 from minitransformer.layers.feed_forward import FeedForward, FeedForwardCache
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.layer_norm import NORMS
@@ -29,14 +30,15 @@ class EncoderLayer(Layer):
     `config` is a StackConfig. The paper's attention gets from its mask where it may look; a kind without one gets it from `causal`.
     """
 
-    def __init__(self, config, rng=None, causal=False):
+    def __init__(self, config: StackConfig, rng: Generator | None = None, causal: bool = False):
         self.self_attention = ATTENTIONS[config.attention].make_self(config, rng, causal)
         self.feed_forward = FeedForward.of(config, rng)
         self.self_attention_residual = Residual.of(config)
         self.feed_forward_residual = Residual.of(config)
         initial.shrink_ends(config.num_layers, self.self_attention, self.feed_forward)
 
-    def forward(self, x, mask=None, rng=None) -> tuple[Array, EncoderLayerCache]:
+    def forward(self, x: Array, mask: Array | None = None,
+                rng: Generator | None = None) -> tuple[Array, EncoderLayerCache]:
         """mask: None or bool, (T, T) or with four axes that broadcast to (B, H, T, T); True = may attend."""
         h, self_attention_entered = self.self_attention_residual.enter(x)
         h, self_attention = self.self_attention.forward(h, mask, rng=rng)
@@ -48,7 +50,7 @@ class EncoderLayer(Layer):
         return y, EncoderLayerCache(self_attention_entered, self_attention, self_attention_residual,
                                     feed_forward_entered, feed_forward, feed_forward_residual)
 
-    def backward(self, dy, cache) -> Array:
+    def backward(self, dy: Array, cache: EncoderLayerCache) -> Array:
         """dy, dx: (B, T, d_model). Each x goes past the sub-layer and through it, so its gradient is a sum."""
         check_cache(self, cache, EncoderLayerCache)
         dx, dh = self.feed_forward_residual.backward(dy, cache.feed_forward_residual)
@@ -73,11 +75,11 @@ class Encoder(Layer):
     nothing has normalised the residual stream.
     """
 
-    def __init__(self, config, rng=None, causal=False):    # without rng, its layers raise InputError
+    def __init__(self, config: StackConfig, rng: Generator | None = None, causal: bool = False):
         self.layers = [EncoderLayer(config, rng, causal) for _ in range(config.num_layers)]
         self.norm = NORMS[config.norm](config.d_model, config.norm_epsilon) if config.pre_norm else None
 
-    def forward(self, x, mask=None, rng=None) -> tuple[Array, EncoderCache]:
+    def forward(self, x: Array, mask: Array | None = None, rng: Generator | None = None) -> tuple[Array, EncoderCache]:
         caches = []
         for layer in self.layers:
             x, cache = layer.forward(x, mask, rng)
@@ -85,7 +87,7 @@ class Encoder(Layer):
         x, norm = self.norm.forward(x) if self.norm else (x, None)
         return x, EncoderCache(caches, norm)
 
-    def backward(self, dy, cache) -> Array:
+    def backward(self, dy: Array, cache: EncoderCache) -> Array:
         """dy, dx: (B, T, d_model)."""
         check_cache(self, cache, EncoderCache)
         if self.norm:

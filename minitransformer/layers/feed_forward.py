@@ -2,11 +2,12 @@
 
 from typing import Any, NamedTuple
 
-from minitransformer.backend import Array
+from minitransformer.backend import Array, Generator
 from minitransformer.checks import check_cache, check_fraction
 from minitransformer.errors import InputError
 from minitransformer.functional.activations import ACTIVATIONS
 from minitransformer.functional.dropout import DropoutCache, dropout_backward, dropout_forward
+from minitransformer.layers.config import StackConfig
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.linear import Linear, LinearCache
 from minitransformer.lookup import find
@@ -27,7 +28,8 @@ class FeedForward(Layer):
 
     stepwise = True
 
-    def __init__(self, d_model, d_ff, rng=None, activation="relu", dropout=0.0):
+    def __init__(self, d_model: int, d_ff: int, rng: Generator | None = None,
+                 activation: str = "relu", dropout: float = 0.0):
         check_fraction("the dropout rate", dropout)
         if not isinstance(find(ACTIVATIONS, activation), tuple):
             raise InputError(f"{activation} is no activation of a FeedForward: it has a network of its own")
@@ -37,13 +39,13 @@ class FeedForward(Layer):
         self.dropout = dropout
 
     @classmethod
-    def of(cls, config, rng) -> Any:
+    def of(cls, config: StackConfig, rng: Generator | None) -> Any:
         """The network that a StackConfig asks for: this one, or the activation's own."""
         choice = ACTIVATIONS[config.activation]
         network = cls if isinstance(choice, tuple) else choice
         return network(config.d_model, config.d_ff, rng, config.activation, config.feed_forward_dropout)
 
-    def forward(self, x, rng=None) -> tuple[Array, FeedForwardCache]:
+    def forward(self, x: Array, rng: Generator | None = None) -> tuple[Array, FeedForwardCache]:
         activate, _ = ACTIVATIONS[self.activation]
         h, inner = self.inner.forward(x)                             # (..., d_ff)
         h, activation = activate(h)
@@ -51,7 +53,7 @@ class FeedForward(Layer):
         y, outer = self.outer.forward(h)                             # (..., d_model)
         return y, FeedForwardCache(inner, activation, dropout, outer)
 
-    def backward(self, dy, cache) -> Array:
+    def backward(self, dy: Array, cache: FeedForwardCache) -> Array:
         """dy, dx: (..., d_model)."""
         check_cache(self, cache, FeedForwardCache)
         _, activate_backward = ACTIVATIONS[self.activation]

@@ -1,15 +1,17 @@
 """Hooks: look at what each layer's forward and backward receives and returns while a model runs."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from minitransformer.layers.exactly import Watched
+from minitransformer.layers.layer import Layer
 
 DIRECTIONS = "forward", "backward"
 
 
 @contextmanager
-def hooked(model, around) -> Iterator[None]:
+def hooked(model: Layer, around: Callable[..., Any]) -> Iterator[None]:
     """Within the block, each call of a layer's method goes through `around(path, direction, method, *arguments)`.
 
     `path` is the layer's, as in the names of its parameters; `direction` is "forward" or "backward";

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from minitransformer.backend import Array
+from minitransformer.backend import Array, Generator
 from minitransformer.checks import check_cache, check_fraction
 from minitransformer.functional.dropout import DropoutCache, dropout_backward, dropout_forward
 from minitransformer.layers.embedding import EmbeddingCache
@@ -19,19 +19,19 @@ class InputCache(NamedTuple):
 class Input(Layer):
     """y = dropout(positions(embedding(ids))): ids (B, T), y (B, T, d_model)."""
 
-    def __init__(self, embedding, positions, dropout):
+    def __init__(self, embedding: Layer, positions: Layer, dropout: float):
         check_fraction("the dropout rate", dropout)
         self.embedding = embedding
         self.positions = positions
         self.dropout = dropout
 
-    def forward(self, ids, rng=None) -> tuple[Array, InputCache]:
+    def forward(self, ids: Array, rng: Generator | None = None) -> tuple[Array, InputCache]:
         x, embedding = self.embedding.forward(ids)
         x, positions = self.positions.forward(x)
         y, dropout = dropout_forward(x, self.dropout, rng)
         return y, InputCache(embedding, positions, dropout)
 
-    def backward(self, dy, cache) -> None:
+    def backward(self, dy: Array, cache: InputCache) -> None:
         """Adds to the tables' gradients; ids have none."""
         check_cache(self, cache, InputCache)
         dx = dropout_backward(dy, cache.dropout)

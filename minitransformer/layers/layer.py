@@ -1,9 +1,11 @@
 """The base class of every layer: it finds the parameters, and makes copies with another dtype or on another device."""
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any, ClassVar, TypeVar
+
+from numpy.typing import DTypeLike
 
 from minitransformer.backend import get_module, module_of, to_device
 from minitransformer.errors import InputError
@@ -23,6 +25,8 @@ class Layer:
     several array inputs, `backward` returns one gradient for each, in the order of `forward`'s arguments.
     """
 
+    forward: Callable[..., Any]     # each subclass defines the two
+    backward: Callable[..., Any]
     stepwise: ClassVar[bool] = False    # whether decoding may call it for one position at a time; each class says so itself
     _shares_weight = False    # whether its weight is another layer's, too, because the model's configuration says so
     aliases: ClassVar[tuple[str, ...]] = ()    # the names of its Alias attributes
@@ -62,11 +66,11 @@ class Layer:
             self._flat = flatten(parameters, flat)
         return self._flat
 
-    def astype(self: Same, dtype) -> Same:
+    def astype(self: Same, dtype: DTypeLike) -> Same:
         """A copy with every parameter converted to `dtype`: float32, float64 or complex128."""
         return self._copy(lambda parameter: Parameter(parameter.data.astype(dtype)))
 
-    def to(self: Same, backend) -> Same:
+    def to(self: Same, backend: str) -> Same:
         """A copy on "numpy" or "cupy"."""
         xp = get_module(backend)
         return self._copy(lambda parameter: Parameter(to_device(parameter.data, xp).copy()))
@@ -88,7 +92,7 @@ class Layer:
             raise InputError(f"{type(self).__name__} has no parameters: it belongs to no array module and has nothing to train")
         return parameters
 
-    def _copy(self: Same, convert) -> Same:
+    def _copy(self: Same, convert: Callable[[Parameter], Parameter]) -> Same:
         """The same structure with converted parameters; shared ones stay shared."""
         return copy.deepcopy(self, {id(parameter): convert(parameter) for parameter in self.parameters().values()})
 
@@ -104,21 +108,21 @@ class Layer:
 class Alias:
     """A model's own name for a layer further down, which has no other owner: `embedding = Alias("input", "embedding")`."""
 
-    def __init__(self, holder, name):
+    def __init__(self, holder: str, name: str):
         self.holder = holder
         self.name = name
 
-    def __set_name__(self, owner, name) -> None:
+    def __set_name__(self, owner: type[Layer], name: str) -> None:
         owner.aliases = (*owner.aliases, name)
 
-    def __get__(self, model, owner=None) -> Any:
+    def __get__(self, model: Any, owner: type | None = None) -> Any:
         return getattr(getattr(model, self.holder), self.name)
 
-    def __set__(self, model, layer) -> None:
+    def __set__(self, model: Layer, layer: Layer) -> None:
         setattr(getattr(model, self.holder), self.name, layer)
 
 
-def members(layer) -> Iterator[tuple[str, Parameter | Layer]]:
+def members(layer: Layer) -> Iterator[tuple[str, Parameter | Layer]]:
     """(name, item) of every Parameter and Layer that is an attribute of `layer`, or in a list, tuple or dict attribute."""
     aliases = {name: getattr(layer, name, None) for name in layer.aliases}
     for name, value in (*aliases.items(), *vars(layer).items()):
@@ -130,14 +134,14 @@ def members(layer) -> Iterator[tuple[str, Parameter | Layer]]:
             yield from ((f"{name}.{i}", item) for i, item in enumerate(value) if isinstance(item, (Parameter, Layer)))
 
 
-def _first_names(layer, kind) -> dict[str, Any]:
+def _first_names(layer: Layer, kind: type) -> dict[str, Any]:
     """{name: item} of every Parameter or Layer below `layer`, each once, in the order of definition."""
     named, seen = {}, {id(layer)}
     _walk(layer, "", seen, named)
     return {name: item for name, item in named.items() if isinstance(item, kind)}
 
 
-def _walk(layer, prefix, seen, named) -> None:
+def _walk(layer: Layer, prefix: str, seen: set[int], named: dict[str, Parameter | Layer]) -> None:
     """Add every Parameter and Layer below `layer` to `named`, under the first name that leads to it."""
     for name, item in members(layer):
         if id(item) not in seen:

@@ -14,16 +14,16 @@ class LayerNorm(Layer):
     stepwise = True
     epsilon = 1e-5
 
-    def __init__(self, d_model, epsilon=epsilon):
+    def __init__(self, d_model: int, epsilon: float = epsilon):
         self.gamma = initial.ones(d_model)
         self.beta = initial.zeros(d_model)
         self.epsilon = epsilon
 
-    def forward(self, x) -> tuple[Array, LayerNormCache]:
+    def forward(self, x: Array) -> tuple[Array, LayerNormCache]:
         check_floats("LayerNorm: x", x, ..., self.gamma.data.size)
         return layer_norm_forward(x, self.gamma.data, self.beta.data, self.epsilon)
 
-    def backward(self, dy, cache) -> Array:
+    def backward(self, dy: Array, cache: LayerNormCache) -> Array:
         """dy, dx: (..., d_model)."""
         dx, dgamma, dbeta = layer_norm_backward(dy, cache)
         self.gamma.grad += dgamma

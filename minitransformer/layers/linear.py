@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from minitransformer.backend import Array, module_of
+from minitransformer.backend import Array, Generator, module_of
 from minitransformer.checks import check_cache, check_floats, check_shape
 from minitransformer.layers import initial
 from minitransformer.layers.layer import Layer
@@ -18,11 +18,11 @@ class Linear(Layer):
 
     stepwise = True
 
-    def __init__(self, d_in, d_out, rng=None):
+    def __init__(self, d_in: int, d_out: int, rng: Generator | None = None):
         self.weight = initial.xavier(rng, d_in, d_out)
         self.bias = initial.zeros(d_out)
 
-    def forward(self, x) -> tuple[Array, LinearCache]:
+    def forward(self, x: Array) -> tuple[Array, LinearCache]:
         d_in, d_out = self.weight.shape
         check_floats("Linear: x", x, ..., d_in)
         rows = x.reshape(-1, d_in)      # one matrix product for all leading axes
@@ -31,7 +31,7 @@ class Linear(Layer):
         return y.reshape(*x.shape[:-1], d_out), LinearCache(x)
 
     @replaceable
-    def backward(self, dy, cache) -> Array:
+    def backward(self, dy: Array, cache: LinearCache) -> Array:
         """From y_nj = sum_i x_ni W_ij + b_j: dW = x^T dy, db = sum_n dy_n, dx = dy W^T."""
         check_cache(self, cache, LinearCache)
         d_in, d_out = self.weight.shape

@@ -2,11 +2,12 @@
 
 from typing import Any, NamedTuple
 
-from minitransformer.backend import Array
+from minitransformer.backend import Array, Generator
 from minitransformer.checks import check_cache, check_cache_of, check_floats, check_shape
 from minitransformer.functional.cross_entropy import CrossEntropyCache, cross_entropy_backward, cross_entropy_forward
 from minitransformer.layers import initial
 from minitransformer.layers.layer import Layer
+from minitransformer.layers.parameter import Parameter
 from minitransformer.dispatch import replaceable
 
 
@@ -21,16 +22,16 @@ class OutputProjection(Layer):
     is also why there is no bias.
     """
 
-    def __init__(self, vocab_size, d_model, rng=None, weight=None):
+    def __init__(self, vocab_size: int, d_model: int, rng: Generator | None = None, weight: Parameter | None = None):
         self.weight = initial.normal(rng, vocab_size, d_model) if weight is None else weight
 
-    def forward(self, x) -> tuple[Array, OutputCache]:
+    def forward(self, x: Array) -> tuple[Array, OutputCache]:
         vocab_size, d_model = self.weight.shape
         check_floats("OutputProjection: x", x, ..., d_model)
         logits = x.reshape(-1, d_model) @ self.weight.data.T
         return logits.reshape(*x.shape[:-1], vocab_size), OutputCache(x)
 
-    def backward(self, dlogits, cache) -> Array:
+    def backward(self, dlogits: Array, cache: OutputCache) -> Array:
         """From logits_nv = sum_i x_ni W_vi: dW = dlogits^T x, dx = dlogits W."""
         check_cache(self, cache, OutputCache)
         vocab_size, d_model = self.weight.shape
@@ -53,14 +54,15 @@ class LinearCrossEntropy(Layer):
     """
 
     @replaceable
-    def forward(self, x, output, targets, smoothing=0.0, *, padding) -> tuple[Array, LinearCrossEntropyCache]:
+    def forward(self, x: Array, output: Layer, targets: Array, smoothing: float = 0.0,
+                *, padding: int | None) -> tuple[Array, LinearCrossEntropyCache]:
         """targets (...) ids -> the sum over all that are not `padding`; cache.log_likelihood (...) holds that of each target."""
         logits, output_cache = output.forward(x)
         loss, cache = cross_entropy_forward(logits, targets, smoothing, padding=padding)
         return loss, LinearCrossEntropyCache(output_cache, cache, cache.log_likelihood)
 
     @replaceable
-    def backward(self, dloss, output, cache) -> Array:
+    def backward(self, dloss: float | Array, output: Layer, cache: LinearCrossEntropyCache) -> Array:
         """Returns dx (..., d_model), and adds to the gradients of `output`."""
         check_cache_of("LinearCrossEntropy.backward", cache, LinearCrossEntropyCache)
         dlogits = cross_entropy_backward(dloss, cache.loss)

@@ -1,5 +1,6 @@
 """A parameter with its gradient, and the flat vectors that hold all of a model's parameters and gradients."""
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from minitransformer.backend import Array, module_of
@@ -12,8 +13,8 @@ DTYPES = ("float32", "float64", "complex128")    # for training, for finite diff
 class Flat(NamedTuple):
     """All parameters of a model in one vector, `data`, and all gradients in another, `grad`."""
 
-    data: Any   # (P,)
-    grad: Any   # (P,)
+    data: Array   # (P,)
+    grad: Array   # (P,)
 
 
 class Parameter:
@@ -25,8 +26,8 @@ class Parameter:
     and for an array that does not fit the vectors.
     """
 
-    def __init__(self, data, grad=None):
-        self.flat = None    # the Flat of which data and grad are views
+    def __init__(self, data: Array, grad: Array | None = None):
+        self.flat: Flat | None = None    # the Flat of which data and grad are views
         self.start = 0      # where they begin in it
         self._data = _array("data", data)
         if str(data.dtype) not in DTYPES:
@@ -38,7 +39,7 @@ class Parameter:
         return self._data
 
     @data.setter
-    def data(self, array) -> None:
+    def data(self, array: Array) -> None:
         self._data = self._assigned("data", self._data, array)
 
     @property
@@ -48,19 +49,19 @@ class Parameter:
         return self._grad
 
     @grad.setter
-    def grad(self, array) -> None:
+    def grad(self, array: Array) -> None:
         self._grad = self._assigned("grad", self._grad, array)
 
     @property
     def shape(self) -> tuple[int, ...]:
         return self._data.shape
 
-    def _assigned(self, name, view, array) -> Array:
+    def _assigned(self, name: str, view: Array | None, array: Array) -> Array:
         """`array`; if the parameter is in flat vectors, the old view with the values of `array`."""
         if array is view:    # from +=, which assigns the array that it has just changed
-            return view
+            return array
         _array(name, array)
-        if self.flat is None:
+        if self.flat is None or view is None:
             return array
         if (array.shape, array.dtype) != (view.shape, view.dtype) or module_of(array) is not module_of(view):
             raise InputError(f"{name} is assigned a {module_of(array).__name__} array of shape {array.shape}, {array.dtype}, but "
@@ -77,12 +78,12 @@ class Parameter:
         return f"Parameter(shape={self.shape}, dtype={self.data.dtype})"
 
 
-def _array(name, value) -> Array:
+def _array(name: str, value: Array) -> Array:
     check_kind(hasattr(value, "dtype") and hasattr(value, "shape"), f"a Parameter's {name}", value, "a NumPy or CuPy array")
     return value
 
 
-def flatten(named, before=None) -> Flat:
+def flatten(named: dict[str, Parameter], before: Flat | None = None) -> Flat:
     """Move the parameters of {name: Parameter} into one vector and their gradients into another; returns Flat.
 
     Each parameter's `data` and `grad` become views of them, so an optimiser that traverses the vectors
@@ -102,7 +103,7 @@ def flatten(named, before=None) -> Flat:
     return bind(parameters, data, grad)
 
 
-def bind(parameters, data, grad) -> Flat:
+def bind(parameters: Iterable[Parameter], data: Array, grad: Array) -> Flat:
     """Make each of `parameters` a view of its own slice of the vectors `data` and `grad`."""
     flat, start = Flat(data, grad), 0
     for parameter in parameters:
@@ -117,7 +118,7 @@ def bind(parameters, data, grad) -> Flat:
     return flat
 
 
-def fills(flat, parameters) -> bool:
+def fills(flat: Flat, parameters: Iterable[Parameter]) -> bool:
     """Whether these parameters, in this order, are the views that make up the vectors of `flat`."""
     start = 0
     for parameter in parameters:

@@ -1,15 +1,18 @@
 """Positions, added to the embeddings (section 3.5 of the paper): sinusoids, or learned."""
 
 import sys
-from typing import ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from minitransformer.backend import Array, module_of
+from minitransformer.backend import Array, Generator, module_of
 from minitransformer.checks import check_cache, check_floats, check_shape
 from minitransformer.errors import InputError, counted
 from minitransformer.functional import sinusoids
 from minitransformer.layers import initial
 from minitransformer.layers.layer import Layer
 from minitransformer.lookup import Table
+
+if TYPE_CHECKING:
+    from minitransformer.layers.config import StackConfig
 
 
 class PositionsCache(NamedTuple):
@@ -27,20 +30,20 @@ class SinusoidalPositions(Layer):
     max_length = sys.maxsize
 
     @classmethod
-    def of(cls, config, rng) -> "SinusoidalPositions":
+    def of(cls, config: "StackConfig", rng: Generator | None) -> "SinusoidalPositions":
         return cls()
 
-    def forward(self, x) -> tuple[Array, PositionsCache]:
+    def forward(self, x: Array) -> tuple[Array, PositionsCache]:
         check_floats("SinusoidalPositions: x", x, "B", "T", "d_model")
         _, length, d_model = x.shape
         return x + sinusoids(length, d_model, module_of(x), x.real.dtype.name), PositionsCache(x.shape)
 
-    def at(self, x, position) -> Array:
+    def at(self, x: Array, position: int) -> Array:
         """x + PE[position], for any x (..., d_model)."""
         length = max(64, 1 << position.bit_length())    # a few tables, each twice as long as the last, serve all positions
         return x + sinusoids(length, x.shape[-1], module_of(x), x.real.dtype.name)[position]
 
-    def backward(self, dy, cache) -> Array:
+    def backward(self, dy: Array, cache: PositionsCache) -> Array:
         """forward adds a constant: dx = dy."""
         check_cache(self, cache, PositionsCache)
         check_shape("SinusoidalPositions: dy", dy, *cache.shape)
@@ -57,11 +60,11 @@ class LearnedPositions(Layer):
 
     attention: ClassVar[str | None] = None
 
-    def __init__(self, max_length, d_model, rng=None):
+    def __init__(self, max_length: int, d_model: int, rng: Generator | None = None):
         self.weight = initial.normal(rng, max_length, d_model)
 
     @classmethod
-    def of(cls, config, rng) -> "LearnedPositions":
+    def of(cls, config: "StackConfig", rng: Generator | None) -> "LearnedPositions":
         return cls(config.max_length, config.d_model, rng)
 
     @property
@@ -69,7 +72,7 @@ class LearnedPositions(Layer):
         """The number of learned positions."""
         return self.weight.shape[0]
 
-    def forward(self, x) -> tuple[Array, PositionsCache]:
+    def forward(self, x: Array) -> tuple[Array, PositionsCache]:
         max_length, d_model = self.weight.shape
         check_floats("LearnedPositions: x", x, "B", "T", d_model)
         length = x.shape[1]
@@ -77,11 +80,11 @@ class LearnedPositions(Layer):
             raise InputError(f"LearnedPositions: x has {counted(length, 'position')}, at most {max_length} were learned")
         return x + self.weight.data[:length], PositionsCache(x.shape)
 
-    def at(self, x, position) -> Array:
+    def at(self, x: Array, position: int) -> Array:
         """x + W[position], for any x (..., d_model)."""
         return x + self.weight.data[position]
 
-    def backward(self, dy, cache) -> Array:
+    def backward(self, dy: Array, cache: PositionsCache) -> Array:
         """forward adds row t to all B sequences: dW[t] = sum_b dy[b, t], dx = dy."""
         check_cache(self, cache, PositionsCache)
         check_shape("LearnedPositions: dy", dy, *cache.shape)

@@ -1,11 +1,20 @@
 """A layer as text: the tree of its sub-layers, with the shapes and counts of their parameters."""
 
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
 from minitransformer.layers.parameter import Parameter
+
+if TYPE_CHECKING:
+    from minitransformer.layers.layer import Layer
 
 SETTINGS = (bool, int, float, str)    # the types of the attributes that say how a layer computes
 
 
-def as_tree(layer, members) -> str:
+Members = Callable[["Layer"], Iterable[tuple[str, "Parameter | Layer"]]]
+
+
+def as_tree(layer: "Layer", members: Members) -> str:
     """The text for a layer; members(layer): the (name, item) of its Parameters and sub-layers.
 
     An item that appears a second time is only named there, of equal neighbours in a list the first one is shown, and settings that
@@ -19,7 +28,7 @@ def as_tree(layer, members) -> str:
     return "\n".join(_layer(layer, members, {}, ""))
 
 
-def _layer(layer, members, names, prefix) -> list[str]:
+def _layer(layer: "Layer", members: Members, names: dict[int, str], prefix: str) -> list[str]:
     """The lines of a layer; `names`: {id of an item already shown: its name there}."""
     settings = ", ".join(f"{name}={value!r}" for name, value in vars(layer).items()
                          if isinstance(value, SETTINGS) and value and not name.startswith("_"))

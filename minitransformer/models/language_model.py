@@ -1,11 +1,11 @@
 """A decoder-only language model: each token is predicted from the tokens before it."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from minitransformer.backend import Array, module_of, to_device
+from minitransformer.backend import Array, Generator, module_of, to_device
 from minitransformer.checks import check_model, check_shape
 from minitransformer.layers.attention_kinds import ATTENTIONS
 from minitransformer.layers.config import StackConfig
@@ -18,6 +18,9 @@ from minitransformer.layers.positions import POSITIONS
 from minitransformer.lookup import imported
 from minitransformer.models.next_token import NextTokenModel
 from minitransformer.tables import setting
+
+if TYPE_CHECKING:
+    from minitransformer.decoding.state import DecodingState
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +59,7 @@ class LanguageModel(NextTokenModel):
         self.output = self.make_output(config.vocab_size, rng)
         self.loss = LinearCrossEntropy()
 
-    def hidden(self, ids, rng=None) -> tuple[Array, LanguageModelHiddenCache]:
+    def hidden(self, ids: Array, rng: Generator | None = None) -> tuple[Array, LanguageModelHiddenCache]:
         """The last hidden states y (B, T, d_model), from which `output` computes the logits, and `loss` the loss."""
         check_shape("LanguageModel: ids", ids, "B", "T")
         x, input = self.input.forward(ids, rng)
@@ -64,15 +67,15 @@ class LanguageModel(NextTokenModel):
         y, stack = self.stack.forward(x, mask, rng)
         return y, LanguageModelHiddenCache(input, stack)
 
-    def hidden_backward(self, dy, cache) -> None:
+    def hidden_backward(self, dy: Array, cache: LanguageModelHiddenCache) -> None:
         dx = self.stack.backward(dy, cache.stack)
         self.input.backward(dx, cache.input)
 
-    def start(self, prompt) -> Any:
+    def start(self, prompt: Array) -> "DecodingState":
         """The DecodingState that continues prompt (B, T), ids of at least one token each, without padding (decoding/start.py)."""
         return imported("minitransformer.decoding.start:start_language_model")(self, prompt)
 
-    def attention_weights(self, ids) -> dict[str, list[Array]]:
+    def attention_weights(self, ids: Array) -> dict[str, list[Array]]:
         """The attention weights: {"decoder": (B, H, T, T) of each layer}."""
         _, cache = self.hidden(ids)
         return {"decoder": [layer.self_attention.attended(one.self_attention)

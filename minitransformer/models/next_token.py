@@ -1,9 +1,9 @@
 """The common part of the models that predict the next token: logits, and the loss."""
 
-from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, NamedTuple, Protocol
 
-from minitransformer.backend import Array
+from minitransformer.backend import Array, Generator
 from minitransformer.checks import check_cache
 from minitransformer.data.special import PAD
 from minitransformer.errors import InputError
@@ -18,6 +18,34 @@ class LossSums(NamedTuple):
     negative_log_likelihood: Any  # without: the exponential of its mean is the perplexity
 
 
+class AnyBatch(Protocol):
+    """What training knows of a batch."""
+
+    @property
+    def terms(self) -> int: ...         # the divisor of its summed loss
+
+    @property
+    def num_tokens(self) -> int: ...    # for measuring speed
+
+    def split(self, n: int) -> Sequence["AnyBatch"]: ...    # at most n parts of it
+
+
+class Model(Layer):
+    """A layer that turns a batch into a loss: what training and evaluation know of a model."""
+
+    config: Any
+    loss_forward: Callable[..., tuple[LossSums, Any]]        # (batch, rng=None, smoothing=0.0)
+    loss_backward: Callable[[float | Array, Any], None]      # (dloss, cache)
+
+
+class NextTokenBatch(AnyBatch, Protocol):
+    @property
+    def inputs(self) -> tuple[Array, ...]: ...    # (B, T) each: the ids that `hidden` takes
+
+    @property
+    def next_target(self) -> Array: ...           # (B, T) the id to predict at each position, or PAD
+
+
 class LogitsCache(NamedTuple):
     hidden: Any           # the cache of `hidden`
     output: OutputCache
@@ -28,49 +56,51 @@ class LossCache(NamedTuple):
     loss: Any             # the cache of the layer LinearCrossEntropy
 
 
-class NextTokenModel(Layer):
+class NextTokenModel(Model):
     """A model that returns logits for the next token at each position.
 
     A subclass has `hidden(*ids, rng=None) -> y, cache`, the last hidden states (B, T, d_model), and
     `hidden_backward(dy, cache)`; `output`, the layer from hidden states to logits; and `loss`, the
-    LinearCrossEntropy of these logits. A batch for it has `inputs`, the ids that `hidden` takes, and
-    `next_target` (B, T), the id to predict at each position, or PAD.
+    LinearCrossEntropy of these logits.
     """
 
     embedded: ClassVar[str] = "target_embedding"    # the embedding whose weight `output` has, if the configuration says so
     hidden: Callable[..., tuple[Array, Any]]
     hidden_backward: Callable[[Array, Any], None]
-    config: Any
     output: Any
     loss: LinearCrossEntropy
 
-    def forward(self, *inputs, **rng) -> tuple[Array, LogitsCache]:    # the checker sees by the name that there is dropout
-        """The logits (B, T, V), for what `hidden` takes: with an `rng` the model trains with dropout, else it is evaluated."""
+    def forward(self, *inputs: Array, **rng: Generator | None) -> tuple[Array, LogitsCache]:
+        """The logits (B, T, V), for what `hidden` takes: with an `rng` the model trains with dropout, else it is evaluated.
+
+        The checker sees by the name `rng` that there is dropout.
+        """
         self.check_shared()
         y, hidden = self.hidden(*inputs, **rng)             # (B, T, d_model)
         logits, output = self.output.forward(y)             # (B, T, V)
         return logits, LogitsCache(hidden, output)
 
-    def backward(self, dlogits, cache) -> None:
+    def backward(self, dlogits: Array, cache: LogitsCache) -> None:
         """Adds to every parameter's gradient; ids have none."""
         check_cache(self, cache, LogitsCache)
         dy = self.output.backward(dlogits, cache.output)
         self.hidden_backward(dy, cache.hidden)
 
-    def loss_forward(self, batch, rng=None, smoothing=0.0) -> tuple[LossSums, LossCache]:
+    def loss_forward(self, batch: NextTokenBatch, rng: Generator | None = None,
+                     smoothing: float = 0.0) -> tuple[LossSums, LossCache]:
         """Returns LossSums over the batch's `terms`, and the cache; `rng` draws the dropout."""
         self.check_shared()
         y, hidden = self.hidden(*batch.inputs, rng=rng)     # (B, T, d_model)
         loss, cache = self.loss.forward(y, self.output, batch.next_target, smoothing, padding=PAD)
         return LossSums(loss, -cache.log_likelihood.sum()), LossCache(hidden, cache)
 
-    def loss_backward(self, dloss, cache) -> None:
+    def loss_backward(self, dloss: float | Array, cache: LossCache) -> None:
         """Adds the gradient of dloss * loss to that of every parameter."""
         check_cache(self, cache, LossCache)
         dy = self.loss.backward(dloss, self.output, cache.loss)
         self.hidden_backward(dy, cache.hidden)
 
-    def make_output(self, vocab_size, rng) -> OutputProjection:
+    def make_output(self, vocab_size: int, rng: Generator | None) -> OutputProjection:
         """The layer that makes the logits. With share_output it has the embedding's weight: each use adds its gradient to it."""
         embedding, shared = getattr(self, self.embedded), self.config.share_output
         output = OutputProjection(vocab_size, self.config.d_model, rng, embedding.weight if shared else None)

@@ -1,11 +1,11 @@
 """The Transformer (figure 1 of the paper): tokens in, logits of the next token out."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from minitransformer.backend import Array, module_of, to_device
+from minitransformer.backend import Array, Generator, module_of, to_device
 from minitransformer.checks import check_integer, check_model, check_shape
 from minitransformer.data.special import EOS
 from minitransformer.errors import InputError
@@ -21,6 +21,9 @@ from minitransformer.layers.output_projection import LinearCrossEntropy
 from minitransformer.layers.positions import POSITIONS
 from minitransformer.lookup import imported
 from minitransformer.models.next_token import NextTokenModel
+
+if TYPE_CHECKING:
+    from minitransformer.decoding.state import DecodingState
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +95,7 @@ class Transformer(NextTokenModel):
         self.output = self.make_output(config.target_vocab, rng)
         self.loss = LinearCrossEntropy()
 
-    def hidden(self, source, target, rng=None) -> tuple[Array, HiddenCache]:
+    def hidden(self, source: Array, target: Array, rng: Generator | None = None) -> tuple[Array, HiddenCache]:
         """The last hidden states y (B, T_q, d_model), from which `output` computes the logits, and `loss` the loss."""
         check_shape("Transformer: source", source, "B", "T_k")
         check_shape("Transformer: target", target, source.shape[0], "T_q")
@@ -100,21 +103,22 @@ class Transformer(NextTokenModel):
         y, decode = self.decode(target, memory, source, rng)          # (B, T_q, d_model)
         return y, HiddenCache(encode, decode)
 
-    def hidden_backward(self, dy, cache) -> None:
+    def hidden_backward(self, dy: Array, cache: HiddenCache) -> None:
         """dy (B, T_q, d_model). Adds to the gradients of all parameters below `output`."""
         dx, dmemory = self.decoder.backward(dy, cache.decode.decoder)
         self.target_input.backward(dx, cache.decode.input)
         dx = self.encoder.backward(dmemory, cache.encode.encoder)
         self.source_input.backward(dx, cache.encode.input)
 
-    def encode(self, source, rng=None) -> tuple[Array, EncodeCache]:
+    def encode(self, source: Array, rng: Generator | None = None) -> tuple[Array, EncodeCache]:
         """source (B, T_k) -> memory (B, T_k, d_model)."""
         x, input = self.source_input.forward(source, rng)             # (B, T_k, d_model)
         mask = to_device(padding_mask(source), module_of(x))          # (B, 1, 1, T_k)
         memory, encoder = self.encoder.forward(x, mask, rng)
         return memory, EncodeCache(input, encoder)
 
-    def decode(self, target, memory, source, rng=None) -> tuple[Array, DecodeCache]:
+    def decode(self, target: Array, memory: Array, source: Array,
+               rng: Generator | None = None) -> tuple[Array, DecodeCache]:
         """target (B, T_q) and the memory of `source` -> (B, T_q, d_model), the input of `output`."""
         x, input = self.target_input.forward(target, rng)             # (B, T_q, d_model)
         mask = to_device(ATTENTIONS[self.config.attention].causal_self_mask(target), module_of(x))    # (B, 1, T_q, T_q)
@@ -122,11 +126,11 @@ class Transformer(NextTokenModel):
         y, decoder = self.decoder.forward(x, memory, mask, memory_mask, rng)
         return y, DecodeCache(input, decoder)
 
-    def start(self, source) -> Any:
+    def start(self, source: Array) -> "DecodingState":
         """The DecodingState that writes the outputs for source (B, T_k), token by token (decoding/start.py)."""
         return imported("minitransformer.decoding.start:start_transformer")(self, source)
 
-    def attention_weights(self, source, target) -> dict[str, list[Array]]:
+    def attention_weights(self, source: Array, target: Array) -> dict[str, list[Array]]:
         """The attention weights: {"encoder", "decoder" or "cross": (B, H, T_q, T_k) of each layer}."""
         _, cache = self.hidden(source, target)
         encoder = list(zip(self.encoder.layers, cache.encode.encoder.layers))
