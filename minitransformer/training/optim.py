@@ -10,7 +10,8 @@ from minitransformer.backend import Array, module_of, to_device, to_host
 from minitransformer.checks import check_kind, is_number
 from minitransformer.errors import InputError, NonFiniteError
 from minitransformer.functional import adam_update, gather_gradients
-from minitransformer.training.step import check_flat
+from minitransformer.layers.layer import Layer
+from minitransformer.training.step import EachPiece, check_flat
 
 
 class Adam:
@@ -22,7 +23,9 @@ class Adam:
     parameters.
     """
 
-    def __init__(self, model, beta1=0.9, beta2=0.98, epsilon=1e-9):
+    def __init__(
+        self, model: Layer, beta1: float = 0.9, beta2: float = 0.98, epsilon: float = 1e-9
+    ):
         check_kind(hasattr(model, "flat"), "model", model, "a Layer")
         betas = is_number(beta1, 0) and beta1 < 1 and is_number(beta2, 0) and beta2 < 1
         if not betas or not is_number(epsilon, 0) or not epsilon:
@@ -45,7 +48,13 @@ class Adam:
         """
         return self.steps - int(self.updates)
 
-    def step(self, learning_rate, clip=None, square=None, each_piece=None) -> None:
+    def step(
+        self,
+        learning_rate: float,
+        clip: float | None = None,
+        square: Array | None = None,
+        each_piece: EachPiece | None = None,
+    ) -> None:
         """Update every parameter once. The gradients stay: zero_grad before the next ones are added.
 
         First, the gradient is scaled to a norm of at most `clip` (None, as in the paper, or
@@ -63,7 +72,7 @@ class Adam:
         self.updates = self.updates + finite
         scale = 1.0 if clip is None else clip_factor(square, clip)
 
-        def move(piece) -> None:
+        def move(piece: slice) -> None:
             adam_update(
                 self.data[piece],
                 self.grad[piece],
@@ -103,7 +112,7 @@ class Adam:
         self.m[...], self.v[...] = to_device(state["m"], xp), to_device(state["v"], xp)
         self.steps, self.updates = int(state["steps"]), int(state["updates"])
 
-    def _check(self, learning_rate, clip) -> None:
+    def _check(self, learning_rate: float, clip: float | None) -> None:
         if not is_number(learning_rate, 0) or learning_rate == math.inf:
             raise InputError(
                 f"the learning rate is {learning_rate!r}, expected a finite number of at least 0"
@@ -132,7 +141,7 @@ class Adam:
         """For copy and pickle: everything but the model's flat vectors, which a copy makes anew."""
         return {**vars(self), "data": None, "grad": None, "flat": self.model.flat is self.flat}
 
-    def __setstate__(self, state) -> None:
+    def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         if self.flat:  # the model has the parameters that this Adam was made for
             self.flat = self.data, self.grad = self.model.flat
@@ -141,7 +150,7 @@ class Adam:
         return f"Adam(steps={self.steps}, skipped={self.skipped}, beta1={self.beta1}, beta2={self.beta2}, epsilon={self.epsilon})"
 
 
-def clip_factor(square, limit) -> Array:
+def clip_factor(square: Array, limit: float) -> Array:
     """The factor that scales a gradient of norm sqrt(`square`) to a norm of at most `limit`.
 
     NaN if `square` is not finite: a factor of 0 would hide that from Adam.
@@ -153,7 +162,7 @@ def clip_factor(square, limit) -> Array:
     return xp.where(xp.isfinite(square), limit / xp.maximum(xp.sqrt(square), limit), xp.nan)
 
 
-def schedule(step, d_model, warmup, factor=1.0) -> float:
+def schedule(step: int, d_model: int, warmup: float, factor: float = 1.0) -> float:
     """The learning rate at `step` = 1, 2, ...: factor * d_model^-0.5 * min(step^-0.5, step *
     warmup^-1.5).
 
@@ -172,17 +181,17 @@ def schedule(step, d_model, warmup, factor=1.0) -> float:
     return factor * d_model**-0.5 * min(step**-0.5, step * warmup**-1.5)
 
 
-def inverse_sqrt(step, warmup, peak) -> float:
+def inverse_sqrt(step: int, warmup: float, peak: float) -> float:
     """The paper's schedule with a given highest learning rate `peak`, reached at step `warmup`."""
     return peak * min(step / warmup, (warmup / step) ** 0.5)
 
 
-def constant(step, warmup, peak) -> float:
+def constant(step: int, warmup: float, peak: float) -> float:
     """`peak`, after a linear increase in the first `warmup` steps."""
     return peak * min(step / warmup, 1.0)
 
 
-def cooldown(step, steps, share) -> float:
+def cooldown(step: int, steps: int, share: float) -> float:
     """A factor for the learning rate: 1, then a linear decrease towards 0 in the last `share` of
     all `steps`.
 

@@ -1,19 +1,41 @@
 """One step of training: forward, loss, backward, clip, Adam."""
 
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from minitransformer.backend import module_of
+from minitransformer.backend import Array, Generator, module_of
 from minitransformer.checks import check_kind, is_integer
 from minitransformer.errors import InputError
-from minitransformer.models.next_token import LossSums
+from minitransformer.layers.layer import Layer
+from minitransformer.layers.parameter import Flat
+from minitransformer.models.next_token import AnyBatch, LossSums, Model
 from minitransformer.training.workers import OneWorker
+
+SomeBatch = TypeVar("SomeBatch", bound=AnyBatch)
+EachPiece = Callable[[Callable[[slice], Any]], Any]  # calls a function with the slices of a vector
+
+
+class Optimizer(Protocol):
+    """What a training step asks of an optimizer, such as Adam."""
+
+    def step(
+        self, learning_rate: float, clip: float | None, square: Array, each_piece: EachPiece
+    ) -> None: ...
 
 
 @np.errstate(under="ignore")  # gradients of weights near 0
 def training_step(
-    model, optimizer, batch, learning_rate, seed=None, smoothing=0.0, clip=1.0, workers=None
+    model: Model,
+    optimizer: Optimizer,
+    batch: SomeBatch | list[SomeBatch],
+    learning_rate: float,
+    seed: Sequence[int] | None = None,
+    smoothing: float = 0.0,
+    clip: float | None = 1.0,
+    workers: OneWorker | None = None,
 ) -> LossSums:
     """Update `model` once at `learning_rate`; returns LossSums over the batch's terms in all
     processes. The gradients are then those of this step, to be read until the next one; a step
@@ -44,7 +66,14 @@ def training_step(
     return _total(sums, workers)
 
 
-def add_gradients(model, batches, rng=None, *, terms, smoothing=0.0) -> LossSums:
+def add_gradients(
+    model: Model,
+    batches: Sequence[AnyBatch],
+    rng: Generator | None = None,
+    *,
+    terms: int,
+    smoothing: float = 0.0,
+) -> LossSums:
     """Add the gradients of the batches' summed losses / `terms` to the model's; returns LossSums."""
     loss = negative_log_likelihood = 0
     for batch in batches:
@@ -57,7 +86,7 @@ def add_gradients(model, batches, rng=None, *, terms, smoothing=0.0) -> LossSums
     return LossSums(loss, negative_log_likelihood)
 
 
-def _total(sums, workers) -> LossSums:
+def _total(sums: list[LossSums], workers: OneWorker) -> LossSums:
     """The sums of all threads and processes; one of several may have had no sentence."""
     total = module_of(workers.flat.data).zeros(2, workers.flat.data.dtype)
     for loss, negative_log_likelihood in sums:
@@ -67,7 +96,14 @@ def _total(sums, workers) -> LossSums:
     return LossSums(total[0], total[1])
 
 
-def _check(model, flat, optimizer, batches, seed, workers) -> None:
+def _check(
+    model: Model,
+    flat: Flat,
+    optimizer: Optimizer,
+    batches: Sequence[AnyBatch],
+    seed: Sequence[int] | None,
+    workers: OneWorker,
+) -> None:
     check_kind(hasattr(optimizer, "step"), "optimizer", optimizer, "one such as Adam(model)")
     check_kind(hasattr(workers, "shard"), "workers", workers, "some such as Threads(model, 2)")
     for batch in batches:
@@ -89,7 +125,7 @@ def _check(model, flat, optimizer, batches, seed, workers) -> None:
         )
 
 
-def check_flat(model, flat, moved) -> None:
+def check_flat(model: Layer, flat: Flat, moved: Flat) -> None:
     """Raise InputError unless the model's vectors `flat` are those that an optimizer has `moved`."""
     if flat is not moved:
         raise InputError(

@@ -2,12 +2,16 @@
 share the work (workers/).
 """
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from minitransformer.backend import Array, generator, module_of
 from minitransformer.checks import check_kind
 from minitransformer.functional import gather_gradients
 from minitransformer.layers.layer import Layer
+from minitransformer.models.next_token import AnyBatch
+
+Shared = TypeVar("Shared")
 
 
 class OneWorker:
@@ -20,7 +24,7 @@ class OneWorker:
 
     processes, rank = 1, 0
 
-    def __init__(self, model):
+    def __init__(self, model: Layer):
         check_kind(hasattr(model, "flat"), "model", model, "a Layer")
         self.flat = model.flat  # what is summed and moved
         self.models = [model]  # one for each thread; the others are its replicas
@@ -30,7 +34,9 @@ class OneWorker:
         """Whether this process writes the files."""
         return self.rank == 0
 
-    def shard(self, batches, seed=None) -> list[tuple[Layer, list, Any]]:
+    def shard(
+        self, batches: Sequence[AnyBatch], seed: Sequence[int] | None = None
+    ) -> list[tuple[Layer, list, Any]]:
         """What each thread of this process computes: [(model, its part of each of the batches, its
         generator)].
 
@@ -38,7 +44,7 @@ class OneWorker:
         None: no dropout.
         """
         count, xp = len(self.models), module_of(self.flat.data)
-        parts = [[] for _ in range(self.processes * count)]
+        parts: list[list[AnyBatch]] = [[] for _ in range(self.processes * count)]
         for batch in batches:
             for part, share in zip(parts, batch.split(len(parts))):
                 part.append(share)
@@ -49,7 +55,7 @@ class OneWorker:
             if part
         ]
 
-    def run(self, work, shares) -> list:
+    def run(self, work: Callable[..., Any], shares: Sequence[tuple]) -> list:
         """[work(*share) for share in shares]. If one fails, all gradients are set to zero."""
         try:
             return [work(*share) for share in shares]
@@ -61,17 +67,17 @@ class OneWorker:
         """The gradients of all workers, summed into the model's; returns the square of its norm."""
         return gather_gradients(self.flat.grad, [])
 
-    def each_piece(self, work) -> list:
+    def each_piece(self, work: Callable[[slice], Any]) -> list:
         """[work(slice)] for the slices of the flat vectors, one for each thread."""
         return [work(slice(None))]
 
-    def sum(self, vector) -> None:
+    def sum(self, vector: Array) -> None:
         """Add up `vector` in place over the processes: here there is one."""
 
-    def gather(self, value) -> list:
+    def gather(self, value: Shared) -> list[Shared]:
         """`value` of each process, in the order of their ranks."""
         return [value]
 
-    def agree(self, flag) -> bool:
+    def agree(self, flag: bool) -> bool:
         """Whether `flag` is set in any process."""
         return any(self.gather(flag))
