@@ -129,6 +129,6 @@ def check_flat(model: Layer, flat: Flat, moved: Flat) -> None:
     """Raise InputError unless the model's vectors `flat` are those that an optimizer has `moved`."""
     if flat is not moved:
         raise InputError(
-            f"the parameters of the {type(model).__name__}, or their order, have changed since this Adam was made; "
-            "make a new Adam(model)"
+            f"the parameters of the {type(model).__name__}, or their order, have changed since this "
+            "Adam was made; make a new Adam(model)"
         )

@@ -1,7 +1,7 @@
 """Recurrent encoder-decoders: the models that the paper's introduction is about."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 
@@ -114,7 +114,7 @@ class RecurrentModel(NextTokenModel):
         self.target_embedding.backward(dx, cache.embedding)
         if dmemory is None:
             dmemory = xp.zeros(cache.encode.shape, dy.dtype)
-        dx = self.encoder.backward((dmemory, dcontext), cache.encode.encoder)
+        dx = cast(Array, self.encoder.backward((dmemory, dcontext), cache.encode.encoder))    # no state was given
         self.source_embedding.backward(dx, cache.encode.embedding)
 
     def encode(self, source, rng=None) -> tuple[Array, Array, RecurrentEncodeCache]:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from minitransformer import Layer, Parameter, gradcheck
+from minitransformer.layers import FeedForward
 
 
 class Gain(Layer):
@@ -116,6 +117,12 @@ def test_what_breaks_the_contract_fails(layer, sentence):
     assert finding.kind == "contract"
     with pytest.raises(AssertionError, match=sentence):
         report.raise_if_failed()
+
+
+def test_a_layer_that_draws_gets_an_equal_generator_each_time():
+    x = np.random.default_rng(0).standard_normal((4, 3))
+    layer = FeedForward(3, 5, np.random.default_rng(1), dropout=0.5)
+    gradcheck(layer, [x]).raise_if_failed()
 
 
 def test_what_keeps_it_passes():
