@@ -139,7 +139,7 @@ def check_integer(name: str, value: Any, least: int = 1, most: float = math.inf)
 
 def is_number(value: Any, least: float) -> bool:
     """Whether `value` is a real number of at least `least`; NaN is not."""
-    return isinstance(value, Real) and value >= least
+    return isinstance(value, Real) and value >= least  # type: ignore[operator]
 
 
 def check_fraction(name: str, value: Any) -> None:

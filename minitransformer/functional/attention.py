@@ -57,7 +57,7 @@ def attention_backward(dy: Array, cache: AttentionCache) -> tuple[Array, Array, 
     return dquery, dkey, dvalue
 
 
-def check_heads(query, key, value) -> None:
+def check_heads(query: Array, key: Array, value: Array) -> None:
     """Raise InputError unless each sentence and head has its own keys and values: NumPy would repeat those of one."""
     for name, array in ("key", key), ("value", value):
         if array.shape[:-2] != query.shape[:-2]:
