@@ -19,8 +19,9 @@ def gather_gradients(grad: Array, others: Sequence[Array]) -> Array:
 
 
 @replaceable
-def adam_update(data: Array, grad: Array, m: Array, v: Array, step: int, learning_rate: float,
-                scale: float | Array, beta1: float, beta2: float, epsilon: float, finite: np.bool | Array) -> None:
+def adam_update(data: Array, grad: Array, m: Array, v: Array, step: int,
+                learning_rate: float, scale: float | Array, beta1: float,
+                beta2: float, epsilon: float, finite: np.bool | Array) -> None:
     """Move the vectors data, m, v (P,) in place by their gradient g = scale * grad (P,), at step = 1, 2, ....
 
         m = beta1 m + (1 - beta1) g          the mean of the gradient

@@ -22,8 +22,9 @@ class AttentionCache(NamedTuple):
 
 
 @replaceable
-def attention_forward(query: Array, key: Array, value: Array, mask: Array | None = None,
-                      dropout_rate: float = 0.0, rng: Generator | None = None) -> tuple[Array, AttentionCache]:
+def attention_forward(query: Array, key: Array, value: Array,
+                      mask: Array | None = None, dropout_rate: float = 0.0,
+                      rng: Generator | None = None) -> tuple[Array, AttentionCache]:
     """y = dropout(softmax(query key^T / sqrt(d_k))) value.
 
     query: (..., T_q, d_k); key: (..., T_k, d_k); value: (..., T_k, d_v); mask: None or bool,

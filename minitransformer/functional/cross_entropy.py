@@ -48,7 +48,8 @@ def cross_entropy_forward(logits: Array, targets: Array, smoothing: float = 0.0,
     return loss, CrossEntropyCache(p, targets, real, smoothing, real.sum(), log_likelihood)
 
 
-def check_targets(targets: Array, shape: tuple[int, ...], smoothing: float, padding: int | None) -> None:
+def check_targets(targets: Array, shape: tuple[int, ...],
+                  smoothing: float, padding: int | None) -> None:
     """Raise InputError unless `targets` are ids for logits of that shape, `smoothing` a share and `padding` an id or None."""
     check_fraction("smoothing", smoothing)
     if padding is not None and not is_integer(padding, 0):

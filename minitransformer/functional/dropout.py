@@ -15,7 +15,8 @@ class DropoutCache(NamedTuple):
     mask: Array | None   # (...) 0 where dropped, 1 / (1 - dropout_rate) elsewhere; None if nothing is dropped
 
 
-def dropout_mask(shape: tuple[int, ...], dropout_rate: float, rng: Generator, dtype: DTypeLike) -> Array:
+def dropout_mask(shape: tuple[int, ...], dropout_rate: float,
+                 rng: Generator, dtype: DTypeLike) -> Array:
     """An array of `shape`: 0 with probability `dropout_rate`, else the scale 1 / (1 - dropout_rate).
 
     One random byte decides each element (the cheapest random number there is), so the dropout_rate is
@@ -35,7 +36,8 @@ def bytes_dropped(dropout_rate: float) -> int:
 
 
 @replaceable
-def dropout_forward(x: Array, dropout_rate: float, rng: Generator | None = None) -> tuple[Array, DropoutCache]:
+def dropout_forward(x: Array, dropout_rate: float,
+                    rng: Generator | None = None) -> tuple[Array, DropoutCache]:
     """y = x * mask, with a fresh mask; y = x if rng is None (evaluation) or dropout_rate is 0."""
     if rng is not None:
         check_rng(rng)

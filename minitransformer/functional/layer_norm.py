@@ -14,7 +14,8 @@ class LayerNormCache(NamedTuple):
 
 
 @replaceable
-def layer_norm_forward(x: Array, gamma: Array, beta: Array, epsilon: float = 1e-5) -> tuple[Array, LayerNormCache]:
+def layer_norm_forward(x: Array, gamma: Array, beta: Array,
+                       epsilon: float = 1e-5) -> tuple[Array, LayerNormCache]:
     """y = gamma * n + beta with n = (x - mean) / sqrt(variance + epsilon).
 
     x: (..., D); gamma, beta: (D,). The mean and the (biased) variance are taken over the D values of each row.

@@ -12,7 +12,8 @@ from minitransformer.dispatch import replaceable
 
 @replaceable
 @lru_cache(maxsize=64)
-def sinusoids(length: int, d_model: int, xp: ModuleType = np, dtype: DTypeLike = "float64") -> Array:
+def sinusoids(length: int, d_model: int, xp: ModuleType = np,
+              dtype: DTypeLike = "float64") -> Array:
     """PE[t, 2i] = sin(t / 10000^(2i / d_model)), PE[t, 2i+1] = cos(same); (length, d_model).
 
     Made in float64 on the host, then given `dtype` on the array module `xp`. If d_model is odd,

@@ -62,7 +62,8 @@ class MultiHeadAttention(Layer):
         dvalue = self.value.backward(self.merge(dv), cache.value)                                 # (B, T_k, d_model)
         return dquery, dkey, dvalue
 
-    def attend(self, q: Array, k: Array, v: Array, mask: Array | None, rng: Generator | None) -> tuple[Array, Any]:
+    def attend(self, q: Array, k: Array, v: Array, mask: Array | None,
+               rng: Generator | None) -> tuple[Array, Any]:
         """The heads' attention: q (B, H, T_q, d_k), k (B, H, T_k, d_k), v (B, H, T_k, d_v) -> (B, H, T_q, d_v), cache."""
         return attention_forward(q, k, v, mask, self.dropout, rng)
 

@@ -43,7 +43,8 @@ class DecoderLayer(Layer):
         self.feed_forward_residual = Residual.of(config)
         initial.shrink_ends(config.num_layers, self.self_attention, self.cross_attention, self.feed_forward)
 
-    def forward(self, x: Array, memory: Array, mask: Array | None = None, memory_mask: Array | None = None,
+    def forward(self, x: Array, memory: Array, mask: Array | None = None,
+                memory_mask: Array | None = None,
                 rng: Generator | None = None) -> tuple[Array, DecoderLayerCache]:
         """mask: (T_q, T_q) or four axes that broadcast to (B, H, T_q, T_q); memory_mask: in the same way to (B, H, T_q, T_k)."""
         h, self_attention_entered = self.self_attention_residual.enter(x)
@@ -93,7 +94,8 @@ class Decoder(Layer):
         self.layers = [DecoderLayer(config, rng) for _ in range(config.num_layers)]
         self.norm = NORMS[config.norm](config.d_model, config.norm_epsilon) if config.pre_norm else None
 
-    def forward(self, x: Array, memory: Array, mask: Array | None = None, memory_mask: Array | None = None,
+    def forward(self, x: Array, memory: Array, mask: Array | None = None,
+                memory_mask: Array | None = None,
                 rng: Generator | None = None) -> tuple[Array, DecoderCache]:
         caches = []
         for layer in self.layers:

@@ -79,7 +79,8 @@ class Encoder(Layer):
         self.layers = [EncoderLayer(config, rng, causal) for _ in range(config.num_layers)]
         self.norm = NORMS[config.norm](config.d_model, config.norm_epsilon) if config.pre_norm else None
 
-    def forward(self, x: Array, mask: Array | None = None, rng: Generator | None = None) -> tuple[Array, EncoderCache]:
+    def forward(self, x: Array, mask: Array | None = None,
+                rng: Generator | None = None) -> tuple[Array, EncoderCache]:
         caches = []
         for layer in self.layers:
             x, cache = layer.forward(x, mask, rng)

@@ -22,7 +22,8 @@ class OutputProjection(Layer):
     is also why there is no bias.
     """
 
-    def __init__(self, vocab_size: int, d_model: int, rng: Generator | None = None, weight: Parameter | None = None):
+    def __init__(self, vocab_size: int, d_model: int,
+                 rng: Generator | None = None, weight: Parameter | None = None):
         self.weight = initial.normal(rng, vocab_size, d_model) if weight is None else weight
 
     def forward(self, x: Array) -> tuple[Array, OutputCache]:
@@ -62,7 +63,8 @@ class LinearCrossEntropy(Layer):
         return loss, LinearCrossEntropyCache(output_cache, cache, cache.log_likelihood)
 
     @replaceable
-    def backward(self, dloss: float | Array, output: Layer, cache: LinearCrossEntropyCache) -> Array:
+    def backward(self, dloss: float | Array, output: Layer,
+                 cache: LinearCrossEntropyCache) -> Array:
         """Returns dx (..., d_model), and adds to the gradients of `output`."""
         check_cache_of("LinearCrossEntropy.backward", cache, LinearCrossEntropyCache)
         dlogits = cross_entropy_backward(dloss, cache.loss)

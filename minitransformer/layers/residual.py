@@ -29,7 +29,8 @@ class Residual(Layer):
 
     stepwise = True
 
-    def __init__(self, d_model: int, dropout: float = 0.0, pre_norm: bool = False, norm: Layer | None = None):
+    def __init__(self, d_model: int, dropout: float = 0.0,
+                 pre_norm: bool = False, norm: Layer | None = None):
         check_fraction("the dropout rate", dropout)
         self.norm = norm or LayerNorm(d_model)
         self.dropout = dropout
@@ -49,7 +50,8 @@ class Residual(Layer):
         return self.norm.backward(dh, cache) if self.pre_norm else dh
 
     @replaceable
-    def forward(self, x: Array, h: Array, rng: Generator | None = None) -> tuple[Array, ResidualCache]:
+    def forward(self, x: Array, h: Array,
+                rng: Generator | None = None) -> tuple[Array, ResidualCache]:
         """y, from x and the sub-layer's output h."""
         check_shape("Residual: h", h, *x.shape)
         h, dropout = dropout_forward(h, self.dropout, rng)

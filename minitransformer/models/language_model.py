@@ -59,7 +59,8 @@ class LanguageModel(NextTokenModel):
         self.output = self.make_output(config.vocab_size, rng)
         self.loss = LinearCrossEntropy()
 
-    def hidden(self, ids: Array, rng: Generator | None = None) -> tuple[Array, LanguageModelHiddenCache]:
+    def hidden(self, ids: Array,
+               rng: Generator | None = None) -> tuple[Array, LanguageModelHiddenCache]:
         """The last hidden states y (B, T, d_model), from which `output` computes the logits, and `loss` the loss."""
         check_shape("LanguageModel: ids", ids, "B", "T")
         x, input = self.input.forward(ids, rng)

@@ -95,7 +95,8 @@ class Transformer(NextTokenModel):
         self.output = self.make_output(config.target_vocab, rng)
         self.loss = LinearCrossEntropy()
 
-    def hidden(self, source: Array, target: Array, rng: Generator | None = None) -> tuple[Array, HiddenCache]:
+    def hidden(self, source: Array, target: Array,
+               rng: Generator | None = None) -> tuple[Array, HiddenCache]:
         """The last hidden states y (B, T_q, d_model), from which `output` computes the logits, and `loss` the loss."""
         check_shape("Transformer: source", source, "B", "T_k")
         check_shape("Transformer: target", target, source.shape[0], "T_q")
