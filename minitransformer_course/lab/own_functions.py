@@ -56,7 +56,6 @@ GAINS = {  # {exercise: what the reader's model does once it passes}, after "Now
     "corpus_bleu": "is compared with other translators by BLEU",
     "merged": "cuts a rare word into subwords",
     "may_follow": "does not repeat itself for ever",
-    "additive_attention": "could attend as in 2014, with an additive score",
     "rms_norm": "can normalise without a mean, as SmolLM2 does",
     "rotary": "can turn its queries and keys instead of adding positions",
     "swiglu": "can gate its feed-forward network",
@@ -64,7 +63,6 @@ GAINS = {  # {exercise: what the reader's model does once it passes}, after "Now
     "prefix_score": "can be searched for heads that look something up",
     "lens": "says what it would write after each of its layers",
     "difference_backward": "tells with one backward what each of its heads has carried",
-    "training_operations": "has a price: the operations of its training run",
 }
 
 

@@ -14,6 +14,8 @@ from minitransformer_course.judge.exercise import blanks
 from tests import ROOT
 
 WITH_EXERCISES = [chapter for chapter in chapters() if chapter.exercises]
+AUDITS = "14", "14b", "15", "16", "17"  # they end with what they found about the paper
+RIVALS = AUDITS[2:]  # their functions have no place in the reader's model
 MEASURES = "13_after_2017", "13b_inside", "13c_new"  # they train and take apart a model on the page
 SMALL = 8  # nodes of an expression that anybody would write: x.sum(axis=-1)
 
@@ -42,13 +44,9 @@ def test_a_chapter_moves_as_they_all_do_and_is_short(chapter):
     page = cells.parse(chapter.text)
     text, code = text_of(page), code_of(page)
     checked = ["gradcheck("] if "backward" in text + "".join(code) else []
-    for part in (
-        *checked,
-        "\n## Your Transformer",
-        "lab.run_yours(",
-        "**Read next:**",
-        "**By hand",
-    ):
+    audited = ["what is known now"] if chapter.number in AUDITS else []
+    own = ["\n## Your Transformer", "lab.run_yours("] if chapter.number not in RIVALS else []
+    for part in (*checked, *audited, *own, "**Read next:**", "**By hand"):
         assert part.lower() in chapter.text.replace("\n# ", "\n").lower(), part
     assert "## Exercises" not in text
     assert 1 <= text.count("**Predict") <= 6

@@ -257,13 +257,5 @@ recurrent.show_attention(models["lstm-attention"][0], "beach")
 # the encoder still reads one word after another. If attention reaches every state in one step anyway, what is the recurrence
 # good for? The paper's answer is its title, and the next chapter asks what that answer costs.
 #
-# ## Your Transformer
-
-# %%
-lab.run_yours("15")
-
-# %% [markdown]
-# Your Transformer uses neither of this chapter's functions.
-#
 # **Read next:** `through_time_backward` in `minitransformer/zoo/recurrent/recurrence.py`, and `gru_step_backward` in
 # `minitransformer/zoo/recurrent/gru.py`.

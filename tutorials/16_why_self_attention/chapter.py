@@ -234,11 +234,5 @@ for length in (27, 243, 10_000):
 # other. Section 4 ends with a fourth reason, that self-attention "could yield more interpretable models". The next chapter tests
 # it.
 #
-# ## Your Transformer
-
-# %%
-lab.run_yours("16")
-
-# %% [markdown]
 # **Read next:** `restricted_attention_forward` in `minitransformer/zoo/attention/restricted.py`, and `Counted` in
 # `minitransformer_course/lab/table_1.py`, the array that counts.

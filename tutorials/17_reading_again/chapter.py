@@ -302,11 +302,5 @@ print(str(report).splitlines()[-1])
 # parser, and LayerNorm in text and code. [The paper, place by place](../../docs/paper_map.md) lists code, exercise and test for
 # each place. Read the paper once more with that page open, then one from this year, and look for claims that a test can settle.
 #
-# ## Your Transformer
-
-# %%
-lab.run_yours("17")
-
-# %% [markdown]
 # **Read next:** `tutorials/one_file.py`, which is the whole paper in one file, and `training_step` in
 # `minitransformer/training/step.py`, where everything in this book comes together.
