@@ -11,13 +11,15 @@ from collections.abc import Callable
 
 from minitransformer_course.messages import _
 
-WIDTH = 72  # characters of a translated line
+WIDTH = 96  # columns of a translated line; a Korean letter is two wide
+WIDE = re.compile("[\u1100-\u11ff\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff01-\uff60]")
 VERBATIM = re.compile(r"\s*(```|:::|\$\$)")
 PREFIX = re.compile(r"(#+ |\s*(?:[-*]|\d+\.) +|> ?|\s*)(.*)")
 CELL = re.compile(r"(?<=\| )[^|\s](?:[^|]|(?<=\\)\|)*(?= \|)")
 FORMULA = re.compile(r"`[^`]*`|\$[^$]*\$")
+SHAPE = r"\([\w.]+(?:, [\w.]+)*,?\)"
 UNBREAKABLE = re.compile(
-    FORMULA.pattern + r"| (?=(?:[-+*#>]|\d+[.)]) )"
+    rf"{FORMULA.pattern}|{SHAPE}" + r"| (?=(?:[-+*#>]|\d+[.)]) )"
 )  # nor may a line begin like an item or a heading
 BLANK, END = "# your code: ", "# end of your code"
 
@@ -93,9 +95,10 @@ def _paragraph(lines, prefix, message, look_up) -> list[str]:
     if prefix.startswith("#"):
         return [prefix + new]
     kept = UNBREAKABLE.sub(lambda found: found[0].replace(" ", "\0"), new)
+    kept = WIDE.sub(lambda found: found[0] + "\1", kept)  # counted twice
     after = prefix if prefix.startswith(">") else " " * len(prefix)
     return [
-        line.replace("\0", " ")
+        line.replace("\0", " ").replace("\1", "")
         for line in textwrap.wrap(
             kept,
             WIDTH,

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import unicodedata
 from collections import Counter
 
 import pytest
@@ -141,6 +142,20 @@ def test_a_translated_line_never_begins_like_an_item_and_no_formula_is_cut():
         assert all(line.count("$") % 2 == 0 and line.count("`") % 2 == 0 for line in lines)
 
 
+def test_a_translated_line_is_wrapped_by_columns_and_no_shape_is_cut():
+    """A Korean letter is two columns wide, in a docstring of an exercise, too."""
+    for n in range(1, 30):
+        text = n * "x" + " " + 20 * "가중치 (B, T_q, D)와 (N, d_in). "
+        lines = translated("English text", lambda _: text).splitlines()
+        assert " ".join(lines) == text.strip() and len(lines) > 5
+        columns = [
+            sum(1 + (unicodedata.east_asian_width(letter) in "WF") for letter in line)
+            for line in lines
+        ]
+        assert 60 < max(columns) <= 96
+        assert all(line.count("(") == line.count(")") for line in lines)
+
+
 @pytest.mark.parametrize("chapter", chapters(), ids=lambda chapter: chapter.name)
 def test_without_a_translation_a_chapter_stays_as_it_is(chapter):
     for cell in cells.parse(chapter.text):
@@ -224,7 +239,7 @@ def commands_of(text):
 
 
 def test_the_korean_readme_has_the_commands_numbers_and_links_of_the_english_one():
-    """Its reader learns in Korean, builds both halves of the site, and may sit before PowerShell."""
+    """It learns in Korean, builds both halves of the site, and has PowerShell's commands."""
     english, korean = (
         (ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "README.ko.md")
     )
