@@ -228,7 +228,7 @@ print(f"the trained model: gap {gap:.3f}, loss {float(sums.loss) / unseen.terms:
 #
 # $$ (1 - \epsilon) + K \frac{\epsilon}{K - 1} = 1 + \frac{\epsilon}{K - 1} $$
 #
-# So the change is wrong, although its divisor is that of Tensor2Tensor. For a vocabulary of 37,000 the sum is off by 0.000003,
+# So the change is wrong, although its divisor is that of Tensor2Tensor. For 32,000 tokens the sum is off by 0.000003,
 # and no curve shows it. A row of one 1 and zeros sums to 1 as well, so the test also asks whether anything was smoothed.
 
 # %%

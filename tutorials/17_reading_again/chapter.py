@@ -41,7 +41,7 @@ rng = np.random.default_rng(0)
 # %% [markdown]
 # ## Sections 1 to 5: what you have proven
 #
-# | | the paper says | what you found |
+# | section | the paper says | what you found |
 # |---|---|---|
 # | 1 | recurrence "precludes parallelization" | true (chapter 16) |
 # | 2 | heads counteract a "reduced effective resolution" | one head returns one mean (chapter 7) |
@@ -49,9 +49,13 @@ rng = np.random.default_rng(0)
 # | 3.1 | LayerNorm(x + Sublayer(x)) | not in the [released code](https://github.com/tensorflow/tensor2tensor) |
 # | 3.2.1 | unscaled, softmax has "extremely small gradients" | true (chapter 5) |
 # | 3.2.2 | eight heads cost about as much as one | true (chapter 16) |
+# | 3.2.3 | masking keeps the decoder auto-regressive | true (`find_leaks`) |
+# | 3.3 | its network is two convolutions with kernel size 1 | true (chapter 8b) |
+# | 3.4 | one matrix embeds source and target and makes the logits | its gradient is the sum (chapter 9) |
 # | 3.5 | $PE_{pos + k}$ is linear in $PE_{pos}$ | true (`rotate_positions`) |
 # | 3.5 | sinusoids "may allow" to extrapolate | not ours (chapter 3) |
 # | 4 | self-attention is faster if $n < d$ | in part (chapter 16) |
+# | 5.3 | the learning rate warms up | post-norm needs it (chapter 11) |
 # | 5.4 | smoothing "hurts perplexity" | it has to (chapter 10) |
 #
 # ## Section 4: a picture and a test
