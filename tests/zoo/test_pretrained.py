@@ -324,6 +324,11 @@ def refused(path, tmp_path, words):
         ),
         (
             "llama_tied",
+            "factor is 10000000",
+            dict(rope_scaling={**LLAMA_3, "factor": 10**400}),
+        ),
+        (
+            "llama_tied",
             "the option beta_fast (32) is not known",
             dict(rope_scaling={**LLAMA_3, "beta_fast": 32}),
         ),

@@ -113,7 +113,8 @@ def check_rotary(d_k, base, layout) -> None:
     if not 1 < number < float("inf"):
         raise InputError(f"rotary_base is {number!r}, expected a number above 1")
     if stretch and not (stretch[0] >= 1 and 0 < stretch[1] < stretch[2] and stretch[3] >= 1):
-        raise InputError(f"{base}: expected factor and length of at least 1, and 0 < low < high")
+        fields = ", ".join(f"{name} {value!r}" for name, value in base._asdict().items())
+        raise InputError(f"rotary_base has {fields}, expected factor >= 1, 0 < low < high, length >= 1")
     if layout not in list(LAYOUTS):
         raise InputError(f"unknown rotary_layout {layout!r}; {choices(str(layout), LAYOUTS)}")
 

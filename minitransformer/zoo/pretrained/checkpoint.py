@@ -3,6 +3,7 @@ and licence.
 """
 
 import re
+import sys
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -71,8 +72,8 @@ class Options:
     def number(self, name, *default) -> float:
         """A number above 0."""
         value = self.take(name, *default)
-        if not isinstance(value, (int, float)) or not 0 < value < float("inf"):
-            raise InputError(f"{self._where}: {name} is {value!r}, expected a number above 0")
+        if type(value) not in (int, float) or not 0 < value <= sys.float_info.max:
+            raise InputError(f"{self._where}: {name} is {value!r:.60}, expected a number above 0")
         return value
 
     def part(self, name) -> "Options":
