@@ -1,6 +1,6 @@
 """The error for unusable input, and helpers for wording its message."""
 
-import sys
+LINE = 1500  # characters of a message, at most
 
 
 class InputError(ValueError):
@@ -17,24 +17,14 @@ class NonFiniteError(InputError):
 
 
 def one_line(text) -> str:
-    """`text` with line ends, control characters and broken UTF-8 escaped, whatever the user typed."""
-    return "".join(
+    """`text` with line ends, control characters and broken UTF-8 escaped, whatever the user typed;
+    the middle of a long one is left out.
+    """
+    line = "".join(
         character if character.isprintable() else character.encode("unicode_escape").decode()
         for character in str(text)
     )
-
-
-def quote(word) -> str:
-    """A word of a command to type, quoted for the system's shell: ' does not quote in the Windows
-    Command Prompt.
-    """
-    import shlex
-    import subprocess  # here: a command must handle Ctrl-C before slow imports
-
-    if sys.platform != "win32":
-        return shlex.quote(word)
-    quoted = subprocess.list2cmdline([word])  # which leaves &, | and others to the shell
-    return quoted if quoted[:1] == '"' or not set(quoted) & set("&|<>^()%") else f'"{quoted}"'
+    return line if len(line) <= LINE else f"{line[:1000]} ... {line[-400:]}"
 
 
 def span(least, most) -> str:
@@ -43,8 +33,9 @@ def span(least, most) -> str:
 
 
 def counted(number, noun) -> str:
-    """1 layer, 2 layers."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    """1 layer, 2 layers, 2 batches."""
+    ending = "es" if noun.endswith(("s", "ch")) else "s"
+    return f"{number:,} {noun}{'' if number == 1 else ending}"
 
 
 def some(things, most) -> str:

@@ -6,7 +6,7 @@ import errno
 import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from itertools import count
 from pathlib import Path
@@ -34,6 +34,29 @@ def naming(path: str | Path) -> Iterator[None]:
         yield
     except OSError as error:
         error.filename = error.filename or str(path)
+        raise
+
+
+def reason(error: BaseException) -> str:
+    """What to say of an error: of the system's, the file and what is wrong with it, not a number."""
+    if not isinstance(error, OSError):
+        return str(error)
+    said = error.strerror or str(error) or type(error).__name__
+    return f"{error.filename}: {said}" if error.filename else said
+
+
+@contextmanager
+def no_empty_folders(path: Path) -> Iterator[None]:
+    """If the block fails, the folders that it made for the file `path` are removed, if they are
+    empty.
+    """
+    made = [folder for folder in path.parents if not folder.exists()]
+    try:
+        yield
+    except BaseException:
+        for folder in made:
+            with suppress(OSError):
+                folder.rmdir()
         raise
 
 
@@ -118,6 +141,8 @@ def check_manifest(folder, unchecked=()) -> dict[str, str]:
             f"{folder} has format {version}, this version of minitransformer reads format {FORMAT}; "
             f"use a version that reads {version}"
         )
+    if not isinstance(files, dict) or not all(map(_is_name, files)):
+        raise InputError(f"{path}: damaged, expected the names of files in this folder")
     for name, expected in files.items():
         if name in unchecked:
             continue
@@ -155,6 +180,11 @@ def check_regular(path, expected="a file that minitransformer train wrote") -> N
     """Raise InputError if something other than a file or a folder is at `path`."""
     if path.exists() and not (path.is_file() or path.is_dir()):
         raise InputError(f"{path}: neither a file nor a folder, expected {expected}")
+
+
+def _is_name(text) -> bool:
+    """Whether it names a file, and not one in another folder."""
+    return text.isprintable() and text not in ("", "..") and Path(text).name == text
 
 
 def _seal(version, files) -> str:

@@ -7,7 +7,7 @@ from functools import cache
 
 import pytest
 
-from minitransformer.errors import quote
+from minitransformer.shell import quote
 from tests import ROOT
 
 INSTALLED, NOT_INSTALLED = (
@@ -133,4 +133,4 @@ def test_nothing_else_quotes_them():
         path.name
         for path in (ROOT / "minitransformer").rglob("*.py")
         if "shlex" in path.read_text(encoding="utf-8")
-    ] == ["errors.py"]
+    ] == ["shell.py"]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from minitransformer.backend import Array
-from minitransformer.errors import InputError
+from minitransformer.errors import InputError, counted
 from minitransformer.layers.layer import Layer
 
 # begins every seed of the checker: who draws x from 0 must not get dy again
@@ -188,7 +188,7 @@ class Subject:
         found = [] if returned is None else leaves(returned)
         if len(found) != len(self.inputs):
             raise Breach(
-                f"backward returned {len(found)} gradients, expected "
+                f"backward returned {counted(len(found), 'gradient')}, expected "
                 f"{len(self.inputs)}: one each for {', '.join(self.inputs) or 'no input'}"
             )
         gradients = {
@@ -364,7 +364,7 @@ def _in_order(
             named["rng"] = given[0]
             inputs = [value for value in inputs if value is not given[0]]
     if len(inputs) > len(names) and not rest:
-        raise InputError(f"gradcheck: {len(inputs)} inputs for forward{signature}")
+        raise InputError(f"gradcheck: {counted(len(inputs), 'input')} for forward{signature}")
     named |= dict(zip(names, inputs))
     return named | ({rest[0]: tuple(inputs[len(names) :])} if inputs[len(names) :] else {})
 

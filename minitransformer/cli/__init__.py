@@ -10,6 +10,7 @@ from minitransformer.cli.interrupts import interruptible
 from minitransformer.cli.streams import encode_output
 from minitransformer.errors import InputError, one_line
 from minitransformer.extras import broken_library
+from minitransformer.files import reason
 from minitransformer.speed.launcher import launched
 
 FULL = {errno.ENOSPC, errno.EFBIG, errno.EIO, errno.EBADF}  # what a write to it may raise
@@ -47,11 +48,11 @@ def _main(argv: list[str] | None) -> int:
         return 1
     except OSError as error:
         if error.filename or error.errno not in FULL:
-            return _complain(f"{error.filename or type(error).__name__}: {error.strerror or error}")
+            return _complain(reason(error))
         _forget_output()  # all writes to files name them
         return _complain(f"standard output: {error.strerror}")
     except MemoryError:
-        return _complain("not enough memory; try a smaller --config, --batch or --beam")
+        return _complain("not enough memory; try a smaller --config, --batch, --window or --beam")
     except KeyboardInterrupt:
         print("minitransformer: interrupted", file=sys.stderr)
         return 130

@@ -5,9 +5,9 @@ against its sha256. Intact files are kept, so an interrupted download resumes.
 import sys
 from pathlib import Path
 
+from minitransformer.shell import quote_path
 from minitransformer.data.download import PRETRAINED, download
 from minitransformer.data.registry import CORPORA
-from minitransformer.errors import quote
 from minitransformer.tasks import TASKS
 
 
@@ -25,13 +25,13 @@ def execute(args) -> None:
         path = PRETRAINED[args.corpus](folder, report)
         print(
             f"{path}: intact, licence Apache-2.0\n"
-            f"make a run of it: minitransformer import {quote(str(path))} --run runs/{args.corpus}"
+            f"make a run of it: minitransformer import {quote_path(path)} --run runs/{args.corpus}"
         )
         return
     download(args.corpus, folder, report)
     corpus = CORPORA[args.corpus]
     train, valid = (
-        " ".join(quote(str(folder / name)) for name in files)
+        " ".join(quote_path(folder / name) for name in files)
         for files in (corpus.train, corpus.valid)
     )
     preset = f" --preset {args.corpus}" if args.corpus in TASKS[corpus.task].presets else ""

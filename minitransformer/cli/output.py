@@ -7,7 +7,7 @@ next free number. Run folders follow the same rule.
 from pathlib import Path
 
 from minitransformer.errors import InputError
-from minitransformer.files import free_name, naming
+from minitransformer.files import free_name, naming, reason
 
 
 def check_new(output, what="a file") -> None:
@@ -59,5 +59,6 @@ def write_picture(figure, path, said_on=None) -> None:
         ValueError,
         RuntimeError,
     ) as error:  # RuntimeError: .pgf needs a program that is missing
-        raise InputError(f"--output {path}: {error}") from None
+        said = reason(error).removeprefix(f"{path}: ")
+        raise InputError(f"--output {path}: {said}") from None
     print(f"drawn: {path}", file=said_on)

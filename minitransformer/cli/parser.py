@@ -34,6 +34,8 @@ OF_THE_COURSE = {
     "learn",
     "explore",
 }  # found by their entry points; the others are modules of this package
+TEXTS = ("TEXT", "PROMPT")  # how help shows an argument that is a text
+FILES = ("RUN", "DIR", "FILE", "PATH", "FOLDER", "SOURCE")  # or the name of a file or a folder
 FIRST = "minitransformer train copy"
 
 
@@ -43,6 +45,7 @@ class Parser(argparse.ArgumentParser):
     """
 
     words: Sequence[str] = ()  # what the user typed after the command
+    typed: Sequence[str] = ()  # what it parses
     below: Any = None  # what add_subparsers made
 
     def __init__(self, **settings: Any):
@@ -76,10 +79,19 @@ class Parser(argparse.ArgumentParser):
         print(self.format_help(), end="", file=file)  # argparse hides that a disk is full
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, one_line(f"{self.prog}: {message} (see {self.prog} --help)") + "\n")
+        hint = self._hint()
+        self.exit(2, one_line(f"{self.prog}: {message}{hint} (see {self.prog} --help)") + "\n")
+
+    def _hint(self) -> str:
+        """What to say if a text that begins with - may have been taken for an option."""
+        shown = {action.metavar for action in self.actions if not action.option_strings}
+        texts = [name for name in TEXTS if name in shown]
+        odd = [word for word in self.typed if word[:1] == "-" and word not in self.options]
+        return f"; a {texts[0]} that begins with - goes behind --" if texts and odd else ""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         args = sys.argv[1:] if args is None else args
+        self.typed = args
         self._check_options_before_command(args)
         namespace, unknown = super().parse_known_args(args, namespace)
         namespace.options = {*self.options, *getattr(namespace, "options", ())}
@@ -93,9 +105,19 @@ class Parser(argparse.ArgumentParser):
         if left_out and unknown and not unknown[0].startswith("-"):
             # older Pythons do not find it after an option
             setattr(namespace, left_out[0], unknown.pop(0))
+        self._check_names(namespace)
         if unknown:  # reported here: the parser of all commands does not know the options of one
             self._reject(" ".join(unknown), self.options)
         return namespace, unknown
+
+    def _check_names(self, namespace: Any) -> None:
+        """An empty name would be taken for the current folder."""
+        for action in self.actions:
+            value = getattr(namespace, action.dest, None)
+            names_a_file = any(word in str(action.metavar) for word in FILES)
+            if names_a_file and "" in (value if isinstance(value, list) else [value]):
+                name = (action.option_strings or [str(action.metavar)])[0]
+                self.error(f"argument {name}: an empty name")
 
     def _check_options_before_command(self, args: Sequence[str]) -> None:
         """Given an unknown option before the command, argparse would take its value for the

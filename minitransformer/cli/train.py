@@ -4,16 +4,19 @@ either.
 """
 
 import argparse
+import shutil
 import sys
 from itertools import islice
 
+from minitransformer.shell import quote_path, as_argument
 from minitransformer.cli.train_options import add_task, new_run
-from minitransformer.errors import InputError, one_line, quote
+from minitransformer.errors import InputError, one_line
+from minitransformer.files import reason
 from minitransformer.extras import broken_library
 from minitransformer.speed.kernels import in_one_line
 from minitransformer.tasks import TASKS
 from minitransformer.tasks.files import PARTS
-from minitransformer.runs import interrupt
+from minitransformer.runs import checkpoint, interrupt
 from minitransformer.runs.start import begin, resume
 from minitransformer.runs.trainer import train
 from minitransformer.speed.local import WIDEST, WORKERS
@@ -73,21 +76,19 @@ def execute(args) -> int:
         print(in_one_line(), file=sys.stderr)
     config = run.settings.training
     assert config is not None  # begin stores it, and resume asks for it
-    steps = train(
-        run,
-        config,
-        data.batches,
-        data.valid,
-        data.measure,
-        args.resume is not None,
-        job.workers,
-    )
+    resumed = args.resume is not None
+    try:
+        steps = train(run, config, data.batches, data.valid, data.measure, resumed, job.workers)
+    except MemoryError:  # a run without a step would only end in the same way
+        if job.is_main and not resumed and not checkpoint.steps(run.path):
+            shutil.rmtree(run.path)
+        raise
     return _report(run, steps, data.examples) if job.is_main else 0
 
 
 def _report(run, steps, examples) -> int:
     """Say how the run ended, and which command comes next; returns the exit code."""
-    folder = quote(str(run.path))
+    folder = quote_path(run.path)
     if not run.finished:
         planned = run.settings.training.steps
         print(
@@ -107,13 +108,14 @@ def _report(run, steps, examples) -> int:
         why = broken_library(error)
         if why is None and not isinstance(error, (ImportError, OSError, ValueError, MemoryError)):
             raise
-        print(f"report.html was not written: {one_line(why or error)}", file=sys.stderr)
+        print(f"report.html was not written: {one_line(why or reason(error))}", file=sys.stderr)
     if summary := run.task.summary(run):
         print(summary)
     commands = [f"minitransformer evaluate {folder}"]
     lines = (line for text, _ in examples for line in text.splitlines() if line.strip())
     commands += [
-        f"minitransformer {run.task.command} {folder} {quote(line)}" for line in islice(lines, 1)
+        f"minitransformer {run.task.command} {folder} {as_argument(line)}"
+        for line in islice(lines, 1)
     ]
     print("next: " + "\n      ".join(commands))
     return 0

@@ -6,7 +6,7 @@ from pathlib import Path
 from minitransformer.data.registry import CORPORA
 from minitransformer.errors import InputError, choices
 from minitransformer.extras import require
-from minitransformer.files import write_durably
+from minitransformer.files import no_empty_folders, write_durably
 from minitransformer.lookup import Table
 
 # {a model to import: function(folder, report) that downloads it and returns its file}
@@ -38,7 +38,8 @@ def download(corpus, folder, report) -> None:
             report(f"{name}: already there")
             continue
         try:
-            pooch.retrieve(address, digits, path.name, path.parent.absolute(), downloader=fetch)
+            with no_empty_folders(path):
+                pooch.retrieve(address, digits, path.name, path.parent.absolute(), downloader=fetch)
         except requests.RequestException as error:
             raise InputError(f"{path}: not downloaded from {address} ({_reason(error)})") from None
         except OSError as error:

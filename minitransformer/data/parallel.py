@@ -5,6 +5,7 @@ import unicodedata
 from minitransformer.data.text_files import read_text, split_lines
 from minitransformer.data.vocabularies.subwords import MAX_WORD
 from minitransformer.errors import InputError, counted
+from minitransformer.stderr import stderr
 
 MAX_CHARACTERS = MAX_WORD  # in a sentence
 
@@ -24,9 +25,10 @@ def read_pairs(paths, name="files", read=read_text) -> list[tuple[str, str]]:
     sides = [split_lines(read(path)) for path in paths]
     if len(sides) == 1:
         pairs = [_columns(paths[0], number, line) for number, line in enumerate(sides[0], 1)]
+        _report_other_forms(paths[0], sides[0])
     elif len(sides[0]) != len(sides[1]):
         raise InputError(
-            f"{paths[0]} has {len(sides[0])} lines and {paths[1]} has {len(sides[1])}; "
+            f"{paths[0]} has {counted(len(sides[0]), 'line')} and {paths[1]} has {len(sides[1]):,}; "
             "expected aligned files, line by line"
         )
     else:
@@ -54,6 +56,30 @@ def _columns(path, number, line) -> tuple[str, str]:
     return (columns[0], columns[1]) if len(columns) > 1 else ("", "")
 
 
+def _report_other_forms(path, lines) -> None:
+    """Say on stderr what else a TSV may have meant."""
+    wider = [number for number, line in enumerate(lines, 1) if line.count("\t") > 1]
+    quoted = [
+        number for number, line in enumerate(lines, 1) if any(map(_is_quoted, line.split("\t")))
+    ]
+    for numbers, said in (
+        (wider, "more than two columns: only the first two are read"),
+        (quoted, "a column in quotes, as of a spreadsheet: the quotes are read as text"),
+    ):
+        if numbers:
+            print(
+                f"{path}: {counted(len(numbers), 'line')}, first line {numbers[0]:,}, with {said}",
+                file=stderr,
+            )
+
+
+def _is_quoted(column) -> bool:
+    """Whether a spreadsheet would read it as a text in quotes, in which each quote is doubled."""
+    inside = column[1:-1]
+    whole = len(column) > 1 and column[0] == column[-1] == '"'
+    return whole and '"' not in inside.replace('""', "")
+
+
 def encode_pairs(vocabulary, texts, max_length, name) -> list[tuple[list[int], list[int]]]:
     """Pairs of id lists for pairs of texts; pairs with an empty side are left out.
 
@@ -65,7 +91,7 @@ def encode_pairs(vocabulary, texts, max_length, name) -> list[tuple[list[int], l
         longest = max(map(len, pair))
         if longest > max_length:
             raise InputError(
-                f"{name}, line {line}: a sentence of {longest} tokens, at most {max_length} are allowed; "
+                f"{name}, line {line}: a sentence of {counted(longest, 'token')}, expected at most {max_length:,}; "
                 "shorten it, leave it out, or train with a larger --max-length"
             )
     pairs = [(source, target) for source, target in zip(sources, targets) if source and target]

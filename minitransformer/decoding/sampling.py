@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from minitransformer.backend import Array, module_of, to_device, to_host
-from minitransformer.checks import check_integer, check_shape
+from minitransformer.checks import check_integer, check_shape, is_number
 from minitransformer.decoding.continuations import log_normaliser
 from minitransformer.decoding.continuations import top_k as largest
 from minitransformer.decoding.hypothesis import (
@@ -15,7 +15,7 @@ from minitransformer.decoding.hypothesis import (
     compact_rows,
     length_limits,
 )
-from minitransformer.errors import InputError
+from minitransformer.errors import InputError, counted
 from minitransformer.data.special import BOS, EOS, PAD, SPECIAL
 
 
@@ -38,7 +38,7 @@ def sample(
     check_shape("source", source, "B", "T_k")
     if len(rngs) != len(source):
         raise InputError(
-            f"rngs is {len(rngs)} generators, expected one for each of the {len(source)} sentences, such as "
+            f"rngs is {counted(len(rngs), 'generator')}, expected one for each of {counted(len(source), 'sentence')}, such as "
             f"np.random.default_rng(0).spawn({len(source)})"
         )
     source = np.repeat(source, count, axis=0)  # each sample has its own row
@@ -76,11 +76,15 @@ def sample(
 
 def check_sampling(temperature, top_k, top_p) -> None:
     """Raise InputError for invalid settings."""
-    if not 1e-3 <= temperature <= 1e3:
-        raise InputError(f"temperature is {temperature}, expected a number from 0.001 to 1000")
+    if not is_number(temperature, 1e-3) or temperature > 1e3:
+        likeliest = "; for the likeliest token, draw from one: --top-k 1, in Python top_k=1"
+        raise InputError(
+            f"temperature is {temperature!r}, expected a number from 0.001 to 1000"
+            f"{likeliest if temperature == 0 else ''}"
+        )
     check_integer("top_k", top_k, 0)
-    if not 0 < top_p <= 1:
-        raise InputError(f"top_p is {top_p}, expected a number above 0, at most 1")
+    if not is_number(top_p, 0) or not 0 < top_p <= 1:
+        raise InputError(f"top_p is {top_p!r}, expected a number above 0, at most 1")
 
 
 @np.errstate(under="ignore")

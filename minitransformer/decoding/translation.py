@@ -12,7 +12,7 @@ from minitransformer.data.batches import pad
 from minitransformer.data.unknown import warn_of_unknown
 from minitransformer.decoding.beam import beam_search
 from minitransformer.decoding.hypothesis import Hypothesis
-from minitransformer.errors import InputError, one_line
+from minitransformer.errors import InputError, one_line, counted
 from minitransformer.cores import available_cores, in_threads
 from minitransformer.data.special import EOS
 from minitransformer.stderr import stderr
@@ -88,8 +88,8 @@ def encode(vocabulary, texts, max_length) -> list[list[int]]:
         warn_of_unknown(vocabulary, text.strip(), source, f"line {number}")
         if len(source) > max_length:
             print(
-                f"line {number} has {len(source)} tokens: only the first {max_length} are read "
-                "(max_length in training)",
+                f"line {number} has {counted(len(source), 'token')}: what follows the first {max_length:,} is not "
+                "read (max_length in training)",
                 file=stderr,
             )
     return [source[:max_length] for source in sources]

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
+from minitransformer.errors import counted
 from minitransformer.layers.parameter import Parameter
 
 if TYPE_CHECKING:
@@ -49,5 +50,5 @@ def _layer(layer: "Layer", members: Members, names: dict[int, str], prefix: str)
             found[name] = lines
     if all(isinstance(item, Parameter) for _, item in items):
         return [f"{head} {', '.join(first for first, in found.values())}".rstrip()]
-    return [f"{head}, {count:,} parameters", *(f"  {line}" for name, (first, *rest) in found.items()
+    return [f"{head}, {counted(count, 'parameter')}", *(f"  {line}" for name, (first, *rest) in found.items()
                                                for line in (f"{name}{': ' if first[0].isalpha() else ' '}{first}", *rest))]

@@ -6,7 +6,7 @@ import io
 import warnings
 from base64 import b64encode
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from html import escape
 
 from matplotlib import font_manager, rc_context
@@ -63,7 +63,10 @@ def fonts_for(texts) -> Iterator[None]:
     if not any("가" <= character <= "힣" for text in texts for character in text):
         yield
         return
-    installed = [font for font in HANGUL_FONTS if font in font_manager.get_font_names()]
+    installed = _installed()
+    if not installed:
+        _look_again()
+        installed = _installed()
     if not installed:
         print(
             f"no font with Hangul is installed, so it is drawn as boxes; install one of {', '.join(HANGUL_FONTS)}",
@@ -71,3 +74,15 @@ def fonts_for(texts) -> Iterator[None]:
         )
     with rc_context({"font.family": ["DejaVu Sans", *installed[:1]]}):
         yield
+
+
+def _installed() -> list[str]:
+    return [font for font in HANGUL_FONTS if font in font_manager.get_font_names()]
+
+
+def _look_again() -> None:
+    """Add the fonts that were installed after Matplotlib made its list of them."""
+    known = {font.fname for font in font_manager.fontManager.ttflist}
+    for path in sorted(set(font_manager.findSystemFonts()) - known):
+        with suppress(OSError, RuntimeError):  # not a font, or a broken one
+            font_manager.fontManager.addfont(path)

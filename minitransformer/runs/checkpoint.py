@@ -121,7 +121,7 @@ def _check(found: Checkpoint, folder: Path) -> None:
     for name, size in {"m": parameters, "v": parameters, "loss": 1, "nll": 1}.items():
         if found.optimizer[name].size != size:
             raise InputError(
-                f"{folder / 'optimizer.safetensors'}: {name}: expected {size:,} numbers"
+                f"{folder / 'optimizer.safetensors'}: {name}: expected {counted(size, 'number')}"
             )
 
 

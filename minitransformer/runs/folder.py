@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 
+from minitransformer.shell import quote_path
 from minitransformer.backend import Array
-from minitransformer.errors import InputError, quote
+from minitransformer.errors import InputError
 from minitransformer.files import (
     MANIFEST,
     as_json,
@@ -132,7 +133,7 @@ def check_free(path: str | Path) -> None:
     if (path / SETTINGS).exists():
         raise InputError(
             f"{path} already exists and holds a run; choose another folder, or resume it: minitransformer train "
-            f"--resume {quote(str(path))}, or in Python: train(Run.open({str(path)!r}), ..., resume=True)"
+            f"--resume {quote_path(path)}, or in Python: train(Run.open({str(path)!r}), ..., resume=True)"
         )
     if path.exists() and not (path.is_dir() and not any(path.iterdir())):
         raise InputError(f"{path} already exists and is not an empty folder; choose another")
@@ -143,7 +144,7 @@ def check_is_run(path: Path) -> None:
     if _is_pretrained(path):
         raise InputError(
             f"{path}: a pretrained model, not a run; first run minitransformer import "
-            f"{quote(str(path))} --run DIR"
+            f"{quote_path(path)} --run DIR"
         )
     if not (path / SETTINGS).is_file():
         raise InputError(

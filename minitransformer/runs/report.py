@@ -4,7 +4,7 @@ outputs.
 
 from html import escape
 
-from minitransformer.errors import one_line
+from minitransformer.errors import one_line, counted
 from minitransformer.files import write_durably
 from minitransformer.pictures import plots
 from minitransformer.runs.log import CLOCKS, as_text, read_metrics
@@ -52,8 +52,8 @@ def write_report(run, examples) -> None:
         PAGE.format(
             title=escape(one_line(run.path.name)),
             summary=escape(
-                f"A {type(run.model).__name__} with {run.model.num_parameters():,} parameters, trained to "
-                f"{run.task.description}. It made {log[-1]['step']:,} updates."
+                f"A {type(run.model).__name__} with {counted(run.model.num_parameters(), 'parameter')}, trained to "
+                f"{run.task.description}. It made {counted(log[-1]['step'], 'update')}."
             ),
             results=_table(
                 (name.replace("_", " "), as_text(name, value)) for name, value in last.items()

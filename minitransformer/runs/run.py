@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from minitransformer.shell import quote_path
 from minitransformer.backend import Array, get_module, to_host
 from minitransformer.checks import check_kind
 from minitransformer.data.vocabularies import VOCABULARIES
 from minitransformer.decoding import Search
 from minitransformer.decoding.translation import check_texts
-from minitransformer.errors import InputError, counted, quote
-from minitransformer.files import check_manifest
+from minitransformer.errors import InputError, counted
+from minitransformer.files import check_manifest, reason
 from minitransformer.interchange.weights import set_weights
 from minitransformer.layers.initial import undrawn
 from minitransformer.layers.layer import Layer
@@ -79,7 +80,7 @@ class Run:
             state = "its folder cannot be read"
         return (
             f"Run({str(self.path)!r}): {self.task.name}, {type(self.model).__name__} with "
-            f"{self.model.num_parameters():,} parameters, {state}"
+            f"{counted(self.model.num_parameters(), 'parameter')}, {state}"
         )
 
     def answer(self, texts: Sequence[str], search: Search | None = None) -> list[str]:
@@ -146,7 +147,9 @@ class Run:
             vocabulary = kind.load(path / kind.file_name)
         except InputError as error:
             raise InputError(f"{path}: the run cannot be read: {error}") from None
-        except (OSError, *UNREADABLE) as error:
+        except OSError as error:
+            raise InputError(f"{path}: the run cannot be read: {reason(error)}") from None
+        except UNREADABLE as error:
             raise InputError(
                 f"{path}: the run cannot be read ({type(error).__name__}: {error})"
             ) from None
@@ -189,7 +192,7 @@ class Run:
     def resume_command(self) -> str:
         """How to resume it: by a command if a command started it, otherwise by a Python call."""
         if self.settings.training:
-            return f"minitransformer train --resume {quote(str(self.path))}"
+            return f"minitransformer train --resume {quote_path(self.path)}"
         return "train(..., resume=True)"
 
     def save_weights(self, provenance: Any = None) -> None:

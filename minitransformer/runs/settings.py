@@ -1,7 +1,7 @@
 """The settings of a run, as stored in its config.json: read, written and checked in one place."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import MISSING, asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -128,14 +128,33 @@ class RunSettings:
         """
         kept = json.loads(text)
         task, model = dict(kept["task"]), dict(kept["model"])
-        task, name = find(TASKS, task.pop("name"))(**task), model.pop("name")
+        task = _made("task", find(TASKS, task.pop("name")), task)
+        name = model.pop("name")
         find(VOCABULARIES, kept["vocabulary"])
+        check_backend(kept["backend"])
+        made_in = kept.get("made_in", "")  # older versions did not write it
+        check_kind(isinstance(made_in, str), "made_in", made_in, "the name of a folder")
+        training = kept["training"]
         return cls(
             task,
             name,
-            find(MODELS, name).Config(**model),
+            _made("model", find(MODELS, name).Config, model),
             kept["vocabulary"],
-            TrainingConfig(**kept["training"]) if kept["training"] is not None else None,
+            None if training is None else _made("training", TrainingConfig, training),
             kept["backend"],
-            kept.get("made_in", ""),  # older versions did not write it
+            made_in,
         )
+
+
+def _made(what: str, kind: type, values: Any) -> Any:
+    """A `kind` of these values. Raises InputError for a field that it lacks, or does not have."""
+    check_kind(isinstance(values, dict), what, values, "an object")
+    known = {one.name for one in fields(kind)}
+    needed = {one.name for one in fields(kind) if one.default is one.default_factory is MISSING}
+    for names, problem in (values.keys() - known, "unknown"), (needed - values.keys(), "missing"):
+        if names:
+            raise InputError(
+                f"{what}: the field {min(names)!r} is {problem}; if another version of minitransformer wrote it, "
+                "use that version"
+            )
+    return kind(**values)

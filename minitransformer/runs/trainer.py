@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from minitransformer.checks import check_kind
-from minitransformer.errors import InputError, NonFiniteError
+from minitransformer.errors import InputError, NonFiniteError, counted
 from minitransformer.runs import checkpoint
 from minitransformer.runs.alike import check_alike, in_main, take_weights
 from minitransformer.runs.checkpoint import Checkpoint
@@ -292,7 +292,7 @@ class Training:
             record = self._record(
                 averaged=count, averaged_nll=nll, averaged_perplexity=perplexity(nll)
             )
-            progress.write(f"{count} checkpoints averaged: {_as_text(record)}")
+            progress.write(f"{counted(count, 'checkpoint')} averaged: {_as_text(record)}")
         elif self.config.patience:
             take_weights(self.workers, self.run, lambda: (checkpoint.best_weights(path, log), 1))
         self.writer.trained_weights({"step": self.updates.step, "config": asdict(self.config)})

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from minitransformer.checks import check_kind
-from minitransformer.errors import InputError
+from minitransformer.errors import InputError, counted
 from minitransformer.tasks.evaluation import mean_loss
 
 OURS = {"step", "valid_nll", "valid_perplexity"}  # names in the log that nothing else may have
@@ -35,7 +35,7 @@ class Validation:
             check_kind(hasattr(batch, "terms"), "valid: a batch", batch, "a batch of make_batch")
         if not sum(batch.terms for batch in batches):
             raise InputError(
-                f"valid has {len(batches)} batches without anything to predict, expected at least one"
+                f"valid has {counted(len(batches), 'batch')} without anything to predict, expected at least one"
                 if batches
                 else "valid is empty, expected at least one batch"
             )

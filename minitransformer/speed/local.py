@@ -20,7 +20,7 @@ import numpy as np
 
 import minitransformer
 from minitransformer.speed import kernels
-from minitransformer.errors import InputError
+from minitransformer.errors import InputError, counted
 from minitransformer.layers.parameter import Parameter, bind
 from minitransformer.memory import available_memory
 from minitransformer.dispatch import TABLE, kernels_are_on
@@ -74,7 +74,7 @@ class LocalProcesses(Threads):
             raise _Lost("one worker needs no other process")
         if count > available_cores():
             raise _Lost(
-                f"this process may use {available_cores()} cores, too few for {count} processes"
+                f"this process may use {counted(available_cores(), 'core')}, too few for {count} processes"
             )
         if not sys.executable:
             raise _Lost("sys.executable does not say which program Python is")

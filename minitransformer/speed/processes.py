@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from minitransformer import __version__
+from minitransformer.files import reason
 from minitransformer.backend import module_of
 from minitransformer.errors import InputError
 from minitransformer.speed.launcher import completes, launched, world
@@ -101,7 +102,7 @@ class Job:
         except InputError as error:
             problem = str(error)
         except OSError as error:
-            problem = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+            problem = reason(error)
         for rank, other in enumerate(self.gather(problem)):
             if other is not None:
                 raise InputError(f"process {rank}: {other}" if rank else other)

@@ -83,7 +83,7 @@ class Classify(FromFiles):
         super().__post_init__()
         if self.max_length + 1 > self.batch:
             raise InputError(
-                f"batch is {self.batch} tokens, expected at least max_length + 1 = {self.max_length + 1}"
+                f"batch is {counted(self.batch, 'token')}, expected at least max_length + 1 = {self.max_length + 1}"
             )
 
     def read_files(self, files, name, read) -> list[tuple[str, str]]:
@@ -101,8 +101,8 @@ class Classify(FromFiles):
             )
         if not 2 <= len(labels) <= MAX_LABELS:
             raise InputError(
-                f"--train {self.train[0]}: the label column has {len(labels):,} class"
-                f"{'' if len(labels) == 1 else 'es'}, expected 2 to {MAX_LABELS:,}"
+                f"--train {self.train[0]}: the label column has {counted(len(labels), 'class')}, "
+                f"expected 2 to {MAX_LABELS:,}"
             )
         return replace(begun, labels=labels)
 
@@ -201,8 +201,9 @@ class Classify(FromFiles):
         )
         if long := sum(len(ids) > self.max_length for ids in sentences):
             print(
-                f"{file}: {long:,} sentence{'s are' if long > 1 else ' is'} longer than {self.max_length} tokens: only the first "
-                f"{self.max_length} are read (--max-length in training)",
+                f"{file}: {long:,} sentence{'s are' if long > 1 else ' is'} longer than "
+                f"{counted(self.max_length, 'token')}: what follows "
+                f"is not read (--max-length in training)",
                 file=stderr,
             )
         return [

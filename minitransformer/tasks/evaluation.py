@@ -9,7 +9,7 @@ import numpy as np
 
 from minitransformer.data.batches import by_length, make_batch, pair_lengths
 from minitransformer.decoding import GREEDY, decode_all
-from minitransformer.errors import InputError
+from minitransformer.errors import InputError, counted
 from minitransformer.extras import require
 from minitransformer.cores import available_cores, in_threads
 
@@ -31,7 +31,7 @@ def mean_loss(model, batches, threads=None) -> float:
     terms = sum(batch.terms for batch in batches)
     if not terms:
         raise InputError(
-            f"mean_loss: {len(batches)} batches without any terms, expected at least one target to predict"
+            f"mean_loss: {counted(len(batches), 'batch')} without any terms, expected at least one target to predict"
             if batches
             else "mean_loss: no batches, expected at least one"
         )

@@ -110,7 +110,7 @@ class Language(FromFiles):
         if self.window > run.model.config.max_length:
             raise InputError(
                 f"window is {self.window}, but the model of {run.path} reads at most "
-                f"{run.model.config.max_length} tokens"
+                f"{counted(run.model.config.max_length, 'token')}"
             )
 
     def data(self, vocabulary, training) -> Data:

@@ -8,7 +8,7 @@ from minitransformer.data.epochs import EpochBatches
 from minitransformer.data.parallel import encode_pairs, read_pairs
 from minitransformer.data.vocabularies.subwords import SubwordVocabulary
 from minitransformer.decoding import Search, translate
-from minitransformer.errors import InputError
+from minitransformer.errors import InputError, counted
 from minitransformer.tasks.evaluation import (
     bleu,
     bleu_metric,
@@ -66,7 +66,7 @@ class Translate(FromFiles, TextToText):
         super().__post_init__()
         if self.max_length + 1 > self.batch:
             raise InputError(
-                f"batch is {self.batch} tokens, expected at least max_length + 1 = {self.max_length + 1}"
+                f"batch is {counted(self.batch, 'token')}, expected at least max_length + 1 = {self.max_length + 1}"
             )
 
     def read_files(self, files, name, read) -> list[tuple[str, str]]:
@@ -86,10 +86,8 @@ class Translate(FromFiles, TextToText):
             for name in PARTS
         )
         if len(pairs) < len(texts["train"]):
-            print(
-                f"{len(texts['train']) - len(pairs)} pairs with an empty side were left out",
-                file=stderr,
-            )
+            left_out = counted(len(texts["train"]) - len(pairs), "pair")
+            print(f"left out: {left_out} with an empty side", file=stderr)
         sources, targets = zip(*texts["valid"])
 
         def measure(model) -> dict[str, float]:

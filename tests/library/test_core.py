@@ -28,7 +28,8 @@ KNOWN = {"numpy", *NEEDED, *sys.stdlib_module_names}  # the others come with an 
 INSIDE = {  # what functions import, but for extras and what the command imports when it is requested
     "minitransformer/dispatch.py": "numpy",  # the command is ready before NumPy is loaded
     "minitransformer/cores.py": "threadpoolctl",
-    "minitransformer/errors.py": "difflib shlex subprocess",  # and these
+    "minitransformer/errors.py": "difflib",  # and these
+    "minitransformer/shell.py": "shlex subprocess",
     "minitransformer/extras.py": "importlib.metadata",  # likewise
     "minitransformer/pictures/architecture.py": "matplotlib minitransformer.pictures.figure",
     "minitransformer/runs/progress_bar.py": "tqdm",

@@ -345,6 +345,21 @@ def refused(path, tmp_path, words):
             "k_proj.bias belongs to nothing that is known here",
             dict(model_type="llama", layer_types=None, max_window_layers=None),
         ),
+        *(
+            (
+                name,
+                f"config.json: {token}_token_id is {i!r}, expected the id of one of the mo",
+                change,
+            )
+            for name in ("llama_tied", "gpt2")
+            for token, i, change in (
+                ("bos", "x", dict(bos_token_id="x")),
+                ("bos", -1, dict(bos_token_id=-1)),
+                ("bos", 10**9, dict(bos_token_id=10**9)),
+                ("bos", 1.0, dict(bos_token_id=1.0)),
+                ("eos", 10**9, dict(eos_token_id=[2, 10**9])),
+            )
+        ),
         (
             "llama_tied",
             "rope_scaling: rope_type is 'linear'",

@@ -1,7 +1,7 @@
 """A vocabulary in which each character is a token, including spaces and line breaks."""
 
 from minitransformer.data.vocabularies.listed import ListedVocabulary
-from minitransformer.errors import InputError
+from minitransformer.errors import InputError, counted
 
 
 class CharacterVocabulary(ListedVocabulary):
@@ -28,6 +28,6 @@ class CharacterVocabulary(ListedVocabulary):
             line = text[: text.index(unknown)].count("\n") + 1
             raise InputError(
                 f"line {line}: the character {unknown!r} is not in the vocabulary, which consists of the "
-                f"{len(self.characters)} characters of the training text"
+                f"{counted(len(self.characters), 'character')} of the training text"
             )
         return [self.ids[character] for character in text]

@@ -4,7 +4,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from minitransformer.backend import Array, module_of
 from minitransformer.checks import check_fraction, check_integer
-from minitransformer.errors import InputError
+from minitransformer.errors import InputError, counted
 from minitransformer.functional.attention import AttentionCache, attention_backward, attention_forward
 from minitransformer.layers.attention import SelfAttention, head_sizes
 from minitransformer.layers.attention_kinds import ScaledAttention
@@ -121,7 +121,7 @@ def check_groups(num_heads, kv_heads) -> int:
         return num_heads
     check_integer("kv_heads", kv_heads)
     if num_heads % kv_heads:
-        raise InputError(f"kv_heads is {kv_heads}, expected a divisor of the {num_heads} heads")
+        raise InputError(f"kv_heads is {kv_heads}, expected a divisor of the {counted(num_heads, 'head')}")
     return kv_heads
 
 

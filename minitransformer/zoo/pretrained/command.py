@@ -5,7 +5,8 @@ The architectures are GPT-2, Llama and, in a folder, Qwen2. Whatever changes the
 understood is refused, and named. Needs the extra `gguf`.
 """
 
-from minitransformer.errors import counted, quote
+from minitransformer.shell import quote_path
+from minitransformer.errors import counted
 from minitransformer.runs.folder import LICENCE
 from minitransformer.zoo.pretrained.importing import import_model
 
@@ -20,7 +21,7 @@ def add_arguments(parser) -> None:
 def execute(args) -> None:
     notes: list[str] = []
     run = import_model(args.path, args.run, notes.append)
-    config, folder = run.settings.config, quote(str(run.path))
+    config, folder = run.settings.config, quote_path(run.path)
     print(
         f"saved in {run.path}: {counted(config.num_layers, 'layer')} of width {config.d_model} with "
         f"{counted(config.num_heads, 'head')}, {counted(config.vocab_size, 'token')}, {counted(config.max_length, 'position')}"

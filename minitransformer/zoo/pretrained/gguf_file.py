@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from minitransformer.errors import InputError
+from minitransformer.errors import InputError, counted
 from minitransformer.extras import require
 from minitransformer.zoo.pretrained.architectures import ARCHITECTURES
 from minitransformer.zoo.pretrained.checkpoint import Checkpoint, Options, PretrainedArrays
@@ -252,7 +252,9 @@ def _vocabulary(options) -> tuple[list[str], dict[str, Any]]:
 def _of_each(options, name, tokens, *default) -> list:
     values = options.take(name, *default)
     if len(values) != len(tokens):
-        raise InputError(f"{name} has {len(values):,} values for {len(tokens):,} tokens")
+        raise InputError(
+            f"{name} has {counted(len(values), 'value')} for {counted(len(tokens), 'token')}"
+        )
     return values
 
 

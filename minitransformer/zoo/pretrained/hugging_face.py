@@ -6,6 +6,7 @@ import json
 import re
 from typing import Any
 
+from minitransformer.checks import is_integer
 from minitransformer.data.text_files import read_bytes
 from minitransformer.errors import InputError
 from minitransformer.interchange.weights import WeightsFile
@@ -47,6 +48,8 @@ def read(folder) -> Checkpoint:
         _json(folder / file) if (folder / file).exists() else {}
         for file in ("tokenizer_config.json", "generation_config.json", "special_tokens_map.json")
     )
+    for source, file in (config, "config.json"), (writing, "generation_config.json"):
+        _check_ids(source, folder / file, config.get("vocab_size"))
     names = _names(tokenizer)
     ends = {
         end: _name(about.get(f"{end}_token"), config.get(f"{end}_token_id"), names)
@@ -149,6 +152,16 @@ def _json(path) -> dict:
     if not isinstance(value, dict):
         raise InputError(f"{path}: a JSON {type(value).__name__}, expected an object")
     return value
+
+
+def _check_ids(settings, path, size) -> None:
+    """Raise InputError unless the ids of BOS and EOS, of which there may be several, are tokens'."""
+    for name in ("bos_token_id", "eos_token_id"):
+        for i in _listed(settings.get(name)):
+            if not is_integer(i, 0) or (is_integer(size, 0) and i >= size):
+                raise InputError(
+                    f"{path}: {name} is {i!r}, expected the id of one of the model's {size} tokens"
+                )
 
 
 def _listed(value) -> list:

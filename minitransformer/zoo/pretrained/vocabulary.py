@@ -6,7 +6,7 @@ from datetime import datetime
 
 from minitransformer.data.vocabularies.listed import check_tokens
 from minitransformer.data.vocabularies.subwords import check_utf8
-from minitransformer.errors import InputError
+from minitransformer.errors import InputError, counted
 from minitransformer.extras import require
 from minitransformer.data.special import BOS, EOS, PAD
 
@@ -83,7 +83,7 @@ class PretrainedVocabulary:
         ids = loaded.get_vocab()
         if any(i >= size for i in ids.values()):
             raise InputError(
-                f"the tokenizer has the id {max(ids.values())}, but the model has {size} tokens"
+                f"the tokenizer has the id {max(ids.values())}, but the model has {counted(size, 'token')}"
             )
         for token in tokenizer.get(
             "added_tokens", []

@@ -1,6 +1,7 @@
 """Bad input is reported in one line, with exit code 2, and nothing is lost."""
 
 import importlib
+import errno
 import json
 import os
 import re
@@ -14,7 +15,11 @@ import pytest
 
 from minitransformer import InputError, Run, TransformerConfig, extras
 from minitransformer import files, memory
-from minitransformer.cli import gradcheck as gradcheck_command
+from minitransformer.cli import gradcheck as gradcheck_command, output
+from minitransformer.data.vocabularies.symbols import SymbolVocabulary
+from minitransformer.pictures.figure import Figure
+from minitransformer.runs.updates import Updates
+from minitransformer.shell import as_argument
 from minitransformer.tasks.text_to_text import TextToText
 from tests import campaign_but
 from tests.helpers.command import one_line, rewrite
@@ -213,7 +218,46 @@ REFUSED = [  # (what is typed, in an empty folder; words of the line that refuse
     ("export {classify} --output a", "cannot be exported"),
     ("export no/such/run --output a", "no run here"),
     ("export {copy}", "required: --output"),
-    ("export {copy} --output ''", "a folder, expected the name of a file"),
+    *(
+        (typed, f"argument {name}: an empty name (see")
+        for typed, name in (
+            ("train copy --run ''", "--run"),
+            ("train --resume ''", "--resume"),
+            ("train language --train '' --valid x", "--train"),
+            ("train translate --train x x --valid x ''", "--valid"),
+            ("train language --train x --valid x --from ''", "--from"),
+            ("evaluate ''", "RUN"),
+            ("evaluate {copy} --test ''", "--test"),
+            ("translate '' 'a b'", "RUN"),
+            ("generate '' the", "RUN"),
+            ("classify '' the", "RUN"),
+            ("attention '' the", "RUN"),
+            ("attention {copy} 'a b' --output ''", "--output"),
+            ("export {copy} --output ''", "--output"),
+            ("plot architecture ''", "NAME|RUN"),
+            ("import '' --run x", "PATH"),
+            ("data multi30k --folder ''", "--folder"),
+            ("explore '' 'a b'", "RUN"),
+        )
+    ),
+    *(
+        (typed, f"a {name} that begins with - goes behind -- (see")
+        for typed, name in (
+            ("generate {language} --the", "PROMPT"),
+            ("generate {language} -the --top-k 3", "PROMPT"),
+            ("translate {copy} --a", "TEXT"),
+            ("classify {classify} -a", "TEXT"),
+            ("attention {copy} -a", "TEXT"),
+            ("explore {copy} -a", "TEXT"),
+        )
+    ),
+    (
+        "generate {language} the --temperature 0",
+        "--temperature is 0.0, expected a number from 0.001 to 1000; for the likeliest token, draw from one: --top-k 1",
+    ),
+    (f"translate {'a' * 300}{'/a' * 4000} x", "/a: File name too long"),
+    (f"{'a' * 4000}", "invalid choice"),
+    (f"train copy --run {'a' * 4000}", "File name too long"),
     ("export {copy} --output none/a.safetensors", "there is no folder none"),
     (f"export {{copy}} --output {'a' * 300}", "File name too long"),
 ]
@@ -222,7 +266,8 @@ REFUSED = [  # (what is typed, in an empty folder; words of the line that refuse
 @pytest.mark.parametrize("typed, words", REFUSED)
 def test_what_is_refused(refused, request, monkeypatch, tmp_path, typed, words):
     monkeypatch.chdir(tmp_path)
-    assert words in refused(*shlex.split(typed.format_map(Folders(request))))
+    error = refused(*shlex.split(typed.format_map(Folders(request))))
+    assert words in error and len(error) < 1600
     assert not list(tmp_path.iterdir())
 
 
@@ -428,7 +473,8 @@ def test_a_line_that_is_too_long_is_named_and_the_others_are_translated(run_cli,
     lines = out.split("\n")
     assert code == 0 and len(lines) == 5 and lines[0] and lines[1] and not lines[2] and lines[3]
     assert (
-        error == "line 2 has 10000 tokens: only the first 256 are read (max_length in training)\n"
+        error
+        == "line 2 has 10,000 tokens: what follows the first 256 is not read (max_length in training)\n"
     )
 
 
@@ -448,6 +494,152 @@ def test_too_little_memory_is_one_line(refused, monkeypatch):
 
     monkeypatch.setattr(gradcheck_command, "execute", exhaust)
     assert "not enough memory" in refused("gradcheck")
+
+
+@pytest.mark.parametrize("after, kept", [(1, False), (6, False), (9, True)])
+def test_a_run_whose_first_steps_do_not_fit_into_memory_leaves_no_folder(
+    run_cli, tmp_path, monkeypatch, after, kept
+):
+    """Once it has saved a checkpoint, it is kept."""
+    make = Updates.make
+
+    def exhaust(updates, batches):
+        if updates.step == after - 1:
+            raise MemoryError
+        make(updates, batches)
+
+    monkeypatch.setattr(Updates, "make", exhaust)
+    code, _, error = run_cli("train", "copy", *SMALL, "--run", tmp_path / "run")
+    assert code == 2 and "not enough memory; try a smaller --config" in error
+    assert (tmp_path / "run").exists() == kept
+    if kept:
+        assert run_cli("train", "--resume", tmp_path / "run")[0] == 2
+        assert (tmp_path / "run").exists()
+
+
+FULL = OSError(errno.ENOSPC, "No space left on device")
+
+
+def full(*_, **__):
+    raise OSError(*FULL.args)
+
+
+@pytest.mark.parametrize(
+    "typed, place, words",
+    [
+        ("plot architecture --output a.png", (Figure, "as_bytes"), "--output a.png: No space left"),
+        (
+            "attention {copy} 'a b' --output a.png",
+            (Figure, "as_bytes"),
+            "--output a.png: No space left",
+        ),
+        (
+            "plot architecture --output a.png",
+            (output, "write_new"),
+            "--output a.png: No space left",
+        ),
+        ("evaluate {copy}", (SymbolVocabulary, "load"), "the run cannot be read: No space left"),
+    ],
+)
+def test_an_error_of_the_system_is_told_without_its_number(
+    refused, request, monkeypatch, tmp_path, typed, place, words
+):
+    monkeypatch.chdir(tmp_path)
+    typed = shlex.split(typed.format_map(Folders(request)))
+    monkeypatch.setattr(*place, full)
+    assert words in refused(*typed)
+
+
+def test_an_error_of_the_system_names_its_file():
+    for error, said in (
+        (FULL, "No space left on device"),
+        (
+            OSError(errno.ENOSPC, "No space left on device", "a.png"),
+            "a.png: No space left on device",
+        ),
+        (OSError("other"), "other"),
+        (OSError(), "OSError"),
+        (ValueError("other"), "other"),
+    ):
+        assert files.reason(error) == said
+
+
+def test_the_reason_why_a_report_is_missing_has_no_number(run_cli, trained, tmp_path, monkeypatch):
+    run = shutil.copytree(trained, tmp_path / "run")
+    (run / "report.html").unlink()
+    (run / "report.html").mkdir()
+    code, _, error = run_cli("train", "--resume", run)
+    assert code == 0 and "report.html was not written" in error and "Errno" not in error
+
+
+@pytest.mark.parametrize("name, shown", [("-x", "./-x"), ("--help", "./--help"), ("x", "x")])
+def test_printed_commands_work_for_a_name_that_begins_with_a_dash(
+    run_cli, tmp_path, monkeypatch, name, shown
+):
+    monkeypatch.chdir(tmp_path)
+    code, out, _ = run_cli("train", "copy", "--steps", 1, "--batch", 4, f"--run={name}")
+    first = out[out.index("next: ") :].splitlines()[0]
+    assert code == 0 and first == f"next: minitransformer evaluate {shown}"
+    assert run_cli(*first.split()[2:])[0] == 0
+    assert Run.open(name).resume_command == f"minitransformer train --resume {shown}"
+
+
+@pytest.mark.parametrize("text, shown", [("-a", "-- -a"), ("a b", "'a b'"), ("a", "a")])
+def test_a_text_that_begins_with_a_dash_stands_behind_two(text, shown):
+    assert as_argument(text) == shown
+
+
+@pytest.mark.parametrize(
+    "names", [[1], [None], None, "abc", 5, {"a\0b": ""}, {"../x": ""}, {"": ""}]
+)
+def test_a_sealed_manifest_that_names_no_files(refused, trained, tmp_path, names):
+    run = shutil.copytree(trained, tmp_path / "run")
+    manifest = {"sha256": files._seal(files.FORMAT, names), "format": files.FORMAT, "files": names}
+    (run / "manifest.json").write_text(json.dumps(manifest))
+    for command in ("evaluate", run), ("train", "--resume", run), ("export", run, "--output", "a"):
+        error = refused(*command)
+        assert f"{run / 'manifest.json'}: damaged, expected the names of files in this f" in error
+
+
+@pytest.mark.parametrize(
+    "part, field, value, words",
+    [
+        ("model", "newer", 3, "model: the field 'newer' is unknown; if another version of mini"),
+        ("task", "newer", 3, "task: the field 'newer' is unknown"),
+        ("training", "newer", 3, "training: the field 'newer' is unknown"),
+        ("model", "source_vocab", None, "model: the field 'source_vocab' is missing"),
+        ("training", "steps", None, "training: the field 'steps' is missing"),
+        (None, "backend", "evil", "unknown array module 'evil'; choose numpy, cupy or auto"),
+        (None, "backend", 5, "unknown array module 5"),
+        (None, "made_in", 5, "made_in is a int, expected the name of a folder"),
+        (None, "training", [], "training is a list, expected an object"),
+    ],
+)
+def test_settings_of_another_version(refused, trained, tmp_path, part, field, value, words):
+    run = shutil.copytree(trained, tmp_path / "run")
+    settings = json.loads((run / "config.json").read_text())
+    place = settings[part] if part else settings
+    place.pop(field, None)
+    if value is not None:
+        place[field] = value
+    rewrite(run, settings)
+    for command in ("evaluate", run), ("train", "--resume", run):
+        error = refused(*command)
+        assert f"{run}: the run cannot be read: {words}" in error and "TypeError" not in error
+
+
+def test_a_download_that_fails_leaves_no_empty_folders(tmp_path):
+    (tmp_path / "mine").mkdir()
+    for name in ("new/raw/a", "mine/raw/a"):
+        with pytest.raises(OSError), files.no_empty_folders(tmp_path / name):
+            (tmp_path / name).parent.mkdir(parents=True)
+            full()
+        assert list(tmp_path.rglob("*")) == [tmp_path / "mine"]
+    with pytest.raises(OSError), files.no_empty_folders(tmp_path / "new/raw/a"):
+        (tmp_path / "new/raw").mkdir(parents=True)
+        (tmp_path / "new/kept").write_text("")
+        full()
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["kept"]
 
 
 COMMANDS = {

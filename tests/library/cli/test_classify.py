@@ -154,15 +154,15 @@ def test_what_is_cut_or_not_known_is_named(run_cli, classify_run, typed, tmp_pat
     code, out, error = run_cli("classify", classify_run)
     assert code == 0 and len(out.splitlines()) == 3
     assert re.fullmatch(
-        "line 2 has [0-9]+ tokens: only the first 20 are read .max_length in training.\n"
+        "line 2 has [0-9]+ tokens: what follows the first 20 is not read .max_length in training.\n"
         "line 3: not in the vocabulary, read as <unk>: '漢'\n",
         error,
     )
     (tmp_path / "test.tsv").write_text("film " * 50 + "\tvery good\na fine film\tvery good\n")
     code, _, error = run_cli("evaluate", classify_run, "--test", tmp_path / "test.tsv")
     assert code == 0 and error.splitlines()[0] == (
-        f"{tmp_path / 'test.tsv'}: 1 sentence is longer than 20 tokens: only the first "
-        "20 are read (--max-length in training)"
+        f"{tmp_path / 'test.tsv'}: 1 sentence is longer than 20 tokens: what follows is "
+        "not read (--max-length in training)"
     )
 
 

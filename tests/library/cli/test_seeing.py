@@ -8,10 +8,11 @@ from pathlib import Path
 import matplotlib.image
 import numpy as np
 import pytest
+from matplotlib import font_manager, rcParams
 
 from minitransformer import InputError, Run, greedy
 from minitransformer.data.special import EOS
-from minitransformer.pictures import plots
+from minitransformer.pictures import figure as figure_module, plots
 from minitransformer.pictures.attention_map import attention_map
 from minitransformer.pictures.figure import Figure, fonts_for
 from minitransformer.runs.log import read_metrics
@@ -116,8 +117,6 @@ def test_a_picture_of_attention_has_a_scale_and_fits_its_labels():
 
 def test_hangul_gets_a_font_or_a_word(monkeypatch, capsys):
     """And matplotlib's own settings stay as they were."""
-    from matplotlib import font_manager, rcParams
-
     before = rcParams["font.family"]
     monkeypatch.setattr(font_manager, "get_font_names", lambda: ["DejaVu Sans"])
     with fonts_for(["a", "십"]):
@@ -129,6 +128,20 @@ def test_hangul_gets_a_font_or_a_word(monkeypatch, capsys):
     with fonts_for(["십"]):
         assert rcParams["font.family"] == ["DejaVu Sans", "NanumGothic"]
     assert rcParams["font.family"] == before
+
+
+def test_a_font_that_was_installed_later_is_found(monkeypatch, capsys):
+    """Matplotlib keeps a list of the fonts that it once found."""
+    manager = font_manager.fontManager
+    later = next(font for font in manager.ttflist if font.name == "DejaVu Sans Mono")
+    listed = [font for font in manager.ttflist if font.name != later.name]
+    monkeypatch.setattr(figure_module, "HANGUL_FONTS", (later.name,))
+    monkeypatch.setattr(manager, "ttflist", listed)
+    found = [later.fname, __file__]  # the other is not a font
+    monkeypatch.setattr(font_manager, "findSystemFonts", lambda: found)
+    with fonts_for(["십"]):
+        assert rcParams["font.family"] == ["DejaVu Sans", later.name]
+    assert not capsys.readouterr().err
 
 
 def test_a_figure_shows_itself_in_a_notebook():

@@ -94,6 +94,8 @@ def test_offline(server, tmp_path, monkeypatch):
     assert (
         f"{tmp_path}/raw/train.en.gz: not downloaded from {address} (Connection refused)" in message
     )
+    assert [path.name for path in tmp_path.iterdir()] == ["tok"]  # no empty folder
+    (tmp_path / "raw").mkdir()
     (tmp_path / "raw/train.en.gz").write_bytes(b"half")
     assert "train.en.gz: not downloaded" in refused(tmp_path)
     assert (

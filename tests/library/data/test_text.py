@@ -281,7 +281,9 @@ def test_an_epoch_is_all_examples_once(of, more):
 
 def test_a_sentence_that_is_too_long_is_named(subwords):
     texts = [("a man", "ein mann"), ("a man " * 30, "ein mann")]
-    with pytest.raises(InputError, match="train.en, line 2: a sentence of .* tokens, at most 20"):
+    with pytest.raises(
+        InputError, match="train.en, line 2: a sentence of .* tokens, expected at most 20"
+    ):
         encode_pairs(subwords, texts, 20, "train.en")
 
 
@@ -291,3 +293,29 @@ def test_pairs_with_an_empty_side_are_left_out(subwords):
         encode_pairs(subwords, [("", "ein")], 20, "x")
     with pytest.raises(InputError, match="x: no line with text on both sides"):
         encode_pairs(subwords, [], 20, "x")
+
+
+@pytest.mark.parametrize(
+    "lines, said",
+    [
+        (["a\tx", "b\ty"], ""),
+        (
+            ["a\tx", "b\ty\tz"],
+            "1 line, first line 2, with more than two columns: only the first two",
+        ),
+        (["a\tx\tz", "b\ty\tz"], "2 lines, first line 1, with more than two columns"),
+        (
+            ["a\tx", '"say ""b"""\ty'],
+            "1 line, first line 2, with a column in quotes, as of a spread",
+        ),
+        (['"a\tb"\tx'], "1 line, first line 1, with more than two columns"),
+        (['"Hello" is a word, so is "b"\tx', '"\ty', "\tz"], ""),
+    ],
+)
+def test_a_tsv_that_may_mean_something_else_is_reported(tmp_path, capsys, lines, said):
+    """It is read as it stands."""
+    file = tmp_path / "tsv"
+    file.write_text("\n".join(lines))
+    assert read_pairs([file]) == [tuple(line.split("\t")[:2]) for line in lines]
+    error = capsys.readouterr().err
+    assert error.startswith(f"{file}: {said}" if said else "") and bool(error) == bool(said)

@@ -107,7 +107,7 @@ def test_a_line_that_is_too_long_is_cut_and_named(model, capsys):
         model, vocabulary, ["a", "a b"], 2
     )
     assert capsys.readouterr().err == (
-        "line 2 has 3 tokens: only the first 2 are read (max_length in training)\n"
+        "line 2 has 3 tokens: what follows the first 2 is not read (max_length in training)\n"
     )
 
 
