@@ -88,11 +88,9 @@ class Layer:
     def _some_parameters(self) -> dict[str, Parameter]:
         """The parameters, of which there must be at least one."""
         parameters = self.parameters()
-        if not parameters and not isinstance(self, Layer):
-            raise InputError(f"this {type(self).__name__} was made before a module was reloaded, and its classes are now others; "
-                             "restart Python, then make it again")
         if not parameters:
-            raise InputError(f"{type(self).__name__} has no parameters: it belongs to no array module and has nothing to train")
+            raise InputError(f"{type(self).__name__} has no parameters: it belongs to no array module and has nothing to train; "
+                             "if modules of minitransformer were reloaded, restart Python")
         return parameters
 
     def _copy(self: Same, convert: Callable[[Parameter], Parameter]) -> Same:

@@ -2,6 +2,8 @@
 
 import copy
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -196,3 +198,17 @@ def test_watching_leaves_nothing_behind():
         model.encode(np.array([[3, 4]]))
     assert "encoder.layers.0.self_attention.query" in seen
     assert {path: dict(vars(layer)) for path, layer in model.sublayers().items()} == before
+
+
+RELOADED = """
+from importlib import reload
+from minitransformer import Adam, Transformer, TransformerConfig
+from minitransformer.layers import layer
+reload(layer)
+Adam(Transformer(TransformerConfig.named("toy", 20)))
+"""
+
+
+def test_a_model_of_reloaded_modules_has_no_parameters_and_says_why():
+    done = subprocess.run([sys.executable, "-c", RELOADED], capture_output=True, text=True)
+    assert "if modules of minitransformer were reloaded, restart Python" in done.stderr
