@@ -23,7 +23,7 @@ def blunt(model) -> Adam:
 
 def row(name, **options) -> None:
     losses = [reverse(seed=seed, **options)[1][-20:].mean() for seed in range(3)]
-    print(f"| {name} | {' | '.join(f'{loss:.2f}' for loss in losses)} |", flush=True)
+    print(f"| {name} | {' | '.join(f'{loss:.3g}' for loss in losses)} |", flush=True)
 
 
 def main() -> None:
