@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parents[1]))  # the tiny models are the tests'
+sys.path.insert(0, str(Path(__file__).parents[2]))  # the tiny models are the tests'
 
 from minitransformer import Adam, Run, training_step
 from minitransformer.data.text_files import read_text
@@ -68,6 +68,20 @@ def random_case(rng) -> dict:
         rms_norm_eps=float(rng.choice([1e-5, 1e-6, 1e-2])),
         rope_theta=float(rng.choice([10.0, 10_000.0, 500_000.0])),
         tie_word_embeddings=bool(rng.random() < 0.5),
+        model_type=str(rng.choice(["llama", "qwen2"])),
+        rope_scaling=random_stretch(rng) if rng.random() < 0.5 else None,
+    )
+
+
+def random_stretch(rng) -> dict:
+    """Llama 3.1's: among few pairs, some keep their frequency, some turn slower, some in between."""
+    low = float(rng.choice([0.5, 1.0]))
+    return dict(
+        rope_type="llama3",
+        factor=float(rng.choice([2.0, 8.0, 32.0])),
+        low_freq_factor=low,
+        high_freq_factor=low * float(rng.choice([1.5, 4.0])),
+        original_max_position_embeddings=int(rng.choice([4, 16, 256])),
     )
 
 
