@@ -168,7 +168,7 @@ def start(args) -> None:
         chapter = one.chapter
     else:
         chapter = find_chapter(args.chapter)
-    return _start_chapter(chapter, args.notebook)
+    return _start_chapter(chapter, args.notebook, args.language)
 
 
 def _start_model(path) -> None:
@@ -179,8 +179,15 @@ def _start_model(path) -> None:
     print(said.format(path=path))
 
 
-def _start_chapter(chapter, notebook) -> None:
+def _start_chapter(chapter, notebook, language) -> None:
     existing = learner_file(".", chapter)
+    if existing and language:
+        raise InputError(
+            _(
+                "{path} is there already and stays as it is, but from now on the judge answers in the language that "
+                "you chose; for a page in it, rename this file, then type the same command again"
+            ).format(path=existing)
+        )
     if existing:
         raise InputError(
             _(

@@ -299,6 +299,20 @@ def test_the_language_is_kept_in_the_folder(tmp_path):
     )
 
 
+@pytest.mark.slow
+def test_a_page_that_was_begun_in_english_can_be_had_in_korean(tmp_path):
+    assert learn(tmp_path, "start", "4")[0] == 0
+    english = (tmp_path / "04_softmax.py").read_bytes()
+    code, out, err = learn(tmp_path, "start", "4", "--language", "ko")
+    assert code == 2 and "이제부터 채점기는 한국어로 답합니다" in err and not out
+    assert json.loads((tmp_path / messages.FILE).read_text())["language"] == "ko"
+    assert (tmp_path / "04_softmax.py").read_bytes() == english
+    (tmp_path / "04_softmax.py").rename(tmp_path / "english.py")
+    assert learn(tmp_path, "start", "4", "--language", "ko")[0] == 0
+    assert "소프트맥스" in (tmp_path / "04_softmax.py").read_text(encoding="utf-8")
+    assert "nothing was changed" in learn(tmp_path, "start", "4", MINITRANSFORMER_LANGUAGE="en")[2]
+
+
 def test_where_the_system_speaks_korean_learn_says_how_to_choose_it(korean, monkeypatch):
     monkeypatch.setattr(messages, "_chosen", ["en"])
     monkeypatch.setenv("LC_ALL", "ko_KR.UTF-8")
