@@ -83,8 +83,13 @@ one_blas_thread = Shared(_limit_blas)  # `with one_blas_thread:`
 
 
 def in_threads(work: Callable, items: Iterable[tuple], count: int) -> list:
-    """[work(*item) for item in items], shared by `count` threads with one BLAS thread each."""
+    """[work(*item) for item in items], shared by `count` threads with one BLAS thread each. A single
+    one is the calling thread.
+    """
     items = list(items)
+    if count == 1:
+        with one_blas_thread:
+            return [work(*item) for item in items]
     with one_blas_thread, ThreadPoolExecutor(count) as pool:
         contexts = [copy_context() for _ in items]
         jobs = pool.map(lambda context, item: context.run(work, *item), contexts, items)

@@ -103,27 +103,29 @@ def _bubblewrap_runs() -> bool:
 
 
 class LimitedOutput(io.StringIO):
-    """A text stream that keeps the first PRINTED characters and counts the rest."""
+    """A text stream that keeps the first characters and counts the rest."""
 
-    length = 0
+    def __init__(self, most: int = PRINTED):
+        super().__init__()
+        self.most, self.length = most, 0
 
     def write(self, text) -> int:
-        super().write(text[: max(PRINTED - self.length, 0)])
+        super().write(text[: max(self.most - self.length, 0)])
         self.length += len(text)
         return len(text)
 
     def text(self) -> str:
         """What was kept, and how much more there was."""
-        more = self.length - PRINTED
+        more = self.length - self.most
         return self.getvalue() + (
             _("\n... {n:,} characters more").format(n=more) if more > 0 else ""
         )
 
 
 @contextmanager
-def limited_output() -> Iterator[LimitedOutput]:
+def limited_output(most: int = PRINTED) -> Iterator[LimitedOutput]:
     """Within the block, print writes to the LimitedOutput that it yields."""
-    with redirect_stdout(LimitedOutput()) as stream, redirect_stderr(stream):
+    with redirect_stdout(LimitedOutput(most)) as stream, redirect_stderr(stream):
         yield stream
 
 

@@ -92,7 +92,9 @@ def _task(exercise) -> str:
         "Write it in your copy of this page, which `minitransformer learn start {number}` makes, and ask the judge: "
         "`minitransformer learn check {name}`."
     ).format(number=exercise.chapter.number, name=exercise.name)
-    return f"{task_of(exercise)}\n\n```python\n{blank_of(exercise)}```\n\n{ask}"
+    blank = f"```python\n{blank_of(exercise)}```"
+    place = f'<div class="live-exercise" data-name="{exercise.name}">\n\n{blank}\n\n{ask}\n\n</div>'
+    return f"{task_of(exercise)}\n\n{place}"
 
 
 def _answer(exercise) -> str:

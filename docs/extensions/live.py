@@ -1,6 +1,7 @@
-"""Pages in which the reader's Python runs: docs/live/.
+"""Pages in which the reader's Python runs: the chapters, and those of docs/live/, where the line `live
+check` becomes the page's own part.
 
-A line `live NAME` in such a page becomes what the function NAME of live_files.py returns. Setting:
+Setting:
 `live_engine`, a folder with an unpacked release of Pyodide, which is then served beside the site;
 without it, a page downloads that release from its public address.
 """
@@ -16,6 +17,7 @@ from minitransformer.errors import InputError
 from minitransformer_course.messages import _
 
 PLACE = "_static/live"
+CELL = re.compile("^(?=# %%)", re.MULTILINE)  # where one begins
 
 
 def build(app) -> None:
@@ -23,12 +25,16 @@ def build(app) -> None:
 
 
 def fill(app, docname, content) -> None:
+    public = urlsplit(live_files.PINNED["address"]).hostname
+    source = _("this site") if app.config.live_engine else public
     if docname.startswith("docs/live/"):
-        sizes = [one["bytes"] for one in (*live_files.FILES.values(), app.live_wheel)]
-        public = urlsplit(live_files.PINNED["address"]).hostname
-        source = _("this site") if app.config.live_engine else public
-        page = live_files.check(sum(sizes) / 1e6, source)
+        page = live_files.check(source, app.live_wheel)
         content[0] = re.sub("^live check$", lambda _found: page, content[0], flags=re.MULTILINE)
+    elif docname.endswith("/chapter"):  # after the title
+        door = live_files.chapter(source, app.live_wheel)
+        cell = "# %% [markdown]\n" + "".join(f"# {line}\n" for line in door.splitlines())
+        before, title, *cells = CELL.split(content[0])
+        content[0] = "".join([before, title, cell, *cells])
 
 
 def open_page(app, pagename, templatename, context, doctree) -> None:
@@ -50,7 +56,7 @@ def write(app, error) -> None:
 def setup(app) -> dict:
     app.add_config_value("live_engine", "", "env", str)
     app.connect("builder-inited", build)
-    app.connect("source-read", fill)
+    app.connect("source-read", fill, priority=600)  # after the cells of a chapter are made
     app.connect("html-page-context", open_page)
     app.connect("build-finished", write)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

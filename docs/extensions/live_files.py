@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
@@ -18,8 +19,9 @@ from minitransformer_course.messages import _
 ROOT = Path(__file__).parents[2]
 HERE = ROOT / "docs" / "live"
 PINNED = json.loads((HERE / "engine.json").read_text(encoding="utf-8"))
-FILES = PINNED["files"]["runtime"] | PINNED["files"]["numpy"]
-SECONDS, SILENCE = 30, 20  # of a run, and without a byte of a download
+FILES = {name: file for kind in PINNED["files"].values() for name, file in kind.items()}
+SECONDS, PATIENCE = 30, 600  # of a run, and of one of the book's own cells
+SILENCE = 20  # seconds without a byte of a download
 POLICY = (
     "script-src 'self' 'unsafe-inline' 'wasm-unsafe-eval' blob:; worker-src blob:; "
     "connect-src 'self' {elsewhere}; object-src 'none'; base-uri 'none'"
@@ -53,12 +55,20 @@ def sentences() -> dict[str, str]:
         "error": _("The program did not reach its end."),
         "unchecked": _("Nothing was checked: the program never calls gradcheck(layer, inputs)."),
         "line": _("Look at line {n}."),
-        "time": _("Stopped after {n} s: an endless loop?").format(n=SECONDS),
+        "time": _("Stopped after {n} s: an endless loop?"),
         "memory": _("Stopped: it needs more than 1 GB of memory. Does a list grow for ever?"),
-        "lost": _(
-            "Stopped after {n} s, in a call that never returned. "
-            "A new Python starts; your text is kept."
-        ).format(n=SECONDS),
+        "lost": _("Stopped in a call that never returned. A new Python starts; your text is kept."),
+        "again": _("What the cells made is gone: run again what you need."),
+        "working": _("Running ..."),
+        "cell": _("Cell {n}, in Python"),
+        "exercise": _("Your {n}, in Python"),
+        "picture": _("What the cell draws"),
+        "uses": _("From now on this page uses yours. Run the cells below again to see it."),
+        "run": _("Run"),
+        "upTo": _("Run up to here"),
+        "check": _("Check"),
+        "hint": _("Hint"),
+        "solution": _("Solution"),
         "stopped": _("Stopped. A new Python starts; your text is kept."),
         "broken": _("Python broke down. A new one starts; your text is kept."),
         "boot": _("Python did not start. Close other pages, and press again."),
@@ -71,8 +81,10 @@ def sentences() -> dict[str, str]:
     }
 
 
-def check(megabytes: float, source: str) -> str:
-    """The page "Check your own layer", in Markdown: an editor, and the report beside it."""
+def door(page: str, needs: Sequence[str], source: str, wheel: dict, tools: str) -> str:
+    """The press, with what it costs, in whose place `tools` come once Python runs."""
+    files = [file for kind in needs for file in PINNED["files"][kind].values()]
+    megabytes = sum(file["bytes"] for file in (*files, wheel)) / 1e6
     said = {
         "disk": _(
             "A page from the disk cannot run Python. Serve it: docs/live.md has the command."
@@ -88,22 +100,28 @@ def check(megabytes: float, source: str) -> str:
         "This downloads {n:.0f} MB once: Python for the browser and NumPy from {source}, and this "
         "library. What you write stays in this page."
     ).format(n=megabytes, source=source)
-    keys = _("Ctrl+Enter checks. Escape, then Tab, leaves the editor.")
-    return f"""
-<div class="live" data-live="check"{data}>
+    keys = _("Ctrl+Enter runs what you edit. Escape, then Tab, leaves the editor.")
+    return f"""<div class="live" data-live="{page}"{data}>
 <div class="live-door">
 <p class="live-status" role="status">{cost}</p>
 <button type="button" class="live-press" hidden>{_("Run this page here")}</button>
 <progress class="live-progress" aria-label="{_("Download")}" value="0" hidden></progress>
 <noscript>{_("This page runs Python with JavaScript, which is turned off.")}</noscript>
 <div class="live-tools" hidden>
-<button type="button" class="live-check">{_("Check")}</button>
+{tools}
 <button type="button" class="live-stop" aria-disabled="true">{_("Stop")}</button>
-<button type="button" data-example="right">{_("A layer that is right")}</button>
-<button type="button" data-example="wrong">{_("One that is wrong")}</button>
 <span class="live-keys" id="live-keys">{keys}</span>
 </div>
-</div>
+</div>"""
+
+
+def check(source: str, wheel: dict) -> str:
+    """The page "Check your own layer", in Markdown: an editor, and the report beside it."""
+    tools = f"""<button type="button" class="live-check">{_("Check")}</button>
+<button type="button" data-example="right">{_("A layer that is right")}</button>
+<button type="button" data-example="wrong">{_("One that is wrong")}</button>"""
+    return f"""
+{door("check", ("runtime", "numpy"), source, wheel, tools)}
 <div class="live-desk">
 <div class="live-code">
 
@@ -118,6 +136,12 @@ def check(megabytes: float, source: str) -> str:
 </div>
 </div>
 """
+
+
+def chapter(source: str, wheel: dict) -> str:
+    """What a chapter's page begins with."""
+    tools = f"""<button type="button" class="live-all">{_("Run all cells")}</button>"""
+    return f"{door('chapter', PINNED['files'], source, wheel, tools)}\n</div>"
 
 
 def build_wheel(folder: Path) -> dict:
@@ -142,11 +166,11 @@ def write_files(folder: Path, wheel: dict, engine: str) -> None:
     shutil.copytree(HERE / "vendor", folder / "vendor")
     settings = {
         "address": "pyodide/" if engine else PINNED["address"],
-        "files": FILES,
+        "files": PINNED["files"],
         "lock": PINNED["lock"],
         "wheel": wheel,
-        "module": "minitransformer_course.live",
         "seconds": SECONDS,
+        "patience": PATIENCE,
         "silence": SILENCE,
         "sentences": sentences(),
         "examples": examples(),

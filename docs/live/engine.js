@@ -7,9 +7,13 @@ export class Failed extends Error {     // its message is a sentence for the rea
 }
 
 export class Engine {
-  // settings: settings.json; base: the address of these scripts
-  constructor(settings, base) {
+  // settings: settings.json; base: the address of these scripts; module: of Python, whose functions the page calls;
+  // needs: the kinds of files; begin(engine): what each new Python is asked first
+  constructor(settings, base, module, needs, begin = () => {}) {
     [this.settings, this.sentences, this.base] = [settings, settings.sentences, base];
+    this.module = `minitransformer_course.live.${module}`;
+    this.needed = Object.assign({}, ...needs.map(kind => settings.files[kind]));
+    this.begin = begin;
   }
 
   // Download what is missing, and start Python, unless it runs. progress(which part of all bytes is there)
@@ -22,15 +26,19 @@ export class Engine {
     this.files ??= await this.download(progress);
     const source = await (await this.reached("worker.js", this.base + "worker.js")).blob();
     this.worker = new Worker(URL.createObjectURL(new Blob([source], {type: "text/javascript"})));
-    const {lock, wheel, module} = this.settings;
-    await this.answer({files: this.files, lock, wheel: wheel.name, module}, BOOT, "boot");
+    const {lock, wheel} = this.settings;
+    await this.answer({files: this.files, lock, wheel: wheel.name, module: this.module}, BOOT, "boot");
+    await this.begin(this);
   }
 
-  // What the function of Python says of the text; a call that never returns costs the worker.
-  async ask(name, text) {
+  // What the function of Python says; a call that never returns costs the worker.
+  async ask(name, given, seconds = this.settings.seconds) {
     await this.start();
-    const {seconds} = this.settings;
-    return this.answer({name, text, seconds}, 1000 * seconds + GRACE, "lost");
+    return this.call(name, given, seconds);
+  }
+
+  call(name, given, seconds = this.settings.seconds) {
+    return this.answer({name, given, seconds}, 1000 * seconds + GRACE, "lost");
   }
 
   stop(sentence = "stopped", why = "") {
@@ -54,8 +62,8 @@ export class Engine {
 
   async download(progress) {
     if (!crypto.subtle) throw new Failed(this.sentences.insecure);
-    const {address, files, wheel} = this.settings;
-    const wanted = [...Object.entries(files).map(([name, file]) => ({name, address: new URL(address, this.base) + name, ...file})),
+    const {address, wheel} = this.settings;
+    const wanted = [...Object.entries(this.needed).map(([name, file]) => ({name, address: new URL(address, this.base) + name, ...file})),
                     {...wheel, address: this.base + wheel.name}];
     const all = wanted.reduce((sum, file) => sum + file.bytes, 0);
     let done = 0;

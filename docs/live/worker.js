@@ -47,12 +47,11 @@ async function start({files, lock, wheel, module}) {
   python.setInterruptBuffer(interrupts);
 }
 
-function ask({name, text, seconds}) {
-  python.FS.writeFile("layer.py", text);
+function ask({name, given, seconds}) {
   [reason, room, deadline] = ["", Math.max(HEAP, heap()), performance.now() + 1000 * seconds];
   try {
-    const answer = answers[name]("layer.py");
-    return {...answer.toJs({dict_converter: Object.fromEntries}), reason};
+    const answer = answers[name](...given.map(one => python.toPy(one)));
+    return {...answer?.toJs({dict_converter: Object.fromEntries}), reason};
   } finally {
     deadline = room = Infinity;
   }

@@ -37,7 +37,7 @@ def site(tmp_path_factory):
     wheel = live_files.build_wheel(folder / "live")
     live_files.write_files(folder / "live", wheel, str(engine()))
     code = re.compile("```python\n(.*?)```", re.DOTALL)
-    body = code.sub(lambda found: f"<pre>{escape(found[1])}</pre>", live_files.check(20, "here"))
+    body = code.sub(lambda found: f"<pre>{escape(found[1])}</pre>", live_files.check("here", wheel))
     page = PAGE.format(policy=live_files.policy(own_engine=True), body=body)
     (folder / "index.html").write_text(page, encoding="utf-8")
     return folder

@@ -74,7 +74,7 @@ def test_tab_indents_and_escape_then_tab_leaves_the_editor(page):
     page.tab_to("Check")
     page.browser.press("Enter")
     assert page.wait_for_verdict()["kind"] == "failed" and page.focus == "Check"
-    page.browser.press("Tab", "Tab", "Tab", "Enter")
+    page.browser.press("Tab", "Tab", "Enter")
     assert page.focus == "editor"
     assert "class Averaged(Linear)" in page.run("document.querySelector('.cm-content').textContent")
 
@@ -82,7 +82,7 @@ def test_tab_indents_and_escape_then_tab_leaves_the_editor(page):
 @pytest.mark.parametrize(
     "code, head, line",
     [
-        ("x = 1\nwhile True:\n    x += 1\n", "Stopped after 30 s: an endless loop?", 2),
+        ("x = 1\nwhile True:\n    x += 1\n", "Stopped after 4 s: an endless loop?", 2),
         ("x = []\nwhile True: x.append(bytes(1_000_000))\n", "Stopped: it needs more than 1 GB", 2),
         ("x = [1]\nfor one in x:\n    x.append(bytes(1_000_000))\n", "Stopped: it needs more", 3),
         ("def f(): f()\nf()\n", "The program did not reach its end.", 1),
@@ -108,7 +108,7 @@ def test_only_a_call_that_never_returns_costs_the_worker_and_the_text_is_kept(pa
     code = "x = 1\nsum(range(10**12))\n"
     verdict = page.check(code)
     assert verdict["said"] == [
-        "Stopped after 30 s, in a call that never returned. A new Python starts; your text is kept."
+        "Stopped in a call that never returned. A new Python starts; your text is kept. "
     ]
     assert "sum(range(10**12))" in page.run("document.querySelector('.cm-content').textContent")
     assert page.check(CHECKED)["kind"] == "passed"

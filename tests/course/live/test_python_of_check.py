@@ -4,7 +4,7 @@ import pytest
 
 import minitransformer
 from minitransformer import checking
-from minitransformer_course.live import check
+from minitransformer_course.live.check import check
 from tests import ROOT
 from tests.helpers.documents import blocks
 
@@ -24,15 +24,10 @@ gradcheck((forward, backward), [np.random.default_rng(0).standard_normal((2, 3))
 
 
 @pytest.fixture
-def seen(tmp_path):
-    """seen(code): what is seen of a file with that code."""
-
-    def run(code):
-        path = tmp_path / "layer.py"
-        path.write_text(code, encoding="utf-8")
-        return check(str(path))
-
-    return run
+def seen(tmp_path, monkeypatch):
+    """seen(code): what is seen of that code."""
+    monkeypatch.chdir(tmp_path)
+    return check
 
 
 def test_a_right_layer_passes_with_its_report(seen):
@@ -66,7 +61,7 @@ def test_one_failed_check_is_the_verdict_of_several(seen):
 def test_an_error_is_shown_from_the_readers_file_on(seen, code, line, said):
     found = seen(f"{code}\n")
     assert found["passed"] is None and found["line"] == line and found["said"][0].startswith(said)
-    assert "runpy" not in found["printed"] and "live.py" not in found["printed"]
+    assert "runpy" not in found["printed"] and "check.py" not in found["printed"]
 
 
 def test_what_was_printed_before_an_error_is_kept(seen):

@@ -6,7 +6,6 @@ import inspect
 import linecache
 import re
 import runpy
-import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -17,8 +16,9 @@ from typing import Any
 import minitransformer
 from minitransformer import checking
 from minitransformer.checking import Report
-from minitransformer_course.limits import limited_output
+from minitransformer_course.live.shown import Shown, shown_output, together
 
+FILE = "layer.py"  # where the text is, in the current folder
 Checked = tuple[Any, Report]  # a block, and what the check of its gradients says
 
 
@@ -37,17 +37,19 @@ class Seen:
     stopped: bool = False  # by the page's limits
 
 
-def check(path: str) -> dict:
-    """Run the file as a program, and return what is Seen of it."""
+def check(source: str) -> dict:
+    """Run the text as a program, and return what is Seen of it."""
+    Path(FILE).write_text(source, encoding="utf-8")
     linecache.clearcache()  # the file may have been another one a second ago
-    with limited_output() as output, recorded() as checks:
+    with shown_output() as output, recorded() as checks:
         try:
-            runpy.run_path(path, run_name="__main__")
+            runpy.run_path(FILE, run_name="__main__")
         except BaseException as error:  # whatever it is: a page shows it
-            seen = _failed(error, path)
+            shown = Shown(error, FILE.__eq__)
+            seen = Seen(None, [shown.said], shown.text, shown.line, shown.stopped)
         else:
-            seen = _checked(checks, path)
-    seen.printed = "\n".join(filter(None, [output.text().rstrip("\n"), seen.printed]))
+            seen = _checked(checks, source)
+    seen.printed = together(output.text(), seen.printed)
     return asdict(seen)
 
 
@@ -75,34 +77,22 @@ def _expose(function: Callable[..., Report]) -> None:
     checking.gradcheck = function
 
 
-def _failed(error: BaseException, path: str) -> Seen:
-    """What is shown of an error: the frames from the reader's file on, and its last line there."""
-    shown = traceback.TracebackException.from_exception(error)
-    ours = [number for number, frame in enumerate(shown.stack) if frame.filename == path]
-    del shown.stack[: ours[0] if ours else None]
-    line = shown.stack[ours[-1] - ours[0]].lineno if ours else getattr(shown, "lineno", 0)
-    *_, last = shown.format_exception_only()
-    stopped = isinstance(error, KeyboardInterrupt)
-    return Seen(None, [last.strip()], "".join(shown.format()), int(line or 0), stopped)
-
-
-def _checked(checks: list[Checked], path: str) -> Seen:
+def _checked(checks: list[Checked], source: str) -> Seen:
     for block, report in checks:
         if not report.passed:
-            return Seen(False, report.conclusions, "", _line(block, report, path))
+            return Seen(False, report.conclusions, "", _line(block, report, source))
     if not checks:
         return Seen(None, [], "", 0)
     return Seen(True, checks[-1][1].conclusions, "", 0)
 
 
-def _line(block: Any, report: Report, path: str) -> int:
+def _line(block: Any, report: Report, source: str) -> int:
     """The line that the finding quotes, or else the one where the block's backward begins."""
-    lines = Path(path).read_text(encoding="utf-8").splitlines()
     for sentence in report.diagnoses.values():
         for quoted in re.findall("`([^`]+)`", sentence):
-            for number, line in enumerate(lines, 1):
+            for number, line in enumerate(source.splitlines(), 1):
                 if line.strip() == quoted:
                     return number
     backward = block[1] if isinstance(block, tuple) else block.backward
     code = getattr(inspect.unwrap(backward), "__code__", None)
-    return code.co_firstlineno if code and code.co_filename == path else 0
+    return code.co_firstlineno if code and code.co_filename == FILE else 0

@@ -1,0 +1,33 @@
+// A chapter's page: each cell can be edited and run, and each exercise is judged where it stands.
+import {CodeCell, ExerciseCell} from "./cells.js";
+import {Turn, enter, open} from "./door.js";
+
+export async function begin(page, base, status) {
+  const places = [...document.querySelectorAll("div.cell, .live-exercise")];
+  const exercises = places.map(place => place.dataset.name).filter(Boolean);
+  const first = engine => engine.call("begin", [document.documentElement.lang || "en", exercises]);
+  const opened = await open(page, base, status, "chapter", ["runtime", "numpy", "pictures"], first);
+  const {engine, sentences} = opened, [stop, all] = [page.querySelector(".live-stop"), page.querySelector(".live-all")];
+  const turn = new Turn(stop, [all]);
+
+  // The cells that were not run yet, the last one in any case; the first that fails is the last.
+  const run = async last => {
+    for (const cell of codes) {
+      if (!cell.done || cell === last) await cell.run();
+      if (!cell.done || cell === last) return;
+    }
+  };
+  // Python is gone, and what the cells made; what is written stays. The reader chooses what runs again.
+  const lost = error => {
+    status.textContent = `${error.message} ${sentences.again}`;
+    for (const cell of codes) cell.done = false;
+    engine.start().catch(() => {});
+  };
+
+  const chapter = {...opened, turn, run, lost};
+  const cells = places.map((place, i) => new (place.dataset.name ? ExerciseCell : CodeCell)(place, chapter, i + 1));
+  const codes = cells.filter(cell => cell instanceof CodeCell);
+  stop.onclick = () => turn.busy && engine.stop();
+  all.onclick = () => turn.take(() => run(codes.at(-1)));
+  enter(page, all);
+}
