@@ -1,6 +1,7 @@
 """Sentences of any length in, outputs in the same order, and the measures of their quality."""
 
 import importlib
+import threading
 from types import SimpleNamespace
 
 import numpy as np
@@ -215,5 +216,11 @@ def test_after_an_error_no_further_batch_begins():
         raise ValueError
 
     with pytest.raises(ValueError):
-        in_threads(fail, [(number,) for number in range(1000)], 1)
+        in_threads(fail, [(number,) for number in range(1000)], 2)
     assert len(begun) < 1000
+
+
+def test_a_single_thread_is_the_calling_one():
+    """Where no other can be started, too."""
+    assert in_threads(threading.get_ident, [()], 1) == [threading.get_ident()]
+    assert threading.get_ident() not in in_threads(threading.get_ident, [()], 2)
