@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from minitransformer_course.judge import cells, hints, messages
+from minitransformer_course import messages
+from minitransformer_course.judge import cells, hints
 from minitransformer_course.judge.call import call_on, remember
 from minitransformer_course.judge.course import find_exercise
 from minitransformer_course.judge.judgement import cases_of, check_outcomes
-from minitransformer_course.judge.messages import _
+from minitransformer_course.messages import _
 from minitransformer_course.live import stand_ins
 from minitransformer_course.live.shown import Shown, shown_output, together
 

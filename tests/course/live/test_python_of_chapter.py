@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from minitransformer_course.judge import messages
+from minitransformer_course import messages
 from minitransformer_course.judge.course import find_exercise
 from minitransformer_course.judge.judgement import check_function
 from minitransformer_course.live import chapter, stand_ins
