@@ -24,6 +24,7 @@ from minitransformer_course.diagnosis.syntax_tree import NAME, fill, match
 NEAR = 1e-10  # relative error of a derivative along a direction
 ROUGH = 1e-8  # of a quotient of two of them
 NOTHING = 1e-9  # of a derivative: the path does not matter
+ALONE = "in the gradient of "  # some inputs or parameters, but not in that of others
 PAIRS = 40  # of paths, at most
 LEAVES = ast.Name, ast.Attribute, ast.Subscript
 SLOPES = {  # what people take for the slope of a function f of u
@@ -143,8 +144,15 @@ class Paths:
                 -len(place.numbers),
             ),
         )
-        off, off_with = self.first.off, self.first.off_with
-        self.effects = [off - off_with(self.watched, place.with_each(cut)) for place in self.places]
+        self._effects: dict[int, Array] = {}
+
+    def effect(self, place) -> Array:
+        """What the path of a place contributes to how far backward is off."""
+        key = place.numbers[0]
+        if key not in self._effects:
+            with_cut = self.first.off_with(self.watched, place.with_each(cut))
+            self._effects[key] = self.first.off - with_cut
+        return self._effects[key]
 
     def _look(self) -> dict[int, Seen]:
         """What carries a derivative, with its value."""
@@ -166,18 +174,18 @@ class Paths:
 
     def statistics(self) -> Iterator[str]:
         """Sentences on outputs whose dy is ignored, and on statistics taken for constants."""
-        for said, places in self._cut():
-            if all(place.node.is_reduction or place.node.output for place in places):
+        usual = [one for one in self.places if one.node.is_reduction or one.node.output]
+        for said in self._cut(usual):
+            if not said.startswith(ALONE):
                 yield said
 
     def _missing(self) -> Iterator[str]:
-        for said, _places in self._cut():
-            yield said
+        yield from self._cut(self.places)
 
-    def _cut(self) -> Iterator[tuple[str, list[Place]]]:
-        """(sentence, places) of what backward takes for a constant."""
+    def _cut(self, places) -> Iterator[str]:
+        """Sentences on what backward takes for a constant."""
         off = self.first.off
-        known = list(zip(self.places, self.effects))
+        known = [(place, self.effect(place)) for place in places]
         tried = [[place] for place, effect in known if _is_close(effect, off)]
         reductions = [one for one in known if one[0].node.is_reduction and one[1].any()]
         for size in range(2, len(reductions) + 1 if len(reductions) <= 4 else 3):
@@ -190,11 +198,11 @@ class Paths:
         for places in (*tried, *pairs[:PAIRS]):
             where = self._explained({n: cut for place in places for n in place.numbers})
             if where is not None:
-                yield where + _constant(places), places
+                yield where + _constant(places)
 
     def _miscounted(self) -> Iterator[str]:
-        for place, effect in zip(self.places, self.effects):
-            if _quotient(self.first.off, effect) is None:
+        for place in self.places:
+            if _quotient(self.first.off, self.effect(place)) is None:
                 continue
             ratios = [self._ratio(case, place) for case in self.cases]
             if any(r is None or close(r, 1) or close(1 + r, 1) for r in ratios):
@@ -215,8 +223,8 @@ class Paths:
 
     def _derived(self) -> Iterator[str]:
         """Sentences on an expression in whose place backward derives another one."""
-        for place, effect in zip(self.places, self.effects):
-            if not np.any(effect):
+        for place in self.places:
+            if not np.any(self.effect(place)):
                 continue
             for said, change in (
                 *_slopes(place.node),
@@ -248,7 +256,7 @@ class Paths:
             )
         except Exception:  # another expression need not run
             return None
-        return "" if whole else f"in the gradient of {' and '.join(self.wrong)}, "
+        return "" if whole else f"{ALONE}{' and '.join(self.wrong)}, "
 
 
 class _Moved:

@@ -130,9 +130,9 @@ def examine(case, parts=frozenset(), facts=()) -> tuple[str, float | None, str]:
     explanations = _of_own(cases) if own else []
     if not explanations:
         explanations = _explanations(cases, parts) or _of_each_array(cases, parts)
-    if explanations:  # without one, the right gradients need not be known: they take time
-        before = max(one.error(one.right) if one.is_known else np.inf for one in cases)
-        explanations = [(sentence, error) for sentence, error in explanations if error < before]
+        if explanations:  # without one, the right gradients need not be known: they take time
+            before = max(one.error(one.right) if one.is_known else np.inf for one in cases)
+            explanations = [(said, error) for said, error in explanations if error < before]
     if not any(other.is_wrong for other in others):
         found_text = [
             f"a candidate, not proven at other sizes: {sentence}"
@@ -304,19 +304,17 @@ def _finding(located, more) -> Finding:
             if isinstance(array, np.ndarray)
         ]
         sentence += f" (seen at smaller sizes: {', '.join(tried)})"
-    right = case.right
-    where = {}
-    known = set(case.wrong) & set(right) if case is located.case else set()
-    for name in sorted(known, key=lambda n: -np.abs(case.observed[n] - right[n]).max(initial=0))[
-        :1
-    ]:
-        difference = np.abs(case.observed[name] - right[name])
-        index = np.unravel_index(difference.argmax(), difference.shape)
+    right, where = case.right, {}
+    if located.case.is_known:
+        observed, true = located.case.observed, located.case.right
+        distance = {name: np.abs(observed[name] - true[name]) for name in located.case.wrong}
+        name = max(distance, key=lambda name: distance[name].max(initial=0))
+        index = np.unravel_index(distance[name].argmax(), distance[name].shape)
         where = dict(
             array=name,
             index=tuple(map(int, index)),
-            analytic=float(case.observed[name][index]),
-            numeric=float(right[name][index]),
+            analytic=float(observed[name][index]),
+            numeric=float(true[name][index]),
         )
     place = _place(located.path, case.block) if located.path else ""
     return Finding(
