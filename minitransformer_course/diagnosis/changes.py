@@ -103,7 +103,7 @@ def _of_this(node, names) -> Found:
     ):
         for other in names:
             yield (
-                _("{a} is multiplied by {b}, which does not belong there"),
+                _("{a} is multiplied by {b}: that factor does not belong there"),
                 expression("a * b"),
                 RARE,
                 {"a": node, "b": expression(other)},
@@ -122,12 +122,18 @@ def _of_name(node, names) -> Found:
         ("a - 1", _("1 is subtracted from {a}")),
         ("1", _("1 is used where {a} belongs")),
         ("1 - a", _("1 - {a} is used where {a} belongs")),
+        (
+            "a / np.sqrt(np.shape(a)[-1])",
+            _(
+                "{a} is divided by the square root of its width: that division does not belong there"
+            ),
+        ),
     ):
         yield sentence, expression(wrong), RARE, {"a": node}
     for other in others:
         for wrong, sentence in (
-            ("a * b", _("{a} is multiplied by {b}, which does not belong there")),
-            ("a / b", _("{a} is divided by {b}, which does not belong there")),
+            ("a * b", _("{a} is multiplied by {b}: that factor does not belong there")),
+            ("a / b", _("{a} is divided by {b}: that division does not belong there")),
         ):
             yield sentence, expression(wrong), RARE, {"a": node, "b": other}
 

@@ -45,7 +45,7 @@ def combined(combine) -> Callable[[Array, int], Array]:
 
 # (sentence on the array, function(array, axis)); {at} says along which axis.
 LATE, EARLY = (
-    f"is shifted{{at}}: everything is one place too {when} (off by one)"
+    f"is shifted{{at}} by one place: each of its numbers stands one place too {when} (off by one)"
     for when in ("late", "early")
 )
 ADDED = [  # these make other numbers, which mean nothing if they are ids

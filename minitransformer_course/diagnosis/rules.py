@@ -25,6 +25,7 @@ FUNCTIONS = {
     "abs": (),
     "sin": ("cos",),
     "cos": ("sin",),
+    "tanh": (),
 }
 SIGNS = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 REDUCTIONS = {
@@ -202,6 +203,12 @@ def _operators() -> Iterator[Row]:
         ("a @ b", "a * b", _("{a} and {b} are multiplied number by number, not as matrices"), RARE),
         ("a @ b", "a @ b @ b", _("the product with {b} is taken twice"), RARE),
         ("a.T", "a", _("{a} is not transposed"), USUAL),
+        (
+            "a.T @ b",
+            "(b.T @ a).reshape(np.shape(a)[1], np.shape(b)[1])",
+            _("the product {wrong} is only reshaped: it has to be transposed, {all}"),
+            RARE,
+        ),
         ("a ** b", "a", _("the exponent {b} is missing"), USUAL),
         ("a ** b", "a * b", _("{b} is a factor of {a}, not its exponent"), RARE),
         ("a ** b", "a ** (b * 2)", _("the exponent is twice {b}"), RARE),
@@ -284,12 +291,17 @@ def _functions() -> Iterator[Row]:
         (
             "np.maximum(a, b) @ c",
             "np.maximum(a @ c, b)",
-            _("{all} is taken in the other order: first the product, then maximum"),
+            _("the product with {c} is taken before the maximum, not after it"),
             USUAL,
         ),
         ("np.minimum(m, b)", "m", _("{all} is missing: {m} is taken as it is"), USUAL),
         ("np.minimum(a, b)", "b", _("{all} is missing: {b} is taken as it is"), USUAL),
-        ("np.minimum(a, b)", "np.maximum(a, b)", _("maximum is used where {all} belongs"), USUAL),
+        (
+            "np.minimum(a, b)",
+            "np.maximum(a, b)",
+            _("the larger of {a} and {b} is taken: it has to be the smaller"),
+            USUAL,
+        ),
         *(
             (
                 f"np.{name}(a, b)",
@@ -300,7 +312,12 @@ def _functions() -> Iterator[Row]:
             for name in ("minimum", "maximum")
             for wrong, what in (("(a + b) / 2", "mean"), ("a + b", "sum"), ("a * b", "product"))
         ),
-        ("np.maximum(a, b)", "np.minimum(a, b)", _("minimum is used where {all} belongs"), USUAL),
+        (
+            "np.maximum(a, b)",
+            "np.minimum(a, b)",
+            _("the smaller of {a} and {b} is taken: it has to be the larger"),
+            USUAL,
+        ),
         (
             "np.maximum(a, b)",
             "np.abs(a)",
@@ -323,6 +340,14 @@ def _functions() -> Iterator[Row]:
                 RARE,
             )
             for value in ("0", "1", "-1", "-5", "-10", "-100", "-1000", "-10000", "1e-09", "-1e+09")
+        ),
+        (
+            "np.add.at(a, b, c)",
+            "a.__setitem__(b, a[b] + c)",
+            _(
+                "what occurs twice in {b} counts only once: += keeps one of its numbers, np.add.at adds them all"
+            ),
+            USUAL,
         ),
         ("np.arange(a)", "np.arange(a) + 1", _("the numbers of {all} start at 1"), RARE),
         (

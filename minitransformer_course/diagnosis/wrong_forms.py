@@ -171,6 +171,8 @@ def of_form(node, patterns, source) -> Found:
     """What any expression of one of these forms may be wrong in."""
     for wrong, right, said, softmax in patterns:
         parts = None if isinstance(wrong, ast.Name) else match(wrong, node)
+        if parts and "sigmoid" in said and any(map(_is_mask, parts.values())):
+            continue
         if parts and softmax:
             parts |= _axis_of_softmax(source.value(parts[softmax]))
         if (
@@ -184,6 +186,12 @@ def of_form(node, patterns, source) -> Found:
             made = fill(right, parts)
             shown = {key: ast.unparse(part) for key, part in parts.items()}
             yield said.format(right=ast.unparse(made), wrong=ast.unparse(node), **shown), made
+
+
+def _is_mask(tree) -> bool:
+    """Whether an expression says True and False."""
+    inner = tree.operand if isinstance(tree, ast.UnaryOp) else tree
+    return isinstance(inner, ast.Compare) or isinstance(getattr(tree, "op", None), ast.Invert)
 
 
 def _axis_of_softmax(value) -> dict[str, ast.expr]:
@@ -205,6 +213,8 @@ def made_wrong(node) -> Found:
     """
     for wrong, right, said, _softmax in PATTERNS:
         parts = None if isinstance(right, ast.Name) else match(right, node)
+        if parts and "sigmoid" in said and any(map(_is_mask, parts.values())):
+            continue
         if parts is not None and _letters(wrong) <= parts.keys():
             made = fill(wrong, parts)
             shown = {key: ast.unparse(part) for key, part in parts.items()}

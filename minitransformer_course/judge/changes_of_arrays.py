@@ -19,6 +19,11 @@ from minitransformer_course.judge.search import Changed
 from minitransformer_course.diagnosis.syntax_tree import NAME, RARE, USUAL, WHOLE
 
 NUMBERS = {"-1": -1, "2": 2, "1/2": 0.5, "0": 0}
+FIXED: dict[type, tuple] = {
+    float: (1e-5, 1e-6, 1e-8, 1e-9, 1e-12, 0.1, 0.5, 0.9, 1),
+    int: (1, 2, 8, 10, 64, 100, 512, 1000, 4000, 8000, 10_000),
+    bool: (),
+}
 TRUE, FALSE = _("{name} is True everywhere"), _("{name} is False everywhere")
 Named = Iterator[tuple[str, Callable]]  # a sentence with {name}, and a function of an array
 
@@ -134,18 +139,8 @@ def other_inputs(exercise, cases) -> Iterator[Changed]:
                         name=name,
                         other=other,
                     )
-    for i, name, _value in [one for one in inputs if isinstance(one[2], float)]:
-        for fixed in (
-            1e-5,
-            1e-6,
-            1e-8,
-            1e-9,
-            1e-12,
-            0.1,
-            0.5,
-            0.9,
-            1,
-        ):  # what people write in its place
+    for i, name, number in [one for one in inputs if isinstance(one[2], (int, float))]:
+        for fixed in FIXED[type(number)]:  # what people write in its place
             yield changed(
                 _("{name} is not read: it is {fixed} all the time"),
                 lambda given, i=i, fixed=fixed: _put(given, i, fixed),
@@ -187,7 +182,7 @@ def everywhere(exercise) -> Iterator[Changed]:
     for right, wrong, sentence in (
         *(
             (before + r"axis=[^,)]+", f"axis={axis}", sentence)
-            for axis in (0, -2, 1, None)
+            for axis in (0, -2, 1, (0, 1), None)
             for before, sentence in (
                 (r"\b", _("all sums, means and maxima run over the wrong axis")),
                 (r"(?<=\.mean\()", _("all means run over the wrong axis")),

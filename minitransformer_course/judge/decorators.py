@@ -26,6 +26,7 @@ class Version(NamedTuple):
     sentence: str
     right: bool
     function: Any  # one of several that the reader's test has to tell apart
+    shows: str  # what a test has to look at to see that it is wrong
 
 
 class Plug(NamedTuple):
@@ -52,11 +53,11 @@ def edge(name, part="") -> Callable[[Function], Function]:
     return lambda function: _with_role(function, Edge(name, function, part))
 
 
-def version(sentence, right) -> Callable[[Function], Function]:
+def version(sentence, right, shows="") -> Callable[[Function], Function]:
     """A version of a change; the reader writes a test, which a right version has to pass and a
-    wrong one has to fail.
+    wrong one has to fail. shows: what a test has to look at to see that a version is wrong.
     """
-    return lambda function: _with_role(function, Version(sentence, right, function))
+    return lambda function: _with_role(function, Version(sentence, right, function, shows))
 
 
 def plugs(replaced) -> Callable[[Function], Function]:

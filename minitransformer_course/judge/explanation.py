@@ -122,7 +122,7 @@ def _number_difference(name, yours, right) -> str:
             if yours.size > 1
             else _("{name} is 0").format(name=name)
         )
-    if factor:
+    if factor and number(factor) != "1":
         text = (
             _("{name} is {factor} times what is expected")
             if yours.size == 1

@@ -53,7 +53,8 @@ class VersionUnderTest:
             getattr(function, "source", None) or inspect.getsource(function)
         ).splitlines()
         self.name = function.__name__
-        self.source = "\n".join(line for line in lines if not line.startswith("@"))
+        first = next(i for i, line in enumerate(lines) if line.startswith("def "))
+        self.source = "\n".join(lines[first:])  # without its decorators
 
     def __call__(self, *arguments) -> Any:
         names: dict[str, Any] = {"np": np, "math": math}

@@ -181,8 +181,27 @@ def _diagnose(judged, answer, unexplained) -> None:
         answer.likely = _("one of {n} known mistakes: all of them give these numbers").format(
             n=len({candidate.sentence for candidate in explanations[0]})
         )
+    elif exercise.versions:
+        answer.diagnosis = _unseen(judged)
+        answer.likely = answer.diagnosis or unexplained
     elif exercise.rest:
         answer.likely = _first_wrong_part(judged)
+
+
+def _unseen(judged) -> str:
+    """What a test does not look at: what shows that the wrong versions that it passes are wrong."""
+    passed = [
+        one
+        for i, one in enumerate(judged.exercise.versions)
+        if not one.right and judged.misjudges(i)
+    ]
+    for said, several in (
+        (_("what your test does not look at: {what}"), [one.shows for one in passed if one.shows]),
+        (_("your test passes these wrong versions: {what}"), [one.sentence for one in passed]),
+    ):
+        if several:
+            return said.format(what="; ".join(map(_, dict.fromkeys(several))))
+    return ""
 
 
 def _first_wrong_part(judged) -> str:

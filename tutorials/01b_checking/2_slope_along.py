@@ -30,12 +30,12 @@ cube = partial(np.linalg.matrix_power, n=3)    # x x x
 
 
 def case(rng, N):
-    return cube, *rng.standard_normal((3, N, N)), float(10 ** -rng.uniform(12, 30))
+    return cube, *rng.standard_normal((3, N, N)), float(10 ** -rng.uniform(20, 30))
 
 
 @edge("a matrix that is not square, and tanh of each of its numbers")
 def tanh(rng, N, D):
-    return np.tanh, *rng.standard_normal((3, N, D)), float(10 ** -rng.uniform(12, 30))
+    return np.tanh, *rng.standard_normal((3, N, D)), float(10 ** -rng.uniform(20, 30))
 
 
 # %% hints

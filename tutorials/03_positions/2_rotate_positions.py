@@ -138,6 +138,21 @@ def halves(PE, k):
     return np.concatenate([turned[:, 0::2], turned[:, 1::2]], axis=1)
 
 
+@mistake("row t is taken for position t: the positions of the rows are unknown, and need not be 0 to T - 1")
+def rows_as_positions(PE, k):
+    d = PE.shape[1]
+    angles = (np.arange(len(PE)) + k)[:, None] * 10000.0 ** (-np.arange(0, d, 2) / d)
+    return np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(PE.shape).astype(PE.dtype)
+
+
+@mistake("the position is read from the first hand alone, which turns several times: from t = 4 on it says less than t")
+def from_the_first_hand(PE, k):
+    d = PE.shape[1]
+    t = np.round(np.arctan2(PE[:, 0], PE[:, 1]))
+    angles = (t + k)[:, None] * 10000.0 ** (-np.arange(0, d, 2) / d)
+    return np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(PE.shape).astype(PE.dtype)
+
+
 # %% other right solutions
 @also_right
 def with_complex_numbers(rows, steps):

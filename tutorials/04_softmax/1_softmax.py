@@ -162,3 +162,9 @@ def with_loops(x):
         e = np.exp(x[row] - max(x[row]))
         p[row] = e / sum(e)
     return p
+
+
+@mistake("the scores are clipped: two large scores that differ then get the same probability; subtract the largest instead")
+def clipped(x):
+    e = np.exp(np.clip(x, -500, 500))
+    return e / e.sum(axis=-1, keepdims=True)

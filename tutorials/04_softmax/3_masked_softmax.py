@@ -145,6 +145,11 @@ def overflowing(x, mask):
     return e / np.where(total == 0, 1, total)
 
 
+@mistake("masked scores are multiplied by 0, but exp(0) is 1: they still take part; only empty rows are 0")
+def multiplied_by_the_mask(x, mask):
+    return np.where(np.any(mask, axis=-1, keepdims=True), softmax(x * mask), 0)
+
+
 # %% other right solutions
 @also_right
 def with_infinity(scores, allowed):

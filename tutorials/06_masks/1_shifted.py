@@ -184,6 +184,14 @@ def bos_in_next_target(target):
     return decoder_input, np.concatenate([decoder_input[:, :1], next_target[:, :-1]], axis=1)
 
 
+@mistake("every sentence gets its EOS where the longest one ends: it belongs after its own last token")
+def eos_of_the_longest(target):
+    decoder_input, _ = right(target)
+    next_target = np.concatenate([target, np.zeros_like(target[:, :1])], axis=1)
+    next_target[:, (target != 0).sum(axis=1).max()] = 2
+    return decoder_input, next_target
+
+
 # %% other right solutions
 @also_right
 def with_concatenate(y):

@@ -181,6 +181,14 @@ def wrong_order(x, gamma, beta, epsilon):
     return y, s, n
 
 
+@mistake("mean and variance run over all rows, for each column, as in batch norm: each row has its own")
+def batch_norm(x, gamma, beta, epsilon):
+    rows = x.reshape(-1, x.shape[-1])
+    centred = rows - rows.mean(axis=0)
+    n = (centred / np.sqrt((centred ** 2).mean(axis=0) + epsilon)).reshape(x.shape)
+    return gamma * n + beta, n, 1 / np.sqrt(x.var(axis=-1, keepdims=True) + epsilon)
+
+
 # %% other right solutions
 @also_right
 def with_var(a, g, b, e):

@@ -39,6 +39,14 @@ def case(rng, B, T, K):
     return ids, K + 3, float(rng.uniform(0.05, 0.4))
 
 
+@edge("the first token is padding, and so is the whole first row")
+def padding_first(rng, B, T, K):
+    ids, K, eps = case(rng, B + 1, T, K)
+    ids[0] = 0
+    ids[-1, 0] = 1
+    return ids, K, eps
+
+
 @edge("eps = 0: no smoothing")
 def hard(rng, B, T, K):
     return case(rng, B, T, K)[0], K + 3, 0.0
@@ -158,6 +166,12 @@ def zeros_of_padding(ids, K, eps):
 @mistake("the floor is in bits: the loss uses the natural logarithm")
 def bits(ids, K, eps):
     return with_floor(ids, K, eps, entropy(1 - eps + eps / K, K - 1, eps / K) / math.log(2))
+
+
+@mistake("the floor is read from one row of q, which is padding in some texts: compute it from the two shares")
+def from_the_first_row(ids, K, eps):
+    q, floor = smoothed_targets(ids, K, eps)
+    return q, floor if ids[0, 0] else 0.0
 
 
 # %% other right solutions

@@ -33,7 +33,7 @@ def before(ids, K, eps):
     return (1 - eps) * np.eye(K)[ids] + eps / K
 
 
-@version("the code after the change", right=False)
+@version("the code after the change", right=False, shows="whether each row sums to 1")
 def after(ids, K, eps):
     return (1 - eps) * np.eye(K)[ids] + eps / (K - 1)
 
@@ -50,12 +50,12 @@ def filled(ids, K, eps):
     return q
 
 
-@version("a mixture: the target has 1 - eps, and the others have eps / K", right=False)
+@version("a mixture: the target has 1 - eps, and the others have eps / K", right=False, shows="whether each row sums to 1")
 def mixture(ids, K, eps):
     return np.where(np.eye(K, dtype=bool)[ids], 1 - eps, eps / K)
 
 
-@version("one that does not smooth at all", right=False)
+@version("one that does not smooth at all", right=False, shows="what the ids other than the target get")
 def hard(ids, K, eps):
     return np.eye(K)[ids]
 

@@ -44,6 +44,12 @@ def full(rng, B, T):
     return rng.uniform(0.05, 0.95, (B, T + 1)), rng.integers(1, 30, (B, T + 1))
 
 
+@edge("a model that is very wrong: probabilities down to 1e-12")
+def very_wrong(rng, B, T):
+    p, ids = case(rng, B, T)
+    return 10 ** -rng.uniform(4, 12, p.shape), ids
+
+
 @edge("4,000 tokens")
 def long(rng, B):
     return rng.uniform(0.05, 0.6, (B, 4000)), np.ones((B, 4000), int)
@@ -138,6 +144,11 @@ def times(p, ids):
 @mistake("token id 1 is left out as well: leave out only padding, id 0")
 def id_1_left_out(p, ids):
     return np.exp(-np.log(p[ids > (ids.max() > 1)]).mean())
+
+
+@mistake("small probabilities are raised to a floor: a model that gives its target 1e-9 has to pay for that")
+def with_a_floor(p, ids):
+    return np.exp(-np.log(np.maximum(p[ids != 0], 1e-3)).mean())
 
 
 # %% other right solutions

@@ -31,7 +31,7 @@ section = "The mean of means"
 stars, minutes = 2, 20
 
 
-@version("the trainer's code, before the change", right=False)
+@version("the trainer's code, before the change", right=False, shows="parts of different lengths")
 def before(gradients, counts):
     return gradients.mean(axis=0)
 
@@ -50,17 +50,29 @@ def running(gradients, counts):
     return g
 
 
-@version("the sums of the parts, divided by the number of parts", right=False)
+@version(
+    "the sums of the parts, divided by the number of parts",
+    right=False,
+    shows="what g is compared with: the mean over all tokens",
+)
 def by_parts(gradients, counts):
     return (gradients * counts[:, None]).mean(axis=0)
 
 
-@version("the sums of the parts, not divided by the number of tokens", right=False)
+@version(
+    "the sums of the parts, not divided by the number of tokens",
+    right=False,
+    shows="what g is compared with: the mean over all tokens",
+)
 def undivided(gradients, counts):
     return (gradients * counts[:, None]).sum(axis=0)
 
 
-@version("a running mean weighted by the last two parts alone, which is right for M = 2", right=False)
+@version(
+    "a running mean weighted by the last two parts alone, which is right for M = 2",
+    right=False,
+    shows="more than two parts",
+)
 def forgetful(gradients, counts):
     g, last = gradients[0], counts[0]
     for row, count in zip(gradients[1:], counts[1:]):

@@ -49,6 +49,16 @@ def bias_alone(rng, K, D):
     return drawn(rng, K, D, (1, 2), 2, (0.05, 0.2))
 
 
+@edge("the length is between the limit and its square")
+def beyond_the_square(rng, K, D):
+    return drawn(rng, K, D, (3, 8), rng.uniform(1.2, 2.5))
+
+
+@edge("the limit is below 1, and the length between its square and the limit")
+def below_one(rng, K, D):
+    return drawn(rng, K, D, (0.2, 0.5), rng.uniform(0.6, 0.9))
+
+
 @edge("a gradient of 0")
 def zero(rng, K, D):
     return np.zeros((K, D)), np.zeros(D), float(rng.uniform(0.2, 8))
@@ -177,6 +187,19 @@ def thrown_away(dW, db, limit):
 @mistake("a small number is added to the norm, as in PyTorch, which adds 1e-6: here the factor has to be exact")
 def as_in_pytorch(dW, db, limit):
     factor = min(1.0, float(limit / (norm_of(dW, db) + dW.dtype.type(1e-6))))
+    return dW * factor, db * factor
+
+
+@mistake("the norm is compared with the square of the limit: compare it with the limit")
+def squared_limit(dW, db, limit):
+    factor = limit / norm_of(dW, db) if norm_of(dW, db) > limit ** 2 else 1.0
+    return dW * dW.dtype.type(factor), db * dW.dtype.type(factor)
+
+
+@mistake("a vector that is too long is divided by its length, without the limit: it has to get the length of the limit")
+def divided_by_its_norm(dW, db, limit):
+    norm = norm_of(dW, db)
+    factor = 1 / norm if norm > limit else 1 / max(norm, 1)
     return dW * factor, db * factor
 
 

@@ -167,6 +167,13 @@ def mixed(sums, log_p, width):
     return made(sums[:, None] + np.exp(log_p), width)
 
 
+@mistake("parent and token are taken apart with 10: a row of the table has V numbers")
+def tens(sums, log_p, width):
+    new, _, _ = made(all_totals(sums, log_p), width)
+    best = np.argsort(-all_totals(sums, log_p), axis=None)[:width]
+    return new, best // 10, best % 10
+
+
 # %% other right solutions
 @also_right
 def with_unravel(sums, log_p, width):

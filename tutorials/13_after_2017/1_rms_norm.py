@@ -153,6 +153,11 @@ def s_is_the_root(x, gamma, epsilon):
     return gamma * (x / root), x / root, root
 
 
+@mistake("epsilon is added to s, after the division: add it to the mean square before you take the root")
+def epsilon_last(x, gamma, epsilon):
+    return scaled(x, 1 / np.sqrt(mean_square_of(x)) + epsilon, gamma)
+
+
 # %% other right solutions
 @also_right
 def with_powers(rows, weight, eps):

@@ -61,39 +61,47 @@ def complex_numbers(x, positions):
     return np.stack([z.real, z.imag], axis=-1).reshape(x.shape)
 
 
-@version("half of each: the pull request's pairs with the angles in the order of the old code", right=False)
+@version(
+    "half of each: the pull request's pairs with the angles in the order of the old code",
+    right=False,
+    shows="whether a score depends on the distance of two positions alone",
+)
 def mixed(x, positions):
     d = x.shape[1]
     angles = np.repeat(positions[:, None] * 10000.0 ** (-np.arange(0, d, 2) / d), 2, axis=1)
     return x * np.cos(angles) + np.concatenate([-x[:, d // 2:], x[:, :d // 2]], axis=1) * np.sin(angles)
 
 
-@version("the minus sign is forgotten", right=False)
+@version("the minus sign is forgotten", right=False, shows="whether lengths stay the same")
 def sign(x, positions):
     d = x.shape[1]
     angles = np.tile(positions[:, None] * 10000.0 ** (-np.arange(0, d, 2) / d), 2)
     return x * np.cos(angles) + np.concatenate([x[:, d // 2:], x[:, :d // 2]], axis=1) * np.sin(angles)
 
 
-@version("the position is in the exponent: lengths stay the same", right=False)
+@version(
+    "the position is in the exponent: lengths stay the same",
+    right=False,
+    shows="whether a score depends on the distance of two positions alone",
+)
 def exponent(x, positions):
     d = x.shape[1]
     angles = np.tile(10000.0 ** (-positions[:, None] * np.arange(0, d, 2) / (9 * d)), 2)
     return x * np.cos(angles) + np.concatenate([-x[:, d // 2:], x[:, :d // 2]], axis=1) * np.sin(angles)
 
 
-@version("every position turns by the same angle", right=False)
+@version("every position turns by the same angle", right=False, shows="whether a score depends on the distance at all")
 def constant(x, positions):
     d = x.shape[1]
     return x * np.cos(1) + np.concatenate([-x[:, d // 2:], x[:, :d // 2]], axis=1) * np.sin(1)
 
 
-@version("nothing turns", right=False)
+@version("nothing turns", right=False, shows="whether a score depends on the distance at all")
 def identity(x, positions):
     return x.copy()
 
 
-@version("sines and cosines are added, as in the paper", right=False)
+@version("sines and cosines are added, as in the paper", right=False, shows="whether lengths stay the same")
 def added(x, positions):
     d = x.shape[1]
     angles = positions[:, None] * 10000.0 ** (-np.arange(0, d, 2) / d)

@@ -190,6 +190,15 @@ def all_up_to_n(hypothesis, reference, n):
     return sum(part[0] for part in parts), sum(part[1] for part in parts)
 
 
+@mistake("an n-gram is coded as a number with one digit for each id: ids of 10 and more collide")
+def decimal(hypothesis, reference, n):
+    def coded(gram):
+        return sum(int(token) * 10 ** k for k, token in enumerate(reversed(gram)))
+
+    ours, theirs = ([coded(gram) for gram in grams(ids, n)] for ids in (hypothesis, reference))
+    return made(ours, theirs)
+
+
 # %% other right solutions
 @also_right
 def with_a_list(hypothesis, reference, n):

@@ -181,6 +181,13 @@ def each(ids, new):
     return np.array(pair), np.where(np.isin(ids, pair), new, ids)
 
 
+@mistake("a pair is coded as 10 a + b: with ids of 10 and more, different pairs get the same number")
+def tens(ids, new):
+    codes = [10 * a + b for a, b in neighbours(ids) if a and b]
+    code = max(sorted(set(codes)), key=codes.count)
+    return put(ids, (code // 10, code % 10), [new])
+
+
 # %% other right solutions
 @also_right
 def with_a_dictionary(text, new):

@@ -196,7 +196,7 @@ ONE = [
     ),
     (
         "split_heads",
-        "heads is shifted along axis 1: everything is one place too late (off by one)",
+        "heads is shifted along axis 1 by one place: each of its numbers stands one place too late (off by one)",
         lambda x, num_heads: np.roll(EXERCISES["split_heads"].reference(x, num_heads), 1, axis=1),
     ),
     (
