@@ -63,6 +63,11 @@ def add_arguments(parser) -> None:
         ),
     )
     option("--all", action="store_true", help=_("every exercise of every chapter that you started"))
+    option(
+        "--likely",
+        action="store_true",
+        help=_("say what is likely wrong at once, not with the second check of changed code"),
+    )
 
     option = add("hint", actions.show_hint, _("the next of four hints"))
     option("name", nargs="?", metavar="NAME", help=_("(default: the first that is not right yet)"))
@@ -92,6 +97,7 @@ def add_arguments(parser) -> None:
         help=_("a file or a folder for each student; their code is run, as your user"),
     )
     option("--json", action="store_true", help=_("print one JSON object"))
+    option("--csv", metavar="FILE", help=_("write the table into a file for a spreadsheet"))
     option("--seed", type=int, default=1, help=_("for shapes and numbers (default: 1)"))
     option("--timeout", type=float, default=10, help=_("seconds for each function (default: 10)"))
 

@@ -1,5 +1,7 @@
 """What each action of `minitransformer learn` does; some return an exit code."""
 
+import csv
+import hashlib
 import json
 import sys
 from pathlib import Path
@@ -18,6 +20,7 @@ from minitransformer_course.judge import my_transformer
 from minitransformer_course.judge.cells import is_text
 from minitransformer_course.judge.course import (
     HOURS,
+    PARTS_OF_THE_BOOK,
     SHORT,
     chapters,
     exercises,
@@ -36,7 +39,7 @@ from minitransformer_course.judge.learner_progress import (
     started,
 )
 from minitransformer_course.messages import _, choose, columns, how_to_choose, padded
-from minitransformer_course.judge.pages import translated, translated_code
+from minitransformer_course.judge.pages import plain, translated, translated_code
 
 
 def status(args) -> None:
@@ -245,12 +248,29 @@ def check(args) -> int:
         ):
             print("\n".join(f"  | {line}" for line in text.splitlines()))
         for answer in checked.answers:
+            _keep_likely(answer, checked, progress, args.likely)
             print(answer)
             progress.update(answer.exercise, state=PASSED if answer.passed else NOT_YET)
         _keep(checked)
         answers += checked.answers
     progress.save()
     return 0 if all(answer.passed for answer in answers) else NOT_DONE
+
+
+def _keep_likely(answer, checked, progress, at_once) -> None:
+    """From part two on, what is likely wrong is said with the second failed check of changed code,
+    or with a hint: the reader looks for it first.
+    """
+    from minitransformer_course.judge.judge_file import code_of
+
+    code = code_of(answer.exercise, "\n".join(checked.sources.values()))
+    digest = hashlib.sha256(code.encode()).hexdigest()[:16]
+    known = progress.of(answer.exercise)
+    shown = at_once or known["hint"] or known.get("code", digest) != digest
+    first_part = find_exercise(answer.exercise).chapter.part == next(iter(PARTS_OF_THE_BOOK))
+    if not (answer.passed or first_part or shown or answer.blank):
+        progress.update(answer.exercise, code=digest, likely=answer.likely)
+        answer.likely = ""
 
 
 def _keep(checked) -> None:
@@ -276,6 +296,8 @@ def show_hint(args) -> None:
             _("{name}, hint {step} of {n}:").format(name=exercise.name, step=step, n=STEPS),
             hint(exercise, step),
         )
+    if likely := progress.of(exercise.name).get("likely"):
+        print(_("Likely: {what}").format(what=likely))
     progress.update(exercise.name, hint=min(given + 1, STEPS))
     progress.save()
 
@@ -346,7 +368,7 @@ def solution(args) -> int:
         translated(cell.source) if is_text(cell.kind, cell.name) else cell.source
         for cell in exercise.chapter.derivation(exercise)
     ]
-    print("\n\n".join(derivation) + "\n\n" + translated_code(exercise.source), end="")
+    print(plain("\n\n".join(derivation)) + "\n\n" + translated_code(exercise.source), end="")
     return 0
 
 
@@ -363,6 +385,9 @@ def grade(args) -> None:
         print(json.dumps({"students": students, "mistakes": counted}))
         return
     rows = table(students)
+    if args.csv:
+        with open(args.csv, "w", encoding="utf-8-sig", newline="") as file:  # as Excel wants it
+            csv.writer(file).writerows(rows)
     widths = [max(columns(row[i]) for row in rows) for i in range(len(rows[0]))]
     for row in rows:
         print("  ".join(padded(cell, width) for cell, width in zip(row, widths)).rstrip())

@@ -37,7 +37,8 @@ MARK = '<meta name="generator" content="minitransformer learn plug">'
 STYLE = """
 :root { color-scheme: light dark; --back: #fff; --text: #1a1a1a; --quiet: #666; --box: #f4f4f4 }
 @media (prefers-color-scheme: dark) { :root { --back: #16181c; --text: #e6e6e6; --quiet: #a0a0a0; --box: #22252b } }
-body { font: 16px/1.5 system-ui, sans-serif; margin: 0 auto; max-width: 80rem; background: var(--back); color: var(--text) }
+body { font: 16px/1.5 system-ui, sans-serif; margin: 0 auto; padding: 0 1rem; max-width: 80rem }
+body { background: var(--back); color: var(--text) }
 h1 { font-size: 1.3rem; margin: 1rem 0 .5rem }
 dl { display: grid; grid-template-columns: auto 1fr; gap: .3rem 1rem; background: var(--box); padding: 1rem }
 dt { font: .75rem/1.9 ui-monospace, monospace; color: var(--quiet) }
@@ -80,6 +81,7 @@ def report(result, names, places) -> str:
     lines.append(_parts(FILE, names, places, named=len(own) < len(FUNCTIONS)))
     lines.append(
         _parts(MODEL_FILE, own, FUNCTIONS)
+        + (_("; together they are not right yet") if _wrong(result) else "")
         if result["own"]
         else _(
             "to write the whole model yourself, from a blank file:  minitransformer learn start my_model"

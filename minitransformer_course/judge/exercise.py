@@ -42,7 +42,9 @@ class Exercise:
         self.module = module = cast(
             Any, ModuleType(f"tutorials.{self.name}")
         )  # a name by which the judge knows its functions
-        exec(compile(text, str(path), "exec"), vars(module))
+        exec(
+            compile(text, str(path), "exec", optimize=0), vars(module)
+        )  # docstrings under -OO, too
         self.title, _line, task = module.__doc__.strip().partition("\n")
         self.task = task.strip()
         self.minutes = module.minutes

@@ -17,6 +17,9 @@ from minitransformer_course.judge.stages import stages
 from minitransformer_course.judge.submission import names_in, read
 
 
+KINDS = ".py", ".ipynb"
+
+
 class Checked(NamedTuple):
     """A learner's file, as it was when it was read."""
 
@@ -52,7 +55,7 @@ def check_file(path, names=None, seed=0, limit=LIMIT, graded=False) -> Checked:
     outcomes, printed = run_file(path, sources, cases, limit, graded)
     try:
         answers = [
-            check_outcomes(find_exercise(name), cases[name], outcomes[name], _of(name, source))
+            check_outcomes(find_exercise(name), cases[name], outcomes[name], code_of(name, source))
             for name in names
         ]
     except Exception as error:  # no submission ends `grade`
@@ -64,7 +67,7 @@ def check_file(path, names=None, seed=0, limit=LIMIT, graded=False) -> Checked:
     return Checked(answers, printed, sources)
 
 
-def _of(name, source) -> str:
+def code_of(name, source) -> str:
     """The code of the function, or all of the code if it is not a plain function."""
     own = [
         node
@@ -89,12 +92,14 @@ def grade(folder, seed=1, limit=LIMIT) -> list[dict[str, Any]]:
             ).format(folder=folder)
         )
     entries = [
-        (entry, _files(entry))
-        for entry in sorted(folder.iterdir())
-        if not entry.name.startswith((".", "__"))
+        entry for entry in sorted(folder.iterdir()) if not entry.name.startswith((".", "__"))
     ]
-    students = [_student(entry, files, seed, limit) for entry, files in entries if files]
-    if not students:
+    students = [
+        _student(entry, _files(entry), seed, limit)
+        for entry in entries
+        if not entry.is_file() or entry.is_symlink() or entry.suffix in KINDS
+    ]
+    if not any(student["exercises"] or student["handed in"] for student in students):
         raise InputError(_("{folder} holds no .py or .ipynb file").format(folder=folder))
     return students
 
@@ -116,7 +121,11 @@ def table(students) -> list[list[str]]:
     words = {stage.name: stage.failed for stage in stages()}
     for student in students:
         states = {
-            one["exercise"]: _("passed") if one["passed"] else words[one["stage"]]
+            one["exercise"]: _("passed")
+            if one["passed"]
+            else _("not written")
+            if one["blank"]
+            else words[one["stage"]]
             for one in student["exercises"]
         }
         count = sum(one["passed"] for one in student["exercises"])
@@ -125,7 +134,16 @@ def table(students) -> list[list[str]]:
 
 
 def _student(entry, files, seed, limit) -> dict[str, Any]:
+    """What a student handed in; `errors` says what could not be judged, and why."""
     answers, errors = {}, []
+    if entry.is_symlink():
+        errors.append(_("{name} is a link, which is not followed").format(name=entry.name))
+    elif not files:
+        errors.append(
+            _("{name} holds no .py or .ipynb file").format(name=entry.name)
+            if entry.is_dir()
+            else _("{name} is neither a file nor a folder").format(name=entry.name)
+        )
     for path in files:
         try:
             for answer in check_file(path, seed=seed, limit=limit, graded=True).answers:
@@ -134,15 +152,19 @@ def _student(entry, files, seed, limit) -> dict[str, Any]:
         except (InputError, OSError) as error:
             errors.append(one_line(error))
     name = one_line(entry.stem if entry.is_file() else entry.name)
-    return {"student": name, "exercises": list(answers.values()), "errors": errors}
+    return {
+        "student": name,
+        "handed in": len(files),
+        "exercises": list(answers.values()),
+        "errors": errors,
+    }
 
 
 def _files(entry) -> list[Path]:
-    paths = [entry] if entry.is_file() else sorted(entry.rglob("*"))
-    return [
-        path
-        for path in paths
-        if path.suffix in (".py", ".ipynb")
-        and path.is_file()
-        and not any(part.startswith((".", "__")) for part in path.relative_to(entry.parent).parts)
-    ]
+    """The files of a student, without those that a link leads to."""
+    if entry.is_symlink():
+        return []
+    if not entry.is_dir():
+        return [entry] if entry.is_file() and entry.suffix in KINDS else []
+    inside = [one for one in sorted(entry.iterdir()) if not one.name.startswith((".", "__"))]
+    return [file for one in inside for file in _files(one)]

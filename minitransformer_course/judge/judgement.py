@@ -31,6 +31,7 @@ class Answer:
     diagnosis: str = ""  # the mistake, if it alone explains the difference
     next: str = ""
     printed: str = ""  # what the learner's code printed
+    blank: bool = False  # it is not written yet
 
     @property
     def passed(self) -> bool:
@@ -70,6 +71,7 @@ class Answer:
             "exercise": self.exercise,
             "passed": self.passed,
             "stage": self.stage,
+            "blank": self.blank,
             "where": self.where or None,
             "why": self.why or None,
             "diagnosis": self.diagnosis or None,
@@ -129,6 +131,7 @@ def check_outcomes(exercise, cases, outcomes, source="") -> Answer:
                     "",
                     _next(exercise, stage.name),
                     printed.text(),
+                    outcomes[-1].blank,
                 )
                 if stage.unexplained is not None:
                     _diagnose(judged, answer, stage.unexplained)

@@ -10,9 +10,10 @@ from typing import Any
 from minitransformer.errors import InputError
 from minitransformer.files import free_name, write_durably
 from minitransformer_course.judge.course import Chapter, chapters
+from minitransformer_course.judge.hints import STEPS
 from minitransformer_course.messages import FILE, _, language
 
-NOT_STARTED, NOT_YET, PASSED = "not started", "not yet", "passed"
+STATES = NOT_STARTED, NOT_YET, PASSED = "not started", "not yet", "passed"
 
 
 class Progress:
@@ -28,7 +29,7 @@ class Progress:
         try:
             known = json.loads(self.path.read_text(encoding="utf-8"))
             self.exercises |= known["exercises"]
-            self.language = known.get("language", "")
+            self.language = str(known.get("language", ""))
             self.short = known.get("short", False) is True
         except FileNotFoundError:  # nothing was checked yet
             pass
@@ -45,13 +46,14 @@ class Progress:
             )
 
     def of(self, name) -> dict[str, Any]:
+        """What is known of an exercise. What a reader wrote in its place by hand does not count."""
         entry = self.exercises.get(name)
-        return {
-            "state": NOT_STARTED,
-            "hint": 0,
-            "gave_up": False,
-            **(entry if isinstance(entry, dict) else {}),
-        }
+        kept = dict(entry) if isinstance(entry, dict) else {}
+        if kept.get("state") not in STATES:
+            kept.pop("state", None)
+        if kept.get("hint") not in range(STEPS + 1):
+            kept.pop("hint", None)
+        return {"state": NOT_STARTED, "hint": 0, "gave_up": False, **kept}
 
     def state(self, exercise) -> str:
         """Its state: in a chapter that was started, each exercise that does not pass is "not yet"."""

@@ -22,6 +22,26 @@ UNBREAKABLE = re.compile(
     rf"{FORMULA.pattern}|{SHAPE}" + r"| (?=(?:[-+*#>]|\d+[.)]) )"
 )  # nor may a line begin like an item or a heading
 BLANK, END = "# your code: ", "# end of your code"
+FORMULA = re.compile(r"\$\$(.+?)\$\$|\$([^$\n][^$]*?)\$", re.DOTALL)
+LATEX = (  # what a terminal shows in its place
+    (r"\\t?frac\{([^{}]*)\}\{([^{}]*)\}", r"(\1) / (\2)"),
+    (r"\\t?frac(\d)(\d)", r"\1/\2"),
+    (r"\\sqrt\{([^{}]*)\}", r"sqrt(\1)"),
+    (r"\\(?:text|mathrm|mathbf|operatorname)\{([^{}]*)\}", r"\1"),
+    (r"\\(?:left|right|[Bb]igg?[lr]?)(?![a-z])", ""),
+    (r"\\(?:partial)(?![a-z])", "∂"),
+    (r"\\sum(?![a-z])", "sum"),
+    (r"\\(?:cdot|times)(?![a-z])", "*"),
+    (r"\\(?:dots|ldots)(?![a-z])", "..."),
+    (r"\\top(?![a-z])", "T"),
+    (r"\\infty(?![a-z])", "inf"),
+    (r"\\le(?:q)?(?![a-z])", "<="),
+    (r"\\ge(?:q)?(?![a-z])", ">="),
+    (r"\\(?:q?quad|[,;!:] ?)", " "),
+    (r"\\\\", "\n"),
+    (r"[_^]\{([^{}]{1,3})\}", lambda found: found[0][0] + found[1]),
+    (r"\\([a-zA-Z]+)", r"\1"),
+)
 
 
 def translated(page, look_up=_) -> str:
@@ -86,6 +106,19 @@ def translated_code(code, look_up=_) -> str:
             "\n"
         )
     return "\n".join(lines) + "\n" * code.endswith("\n")
+
+
+def plain(page) -> str:
+    """A page for a terminal: its formulas without LaTeX."""
+    return FORMULA.sub(lambda found: _plain_formula(found[1] or found[2]), page)
+
+
+def _plain_formula(text) -> str:
+    for pattern, new in LATEX:
+        before = ""
+        while text != before:  # one may stand inside another
+            before, text = text, re.sub(pattern, new, text)
+    return re.sub(r"  +", " ", text).strip()
 
 
 def _paragraph(lines, prefix, message, look_up) -> list[str]:

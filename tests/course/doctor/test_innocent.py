@@ -269,7 +269,10 @@ def test_the_first_axis_of_a_weight_is_no_batch():
 
     with plugged(depthwise_convolution_backward, shifted):
         found = finding(*ALL["separable-convolution"])
-    assert "is shifted along the first axis by one place: each of its numbers stands one place too late" in found.sentence
+    assert (
+        "is shifted along the first axis by one place: each of its numbers stands one place too late"
+        in found.sentence
+    )
 
 
 def test_a_function_may_use_the_cache_of_another_one():
