@@ -151,7 +151,7 @@ def _student(entry, files, seed, limit) -> dict[str, Any]:
                     answers[answer.exercise] = answer.as_dict()
         except (InputError, OSError) as error:
             errors.append(one_line(error))
-    name = one_line(entry.stem if entry.is_file() else entry.name)
+    name = one_line(entry.stem if entry.suffix in KINDS else entry.name)
     return {
         "student": name,
         "handed in": len(files),

@@ -51,7 +51,7 @@ class Progress:
         kept = dict(entry) if isinstance(entry, dict) else {}
         if kept.get("state") not in STATES:
             kept.pop("state", None)
-        if kept.get("hint") not in range(STEPS + 1):
+        if type(kept.get("hint")) is not int or kept["hint"] not in range(STEPS + 1):
             kept.pop("hint", None)
         return {"state": NOT_STARTED, "hint": 0, "gave_up": False, **kept}
 

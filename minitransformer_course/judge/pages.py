@@ -24,6 +24,8 @@ UNBREAKABLE = re.compile(
 BLANK, END = "# your code: ", "# end of your code"
 FORMULA = re.compile(r"\$\$(.+?)\$\$|\$([^$\n][^$]*?)\$", re.DOTALL)
 LATEX = (  # what a terminal shows in its place
+    (r"\\(?:[,;!:] ?)", " "),
+    (r"[_^]\{([^{}]{1,12})\}", lambda found: found[0][0] + found[1]),
     (r"\\t?frac\{([^{}]*)\}\{([^{}]*)\}", r"(\1) / (\2)"),
     (r"\\t?frac(\d)(\d)", r"\1/\2"),
     (r"\\sqrt\{([^{}]*)\}", r"sqrt(\1)"),
@@ -39,7 +41,6 @@ LATEX = (  # what a terminal shows in its place
     (r"\\ge(?:q)?(?![a-z])", ">="),
     (r"\\(?:q?quad|[,;!:] ?)", " "),
     (r"\\\\", "\n"),
-    (r"[_^]\{([^{}]{1,3})\}", lambda found: found[0][0] + found[1]),
     (r"\\([a-zA-Z]+)", r"\1"),
 )
 

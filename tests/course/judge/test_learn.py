@@ -287,6 +287,81 @@ def test_a_folder_is_graded(learn, tmp_path):
     assert learn("grade", tmp_path / "nowhere")[0] == 2
 
 
+@pytest.mark.campaign
+def test_grade_follows_no_link_and_skips_nobody(learn, tmp_path):
+    folder = tmp_path / "handed in"
+    (folder / "empty").mkdir(parents=True)
+    (folder / "ann").mkdir()
+    (folder / "ann" / "a.py").write_text("import numpy as np\n\n" + DIAGONAL)
+    (folder / "ann" / "root").symlink_to("/")
+    (folder / "eve").symlink_to("/")
+    (folder / "gone.py").symlink_to("nowhere.py")
+    (folder / "blank.py").write_text(
+        "def softmax_backward(dp, p):\n    raise NotImplementedError('softmax_backward')\n"
+    )
+    os.mkfifo(folder / "pipe.py")
+    code, out, _ = learn("grade", folder, "--csv", tmp_path / "table.csv")
+    assert code == 0 and re.search(r"^blank +not written", out, re.MULTILINE)
+    assert "empty: empty holds no .py or .ipynb file" in out and "eve: eve is a link" in out
+    assert "gone: gone.py is a link" in out and "pipe: pipe.py is neither" in out
+    rows = (tmp_path / "table.csv").read_text(encoding="utf-8-sig").splitlines()
+    assert rows[0] == "student,softmax_backward,passed" and len(rows) == 7
+
+
+def test_from_part_two_on_the_reader_looks_first(learn, tmp_path):
+    page = tmp_path / "answers.py"
+    wrong = "import numpy as np\n\ndef clip(dW, db, limit):\n    return dW{}, db{}\n"
+    page.write_text(wrong.format(" * 2", " * 2"))
+    assert "LIKELY" not in learn("check", page)[1]
+    assert "LIKELY" not in learn("check", page)[1]  # of the same code
+    assert "LIKELY" in learn("check", page, "--likely")[1]
+    page.write_text(wrong.format(" * 3", " * 3"))
+    assert "LIKELY" in learn("check", page)[1]
+    page.write_text("import numpy as np\n\n" + DIAGONAL)
+    assert "LIKELY" in learn("check", page)[1]  # part one
+
+
+def test_a_hint_says_what_is_likely(learn, tmp_path):
+    page = tmp_path / "answers.py"
+    page.write_text("import numpy as np\n\ndef clip(dW, db, limit):\n    return 2 * dW, 2 * db\n")
+    learn("check", page)
+    assert "Likely: " in learn("hint", "clip")[1]
+
+
+def test_a_function_may_import_another_of_its_file(learn, tmp_path):
+    source = find_exercise("softmax_backward").source
+    called = "    from my_transformer import softmax\n    softmax(p)\n"
+    text = source.replace("    # your code", called + "    # your code", 1)
+    page = tmp_path / "both.py"
+    page.write_text("import numpy as np\n\n" + text + "\n\n" + find_exercise("softmax").source)
+    assert learn("check", page)[0] == 0
+
+
+@pytest.mark.campaign
+def test_the_commands_run_without_docstrings(tmp_path):
+    for words in (["list"], ["start", "1"], ["hint"]):
+        done = subprocess.run(
+            [sys.executable, "-OO", "-m", "minitransformer", "learn", *words],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("entry", [{"state": 5, "hint": -9}, {"state": "passed!", "hint": True}, 7])
+def test_what_was_written_into_the_progress_by_hand_does_no_harm(learn, tmp_path, entry):
+    kept = {"language": "en", "exercises": {"softmax": entry}}
+    (tmp_path / FILE).write_text(json.dumps(kept))
+    assert learn("list")[0] == learn()[0] == 0
+    assert "hint 1 of 4" in learn("hint", "softmax")[1]
+
+
+def test_a_solution_has_no_latex_in_a_terminal(learn):
+    out = learn("solution", "softmax_backward", "--give-up")[1]
+    assert "dx_j = p_j ( dp_j - sum_i dp_i p_i )" in out and "\\frac" not in out and "$" not in out
+
+
 @pytest.mark.parametrize("chapter", chapters(), ids=lambda chapter: chapter.name)
 def test_the_file_of_a_chapter_holds_blanks_and_no_answers(learn, tmp_path, chapter):
     assert learn("start", chapter.name)[0] == 0
