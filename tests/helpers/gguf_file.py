@@ -6,16 +6,17 @@ import pytest
 from tests.fixtures.pretrained_cases import FOLDER, LETTERS, parts, tokenizer, tokens
 
 
-def write_gguf(name, path, pre="gpt-2", change=lambda writer: None, words=None):
+def write_gguf(name, path, pre="gpt-2", change=lambda writer: None, words=None, **options):
     """`words(writer)` writes a tokenizer other than that of a Hugging Face folder with pairs of
     bytes.
     """
     gguf = pytest.importorskip("gguf", reason="gguf is not installed")
     config, arrays, _, _ = parts(FOLDER / f"{name}.safetensors")
+    config.update(options)
     kind = config["model_type"]
     writer = gguf.GGUFWriter(path, kind)
     writer.add_license("apache-2.0")
-    {"llama": write_llama, "gpt2": write_gpt2}[kind](writer, config)
+    {"llama": write_llama, "qwen2": write_llama, "gpt2": write_gpt2}[kind](writer, config)
     if words:
         words(writer)
     else:
@@ -46,8 +47,9 @@ def write_llama(writer, config):
     writer.add_head_count(config["num_attention_heads"])
     writer.add_head_count_kv(config["num_key_value_heads"])
     writer.add_rope_freq_base(config["rope_parameters"]["rope_theta"])
-    for add in writer.add_rope_dimension_count, writer.add_key_length, writer.add_value_length:
-        add(config["head_dim"])
+    if "head_dim" in config:
+        for add in writer.add_rope_dimension_count, writer.add_key_length, writer.add_value_length:
+            add(config["head_dim"])
     writer.add_layer_norm_rms_eps(config["rms_norm_eps"])
 
 
@@ -71,6 +73,19 @@ def write_pairs(writer, config, pre):
     writer.add_token_merges([" ".join(pair) for pair in tokenizer(kind)["model"]["merges"]])
     writer.add_bos_token_id(config["bos_token_id"])
     writer.add_eos_token_id(config["eos_token_id"])
+
+
+def digits(writer):
+    """Qwen2's kind, in which 1 and 2 could be one token, but each digit stays on its own."""
+    found = [{"x": "1", "y": "2", "z": "12"}.get(token, token) for token in tokens("qwen2")]
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre("qwen2")
+    writer.add_token_list(found)
+    writer.add_token_types([3 if token.startswith("<") else 1 for token in found])
+    pairs = tokenizer("qwen2")["model"]["merges"]
+    writer.add_token_merges(["1 2", *(" ".join(pair) for pair in pairs)])
+    writer.add_bos_token_id(found.index("<s>"))
+    writer.add_eos_token_id(found.index("</s>"))
 
 
 PIECES = [

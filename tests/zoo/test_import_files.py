@@ -341,7 +341,7 @@ GGUF = {  # {name: (the arguments of write_gguf, None or the words of the refusa
     ),
     "few scores": (
         dict(words=lambda writer: sentence_piece(writer, scores=[1])),
-        "ggml.scores has 1 values for 38 tokens",
+        "ggml.scores has 1 value for 38 tokens",
     ),
 }
 

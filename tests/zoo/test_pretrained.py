@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from minitransformer import InputError, Run
+from minitransformer.zoo.modern.rotary import rotary_frequencies
 from minitransformer.zoo.pretrained.vocabulary import PretrainedVocabulary
 from minitransformer.data.special import BOS, EOS, PAD
 from minitransformer.tasks.language import Language
@@ -21,7 +22,7 @@ from tests.fixtures.pretrained_cases import (
     tokens,
     write_folder,
 )
-from tests.helpers.gguf_file import RUNS, sentence_piece, write_gguf
+from tests.helpers.gguf_file import RUNS, digits, sentence_piece, write_gguf
 
 pytest.importorskip(
     "tokenizers",
@@ -118,7 +119,7 @@ def as_bfloat16(raw):
     return len(header).to_bytes(8, "little") + header + raw[8 + size :]
 
 
-@pytest.mark.parametrize("name", ["llama_wide_heads", "llama_untied", "gpt2"])
+@pytest.mark.parametrize("name", ["llama_wide_heads", "llama_untied", "gpt2", "qwen2"])
 def test_a_gguf_file_is_the_same_model(name, tmp_path):
     """As llama.cpp's converter writes it: the pairs of a head are neighbours, and GPT-2's weights
     are transposed.
@@ -135,6 +136,35 @@ def test_a_gguf_file_is_the_same_model(name, tmp_path):
     assert (tmp_path / "run" / "LICENSE").read_text() == "model.gguf: apache-2.0\n\n"
 
 
+def test_the_stretch_of_llama_3_in_a_gguf_file(tmp_path):
+    """There it is an array: how many times slower each pair turns."""
+    pytest.importorskip("gguf", reason="gguf is not installed")
+    rotary = {"rope_theta": 500_000.0, **LLAMA_3, "factor": 8.0}
+    rotary["original_max_position_embeddings"] = 8192
+    there = changed(tmp_path / "there", "llama_3", rope_parameters=rotary)
+    import_model(there, tmp_path / "other")
+    layer = Run.load(tmp_path / "other").model.stack.layers[0].self_attention
+    usual = rotary_frequencies(16, 500_000.0)
+    factors = (usual / rotary_frequencies(16, layer.rotary_base)).astype(np.float32)
+    assert factors[0] == 1 and factors[-1] == 8 and len(set(factors)) > 2
+    path = tmp_path / "model.gguf"
+    stretch = {"rope_parameters": {"rope_theta": 500_000.0}}
+    write_gguf("llama_3", path, change=rope_factors(factors), **stretch)
+    import_model(path, tmp_path / "run")
+    ours = Run.load(tmp_path / "run").model.stack.layers[0].self_attention
+    assert ours.rotary_base == layer.rotary_base
+    np.testing.assert_allclose(
+        logits(tmp_path / "run"), logits(tmp_path / "other"), rtol=0, atol=2e-5
+    )
+    write_gguf("llama_3", path, change=rope_factors(factors**2), **stretch)
+    with pytest.raises(InputError, match="rope_freqs.weight is not as in Llama 3.1"):
+        import_model(path, tmp_path / "squared")
+
+
+def rope_factors(factors):
+    return lambda writer: writer.add_tensor("rope_freqs.weight", factors)
+
+
 # What llama.cpp (xllamacpp 2026.10.11549) makes of them; <s> is 1.
 BY_LLAMA_CPP = {
     "gpt2, bos is eos": (
@@ -146,6 +176,15 @@ BY_LLAMA_CPP = {
         "llama_untied",
         dict(pre="llama-bpe"),
         {"the cat": [11, 34, 29, 2, 0, 22], "cat.?\nthe": [11, 2, 0, 22, 31, 32, 30, 34]},
+    ),
+    "qwen2": (
+        "qwen2",
+        dict(words=digits),
+        {
+            "12 cat1212": [26, 27, 29, 2, 0, 22, 26, 27, 26, 27],
+            "a\n\n  the": [0, 30, 30, 29, 35],
+            "the.?\nan 1": [34, 31, 32, 30, 37, 29, 26],
+        },
     ),
     "no BOS": ("llama_untied", dict(), {"the cat": [34, 29, 2, 0, 22]}),
     "SentencePiece": (
@@ -226,7 +265,7 @@ def test_names_of_tokens_in_a_gguf_file(tmp_path):
         (
             "klingon",
             lambda writer: None,
-            "ggml.pre is 'klingon', expected 'gpt-2' or 'smollm' or 'llama-bpe'",
+            "ggml.pre is 'klingon', expected 'gpt-2' or 'smollm' or 'llama-bpe' or 'qwen2'",
         ),
         (
             "gpt-2",
@@ -245,8 +284,8 @@ def test_names_of_tokens_in_a_gguf_file(tmp_path):
         ),
         (
             "gpt-2",
-            lambda writer: writer.add_tensor("rope_freqs.weight", np.ones(2, np.float32)),
-            "the array rope_freqs.weight belongs to nothing that is known here",
+            lambda writer: writer.add_tensor("rope_freqs.weight", np.arange(2, dtype=np.float32)),
+            "rope_freqs.weight is not as in Llama 3.1, and not supported",
         ),
     ],
 )

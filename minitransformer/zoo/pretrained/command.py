@@ -1,8 +1,8 @@
 """Make a run of a pretrained model: a Hugging Face folder (config.json, tokenizer.json,
 safetensors) or a GGUF file.
 
-The architectures are GPT-2, Llama and, in a folder, Qwen2. Whatever changes the results and is not
-understood is refused, and named. Needs the extra `gguf`.
+The architectures are GPT-2, Llama and Qwen2. Whatever changes the results and is not understood is
+refused, and named. Needs the extra `gguf`.
 """
 
 from minitransformer.shell import quote_path

@@ -8,9 +8,11 @@ import numpy as np
 
 from minitransformer.errors import InputError, counted
 from minitransformer.extras import require
+from minitransformer.zoo.modern.rotary import StretchedBase, rotary_frequencies
 from minitransformer.zoo.pretrained.architectures import ARCHITECTURES
 from minitransformer.zoo.pretrained.checkpoint import Checkpoint, Options, PretrainedArrays
 from minitransformer.zoo.pretrained.hugging_face import licence_text
+from minitransformer.zoo.pretrained.llama import STRETCH
 
 NAMES = {  # {architecture: {the name of an option: what Hugging Face calls it}}
     "llama": {
@@ -38,6 +40,7 @@ NAMES = {  # {architecture: {the name of an option: what Hugging Face calls it}}
         "vocab_size": "vocab_size",
     },
 }
+NAMES["qwen2"] = NAMES["llama"]
 # Options that may change the results: the architecture's own, and any that is not listed here.
 HARMLESS = {
     "rope.scaling.type": "none",
@@ -48,11 +51,16 @@ HARMLESS = {
 }
 BYTES = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
 LLAMA_3 = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+QWEN_2 = LLAMA_3.replace(r"\p{N}{1,3}", r"\p{N}")  # each digit on its own
 WORDS = {  # {tokenizer.ggml.pre: how a text is cut before pairs are merged}
     "gpt-2": [BYTES],
     "smollm": [{"type": "Digits", "individual_digits": True}, BYTES],
     "llama-bpe": [
         {"type": "Split", "pattern": {"Regex": LLAMA_3}, "behavior": "Isolated", "invert": False},
+        {**BYTES, "use_regex": False},
+    ],
+    "qwen2": [
+        {"type": "Split", "pattern": {"Regex": QWEN_2}, "behavior": "Isolated", "invert": False},
         {**BYTES, "use_regex": False},
     ],
 }
@@ -61,6 +69,7 @@ GIVEN: dict[
 ] = {  # what a GGUF file does not say: it is for inference, and pairs of a head are neighbours
     "llama": {"rotary_layout": "interleaved"},
     "gpt2": {"resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0},
+    "qwen2": {},
 }
 TRANSPOSED = (
     "attn_qkv.weight",
@@ -75,6 +84,7 @@ BEGINS = {
     "gpt-2": False,
     "smollm": False,
     "llama-bpe": True,
+    "qwen2": False,
 }  # whether a text begins with BOS if the file does not say
 SPACE = "\u2581"  # SentencePiece's sign for a space
 
@@ -100,7 +110,7 @@ def read(path) -> Checkpoint:
             else f"not an intact GGUF file ({type(error).__name__}: {error})"
         )
         raise InputError(f"{path}: {why}") from None
-    name = Options(fields, path).one_of("general.architecture", NAMES)
+    name = Options(fields, path).one_of("general.architecture", ARCHITECTURES)
     model = ARCHITECTURES[name]
     own = {
         key.removeprefix(f"{name}."): value
@@ -123,6 +133,8 @@ def read(path) -> Checkpoint:
         for key, value in fields.items()
         if key.startswith("tokenizer.")
     }
+    if "rope_freqs.weight" in arrays and name == "llama":
+        options["rope_scaling"] = _stretch(path, arrays, options.get("rope_theta", 10_000.0))
     options.update(GIVEN[name], tie_word_embeddings=arrays.find("lm_head.weight") not in arrays)
     options.setdefault("vocab_size", len(tokens.get("ggml.tokens", ())))
     licence = fields.get("general.license")
@@ -131,6 +143,20 @@ def read(path) -> Checkpoint:
     return Checkpoint(
         model, Options(options, path), arrays, vocabulary, licence, licence_text(path.parent), notes
     )
+
+
+def _stretch(path, arrays, base) -> dict[str, Any]:
+    """Llama 3.1's stretch, of which the file has only how many times slower each pair turns: with
+    the constants of Meta's models. Raises InputError for any other.
+    """
+    slower = arrays["rope_freqs.weight"]
+    stretched = StretchedBase(base, float(slower.max()), 1.0, 4.0, 8192)
+    usual, less = (rotary_frequencies(2 * slower.size, one) for one in (base, stretched))
+    if not np.allclose(slower, usual / less, rtol=1e-4):
+        raise InputError(f"{path}: rope_freqs.weight is not as in Llama 3.1, and not supported")
+    del arrays.places["rope_freqs.weight"]
+    fields = {theirs: getattr(stretched, ours) for ours, theirs in STRETCH.items()}
+    return {"rope_type": "llama3", **fields}
 
 
 def _reader(path) -> Any:
