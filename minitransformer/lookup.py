@@ -33,6 +33,10 @@ class Table(MutableMapping[str, Any]):
     def __delitem__(self, name: str) -> None:
         del self.loaded[name]
 
+    def clear(self) -> None:
+        """Remove all choices but the zoo's, which are only looked up."""
+        self.loaded.clear()
+
     def __contains__(self, name: object) -> bool:
         return name in self.loaded or name in of_the_zoo(self.kind)
 

@@ -15,13 +15,15 @@ import numpy as np
 from minitransformer import functional as F
 from minitransformer import layers as L
 from minitransformer import models as M
-from minitransformer.backend import Array
+from minitransformer.backend import Array, Generator
 from minitransformer.data.batches import Batch
 from minitransformer.data.labelled import LabelledBatch
 from minitransformer.data.windows import WindowBatch
 from minitransformer.data.special import PAD
-from minitransformer.layers.layer import Layer
+from minitransformer.layers.config import ModelConfig
+from minitransformer.layers.layer import Layer, Same
 from minitransformer.lookup import Table
+from minitransformer.models.next_token import AnyBatch
 
 
 CLASSES = 3
@@ -32,14 +34,16 @@ class TrainingLoss(Layer):
     label smoothing and padding.
     """
 
-    def __init__(self, model):
+    def __init__(self, model: M.Model):
         self.model = model
 
-    def forward(self, batch, smoothing=0.0, rng=None) -> tuple[Array, Any]:
+    def forward(
+        self, batch: AnyBatch, smoothing: float = 0.0, rng: Generator | None = None
+    ) -> tuple[Array, Any]:
         sums, cache = self.model.loss_forward(batch, rng, smoothing)
         return sums.loss, cache
 
-    def backward(self, dloss, cache) -> None:
+    def backward(self, dloss: float | Array, cache: Any) -> None:
         self.model.loss_backward(dloss, cache)
 
 
@@ -66,7 +70,9 @@ class Maker:
     `seed`.
     """
 
-    def __init__(self, seed=0, sizes=SIZES):
+    rng_of_the_zoo: Generator  # whose draws do not depend on what the library draws later
+
+    def __init__(self, seed: int = 0, sizes: Sizes = SIZES):
         self.seed, self.sizes, self.rng = seed, sizes, np.random.default_rng(seed)
         B, T_Q, T_K, D_K, D_V, D, D_FF, H, V, _, _, dropout = sizes
         self.stack = dict(
@@ -97,19 +103,19 @@ class Maker:
         )
         self.attention = D, H, self.rng, D_K, D_V, dropout
 
-    def array(self, *shape) -> Array:
+    def array(self, *shape: int) -> Array:
         return self.rng.standard_normal(shape)
 
-    def ids(self, *shape) -> Array:
+    def ids(self, *shape: int) -> Array:
         return self.rng.integers(1, self.sizes.vocab, shape)
 
-    def layer(self, made) -> Layer:
+    def layer(self, made: Same) -> Same:
         """Make every parameter random: zeros and ones (biases, gamma) hide mistakes."""
         for parameter in made.parameters().values():
             parameter.data += 0.3 * self.array(*parameter.shape).astype(np.float32)
         return made
 
-    def config(self, kind=M.TransformerConfig, **changes) -> Any:
+    def config(self, kind: type[ModelConfig] = M.TransformerConfig, **changes: Any) -> Any:
         """The configuration of a small model of that kind."""
         vocabularies = {
             name: self.sizes.vocab
@@ -119,7 +125,7 @@ class Maker:
         return kind(**{**self.stack, **vocabularies, **changes})
 
 
-def blocks(seed=0, sizes=SIZES, zoo=True) -> dict[str, tuple]:
+def blocks(seed: int = 0, sizes: Sizes = SIZES, zoo: bool = True) -> dict[str, tuple]:
     """{name: (layer or pair of functions, inputs)} with weights and inputs drawn from `seed`;
     `zoo`: whether with the zoo's.
     """
@@ -130,7 +136,7 @@ def blocks(seed=0, sizes=SIZES, zoo=True) -> dict[str, tuple]:
         for name, block in BLOCKS[room](maker).items()
     }
     for name, (model, _) in list(found.items()):
-        if isinstance(model, Layer) and hasattr(model, "loss_forward"):
+        if isinstance(model, M.Model):
             found[f"{name}-loss"] = (
                 TrainingLoss(model),
                 (batch_for(model, maker.source, maker.target), 0.1),
@@ -138,7 +144,7 @@ def blocks(seed=0, sizes=SIZES, zoo=True) -> dict[str, tuple]:
     return found
 
 
-def blocks_of_the_library(maker) -> dict[str, tuple]:
+def blocks_of_the_library(maker: Maker) -> dict[str, tuple]:
     B, T_Q, T_K, D_K, D_V, D, D_FF, H, V, _, _, dropout = maker.sizes
     rng, seed, layer = maker.rng, maker.seed, maker.layer
     x, memory, some, causal, memory_mask = (
@@ -227,7 +233,7 @@ def blocks_of_the_library(maker) -> dict[str, tuple]:
         "mean-over-tokens-padding-alone": (L.MeanOverTokens(), (memory, maker.half_real)),
         "first-token": (L.FirstToken(), (memory, real)),
     }
-    maker.rng_of_the_zoo = deepcopy(rng)  # whose draws do not depend on what follows
+    maker.rng_of_the_zoo = deepcopy(rng)
     return {
         **found,
         "language-model": (
@@ -244,7 +250,7 @@ def blocks_of_the_library(maker) -> dict[str, tuple]:
 BLOCKS = Table("blocks", {"library": blocks_of_the_library})  # {a room: its blocks}
 
 
-def batch_for(model, source, target) -> Any:
+def batch_for(model: Layer, source: Array, target: Array) -> Any:
     """A batch of these ids, padding included, for a model of any kind."""
     after = np.roll(target, -1, axis=1)
     if isinstance(model, M.Classifier):

@@ -2,12 +2,17 @@
 same.
 """
 
+from collections.abc import Collection
+from typing import Any
+
 import numpy as np
+
+from minitransformer.backend import Array
 
 SAME = 1e-12  # arrays this close (relative) are equal up to rounding
 
 
-def relative_errors(some, others) -> list[float]:
+def relative_errors(some: Collection[Array], others: Collection[Array]) -> list[float]:
     """The error of each pair of arrays: max|a - b| / max(max|a|, max|b|, G / 10), with G the
     largest number of all arrays.
 
@@ -20,24 +25,24 @@ def relative_errors(some, others) -> list[float]:
     ]  # 1 *: masks, which cannot be subtracted, as numbers
 
 
-def relative_error(some, others) -> float:
+def relative_error(some: Collection[Array], others: Collection[Array]) -> float:
     """The largest of `relative_errors`; inf if there are more arrays on one side."""
     return max(relative_errors(some, others), default=0.0) if len(some) == len(others) else np.inf
 
 
-def size_of(array) -> float:
+def size_of(array: Array) -> float:
     """The largest magnitude in an array, NaN and infinity left out."""
     return np.abs(array, where=np.isfinite(array), out=np.zeros(np.shape(array))).max(initial=0)
 
 
-def scale_of(a, b, largest) -> float:
+def scale_of(a: Array, b: Array, largest: float) -> float:
     """What a difference of two arrays is compared with; `largest` is the largest number of all
     arrays.
     """
     return max(size_of(a), size_of(b), largest / 10)
 
 
-def _relative(a, b, largest) -> float:
+def _relative(a: Array, b: Array, largest: float) -> float:
     if np.shape(a) != np.shape(b):
         return np.inf
     alike = (a == b) | (np.isnan(a) & np.isnan(b))
@@ -47,7 +52,7 @@ def _relative(a, b, largest) -> float:
     return float(difference / scale_of(a, b, largest)) if difference else 0.0
 
 
-def is_same(now, before) -> bool:
+def is_same(now: Any, before: Any) -> bool:
     """Whether an array still has the shape and the values of `before`, NaN included; True for
     anything but an array.
     """

@@ -12,12 +12,12 @@ import numpy as np
 from minitransformer.backend import Array
 from minitransformer.checking.compare import relative_errors
 from minitransformer.checking.report import OBSERVED, Finding, Report, Result
-from minitransformer.checking.subject import Breach, Subject, drawing, flat
+from minitransformer.checking.subject import Block, Breach, Subject, drawing, flat
 from minitransformer.dispatch import TABLE, Kernel
 from minitransformer.speed.kernels import kernels_run, load_all
 
 
-def check_kernels(block, inputs, *, name, seed=0) -> Report:
+def check_kernels(block: Block, inputs: Any, *, name: str, seed: int = 0) -> Report:
     """Compare a block that runs the library's kernels with the textbook; an empty Report if it
     calls none.
     """
@@ -44,7 +44,7 @@ def check_kernels(block, inputs, *, name, seed=0) -> Report:
     return Report(results, {name: Finding(OBSERVED, words)})
 
 
-def _computed(block, inputs, dtype, seed) -> dict[str, Array]:
+def _computed(block: Block, inputs: Any, dtype: str, seed: int) -> dict[str, Array]:
     """{"y": the output, name: its gradient}; backward receives the same dy every time."""
     checked = Subject(block, inputs, seed=seed, dtype=np.dtype(dtype))
     with np.errstate(all="ignore"):
@@ -53,7 +53,7 @@ def _computed(block, inputs, dtype, seed) -> dict[str, Array]:
     return {"y": flat(y), **{wrt: np.array(gradient) for wrt, gradient in gradients.items()}}
 
 
-def _errors(textbook, found) -> list[float]:
+def _errors(textbook: dict[str, Array], found: dict[str, Array]) -> list[float]:
     """The output's error, then those of the gradients, whose floor is a tenth of the largest
     gradient, as everywhere.
     """
@@ -61,7 +61,9 @@ def _errors(textbook, found) -> list[float]:
     return [*relative_errors([y_found], [y]), *relative_errors(gradients_found, gradients)]
 
 
-def _compared(name, method, wrt, textbook, kernel, error) -> Result:
+def _compared(
+    name: str, method: str, wrt: str, textbook: Array, kernel: Array, error: float
+) -> Result:
     where = (
         np.unravel_index(np.abs(kernel - textbook).argmax(), np.shape(textbook))
         if np.size(textbook)

@@ -5,6 +5,7 @@ from operator import attrgetter
 
 import numpy as np
 
+from minitransformer.backend import Array
 from minitransformer.checks import check_integer
 from minitransformer.decoding.continuations import FIRST_WORD, continuations, weight_of
 from minitransformer.decoding.hypothesis import (
@@ -15,18 +16,24 @@ from minitransformer.decoding.hypothesis import (
     length_limits,
     length_penalty,
 )
+from minitransformer.decoding.state import Decodable
 from minitransformer.errors import InputError
 
 MAX_WIDTH = 1000  # far beyond what improves a translation: a larger one is a mistake
 
 
-def greedy(model, source) -> list[list[int]]:
+def greedy(model: Decodable, source: Array) -> list[list[int]]:
     """The most likely next token at each position: source (B, T_k) ids -> B lists of ids up to EOS."""
     return [best.ids for best, *_ in beam_search(model, source, 1)]
 
 
 def beam_search(
-    model, source, width, alpha=0.6, min_length=0, max_length=None
+    model: Decodable,
+    source: Array,
+    width: int,
+    alpha: float = 0.6,
+    min_length: int = 0,
+    max_length: int | None = None,
 ) -> list[list[Hypothesis]]:
     """The Hypotheses for each sentence of source (B, T_k) ids: at most `width`, the best first.
 

@@ -10,12 +10,13 @@ from minitransformer.backend import Array, module_of, to_device
 from minitransformer.decoding.state import DecodingState
 from minitransformer.decoding.stepwise import has_at, is_stepwise, says_stepwise
 from minitransformer.functional import attention_forward
-from minitransformer.layers.attention import CrossAttention, SelfAttention
+from minitransformer.layers.attention import CrossAttention, MultiHeadAttention, SelfAttention
 from minitransformer.layers.decoder import Decoder, DecoderLayer
 from minitransformer.layers.encoder import Encoder, EncoderLayer
 from minitransformer.layers.exactly import exactly
 from minitransformer.layers.input import Input
 from minitransformer.dispatch import replaceable
+from minitransformer.layers.layer import Layer
 from minitransformer.lookup import Table
 
 POSITIONS = 8  # a list has room for at least as many more
@@ -32,22 +33,33 @@ class CachedStack(DecodingState):
     new list is made without the entries that no longer belong to any hypothesis.
     """
 
-    def __init__(self, stack, input, output, first, limit, memory=None, memory_mask=None):
+    def __init__(
+        self,
+        stack: Encoder | Decoder,
+        input: Input,
+        output: Layer,
+        first: Array,
+        limit: Array,
+        memory: Array | None = None,
+        memory_mask: Array | None = None,
+    ):
         """stack: a Decoder with the memory (B, T_k, d_model) it attends to, or an Encoder; input:
         its Input.
         """
         self.output, self.first, self.limit = output, first, limit
         self._stack, self._input, self._memory_mask = stack, input, memory_mask
+        self._positions: Any = input.positions  # they have `at`: can_be_cached has asked
         self._layers = [
-            CachedLayer(kept_of(layer.self_attention), layer, len(first), memory)
+            CachedLayer(KEPT[type(layer.self_attention).__name__], layer, len(first), memory)
             for layer in stack.layers
         ]
+        self._xp = stack.xp
         self._past: Any = None  # (B, width, T): the places in the list of each hypothesis's entries
         self._length = 0  # entries in the list
         self._room = 0  # its capacity
         self._position = 0
 
-    def read(self, ids) -> None:
+    def read(self, ids: Array) -> None:
         """Read ids (B, T), the beginning of one hypothesis of each sentence, many positions at
         once.
         """
@@ -66,7 +78,7 @@ class CachedStack(DecodingState):
         self._past = np.broadcast_to(np.arange(length), (batch, 1, length))
         self._position = self._length = length
 
-    def advance(self, ids, parents=None) -> Array:
+    def advance(self, ids: Array, parents: Array | None = None) -> Array:
         batch, width = ids.shape
         if self._position == 0:
             self._past = np.zeros((batch, width, 0), int)
@@ -78,7 +90,7 @@ class CachedStack(DecodingState):
         self._past = np.concatenate([self._past, own], axis=2)
         self._length += width
         x, _ = self._input.embedding.forward(ids)
-        x = self._input.positions.at(x, self._position)  # (B, width, d_model)
+        x = self._positions.at(x, self._position)  # (B, width, d_model)
         past = to_device(self._mask(), module_of(x))
         x = self._through_layers(x, np.full(width, self._position), past)
         if self._stack.norm:
@@ -86,17 +98,17 @@ class CachedStack(DecodingState):
         self._position += 1
         return x
 
-    def _through_layers(self, x, positions, past) -> Array:
+    def _through_layers(self, x: Array, positions: Array, past: Array) -> Array:
         """x (B, N, d_model) at `positions` (N,)."""
         for layer in self._layers:
             layer.self_attention.positions = positions
             x = layer.self_attention.next_position(x, layer, past, self._memory_mask)
         return x
 
-    def keep(self, rows) -> None:
+    def keep(self, rows: Array) -> None:
         moved = np.flatnonzero(rows != np.arange(len(rows)))
         self._past = _kept(self._past, rows, moved)
-        xp = module_of(self.output.weight.data)
+        xp = self._xp
         rows, moved = to_device(rows, xp), to_device(moved, xp)
         if self._memory_mask is not None:
             self._memory_mask = _kept(self._memory_mask, rows, moved)
@@ -115,7 +127,7 @@ class CachedStack(DecodingState):
         np.put_along_axis(mask, self._past, True, axis=2)
         return mask[:, None]
 
-    def _make_room(self, more=0) -> None:
+    def _make_room(self, more: int = 0) -> None:
         """Make new lists of the entries that belong to a hypothesis, with as much free space again,
         or for some positions.
 
@@ -133,12 +145,12 @@ class CachedStack(DecodingState):
         self._length = int(live.sum(axis=1).max(initial=0))
         places = np.argsort(~live, axis=1, kind="stable")[:, : self._length]
         self._room = self._length + max(self._length, POSITIONS * width, more)
-        places = to_device(places, module_of(self.output.weight.data))
+        places = to_device(places, self._xp)
         for layer in self._layers:
             layer.self_attention.make_room(places, self._room)
 
 
-def _kept(array, places, moved) -> Array:
+def _kept(array: Array, places: Array, moved: Array) -> Array:
     """array[places] without copying entries that stay in place; changes `array`."""
     array[moved] = array[places[moved]]
     return array[: len(places)]
@@ -149,19 +161,28 @@ class CachedLayer:
     the memory.
     """
 
+    layer: Any  # a DecoderLayer if there is a memory
     prepared: Any = None  # the layer's parameters in the form that a kernel takes
 
-    def __init__(self, kept, layer, batch, memory=None):
+    def __init__(
+        self,
+        kept: "type[CachedSelfAttention]",
+        layer: EncoderLayer | DecoderLayer,
+        batch: int,
+        memory: Array | None = None,
+    ):
         """kept: a class of KEPT."""
         self.layer = layer
         self.self_attention = kept(layer.self_attention, batch)
         self.cross_attention = (
-            None if memory is None else CachedCrossAttention(layer.cross_attention, memory)
+            None if memory is None else CachedCrossAttention(self.layer.cross_attention, memory)
         )
 
 
 @replaceable
-def next_position(x, cached, past, memory_mask=None) -> Array:
+def next_position(
+    x: Array, cached: CachedLayer, past: Array, memory_mask: Array | None = None
+) -> Array:
     """A CachedLayer's output (B, width, d_model) at the newest position, from its input there: x
     (B, width, d_model).
 
@@ -185,7 +206,7 @@ def next_position(x, cached, past, memory_mask=None) -> Array:
 class CachedCrossAttention:
     """One layer's cross-attention; the memory's keys and values (B, H, T_k, d) are computed once."""
 
-    def __init__(self, attention, memory):
+    def __init__(self, attention: MultiHeadAttention, memory: Array):
         self._attention = attention
         self.keys, self.values = (
             attention.xp.ascontiguousarray(
@@ -194,7 +215,7 @@ class CachedCrossAttention:
             for linear in (attention.key, attention.value)
         )
 
-    def attend(self, x, mask) -> Array:
+    def attend(self, x: Array, mask: Array | None) -> Array:
         queries = self._attention.split(self._attention.query.forward(x)[0])
         heads, _ = attention_forward(queries, self.keys, self.values, mask)
         return self._attention.output.forward(self._attention.merge(heads))[0]
@@ -214,7 +235,7 @@ class CachedSelfAttention:
     length: int
     positions: Any  # (width,): where in the text the x to come is
 
-    def __init__(self, attention, batch):
+    def __init__(self, attention: SelfAttention, batch: int):
         self.xp = attention.xp
         self.attention = attention
         self.keys, self.values = (
@@ -222,7 +243,7 @@ class CachedSelfAttention:
             for part in (attention.key, attention.value)
         )
 
-    def attend(self, x, past) -> Array:
+    def attend(self, x: Array, past: Array) -> Array:
         """x: (B, width, d_model), one position of `width` hypotheses. Returns the attention's
         output, of the same shape.
         """
@@ -240,16 +261,16 @@ class CachedSelfAttention:
         )
         return attention.output.forward(attention.merge(y))[0]
 
-    def placed(self, x) -> Array:
+    def placed(self, x: Array) -> Array:
         """Queries or keys (B, H, width, d_k) at their positions: the paper's do not change with
         them.
         """
         return x
 
-    def heads(self, queries, keys, values, mask) -> Array:
+    def heads(self, queries: Array, keys: Array, values: Array, mask: Array | None) -> Array:
         return attention_forward(queries, keys, values, mask)[0]
 
-    def make_room(self, places, room) -> None:
+    def make_room(self, places: Array, room: int) -> None:
         """New lists with that much room, filled with the entries at `places` (B, length) of the old
         ones.
         """
@@ -270,13 +291,13 @@ class CachedSelfAttention:
 KEPT = Table("kept attention", {"SelfAttention": CachedSelfAttention})
 
 
-def kept_of(attention) -> type[CachedSelfAttention] | None:
+def kept_of(attention: Layer) -> type[CachedSelfAttention] | None:
     """What keeps the keys and values of a layer's self-attention; None if nothing was written for it."""
     kept = KEPT.get(type(attention).__name__)
     return kept if kept and exactly(attention, kept.of) else None
 
 
-def can_be_cached(stack, input) -> bool:
+def can_be_cached(stack: Layer, input: Layer) -> bool:
     """Whether a CachedStack computes what the stack and its input do: it calls neither of them, nor
     their layers' attention, and everything else one position at a time.
     """
@@ -290,7 +311,7 @@ def can_be_cached(stack, input) -> bool:
     )
 
 
-def _layer_can_be_cached(layer) -> bool:
+def _layer_can_be_cached(layer: Layer) -> bool:
     if not exactly(layer, EncoderLayer) and not exactly(layer, DecoderLayer):
         return False
     cross = getattr(layer, "cross_attention", None)

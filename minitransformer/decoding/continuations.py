@@ -8,6 +8,7 @@ from minitransformer.backend import Array, module_of, to_device, to_host
 from minitransformer.dispatch import replaceable
 from minitransformer.data.special import EOS, SPECIAL
 from minitransformer.layers.exactly import exactly
+from minitransformer.layers.layer import Layer
 from minitransformer.layers.output_projection import OutputProjection
 
 FIRST_WORD = len(SPECIAL)  # the tokens before it are PAD, BOS and EOS
@@ -17,7 +18,7 @@ SEARCHES = 30  # for more of the largest, sorting is faster than as many searche
 class OutputWeight:
     """The weight W (V, d_model) of the logits x W^T, during one search."""
 
-    def __init__(self, weight):
+    def __init__(self, weight: Array):
         self.weight = weight
 
     @cached_property
@@ -27,11 +28,11 @@ class OutputWeight:
         """
         return module_of(self.weight).ascontiguousarray(self.weight.T)
 
-    def tokens(self, x) -> int:
+    def tokens(self, x: Array) -> int:
         """V."""
         return len(self.weight)
 
-    def logits(self, x) -> Array:
+    def logits(self, x: Array) -> Array:
         """(B width, V), of x (B, width, d_model)."""
         return x.reshape(-1, x.shape[2]) @ self.transposed
 
@@ -41,20 +42,21 @@ class OutputLayer:
 
     weight = None
 
-    def __init__(self, output):
-        self._output, self._tokens = output, None
+    def __init__(self, output: Layer):
+        self._output = output
+        self._tokens: int | None = None
 
-    def tokens(self, x) -> int:
+    def tokens(self, x: Array) -> int:
         if self._tokens is None:
             self._tokens = self.logits(x[:1, :1]).shape[1]
         return self._tokens
 
-    def logits(self, x) -> Array:
+    def logits(self, x: Array) -> Array:
         logits, _ = self._output.forward(x)
         return logits.reshape(-1, logits.shape[2])
 
 
-def weight_of(output) -> OutputWeight | OutputLayer:
+def weight_of(output: Layer) -> OutputWeight | OutputLayer:
     """What computes the logits of a state's `output`."""
     if exactly(output, OutputProjection):
         return OutputWeight(output.weight.data)
@@ -62,7 +64,9 @@ def weight_of(output) -> OutputWeight | OutputLayer:
 
 
 @replaceable
-def continuations(x, weight, sums, count) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def continuations(
+    x: Array, weight: OutputWeight | OutputLayer, sums: Array, count: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """What may follow the hypotheses with hidden states x (B, width, d_model) and summed
     log-probabilities `sums` (B, width).
 
@@ -87,7 +91,7 @@ def continuations(x, weight, sums, count) -> tuple[np.ndarray, np.ndarray, np.nd
 
 
 @replaceable
-def log_normaliser(logits) -> Array:
+def log_normaliser(logits: Array) -> Array:
     """log(sum(exp(logits))) of each row, (R,): logits (R, V)."""
     xp = module_of(logits)
     peak = logits.max(axis=1)
@@ -97,7 +101,7 @@ def log_normaliser(logits) -> Array:
     return xp.log(total) + peak
 
 
-def top_k(x, count) -> tuple[Array, Array]:
+def top_k(x: Array, count: int) -> tuple[Array, Array]:
     """(places, values) of the `count` largest in each row of x (R, N), each (R, count), the largest
     first; changes x.
 

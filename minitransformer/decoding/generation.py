@@ -1,19 +1,27 @@
 """Continue a prompt, token by token."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from minitransformer.backend import to_host
+from minitransformer.backend import Generator, to_host
 from minitransformer.checks import check_integer, check_rng
 from minitransformer.decoding.hypothesis import check_numbers
 from minitransformer.decoding.sampling import check_sampling, draw
 from minitransformer.errors import InputError
 from minitransformer.data.special import EOS, SPECIAL
+from minitransformer.decoding.state import Decodable, DecodingState
 
 
 def generate(
-    model, prompt, count, rng, temperature=1.0, top_k=0, top_p=1.0, ends=False
+    model: Decodable,
+    prompt: Sequence[int],
+    count: int,
+    rng: Generator,
+    temperature: float = 1.0,
+    top_k: int = 0,
+    top_p: float = 1.0,
+    ends: bool = False,
 ) -> Iterator[int]:
     """Yields `count` token ids that continue `prompt`, a list of ids, each as soon as it is drawn.
 
@@ -37,7 +45,17 @@ def generate(
     )
 
 
-def _continue(model, state, ids, count, rng, temperature, top_k, top_p, forbidden) -> Iterator[int]:
+def _continue(
+    model: Decodable,
+    state: DecodingState,
+    ids: list[int],
+    count: int,
+    rng: Generator,
+    temperature: float,
+    top_k: int,
+    top_p: float,
+    forbidden: int,
+) -> Iterator[int]:
     read, room = len(ids), int(state.limit[0])
     for _ in range(count):
         if room < 0:

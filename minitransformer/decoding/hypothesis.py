@@ -4,9 +4,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from minitransformer.backend import Array
 from minitransformer.checks import check_integer
 from minitransformer.errors import InputError
 from minitransformer.data.special import SPECIAL
+from minitransformer.decoding.state import DecodingState
 
 
 class Hypothesis(NamedTuple):
@@ -19,7 +21,7 @@ class Hypothesis(NamedTuple):
     score: float  # for comparing hypotheses
 
 
-def check_numbers(usable) -> None:
+def check_numbers(usable: Array) -> None:
     """Raise InputError unless all are true: weights that are finite but huge can give logits that
     are not finite.
     """
@@ -27,7 +29,7 @@ def check_numbers(usable) -> None:
         raise InputError("the model's logits are not finite numbers; its weights are unusable")
 
 
-def length_penalty(length, alpha) -> float:
+def length_penalty(length: int, alpha: float) -> float:
     """((5 + length) / 6)^alpha, the divisor of a log-probability (Wu et al. 2016,
     https://arxiv.org/abs/1609.08144).
 
@@ -37,7 +39,9 @@ def length_penalty(length, alpha) -> float:
     return ((5 + length) / 6) ** alpha
 
 
-def length_limits(state, min_length, max_length) -> tuple[np.ndarray, np.ndarray]:
+def length_limits(
+    state: DecodingState, min_length: int, max_length: int | None
+) -> tuple[np.ndarray, np.ndarray]:
     """(least, most) tokens before EOS, each (B,), from the limits of the state and the caller.
 
     Raises InputError for limits that contradict each other.
@@ -49,7 +53,7 @@ def length_limits(state, min_length, max_length) -> tuple[np.ndarray, np.ndarray
     return np.minimum(min_length, most), most
 
 
-def check_words(words, least) -> None:
+def check_words(words: int, least: Array) -> None:
     """Raise InputError unless the model has tokens to write: `words` are those that are not special,
     least (B,) how many an output must have.
     """
@@ -60,7 +64,7 @@ def check_words(words, least) -> None:
         )
 
 
-def compact_rows(done) -> np.ndarray:
+def compact_rows(done: Array) -> np.ndarray:
     """The rows to keep, for a state's `keep`; done: (B,) bool.
 
     A finished row is replaced by one from the end, so that few rows move: done 0 1 0 0 1 0 1 0

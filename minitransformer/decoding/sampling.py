@@ -1,10 +1,11 @@
 """Outputs drawn at random, from the model's complete distribution or from its most likely part."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from minitransformer.backend import Array, module_of, to_device, to_host
+from minitransformer.backend import Array, Generator, module_of, to_device, to_host
 from minitransformer.checks import check_integer, check_shape, is_number
 from minitransformer.decoding.continuations import log_normaliser
 from minitransformer.decoding.continuations import top_k as largest
@@ -17,10 +18,19 @@ from minitransformer.decoding.hypothesis import (
 )
 from minitransformer.errors import InputError, counted
 from minitransformer.data.special import BOS, EOS, PAD, SPECIAL
+from minitransformer.decoding.state import Decodable
 
 
 def sample(
-    model, source, rngs, count=1, temperature=1.0, top_k=0, top_p=1.0, min_length=0, max_length=None
+    model: Decodable,
+    source: Array,
+    rngs: Sequence[Generator],
+    count: int = 1,
+    temperature: float = 1.0,
+    top_k: int = 0,
+    top_p: float = 1.0,
+    min_length: int = 0,
+    max_length: int | None = None,
 ) -> list[list[Hypothesis]]:
     """`count` Hypotheses for each sentence of source (B, T_k) ids, drawn token by token, the most
     likely first.
@@ -74,7 +84,7 @@ def sample(
     ]
 
 
-def check_sampling(temperature, top_k, top_p) -> None:
+def check_sampling(temperature: float, top_k: int, top_p: float) -> None:
     """Raise InputError for invalid settings."""
     if not is_number(temperature, 1e-3) or temperature > 1e3:
         likeliest = "; for the likeliest token, draw from one: --top-k 1, in Python top_k=1"
@@ -88,7 +98,9 @@ def check_sampling(temperature, top_k, top_p) -> None:
 
 
 @np.errstate(under="ignore")
-def draw(logits, draws, temperature, top_k, top_p) -> tuple[Array, Array]:
+def draw(
+    logits: Array, draws: Array, temperature: float, top_k: int, top_p: float
+) -> tuple[Array, Array]:
     """(ids, their logits), each (R,): logits (R, V), draws (R,) uniform in [0, 1)."""
     xp = module_of(logits)
     ids, values = largest(logits.copy(), min(top_k or logits.shape[1], logits.shape[1]))
@@ -103,7 +115,7 @@ def draw(logits, draws, temperature, top_k, top_p) -> tuple[Array, Array]:
     ]
 
 
-def _forbid(logits, length, least, most) -> None:
+def _forbid(logits: Array, length: int, least: Array, most: Array) -> None:
     """Set the logits of tokens that may not come next to -inf: padding, BOS, EOS before `least`
     tokens, all but EOS after `most`.
 

@@ -23,7 +23,7 @@ from minitransformer.models.language_model import LanguageModel
 from minitransformer.models.transformer import Transformer
 
 
-def start_transformer(model, source) -> DecodingState:
+def start_transformer(model: Transformer, source: Array) -> DecodingState:
     """source: (B, T_k) ids. The lengths of the sources and the model's positions limit the outputs."""
     check_shape("source", source, "B", "T_k")
     model.check_shared()
@@ -33,7 +33,7 @@ def start_transformer(model, source) -> DecodingState:
     before = np.empty((len(source), 1, 0), int)
     if not runs(model, Transformer, "hidden"):
 
-        def run(rows, target) -> Array:
+        def run(rows: Array, target: Array) -> Array:
             return model.hidden(source[rows], target)[0]
 
         return RecomputedState(run, model.output, first, limit, before)
@@ -44,7 +44,7 @@ def start_transformer(model, source) -> DecodingState:
         and not _bypassed_is_replaced()
     ):
 
-        def decode(rows, target) -> Array:
+        def decode(rows: Array, target: Array) -> Array:
             return model.decode(target, memory[to_device(rows, module_of(memory))], source[rows])[0]
 
         return RecomputedState(decode, model.output, first, limit, before)
@@ -52,7 +52,7 @@ def start_transformer(model, source) -> DecodingState:
     return CachedStack(model.decoder, model.target_input, model.output, first, limit, memory, mask)
 
 
-def start_language_model(model, prompt) -> DecodingState:
+def start_language_model(model: LanguageModel, prompt: Array) -> DecodingState:
     """prompt: (B, T), ids of at least one token each, without padding. Only the model's positions
     limit what may follow.
     """

@@ -2,12 +2,15 @@
 position; and the simplest one.
 """
 
-from typing import Any
+from collections.abc import Callable
+from types import ModuleType
+from typing import Protocol
 
 import numpy as np
 
 from minitransformer.backend import Array
 from minitransformer.data.special import BOS, PAD
+from minitransformer.layers.layer import Layer
 
 EXTRA_LENGTH = (
     50  # an output is at most this much longer than its source (section 6.1 of the paper)
@@ -24,9 +27,9 @@ class DecodingState:
 
     first: np.ndarray
     limit: np.ndarray
-    output: Any
+    output: Layer
 
-    def advance(self, ids, parents=None) -> Array:
+    def advance(self, ids: Array, parents: Array | None = None) -> Array:
         """The hidden states (B, width, d_model) for the token `ids` (B, width) at the current
         position.
 
@@ -35,11 +38,20 @@ class DecodingState:
         """
         raise NotImplementedError
 
-    def keep(self, rows) -> None:
+    def keep(self, rows: Array) -> None:
         """Keep only some sentences: the new row i is the old row rows[i]
         (decoding.hypothesis.compact_rows).
         """
         raise NotImplementedError
+
+
+class Decodable(Protocol):
+    """What a search knows of a model that writes."""
+
+    @property
+    def xp(self) -> ModuleType: ...
+
+    def start(self, source: Array, /) -> DecodingState: ...
 
 
 class RecomputedState(DecodingState):
@@ -50,12 +62,19 @@ class RecomputedState(DecodingState):
     `rows` (N,).
     """
 
-    def __init__(self, decode, output, first, limit, prefix):
+    def __init__(
+        self,
+        decode: Callable[[Array, Array], Array],
+        output: Layer,
+        first: Array,
+        limit: Array,
+        prefix: Array,
+    ):
         """prefix: (B, 1, T), the ids before `first`."""
         self.output, self.first, self.limit = output, first, limit
         self._decode, self._prefix, self._rows = decode, prefix, np.arange(len(first))
 
-    def advance(self, ids, parents=None) -> Array:
+    def advance(self, ids: Array, parents: Array | None = None) -> Array:
         batch, width = ids.shape
         if parents is None:
             parents = np.broadcast_to(np.arange(width), (batch, width))
@@ -64,11 +83,11 @@ class RecomputedState(DecodingState):
         y = self._decode(np.repeat(self._rows, width), self._prefix.reshape(batch * width, -1))
         return y[:, -1].reshape(batch, width, -1)
 
-    def keep(self, rows) -> None:
+    def keep(self, rows: Array) -> None:
         self._rows, self._prefix = self._rows[rows], self._prefix[rows]
 
 
-def first_and_limit(source) -> tuple[np.ndarray, np.ndarray]:
+def first_and_limit(source: Array) -> tuple[np.ndarray, np.ndarray]:
     """`first` and `limit` of outputs that begin with BOS and have at most EXTRA_LENGTH tokens more
     than source (B, T_k).
     """

@@ -2,11 +2,12 @@
 original order.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from minitransformer.backend import Array
 from minitransformer.checks import check_integer, check_kind
 from minitransformer.data.batches import pad
 from minitransformer.data.unknown import warn_of_unknown
@@ -15,6 +16,8 @@ from minitransformer.decoding.hypothesis import Hypothesis
 from minitransformer.errors import InputError, one_line, counted
 from minitransformer.cores import available_cores, in_threads
 from minitransformer.data.special import EOS
+from minitransformer.data.vocabularies.vocabulary import Vocabulary
+from minitransformer.decoding.state import Decodable
 from minitransformer.stderr import stderr
 
 ROWS = 960  # hypotheses decoded together; with fewer, the products are slower; more are no faster
@@ -29,7 +32,7 @@ class Search:
     min_length: int = 0  # tokens
     max_length: int | None = None  # tokens, at most the source's length + 50
 
-    def __call__(self, model, source) -> list[list[Hypothesis]]:
+    def __call__(self, model: Decodable, source: Array) -> list[list[Hypothesis]]:
         """Lists of Hypotheses for source (B, T_k) ids."""
         return beam_search(model, source, self.beam, self.alpha, self.min_length, self.max_length)
 
@@ -37,7 +40,12 @@ class Search:
 GREEDY = Search()
 
 
-def decode_all(model, sources, search=GREEDY, threads=None) -> list[list[Hypothesis]]:
+def decode_all(
+    model: Decodable,
+    sources: Sequence[Sequence[int]],
+    search: Search = GREEDY,
+    threads: int | None = None,
+) -> list[list[Hypothesis]]:
     """Lists of Hypotheses, the best first, for id lists of any lengths; an empty source has an
     empty output.
 
@@ -56,7 +64,9 @@ def decode_all(model, sources, search=GREEDY, threads=None) -> list[list[Hypothe
     return found
 
 
-def longest_first(sources, size) -> Iterator[tuple[list[int], np.ndarray]]:
+def longest_first(
+    sources: Sequence[Sequence[int]], size: int
+) -> Iterator[tuple[list[int], np.ndarray]]:
     """(places, ids) of `size` sentences each: ids (B, T_k) that end with EOS, then padding; empty
     sentences are omitted.
     """
@@ -68,7 +78,7 @@ def longest_first(sources, size) -> Iterator[tuple[list[int], np.ndarray]]:
         yield places, pad([[*sources[i], EOS] for i in places])
 
 
-def encode(vocabulary, texts, max_length) -> list[list[int]]:
+def encode(vocabulary: Vocabulary, texts: Iterable[str], max_length: int) -> list[list[int]]:
     """Id lists of source texts, [] for an empty text, each of at most `max_length` tokens.
 
     Truncated texts and characters that the vocabulary lacks are reported on stderr. Raises
@@ -95,7 +105,7 @@ def encode(vocabulary, texts, max_length) -> list[list[int]]:
     return [source[:max_length] for source in sources]
 
 
-def check_texts(texts) -> list[str]:
+def check_texts(texts: Iterable[str]) -> list[str]:
     """`texts` as a list. Raises InputError unless they are strings; for a single string, too, whose
     letters would be taken for texts.
     """
@@ -110,7 +120,14 @@ def check_texts(texts) -> list[str]:
     return texts
 
 
-def translate(model, vocabulary, texts, max_length, search=GREEDY, threads=None) -> list[str]:
+def translate(
+    model: Decodable,
+    vocabulary: Vocabulary,
+    texts: Iterable[str],
+    max_length: int,
+    search: Search = GREEDY,
+    threads: int | None = None,
+) -> list[str]:
     """The output text for each of `texts`; at most `max_length` tokens of each are read."""
     found = decode_all(model, encode(vocabulary, texts, max_length), search, threads)
     return [vocabulary.decode(best.ids) for best, *_ in found]

@@ -6,14 +6,16 @@ here first. For any other layer the general path runs, which calls `forward`.
 
 from collections.abc import Collection, Iterable
 from functools import cache, partial
-from typing import Any
+from typing import Any, TypeGuard, TypeVar
+
+Kind = TypeVar("Kind")
 
 
 class Watched(partial):
     """A method that is looked at while it runs (hooks.py); it computes what it did before."""
 
 
-def exactly(layer: Any, kind: type) -> bool:
+def exactly(layer: Any, kind: type[Kind]) -> TypeGuard[Kind]:
     """Whether `layer` is a `kind`: of that class, not of a subclass, and without a method of its own."""
     return type(layer) is kind and not has_own_methods(layer)
 

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from minitransformer import Transformer, TransformerConfig
+from minitransformer.layers import LayerNorm
 from minitransformer.layers.attention_kinds import ATTENTIONS, ScaledAttention
 from minitransformer.functional.activations import ACTIVATIONS
 from minitransformer.lookup import Table
@@ -106,3 +107,12 @@ def test_a_choice_of_your_own(monkeypatch):
     monkeypatch.setitem(ATTENTIONS, "mine", Mine)
     config = TransformerConfig.named("toy", 20, attention="mine")
     assert ATTENTIONS[config.attention] is Mine and Transformer(config)
+
+
+def test_a_table_without_its_own_choices_has_those_of_the_zoo():
+    table = Table("norm", {"layer": LayerNorm})
+    table["mine"] = LayerNorm
+    del table["mine"]
+    assert list(table) == ["layer", *CHOICES["norm"]]
+    table.clear()
+    assert list(table) == list(CHOICES["norm"]) and table["rms"].__name__ == "RMSNorm"

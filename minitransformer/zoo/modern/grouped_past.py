@@ -19,6 +19,7 @@ class CachedGroupedAttention(CachedSelfAttention):
     """keys, values: (B, G, room, d_k)."""
 
     of = GroupedQueryAttention
+    attention: GroupedQueryAttention
     next_position = staticmethod(next_grouped_position)
 
     def placed(self, x) -> Array:
