@@ -1,14 +1,19 @@
 """Batches of source and target: from pairs of id lists to arrays."""
 
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from minitransformer.backend import Array
+from minitransformer.backend import Array, Generator
 from minitransformer.checks import check_shape
 from minitransformer.errors import InputError
 from minitransformer.data.special import BOS, EOS, PAD
+
+
+Pair = tuple[Sequence[int], Sequence[int]]  # source ids, target ids
+Example = TypeVar("Example")
 
 
 class Batch(NamedTuple):
@@ -32,7 +37,7 @@ class Batch(NamedTuple):
     def num_tokens(self) -> int:
         return self.terms
 
-    def split(self, n) -> list["Batch"]:
+    def split(self, n: int) -> list["Batch"]:
         """Each part is as wide as its longest sentence."""
         return [
             Batch(
@@ -45,7 +50,7 @@ class Batch(NamedTuple):
         ]
 
 
-def make_batch(pairs) -> Batch:
+def make_batch(pairs: Iterable[Pair]) -> Batch:
     """The Batch of a list of (source ids, target ids).
 
     Raises InputError if there are none, or if an id is not a whole number or is PAD, which only
@@ -63,7 +68,7 @@ def make_batch(pairs) -> Batch:
     )
 
 
-def check_sentences(name, sentences) -> None:
+def check_sentences(name: str, sentences: Iterable[Sequence[int]]) -> None:
     """Raise InputError unless each sentence is a sequence of ids allowed in one: whole numbers
     above PAD.
     """
@@ -77,7 +82,7 @@ def check_sentences(name, sentences) -> None:
         )
 
 
-def split_rows(arrays, n) -> list[slice]:
+def split_rows(arrays: Sequence[Array], n: int) -> list[slice]:
     """At most n slices that cover all rows of a batch's arrays; their sizes differ by at most one
     row.
 
@@ -93,13 +98,13 @@ def split_rows(arrays, n) -> list[slice]:
     return list(map(slice, [0, *ends], ends))
 
 
-def trim(ids) -> np.ndarray:
+def trim(ids: Array) -> np.ndarray:
     """`ids` (B, T) without the last columns that hold only padding."""
     check_shape("a batch's array", ids, "B", "T")
     return ids[:, : np.flatnonzero((ids != PAD).any(axis=0)).max(initial=0) + 1]
 
 
-def pad(sequences) -> np.ndarray:
+def pad(sequences: Sequence[Sequence[int] | Array]) -> np.ndarray:
     """(B, T) ids of `sequences`, the shorter ones padded with PAD."""
     batch = np.full((len(sequences), max(map(len, sequences))), PAD)
     for row, ids in zip(batch, sequences):
@@ -107,13 +112,18 @@ def pad(sequences) -> np.ndarray:
     return batch
 
 
-def pair_lengths(pair) -> tuple[int, int]:
+def pair_lengths(pair: Pair) -> tuple[int, int]:
     """The sort key of a pair: the target's length, then the source's."""
     source, target = pair
     return len(target), len(source)
 
 
-def by_length(examples, max_tokens, rng=None, lengths=pair_lengths) -> list[list]:
+def by_length(
+    examples: Sequence[Example],
+    max_tokens: int,
+    rng: Generator | None = None,
+    lengths: Callable[[Any], tuple[int, ...]] = pair_lengths,
+) -> list[list[Example]]:
     """Each of `examples` once, in lists of examples of similar length: at most `max_tokens` per
     list, padding included.
 
@@ -121,8 +131,8 @@ def by_length(examples, max_tokens, rng=None, lengths=pair_lengths) -> list[list
     `max_tokens` gets its own list. `rng` shuffles examples of equal length and the order of the
     lists; without it, lists are ordered by length.
     """
-    order = np.arange(len(examples)) if rng is None else rng.permutation(len(examples))
-    order = sorted(order, key=lambda i: lengths(examples[i]))
+    shuffled = np.arange(len(examples)) if rng is None else rng.permutation(len(examples))
+    order = sorted(shuffled, key=lambda i: lengths(examples[i]))
     batches, batch, longest = [], [], 0
     for i in order:
         longest = max(longest, *lengths(examples[i]))

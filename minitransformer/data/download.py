@@ -1,7 +1,9 @@
 """Download a corpus file by file: intact files are kept, so an interrupted download resumes."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from minitransformer.data.registry import CORPORA
 from minitransformer.errors import InputError, choices
@@ -13,7 +15,7 @@ from minitransformer.lookup import Table
 PRETRAINED = Table("pretrained model", {})
 
 
-def download(corpus, folder, report) -> None:
+def download(corpus: str, folder: str | Path, report: Callable[[str], Any]) -> None:
     """Download every file of `corpus` into `folder` and check its sha256; `report(text)` is called
     for each file.
 
@@ -51,14 +53,16 @@ def download(corpus, folder, report) -> None:
             ) from None
         report(f"{name}: downloaded")
     if source.split:
-        _split(source, folder, report)
+        (whole,) = source.sha256
+        _split(folder / whole, source.split, report)
 
 
-def _split(corpus, folder, report) -> None:
-    """Split the corpus's single file."""
-    (whole,) = corpus.sha256
-    for name, data in corpus.split((folder / whole).read_bytes()).items():
-        path = folder / name
+def _split(
+    whole: Path, split: Callable[[bytes], dict[str, bytes]], report: Callable[[str], Any]
+) -> None:
+    """Split a corpus's single file."""
+    for name, data in split(whole.read_bytes()).items():
+        path = whole.parent / name
         intact = os.path.isfile(path) and path.read_bytes() == data
         try:
             if not intact:
@@ -68,10 +72,11 @@ def _split(corpus, folder, report) -> None:
         report(f"{name}: {'already there' if intact else 'split off'}")
 
 
-def _reason(error) -> str:
+def _reason(error: BaseException) -> str:
     """The root cause of a wrapped error, in a few words."""
-    if getattr(error, "response", None) is not None:
-        return f"the server answered {error.response.status_code} {error.response.reason}"
-    while error.__cause__ or error.__context__:
-        error = error.__cause__ or error.__context__
+    response = getattr(error, "response", None)
+    if response is not None:
+        return f"the server answered {response.status_code} {response.reason}"
+    while cause := error.__cause__ or error.__context__:
+        error = cause
     return getattr(error, "strerror", None) or str(error) or type(error).__name__

@@ -1,11 +1,14 @@
 """Random examples for the toy tasks: an unlimited number to train on, and held-out ones."""
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from minitransformer.errors import InputError
+
+if TYPE_CHECKING:
+    from minitransformer.tasks.toy import ToyTask
 
 MOST_MISSES = 10_000  # after this many draws without a new example, there are no more
 
@@ -17,7 +20,7 @@ class DrawnBatches(Iterator[Any]):
     `position`: the number of batches drawn so far; set it to continue from there.
     """
 
-    def __init__(self, task, size, seed):
+    def __init__(self, task: "ToyTask", size: int, seed: int):
         self.task, self.size, self.seed = task, size, seed
         self.position = 0
 
@@ -26,12 +29,14 @@ class DrawnBatches(Iterator[Any]):
         return self.task.make_batch(draw_examples(self.task, [self.seed, self.position], self.size))
 
 
-def draw_held_out(task, size, seed=0) -> list:
+def draw_held_out(task: "ToyTask", size: int, seed: int = 0) -> list:
     """`size` different examples that no training batch can contain."""
     return draw_examples(task, seed, size, held_out=True)
 
 
-def draw_examples(task, seed, size, held_out=False) -> list:
+def draw_examples(
+    task: "ToyTask", seed: int | Sequence[int], size: int, held_out: bool = False
+) -> list:
     """`size` random examples of a toy task, encoded: either for training, or distinct and held out.
 
     Raises InputError for a task that has too few.

@@ -1,6 +1,6 @@
 """Endless batches of a corpus: every epoch has its own order."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,14 @@ class EpochBatches(Iterator[Any]):
     `position`: [epoch, the number of its batches given so far]; set it to continue from there.
     """
 
-    def __init__(self, examples, max_tokens, seed, make=make_batch, lengths=pair_lengths):
+    def __init__(
+        self,
+        examples: Sequence[Any],
+        max_tokens: int,
+        seed: int,
+        make: Callable[[list], Any] = make_batch,
+        lengths: Callable[[Any], tuple[int, ...]] = pair_lengths,
+    ):
         self.examples, self.max_tokens, self.seed = examples, max_tokens, seed
         self._make, self._lengths = make, lengths
         self.position = [0, 0]
@@ -29,7 +36,7 @@ class EpochBatches(Iterator[Any]):
         self.position = [epoch, given + 1]
         return self._make(self._chunks_of(epoch)[given])
 
-    def _chunks_of(self, epoch) -> list[list]:
+    def _chunks_of(self, epoch: int) -> list[list]:
         """The examples of each batch, which are kept until another epoch is asked for."""
         if epoch != self._epoch:
             rng = np.random.default_rng([self.seed, epoch])

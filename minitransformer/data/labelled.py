@@ -1,6 +1,8 @@
 """Batches of labelled sentences, and the files they come from."""
 
 import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +17,9 @@ from minitransformer.stderr import stderr
 
 TEXT = ("sentence", "text", "document", "review", "comment")  # names of columns
 LABEL = ("label", "class", "category", "sentiment")
+
+
+Labelled = tuple[Sequence[int], int]  # ids, class
 
 
 class LabelledBatch(NamedTuple):
@@ -36,13 +41,13 @@ class LabelledBatch(NamedTuple):
     def num_tokens(self) -> int:
         return int((self.ids != PAD).sum())
 
-    def split(self, n) -> list["LabelledBatch"]:
+    def split(self, n: int) -> list["LabelledBatch"]:
         return [
             LabelledBatch(trim(self.ids[rows]), self.labels[rows]) for rows in split_rows(self, n)
         ]
 
 
-def make_labelled_batch(examples) -> LabelledBatch:
+def make_labelled_batch(examples: Iterable[Labelled]) -> LabelledBatch:
     """The LabelledBatch of a list of (ids, class). Raises InputError like make_batch."""
     examples = [(ids, label) for ids, label in examples]
     if not examples:
@@ -53,13 +58,15 @@ def make_labelled_batch(examples) -> LabelledBatch:
     )
 
 
-def sentence_length(example) -> tuple[int]:
+def sentence_length(example: Labelled) -> tuple[int]:
     """The sort key of a labelled sentence: its length."""
     ids, _ = example
     return (len(ids),)
 
 
-def read_labelled(path, name, read=read_text) -> list[tuple[str, str]]:
+def read_labelled(
+    path: str | Path, name: str, read: Callable[[str | Path], str] = read_text
+) -> list[tuple[str, str]]:
     """[(sentence, label as text)] from a file with a sentence, a tab and its label on each line,
     plain or .gz.
 

@@ -1,16 +1,20 @@
 """Parallel text: two aligned files, plain or .gz, or one file of two tab-separated columns."""
 
 import unicodedata
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from minitransformer.data.text_files import read_text, split_lines
-from minitransformer.data.vocabularies.subwords import MAX_WORD
+from minitransformer.data.vocabularies.subwords import MAX_WORD, SubwordVocabulary
 from minitransformer.errors import InputError, counted
 from minitransformer.stderr import stderr
 
 MAX_CHARACTERS = MAX_WORD  # in a sentence
 
 
-def read_pairs(paths, name="files", read=read_text) -> list[tuple[str, str]]:
+def read_pairs(
+    paths: Sequence[str | Path], name: str = "files", read: Callable[[str | Path], str] = read_text
+) -> list[tuple[str, str]]:
     """[(source, target)] from [SOURCE, TARGET], aligned line by line, or from one [TSV].
 
     Unicode is normalised (NFC), and outer spaces are removed; further columns of a TSV
@@ -43,11 +47,11 @@ def read_pairs(paths, name="files", read=read_text) -> list[tuple[str, str]]:
     return pairs
 
 
-def _normalised(side) -> str:
+def _normalised(side: str) -> str:
     return unicodedata.normalize("NFC", side.strip())
 
 
-def _columns(path, number, line) -> tuple[str, str]:
+def _columns(path: str | Path, number: int, line: str) -> tuple[str, str]:
     columns = line.split("\t")
     if len(columns) < 2 and line.strip():
         raise InputError(
@@ -56,7 +60,7 @@ def _columns(path, number, line) -> tuple[str, str]:
     return (columns[0], columns[1]) if len(columns) > 1 else ("", "")
 
 
-def _report_other_forms(path, lines) -> None:
+def _report_other_forms(path: str | Path, lines: list[str]) -> None:
     """Say on stderr what else a TSV may have meant."""
     wider = [number for number, line in enumerate(lines, 1) if line.count("\t") > 1]
     quoted = [
@@ -73,14 +77,16 @@ def _report_other_forms(path, lines) -> None:
             )
 
 
-def _is_quoted(column) -> bool:
+def _is_quoted(column: str) -> bool:
     """Whether a spreadsheet would read it as a text in quotes, in which each quote is doubled."""
     inside = column[1:-1]
     whole = len(column) > 1 and column[0] == column[-1] == '"'
     return whole and '"' not in inside.replace('""', "")
 
 
-def encode_pairs(vocabulary, texts, max_length, name) -> list[tuple[list[int], list[int]]]:
+def encode_pairs(
+    vocabulary: SubwordVocabulary, texts: Sequence[tuple[str, str]], max_length: int, name: str
+) -> list[tuple[list[int], list[int]]]:
     """Pairs of id lists for pairs of texts; pairs with an empty side are left out.
 
     Raises InputError for a sentence of more than `max_length` tokens, and if no pair remains;

@@ -8,7 +8,7 @@ from typing import NamedTuple
 TRAIN_SHARE = 0.9  # the share of a single text to train on
 
 
-def split_characters(data) -> dict[str, bytes]:
+def split_characters(data: bytes) -> dict[str, bytes]:
     """train.txt, the first 90 % of the characters of a text, and valid.txt, the rest."""
     text = data.decode()
     end = int(TRAIN_SHARE * len(text))
@@ -27,7 +27,7 @@ class Corpus(NamedTuple):
     )
 
 
-def _github(repository, commit, folder) -> str:
+def _github(repository: str, commit: str, folder: str) -> str:
     """The address of a folder of a repository on GitHub."""
     return f"https://raw.githubusercontent.com/{repository}/{commit}/{folder}/"
 

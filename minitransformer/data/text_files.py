@@ -7,7 +7,7 @@ from pathlib import Path
 from minitransformer.errors import InputError
 
 
-def read_text(path) -> str:
+def read_text(path: str | Path) -> str:
     """The text of a UTF-8 file (.gz is unpacked).
 
     Raises InputError if it is missing, unreadable, not UTF-8, or empty.
@@ -15,7 +15,7 @@ def read_text(path) -> str:
     return as_text(read_bytes(path), path)
 
 
-def read_bytes(path) -> bytes:
+def read_bytes(path: str | Path) -> bytes:
     """What is in a file. Raises InputError if it is missing or unreadable."""
     path = Path(path)
     if path.is_char_device():
@@ -28,7 +28,7 @@ def read_bytes(path) -> bytes:
         raise InputError(f"{path}: {error}") from None
 
 
-def as_text(raw, path) -> str:
+def as_text(raw: bytes, path: str | Path) -> str:
     """The text in the bytes `raw` of the file `path`. Raises InputError if they are not UTF-8, or
     empty.
     """
@@ -42,7 +42,7 @@ def as_text(raw, path) -> str:
     return text
 
 
-def decode_utf8(raw, name) -> str:
+def decode_utf8(raw: bytes, name: str | Path) -> str:
     """The bytes as text. Raises InputError, with the line, if they are not UTF-8."""
     try:
         return raw.decode("utf-8-sig")
@@ -54,6 +54,6 @@ def decode_utf8(raw, name) -> str:
         ) from None
 
 
-def split_lines(text) -> list[str]:
+def split_lines(text: str) -> list[str]:
     """The lines of `text`: only \\n (or \\r\\n) ends a line, as in aligned corpora."""
     return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")] if text else []

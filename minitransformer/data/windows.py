@@ -1,6 +1,6 @@
 """Batches of windows: passages of one long text, for a language model."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -26,7 +26,7 @@ class WindowBatch(NamedTuple):
     def num_tokens(self) -> int:
         return self.terms
 
-    def split(self, n) -> list["WindowBatch"]:
+    def split(self, n: int) -> list["WindowBatch"]:
         return [
             WindowBatch(
                 self.ids[rows], self.next_target[rows], int((self.next_target[rows] != PAD).sum())
@@ -41,7 +41,7 @@ class WindowBatches(Iterator[WindowBatch]):
     `position`: the number of batches drawn so far; set it to continue from there.
     """
 
-    def __init__(self, ids, window, size, seed):
+    def __init__(self, ids: Sequence[int] | Array, window: int, size: int, seed: int):
         check_length(ids, window, "the text")
         self.ids, self.window, self.size, self.seed = np.asarray(ids), window, size, seed
         self.position = 0
@@ -55,7 +55,7 @@ class WindowBatches(Iterator[WindowBatch]):
         return WindowBatch(stretches[:, :-1], stretches[:, 1:], self.size * self.window)
 
 
-def consecutive_windows(ids, window, size) -> list[WindowBatch]:
+def consecutive_windows(ids: Sequence[int] | Array, window: int, size: int) -> list[WindowBatch]:
     """WindowBatches that predict every token of a text except the first exactly once, in windows
     that do not overlap.
     """
@@ -74,7 +74,9 @@ def consecutive_windows(ids, window, size) -> list[WindowBatch]:
     ]
 
 
-def check_length(ids, window, name, help="give more text") -> None:
+def check_length(
+    ids: Sequence[int] | Array, window: int, name: str, help: str = "give more text"
+) -> None:
     """Raise InputError for a text that is shorter than one window and the token after it."""
     if len(ids) < window + 1:
         raise InputError(

@@ -1,27 +1,41 @@
 """Sentence classification, learned from a file of labelled sentences."""
 
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from minitransformer.backend import to_host
 from minitransformer.data.batches import by_length
 from minitransformer.data.epochs import EpochBatches
-from minitransformer.data.labelled import make_labelled_batch, read_labelled, sentence_length
+from minitransformer.data.labelled import (
+    Labelled,
+    make_labelled_batch,
+    read_labelled,
+    sentence_length,
+)
 from minitransformer.data.unknown import warn_of_unknown
 from minitransformer.data.vocabularies.subwords import SubwordVocabulary
+from minitransformer.data.vocabularies.vocabulary import Vocabulary
 from minitransformer.decoding import encode
 from minitransformer.decoding.hypothesis import check_numbers
+from minitransformer.decoding.translation import Search
 from minitransformer.errors import InputError, counted, one_line, some
 from minitransformer.functional import softmax_forward
 from minitransformer.models.classifier import POOLINGS
+from minitransformer.models.next_token import Model
 from minitransformer.stderr import stderr
 from minitransformer.tables import setting
 from minitransformer.tasks.files import PARTS, FromFiles, only_file
 from minitransformer.tasks.task import EXAMPLES, Attended, Data
 from minitransformer.tasks.evaluation import BATCH_TOKENS, mean_loss, pair_batches
+
+if TYPE_CHECKING:
+    from minitransformer.runs.config import TrainingConfig
+    from minitransformer.runs.run import Run
 
 MAX_LABELS = 1000
 SHOWN = 12  # labels in a message
@@ -86,7 +100,9 @@ class Classify(FromFiles):
                 f"batch is {counted(self.batch, 'token')}, expected at least max_length + 1 = {self.max_length + 1}"
             )
 
-    def read_files(self, files, name, read) -> list[tuple[str, str]]:
+    def read_files(
+        self, files: list[str], name: str, read: Callable[[str | Path], str]
+    ) -> list[tuple[str, str]]:
         file = only_file(files, name, "one file of labelled sentences")
         return read_labelled(file, name, read)
 
@@ -109,14 +125,14 @@ class Classify(FromFiles):
     def make_vocabulary(self) -> SubwordVocabulary:
         return SubwordVocabulary.learn((text for text, _ in self.texts["train"]), self.vocab_size)
 
-    def model_sizes(self, vocabulary) -> dict[str, Any]:
+    def model_sizes(self, vocabulary: Vocabulary) -> dict[str, Any]:
         return {
             "vocab_size": vocabulary.size,
             "num_classes": len(self.labels),
             "pooling": self.pooling,
         }
 
-    def remarks(self, vocabulary) -> list[str]:
+    def remarks(self, vocabulary: SubwordVocabulary) -> list[str]:
         texts = self.texts["train"]
         counts = Counter(label for _, label in texts)
         classes = some((f"{one_line(label)} ({counts[label]:,})" for label in self.labels), SHOWN)
@@ -126,7 +142,7 @@ class Classify(FromFiles):
             *super().remarks(vocabulary),
         ]
 
-    def data(self, vocabulary, training) -> Data:
+    def data(self, vocabulary: SubwordVocabulary, training: "TrainingConfig") -> Data:
         texts = self.texts
         train, valid = (
             self._encode(vocabulary, getattr(self, name)[0], texts[name]) for name in PARTS
@@ -138,7 +154,7 @@ class Classify(FromFiles):
             texts["valid"][:EXAMPLES],
         )
 
-    def probabilities(self, run, texts) -> list[np.ndarray | None]:
+    def probabilities(self, run: "Run", texts: Sequence[str]) -> list[np.ndarray | None]:
         """For each text the probabilities (C,) of the classes, in the order of `labels`; None for
         an empty text.
 
@@ -148,7 +164,7 @@ class Classify(FromFiles):
         found = iter(predict(run.model, [(one, 0) for one in ids if one]))
         return [next(found) if one else None for one in ids]
 
-    def answer(self, run, texts, search=None) -> list[str]:
+    def answer(self, run: "Run", texts: Sequence[str], search: Search | None = None) -> list[str]:
         """The predicted class of each text; "" for an empty one."""
         self.check_no_search(search)
         return [
@@ -156,7 +172,7 @@ class Classify(FromFiles):
             for p in self.probabilities(run, texts)
         ]
 
-    def attention(self, run, text) -> dict[str, Attended]:
+    def attention(self, run: "Run", text: str) -> dict[str, Attended]:
         (ids,) = encode(run.vocabulary, [text], self.max_length)
         if not ids:
             raise InputError("the text is empty, expected a text to classify")
@@ -167,7 +183,9 @@ class Classify(FromFiles):
             )
         }
 
-    def evaluate(self, run, search, test=None) -> dict[str, Any]:
+    def evaluate(
+        self, run: "Run", search: Search | None, test: list[str] | None = None
+    ) -> dict[str, Any]:
         """The accuracy, that of always predicting the most common class, and the mean negative
         log-likelihood.
         """
@@ -184,7 +202,9 @@ class Classify(FromFiles):
             ),
         }
 
-    def _encode(self, vocabulary, file, texts) -> list[tuple[list[int], int]]:
+    def _encode(
+        self, vocabulary: SubwordVocabulary, file: str, texts: Sequence[tuple[str, str]]
+    ) -> list[tuple[list[int], int]]:
         """[(ids, class)]. Raises InputError for a label that the training file does not have."""
         places = {label: i for i, label in enumerate(self.labels)}
         unknown = next((label for _, label in texts if label not in places), None)
@@ -213,14 +233,14 @@ class Classify(FromFiles):
         ]
 
 
-def accuracy(model, examples) -> float:
+def accuracy(model: Model, examples: Sequence[Labelled]) -> float:
     """The fraction of (ids, class) for which the model's most probable class is the right one."""
     return float(
         (predict(model, examples).argmax(axis=1) == [label for _, label in examples]).mean()
     )
 
 
-def predict(model, examples) -> np.ndarray:
+def predict(model: Model, examples: Sequence[Labelled]) -> np.ndarray:
     """(N, C) the model's probabilities for the ids in (ids, class); the class is ignored."""
     if not examples:
         return np.zeros((0, model.config.num_classes))

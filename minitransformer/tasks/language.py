@@ -2,21 +2,30 @@
 
 import math
 import unicodedata
+from argparse import ArgumentParser
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from minitransformer.data.unknown import count_unknown, warn_of_unknown
 from minitransformer.data.vocabularies.characters import CharacterVocabulary
 from minitransformer.data.vocabularies.subwords import SubwordVocabulary
+from minitransformer.data.vocabularies.vocabulary import Vocabulary
 from minitransformer.data.windows import WindowBatches, check_length, consecutive_windows
 from minitransformer.decoding import generate
+from minitransformer.decoding.translation import Search
 from minitransformer.errors import InputError, counted
 from minitransformer.tasks.evaluation import mean_loss, perplexity
 from minitransformer.tasks.files import FromFiles, only_file
 from minitransformer.tasks.task import Attended, Data
 from minitransformer.tables import setting
+
+if TYPE_CHECKING:
+    from minitransformer.runs.config import TrainingConfig
+    from minitransformer.runs.run import Run
 
 EXAMPLES, PROMPT, CONTINUATION = (
     3,
@@ -70,7 +79,7 @@ class Language(FromFiles):
     window: int = setting("tokens that the model reads at once", 128)
 
     @classmethod
-    def add_arguments(cls, parser) -> None:
+    def add_arguments(cls, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
         parser.add_argument(
             "--from",
@@ -79,13 +88,13 @@ class Language(FromFiles):
             help="begin with the weights of this run: its vocabulary and the sizes of its model stay",
         )
 
-    def read_files(self, files, name, read) -> str:
+    def read_files(self, files: list[str], name: str, read: Callable[[str | Path], str]) -> str:
         return _normalised(read(only_file(files, name, "one text file")))
 
     def make_vocabulary(self) -> Any:
         return VOCABULARIES[self.vocabulary](self.texts["train"], self.vocab_size)
 
-    def remarks(self, vocabulary) -> list[str]:
+    def remarks(self, vocabulary: Vocabulary) -> list[str]:
         if self.vocabulary == "subwords":
             return super().remarks(vocabulary)
         asked, found = self.vocab_size, counted(vocabulary.size, "token")
@@ -98,10 +107,10 @@ class Language(FromFiles):
     def sizes(self) -> dict[str, int]:
         return {"batch": self.batch, "window": self.window}
 
-    def model_sizes(self, vocabulary) -> dict[str, int]:
+    def model_sizes(self, vocabulary: Vocabulary) -> dict[str, int]:
         return {"vocab_size": vocabulary.size, "max_length": self.window}
 
-    def check_base(self, run) -> None:
+    def check_base(self, run: "Run") -> None:
         """Raise InputError unless a training run of this task can begin with the model of `run`."""
         if run.task.name != self.name:
             raise InputError(
@@ -113,7 +122,7 @@ class Language(FromFiles):
                 f"{counted(run.model.config.max_length, 'token')}"
             )
 
-    def data(self, vocabulary, training) -> Data:
+    def data(self, vocabulary: Vocabulary, training: "TrainingConfig") -> Data:
         ids = {
             name: self.encode_text(vocabulary, text, getattr(self, name)[0])
             for name, text in self.texts.items()
@@ -133,7 +142,7 @@ class Language(FromFiles):
             _examples(vocabulary, ids["valid"], self.window),
         )
 
-    def encode_text(self, vocabulary, text, name="the text") -> list[int]:
+    def encode_text(self, vocabulary: Vocabulary, text: str, name: str = "the text") -> list[int]:
         """The token ids of a text, read as if from a file; characters that are not in the
         vocabulary are reported on stderr.
 
@@ -147,7 +156,7 @@ class Language(FromFiles):
         warn_of_unknown(vocabulary, text, ids, name)
         return ids
 
-    def answer(self, run, texts, search=None) -> list[str]:
+    def answer(self, run: "Run", texts: Sequence[str], search: Search | None = None) -> list[str]:
         """The model's continuation of each text, drawn at temperature 0.8 from a fixed seed."""
         self.check_no_search(search)
         rng = np.random.default_rng(0)
@@ -162,7 +171,9 @@ class Language(FromFiles):
             for text in texts
         ]
 
-    def evaluate(self, run, search, test=None) -> dict[str, Any]:
+    def evaluate(
+        self, run: "Run", search: Search | None, test: list[str] | None = None
+    ) -> dict[str, Any]:
         """Perplexity and nats per token, and bits per character, over a complete text in windows
         that do not overlap.
 
@@ -185,7 +196,7 @@ class Language(FromFiles):
             "unknown_characters": count_unknown(run.vocabulary, ids),
         }
 
-    def attention(self, run, text) -> dict[str, Attended]:
+    def attention(self, run: "Run", text: str) -> dict[str, Attended]:
         ids = self.encode_text(run.vocabulary, text)
         if not ids:
             raise InputError("the text is empty, expected a text to read")
@@ -196,14 +207,14 @@ class Language(FromFiles):
         }  # what follows the text is unknown
 
 
-def _normalised(text) -> str:
+def _normalised(text: str) -> str:
     """A text in Unicode's composed form (NFC), in which subwords are learned and characters
     counted, with \\n as line end.
     """
     return unicodedata.normalize("NFC", text.replace("\r\n", "\n"))
 
 
-def _examples(vocabulary, ids, window) -> list[tuple[str, str]]:
+def _examples(vocabulary: Vocabulary, ids: list[int], window: int) -> list[tuple[str, str]]:
     """[(the beginning of a passage, its continuation)]."""
     read = max(
         1, min(PROMPT, window // 2)

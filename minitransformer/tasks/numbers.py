@@ -2,10 +2,12 @@
 smallest pieces that combine.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar
 
+from minitransformer.backend import Generator
 from minitransformer.data.vocabularies.symbols import SymbolVocabulary
 from minitransformer.tables import setting
 from minitransformer.tasks.toy import TOY_TRAINING, ToyTask, is_held_out
@@ -24,7 +26,7 @@ GERMAN_TENS = "_ _ zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neu
 KOREAN = "영일이삼사오육칠팔구"
 
 
-def english(n) -> list[str]:
+def english(n: int) -> list[str]:
     """123_000 -> one, hundred, twenty, three, thousand (written "twenty-three" in text)."""
     for unit, name in (1000, "thousand"), (100, "hundred"):
         if n >= unit:
@@ -34,13 +36,13 @@ def english(n) -> list[str]:
     return [ENGLISH[n]]
 
 
-def german(n) -> list[str]:
+def german(n: int) -> list[str]:
     """123_000 -> ein, hundert, drei, und, zwanzig, tausend. A final one is "eins"."""
     words = _german(n)
     return [*words[:-1], "eins"] if words[-1] == "ein" else words
 
 
-def _german(n) -> list[str]:
+def _german(n: int) -> list[str]:
     for unit, name in (1000, "tausend"), (100, "hundert"):
         if n >= unit:
             return [*_german(n // unit), name, *(_german(n % unit) if n % unit else [])]
@@ -49,7 +51,7 @@ def _german(n) -> list[str]:
     return [GERMAN[n]]
 
 
-def korean(n) -> list[str]:
+def korean(n: int) -> list[str]:
     """123_000 -> 십이만 삼천, one syllable a piece: grouped by ten thousand, without a leading one."""
     if n == 0:
         return [KOREAN[0]]
@@ -58,7 +60,7 @@ def korean(n) -> list[str]:
     return words + ([" "] if high and low else []) + _korean(low)
 
 
-def _korean(n) -> list[str]:
+def _korean(n: int) -> list[str]:
     words = []
     for unit, name in ((1000, "천"), (100, "백"), (10, "십"), (1, "")):
         digit = n // unit % 10
@@ -78,13 +80,13 @@ class Numbers(ToyTask):
 
     language: str = setting("of the answers", "german", LANGUAGES)
 
-    def draw(self, rng) -> tuple[list[str], list[str]]:
+    def draw(self, rng: Generator) -> tuple[list[str], list[str]]:
         digits = rng.integers(1, 7)  # as many short numbers as long ones
         n = int(rng.integers(10**digits))
         return english(n), LANGUAGES[self.language](n)
 
     @staticmethod
-    def is_held_out(source) -> bool:
+    def is_held_out(source: Sequence[str]) -> bool:
         """Numbers below 100 are never held out: their words are irregular and can't be inferred."""
         return len(source) > 2 and is_held_out(source)
 
@@ -93,7 +95,7 @@ class Numbers(ToyTask):
 
 
 @cache
-def _vocabulary(language) -> SymbolVocabulary:
+def _vocabulary(language: str) -> SymbolVocabulary:
     symbols = {
         symbol
         for n in [*range(100), 100, 1000, 10_000, 100_000, 110_000, 999_999]

@@ -2,12 +2,20 @@
 command use.
 """
 
+from argparse import ArgumentParser
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+from minitransformer.data.vocabularies.vocabulary import Vocabulary
 from minitransformer.decoding import GREEDY
+from minitransformer.decoding.translation import Search
 from minitransformer.errors import InputError
 from minitransformer.tables import check_settings, setting
+
+if TYPE_CHECKING:
+    from minitransformer.runs.config import TrainingConfig
+    from minitransformer.runs.run import Run
 
 EXAMPLES = 8  # texts in a run's report
 LIMITS = {
@@ -67,7 +75,7 @@ class Task:
         check_settings(self, LIMITS)
 
     @classmethod
-    def add_arguments(cls, parser) -> None:
+    def add_arguments(cls, parser: ArgumentParser) -> None:
         """Add the options that are not a `setting` of this task to the parser of `train TASK`."""
 
     def settings(self) -> dict[str, Any]:
@@ -89,48 +97,48 @@ class Task:
     def make_vocabulary(self) -> Any:
         raise NotImplementedError
 
-    def remarks(self, vocabulary) -> list[str]:
+    def remarks(self, vocabulary: Vocabulary) -> list[str]:
         """Lines to say when a run begins: what was found in the files, if it may not be what was
         meant.
         """
         return []
 
-    def model_sizes(self, vocabulary) -> dict[str, Any]:
+    def model_sizes(self, vocabulary: Vocabulary) -> dict[str, Any]:
         """{field of the model's configuration: value} for the fields that follow from the task."""
         raise NotImplementedError
 
-    def data(self, vocabulary, training) -> Data:
+    def data(self, vocabulary: Vocabulary, training: "TrainingConfig") -> Data:
         """The Data; `training` is the run's TrainingConfig. Raises InputError if a file has
         changed.
         """
         raise NotImplementedError
 
-    def answer(self, run, texts, search=None) -> list[str]:
+    def answer(self, run: "Run", texts: Sequence[str], search: Search | None = None) -> list[str]:
         """The model's output text for each of `texts`; `search`: a Search other than the default.
 
         Raises InputError for a search if the task does not use one.
         """
         raise NotImplementedError
 
-    def check_no_search(self, search) -> None:
+    def check_no_search(self, search: Search | None) -> None:
         """Raise InputError for a Search: this task does not search for its outputs."""
         if search is not None:
             raise InputError(
                 f"the task {self.name} does not search for its outputs; leave `search` out"
             )
 
-    def evaluate(self, run, search, **options) -> dict[str, Any]:
+    def evaluate(self, run: "Run", search: Search | None, **options: Any) -> dict[str, Any]:
         """{name: value} of everything that is measured; `options` are the given ones among
         evaluate_options.
         """
         raise NotImplementedError
 
-    def attention(self, run, text) -> dict[str, Attended]:
+    def attention(self, run: "Run", text: str) -> dict[str, Attended]:
         """{kind: Attended} for a text and a model that has attention_weights, the default kind
         first.
         """
         return {}
 
-    def summary(self, run) -> str | None:
+    def summary(self, run: "Run") -> str | None:
         """One line of results for the end of a training run; None if there is no quick measure."""
         return None

@@ -6,23 +6,29 @@ test example into training.
 """
 
 import string
-from collections.abc import Callable
-from typing import Any, ClassVar
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 from zlib import crc32
 
+from minitransformer.backend import Generator
 from minitransformer.data.batches import make_batch
 from minitransformer.data.drawn import DrawnBatches, draw_held_out
 from minitransformer.data.vocabularies.symbols import SymbolVocabulary
+from minitransformer.decoding.translation import Search
 from minitransformer.tasks.evaluation import exact_match, mean_loss, pair_batches, perplexity
 from minitransformer.tasks.task import EXAMPLES, Data
 from minitransformer.tasks.text_to_text import TextToText
+
+if TYPE_CHECKING:
+    from minitransformer.runs.config import TrainingConfig
+    from minitransformer.runs.run import Run
 
 MAX_LETTERS = 12
 VALID, TEST = 200, 1000  # number of held-out examples for validation and the test
 TOY_TRAINING = dict(config="toy", steps=500, warmup=50, rate_factor=0.3)
 
 
-def is_held_out(source) -> bool:
+def is_held_out(source: Sequence[str]) -> bool:
     """Whether an example with this source, a list of symbols, is held out from training."""
     return crc32(" ".join(source).encode()) % 10 == 0
 
@@ -32,6 +38,7 @@ class ToyTask(TextToText):
     target)`, lists of symbols.
     """
 
+    draw: ClassVar[Callable[..., tuple[list[str], list[str]]]]
     defaults: ClassVar[dict] = TOY_TRAINING
     make_batch: ClassVar = staticmethod(make_batch)
     is_held_out: ClassVar = staticmethod(is_held_out)
@@ -39,11 +46,11 @@ class ToyTask(TextToText):
     def sizes(self) -> dict[str, int]:
         return {"batch": self.batch}
 
-    def encode(self, source, target) -> tuple[list[int], list[int]]:
+    def encode(self, source: Sequence[str], target: Sequence[str]) -> tuple[list[int], list[int]]:
         vocabulary = self.make_vocabulary()
         return vocabulary.encode_symbols(source), vocabulary.encode_symbols(target)
 
-    def data(self, vocabulary, training) -> Data:
+    def data(self, vocabulary: SymbolVocabulary, training: "TrainingConfig") -> Data:
         pairs = draw_held_out(self, VALID, seed=1)
         return Data(
             DrawnBatches(self, self.batch, training.seed),
@@ -57,7 +64,7 @@ class ToyTask(TextToText):
             ],
         )
 
-    def evaluate(self, run, search) -> dict[str, Any]:
+    def evaluate(self, run: "Run", search: Search) -> dict[str, Any]:
         """Exact match and perplexity on held-out examples, the same ones every time."""
         pairs = draw_held_out(self, TEST)
         return {
@@ -66,7 +73,7 @@ class ToyTask(TextToText):
             "perplexity": perplexity(mean_loss(run.model, pair_batches(pairs))),
         }
 
-    def summary(self, run) -> str:
+    def summary(self, run: "Run") -> str:
         scores = self.evaluate(run, self.search)
         return f"exact match {scores['exact_match']:.1%} on {scores['examples']:,} examples never trained on"
 
@@ -79,7 +86,7 @@ class LetterTask(ToyTask):
 
     transform: ClassVar[Callable]  # takes a list of letters
 
-    def draw(self, rng) -> tuple[list[str], list[str]]:
+    def draw(self, rng: Generator) -> tuple[list[str], list[str]]:
         letters = rng.integers(26, size=rng.integers(1, MAX_LETTERS + 1))
         source = [string.ascii_lowercase[i] for i in letters]
         return source, self.transform(source)

@@ -1,13 +1,16 @@
 """Translation, learned from parallel text."""
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from minitransformer.data.epochs import EpochBatches
 from minitransformer.data.parallel import encode_pairs, read_pairs
 from minitransformer.data.vocabularies.subwords import SubwordVocabulary
 from minitransformer.decoding import Search, translate
+from minitransformer.decoding.state import Decodable
 from minitransformer.errors import InputError, counted
 from minitransformer.tasks.evaluation import (
     bleu,
@@ -23,6 +26,10 @@ from minitransformer.tasks.files import PARTS, FromFiles
 from minitransformer.tasks.task import EXAMPLES, Data
 from minitransformer.tables import setting
 from minitransformer.tasks.text_to_text import TextToText
+
+if TYPE_CHECKING:
+    from minitransformer.runs.config import TrainingConfig
+    from minitransformer.runs.run import Run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +76,9 @@ class Translate(FromFiles, TextToText):
                 f"batch is {counted(self.batch, 'token')}, expected at least max_length + 1 = {self.max_length + 1}"
             )
 
-    def read_files(self, files, name, read) -> list[tuple[str, str]]:
+    def read_files(
+        self, files: list[str], name: str, read: Callable[[str | Path], str]
+    ) -> list[tuple[str, str]]:
         """`files`: [SOURCE, TARGET], or [TSV]."""
         return read_pairs(files, name, read)
 
@@ -78,7 +87,7 @@ class Translate(FromFiles, TextToText):
             (text for pair in self.texts["train"] for text in pair), self.vocab_size
         )
 
-    def data(self, vocabulary, training) -> Data:
+    def data(self, vocabulary: SubwordVocabulary, training: "TrainingConfig") -> Data:
         require("sacrebleu")  # now rather than at the first validation
         texts = self.texts
         pairs, valid = (
@@ -90,7 +99,7 @@ class Translate(FromFiles, TextToText):
             print(f"left out: {left_out} with an empty side", file=stderr)
         sources, targets = zip(*texts["valid"])
 
-        def measure(model) -> dict[str, float]:
+        def measure(model: Decodable) -> dict[str, float]:
             outputs = translate(
                 model, vocabulary, sources, self.max_length, threads=training.threads
             )
@@ -101,7 +110,13 @@ class Translate(FromFiles, TextToText):
             EpochBatches(pairs, self.batch, training.seed), pair_batches(valid), measure, examples
         )
 
-    def evaluate(self, run, search, test=None, tokenize="13a") -> dict[str, Any]:
+    def evaluate(
+        self,
+        run: "Run",
+        search: Search | None,
+        test: list[str] | None = None,
+        tokenize: str = "13a",
+    ) -> dict[str, Any]:
         """BLEU with its signature, chrF, perplexity, and the seconds that decoding took."""
         bleu_metric(tokenize)  # an error now rather than after decoding
         files, texts = self.to_measure(run, test)

@@ -84,7 +84,7 @@ def test_adam_says_that_the_model_has_other_parameters(change):
     for old in (adam, copy.deepcopy(adam)):
         with pytest.raises(
             InputError,
-            match="the parameters of the Stack, or their order, have changed since this Adam was made; make a new Adam",
+            match="the parameters of the Stack, or their order, have changed .*; make a new Adam",
         ):
             old.step(0.1)
     adam = Adam(model)

@@ -1,5 +1,7 @@
 """A vocabulary in which each character is a token, including spaces and line breaks."""
 
+from collections.abc import Iterable
+
 from minitransformer.data.vocabularies.listed import ListedVocabulary
 from minitransformer.errors import InputError, counted
 
@@ -9,7 +11,7 @@ class CharacterVocabulary(ListedVocabulary):
 
     joint = ""
 
-    def __init__(self, characters):
+    def __init__(self, characters: Iterable[str]):
         if not isinstance(characters, str) or len(set(characters)) != len(characters):
             raise InputError(
                 "a character vocabulary needs a string that contains each character once"
@@ -18,10 +20,10 @@ class CharacterVocabulary(ListedVocabulary):
         self.characters = characters
 
     @classmethod
-    def learn(cls, text) -> "CharacterVocabulary":
+    def learn(cls, text: str) -> "CharacterVocabulary":
         return cls("".join(sorted(set(text))))
 
-    def encode(self, text) -> list[int]:
+    def encode(self, text: str) -> list[int]:
         """The id of each character. Raises InputError for one that is not in the vocabulary."""
         unknown = next((character for character in text if character not in self.ids), None)
         if unknown is not None:

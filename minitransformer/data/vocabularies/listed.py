@@ -1,15 +1,16 @@
 """What vocabularies that list their tokens have in common."""
 
 import json
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
 
 from minitransformer.checks import is_integer
 from minitransformer.errors import InputError, one_line
 from minitransformer.data.special import SPECIAL
 
 
-def check_tokens(ids, size) -> list[int]:
+def check_tokens(ids: Iterable[int], size: int) -> list[int]:
     """`ids` as a list. Raises InputError unless each is the id of one of `size` tokens."""
     if isinstance(ids, str) or not isinstance(ids, Iterable):
         raise InputError(
@@ -29,10 +30,10 @@ class ListedVocabulary:
     texts.
     """
 
-    file_name = "vocabulary.json"
+    file_name: ClassVar[str] = "vocabulary.json"
     joint = " "  # what separates two tokens of a text
 
-    def __init__(self, tokens, **stored):
+    def __init__(self, tokens: Sequence[str], **stored: Any):
         """stored: the arguments of the subclass, as JSON, from which `load` recreates it."""
         self.listed = [*SPECIAL, *tokens]
         self.ids = {
@@ -44,11 +45,11 @@ class ListedVocabulary:
     def size(self) -> int:
         return len(self.listed)
 
-    def tokens(self, ids) -> list[str]:
+    def tokens(self, ids: Iterable[int]) -> list[str]:
         """The token of each id, special ones included."""
         return [self.listed[i] for i in check_tokens(ids, self.size)]
 
-    def decode(self, ids) -> str:
+    def decode(self, ids: Iterable[int]) -> str:
         """The text of `ids`, without special tokens."""
         return self.joint.join(
             self.listed[i] for i in check_tokens(ids, self.size) if i >= len(SPECIAL)
@@ -58,5 +59,5 @@ class ListedVocabulary:
         return json.dumps(self._stored, ensure_ascii=False, indent=1)
 
     @classmethod
-    def load(cls, path) -> Any:
+    def load(cls, path: Path) -> Any:
         return cls(**json.loads(path.read_text(encoding="utf-8")))

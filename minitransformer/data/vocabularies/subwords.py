@@ -1,6 +1,9 @@
 """A vocabulary of subwords: byte-pair encoding, learned on both languages together or on one text."""
 
 import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
 
 from minitransformer.data.vocabularies.listed import check_tokens
 from minitransformer.errors import InputError
@@ -21,15 +24,15 @@ class SubwordVocabulary:
     it were in the middle. A part of a longer text is read as it stands.
     """
 
-    file_name = "tokenizer.json"
+    file_name: ClassVar[str] = "tokenizer.json"
     unknown_id = NAMES.index(UNKNOWN)
 
-    def __init__(self, tokenizer):
+    def __init__(self, tokenizer: Any):
         self._tokenizer = tokenizer
         self._tokenizer.encode_special_tokens = True  # "<pad>" in a text is text
 
     @classmethod
-    def learn(cls, texts, size, sentences=True) -> "SubwordVocabulary":
+    def learn(cls, texts: Iterable[str], size: int, sentences: bool = True) -> "SubwordVocabulary":
         """At most `size` subwords (more only if the text has more characters), from sentences, or
         from texts of many lines, of which any part may be encoded: there, a line's end ends a word.
 
@@ -57,15 +60,15 @@ class SubwordVocabulary:
     def size(self) -> int:
         return self._tokenizer.get_vocab_size()
 
-    def encode(self, text) -> list[int]:
+    def encode(self, text: str) -> list[int]:
         """The ids of a text. Raises InputError if it contains bytes that are not UTF-8."""
         check_utf8(text)
         return self._tokenizer.encode(text).ids
 
-    def encode_all(self, texts) -> list[list[int]]:
+    def encode_all(self, texts: Sequence[str]) -> list[list[int]]:
         return [encoding.ids for encoding in self._tokenizer.encode_batch(texts)]
 
-    def unknown_characters(self, text) -> list[str]:
+    def unknown_characters(self, text: str) -> list[str]:
         """The characters of `text` that have no token, in the order of the text."""
         encoding = self._tokenizer.encode(text)
         return [
@@ -74,14 +77,14 @@ class SubwordVocabulary:
             if i == self.unknown_id
         ]
 
-    def tokens(self, ids) -> list[str]:
+    def tokens(self, ids: Iterable[int]) -> list[str]:
         """The subword of each id, special tokens included."""
         return [
             NAMES[i] if i < len(NAMES) else self._tokenizer.id_to_token(i)
             for i in check_tokens(ids, self.size)
         ]
 
-    def decode(self, ids) -> str:
+    def decode(self, ids: Iterable[int]) -> str:
         """The text of `ids`, without special tokens; an unknown character appears as U+FFFD."""
         return self._tokenizer.decoder.decode(
             [
@@ -95,7 +98,7 @@ class SubwordVocabulary:
         return self._tokenizer.to_str(pretty=True)
 
     @classmethod
-    def load(cls, path) -> "SubwordVocabulary":
+    def load(cls, path: Path) -> "SubwordVocabulary":
         tokenizers = require("tokenizers")
         try:
             return cls(tokenizers.Tokenizer.from_file(str(path)))
@@ -103,13 +106,13 @@ class SubwordVocabulary:
             raise InputError(f"{path}: not a tokenizer ({error})") from None
 
 
-def check_utf8(text) -> None:
+def check_utf8(text: str) -> None:
     """Raise InputError for a text that was read from bytes that are not UTF-8."""
     if any("\ud800" <= character <= "\udfff" for character in text):
         raise InputError("the text is not UTF-8")
 
 
-def _check_words(text) -> str:
+def _check_words(text: str) -> str:
     words = (found[0] for found in re.finditer(r"[^ \n]+", text))
     longest = max(words, key=len, default="")
     if len(longest) > MAX_WORD:
@@ -120,7 +123,7 @@ def _check_words(text) -> str:
     return text
 
 
-def _unmergeable(name) -> str:
+def _unmergeable(name: str) -> str:
     """A special token's name that no merge can spell: spaces in a text become "▁", so a learned
     "</s>" is a different token.
     """

@@ -1,6 +1,7 @@
 """A vocabulary for toy tasks: each symbol is one token."""
 
 import re
+from collections.abc import Iterable, Sequence
 
 from minitransformer.data.vocabularies.listed import ListedVocabulary
 from minitransformer.errors import InputError
@@ -14,13 +15,13 @@ class SymbolVocabulary(ListedVocabulary):
     b".
     """
 
-    def __init__(self, symbols, joint=" "):
+    def __init__(self, symbols: Sequence[str], joint: str = " "):
         if not isinstance(joint, str) or not all(isinstance(symbol, str) for symbol in symbols):
             raise InputError("a symbol vocabulary needs its symbols and their joint as strings")
         super().__init__(symbols, symbols=list(symbols), joint=joint)
         self.joint = joint
 
-    def encode(self, text) -> list[int]:
+    def encode(self, text: str) -> list[int]:
         """The ids of the symbols in `text`. Raises InputError for one that is not in the
         vocabulary.
         """
@@ -35,7 +36,7 @@ class SymbolVocabulary(ListedVocabulary):
             ]
         )
 
-    def encode_symbols(self, symbols) -> list[int]:
+    def encode_symbols(self, symbols: Iterable[str]) -> list[int]:
         for symbol in symbols:
             if symbol not in self.ids:
                 known = " ".join(self.listed[len(SPECIAL) :][:12])
