@@ -18,7 +18,8 @@ def warn_of_unknown(vocabulary: Vocabulary, text: str, ids: list[int], name: str
     """Report on stderr which characters of `text`, called `name`, are unknown tokens in its `ids`."""
     if not count_unknown(vocabulary, ids):
         return
-    found = list(dict.fromkeys(vocabulary.unknown_characters(text)))  # type: ignore[attr-defined]  # it has <unk>
+    unknown = vocabulary.unknown_characters(text)  # type: ignore[attr-defined]  # it has <unk>
+    found = list(dict.fromkeys(unknown))
     print(
         f"{name}: not in the vocabulary, read as <unk>: {some(map(repr, found), SHOWN)}",
         file=stderr,

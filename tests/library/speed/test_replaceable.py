@@ -13,6 +13,7 @@ from minitransformer import functional as F
 from minitransformer.layers import MultiHeadAttention
 from minitransformer.dispatch import TABLE, plugged, replaces, running
 from minitransformer.speed.kernels import KERNELS
+from minitransformer_course.diagnosis.operations import OPERATIONS
 from minitransformer_course.judge.course import exercises
 from tests import ROOT, campaign_but
 from tests.library.speed.calls import (
@@ -250,17 +251,8 @@ def test_a_kernel_runs_in_other_threads_while_more_are_loaded():
     assert done.stdout == "1\n", done
 
 
-FOR_THE_DOCTOR = """
-    MultiHeadAttention.backward MultiHeadAttention.forward additive_attention_backward
-    convolution_backward convolution_forward cross_entropy_forward depthwise_convolution_backward
-    depthwise_convolution_forward grouped_attention_backward gru_step_backward gru_step_forward
-    lstm_step_forward restricted_attention_backward restricted_attention_forward rms_norm_backward
-    rnn_step_backward rnn_step_forward rotary_backward silu_backward silu_forward
-    through_time_forward windows_backward windows_forward""".split()
-
-
 def test_what_is_marked_has_a_kernel_or_an_exercise():
-    """Or a chapter plugs something in for it; the others serve the doctor, which records their calls."""
+    """Or a chapter plugs something in for it; the others are recorded by the doctor."""
     import_module("minitransformer.zoo.checked_blocks")  # imports what the zoo marks
     used = {exercise.plug.replaced.name for exercise in exercises().values() if exercise.plug}
     for chapter in (ROOT / "tutorials").glob("*/chapter.py"):
@@ -271,4 +263,8 @@ def test_what_is_marked_has_a_kernel_or_an_exercise():
         for name, entry in TABLE.items()
         if entry.textbook.__module__.startswith("minitransformer.")
     }
-    assert sorted(marked - used - {*KERNELS}) == FOR_THE_DOCTOR
+    pairs = [operation for operation in OPERATIONS.values() if operation.is_pair]
+    recorded = {"MultiHeadAttention.forward", "MultiHeadAttention.backward"}
+    for operation in pairs:
+        recorded |= {f"{operation.name}_forward", f"{operation.name}_backward"}
+    assert not marked - used - {*KERNELS} - recorded
