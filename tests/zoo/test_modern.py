@@ -278,7 +278,7 @@ def config(**changes):
         ),
         (
             lambda: config(positions="rotary", rotary_base={"base": 50.0, "factor": 4.0}),
-            "rotary_base has base, factor, expected base, factor, low, high, length",
+            r"rotary_base has \['base', 'factor'\], expected \['base', 'factor', 'low', 'high', 'length'\]",
         ),
         (
             lambda: config(positions="rotary", rotary_layout="halves"),

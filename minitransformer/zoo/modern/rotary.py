@@ -101,8 +101,7 @@ def base_of(setting) -> float | StretchedBase:
     if not isinstance(setting, dict):
         return setting
     if setting.keys() != set(StretchedBase._fields):
-        found, expected = (", ".join(map(str, names)) for names in (setting, StretchedBase._fields))
-        raise InputError(f"rotary_base has {found}, expected {expected}")
+        raise InputError(f"rotary_base has {[*setting]}, expected {[*StretchedBase._fields]}")
     return StretchedBase(**setting)
 
 
@@ -113,8 +112,7 @@ def check_rotary(d_k, base, layout) -> None:
     if not 1 < number < float("inf"):
         raise InputError(f"rotary_base is {number!r}, expected a number above 1")
     if stretch and not (stretch[0] >= 1 and 0 < stretch[1] < stretch[2] and stretch[3] >= 1):
-        fields = ", ".join(f"{name} {value!r}" for name, value in base._asdict().items())
-        raise InputError(f"rotary_base has {fields}, expected factor >= 1, 0 < low < high, length >= 1")
+        raise InputError(f"rotary_base is {base._asdict()}, expected factor, length >= 1, 0 < low < high")
     if layout not in list(LAYOUTS):
         raise InputError(f"unknown rotary_layout {layout!r}; {choices(str(layout), LAYOUTS)}")
 

@@ -52,17 +52,18 @@ HARMLESS = {
 BYTES = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
 LLAMA_3 = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 QWEN_2 = LLAMA_3.replace(r"\p{N}{1,3}", r"\p{N}")  # each digit on its own
+
+
+def _cut(regex) -> list[dict[str, Any]]:
+    split = {"type": "Split", "pattern": {"Regex": regex}, "behavior": "Isolated", "invert": False}
+    return [split, {**BYTES, "use_regex": False}]
+
+
 WORDS = {  # {tokenizer.ggml.pre: how a text is cut before pairs are merged}
     "gpt-2": [BYTES],
     "smollm": [{"type": "Digits", "individual_digits": True}, BYTES],
-    "llama-bpe": [
-        {"type": "Split", "pattern": {"Regex": LLAMA_3}, "behavior": "Isolated", "invert": False},
-        {**BYTES, "use_regex": False},
-    ],
-    "qwen2": [
-        {"type": "Split", "pattern": {"Regex": QWEN_2}, "behavior": "Isolated", "invert": False},
-        {**BYTES, "use_regex": False},
-    ],
+    "llama-bpe": _cut(LLAMA_3),
+    "qwen2": _cut(QWEN_2),
 }
 GIVEN: dict[
     str, dict[str, Any]
