@@ -16,10 +16,10 @@ WIDE = re.compile("[\u1100-\u11ff\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff01-\
 VERBATIM = re.compile(r"\s*(```|:::|\$\$)")
 PREFIX = re.compile(r"(#+ |\s*(?:[-*]|\d+\.) +|> ?|\s*)(.*)")
 CELL = re.compile(r"(?<=\| )[^|\s](?:[^|]|(?<=\\)\|)*(?= \|)")
-FORMULA = re.compile(r"`[^`]*`|\$[^$]*\$")
+COPIED = re.compile(r"`[^`]*`|\$[^$]*\$")
 SHAPE = r"\([\w.]+(?:, [\w.]+)*,?\)"
 UNBREAKABLE = re.compile(
-    rf"{FORMULA.pattern}|{SHAPE}" + r"| (?=(?:[-+*#>]|\d+[.)]) )"
+    rf"{COPIED.pattern}|{SHAPE}" + r"| (?=(?:[-+*#>]|\d+[.)]) )"
 )  # nor may a line begin like an item or a heading
 BLANK, END = "# your code: ", "# end of your code"
 FORMULA = re.compile(r"\$\$(.+?)\$\$|\$([^$\n][^$]*?)\$", re.DOTALL)
@@ -146,4 +146,4 @@ def _paragraph(lines, prefix, message, look_up) -> list[str]:
 
 def _looked_up(message, look_up: Callable[[str], str]) -> str:
     """The translation, if the message has words outside its formulas and its code."""
-    return look_up(message) if re.search(r"[A-Za-z]{2}", FORMULA.sub("", message)) else message
+    return look_up(message) if re.search(r"[A-Za-z]{2}", COPIED.sub("", message)) else message
