@@ -121,6 +121,18 @@ EQUIVALENT = {  # {exercise: {change: why it is as right as the reference}}
     "prefix_score": {
         "after.any(axis=-1) -> after.any(axis=1)": "as many letters come before an equal one as after"
     },
+    "reinforce_backward": dict.fromkeys(
+        (
+            f"logits.max(axis=-1, keepdims=True) -> {other}"
+            for other in (
+                "np.take(logits, [-1], axis=-1)",
+                "np.take(logits, [0], axis=-1)",
+                "logits.min(axis=-1, keepdims=True)",
+                "logits.mean(axis=-1, keepdims=True)",
+            )
+        ),
+        "the logits of a row are near each other: any of them keeps exp small",
+    ),
     "difference_backward": dict.fromkeys(
         (
             "dn.mean(axis=-1, keepdims=True) -> dn.mean(axis=1, keepdims=True)",
