@@ -13,6 +13,7 @@ from minitransformer_course.lab import (
     pronouns,
     recurrent,
     script,
+    teaching,
     text,
     training,
     translator,

@@ -63,6 +63,9 @@ GAINS = {  # {exercise: what the reader's model does once it passes}, after "Now
     "prefix_score": "can be searched for heads that look something up",
     "lens": "says what it would write after each of its layers",
     "difference_backward": "tells with one backward what each of its heads has carried",
+    "lora_backward": "learns a new task with a hundredth of its weights",
+    "answer_targets": "learns from answers and not from questions",
+    "reinforce_backward": "learns from a number that says how good its text was",
 }
 
 

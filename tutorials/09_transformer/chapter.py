@@ -33,6 +33,7 @@ lab.you_are_here("encoder", "decoder", shapes=False)
 # | a text to continue, in place of a word to reverse | 12b |
 # | the parts that have changed since 2017, and size | 13 |
 # | to know what its heads have learned | 13b |
+# | to be taught, by examples and by a reward | 13c |
 #
 # You have derived every box by now, and this chapter puts them together: the encoder maps the source $x$ to a sequence of
 # vectors $z$, the *memory*, and from $z$ the decoder writes the target $y$. Two things happen only in the whole model, and both
