@@ -83,3 +83,19 @@ def test_what_the_pronoun_depends_on(run):
                 if not page["without"](word, sentence, cross).startswith(pronoun)
             }
             assert lost == (needed if cross else set())
+
+
+def test_something_new(run):
+    page, _printed = run("13c")
+    ends = {
+        name: np.array([[*measured.values()][-1] for _model, measured in runs])
+        for name, runs in page["taught"].items()
+    }
+    (right, bits), (right_of_all, _), (full, bits_full) = (one.T for one in ends.values())
+    assert min(right) > 0.5 and max(right_of_all) < 0.35 and min(full) > 0.98
+    assert max(bits) < 2.6 and min(bits_full) > max(bits) + 0.3
+    alone, held_back = page["runs"].values()
+    for (rewards, costs), _texts in alone:
+        assert np.mean(rewards[-5:]) > 0.95 and np.mean(costs[-5:]) > 6
+    for (rewards, costs), _texts in held_back:
+        assert np.mean(rewards[-5:]) > np.mean(rewards[:5]) + 0.2 and np.mean(costs[-5:]) < 3.5

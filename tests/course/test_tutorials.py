@@ -16,7 +16,11 @@ from tests import ROOT
 WITH_EXERCISES = [chapter for chapter in chapters() if chapter.exercises]
 AUDITS = "14", "14b", "15", "16", "17"  # they end with what they found about the paper
 RIVALS = AUDITS[2:]  # their functions have no place in the reader's model
-MEASURES = "13_after_2017", "13b_inside", "13c_teaching"  # they train and take apart a model on the page
+MEASURES = (
+    "13_after_2017",
+    "13b_inside",
+    "13c_teaching",
+)  # they train and take apart a model on the page
 SMALL = 8  # nodes of an expression that anybody would write: x.sum(axis=-1)
 
 

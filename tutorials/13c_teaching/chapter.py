@@ -96,7 +96,6 @@ assert report.passed
 # %%
 class Detour(Layer):
     stepwise = True    # each position alone, so a cache may call it for one
-
     def __init__(self, linear, rank, rng):
         self.weight, self.scale, (rows, columns) = linear.weight, 1.0, linear.weight.shape
         self.A = Parameter((rng.standard_normal((rows, rank)) / rows ** 0.5).astype("float32"))
@@ -106,8 +105,7 @@ class Detour(Layer):
         return x @ self.weight.data + self.scale * (x @ self.A.data) @ self.B.data, x
 
     def backward(self, dy, x):
-        weights = self.weight.data, self.A.data, self.B.data
-        dx, dA, dB = lora_backward(dy, x, *weights, self.scale)
+        dx, dA, dB = lora_backward(dy, x, self.weight.data, self.A.data, self.B.data, self.scale)
         self.A.grad += dA
         self.B.grad += dB
         return dx
