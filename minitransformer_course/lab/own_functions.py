@@ -52,6 +52,7 @@ GAINS = {  # {exercise: what the reader's model does once it passes}, after "Now
     "ranked": "chooses between a short answer and a long one",
     "cached_step": "writes a token without computing the others again",
     "bits_per_character": "has a score on text that needs no reference",
+    "copied": "can be asked how much of its text is new",
     "accuracies": "has an accuracy per token and one per sentence",
     "corpus_bleu": "is compared with other translators by BLEU",
     "merged": "cuts a rare word into subwords",

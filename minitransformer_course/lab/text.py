@@ -3,12 +3,16 @@ character.
 """
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 
 from minitransformer.data.vocabularies.characters import CharacterVocabulary
 from minitransformer.data.windows import WindowBatches
+from minitransformer.errors import InputError
 from minitransformer_course.judge.course import folder_of_chapters
+from minitransformer_course.messages import _
+from minitransformer_course.judge.own_text import FILE, OwnText, own_text
 from minitransformer_course.lab.pictures import show_curves
 
 TRAIN_SHARE = 0.9
@@ -25,8 +29,26 @@ def shakespeare() -> tuple[CharacterVocabulary, np.ndarray, np.ndarray]:
     return vocabulary, train, held_out
 
 
+def mine() -> OwnText | None:
+    """The text of the folder's my_text.txt; without it, or if nothing can be learned from it, None
+    after one line that says so.
+    """
+    if not Path(FILE).exists():
+        print(_("put a text of 100,000 characters into {file} and run this cell").format(file=FILE))
+        return None
+    try:
+        found = own_text(FILE)
+    except InputError as error:
+        print(error)
+        return None
+    for remark in found.remarks:
+        print(remark)
+    return found
+
+
 def windows(ids, count=80) -> np.ndarray:
-    """(count, WINDOW): a text from its beginning, one window after the other."""
+    """(count, WINDOW): a text from its beginning, one window after the other; fewer if it is short."""
+    count = min(count, len(ids) // WINDOW)
     return ids[: count * WINDOW].reshape(count, WINDOW)
 
 

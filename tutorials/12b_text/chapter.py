@@ -27,7 +27,7 @@ lab.you_are_here("decoder", "decoding")
 #
 # In this chapter you take the Transformer apart, keep one half, and train it on 180,000 characters of Shakespeare, with your
 # own functions inside. The training run takes 30 to 40 seconds of processor time, and at the end the model writes lines that
-# you can read.
+# you can read. Then it is your turn to choose the text.
 
 # %%
 import matplotlib.pyplot as plt
@@ -121,7 +121,7 @@ def write(predict, prompt, count, temperature=1.0, top_p=1.0):
     ids = vocabulary.encode(prompt)
     for _ in range(count):
         p = nucleus(predict(np.array(ids[-64:]))[-1].astype(float), temperature, top_p)
-        ids.append(int(rng.choice(V, p=p)))
+        ids.append(int(rng.choice(len(p), p=p)))
     return vocabulary.decode(ids)
 
 
@@ -144,20 +144,42 @@ print(str(report).splitlines()[-1])
 print("yours:", ", ".join(names) or "none yet")
 
 # %% [markdown]
+# A gradient check proves that backward fits forward. It does not prove that a position sees only what came before, because a
+# model that looks at the answer has a right gradient, too. In chapter 6 you looked for such leaks in a mask. This one is
+# in a model.
+#
+# ## Find the peek
+#
+# Its training loss is far too good. **By hand:** take $t = 2$ and write down the positions that row 2 may look at, according to
+# lines 5 to 8.
+
+# %% [exercise] find_peek
+
+# %% [derivation]
+# **The rule: row $t$ may depend on ids $0$ to $t$ and on no others.** So change what comes later, and row $t$ must stay the same
+# up to rounding. A leak may be in one row alone, may jump over a position, and may be small. The test therefore changes
+# everything from $t$ on, for every $t$, and compares all rows before $t$ with a tolerance near rounding.
+#
+# Line 6 is the mistake. In a slice, `end` is one past the last entry, so $t + 1$ is right there. Line 7 compares positions, and
+# $t + 1 > t + 1$ is False, so position $t + 1$ stays visible. Either line can be changed: `end = rows`, or `>=` in line 7.
+
+# %% [markdown]
+# ## The training run
+#
 # Now the loop, which is the same as in chapter 11: a batch, a loss, gradients, a step of Adam. A batch is 12 windows of 64
 # characters from random places. `fast()` uses the library's kernels, but only as long as no function of yours is plugged in.
 # **Predict:** before the first step, does a character cost 6.02 bits, fewer, or more?
 
 
 # %%
-def learn(model, text, steps, shown=()):
+def learn(model, text, steps, shown=(), prompt="KING"):
     """{step: bits of the text and of the held-out text}; at the steps `shown`, the model writes"""
     adam, batches, bits = Adam(model), lab.text.random_windows(text), {}
     for step in range(steps + 1):
         if step % 50 == 0:
             bits[step] = [bits_per_character(model.forward(one)[0], one) for one in (lab.text.windows(text), unseen)]
         if step in shown:
-            print(f"--- step {step}, {bits[step][1]:.2f} bits\n{write(lab.text.predictor(model), 'KING', 120, 0.8, 0.9)}")
+            print(f"--- step {step}, {bits[step][1]:.2f} bits\n{write(lab.text.predictor(model), prompt, 120, 0.8, 0.9)}")
         training_step(model, adam, next(batches), 0.006 * min(1, (step + 1) / 50, 2 - 2 * step / (steps + 1)))
     return bits
 
@@ -223,8 +245,38 @@ print(f"on the text that it has read: {few[400][0]:.2f} bits, on the held-out te
 # %% [markdown]
 # The training text keeps getting cheaper, while the held-out text gets more expensive from step 50 on. This is *overfitting*:
 # the model learns what is special about these lines instead of what they share with others. The likelihood of the training text
-# cannot show it, which is why a part of the text is held out. In the training run on all of the text, the curves have begun to
-# part as well. More text, dropout and *early stopping* help.
+# cannot show it, which is why a part of the text is held out. More text, dropout and *early stopping* help.
+#
+# ## Learned, or copied?
+#
+# You can also see it in what a model writes. **By hand:** *to be to* has six passages of three characters. Which of them occur in
+# *to be or*?
+
+# %% [exercise] copied
+
+# %% [derivation]
+# **The rule: a passage is a number.** Ids are below $V$, so $n$ of them are the digits of a number in base $V$, and two passages
+# are equal if their numbers are:
+#
+# $$ c_i = \sum_{k=0}^{n-1} x_{i+k} V^k \qquad (T - n + 1) $$
+#
+# There are $T - n + 1$ passages, because the last one begins $n$ characters before the end. With $V = 65$, a number of 64 bits
+# holds ten digits, so for longer passages a set of tuples is the safer way.
+
+# %% [markdown]
+# **Predict:** how much of what the parrot writes is copied, and how much of what the first model writes?
+
+# %%
+predict, repeat = lab.text.predictor(model), lab.text.predictor(parrot)
+for name, said, read in (("180,000 characters", predict, train), ("6,000 characters", repeat, train[:6000])):
+    with fast():
+        written = np.array(vocabulary.encode(write(said, "KING", 400, 0.8, 0.9)))
+    print(f"learned from {name}:", *(f"{copied(written, read, n, V).mean():.0%} of {n}," for n in (5, 10)), "copied")
+print("held-out text:", *(f"{copied(held_out[:400], train, n, V).mean():.0%} of {n}," for n in (5, 10)), "the same")
+
+# %% [markdown]
+# The held-out text is the scale: so much of it occurs in the training text by chance, although Shakespeare copied nothing from
+# it.
 #
 # ## From here to GPT-2 and SmolLM2
 #
@@ -240,7 +292,7 @@ print(f"on the text that it has read: {few[400][0]:.2f} bits, on the held-out te
 # | keys and values | one per head | one per head | one per three heads |
 #
 # The first four rows are sizes. In the last four, GPT-2 differs from your model twice and SmolLM2 four times, and you write
-# these four parts in chapter 13. The mask, the loss and the loop are the ones above.
+# these four parts in chapter 13.
 #
 # ## Your Transformer
 
@@ -250,7 +302,24 @@ with lab.own_functions(), fast():
     print(f"\nand with the same parts, the model of this page writes:\n{write(predict, 'CORIOLANUS:', 300, 0.7, 0.9)}")
 
 # %% [markdown]
-# `minitransformer train language` trains a larger one on a text of your own, and `docs/language_model.md` shows the commands.
+# ## A text of your own
+#
+# Put a plain text into `my_text.txt` in this folder: your diary, a cookbook, the messages of a friend who allows it. 100,000
+# characters are good, and any language will do. The next cell says what it cannot use, then trains the same model, with your
+# functions inside, in about the same time.
+
+# %%
+if mine := lab.text.mine():
+    vocabulary, train, held_out, _remarks = mine
+    unseen, prompt = lab.text.windows(held_out), vocabulary.decode(held_out[:20])
+    own_model = LanguageModel(LanguageModelConfig.named("toy", vocab_size=vocabulary.size, max_length=64, pre_norm=True))
+    with lab.own_functions(), fast():
+        learn(own_model, train, 2000, shown=(100, 500, 2000), prompt=prompt)
+
+# %% [markdown]
+# There is a model now that continues any text, and its parts are yours. It still has the parts of 2017, and no chat model has.
+# The next chapter changes four of them.
 #
 # **Read next:** `LanguageModel` in `minitransformer/models/language_model.py`, then `generate` in
 # `minitransformer/decoding/generation.py`, which keeps a key-value cache and, when the window is full, reads half of it again.
+# `minitransformer train language` trains a larger model on a text of your own, as `docs/language_model.md` shows.
