@@ -99,3 +99,12 @@ def test_something_new(run):
         assert np.mean(rewards[-5:]) > 0.95 and np.mean(costs[-5:]) > 6
     for (rewards, costs), _texts in held_back:
         assert np.mean(rewards[-5:]) > np.mean(rewards[:5]) + 0.2 and np.mean(costs[-5:]) < 3.5
+
+
+def test_a_parrot_copies_and_the_first_model_does_not(run):
+    page, _printed = run("12b")
+    shakespeare, model, parrot = (ten for _five, ten in page["shares"].values())
+    assert parrot > 0.5 and model <= shakespeare < 0.3
+    (start, *_), (seen, unseen) = page["few"].values(), page["few"][800]
+    assert seen < 1 and unseen > start[1] - 2 and unseen > 6
+    assert page["bits"][2000][1] < 2.6 < page["levels"]["pairs"]

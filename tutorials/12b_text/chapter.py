@@ -232,15 +232,15 @@ with lab.own_functions(), fast():
 #
 # ## Too few words
 #
-# 180,000 characters are not many. What happens if there are 6,000? The model is the same, and so is the loop.
+# 180,000 characters are not many. What happens if there are 3,000? The model is the same, and so is the loop.
 
 # %%
 parrot = LanguageModel(config)
 with fast():
-    few = learn(parrot, train[:6000], 400)
+    few = learn(parrot, train[:3000], 800)
 figure, axes = plt.subplots(figsize=(7, 3.2), layout="constrained")
 lab.text.show_bits(axes, few)
-print(f"on the text that it has read: {few[400][0]:.2f} bits, on the held-out text: {few[400][1]:.2f}")
+print(f"on the text that it has read: {few[800][0]:.2f} bits, on the held-out text: {few[800][1]:.2f}")
 
 # %% [markdown]
 # The training text keeps getting cheaper, while the held-out text gets more expensive from step 50 on. This is *overfitting*:
@@ -267,16 +267,19 @@ print(f"on the text that it has read: {few[400][0]:.2f} bits, on the held-out te
 # **Predict:** how much of what the parrot writes is copied, and how much of what the first model writes?
 
 # %%
-predict, repeat = lab.text.predictor(model), lab.text.predictor(parrot)
-for name, said, read in (("180,000 characters", predict, train), ("6,000 characters", repeat, train[:6000])):
+wrote = {"the first model": (model, train), "the parrot": (parrot, train[:3000])}
+shares = {"Shakespeare": [copied(held_out[:400], train, n, V).mean() for n in (5, 10)]}
+for name, (one, read) in wrote.items():
     with fast():
-        written = np.array(vocabulary.encode(write(said, "KING", 400, 0.8, 0.9)))
-    print(f"learned from {name}:", *(f"{copied(written, read, n, V).mean():.0%} of {n}," for n in (5, 10)), "copied")
-print("held-out text:", *(f"{copied(held_out[:400], train, n, V).mean():.0%} of {n}," for n in (5, 10)), "the same")
+        written = np.array(vocabulary.encode(write(lab.text.predictor(one), "KING", 400, 0.8, 0.9)))
+    shares[name] = [copied(written, read, n, V).mean() for n in (5, 10)]
+for name, (five, ten) in shares.items():
+    print(f"{name:16}{five:.0%} of the passages of 5 characters, {ten:.0%} of 10")
 
 # %% [markdown]
-# The held-out text is the scale: so much of it occurs in the training text by chance, although Shakespeare copied nothing from
-# it.
+# The first line is the scale. Shakespeare did not copy the held-out text from what comes before it, and still shares passages
+# with it, because a language repeats itself. Of passages of ten, the first model has no more than he has. Most of what the
+# parrot writes is copied.
 #
 # ## From here to GPT-2 and SmolLM2
 #
