@@ -28,7 +28,7 @@ class Characters(CharacterVocabulary):
 
 
 class OwnText(NamedTuple):
-    vocabulary: Characters
+    vocabulary: CharacterVocabulary
     train: np.ndarray  # ids (N,)
     held_out: np.ndarray  # ids (M,), the last tenth
     remarks: list[str]  # what was changed in it, one line for each
