@@ -1,6 +1,6 @@
 // A chapter's page: each cell can be edited and run, and each exercise is judged where it stands.
 import {CodeCell, ExerciseCell} from "./cells.js";
-import {Turn, enter, open} from "./door.js";
+import {Turn, enter, guard, open} from "./door.js";
 
 export async function begin(page, base, status) {
   const places = [...document.querySelectorAll("div.cell, .live-exercise")];
@@ -29,5 +29,6 @@ export async function begin(page, base, status) {
   const codes = cells.filter(cell => cell instanceof CodeCell);
   stop.onclick = () => turn.busy && engine.stop();
   all.onclick = () => turn.take(() => run(codes.at(-1)));
+  guard(() => cells.some(cell => cell.editor.text() !== cell.given));
   enter(page, all);
 }

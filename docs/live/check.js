@@ -1,5 +1,5 @@
 // "Check your own layer": an editor, the report beside it, and the verdict above the report.
-import {Turn, enter, open, paragraph} from "./door.js";
+import {Turn, enter, guard, open, paragraph} from "./door.js";
 
 export async function begin(page, base, status) {
   const {settings, sentences, makeEditor, engine} = await open(page, base, status, "check", ["runtime", "numpy"]);
@@ -10,6 +10,7 @@ export async function begin(page, base, status) {
   code.replaceChildren();
   const editor = makeEditor(code, text, {label: sentences.editor, described: "live-keys", keys: [press]});
   enter(page, editor);
+  guard(() => ![text, ...Object.values(settings.examples)].includes(editor.text()));
 
   // As text: names and messages may hold HTML.
   const show = (kind, said, printed) => {

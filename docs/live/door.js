@@ -34,6 +34,11 @@ export function enter(page, next) {
   page.querySelector(".live-press").hidden = true;
 }
 
+// What is written is in the page alone: the browser asks before it is gone. changed(): whether anything was written
+export function guard(changed) {
+  addEventListener("beforeunload", event => { if (changed()) event.preventDefault(); });
+}
+
 // One thing at a time. Buttons that wait are not disabled, which would lose the focus.
 export class Turn {
   constructor(stop, others = []) { [this.busy, this.stop, this.others] = [false, stop, others]; }

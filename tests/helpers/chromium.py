@@ -27,12 +27,13 @@ def find():
 
 class Chromium:
     """Opens files below one folder, or of one server (its address). Every other request fails, and
-    is in `refused`; what the console says is in `complaints`.
+    is in `refused`; what the console says is in `complaints`, and the dialogs that were accepted are
+    in `asked`.
     """
 
     def __init__(self, place):
         self.place = place if isinstance(place, str) else place.resolve().as_uri() + "/"
-        self.refused, self.complaints, self._number = [], [], 0
+        self.refused, self.complaints, self.asked, self._number = [], [], [], 0
         self._profile = tempfile.mkdtemp()
         read, their_write = os.pipe()
         their_read, write = os.pipe()
@@ -155,6 +156,9 @@ class Chromium:
         method, values = message.get("method"), message.get("params", {})
         if method == "Page.loadEventFired":
             self._loaded = True
+        elif method == "Page.javascriptDialogOpening":  # it asks whether to leave
+            self.asked.append(values["type"])
+            self._send("Page.handleJavaScriptDialog", {"accept": True})
         elif method == "Runtime.exceptionThrown":
             self.complaints.append(values["exceptionDetails"]["text"])
         elif method == "Runtime.consoleAPICalled" and values["type"] in (

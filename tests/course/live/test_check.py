@@ -157,6 +157,14 @@ def test_the_policy_of_the_page_holds_in_a_worker_made_from_a_blob(page, canary)
     page.browser.complaints.clear()
 
 
+def test_what_was_written_is_not_lost_in_silence(page):
+    """The browser asks before the page with a text of the reader is left."""
+    page.check("x = 1\n")
+    page.browser.asked.clear()
+    page.browser.open("about:blank")
+    assert page.browser.asked == ["beforeunload"]
+
+
 def test_nothing_is_loaded_before_the_press(browser, server):
     server.requests.clear()
     page = Page(browser, server.address + "index.html").open()
