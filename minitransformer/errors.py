@@ -1,5 +1,7 @@
 """The error for unusable input, and helpers for wording its message."""
 
+from collections.abc import Collection, Iterable
+
 LINE = 1500  # characters of a message, at most
 
 
@@ -16,7 +18,7 @@ class NonFiniteError(InputError):
     """
 
 
-def one_line(text) -> str:
+def one_line(text: object) -> str:
     """`text` with line ends, control characters and broken UTF-8 escaped, whatever the user typed;
     the middle of a long one is left out.
     """
@@ -27,18 +29,18 @@ def one_line(text) -> str:
     return line if len(line) <= LINE else f"{line[:1000]} ... {line[-400:]}"
 
 
-def span(least, most) -> str:
+def span(least: int, most: int) -> str:
     """The whole numbers from `least` to `most`."""
     return f"{least}" if least == most else f"{least} to {most:,}"
 
 
-def counted(number, noun) -> str:
+def counted(number: int, noun: str) -> str:
     """1 layer, 2 layers, 2 batches."""
     ending = "es" if noun.endswith(("s", "ch")) else "s"
     return f"{number:,} {noun}{'' if number == 1 else ending}"
 
 
-def some(things, most) -> str:
+def some(things: Iterable[str], most: int) -> str:
     """The first of `things`, at most so many, and how many more there are."""
     things = list(things)
     return ", ".join(things[:most]) + (
@@ -46,13 +48,13 @@ def some(things, most) -> str:
     )
 
 
-def choices(name, known) -> str:
+def choices(name: str, known: Collection[str]) -> str:
     """The end of a message about the unknown `name`: the nearest name in `known`, or all of them."""
     nearest = nearest_of(name, known)
     return f"did you mean {nearest}?" if nearest else f"choose from {', '.join(known)}"
 
 
-def nearest_of(name, known) -> str | None:
+def nearest_of(name: str, known: Collection[str]) -> str | None:
     """The name in `known` that was probably meant by the unknown `name`, or None: --heads means
     --num-heads.
     """

@@ -10,7 +10,7 @@ from types import ModuleType
 from minitransformer.errors import InputError
 
 
-def how_to_install(name) -> str:
+def how_to_install(name: str) -> str:
     """The command that installs the module called `name`: in the clone, with everything else that
     its extra has.
     """
@@ -32,7 +32,7 @@ def how_to_install(name) -> str:
     return f'pip install ".[{extra}]" in the folder of the clone, or pip install {name}'
 
 
-def require(name) -> ModuleType:
+def require(name: str) -> ModuleType:
     """The module called `name`. Raises InputError if it cannot be imported; if it is missing, with
     the command to install it.
     """

@@ -5,12 +5,12 @@ are unchanged.
 import errno
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from itertools import count
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from minitransformer.errors import InputError
 
@@ -60,7 +60,7 @@ def no_empty_folders(path: Path) -> Iterator[None]:
         raise
 
 
-def write_durably(path, data) -> None:
+def write_durably(path: Path, data: Any) -> None:
     """Write the bytes `data`, or pieces of them, to the file `path`: the old file stays until all
     of them are on disk.
     """
@@ -76,7 +76,7 @@ def write_durably(path, data) -> None:
     sync_folder(path.parent)
 
 
-def sync_folder(path) -> None:
+def sync_folder(path: Path) -> None:
     """Wait until the names in the folder `path` are on disk, if its file system can say so; some
     network drives cannot.
 
@@ -93,7 +93,7 @@ def sync_folder(path) -> None:
             os.close(descriptor)
 
 
-def make_folder(path) -> None:
+def make_folder(path: Path) -> None:
     """Make the folder `path` and its parents, and wait until their names are on disk."""
     missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     path.mkdir(parents=True, exist_ok=True)
@@ -101,7 +101,7 @@ def make_folder(path) -> None:
         sync_folder(folder.parent)
 
 
-def free_name(path) -> Path:
+def free_name(path: str | Path) -> Path:
     """`path`, or the first of its names with -2, -3, ... appended that does not exist yet."""
     path = Path(path)
     names = (
@@ -111,14 +111,14 @@ def free_name(path) -> Path:
     return next(name for name in names if not name.exists())
 
 
-def write_manifest(folder, names) -> None:
+def write_manifest(folder: Path, names: Iterable[str]) -> None:
     """The manifest.json of `folder`: the sha256 of each of its files `names`, and of itself."""
     files = {name: digest(folder / name) for name in names}
     manifest = {"sha256": _seal(FORMAT, files), "format": FORMAT, "files": files}
     write_durably(folder / MANIFEST, json.dumps(manifest, indent=1).encode())
 
 
-def check_manifest(folder, unchecked=()) -> dict[str, str]:
+def check_manifest(folder: Path, unchecked: Collection[str] = ()) -> dict[str, str]:
     """{name: sha256} of the files in manifest.json. Raises InputError, naming the file, if one is
     not as it was written.
 
@@ -151,12 +151,12 @@ def check_manifest(folder, unchecked=()) -> dict[str, str]:
     return files
 
 
-def as_json(value, **layout) -> str:
+def as_json(value: Any, **layout: Any) -> str:
     """`value` as JSON text; a NumPy number is written as the equal Python number."""
     return json.dumps(value, default=lambda number: number.item(), **layout)
 
 
-def digest(path) -> str:
+def digest(path: Path) -> str:
     """The sha256 of a file, as hexadecimal digits."""
     found = sha256()
     with open_regular(path) as file:
@@ -165,7 +165,7 @@ def digest(path) -> str:
     return found.hexdigest()
 
 
-def open_regular(path) -> BinaryIO:
+def open_regular(path: Path) -> BinaryIO:
     """The file, open for reading. Raises InputError if it is missing, or could keep its reader
     waiting, such as a FIFO.
     """
@@ -176,16 +176,16 @@ def open_regular(path) -> BinaryIO:
         raise InputError(f"{path}: {error.strerror}") from None
 
 
-def check_regular(path, expected="a file that minitransformer train wrote") -> None:
+def check_regular(path: Path, expected: str = "a file that minitransformer train wrote") -> None:
     """Raise InputError if something other than a file or a folder is at `path`."""
     if path.exists() and not (path.is_file() or path.is_dir()):
         raise InputError(f"{path}: neither a file nor a folder, expected {expected}")
 
 
-def _is_name(text) -> bool:
+def _is_name(text: str) -> bool:
     """Whether it names a file, and not one in another folder."""
     return text.isprintable() and text not in ("", "..") and Path(text).name == text
 
 
-def _seal(version, files) -> str:
+def _seal(version: int, files: dict[str, str]) -> str:
     return sha256(json.dumps([version, files]).encode()).hexdigest()

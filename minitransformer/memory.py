@@ -79,11 +79,11 @@ def available_memory() -> float | None:
         return None
 
 
-def _gb(size) -> str:
+def _gb(size: float) -> str:
     return f"{size / 1e9:,.1f} GB"
 
 
-def read_if_there(path) -> str:
+def read_if_there(path: Path) -> str:
     """The text of a file of the system, or ""."""
     try:
         return path.read_text(encoding="utf-8", errors="surrogateescape")

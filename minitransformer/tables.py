@@ -2,7 +2,8 @@
 have.
 """
 
-from dataclasses import MISSING, field, fields
+from collections.abc import Mapping
+from dataclasses import MISSING, Field, field, fields
 from typing import Any
 
 from minitransformer.checks import check_fraction, check_integer
@@ -10,7 +11,7 @@ from minitransformer.errors import InputError, choices
 from minitransformer.lookup import Table, find
 
 
-def setting(meaning, default=MISSING, choices=None, **how) -> Any:
+def setting(meaning: str, default: Any = MISSING, choices: Any | None = None, **how: Any) -> Any:
     """A field of a dataclass that is an option of `train`, too: what it means, and the values to
     choose from, if it has them.
 
@@ -19,7 +20,7 @@ def setting(meaning, default=MISSING, choices=None, **how) -> Any:
     return field(default=default, metadata={"meaning": meaning, "choices": choices}, **how)
 
 
-def check_settings(settings, limits) -> None:
+def check_settings(settings: Any, limits: Mapping[str, tuple[int, ...]]) -> None:
     """Raise InputError unless each field of a dataclass is within its limits, and one of its
     choices if it has them.
 
@@ -47,7 +48,7 @@ def check_settings(settings, limits) -> None:
             find(table, value)  # whoever uses the settings finds it in the table
 
 
-def choices_of(one) -> list[str]:
+def choices_of(one: Field) -> list[str]:
     """The values that a field of a dataclass may have; those of a table include what others add."""
     known = one.metadata.get("choices")
     return list(known or ())

@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from importlib import import_module
 from importlib.metadata import entry_points
 from itertools import groupby
@@ -143,7 +143,7 @@ class Parser(argparse.ArgumentParser):
         place = self.below.metavar
         self.error(f"{name} belongs after {place}: {self.prog} {place} {name} ...")
 
-    def _reject(self, text: str, known: Iterable[str]) -> NoReturn:
+    def _reject(self, text: str, known: Collection[str]) -> NoReturn:
         name = text.strip().partition(" ")[0].partition("=")[0]
         nearest = nearest_of(name, known) if name.startswith("-") else None
         self.error(

@@ -34,7 +34,7 @@ Dropout has no weights; PyTorch's layers have one dropout rate for all places, w
 TransformerConfig has three.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, KeysView, Mapping
 from typing import Any
 
 import numpy as np
@@ -42,7 +42,10 @@ import numpy as np
 from minitransformer.backend import Array, to_host
 from minitransformer.errors import InputError, one_line
 from minitransformer.interchange.weights import check_arrays
-from minitransformer.models import Transformer
+from minitransformer.layers.attention import MultiHeadAttention
+from minitransformer.layers.layer_norm import LayerNorm
+from minitransformer.layers.linear import Linear
+from minitransformer.models import Transformer, TransformerConfig
 
 WRAPPERS = {  # {what stands in the names of a wrapped module: who put it there}
     "module": "DataParallel",
@@ -56,7 +59,7 @@ SHARED = {
 }
 
 
-def to_pytorch(model) -> dict[str, Array]:
+def to_pytorch(model: Transformer) -> dict[str, Array]:
     """The weights of a Transformer as {PyTorch's name: array}: copies, on the host, with the
     model's dtype.
 
@@ -76,7 +79,7 @@ def to_pytorch(model) -> dict[str, Array]:
     }
 
 
-def from_pytorch(config, arrays) -> Transformer:
+def from_pytorch(config: TransformerConfig, arrays: Mapping[str, Any]) -> Transformer:
     """The Transformer of a TransformerConfig with the weights {PyTorch's name: array}, as
     `to_pytorch` returns them.
 
@@ -112,7 +115,7 @@ def from_pytorch(config, arrays) -> Transformer:
     return model
 
 
-def _check_names(found, expected) -> None:
+def _check_names(found: KeysView[str], expected: KeysView[str]) -> None:
     """Raise InputError for names that a wrapper has changed, or with something before each."""
     for name in sorted(found - expected):
         for part in WRAPPERS.keys() & name.split("."):
@@ -126,7 +129,7 @@ def _check_names(found, expected) -> None:
                 raise InputError(f'{name}: expected {inner}; take "{prefix}" off the names')
 
 
-def _as_numpy(name, array: Any) -> np.ndarray:
+def _as_numpy(name: str, array: Any) -> np.ndarray:
     """An array or tensor of any library, on the host; bfloat16, which NumPy lacks, in float32."""
     try:
         if hasattr(array, "detach"):  # torch's, perhaps with a gradient or on another device
@@ -138,7 +141,7 @@ def _as_numpy(name, array: Any) -> np.ndarray:
     return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
 
 
-def _check_heads(config) -> None:
+def _check_heads(config: TransformerConfig) -> None:
     if config.attention != "scaled":
         raise InputError(
             f"attention is {config.attention}, but PyTorch's layers have scaled dot-product attention and no other"
@@ -161,7 +164,7 @@ def _check_heads(config) -> None:
             )
 
 
-def _views(model) -> Iterator[tuple[str, list[Array]]]:
+def _views(model: Any) -> Iterator[tuple[str, list[Array]]]:
     """(PyTorch's name, [views of the model's arrays that PyTorch stacks into one]) for all arrays."""
     yield "source_embedding.weight", [model.source_embedding.weight.data]
     yield "target_embedding.weight", [model.target_embedding.weight.data]
@@ -184,18 +187,18 @@ def _views(model) -> Iterator[tuple[str, list[Array]]]:
     yield "output.weight", [model.output.weight.data]
 
 
-def _attention(name, attention) -> Iterator[tuple[str, list[Array]]]:
+def _attention(name: str, attention: MultiHeadAttention) -> Iterator[tuple[str, list[Array]]]:
     inputs = attention.query, attention.key, attention.value
     yield f"{name}.in_proj_weight", [linear.weight.data.T for linear in inputs]
     yield f"{name}.in_proj_bias", [linear.bias.data for linear in inputs]
     yield from _linear(f"{name}.out_proj", attention.output)
 
 
-def _linear(name, linear) -> Iterator[tuple[str, list[Array]]]:
+def _linear(name: str, linear: Linear) -> Iterator[tuple[str, list[Array]]]:
     yield f"{name}.weight", [linear.weight.data.T]  # (d_in, d_out) here, (d_out, d_in) there
     yield f"{name}.bias", [linear.bias.data]
 
 
-def _norm(name, norm) -> Iterator[tuple[str, list[Array]]]:
+def _norm(name: str, norm: LayerNorm) -> Iterator[tuple[str, list[Array]]]:
     yield f"{name}.weight", [norm.gamma.data]
     yield f"{name}.bias", [norm.beta.data]

@@ -2,17 +2,19 @@
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load, save
 
 from minitransformer.backend import Array, to_device, to_host
 from minitransformer.errors import InputError
 from minitransformer.files import check_regular, write_durably
+from minitransformer.layers.layer import Layer
 
 CODES = {
     "F16": np.float16,
@@ -27,7 +29,7 @@ class Arrays(Mapping):
 
     places: dict[str, Any]  # {name: where the array is}
 
-    def __contains__(self, name) -> bool:  # without reading it
+    def __contains__(self, name: object) -> bool:  # without reading it
         return name in self.places
 
     def __iter__(self) -> Iterator[str]:
@@ -44,7 +46,7 @@ class WeightsFile(Arrays):
     not intact.
     """
 
-    def __init__(self, path, what="a safetensors file"):
+    def __init__(self, path: str | Path, what: str = "a safetensors file"):
         self.path = Path(path)
         check_regular(self.path, what)
         try:
@@ -62,7 +64,7 @@ class WeightsFile(Arrays):
         self.places.pop("__metadata__", None)
         self._start = 8 + size
 
-    def __getitem__(self, name) -> np.ndarray:
+    def __getitem__(self, name: str) -> np.ndarray:
         code, shape, (begin, end) = (
             self.places[name][key] for key in ("dtype", "shape", "data_offsets")
         )
@@ -76,22 +78,24 @@ class WeightsFile(Arrays):
             return (array.astype(np.uint32) << 16).view(np.float32)
         return array.astype(np.float32) if code == "F16" else array
 
-    def shape_of(self, name) -> tuple[int, ...]:
+    def shape_of(self, name: str) -> tuple[int, ...]:
         """The shape of an array, which is not read."""
         return tuple(self.places[name]["shape"])
 
 
-def as_safetensors(shapes, arrays, metadata) -> Iterator[Any]:
+def as_safetensors(
+    shapes: Mapping[str, tuple[DTypeLike, tuple[int, ...]]],
+    arrays: Iterable[Array],
+    metadata: dict[str, str],
+) -> Iterator[Any]:
     """A safetensors file piece by piece, so that only one of the `arrays` needs to be in memory at
     a time.
 
     shapes: {name: (dtype, shape)}; arrays: one for each, in the same order; metadata: {name: text}.
     """
-    codes, header, end = (
-        {np.dtype(dtype): code for code, dtype in CODES.items()},
-        {"__metadata__": metadata},
-        0,
-    )
+    codes = {np.dtype(dtype): code for code, dtype in CODES.items()}
+    header: dict[str, Any] = {"__metadata__": metadata}
+    end = 0
     for name, (dtype, shape) in shapes.items():
         begin, end = end, end + np.dtype(dtype).itemsize * math.prod(shape)
         header[name] = {
@@ -119,7 +123,7 @@ def from_bytes(data: bytes) -> dict[str, np.ndarray]:
         raise InputError(f"not a safetensors file ({error})") from None
 
 
-def save_weights(layer, path) -> None:
+def save_weights(layer: Layer, path: str | Path) -> None:
     """Write {parameter name: array} of any Layer, a shared one once, as a safetensors file.
 
     An old file at `path` stays until the new one is complete. Raises InputError if the file cannot
@@ -140,7 +144,7 @@ def save_weights(layer, path) -> None:
         raise InputError(f"{path}: {error.strerror}") from None
 
 
-def load_weights(layer, path) -> None:
+def load_weights(layer: Layer, path: str | Path) -> None:
     """Load a file from `save_weights` into the parameters of a layer with the same sizes.
 
     Raises InputError if the file does not fit the layer, naming the array, or if it cannot be read;
@@ -153,7 +157,7 @@ def load_weights(layer, path) -> None:
         raise InputError(f"{path} does not fit the {type(layer).__name__}: {error}") from None
 
 
-def set_weights(layer, weights) -> None:
+def set_weights(layer: Layer, weights: Mapping[str, Array]) -> None:
     """Load {parameter name: array}. Raises InputError, before changing anything, if they do not fit
     the layer.
     """
@@ -174,7 +178,9 @@ def set_weights(layer, weights) -> None:
             parameter.data[...] = to_device(weights[name], layer.xp)
 
 
-def check_arrays(arrays, shapes) -> dict[str, np.dtype]:
+def check_arrays(
+    arrays: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]
+) -> dict[str, np.dtype]:
     """The dtypes of {name: array}. Raises InputError unless they have the names and shapes of
     {name: shape}, and finite numbers.
     """
@@ -190,7 +196,7 @@ def check_arrays(arrays, shapes) -> dict[str, np.dtype]:
     return dtypes
 
 
-def check_finite(name, array) -> None:
+def check_finite(name: str, array: Array) -> None:
     """Raise InputError unless an array holds finite real numbers."""
     if array.dtype.kind != "f" or not np.isfinite(array).all():
         raise InputError(f"{name} contains something other than finite real numbers")

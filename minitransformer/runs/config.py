@@ -93,7 +93,7 @@ class TrainingConfig:
                 + ("has its own peak" if self.schedule == "paper" else "needs one")
             )
 
-    def learning_rate(self, step, d_model) -> float:
+    def learning_rate(self, step: int, d_model: int) -> float:
         """The learning rate at `step` = 1, 2, ... for a model of width `d_model`."""
         rate = (
             schedule(step, d_model, self.warmup, self.rate_factor)

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import SimpleNamespace
+from typing import Any
 
 from minitransformer.stderr import stderr
 
@@ -34,7 +35,7 @@ def stop_on_interrupt() -> Iterator[threading.Event]:
         for number in handled:
             signal.signal(number, usual[number])
 
-    def handle(number, _) -> None:
+    def handle(number: int, _: Any) -> None:
         stop.set()
         state.received = signal.Signals(number)
         restore()

@@ -1,14 +1,23 @@
 """Find the source of NaN or infinity: repeat the step and inspect every block."""
 
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from minitransformer.backend import module_of
 from minitransformer.layers.hooks import hooked
 from minitransformer.layers.parameter import Parameter
+from minitransformer.models.next_token import AnyBatch, Model
 from minitransformer.training.step import add_gradients
+from minitransformer.training.workers import OneWorker
 
 
-def locate_non_finite(model, workers, batches, seed, smoothing) -> tuple[str, str]:
+def locate_non_finite(
+    model: Model,
+    workers: OneWorker,
+    batches: Sequence[AnyBatch],
+    seed: Sequence[int] | None,
+    smoothing: float,
+) -> tuple[str, str]:
     """The first block that turns finite values into NaN or infinity, in any process of `workers`.
 
     The gradients are zero afterwards. Returns (path, "forward" or "backward"), such as
@@ -17,7 +26,9 @@ def locate_non_finite(model, workers, batches, seed, smoothing) -> tuple[str, st
     """
     found, layers, shares = [], model.sublayers(), workers.shard(batches, seed)
 
-    def look(path, direction, method, *arguments, **options) -> Any:
+    def look(
+        path: str, direction: str, method: Callable[..., Any], *arguments: Any, **options: Any
+    ) -> Any:
         gradients = [
             item.grad for item in vars(layers[path]).values() if isinstance(item, Parameter)
         ]
@@ -41,7 +52,7 @@ def locate_non_finite(model, workers, batches, seed, smoothing) -> tuple[str, st
     return found[0] if found else ("the loss", "backward")
 
 
-def _all_finite(values) -> bool:
+def _all_finite(values: Iterable[Any]) -> bool:
     """Arrays, including those in tuples of several outputs, but not those in caches, which are
     NamedTuples.
     """

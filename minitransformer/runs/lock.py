@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from filelock import FileLock, Timeout
 
@@ -11,7 +12,7 @@ FILE = "train.lock"
 
 
 @contextmanager
-def only_trainer(folder) -> Iterator[None]:
+def only_trainer(folder: Path) -> Iterator[None]:
     """Raises InputError if another process holds the lock; the lock ends with its process, even if
     the file stays.
     """

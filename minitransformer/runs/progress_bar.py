@@ -14,7 +14,7 @@ BAR = "{percentage:3.0f}% |{bar:10}| {n_fmt}/{total_fmt} [{elapsed}<{remaining}{
 LINE_EVERY = 60  # seconds
 
 
-def make_progress(total, step) -> Any:
+def make_progress(total: int, step: int) -> Any:
     """A context manager that shows the progress over `total` steps: update(), show(text),
     write(text).
     """
@@ -30,7 +30,7 @@ def make_progress(total, step) -> Any:
     class Bar(suitable):
         show = suitable.set_postfix_str
 
-        def write(self, text) -> None:
+        def write(self, text: str) -> None:
             super().write(text, file=file)
 
     file = sys.stdout if in_notebook else stderr  # a notebook shows standard error in red
@@ -47,14 +47,14 @@ class Lines:
     every LINE_EVERY seconds.
     """
 
-    def __init__(self, total, step):
+    def __init__(self, total: int, step: int):
         self._total, self._step, self._first, self._since = total, step, step, time.monotonic()
         self._next, self._tenth = 0.0, -1
 
     def update(self) -> None:
         self._step += 1
 
-    def show(self, text) -> None:
+    def show(self, text: str) -> None:
         now, tenth = time.monotonic(), 10 * self._step // self._total
         if (
             now >= self._next or tenth > self._tenth
@@ -67,5 +67,5 @@ class Lines:
                 f"step {self._step} of {self._total}: {text}, {tqdm.format_interval(left)} left"
             )
 
-    def write(self, text) -> None:
+    def write(self, text: str) -> None:
         print(text, file=stderr, flush=True)

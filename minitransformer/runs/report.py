@@ -2,12 +2,14 @@
 outputs.
 """
 
+from collections.abc import Iterable, Sequence
 from html import escape
 
 from minitransformer.errors import one_line, counted
 from minitransformer.files import write_durably
 from minitransformer.pictures import plots
 from minitransformer.runs.log import CLOCKS, as_text, read_metrics
+from minitransformer.runs.run import Run
 
 PAGE = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
@@ -40,7 +42,7 @@ NOT_RESULTS = (
 )  # in the sentence or the curves
 
 
-def write_report(run, examples) -> None:
+def write_report(run: Run, examples: Sequence[tuple[str, str]]) -> None:
     """Write report.html for a run; `examples`: [(text, expected answer)]."""
     log = read_metrics(run.path)
     last = {
@@ -73,7 +75,7 @@ def write_report(run, examples) -> None:
     )
 
 
-def _table(rows) -> str:
+def _table(rows: Iterable[tuple]) -> str:
     return (
         "<table>"
         + "".join(

@@ -17,8 +17,8 @@ from minitransformer.errors import InputError, counted
 from minitransformer.files import check_manifest, reason
 from minitransformer.interchange.weights import set_weights
 from minitransformer.layers.initial import undrawn
-from minitransformer.layers.layer import Layer
 from minitransformer.lookup import find
+from minitransformer.models.next_token import Model
 from minitransformer.runs import checkpoint
 from minitransformer.runs.config import TrainingConfig
 from minitransformer.runs.folder import SETTINGS, WEIGHTS, RunFolder, check_is_run
@@ -100,7 +100,7 @@ class Run:
         cls,
         path: str | Path,
         task: Task,
-        model: Layer,
+        model: Model,
         vocabulary: Any,
         training: TrainingConfig | None = None,
         backend: str = "numpy",
@@ -117,7 +117,7 @@ class Run:
 
     @classmethod
     def make(
-        cls, path: str | Path, settings: RunSettings, vocabulary: Any, model: Layer | None = None
+        cls, path: str | Path, settings: RunSettings, vocabulary: Any, model: Model | None = None
     ) -> "Run":
         """Like `create`, from RunSettings; without a model, if the weights come from elsewhere."""
         settings.check_vocabulary(vocabulary, path)

@@ -9,14 +9,17 @@ from minitransformer.backend import check_backend
 from minitransformer.checks import check_kind
 from minitransformer.errors import InputError, counted
 from minitransformer.data.vocabularies import VOCABULARIES
+from minitransformer.data.vocabularies.vocabulary import Vocabulary
 from minitransformer.files import MALFORMED, as_json
 from minitransformer.layers.initial import undrawn
 from minitransformer.layers.layer import Layer
 from minitransformer.lookup import find, name_of
 from minitransformer.memory import TO_USE, check_fits
 from minitransformer.models import MODELS
+from minitransformer.models.next_token import Model
 from minitransformer.tasks import TASKS
 from minitransformer.runs.config import TrainingConfig
+from minitransformer.tasks.task import Task
 
 UNREADABLE = (*MALFORMED, MemoryError)
 
@@ -36,7 +39,14 @@ class RunSettings:
     made_in: str = ""  # the absolute name of the run's folder when it was made
 
     @classmethod
-    def of(cls, task, model, vocabulary, training=None, backend="numpy") -> "RunSettings":
+    def of(
+        cls,
+        task: Task,
+        model: Model,
+        vocabulary: Vocabulary,
+        training: TrainingConfig | None = None,
+        backend: str = "numpy",
+    ) -> "RunSettings":
         """The settings of these objects. Raises InputError if one is not registered, since it could
         not be loaded again.
         """
@@ -77,7 +87,7 @@ class RunSettings:
                     "opened again; change the configuration, or keep the weights with save_weights"
                 )
 
-    def make_model(self) -> Layer:
+    def make_model(self) -> Model:
         """The model with its initial weights. Raises InputError if it cannot fit into memory."""
         check_fits(vars(self.config), TO_USE)
         return find(MODELS, self.model)(self.config, self.seed)
@@ -122,7 +132,7 @@ class RunSettings:
         )
 
     @classmethod
-    def from_json(cls, text) -> "RunSettings":
+    def from_json(cls, text: str) -> "RunSettings":
         """The settings from their JSON text. Raises InputError or one of UNREADABLE if it is not
         one.
         """

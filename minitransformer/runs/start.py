@@ -10,7 +10,7 @@ from typing import Any
 from minitransformer.backend import get_module
 from minitransformer.errors import InputError, counted
 from minitransformer.files import free_name
-from minitransformer.layers.layer import Layer
+from minitransformer.models.next_token import Model
 from minitransformer.lookup import find
 from minitransformer.memory import TO_TRAIN, check_fits
 from minitransformer.models import MODELS
@@ -74,7 +74,7 @@ def _create(job: Job, plan: Plan) -> Begun:
     return run, data
 
 
-def _new_model(plan: Plan, sizes: dict[str, Any]) -> Layer:
+def _new_model(plan: Plan, sizes: dict[str, Any]) -> Model:
     kind = find(MODELS, plan.model)
     config = kind.Config.named(plan.config, **{**sizes, **plan.changes})
     check_fits(vars(config), TO_TRAIN)

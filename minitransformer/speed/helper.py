@@ -6,9 +6,10 @@ import pickle
 import sys
 from contextlib import ExitStack
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from minitransformer.speed import kernels
 from minitransformer.layers.layer import Layer
@@ -22,17 +23,17 @@ from minitransformer.speed.local import views
 class _Reader(pickle.Unpickler):
     """Makes the layers that local.py describes, with Parameters in place of their descriptions."""
 
-    def __init__(self, file, dtype):
+    def __init__(self, file: BinaryIO, dtype: DTypeLike):
         super().__init__(file)
         self._dtype, self._made = dtype, {}
 
-    def persistent_load(self, description) -> Parameter:
+    def persistent_load(self, description: tuple[int, tuple[int, ...]]) -> Parameter:
         if description not in self._made:
             self._made[description] = Parameter(np.zeros(description[1], self._dtype))
         return self._made[description]
 
 
-def read_model(memory, number) -> Layer:
+def read_model(memory: int, number: int) -> Layer:
     """The model that standard input describes: its weights are vector 0 of the shared memory, its
     gradients vector `number`.
     """
@@ -43,7 +44,7 @@ def read_model(memory, number) -> Layer:
     return model
 
 
-def serve(pipe, memory, number) -> None:
+def serve(pipe: Connection, memory: int, number: int) -> None:
     """Greet, then answer each (function, arguments, whether kernels run) with the result; the model
     is the first argument.
     """

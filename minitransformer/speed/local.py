@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import weakref
+from collections.abc import Callable, Sequence
 from io import BytesIO
 from mmap import mmap
 from multiprocessing import Pipe
@@ -17,8 +18,10 @@ from types import MethodType
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 import minitransformer
+from minitransformer.backend import Array
 from minitransformer.speed import kernels
 from minitransformer.errors import InputError, counted
 from minitransformer.layers.parameter import Parameter, bind
@@ -26,6 +29,8 @@ from minitransformer.memory import available_memory
 from minitransformer.dispatch import TABLE, kernels_are_on
 from minitransformer.stderr import stderr
 from minitransformer.cores import available_cores
+from minitransformer.layers.layer import Layer
+from minitransformer.models.next_token import Model
 from minitransformer.speed.threads import Threads, structure
 
 WIDEST = 128  # the width d_model up to which they are faster than threads (docs/speed.md)
@@ -57,7 +62,7 @@ class LocalProcesses(Threads):
     workers.
     """
 
-    def __init__(self, model, count=1):
+    def __init__(self, model: Layer, count: int = 1):
         self._helpers: list[_Helper] = []
         super().__init__(model, count)
         self._since, self._told = time.monotonic(), False
@@ -67,7 +72,7 @@ class LocalProcesses(Threads):
         except (_Lost, OSError) as error:
             self._give_up(error)
 
-    def _start(self, count) -> None:
+    def _start(self, count: int) -> None:
         if self.models[0].xp is not np:
             raise _Lost("the model is on a GPU")
         if count == 1:
@@ -102,7 +107,7 @@ class LocalProcesses(Threads):
         super().close()
         _end(self._helpers)
 
-    def run(self, work, shares) -> list:
+    def run(self, work: Callable[..., Any], shares: Sequence[tuple]) -> list:
         """The first share is done here, each of the others by a helper, with its own model in place
         of the share's first item.
 
@@ -140,7 +145,7 @@ class LocalProcesses(Threads):
             self._give_up(lost[0])
         return results
 
-    def _ask(self, work, shares) -> list:
+    def _ask(self, work: Callable[..., Any], shares: Sequence[tuple]) -> list:
         """[(helper, its share)] once all of them are at work; []: threads have to do it."""
         asked = list(zip(self._helpers, shares[1:]))
         if asked and own_code_runs():
@@ -162,7 +167,9 @@ class LocalProcesses(Threads):
             return []
         return asked
 
-    def _result(self, helper, work, share, lost) -> Any:
+    def _result(
+        self, helper: "_Helper", work: Callable[..., Any], share: tuple, lost: "list[_Lost]"
+    ) -> Any:
         """What a helper answers. If it is lost, we do its share; the error goes to the list `lost`."""
         try:
             return helper.answer()
@@ -173,7 +180,7 @@ class LocalProcesses(Threads):
             ours[...] = 0
             return result
 
-    def _give_up(self, why) -> None:
+    def _give_up(self, why: Any) -> None:
         _end(self._helpers)
         print(
             f"threads do the work from here on: {getattr(why, 'strerror', None) or why}",
@@ -181,7 +188,7 @@ class LocalProcesses(Threads):
         )
 
 
-def local_workers(model, count, kind=None) -> Threads:
+def local_workers(model: Model, count: int, kind: str | None = None) -> Threads:
     """The LocalProcesses or the Threads, by name; None: the processes for a model of a width up to
     WIDEST, if they can run here.
     """
@@ -210,7 +217,7 @@ class _Lost(Exception):
 class _Helper:
     """A process that runs helper.py, and our end of its pipe."""
 
-    def __init__(self, memory, number, gradient, layers):
+    def __init__(self, memory: int, number: int, gradient: Array, layers: bytes):
         self.gradient, self.replies = (
             gradient,
             0,
@@ -239,7 +246,7 @@ class _Helper:
                 },
             )
 
-    def is_ready(self, work, share) -> bool:
+    def is_ready(self, work: Callable[..., Any], share: tuple) -> bool:
         """Whether it has started and tried a share, for which it loads the kernels."""
         if self.replies < 2 and self._pipe.poll():
             self.answer()
@@ -249,7 +256,7 @@ class _Helper:
                 self.gradient[...] = 0
         return self.replies >= 2
 
-    def ask(self, work, share) -> None:
+    def ask(self, work: Callable[..., Any], share: tuple) -> None:
         try:
             message = pickle.dumps((work, share[1:], kernels_are_on()))
         except Exception as error:  # whatever an object's own method raises
@@ -285,18 +292,18 @@ class _Helper:
         self._pipe.close()
 
 
-def _end(helpers) -> None:
+def _end(helpers: "list[_Helper]") -> None:
     """End them, and forget them."""
     while helpers:
         helpers.pop().end()
 
 
 class _Describing(pickle.Pickler):
-    def persistent_id(self, item) -> Any:
+    def persistent_id(self, item: Any) -> Any:
         """A Parameter is described by its shape, and by a number that tells it from the others."""
         return (id(item), item.shape) if isinstance(item, Parameter) else None
 
-    def reducer_override(self, item) -> Any:
+    def reducer_override(self, item: Any) -> Any:
         """A method assigned to a layer is that function: by its name alone, as pickle would send
         it, the helper would find the method of the layer's class.
         """
@@ -305,11 +312,11 @@ class _Describing(pickle.Pickler):
         return NotImplemented
 
 
-def _method(function, layer) -> MethodType:
+def _method(function: Callable, layer: Layer) -> MethodType:
     return MethodType(function, layer)
 
 
-def _described(model) -> bytes:
+def _described(model: Layer) -> bytes:
     """What a helper reads first: the model's dtype, and its layers without their weights."""
     described = BytesIO()
     try:
@@ -320,7 +327,7 @@ def _described(model) -> bytes:
     return described.getvalue()
 
 
-def _shared(data, count) -> tuple[list, int]:
+def _shared(data: Array, count: int) -> tuple[list, int]:
     """(`count` vectors like `data` in memory without a name, the first a copy of it; the memory's
     descriptor).
     """
@@ -342,7 +349,7 @@ def _shared(data, count) -> tuple[list, int]:
     return vectors, memory
 
 
-def views(memory, size, dtype) -> list:
+def views(memory: int, size: int, dtype: DTypeLike) -> list:
     """The vectors of `size` numbers in the shared memory with this descriptor."""
     numbers = np.frombuffer(mmap(memory, 0), dtype)
     distance = -(-size * numbers.itemsize // PAGE) * PAGE // numbers.itemsize

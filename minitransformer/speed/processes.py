@@ -3,19 +3,24 @@ NCCL if they are on GPUs.
 """
 
 import platform
+from collections.abc import Callable
 from importlib.metadata import version
 from itertools import islice
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from minitransformer import __version__
 from minitransformer.files import reason
-from minitransformer.backend import module_of
+from minitransformer.backend import Array, module_of
 from minitransformer.errors import InputError
+from minitransformer.layers.layer import Layer
+from minitransformer.models.next_token import Model
 from minitransformer.speed.launcher import completes, launched, world
 from minitransformer.speed.local import local_workers
 from minitransformer.speed.threads import Threads
+from minitransformer.training.workers import Shared
 
 SAMPLED_BATCHES = 10  # the largest of these shows whether there are enough sentences
 
@@ -32,7 +37,7 @@ class Processes(Threads):
     Raises InputError like launcher.world.
     """
 
-    def __init__(self, model, count=1):
+    def __init__(self, model: Layer, count: int = 1):
         super().__init__(model, count)
         self._world = world()
         self.processes, self.rank = self._world.size, self._world.rank
@@ -41,7 +46,7 @@ class Processes(Threads):
 
             self._nccl = NCCLBackend(self.processes, self.rank, use_mpi=True)
 
-    def sum(self, vector) -> None:
+    def sum(self, vector: Array) -> None:
         if module_of(vector) is np:
             from mpi4py.MPI import IN_PLACE
 
@@ -49,16 +54,16 @@ class Processes(Threads):
         else:
             self._nccl.all_reduce(vector, vector)
 
-    def gather(self, value) -> list:
+    def gather(self, value: Shared) -> list[Shared]:
         return gather(value)
 
-    def agree(self, flag) -> bool:
+    def agree(self, flag: bool) -> bool:
         count = np.array([flag], np.int32)
         self.sum(count)
         return bool(count[0])
 
 
-def gather(value) -> list:
+def gather(value: Shared) -> list[Shared]:
     """`value` of each process, in the order of their ranks."""
     completes(world().Ibarrier())
     return world().allgather(value)
@@ -69,7 +74,7 @@ class Job:
     launcher there is only one.
     """
 
-    def __init__(self, workers=None):
+    def __init__(self, workers: str | None = None):
         """workers: "threads", or "processes" for local ones; None: the faster."""
         self._kind, place = workers, launched()
         self.processes, self.rank, self._rank_here = place.processes, place.rank, place.rank_here
@@ -79,18 +84,18 @@ class Job:
                 "workers is processes, but the launcher has already started several; leave it out"
             )
 
-    def workers(self, model, count=1) -> Threads:
+    def workers(self, model: Model, count: int = 1) -> Threads:
         return (
             Processes(model, count)
             if self.processes > 1
             else local_workers(model, count, self._kind)
         )
 
-    def gather(self, value) -> list:
+    def gather(self, value: Shared) -> list[Shared]:
         """`value` of each process, in the order of their ranks."""
         return [value] if self.processes == 1 else gather(value)
 
-    def together(self, work) -> Any:
+    def together(self, work: Callable[[], Any]) -> Any:
         """What work() returns. If it fails in any process, all raise InputError, so none waits for
         the one that failed.
         """
@@ -108,7 +113,7 @@ class Job:
                 raise InputError(f"process {rank}: {other}" if rank else other)
         return found
 
-    def check_alike(self, settings) -> None:
+    def check_alike(self, settings: dict[str, Any]) -> None:
         """Raise InputError if a setting of {name: setting}, or a version, differs between
         processes.
         """
@@ -126,7 +131,7 @@ class Job:
                         f"the processes differ: {name} is {expected} in process 0 and {found} in process {rank}"
                     )
 
-    def check_sentences(self, batches) -> None:
+    def check_sentences(self, batches: Any) -> None:
         """Raise InputError if no batch has a sentence for each process; the iterator `batches` is
         left as it was.
         """
@@ -141,7 +146,7 @@ class Job:
                 f"{most}); start at most {most}, or choose a larger --batch"
             )
 
-    def choose_gpu(self, xp) -> None:
+    def choose_gpu(self, xp: ModuleType) -> None:
         """Let each process on this machine use a different GPU, in turn if there are fewer GPUs
         than processes.
         """

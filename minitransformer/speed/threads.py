@@ -3,6 +3,7 @@ processes (processes.py).
 """
 
 import os
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextvars import copy_context
 from typing import Any
@@ -12,6 +13,7 @@ from minitransformer.checks import check_integer
 from minitransformer.errors import InputError
 from minitransformer.functional import gather_gradients
 from minitransformer.layers.layer import Layer
+from minitransformer.models.next_token import AnyBatch
 from minitransformer.training.workers import OneWorker
 
 MAX_THREADS = 1024
@@ -40,7 +42,7 @@ class Threads(OneWorker):
 
     _pool: Any  # None with one thread, which never submits anything to it
 
-    def __init__(self, model, count=1):
+    def __init__(self, model: Layer, count: int = 1):
         check_integer("Threads: count", count, 1, MAX_THREADS)
         super().__init__(model)
         self.models = [model] * count
@@ -61,7 +63,9 @@ class Threads(OneWorker):
         ends = [size * i // count for i in range(count + 1)]
         self._pieces = list(map(slice, ends, ends[1:]))
 
-    def shard(self, batches, seed=None) -> list[tuple[Layer, list, Any]]:
+    def shard(
+        self, batches: Sequence[AnyBatch], seed: Sequence[int] | None = None
+    ) -> list[tuple[Layer, list, Any]]:
         """As OneWorker's, of a model that may have changed since the last step."""
         if self._model_has_changed():
             self._make_replicas()
@@ -82,10 +86,10 @@ class Threads(OneWorker):
     def __enter__(self) -> "Threads":
         return self
 
-    def __exit__(self, *_) -> None:
+    def __exit__(self, *_: Any) -> None:
         self.close()
 
-    def run(self, work, shares) -> list:
+    def run(self, work: Callable[..., Any], shares: Sequence[tuple]) -> list:
         """A thread for each share."""
         if self._closed:
             raise InputError(
@@ -118,18 +122,18 @@ class Threads(OneWorker):
         self.sum(square)  # this way all processes clip by the same bits
         return square[0]
 
-    def each_piece(self, work) -> list:
+    def each_piece(self, work: Callable[[slice], Any]) -> list:
         jobs = [self._submit(work, piece) for piece in self._pieces[1:]]
         return [work(self._pieces[0]), *(job.result() for job in jobs)]
 
-    def _submit(self, work, *arguments) -> Any:
+    def _submit(self, work: Callable[..., Any], *arguments: Any) -> Any:
         """The job of one of the threads."""
         if self._process != os.getpid():  # forked
             self._pool, self._process = ThreadPoolExecutor(len(self.models) - 1), os.getpid()
         return self._pool.submit(copy_context().run, work, *arguments)
 
 
-def structure(layer) -> list[Any]:
+def structure(layer: Layer) -> list[Any]:
     """What a layer computes but for the numbers in arrays: the classes and attributes of it and of all layers below."""
     found: list[Any] = []
     for part in (layer, *layer.sublayers().values()):
