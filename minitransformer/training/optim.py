@@ -147,7 +147,10 @@ class Adam:
             self.flat = self.data, self.grad = self.model.flat
 
     def __repr__(self) -> str:
-        return f"Adam(steps={self.steps}, skipped={self.skipped}, beta1={self.beta1}, beta2={self.beta2}, epsilon={self.epsilon})"
+        return (
+            f"Adam(steps={self.steps}, skipped={self.skipped}, beta1={self.beta1}, "
+            f"beta2={self.beta2}, epsilon={self.epsilon})"
+        )
 
 
 def clip_factor(square: Array, limit: float) -> Array:
