@@ -389,7 +389,7 @@ def full(*_):
         ),
         (
             lambda patch: patch.setattr(local, "available_cores", lambda: 1),
-            "this process may use 1 cores, too few for 2 processes",
+            "this process may use 1 core, too few for 2 processes",
         ),
         (
             lambda patch: patch.setattr(Unknown, "__module__", "nowhere"),
