@@ -65,7 +65,7 @@ import catalogue  # noqa: E402
 COMPLETE = (  # at least 95 % of these texts are translated
     "00_before 01_linear 01b_checking 02_embedding 03_positions 04_softmax 05_attention 06_masks "
     "07_heads 08_residual_layer_norm 08b_block 09_transformer 10_loss 11_learning "
-    "12_writing judge site"
+    "12_writing 14_evaluation 14b_translation judge site"
 ).split()
 CHANGED: list[str] = []  # since they were translated
 WORDS = "zero one two three four five six seven eight nine ten eleven twelve".split()
@@ -189,8 +189,10 @@ def test_a_translation_has_the_numbers_formulas_and_code_of_its_text(path):
                     re.findall(kind, message.id)
                 ), message.id
             other = re.sub(r"[\d,]+분의 \d+", "", message.string)
-            if "million" in message.id:  # 67 million is 6,700만
-                other = re.sub(r"([\d,]+)00만", lambda one: one[1].replace(",", ""), other)
+            if "million" in message.id:  # 67 million is 6,700만, and 4.5 million is 450만
+                other = re.sub(
+                    r"([\d,]+)만", lambda one: f"{int(one[1].replace(',', '')) / 100:g}", other
+                )
             english, other = (
                 Counter(re.findall(r"\d[\d,.]*\d|\d", text)) for text in (message.id, other)
             )
