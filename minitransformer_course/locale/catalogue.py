@@ -81,6 +81,7 @@ def _of_chapter(chapter) -> Iterator[str]:
                 if WORDS.search(name)
             )
             yield from (role.sentence for role in (*one.invariants, *one.versions, *one.mistakes))
+            yield from (version.shows for version in one.versions if version.shows)
         elif cells.is_text(cell.kind, cell.name):
             yield from _of_page(cell.source)
 

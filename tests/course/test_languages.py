@@ -189,7 +189,9 @@ def test_a_translation_has_the_numbers_formulas_and_code_of_its_text(path):
                     re.findall(kind, message.id)
                 ), message.id
             other = re.sub(r"[\d,]+분의 \d+", "", message.string)
-            if "million" in message.id:  # 67 million is 6,700만, and 4.5 million is 450만
+            if re.search(
+                r"million\b", message.id
+            ):  # 67 million is 6,700만, and 4.5 million is 450만
                 other = re.sub(
                     r"([\d,]+)만", lambda one: f"{int(one[1].replace(',', '')) / 100:g}", other
                 )
