@@ -48,6 +48,7 @@ pages = [
     "docs/live/*.md",
     "research/experiments/*.md",
     "research/benchmarks/*.md",
+    "tutorials/README.md",
 ]
 linked = {
     (page.parent / link).resolve().relative_to(ROOT).as_posix()

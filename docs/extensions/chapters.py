@@ -89,7 +89,8 @@ def _link(part) -> str:
 
 def _task(exercise) -> str:
     ask = _(
-        "Write it in your copy of this page, which `minitransformer learn start {number}` makes, and ask the judge: "
+        "Write it here, once you have pressed *Run this page here* at the top. Or write it in your copy of "
+        "this page, which `minitransformer learn start {number}` makes, and ask the judge: "
         "`minitransformer learn check {name}`."
     ).format(number=exercise.chapter.number, name=exercise.name)
     blank = f"```python\n{blank_of(exercise)}```"
