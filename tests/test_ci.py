@@ -38,8 +38,8 @@ def test_ci_runs_the_commands_of_the_documents():
         assert re.sub(" -n .*", "", command.strip().replace("-n auto ", "")) in RUN.replace(
             "-n auto ", ""
         )
-    (site,) = re.findall(r"`(.+ -m sphinx .+?)`", (ROOT / "README.md").read_text(encoding="utf-8"))
-    assert site in RUN
+    site, korean = re.findall(r"`([^`]* -m sphinx .+?)`", (ROOT / "README.md").read_text("utf-8"))
+    assert site in RUN and korean.replace(" -D", " -q -W -D") in RUN
 
 
 def test_every_python_and_system_that_the_package_names_is_tried():
