@@ -12,8 +12,9 @@ import sys
 import time
 import uuid
 from collections import Counter
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -25,10 +26,58 @@ TEXTBOOK = {
     **os.environ,
     "MINITRANSFORMER_FAST": "0",
 }  # to load the compiled kernels takes longer than the run
+SMALL = 32_000_000  # bytes: of two runs, the one with a checkpoint that is being written
 KILLS = int(os.environ.get("MINITRANSFORMER_KILLS", "3"))
 
 
-def test_killed_at_random_moments(tmp_path):
+@contextmanager
+def disk(tmp_path):
+    """(a folder, what fills its disk, and what frees it again)."""
+    yield tmp_path, lambda: None, lambda: None
+
+
+@contextmanager
+def memory(tmp_path):
+    folder = Path("/dev/shm")
+    if not folder.is_dir():
+        pytest.skip("this system has no /dev/shm")
+    with TemporaryDirectory(dir=folder) as own:
+        yield Path(own), lambda: None, lambda: None
+
+
+@contextmanager
+def small(tmp_path):
+    """A file system of its own, which only root may mount."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={SMALL}", "tmpfs", folder]
+    try:
+        mounted = subprocess.run(mount, capture_output=True).returncode == 0
+    except FileNotFoundError:
+        mounted = False
+    if not mounted:
+        pytest.skip("no file system can be mounted here")
+    filler = folder / "filler"
+
+    def fill():
+        with suppress(OSError), filler.open("wb", buffering=0) as file:
+            while True:
+                file.write(bytes(2**12))
+
+    try:
+        yield folder, fill, lambda: filler.unlink(missing_ok=True)
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
+@pytest.mark.parametrize("file_system", [disk, memory, small])
+def test_killed_at_random_moments(tmp_path, file_system):
+    """In a small file system, the disk is full before each other kill."""
+    with file_system(tmp_path) as (folder, fill, free):
+        kill_at_random_moments(folder, fill, free)
+
+
+def kill_at_random_moments(folder, fill, free):
     options = [
         "copy",
         "--steps",
@@ -45,22 +94,27 @@ def test_killed_at_random_moments(tmp_path):
         "0.1",
     ]
     command = [sys.executable, "-m", "minitransformer", "train"]
-    quiet = dict(stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=TEXTBOOK)
-    whole, run = tmp_path / "whole", tmp_path / "run"
+    quiet = dict(stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=TEXTBOOK)
+    whole, run = folder / "whole", folder / "run"
     subprocess.run([*command, *options, "--run", whole], check=True, **quiet)
 
-    draw, kills, in_a_save = random.Random(0), 0, 0
-    while kills < KILLS:
+    draw, ends, in_a_save = random.Random(0), Counter(), 0
+    for kill in range(KILLS):
         rest = ["--resume", run] if run.exists() else [*options, "--run", run]
         process = subprocess.Popen([*command, *rest], **quiet)
         reached = last_step(run)
         while process.poll() is None and last_step(run) == reached:
             time.sleep(0.01)  # until it has begun to train
-        time.sleep(draw.uniform(0, 0.5))
+        if kill % 2:
+            fill()
+        time.sleep(draw.uniform(0, 2 if kill % 2 else 0.5))
         process.kill()
-        assert process.wait() == -9  # and not: finished, or failed
-        kills += 1
+        said = process.communicate()[1]
+        full = process.returncode == 2 and "cannot be saved (No space left on device)" in said
+        assert process.returncode == -9 or full, said  # and not: finished, or failed otherwise
+        ends["stopped by the full disk" if full else "killed"] += 1
         in_a_save += (run / "checkpoints" / "new").exists()
+        free()
     subprocess.run([*command, "--resume", run], check=True, **quiet)
     assert (run / "weights.safetensors").read_bytes() == (
         whole / "weights.safetensors"
@@ -70,7 +124,8 @@ def test_killed_at_random_moments(tmp_path):
     assert all(
         (last.optimizer[name] == expected.optimizer[name]).all() for name in expected.optimizer
     )
-    print(f"\n{kills} kills in a run of {last.step} steps, {in_a_save} of them in a save")
+    assert not [path.name for path in (run / "checkpoints").iterdir() if "unreadable" in path.name]
+    print(f"\n{KILLS} kills in a run of {last.step} steps, {in_a_save} in a save: {dict(ends)}")
 
 
 @pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="this system has only the threads")
