@@ -1,6 +1,7 @@
 """A vocabulary of subwords: byte-pair encoding, learned on both languages together or on one text."""
 
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -69,7 +70,10 @@ class SubwordVocabulary:
         return [encoding.ids for encoding in self._tokenizer.encode_batch(texts)]
 
     def unknown_characters(self, text: str) -> list[str]:
-        """The characters of `text` that have no token, in the order of the text."""
+        """The characters of `text` that have no token, in the order of the text; composed ones
+        (NFC), as the tokenizer reads them.
+        """
+        text = unicodedata.normalize("NFC", text)
         encoding = self._tokenizer.encode(text)
         return [
             text[start:end]

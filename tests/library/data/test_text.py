@@ -1,6 +1,7 @@
 """Files, vocabularies and batches."""
 
 import gzip
+import random
 import unicodedata
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from minitransformer.data.epochs import EpochBatches
 from minitransformer.data.labelled import make_labelled_batch, sentence_length
 from minitransformer.data.parallel import MAX_CHARACTERS, encode_pairs, read_pairs
 from minitransformer.data.text_files import read_text, split_lines
+from minitransformer.data.vocabularies.characters import CharacterVocabulary
 from minitransformer.data.vocabularies.subwords import NAMES, SubwordVocabulary
 from minitransformer.data.vocabularies.symbols import SymbolVocabulary
 from minitransformer.data.special import BOS, EOS, PAD
@@ -319,3 +321,56 @@ def test_a_tsv_that_may_mean_something_else_is_reported(tmp_path, capsys, lines,
     assert read_pairs([file]) == [tuple(line.split("\t")[:2]) for line in lines]
     error = capsys.readouterr().err
     assert error.startswith(f"{file}: {said}" if said else "") and bool(error) == bool(said)
+
+
+BLOCKS = [  # of Unicode, from control characters to private use
+    *((0x20, 0x20), (0, 0x1F), (0x20, 0x7E), (0xA0, 0x24F), (0x300, 0x36F), (0x370, 0x5FF)),
+    *((0x600, 0x6FF), (0x900, 0x97F), (0x1100, 0x11FF), (0x2000, 0x206F), (0x3000, 0x30FF)),
+    *((0x4E00, 0x9FFF), (0xAC00, 0xD7A3), (0xE000, 0xF8FF), (0xFE00, 0xFE0F), (0xFF00, 0xFFEF)),
+    *((0x1F300, 0x1FAFF), (0x20000, 0x2A6DF), (0xE0000, 0xE007F), (0x10FFF0, 0x10FFFF)),
+]
+WORDS = ["<pad>", "</s>", "<unk>", "\n", "\r\n", "\t", "  "]
+RANDOM = 10_000
+
+
+def random_texts(count):
+    """Of up to 40 characters of a few blocks, combining ones among them, and of special words."""
+    draw = random.Random(0)
+    for _ in range(count):
+        blocks = draw.sample(BLOCKS, draw.randint(1, 4))
+        pieces = [chr(draw.randint(*draw.choice(blocks))) for _ in range(draw.randint(0, 40))]
+        for _ in range(len(pieces) // 5):
+            pieces[draw.randrange(len(pieces))] = draw.choice([" ", " ", " ", *WORDS])
+        yield "".join(pieces)
+
+
+@pytest.mark.parametrize("count", [300, pytest.param(RANDOM, marks=pytest.mark.campaign)])
+@pytest.mark.parametrize("sentences", [True, False])
+def test_subwords_give_back_any_text(tmp_path, count, sentences):
+    """Composed (NFC); what the vocabulary has never seen is U+FFFD. Read from a file, too."""
+    texts = list(random_texts(count))
+    learned = SubwordVocabulary.learn(texts[: count // 2], 2 * count, sentences)
+    vocabulary = SubwordVocabulary.load(write(tmp_path / "tokenizer.json", learned.to_json()))
+    lost = 0
+    for text in texts:
+        text = text.replace("▁", "").lstrip(" " if sentences else "")
+        unknown = set(vocabulary.unknown_characters(text))
+        composed = unicodedata.normalize("NFC", text)
+        expected = "".join("\ufffd" if one in unknown else one for one in composed)
+        assert vocabulary.decode(vocabulary.encode(text)) == expected
+        lost += bool(unknown)
+    assert 0 < lost < count / 2
+
+
+@pytest.mark.parametrize("count", [300, pytest.param(RANDOM, marks=pytest.mark.campaign)])
+def test_characters_give_back_any_text(tmp_path, count):
+    texts = list(random_texts(count))
+    learned = CharacterVocabulary.learn("".join(texts))
+    vocabulary = CharacterVocabulary.load(write(tmp_path / "vocabulary.json", learned.to_json()))
+    assert all(vocabulary.decode(vocabulary.encode(text)) == text for text in texts)
+
+
+def test_an_unknown_character_is_named_as_it_is_read():
+    """Composed: not only its first half."""
+    vocabulary = SubwordVocabulary.learn(["a b"], 20)
+    assert vocabulary.unknown_characters("ab\u0307") == ["\u1e03"]
