@@ -93,6 +93,15 @@ def sync_folder(path: Path) -> None:
             os.close(descriptor)
 
 
+def as_path(name: str | Path) -> Path:
+    """`name` as a Path. Raises InputError for what is not the name of a file or a folder; an empty
+    one would be taken for the current folder.
+    """
+    if not isinstance(name, (str, os.PathLike)) or not os.fspath(name):
+        raise InputError(f"the path is {name!r:.60}, expected the name of a file or a folder")
+    return Path(name)
+
+
 def make_folder(path: Path) -> None:
     """Make the folder `path` and its parents, and wait until their names are on disk."""
     missing = [folder for folder in (path, *path.parents) if not folder.exists()]

@@ -1,6 +1,7 @@
 """Beam search (section 6.1 of the paper), batched over sentences; greedy search is a beam of one."""
 
 import math
+from numbers import Real
 from operator import attrgetter
 
 import numpy as np
@@ -16,7 +17,7 @@ from minitransformer.decoding.hypothesis import (
     length_limits,
     length_penalty,
 )
-from minitransformer.decoding.state import Decodable
+from minitransformer.decoding.state import Decodable, check_writes
 from minitransformer.errors import InputError
 
 MAX_WIDTH = 1000  # far beyond what improves a translation: a larger one is a mistake
@@ -48,8 +49,9 @@ def beam_search(
     logits are not finite.
     """
     check_integer("the beam width", width, 1, MAX_WIDTH)
-    if not math.isfinite(alpha):
+    if not isinstance(alpha, Real) or not math.isfinite(alpha):
         raise InputError(f"alpha is {alpha!r}, expected a finite number")
+    check_writes(model)
     state = model.start(source)
     weight = weight_of(state.output)
     least, most = length_limits(state, min_length, max_length)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from minitransformer.backend import Array, Generator, module_of, to_device, to_host
-from minitransformer.checks import check_integer, check_shape, is_number
+from minitransformer.checks import check_integer, check_kind, check_rng, check_shape, is_number
 from minitransformer.decoding.continuations import log_normaliser
 from minitransformer.decoding.continuations import top_k as largest
 from minitransformer.decoding.hypothesis import (
@@ -18,7 +18,7 @@ from minitransformer.decoding.hypothesis import (
 )
 from minitransformer.errors import InputError, counted
 from minitransformer.data.special import BOS, EOS, PAD, SPECIAL
-from minitransformer.decoding.state import Decodable
+from minitransformer.decoding.state import Decodable, check_writes
 
 
 def sample(
@@ -46,6 +46,10 @@ def sample(
     check_integer("the number of samples", count)
     check_sampling(temperature, top_k, top_p)
     check_shape("source", source, "B", "T_k")
+    check_writes(model)
+    check_kind(isinstance(rngs, (list, tuple)), "rngs", rngs, "a list of generators")
+    for rng in rngs:
+        check_rng(rng)
     if len(rngs) != len(source):
         raise InputError(
             f"rngs is {counted(len(rngs), 'generator')}, expected one for each of {counted(len(source), 'sentence')}, such as "

@@ -13,7 +13,7 @@ from safetensors.numpy import load, save
 
 from minitransformer.backend import Array, to_device, to_host
 from minitransformer.errors import InputError
-from minitransformer.files import check_regular, write_durably
+from minitransformer.files import as_path, check_regular, write_durably
 from minitransformer.layers.layer import Layer
 
 CODES = {
@@ -47,7 +47,7 @@ class WeightsFile(Arrays):
     """
 
     def __init__(self, path: str | Path, what: str = "a safetensors file"):
-        self.path = Path(path)
+        self.path = as_path(path)
         check_regular(self.path, what)
         try:
             with self.path.open("rb") as file:
@@ -129,7 +129,7 @@ def save_weights(layer: Layer, path: str | Path) -> None:
     An old file at `path` stays until the new one is complete. Raises InputError if the file cannot
     be written, and for complex parameters, which the format does not support.
     """
-    if not Path(path).name:
+    if not as_path(path).name:
         raise InputError(f"save_weights: path is {path!r}, expected the path of a safetensors file")
     check_regular(Path(path), "the path of a safetensors file")  # a device would be replaced
     weights = {name: parameter.data for name, parameter in layer.parameters().items()}

@@ -17,6 +17,7 @@ from minitransformer.errors import InputError
 from minitransformer.files import (
     MANIFEST,
     as_json,
+    as_path,
     check_manifest,
     make_folder,
     sync_folder,
@@ -46,7 +47,7 @@ class RunFolder:
     """
 
     def __init__(self, path: str | Path):
-        self.path = Path(path)
+        self.path = as_path(path)
 
     def make(self, files: Mapping[str, bytes]) -> None:
         """Make the folder with these files, which do not change any more. Raises InputError if

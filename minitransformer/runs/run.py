@@ -14,7 +14,7 @@ from minitransformer.data.vocabularies import VOCABULARIES
 from minitransformer.decoding import Search
 from minitransformer.decoding.translation import check_texts
 from minitransformer.errors import InputError, counted
-from minitransformer.files import check_manifest, reason
+from minitransformer.files import as_path, check_manifest, reason
 from minitransformer.interchange.weights import set_weights
 from minitransformer.layers.initial import undrawn
 from minitransformer.lookup import find
@@ -121,7 +121,7 @@ class Run:
     ) -> "Run":
         """Like `create`, from RunSettings; without a model, if the weights come from elsewhere."""
         settings.check_vocabulary(vocabulary, path)
-        settings = replace(settings, made_in=str(Path(path).resolve()))
+        settings = replace(settings, made_in=str(as_path(path).resolve()))
         run = cls(path, settings, model, vocabulary)
         run.folder.make(
             {
@@ -137,7 +137,7 @@ class Run:
 
         Raises InputError like `load`.
         """
-        path = Path(path)
+        path = as_path(path)
         check_is_run(path)
         check_manifest(path, unchecked=[WEIGHTS])  # damaged ones may be restored
         try:

@@ -32,7 +32,7 @@ from minitransformer import (
     training_step,
     translate,
 )
-from minitransformer.interchange.weights import save_weights
+from minitransformer.interchange.weights import load_weights, save_weights
 from minitransformer.lookup import find
 from minitransformer.layers import (
     Embedding,
@@ -342,6 +342,22 @@ CALLS = [  # (a call, words of the error)
         )
         for width in (1001, 10**12)
     ),
+    *(
+        (
+            lambda use=use, model=model: use(model),
+            f"model is a {type(model).__name__}, expected one that writes, such as Transformer",
+        )
+        for model in (None, make_model("classifier"))
+        for use in (
+            lambda model: greedy(model, SOURCE),
+            lambda model: beam_search(model, SOURCE, 2),
+            lambda model: sample(model, SOURCE, [RNG]),
+            lambda model: generate(model, [4], 2, RNG),
+        )
+    ),
+    (lambda: sample(MODEL, SOURCE, None), "rngs is a NoneType, expected a list of generators"),
+    (lambda: sample(MODEL, SOURCE, [7]), "rng is 7, expected a generator"),
+    (lambda: beam_search(MODEL, SOURCE, 2, "x"), "alpha is 'x'"),
     (lambda: beam_search(MODEL, SOURCE, 2, np.nan), "alpha is nan"),
     (lambda: beam_search(MODEL, SOURCE, 2, min_length=-1), "min_length is -1"),
     (lambda: beam_search(MODEL, SOURCE, 2, max_length=0), "max_length is 0"),
@@ -416,6 +432,10 @@ CALLS = [  # (a call, words of the error)
             ([([None], [4])], "the token ids are object"),
             ([([True], [False])], "the token ids are bool"),
             ([], "no pairs"),
+            (None, r"the pairs are None, expected a list of \(source ids, target ids\)"),
+            ([None], r"the pairs are \[None\], expected a list of"),
+            ([([4], 5)], r"the pairs are \[\(\[4\], 5\)\], expected"),
+            ([[4]], r"the pairs are \[\[4\]\], expected"),
         )
     ),
     (lambda: make_labelled_batch([]), "no examples"),
@@ -506,9 +526,23 @@ CALLS = [  # (a call, words of the error)
         for count in (0, -1, 1.5, "2")
     ),
     (lambda: Threads(MODEL, 5000), "Threads: count is 5000, expected a whole number"),
+    *(
+        (
+            lambda use=use, path=path: use(path),
+            f"the path is {path!r}, expected the name of a file or a folder",
+        )
+        for path in (None, "", 5)
+        for use in (
+            Run.load,
+            Run.open,
+            lambda path: save_weights(MODEL, path),
+            lambda path: load_weights(MODEL, path),
+            lambda path: Run.create(path, TASKS["copy"](), make_model("transformer"), VOCABULARY),
+        )
+    ),
     (
-        lambda: save_weights(MODEL, ""),
-        "save_weights: path is '', expected the path of a safetensors file",
+        lambda: save_weights(MODEL, "."),
+        "save_weights: path is '.', expected the path of a safetensors file",
     ),
     *(
         (lambda changes=changes: TrainingConfig(**{"steps": 10, "warmup": 5, **changes}), words)
@@ -607,6 +641,8 @@ CALLS = [  # (a call, words of the error)
             ((X[:0],), r"x of relu has shape \(0, 3, 4\): no numbers to check"),
         )
     ),
+    (lambda: gradcheck(RELU, [X], seed=-1), "gradcheck: seed is -1, expected a whole number"),
+    (lambda: gradcheck(RELU, [X], name=3), "gradcheck: name is a int, expected a str"),
     *(
         (
             lambda given=given: gradcheck(RELU, [X], projection=given),
