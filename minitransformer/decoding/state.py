@@ -4,12 +4,12 @@ position; and the simplest one.
 
 from collections.abc import Callable
 from types import ModuleType
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-from minitransformer.checks import check_kind
 from minitransformer.backend import Array
+from minitransformer.checks import check_kind
 from minitransformer.data.special import BOS, PAD
 from minitransformer.layers.layer import Layer
 
