@@ -33,4 +33,8 @@ embeds the source, embeds the target and makes the logits. `weights` is a dict o
     encoder.0.feed_forward.inner.weight, .bias; also outer, from d_ff to D                  (D, d_ff), (d_ff,)
     encoder.0.self_attention_residual.gamma, .beta; also feed_forward_residual              (D,), (D,)
     encoder.1. and so on; decoder.0. and decoder.1. have cross_attention and cross_attention_residual, too
+
+One flag: if `source` is None, the model is decoder-only. Then `weights` has no encoder and no cross-attention, and the sizes are
+those of its arrays. When your model reverses words and `my_text.txt` is in this folder, the next plug teaches it to write like
+that text, and my_transformer.html becomes a page to send to a friend.
 """

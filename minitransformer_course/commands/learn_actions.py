@@ -16,7 +16,7 @@ from minitransformer_course.commands.learn_targets import (
     next_exercise,
     targets,
 )
-from minitransformer_course.judge import my_transformer
+from minitransformer_course.judge import my_transformer, own_text
 from minitransformer_course.judge.cells import is_text
 from minitransformer_course.judge.course import (
     HOURS,
@@ -324,6 +324,9 @@ def plug(args) -> int:
                 "nothing that passes so far has a place of its own in the model; these have: {names}"
             ).format(names=", ".join(places))
         )
+    if Path(own_text.FILE).exists():  # what is wrong with it is said before any training
+        for remark in own_text.own_text(own_text.FILE).remarks:
+            print(remark, file=sys.stderr)
     result = run_capstone(Path(my_transformer.FILE), model, names, capstone.STEPS)
     print(report(result, names, places))
     if "errors" in result:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import count
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -25,6 +26,7 @@ from minitransformer.functional import adam_update, cross_entropy_backward, cros
 from minitransformer.data.special import EOS, PAD
 from minitransformer.training.optim import clip_factor, schedule
 from minitransformer.cores import one_blas_thread
+from minitransformer_course.judge import capstone_text
 from minitransformer_course.judge.call import describe
 from minitransformer_course.judge.capstone_train import (
     ADAM,
@@ -36,6 +38,7 @@ from minitransformer_course.judge.capstone_train import (
 from minitransformer_course.judge.course import find_exercise, folder_of_chapters
 from minitransformer_course.messages import _
 from minitransformer_course.judge.my_transformer import FUNCTIONS
+from minitransformer_course.judge.own_text import FILE, own_text
 from minitransformer_course.judge.plug import plugs
 
 BOUND = 1e-10
@@ -94,7 +97,10 @@ def run(parts, own, steps=STEPS, say=lambda text: None) -> dict[str, Any]:
                         "the same as tutorials/one_file.py; training until {n} words that it never saw are right"
                     ).format(n=UNSEEN)
                 )
-                return {**result, **train(paper, functions, "train" in own, steps, say)}
+                result |= train(paper, functions, "train" in own, steps, say)
+                if result["exact"] == 1 and Path(FILE).exists():
+                    result["text"] = write_text(functions, own, say)
+                return result
         except Wrong as error:
             return {**result, "error": (str(error), "")}
         except Exception as error:  # the reader's function, or the library's that got its answer
@@ -109,6 +115,22 @@ def run(parts, own, steps=STEPS, say=lambda text: None) -> dict[str, Any]:
         if not check_function(find_exercise(name), parts[name], watched=False).passed
     ]
     return result
+
+
+def write_text(functions, own, say) -> dict[str, Any]:
+    """What capstone_text.learn returns for the reader's text, or {"wrong": what forbids it}."""
+    mine = "forward" in own and "backward" in own
+    functions = {**functions, **({} if mine else capstone_text.library())}
+    try:
+        wrong = capstone_text.first_wrong(functions)
+        if wrong:
+            said = _("with source=None, {name} is missing or differs from the library's")
+            return {"wrong": said.format(name=wrong)}
+        say(_("the same without an encoder; now it learns from {file}").format(file=FILE))
+        return capstone_text.learn(functions, own_text(FILE), say)
+    except Exception as error:  # the reader's function
+        what, where = describe(error)
+        return {"wrong": _("with source=None: {error}").format(error=f"{where}: {what}")}
 
 
 def config() -> TransformerConfig:

@@ -10,6 +10,7 @@ from minitransformer_course.judge.capstone import BOUND, UNSEEN, config
 from minitransformer_course.judge.course import PARTS
 from minitransformer_course.messages import _, spoken
 from minitransformer_course.judge.my_transformer import FILE, FUNCTIONS, MODEL_FILE
+from minitransformer_course.judge.own_text import FILE as TEXT
 
 PROOFS = {  # {part of the map: which arrays prove it}, those with the fewest first
     "loss": "loss|dlogits",
@@ -77,6 +78,7 @@ def report(result, names, places) -> str:
                 steps=result["steps"], exact=result["exact"], n=UNSEEN, word=word, written=written
             )
         )
+        lines.append(_of_text(result.get("text")))
     own = own_functions(result, names)
     lines.append(_parts(FILE, names, places, named=len(own) < len(FUNCTIONS)))
     lines.append(
@@ -88,6 +90,20 @@ def report(result, names, places) -> str:
         )
     )
     return "\n".join(lines)
+
+
+def _of_text(text) -> str:
+    """What became of the reader's text."""
+    if text is None:
+        said = _("put a text of yours into {file}, and the next plug learns to write like it")
+        return said.format(file=TEXT)
+    if "wrong" in text:
+        return _("{file} was not read: {what}").format(file=TEXT, what=text["wrong"])
+    said = _(
+        "from {file}: {first:.2f} bits for a character at first, {last:.2f} after {steps:,} steps"
+    )
+    (_first, first), *_between, (steps, last) = text["bits"]
+    return said.format(file=TEXT, first=first, last=last, steps=steps)
 
 
 def own_functions(result, names) -> list[str]:
@@ -225,8 +241,32 @@ def proof_page(result, names, places) -> str:
         f'<!doctype html>\n<html lang="{spoken()}">\n<head>\n<meta charset="utf-8">\n<meta name="viewport" '
         f'content="width=device-width, initial-scale=1">\n{MARK}\n<title>{escape(title)}</title>\n<style>{STYLE}</style>\n'
         f"</head>\n<body>\n<h1>{title}</h1>\n{svg[svg.index('<svg') :]}\n<p>{said}</p>\n"
-        f"<p>{legend}</p>\n<dl>\n{rows}</dl>\n</body>\n</html>\n"
+        f"<p>{legend}</p>\n<dl>\n{rows}</dl>\n{_of_samples(result.get('text'))}</body>\n</html>\n"
     )
+
+
+def _of_samples(text) -> str:
+    """HTML of a model that learned from the reader's text: its loss, and what it wrote on the way."""
+    if not text or "wrong" in text:
+        return ""
+    losses = text["losses"]
+    top = max(losses)
+    points = " ".join(
+        f"{600 * i / len(losses):.1f},{150 - 145 * loss / top:.1f}" for i, loss in enumerate(losses)
+    )
+    title = _("What it writes after reading {file}").format(file=TEXT)
+    said = _(
+        "the loss of each of {n:,} steps, from {top:.2f} down to {end:.2f}; {parameters:,} weights"
+    )
+    said = said.format(n=len(losses), top=top, end=losses[-1], parameters=text["parameters"])
+    html = (
+        f'<h1>{escape(title)}</h1>\n<svg viewBox="0 0 600 152" role="img" aria-label="{escape(said)}">'
+        f'<polyline points="{points}" fill="none" stroke="#8250a0"/></svg>\n<p>{escape(said)}</p>\n'
+    )
+    for step, written in text["samples"]:
+        named = _("after {n:,} steps").format(n=step)
+        html += f"<dl><dt>{escape(named)}</dt><dd>{escape(written)}</dd></dl>\n"
+    return html
 
 
 def is_page(path) -> bool:

@@ -98,21 +98,22 @@ def layers_of(w, stack):
 
 
 def forward(w, source, target, *noise):
-    noise = noise or (0.0, None)
+    noise, alone = noise or (0.0, None), source is None
+    source = np.zeros((len(target), 0), int) if alone else source
     encoder, decoder, cross = three_masks(source, target)
     (memory, *masks), (x, mask), caches = drop(embed(source, w), *noise), drop(embed(target, w), *noise), []
     for name in layers_of(w, "encoder"):
         memory, cache = layer(memory, encoder, w, name, noise)
         caches.append(cache)
     for name in layers_of(w, "decoder"):
-        x, cache = layer(x, decoder, w, name, noise, memory, cross)
+        x, cache = layer(x, decoder, w, name, noise, None if alone else memory, cross)
         caches.append(cache)
     return x @ w["embedding.weight"].T, (caches, x, source, target, (*masks, mask))
 
 
 def backward(dlogits, cache, w):
     caches, h, source, target, masks = cache
-    names, grads, dmemory = [*layers_of(w, "encoder"), *layers_of(w, "decoder")], {}, 0
+    names, grads, dmemory = [*layers_of(w, "encoder"), *layers_of(w, "decoder")], {}, np.zeros((*source.shape, h.shape[-1]))
     dx = dlogits @ w["embedding.weight"]
     for name, one in reversed([*zip(names, caches)]):
         if name.startswith("decoder"):

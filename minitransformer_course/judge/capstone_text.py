@@ -1,0 +1,149 @@
+"""The end of the capstone: the reader's model without an encoder, which learns to write like a text
+that the reader chose.
+
+It is the forward of `source=None`: `weights` then has no encoder and no cross-attention, and its
+sizes are those of its arrays.
+"""
+
+import time
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from minitransformer import LanguageModel, LanguageModelConfig
+from minitransformer.checking.compare import relative_errors
+from minitransformer.data.windows import WindowBatches
+from minitransformer.training.optim import clip_factor
+from minitransformer_course.judge.capstone_train import ADAM
+from minitransformer_course.judge.own_text import OwnText
+from minitransformer_course.messages import _
+
+WINDOW, BATCH, D_MODEL, LAYERS, HEADS = 64, 16, 64, 2, 4
+STEPS, WARMUP, LEARNING_RATE = 1500, 100, 0.003
+LIMIT = 150  # seconds of processor time
+WRITTEN = 300  # characters of a sample
+BOUND = 1e-10
+
+
+@cache
+def language_model(vocab_size, d_model) -> LanguageModel:
+    """The library's, by which the reader's is proven, and of whose initial weights both begin."""
+    sizes = {"num_layers": LAYERS, "d_model": d_model, "d_ff": 2 * d_model, "num_heads": HEADS}
+    config = LanguageModelConfig(vocab_size=vocab_size, max_length=WINDOW, dropout=0.0, **sizes)
+    return LanguageModel(config).astype("float64")
+
+
+def named(model) -> dict[str, Any]:
+    """{name as in the specification: Parameter}."""
+    return {
+        name.replace("stack.layers.", "decoder.").replace(".norm.", "."): parameter
+        for name, parameter in model.parameters().items()
+    }
+
+
+def library() -> dict[str, Callable]:
+    """forward and backward for source=None, made of the library's model."""
+
+    def put(weights) -> LanguageModel:
+        model = language_model(*weights["embedding.weight"].shape)
+        for name, parameter in named(model).items():
+            parameter.data[...] = weights[name]
+        return model
+
+    def forward(weights, source, target) -> tuple:
+        return put(weights).forward(target)
+
+    def backward(dlogits, cache, weights) -> dict[str, np.ndarray]:
+        model = put(weights)
+        model.zero_grad()
+        model.backward(dlogits, cache)
+        return {name: parameter.grad.copy() for name, parameter in named(model).items()}
+
+    return {"forward": forward, "backward": backward}
+
+
+def first_wrong(functions) -> str:
+    """The first array that differs from the library's without an encoder; "" if none does."""
+    rng, model = np.random.default_rng(0), language_model(11, 32)
+    for parameter in model.parameters().values():
+        parameter.data[...] = 0.2 * rng.standard_normal(parameter.data.shape)
+    weights = {name: parameter.data.copy() for name, parameter in named(model).items()}
+    ids = rng.integers(1, 11, (3, 7))
+    expected, cache = model.forward(ids)
+    dlogits = rng.standard_normal(expected.shape)
+    model.zero_grad()
+    model.backward(dlogits, cache)
+    right = {"logits": expected}
+    right |= {name: parameter.grad for name, parameter in reversed(named(model).items())}
+    logits, own_cache = functions["forward"](weights, None, ids)
+    found = {"logits": logits, **functions["backward"](dlogits, own_cache, weights)}
+    arrays = [np.asarray(found.get(name, np.nan)) for name in right]
+    errors = dict(zip(right, relative_errors(arrays, [*right.values()])))
+    return next((name for name, error in errors.items() if not error <= BOUND), "")
+
+
+def learn(functions, text: OwnText, say, steps=STEPS) -> dict[str, Any]:
+    """{"losses": of each step, "bits": [(step, of a held-out character)], "samples": [(step, text)],
+    "parameters", "seconds"} of a model that reads windows of the text.
+    """
+    started, rng = time.process_time(), np.random.default_rng(0)
+    initial = named(LanguageModel(language_model(text.vocabulary.size, D_MODEL).config))
+    w = np.concatenate([one.data.ravel() for one in initial.values()]).astype("float64")
+    m, v = np.zeros((2, w.size))
+    ends = np.cumsum([one.data.size for one in initial.values()])[:-1]
+    batches = WindowBatches(text.train, WINDOW, BATCH, seed=0)
+    held_out = text.held_out[: 16 * (WINDOW + 1)]
+    unseen = held_out[: len(held_out) // (WINDOW + 1) * (WINDOW + 1)].reshape(-1, WINDOW + 1)
+    losses, bits, samples = [], [], []
+
+    def weights() -> dict[str, np.ndarray]:
+        arrays = np.split(w, ends)
+        return {name: a.reshape(one.data.shape) for (name, one), a in zip(initial.items(), arrays)}
+
+    def show(step) -> None:
+        logits, _cache = functions["forward"](weights(), None, unseen[:, :-1])
+        total, _dlogits = functions["loss"](logits, unseen[:, 1:])
+        bits.append((step, float(total) / unseen[:, 1:].size / np.log(2)))
+        written = write(functions["forward"], weights(), unseen[0, :8].tolist(), rng, WRITTEN)
+        samples.append((step, text.vocabulary.decode(written)))
+        said = _(
+            "step {step:5,}: {bits:.2f} bits for a character of the held-out text, {seconds:.0f} s"
+        )
+        say(said.format(step=step, bits=bits[-1][1], seconds=time.process_time() - started))
+
+    show(0)
+    for step in range(1, steps + 1):
+        used = max((step - 1) / steps, (time.process_time() - started) / LIMIT)
+        if used >= 1:
+            break
+        batch = next(batches)
+        logits, cache = functions["forward"](weights(), None, batch.ids)
+        total, dlogits = functions["loss"](logits, batch.next_target)
+        gradients = functions["backward"](dlogits / batch.terms, cache, weights())
+        g = np.concatenate([np.ravel(gradients[name]) for name in initial])
+        rate = LEARNING_RATE * min(1, step / WARMUP) * (1 - used)
+        w, m, v = functions["adam_step"](w, g * clip_factor(g @ g, 1.0), m, v, step, rate, *ADAM)
+        losses.append(float(total) / batch.terms)
+        if step in (steps // 10, steps // 3):
+            show(step)
+    show(len(losses))
+    return {
+        "losses": losses,
+        "bits": bits,
+        "samples": samples,
+        "parameters": w.size,
+        "seconds": time.process_time() - started,
+    }
+
+
+def write(forward, weights, ids, rng, count, temperature=0.8) -> list[int]:
+    """`ids` and what follows, each drawn with a little less chance than p gives the unlikely ones."""
+    for _step in range(count):
+        logits, _cache = forward(weights, None, np.array([ids[-WINDOW:]]))
+        row = logits[0, -1] / temperature
+        row[:3] = -np.inf  # padding and the ends of a word are no characters
+        p = np.exp(row - row.max())
+        ids = [*ids, int(rng.choice(len(p), p=p / p.sum()))]
+    return ids
