@@ -180,7 +180,7 @@ lab.open_explorer(*lab.drawkcab(), "backward")
 # The path ends with `minitransformer learn plug`: all nine run inside a new Transformer, whose gradients are compared with
 # those of the paper in one file, and which trains until it reverses words that it has never seen.
 #
-# **The long path** is the whole book. Its exercises take about 21 hours by our estimates, and 35 to 45 with the reading. Part
+# **The long path** is the whole book. Its exercises take about 22 hours by our estimates, and 35 to 45 with the reading. Part
 # one, chapters 1 to 8b, asks how something made of multiplications can look anywhere, and how it finds out where. Part two,
 # chapters 9 to 13, asks what is between a model that writes *drawkcab* and a chat model. Part three, from chapter 14 on, is
 # optional and audits the paper: how good is the model, at what cost, and which sentences hold?

@@ -320,9 +320,19 @@ print(f"the sums differ by {abs(keys.sum() - other_keys.sum()):.0e}, the outputs
 print(lab.with_a_broken_cache(12), lab.with_a_broken_cache(13), sep="\n")
 
 # %% [markdown]
-# With 12 letters every word is right, broken cache or not, so an accuracy of 100 % proves nothing about the cache. The check
-# that works compares every output with that of a pass over all positions.
+# With 12 letters every word is right, broken cache or not, so an accuracy of 100 % proves nothing about the cache. Here is a
+# cache that is reordered, and wrong all the same.
+
+# %% [exercise] find_stale
+
+# %% [derivation]
+# **The rule: a hypothesis is a text, whatever its number is.** Follow the parents from step $t$ back to the first, and you have its
+# ids. A run over this text alone has nothing to reorder, so it must give the same logits.
 #
+# Line 5 makes no copies. `keys[:, :t]` is a view, so line 7 overwrites what it reads from. If two hypotheses swap places, the first
+# gets the second's past, and then the second gets its own past back from the first. Copies in line 5 are enough.
+
+# %% [markdown]
 # ## Your Transformer
 
 # %%
