@@ -98,7 +98,8 @@ def layers_of(w, stack):
 
 
 def forward(w, source, target, *noise):
-    noise, alone = noise or (0.0, None), source is None
+    noise = noise or (0.0, None)
+    alone = source is None
     source = np.zeros((len(target), 0), int) if alone else source
     encoder, decoder, cross = three_masks(source, target)
     (memory, *masks), (x, mask), caches = drop(embed(source, w), *noise), drop(embed(target, w), *noise), []
