@@ -69,12 +69,19 @@ COMPLETE = (  # at least 95 % of these texts are translated
 ).split()
 CHANGED: list[str] = []  # since they were translated
 WORDS = "zero one two three four five six seven eight nine ten eleven twelve".split()
+KOREAN = r"(?:(\d+)억 )?(\d[\d,]*)만(?: (\d,\d{3}))?"  # 1억 3,500만 is 135 million
 CATALOGUES = sorted((ROOT / "minitransformer_course" / "locale").glob("*/*.po"))
 
 
 def entries(path):
     """The messages of a .po file."""
     return [message for message in read_po(io.BytesIO(path.read_bytes())) if message.id]
+
+
+def int_of(korean) -> int:
+    """A match of KOREAN as a number."""
+    parts = [int((part or "0").replace(",", "")) for part in korean.groups()]
+    return 100_000_000 * parts[0] + 10_000 * parts[1] + parts[2]
 
 
 @pytest.fixture
@@ -189,12 +196,9 @@ def test_a_translation_has_the_numbers_formulas_and_code_of_its_text(path):
                     re.findall(kind, message.id)
                 ), message.id
             other = re.sub(r"[\d,]+분의 \d+", "", message.string)
-            if re.search(
-                r"million\b", message.id
-            ):  # 67 million is 6,700만, and 4.5 million is 450만
-                other = re.sub(
-                    r"([\d,]+)만", lambda one: f"{int(one[1].replace(',', '')) / 100:g}", other
-                )
+            for unit, size in (("million", 1_000_000), ("thousand", 1000)):
+                if re.search(rf"{unit}\b", message.id):
+                    other = re.sub(KOREAN, lambda one: f"{int_of(one) / size:g}", other)
             english, other = (
                 Counter(re.findall(r"\d[\d,.]*\d|\d", text)) for text in (message.id, other)
             )

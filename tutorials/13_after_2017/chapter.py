@@ -80,8 +80,8 @@ def prove(name, forward, backward, *inputs):
 #    n = x\, s, \qquad y = \gamma\, n \quad (\dots, D) $$
 
 # %% [markdown]
-# **Prove it.** Your forward runs with the library's backward, the one that you derived in chapter
-# 8. A gradient check shows whether the two belong together.
+# **Prove it.** Your forward runs with the library's backward, the one that you derived in
+# chapter 8. A gradient check shows whether the two belong together.
 
 # %%
 with chat_model.running({"rms_norm": rms_norm}):
