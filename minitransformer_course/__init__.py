@@ -1,5 +1,5 @@
-"""The course: judge, doctor, lab and explorer. It imports the library; the library never imports
-it.
+"""The course: judge, doctor, lab, explorer and live pages. It imports the library; the library never
+imports it.
 """
 
 from minitransformer_course.judge import check, yours

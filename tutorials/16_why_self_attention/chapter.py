@@ -163,7 +163,7 @@ for sequences in (1, 8, 64):
 # The count does not explain the paper's sentence, either. Here are your numbers at $d = 512$, the width of its base model:
 
 # %%
-n = 2 ** np.arange(4, 15)
+n = 2 ** np.arange(4, 15, dtype=np.int64)
 full, one_state, convolution, separable, restricted = multiplications(n, 512 + 0 * n, 3 + 0 * n, 65 + 0 * n)
 counts = {"self-attention": full, "recurrent": one_state, "LSTM": 4 * one_state, "convolution, k = 3": convolution,
           "separable, k = 3": separable, "restricted, r = 65": restricted}
