@@ -24,6 +24,7 @@ from minitransformer_course.diagnosis.wrong_forms import (
     of_form,
     of_statement,
     of_structure,
+    repairs_of_rules,
 )
 from minitransformer_course.diagnosis.syntax_tree import expression, filled, match
 
@@ -111,6 +112,7 @@ class Search:
             for kind in (
                 self._statements(),
                 self._forms(places, STRUCTURE),
+                self._forms(places, repairs_of_rules()),
                 self._names(numeric),
                 self._scaled(numeric),
                 self._forms(places, FACTORS),
@@ -351,6 +353,13 @@ class Search:
                     *of_structure(several[0][3], self.source),
                 ),
             )
+        for text, several in alike.items():
+            if (
+                len(several) > 1
+                and isinstance(several[0][3], ast.Name)
+                and several[0][3].id != "self"
+            ) and self._is_right(several, filled("-a", a=several[0][3])):
+                yield f"`{text}` has the wrong sign, wherever backward uses it: `-{text}` belongs there"
         for form in STRUCTURE:
             matching = [
                 (place, made)

@@ -4,13 +4,16 @@ indices, the order of a loop.
 
 import ast
 import copy
+import re
 from collections.abc import Iterator
+from functools import cache
 from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from minitransformer_course.diagnosis.syntax_tree import expression, fill, filled, match
+from minitransformer_course.diagnosis.rules import rules
+from minitransformer_course.diagnosis.syntax_tree import RARE, expression, fill, filled, match
 
 Found = Iterator[tuple[str, Any]]  # what is wrong, and the expression that belongs there
 ROW = "(a * b).sum(axis=x, keepdims=True)"  # x: the axis of a softmax
@@ -63,8 +66,6 @@ FORMS = [  # (the wrong form, the right one, what is wrong)
     ("a ** b", "a ** (b + 1)", "the power of `{a}` is one too small"),
     ("a ** b", "a ** (b - 1)", "the power of `{a}` is one too large"),
     ("a ** b", "a", "`{a}` has a power that does not belong there"),
-    ("np.cos(a)", "np.sin(a)", "the sine belongs where the cosine is"),
-    ("np.sin(a)", "np.cos(a)", "the cosine belongs where the sine is"),
     ("a * (1 - a) * b", f"a * (b - {ROW})", DIAGONAL, "a"),
     ("a * b", f"a * (b - {ROW})", LACKS_ROW, "a"),
     ("a * b", f"b * (a - {ROW})", LACKS_ROW, "b"),
@@ -92,7 +93,6 @@ FORMS = [  # (the wrong form, the right one, what is wrong)
     ("a + b", "a", "the term `{b}` does not belong there"),
     ("a + b", "b", "the term `{a}` does not belong there"),
     ("a - b", "a", "the term `- {b}` does not belong there"),
-    ("a @ b", "b @ a", "the two factors of the matrix product are in the wrong order"),
     (
         "a @ b",
         "b.T @ a.T",
@@ -159,6 +159,18 @@ class Form(NamedTuple):
 
 
 PATTERNS = [Form(expression(wrong), expression(right), *rest) for wrong, right, *rest in FORMS]
+
+
+@cache
+def repairs_of_rules() -> list[Form]:
+    """The rules by which the judge spoils a reference, read backwards."""
+    return [
+        Form(wrong, right, re.sub(r"{(\w+)}", r"`{\1}`", said))
+        for right, wrong, said, rank in rules()
+        if rank < RARE and _letters(right) <= _letters(wrong)
+    ]
+
+
 FACTORS = [
     one for one in PATTERNS if "does not belong" in one.said or "the factor" in one.said
 ]  # what is tried last
@@ -179,13 +191,17 @@ def of_form(node, patterns, source) -> Found:
             parts is not None
             and _letters(right) <= parts.keys()
             and not any(
-                isinstance(part, ast.Constant) and f"{{{key}}}" in said
+                isinstance(part, ast.Constant) and (f"{{{key}}}" in said or "{all}" in said)
                 for key, part in parts.items()
             )
         ):
             made = fill(right, parts)
             shown = {key: ast.unparse(part) for key, part in parts.items()}
-            yield said.format(right=ast.unparse(made), wrong=ast.unparse(node), **shown), made
+            right_one = ast.unparse(made)
+            yield (
+                said.format(right=right_one, all=right_one, wrong=ast.unparse(node), **shown),
+                made,
+            )
 
 
 def _is_mask(tree) -> bool:

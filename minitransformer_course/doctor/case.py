@@ -1,6 +1,5 @@
 """A block run once, forward and backward: its inputs, its backward's gradients, and the right ones."""
 
-import copy
 import math
 from collections.abc import Callable, Iterable
 from functools import cached_property, partial
@@ -109,16 +108,6 @@ class Case:
             return True
         finally:
             array[...] = saved
-
-    def with_only(self, name) -> "Case":
-        """The same case with every gradient right but that of `name`."""
-        one = copy.copy(self)
-        one.observed = {
-            other: (self.observed if other == name else self.right)[other]
-            for other in self.observed
-        }
-        one.wrong = [name]
-        return one
 
     def agrees(self, gradients) -> bool:
         """Whether {name: gradient} agree with the numeric slope along a random direction of all

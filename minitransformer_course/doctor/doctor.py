@@ -27,7 +27,7 @@ from minitransformer.errors import InputError
 from minitransformer_course.diagnosis.paths import Paths
 from minitransformer_course.diagnosis.where import how_far
 from minitransformer_course.diagnosis import repairs
-from minitransformer_course.doctor import arrays, backward_calls, forwards, known_mistakes  # noqa: F401 - known_mistakes teaches the doctor
+from minitransformer_course.doctor import arrays, forwards, known_mistakes  # noqa: F401 - known_mistakes teaches the doctor
 from minitransformer_course.doctor.case import Case, affordable, case_or_none, other_cases, redrawn
 from minitransformer_course.doctor.changed_backwards import changed, of_cache
 from minitransformer_course.doctor.counterpart import find_counterpart, name_of
@@ -41,7 +41,6 @@ from minitransformer_course.limits import limited_memory
 from minitransformer_course.diagnosis.syntax_tree import RARE
 
 MOST = 2_000  # mistakes that are tried in one block, the most usual first
-SEVERAL = 4  # arrays: with more of them wrong, a mistake in each is too much of a coincidence
 
 
 def diagnose(subject: Subject, dy: Any, more: str = "") -> Finding | None:
@@ -129,7 +128,7 @@ def examine(case, parts=frozenset(), facts=()) -> tuple[str, float | None, str]:
     own = repairs.is_own(case.block)
     explanations = _of_own(cases) if own else []
     if not explanations:
-        explanations = _explanations(cases, parts) or _of_each_array(cases, parts)
+        explanations = _explanations(cases, parts)
         if explanations:  # without one, the right gradients need not be known: they take time
             before = max(one.error(one.right) if one.is_known else np.inf for one in cases)
             explanations = [(said, error) for said, error in explanations if error < before]
@@ -200,7 +199,6 @@ def _explanations(cases, parts) -> list[tuple[str, float]]:
     inner = [name for name in inner if name not in parts]
     return (
         _formulas(cases, mistakes_of([own]))
-        or backward_calls.explanations(cases)
         or _formulas(cases, mistakes_of(inner))
         or _formulas(cases, _of_exercises(cases, (own, *inner)))
         or _changed(cases, own, inner)
@@ -231,37 +229,6 @@ def _changed(cases, own, inner=()) -> list[tuple[str, float]]:
         or arrays.explanations(cases)
         or _formulas(cases, [one for one in made if one.rank == RARE])
     )
-
-
-def _of_each_array(cases, parts) -> list[tuple[str, float]]:
-    """[(sentence, error)] of two mistakes at once, in different arrays: each is proven with the
-    other one undone.
-    """
-    wrong = [name for name in cases[0].observed if any(name in case.wrong for case in cases)]
-    if not 1 < len(wrong) <= SEVERAL or not all(set(wrong) <= case.right.keys() for case in cases):
-        return []
-    found: dict[str, tuple[list, float]] = {}  # {the sentence on an array: (arrays, error)}
-    for name in wrong:
-        alone = [case.with_only(name) for case in cases]
-        own = cases[0].counterpart.operation.name if all(case.counterpart for case in cases) else ""
-        explanations = (
-            _formulas(alone, mistakes_of([own]))
-            or _formulas(alone, _of_exercises(alone, (own,)))
-            or (_changed(alone, own) if own else arrays.explanations(alone))
-        )
-        if len(explanations) != 1:
-            return []
-        ((sentence, error),) = explanations
-        sentence = sentence.removeprefix(
-            arrays.gradients_of([name])
-        )  # it concerns the array as a whole
-        names, worst = found.get(sentence, ([], 0.0))
-        found[sentence] = [*names, name], max(worst, error)
-    said = [
-        (arrays.gradients_of(names) if sentence.startswith(" ") else "") + sentence
-        for sentence, (names, _) in found.items()
-    ]
-    return [("; ".join(said), max(error for _, error in found.values()))] if len(said) <= 2 else []
 
 
 def _of_exercises(cases, operations) -> list[Mistake]:
