@@ -32,6 +32,7 @@ from minitransformer import (
     training_step,
     translate,
 )
+from minitransformer.errors import counted
 from minitransformer.interchange.weights import load_weights, save_weights
 from minitransformer.lookup import find
 from minitransformer.layers import (
@@ -665,6 +666,26 @@ def test_what_is_refused(call, words):
     with pytest.raises(InputError, match=words) as error:
         call()
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "number, noun, said",
+    [
+        (1, "character", "1 character"),
+        (2, "character", "2 characters"),
+        (1, "batch", "1 batch"),
+        (2, "batch", "2 batches"),
+        (1000, "class", "1,000 classes"),
+        (0, "line", "0 lines"),
+    ],
+)
+def test_one_and_many(number, noun, said):
+    assert counted(number, noun) == said
+
+
+def test_one_character_is_not_many():
+    with pytest.raises(InputError, match="consists of the 1 character of the training text"):
+        CharacterVocabulary("a").encode("b")
 
 
 def test_sentences_may_be_of_any_kind_of_sequence():

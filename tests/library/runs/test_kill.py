@@ -1,7 +1,7 @@
 """SIGKILL at random moments: the run always resumes, and ends with the same bits as an undisturbed
 one.
 
-`MINITRANSFORMER_KILLS=100 python -m pytest -m campaign -s tests/library/runs/test_kill.py` is
+`MINITRANSFORMER_KILLS=20 python -m pytest -m campaign -s tests/library/runs/test_kill.py` is
 the long form; it takes minutes and prints how many of the kills hit a save, and what was killed.
 """
 
