@@ -130,6 +130,8 @@ CALLS = [  # (a call, words of the error)
     (lambda: F.softmax_forward(LOGITS, LOGITS), "mask has dtype float64, expected bool"),
     (lambda: SelfAttention(4, 2, RNG, dropout=1.5).forward(X, rng=RNG), "the dropout rate is 1.5"),
     (lambda: FeedForward(4, 4, RNG, dropout=2), "the dropout rate is 2"),
+    (lambda: FeedForward(4, 8, RNG, activation="swiglu"), "swiglu .* has a network of its own"),
+    (lambda: FeedForward(4, 8, RNG, activation="silu"), "unknown activation 'silu'"),
     (lambda: Input(Embedding(4, 4, RNG), SinusoidalPositions(), 1.5), "the dropout rate is 1.5"),
     (lambda: F.dropout_forward(np.ones(3, complex), 0, 7), "rng is 7, expected a generator"),
     (lambda: F.dropout_mask((3,), 0.5, 7, "float32"), "rng is 7, expected a generator"),
