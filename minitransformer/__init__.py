@@ -70,7 +70,7 @@ _HOME = {
 __all__ = list(_HOME)
 
 
-def __getattr__(name) -> object:
+def __getattr__(name: str) -> object:
     if name in _HOME:
         return getattr(import_module(_HOME[name]), name)
     try:

@@ -4,6 +4,7 @@ import errno
 import os
 import sys
 import warnings
+from collections.abc import Collection
 from contextlib import nullcontext
 
 from minitransformer.cli.interrupts import interruptible
@@ -83,7 +84,7 @@ def _forget_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _as_typed(message, options) -> str:
+def _as_typed(message: str, options: Collection[str]) -> str:
     """A message that begins with a setting, rate_factor, begins with its option instead if the
     command has it: --rate-factor.
     """
@@ -92,13 +93,13 @@ def _as_typed(message, options) -> str:
     return f"{option} {rest}" if option in options else message
 
 
-def _complain(error) -> int:
+def _complain(error: object) -> int:
     """Print one line, whatever the input contained; returns exit code 2."""
     print("minitransformer: " + one_line(error), file=sys.stderr)
     return 2
 
 
-def _unexpected(error) -> int:
+def _unexpected(error: BaseException) -> int:
     """Print one line about a mistake of our own, with the file that contains the traceback; returns
     exit code 1.
     """

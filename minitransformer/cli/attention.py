@@ -2,12 +2,14 @@
 encoder or the decoder, or the decoder's cross-attention to the source, if the model has it.
 """
 
+from argparse import ArgumentParser, Namespace
+
 from minitransformer.cli.output import picture_path, write_picture
 from minitransformer.pictures.attention_map import KINDS, attention_map
 from minitransformer.runs.run import Run
 
 
-def add_arguments(parser) -> None:
+def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("run", metavar="RUN", help="folder that minitransformer train wrote")
     parser.add_argument("text", metavar="TEXT", help="the source text")
     parser.add_argument(
@@ -21,7 +23,7 @@ def add_arguments(parser) -> None:
     parser.add_argument("--layer", type=int, metavar="N", help="layer, from 0 (default: the last)")
 
 
-def execute(args) -> None:
+def execute(args: Namespace) -> None:
     from minitransformer.pictures import plots  # imports matplotlib
 
     path = picture_path(args.output, "attention.png")

@@ -4,11 +4,12 @@ long is read, with a warning.
 """
 
 import json
+from argparse import ArgumentParser, Namespace
 
 from minitransformer.cli.shared_options import add_model, load_run, read_texts
 
 
-def add_arguments(parser) -> None:
+def add_arguments(parser: ArgumentParser) -> None:
     add_model(parser)
     parser.add_argument(
         "text", metavar="TEXT", nargs="?", help="the text (default: lines from standard input)"
@@ -16,7 +17,7 @@ def add_arguments(parser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object for each text")
 
 
-def execute(args) -> None:
+def execute(args: Namespace) -> None:
     run = load_run(args, "classify")
     labels = run.task.labels
     for p in run.task.probabilities(

@@ -3,6 +3,7 @@ against its sha256. Intact files are kept, so an interrupted download resumes.
 """
 
 import sys
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from minitransformer.shell import quote_path
@@ -11,7 +12,7 @@ from minitransformer.data.registry import CORPORA
 from minitransformer.tasks import TASKS
 
 
-def add_arguments(parser) -> None:
+def add_arguments(parser: ArgumentParser) -> None:
     known = *CORPORA, *PRETRAINED
     parser.add_argument("corpus", choices=known, metavar="CORPUS", help=", ".join(known))
     parser.add_argument(
@@ -19,7 +20,7 @@ def add_arguments(parser) -> None:
     )
 
 
-def execute(args) -> None:
+def execute(args: Namespace) -> None:
     folder = Path("data", args.corpus) if args.folder is None else Path(args.folder)
     if args.corpus not in CORPORA:
         path = PRETRAINED[args.corpus](folder, report)
@@ -41,5 +42,5 @@ def execute(args) -> None:
     )
 
 
-def report(line) -> None:
+def report(line: str) -> None:
     print(line, file=sys.stderr)

@@ -5,6 +5,7 @@ language model, perplexity and bits per character; for a classifier, accuracy.
 
 import json
 import sys
+from argparse import ArgumentParser, Namespace
 
 from minitransformer.speed import kernels
 from minitransformer.cli.shared_options import SEARCH_OPTIONS, add_model, add_options, make_search
@@ -15,7 +16,7 @@ from minitransformer.runs.run import Run
 OWN_OPTIONS = ("test", "tokenize")
 
 
-def add_arguments(parser) -> None:
+def add_arguments(parser: ArgumentParser) -> None:
     add_model(parser)
     parser.add_argument(
         "--test",
@@ -33,7 +34,7 @@ def add_arguments(parser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
-def execute(args) -> None:
+def execute(args: Namespace) -> None:
     run = Run.load(args.run, args.backend)
     given = [name for name in (*OWN_OPTIONS, *SEARCH_OPTIONS) if getattr(args, name) is not None]
     for name in given:

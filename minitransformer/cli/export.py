@@ -2,9 +2,12 @@
 and print the Python code that loads it.
 """
 
+from argparse import ArgumentParser, Namespace
+
 from minitransformer.cli.output import check_new, write_new
 from minitransformer.interchange.pytorch import to_pytorch
 from minitransformer.interchange.weights import to_bytes
+from minitransformer.layers.config import StackConfig
 from minitransformer.runs.run import Run
 
 LOADING = """\
@@ -34,7 +37,7 @@ ACTIVATIONS = {
 }
 
 
-def add_arguments(parser) -> None:
+def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("run", metavar="RUN", help="folder that minitransformer train wrote")
     parser.add_argument(
         "--output",
@@ -44,7 +47,7 @@ def add_arguments(parser) -> None:
     )
 
 
-def execute(args) -> None:
+def execute(args: Namespace) -> None:
     check_new(args.output)
     run = Run.load(args.run)
     arrays = to_pytorch(run.model)
@@ -54,7 +57,7 @@ def execute(args) -> None:
     print("How to call it: docs/interchange.md")
 
 
-def loading_code(config, file) -> str:
+def loading_code(config: StackConfig, file: str) -> str:
     """The Python code that makes PyTorch's modules for a TransformerConfig and loads `file` into
     them.
     """

@@ -2,13 +2,16 @@
 print the answer to PROMPT.
 """
 
-from collections.abc import Iterator
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable, Iterator
 from itertools import takewhile
 
 import numpy as np
 
+
 from minitransformer.checks import check_integer
 from minitransformer.cli.shared_options import MAX_LENGTH, add_model, add_options, load_run
+from minitransformer.data.vocabularies.vocabulary import Vocabulary
 from minitransformer.decoding import generate
 from minitransformer.errors import InputError
 
@@ -24,7 +27,7 @@ SAMPLING_OPTIONS = {  # {option: (its type, what it means)}
 }
 
 
-def add_arguments(parser) -> None:
+def add_arguments(parser: ArgumentParser) -> None:
     add_model(parser)
     parser.add_argument("prompt", metavar="PROMPT", help="the text to continue")
     parser.add_argument(
@@ -43,7 +46,7 @@ def add_arguments(parser) -> None:
     add_options(parser, SAMPLING_OPTIONS)
 
 
-def execute(args) -> None:
+def execute(args: Namespace) -> None:
     run = load_run(args, "generate")
     if args.seed is not None:
         check_integer("seed", args.seed, 0)
@@ -80,7 +83,7 @@ def execute(args) -> None:
     print()
 
 
-def as_text(vocabulary, before, ids) -> Iterator[str]:
+def as_text(vocabulary: Vocabulary, before: list[int], ids: Iterable[int]) -> Iterator[str]:
     """The text of ids as they come after `before`: a subword's depends on the one before it, a
     character may be several tokens.
     """

@@ -6,7 +6,8 @@ without, the worst array of every block.
 import multiprocessing
 import signal
 import sys
-from collections.abc import Iterator
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 
@@ -24,7 +25,7 @@ from minitransformer.cores import available_cores
 ALONE = 8  # with more blocks, starting processes takes less time than they save
 
 
-def add_arguments(parser) -> None:
+def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help="blocks to check (default: all of them)"
     )
@@ -36,7 +37,7 @@ def add_arguments(parser) -> None:
     )
 
 
-def execute(args) -> int:
+def execute(args: Namespace) -> int:
     check_integer("seed", args.seed, 0)
     _prepared.cache_clear()
     known = _prepared(args.seed, zoo=False)
@@ -65,12 +66,12 @@ def execute(args) -> int:
 
 
 @cache
-def _prepared(seed, zoo=True) -> dict:
+def _prepared(seed: int, zoo: bool = True) -> dict:
     """The blocks, with the zoo's or without: made once in each process."""
     return blocks(seed, zoo=zoo)
 
 
-def _reports(names, seed) -> Iterator[Report]:
+def _reports(names: Sequence[str], seed: int) -> Iterator[Report]:
     """The Report of each block, in order; many are shared by processes, which start while the first
     one is checked here.
     """
@@ -89,7 +90,7 @@ def _reports(names, seed) -> Iterator[Report]:
         pool.shutdown(cancel_futures=True)
 
 
-def _check(name, seed) -> Report:
+def _check(name: str, seed: int) -> Report:
     """The textbook first; kernels that are compared with a wrong one would tell nothing."""
     known = _prepared(seed, zoo=False)
     if name not in known:

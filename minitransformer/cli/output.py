@@ -5,12 +5,13 @@ next free number. Run folders follow the same rule.
 """
 
 from pathlib import Path
+from typing import Any, TextIO
 
 from minitransformer.errors import InputError
 from minitransformer.files import free_name, naming, reason
 
 
-def check_new(output, what="a file") -> None:
+def check_new(output: str | Path, what: str = "a file") -> None:
     """Before any work is done, raise InputError if `output`, the user's choice, exists or if its
     folder does not.
     """
@@ -25,7 +26,7 @@ def check_new(output, what="a file") -> None:
         raise InputError(f"--output {output}: there is no folder {path.parent}")
 
 
-def write_new(path, data) -> None:
+def write_new(path: Path, data: bytes) -> None:
     """Write the bytes `data` to a new file: all of them, or no file. Raises FileExistsError."""
     file = Path(path).open("xb")  # noqa: SIM115 - outside the try: a file that already existed is not ours to remove
     try:
@@ -36,7 +37,7 @@ def write_new(path, data) -> None:
         raise
 
 
-def picture_path(output, default=None) -> Path:
+def picture_path(output: str, default: str | Path | None = None) -> Path:
     """The Path of a new picture: the user's `output`, a PNG unless its suffix says otherwise, or a
     free name like `default`.
     """
@@ -48,7 +49,7 @@ def picture_path(output, default=None) -> Path:
     return path
 
 
-def write_picture(figure, path, said_on=None) -> None:
+def write_picture(figure: Any, path: Path, said_on: TextIO | None = None) -> None:
     """Write a figure.Figure to a new file in the format of its suffix, and print one line about it
     (to `said_on`, or stdout).
     """

@@ -193,7 +193,7 @@ def _wrapped(text: str, width: int) -> str:
     )
 
 
-def make_parser(argv=None) -> Parser:
+def make_parser(argv: Sequence[str] | None = None) -> Parser:
     """The parser of all commands; `args.execute(args)` runs the requested one.
 
     Only the requested command gets its options: the others' modules are not imported, so that
@@ -222,7 +222,7 @@ def make_parser(argv=None) -> Parser:
     return parser
 
 
-def module_of(command) -> ModuleType:
+def module_of(command: str) -> ModuleType:
     if command not in OF_THE_COURSE:
         return import_module(of_the_zoo("command").get(command, f"minitransformer.cli.{command}"))
     for found in entry_points(group="minitransformer.commands", name=command):

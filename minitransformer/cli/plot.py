@@ -1,6 +1,8 @@
 """Draw `architecture`, figure 1 of the paper for a model's configuration."""
 
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
+from typing import Any
 
 from minitransformer.cli.output import picture_path, write_picture
 from minitransformer.errors import InputError, choices
@@ -10,7 +12,7 @@ from minitransformer.pictures.architecture import PAPERS_VOCABULARY, architectur
 from minitransformer.runs.run import Run
 
 
-def add_arguments(parser) -> None:
+def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("what", metavar="architecture", choices=["architecture"])
     parser.add_argument(
         "of",
@@ -25,12 +27,12 @@ def add_arguments(parser) -> None:
     )
 
 
-def execute(args) -> None:
+def execute(args: Namespace) -> None:
     path = picture_path(args.output, "architecture.png")
     write_picture(architecture(_config(args.of or "base")), path)
 
 
-def _config(of) -> ModelConfig:
+def _config(of: Any) -> ModelConfig:
     """The configuration of a run, or of a model size with the paper's vocabulary."""
     if of in NAMED:
         return TransformerConfig.named(of, PAPERS_VOCABULARY)

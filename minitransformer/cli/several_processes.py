@@ -9,10 +9,12 @@ import sys
 import tempfile
 import time
 import traceback
+from collections.abc import Callable
 from contextlib import suppress
+from typing import BinaryIO
 
 from minitransformer.errors import InputError
-from minitransformer.speed.launcher import completes, launched, world
+from minitransformer.speed.launcher import Place, completes, launched, world
 
 GRACE_PERIOD = 2.0  # seconds: if one process fails, the others have this long to fail as well
 FORWARDING = (
@@ -20,7 +22,7 @@ FORWARDING = (
 )
 
 
-def run_in_each_process(command) -> int:
+def run_in_each_process(command: Callable[[], int]) -> int:
     """Run command() in each process that the launcher started; returns this process's exit code.
 
     Only process 0 prints; the output of the other processes is captured. If a process fails and the
@@ -54,7 +56,7 @@ def run_in_each_process(command) -> int:
     return code
 
 
-def _exit_code(command) -> int:
+def _exit_code(command: Callable[[], int]) -> int:
     try:
         return command()
     except SystemExit as stop:  # argparse
@@ -64,7 +66,7 @@ def _exit_code(command) -> int:
         return 1
 
 
-def _without_mpi(place, stderr, error) -> int:
+def _without_mpi(place: Place, stderr: int, error: BaseException) -> int:
     """One process of each machine prints the error; if other processes did start MPI, MPICH's
     launcher is told to end them.
     """
@@ -77,7 +79,7 @@ def _without_mpi(place, stderr, error) -> int:
     return 2
 
 
-def _last_error(captured) -> str:
+def _last_error(captured: BinaryIO) -> str:
     """The last line of the captured output, or the last traceback."""
     captured.seek(0)
     text = captured.read().decode("utf-8", "replace").rstrip()
@@ -85,6 +87,6 @@ def _last_error(captured) -> str:
     return start + error if start else text.rpartition("\n")[2]
 
 
-def _write(descriptor, text) -> None:
+def _write(descriptor: int, text: str) -> None:
     with suppress(OSError):
         os.write(descriptor, f"{text}\n".encode())

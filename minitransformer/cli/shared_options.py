@@ -1,5 +1,7 @@
 """The arguments that several commands share: the model, the search, and the text."""
 
+from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
 from dataclasses import replace
 
 from minitransformer.backend import BACKENDS
@@ -30,12 +32,12 @@ SEARCH_OPTIONS = {  # {option: (its type, what it means)}
 }
 
 
-def add_model(parser) -> None:
+def add_model(parser: ArgumentParser) -> None:
     parser.add_argument("run", metavar="RUN", help="folder that minitransformer train wrote")
     parser.add_argument("--backend", choices=BACKENDS, default="numpy", help="default: numpy")
 
 
-def load_run(args, command) -> Run:
+def load_run(args: Namespace, command: str) -> Run:
     """The run that the options of `add_model` describe. Raises InputError if its model belongs to
     another command.
     """
@@ -47,7 +49,7 @@ def load_run(args, command) -> Run:
     return run
 
 
-def add_options(parser, options) -> None:
+def add_options(parser: ArgumentParser, options: Mapping[str, tuple[type, str]]) -> None:
     """Add the options of a table such as SEARCH_OPTIONS."""
     for name, (kind, text) in options.items():
         parser.add_argument(
@@ -55,7 +57,7 @@ def add_options(parser, options) -> None:
         )
 
 
-def make_search(args, run) -> Search:
+def make_search(args: Namespace, run: Run) -> Search:
     """The Search that the options describe; defaults come from `run`."""
     for name, least, most in (
         ("beam", 1, MAX_BEAM),
@@ -79,7 +81,7 @@ def make_search(args, run) -> Search:
     )
 
 
-def read_texts(args, empty=None) -> list[str]:
+def read_texts(args: Namespace, empty: str | None = None) -> list[str]:
     """[args.text], or the lines of standard input if there is none. `empty`: what to say of an
     empty text; None: it is allowed.
     """

@@ -6,8 +6,12 @@ either.
 import argparse
 import shutil
 import sys
+from argparse import Namespace
+from collections.abc import Sequence
 from itertools import islice
+from typing import cast
 
+from minitransformer.cli.parser import Parser
 from minitransformer.shell import quote_path, as_argument
 from minitransformer.cli.train_options import add_task, new_run
 from minitransformer.errors import InputError, one_line
@@ -17,13 +21,15 @@ from minitransformer.speed.kernels import in_one_line
 from minitransformer.tasks import TASKS
 from minitransformer.tasks.files import PARTS
 from minitransformer.runs import checkpoint, interrupt
+from minitransformer.runs.config import TrainingConfig
+from minitransformer.runs.run import Run
 from minitransformer.runs.start import begin, resume
 from minitransformer.runs.trainer import train
 from minitransformer.speed.local import WIDEST, WORKERS
 from minitransformer.speed.processes import Job
 
 
-def add_arguments(parser) -> None:
+def add_arguments(parser: Parser) -> None:
     parser.add_argument("--resume", metavar="RUN", help="resume the run in this folder")
     for name in PARTS:
         parser.add_argument(
@@ -49,7 +55,7 @@ def add_arguments(parser) -> None:
         add_task(task, name, parser.words)
 
 
-def add_workers(parser) -> None:
+def add_workers(parser: Parser) -> None:
     parser.add_argument(
         "--workers",
         choices=WORKERS,
@@ -59,7 +65,7 @@ def add_workers(parser) -> None:
     )
 
 
-def execute(args) -> int:
+def execute(args: Namespace) -> int:
     job = Job(getattr(args, "workers", None))
     job.check_alike(vars(args))
     if args.resume is not None and args.task:
@@ -86,11 +92,11 @@ def execute(args) -> int:
     return _report(run, steps, data.examples) if job.is_main else 0
 
 
-def _report(run, steps, examples) -> int:
+def _report(run: Run, steps: int, examples: Sequence[tuple[str, str]]) -> int:
     """Say how the run ended, and which command comes next; returns the exit code."""
     folder = quote_path(run.path)
     if not run.finished:
-        planned = run.settings.training.steps
+        planned = cast(TrainingConfig, run.settings.training).steps
         print(
             f"stopped after {steps} of {planned} steps; resume: {run.resume_command}",
             file=sys.stderr,

@@ -2,11 +2,12 @@
 
 import argparse
 from argparse import BooleanOptionalAction
-from dataclasses import MISSING, fields
+from collections.abc import Collection
+from dataclasses import MISSING, Field, fields
 from typing import Any, get_args
 
 from minitransformer.backend import BACKENDS
-from minitransformer.cli.parser import Parser
+from minitransformer.cli.parser import Group, Parser
 from minitransformer.errors import InputError
 from minitransformer.layers.attention_kinds import ATTENTIONS
 from minitransformer.layers.config import NAMED, ModelConfig, StackConfig
@@ -17,6 +18,7 @@ from minitransformer.tables import choices_of
 from minitransformer.tasks import TASKS
 from minitransformer.runs.config import TrainingConfig, default_threads
 from minitransformer.runs.start import Plan
+from minitransformer.tasks.task import Task
 
 # The settings of a StackConfig. Those that only one kind of model or of attention has come from
 # their tables.
@@ -70,7 +72,7 @@ def new_run(args: argparse.Namespace) -> Plan:
     )
 
 
-def _changes(options, given) -> dict[str, Any]:
+def _changes(options: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     """The changes to the model's named configuration. Raises InputError if the user has `given` one
     that the model lacks.
     """
@@ -88,14 +90,14 @@ def _changes(options, given) -> dict[str, Any]:
     return {name: changes[name] for name in changes if name in known}
 
 
-def _made(kind, options) -> Any:
+def _made(kind: type, options: dict[str, Any]) -> Any:
     """An object of a dataclass, from the options named like its fields."""
     return kind(
         **{field.name: options[field.name] for field in fields(kind) if field.name in options}
     )
 
 
-def defaults(task, preset=None) -> dict[str, Any]:
+def defaults(task: type[Task], preset: str | None = None) -> dict[str, Any]:
     """{option: value} for a task, a class of TASKS, with or without a preset; None: the value of
     the model size.
     """
@@ -134,25 +136,25 @@ def _attention_settings() -> dict[str, str]:
     }
 
 
-def _other_configs(task) -> list[type[ModelConfig]]:
+def _other_configs(task: type[Task]) -> list[type[ModelConfig]]:
     """The configurations of the task's models that are not Transformers, as far as they are loaded."""
     known = [MODELS[name].Config for name in task.models if name in MODELS.loaded]
     return list(dict.fromkeys(config for config in known if not issubclass(config, StackConfig)))
 
 
-def _settings(kind) -> list[Any]:
+def _settings(kind: type) -> list[Any]:
     """The fields of a dataclass that are options."""
     return [one for one in fields(kind) if one.metadata]
 
 
-def _sizes(examples) -> str:
+def _sizes(examples: Any) -> str:
     return ", ".join(
         "{name} {num_layers} x {d_model}".format(name=name, **sizes)
         for name, sizes in examples.items()
     )
 
 
-def add_task(parser, name, words) -> None:
+def add_task(parser: Parser, name: str, words: Collection[str]) -> None:
     """Add the options to the parser of `train TASK`; the arguments hold only those that a user
     gives.
 
@@ -170,7 +172,7 @@ def add_task(parser, name, words) -> None:
     _add_options(parser, name)
 
 
-def _add_options(parser, name) -> None:
+def _add_options(parser: Parser, name: str) -> None:
     task = find(TASKS, name)
     known = defaults(task)
     sizes = dict.fromkeys(NAMED["base"], "that of the model size")
@@ -180,7 +182,7 @@ def _add_options(parser, name) -> None:
         **{name: value for name, value in known.items() if value is not None},
     }
 
-    def option(group, name, kind, text) -> None:
+    def option(group: Group, name: str, kind: Any, text: str) -> None:
         """kind: a type, or the values to choose from."""
         how: dict[str, Any] = (
             {"action": BooleanOptionalAction} if kind is bool else {"choices": kind}
@@ -194,7 +196,7 @@ def _add_options(parser, name) -> None:
             help=text if default is None or default is False else f"{text} (default: {default})",
         )
 
-    def add_setting(group, one) -> None:
+    def add_setting(group: Group, one: Field) -> None:
         option(
             group,
             one.name,
@@ -251,16 +253,16 @@ def _add_options(parser, name) -> None:
         help=f"folder to write (default: runs/{name}, or {name}-2 and so on)",
     )
     parser.usage = "%(prog)s [options]"
-    parser.description += f"\n\nExamples:\n{_examples(parser, task)}"
+    parser.description = f"{parser.description}\n\nExamples:\n{_examples(parser, task)}"
 
 
-def _examples(parser, task) -> str:
+def _examples(parser: Parser, task: type[Task]) -> str:
     """Two commands to begin with."""
     needed = [
         " ".join(
             [
                 action.option_strings[0],
-                *([action.metavar] if isinstance(action.metavar, str) else action.metavar),
+                *([action.metavar] if isinstance(action.metavar, str) else action.metavar or []),
             ]
         )
         for action in parser.actions

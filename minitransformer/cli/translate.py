@@ -2,6 +2,8 @@
 only the beginning of a line that is too long is read, with a warning.
 """
 
+from argparse import ArgumentParser, Namespace
+
 from minitransformer.cli.shared_options import (
     SEARCH_OPTIONS,
     add_model,
@@ -13,7 +15,7 @@ from minitransformer.cli.shared_options import (
 from minitransformer.errors import InputError
 
 
-def add_arguments(parser) -> None:
+def add_arguments(parser: ArgumentParser) -> None:
     add_model(parser)
     parser.add_argument(
         "text",
@@ -31,7 +33,7 @@ def add_arguments(parser) -> None:
     )
 
 
-def execute(args) -> None:
+def execute(args: Namespace) -> None:
     run = load_run(args, "translate")
     search = make_search(args, run)
     if args.n_best is not None and not 1 <= args.n_best <= search.beam:

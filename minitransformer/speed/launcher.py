@@ -6,6 +6,7 @@ import math
 import os
 import time
 import warnings
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -39,7 +40,7 @@ class Place(NamedTuple):
     rank_here: int  # which of those this is
 
 
-def launched(environment=os.environ) -> Place:
+def launched(environment: Mapping[str, str] = os.environ) -> Place:
     """This process's Place according to the launcher's variables; without a launcher, it is the
     only process.
     """
@@ -90,7 +91,7 @@ def world() -> Any:
     return MPI.COMM_WORLD
 
 
-def completes(request, seconds=math.inf) -> bool:
+def completes(request: Any, seconds: float = math.inf) -> bool:
     """Whether an operation of MPI completes within `seconds`. Other processes may use the core
     meanwhile: MPI would keep it busy.
 
