@@ -96,10 +96,11 @@ def door(page: str, needs: Sequence[str], source: str, wheel: dict, tools: str) 
         "missing": _("A part of this page is missing. Check the connection, and press again."),
     }
     data = "".join(f' data-{name}="{escape(text)}"' for name, text in said.items())
+    packages = "NumPy, Matplotlib" if "pictures" in needs else "NumPy"
     cost = _(
-        "This downloads {n:.0f} MB once: Python for the browser and NumPy from {source}, and this "
+        "This downloads {n:.0f} MB: Python for the browser with {packages} from {source}, and this "
         "library. What you write stays in this page."
-    ).format(n=megabytes, source=source)
+    ).format(n=megabytes, packages=packages, source=source)
     keys = _("Ctrl+Enter runs what you edit. Escape, then Tab, leaves the editor.")
     return f"""<div class="live" data-live="{page}"{data}>
 <div class="live-door">
