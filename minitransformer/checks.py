@@ -150,8 +150,7 @@ def check_fraction(name: str, value: Any) -> None:
 
 def check_model(model: Any, config: Any, seed: Any) -> None:
     """Raise InputError unless `config` is a configuration of that kind of model, and `seed` a seed."""
-    kind = type(model).Config
-    check_kind(isinstance(config, kind), "config", config, f"a {kind.__name__}")
+    check_kind(isinstance(config, model.Config), "config", config, f"a {model.Config.__name__}")
     check_integer("seed", seed, 0)
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from minitransformer.checks import check_integer
 from minitransformer.data.batches import by_length, make_batch, pair_lengths
 
 
@@ -24,6 +25,8 @@ class EpochBatches(Iterator[Any]):
         make: Callable[[list], Any] = make_batch,
         lengths: Callable[[Any], tuple[int, ...]] = pair_lengths,
     ):
+        check_integer("max_tokens", max_tokens)
+        check_integer("seed", seed, 0)
         self.examples, self.max_tokens, self.seed = examples, max_tokens, seed
         self._make, self._lengths = make, lengths
         self.position = [0, 0]

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from minitransformer.checks import check_integer
 from minitransformer.backend import Array
 from minitransformer.data.batches import pad, split_rows
 from minitransformer.errors import InputError, counted
@@ -42,6 +43,9 @@ class WindowBatches(Iterator[WindowBatch]):
     """
 
     def __init__(self, ids: Sequence[int] | Array, window: int, size: int, seed: int):
+        check_integer("window", window)
+        check_integer("size", size)
+        check_integer("seed", seed, 0)
         check_length(ids, window, "the text")
         self.ids, self.window, self.size, self.seed = np.asarray(ids), window, size, seed
         self.position = 0

@@ -1,7 +1,7 @@
 """LayerNorm as a layer: gamma and beta around the function pair."""
 
 from minitransformer.backend import Array
-from minitransformer.checks import check_floats
+from minitransformer.checks import check_floats, check_fraction
 from minitransformer.functional.layer_norm import LayerNormCache, layer_norm_backward, layer_norm_forward
 from minitransformer.layers import initial
 from minitransformer.layers.layer import Layer
@@ -15,6 +15,7 @@ class LayerNorm(Layer):
     epsilon = 1e-5
 
     def __init__(self, d_model: int, epsilon: float = epsilon):
+        check_fraction("epsilon", epsilon)
         self.gamma = initial.ones(d_model)
         self.beta = initial.zeros(d_model)
         self.epsilon = epsilon

@@ -55,7 +55,11 @@ from minitransformer.tasks import TASKS
 from minitransformer.zoo import baselines as R
 from minitransformer.zoo.baselines import RecurrentConfig
 from minitransformer.zoo.modern import rotary_forward
+from minitransformer.zoo.modern.gated import silu_backward, silu_forward
+from minitransformer.zoo.modern.rms_norm import rms_norm_forward
 from minitransformer.data.download import download
+from minitransformer.data.epochs import EpochBatches
+from minitransformer.data.windows import WindowBatches
 from minitransformer.data.labelled import make_labelled_batch
 from minitransformer.tasks.evaluation import exact_match, mean_loss
 from minitransformer.runs.settings import RunSettings
@@ -440,6 +444,35 @@ CALLS = [  # (a call, words of the error)
             ([([4], 5)], r"the pairs are \[\(\[4\], 5\)\], expected"),
             ([[4]], r"the pairs are \[\[4\]\], expected"),
         )
+    ),
+    *(
+        (lambda given=given: EpochBatches([([4], [5])], *given), words)
+        for given, words in (
+            ((None, 0), "max_tokens is None, expected a whole number"),
+            ((-1, 0), "max_tokens is -1"),
+            ((8, -1), "seed is -1"),
+            ((8, "x"), "seed is 'x'"),
+        )
+    ),
+    *(
+        (lambda given=given: WindowBatches([4] * 9, *given), words)
+        for given, words in (
+            ((-1, 3, 0), "window is -1, expected a whole number"),
+            ((None, 3, 0), "window is None"),
+            ((2, [1], 0), r"size is \[1\]"),
+            ((2, 0, 0), "size is 0"),
+            ((2, 3, None), "seed is None"),
+        )
+    ),
+    *(
+        (lambda one=one, text=text: one.encode(text), f"the text is a {kind}, expected a str")
+        for text, kind in ((None, "NoneType"), (5, "int"), (b"a", "bytes"), ({}, "dict"))
+        for one in (VOCABULARY, CharacterVocabulary("abc"))
+    ),
+    (lambda: Adam(MODEL).set_state(None), "state is a NoneType, expected that of an Adam"),
+    *(
+        (lambda epsilon=epsilon: LayerNorm(4, epsilon), f"epsilon is {epsilon!r}, expected")
+        for epsilon in (-1, float("nan"), "x", None, 1)
     ),
     (lambda: make_labelled_batch([]), "no examples"),
     (lambda: make_labelled_batch([([4, 0], 1)]), "the id 0"),
@@ -882,6 +915,19 @@ BROADCAST = [  # (a call, words of the error): NumPy would repeat what is too sm
         "mask has shape",
     ),
     (lambda: F.attention_forward(HEADS, HEADS, HEADS, np.ones((3, 4), bool)), "mask has shape"),
+    *(
+        (lambda dy=dy: silu_backward(dy, silu_forward(ROWS)[1]), "SiLU: dy")
+        for dy in (ROWS[:1], ROWS[None], 1.0)
+    ),
+    (lambda: rms_norm_forward(ROWS, ONE[:1]), r"RMSNorm: gamma has shape \(1,\), expected \(3\)"),
+    (
+        lambda: R.additive_attention_forward(HEADS, HEADS[:1], HEADS[:1], ONE),
+        "attention: key has shape",
+    ),
+    (
+        lambda: R.additive_attention_forward(HEADS, HEADS, HEADS[:, :1], ONE),
+        "attention: value has shape",
+    ),
     (lambda: F.layer_norm_forward(ROWS, ONE[:1], ONE), r"gamma has shape \(1,\), expected \(3\)"),
     (lambda: F.layer_norm_forward(ROWS, ROWS, ONE), r"gamma has shape \(2, 3\)"),
     (lambda: F.layer_norm_forward(ROWS, ONE, ONE[:1]), r"beta has shape \(1,\), expected \(3\)"),

@@ -6,6 +6,7 @@ import numpy as np
 
 from minitransformer.backend import Array, module_of
 from minitransformer.checks import check_cache, check_floats, check_mask, check_sequence
+from minitransformer.functional.attention import check_heads
 from minitransformer.functional.dropout import DropoutCache, dropout_backward, dropout_forward
 from minitransformer.functional.softmax import SoftmaxCache, softmax_backward, softmax_forward
 from minitransformer.layers.attention import CrossAttention, MultiHeadAttention, SelfAttention
@@ -34,6 +35,7 @@ def additive_attention_forward(query, key, value, weight, mask=None, dropout_rat
     (..., T_q, T_k), True = may attend. Returns y (..., T_q, d_v).
     A query that may attend to nothing gives 0, and neither receives nor passes on a gradient.
     """
+    check_heads(query, key, value)
     tanh = module_of(query).tanh(query[..., :, None, :] + key[..., None, :, :])
     p, softmax = softmax_forward(tanh @ weight, mask)
     with np.errstate(under="ignore"):    # of weights near 0

@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from minitransformer.backend import Array, module_of
-from minitransformer.checks import check_cache, check_fraction
+from minitransformer.checks import check_cache, check_fraction, check_shape
 from minitransformer.functional.activations import gelu_backward, gelu_forward
 from minitransformer.functional.dropout import DropoutCache, dropout_backward, dropout_forward
 from minitransformer.layers.layer import Layer
@@ -28,6 +28,7 @@ def silu_forward(x) -> tuple[Array, SiluCache]:
 def silu_backward(dy, cache) -> Array:
     """With s = sigmoid(x) and s' = s (1 - s): ∂y/∂x = s + x s' = s (1 + x (1 - s))."""
     x, sigmoid = cache
+    check_shape("SiLU: dy", dy, *x.shape)
     return dy * sigmoid * (1 + x * (1 - sigmoid))
 
 

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from minitransformer.backend import Array, module_of
-from minitransformer.checks import check_cache, check_floats, check_shape
+from minitransformer.checks import check_cache, check_floats, check_fraction, check_shape
 from minitransformer.layers import initial
 from minitransformer.layers.layer import Layer
 from minitransformer.dispatch import replaceable
@@ -21,6 +21,7 @@ def rms_norm_forward(x, gamma, epsilon=1e-5) -> tuple[Array, RMSNormCache]:
 
     LayerNorm without its mean and without beta.
     """
+    check_shape("RMSNorm: gamma", gamma, *x.shape[-1:])
     mean_square = (x * x).mean(axis=-1, keepdims=True)                    # (..., 1)
     inverse = 1 / module_of(x).sqrt(mean_square + epsilon)                # (..., 1)
     normed = x * inverse                                                  # (..., D)
@@ -50,6 +51,7 @@ class RMSNorm(Layer):
     epsilon = 1e-5
 
     def __init__(self, d_model, epsilon=epsilon):
+        check_fraction("epsilon", epsilon)
         self.gamma = initial.ones(d_model)
         if epsilon != self.epsilon:    # print(model) shows what is not the usual one
             self.epsilon = epsilon
