@@ -139,6 +139,7 @@ class Paths:
             grouped.values(),
             key=lambda place: (
                 not place.node.output,
+                place.numbers[0] >= self.watched.in_forward,  # the forward itself tells most
                 not place.node.is_reduction,
                 not place.node.target,
                 -len(place.numbers),
@@ -413,7 +414,7 @@ def _constant(places: list[Place]) -> str:
         return f"the upstream gradient of output {nodes[0].output}, `{nodes[0].text}`, is not used"
     said = " and ".join(node.said for node in nodes)
     if not all(node.is_reduction for node in nodes):
-        return f"the gradient does not pass through {said}: that path is missing"
+        return f"the path through {said} is missing: backward sends no gradient along it"
     if len(nodes) == 1:
         return (
             f"backward takes {said} for a constant, but it depends on what it is computed from: "

@@ -12,7 +12,6 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -323,46 +322,9 @@ class Pool:
             for text, value in self.arrays.items()
             if np.asarray(value).dtype.kind == "f" and text != ast.unparse(node)
         }
-        arrays = {text: value for text, value in floats.items() if np.ndim(value)}
         for text, value in floats.items():
             if np.shape(value) == shape or np.ndim(value) == 0:
                 yield expression(text)
-        yield from self._means(shape, arrays)
-        for one, value in arrays.items():
-            for other, another in arrays.items():
-                yield from self._products(one, other, value, another, shape)
-
-    def _means(self, shape, arrays) -> Iterator[Any]:
-        """Arrays that could be added: means over axes of one array, and of the product of two."""
-        full = [text for text, value in arrays.items() if shape and np.shape(value) == shape]
-        for axis in (*range(len(shape)), *combinations(range(len(shape)), 2)):
-            for one in full:
-                yield expression(f"{one}.mean(axis={axis}, keepdims=True)")
-                for other in full:
-                    if other < one:
-                        for form in (
-                            "({a} * {b}).sum(axis={c}, keepdims=True)",
-                            "{a} * ({a} * {b}).mean(axis={c}, keepdims=True)",
-                            "{b} * ({a} * {b}).mean(axis={c}, keepdims=True)",
-                        ):
-                            yield expression(form.format(a=one, b=other, c=axis))
-
-    def _products(self, one, other, value, another, shape) -> Iterator[Any]:
-        """Arrays that could be added: products of two arrays."""
-        if np.ndim(another) == 2 and np.ndim(value) >= 2 and one != other:
-            for form, axis in (("{a} @ {b}.T", 1), ("{a} @ {b}", 0)):
-                if (
-                    value.shape[-1] == another.shape[axis]
-                    and (*value.shape[:-1], another.shape[1 - axis]) == shape
-                ):
-                    yield expression(form.format(a=one, b=other))
-        if one < other and shape and _broadcast(value, another) == shape:
-            yield expression(f"{one} * {other}")
-        if np.ndim(value) == len(shape) - 1 >= 1 and np.ndim(another) in (1, len(shape) - 1):
-            for form in ("{a}[..., None] * {b}[:, None]", "{a}[..., None] * {b}"):
-                product = expression(form.format(a=one, b=other))
-                if np.shape(self.source.value(product)) == shape:
-                    yield product
 
 
 def _fits(value, shape) -> bool:

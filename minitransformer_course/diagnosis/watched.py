@@ -71,6 +71,7 @@ class Watched:
         self._made: dict[Callable, Callable] = {}  # {a function: the watched one}
         cls = None if subject.pair else type(subject.layer)
         forward = cls.forward if cls else subject.pair[0]
+        self.in_forward = 0  # how many of the nodes are in the forward itself: the first
         self.methods = {"forward": self._watched(inspect.unwrap(forward))}
         waiting = list(self.methods.values())
         while waiting and cls:
@@ -91,6 +92,7 @@ class Watched:
             tree: Any = source.tree
             tree.body = [marker.visit(one) for one in tree.body]
             ast.fix_missing_locations(source.module)
+            self.in_forward = self.in_forward or len(self.nodes)
             for name in function.__code__.co_names:
                 value = source.names.get(name)
                 if _is_the_readers(value) and value.__globals__ is function.__globals__:

@@ -118,7 +118,7 @@ def test_the_layers_below_are_right(layer):
             Recurrent,
             "            dh = dh * f\n",
             "            dh = 0 * dh\n",
-            "the gradient does not pass through",
+            "the path through",
         ),
         (
             Highest,

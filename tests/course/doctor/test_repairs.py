@@ -51,7 +51,7 @@ MISTAKES = [
         written(Attention, "(dp - (dp * p).sum(axis=-1, keepdims=True))", "dp"),
         "the Jacobian of a softmax subtracts",
     ),
-    (written(Attention, " + dk @ self.wk.data.T", ""), "lacks the term `dk @ self.wk.data.T`"),
+    (written(Attention, " + dk @ self.wk.data.T", ""), "the path through `x @ self.wk.data`"),
     (
         written(Attention, "1 - h * h", "1 - h"),
         "`h` is not squared: `1 - h * h` belongs where `1 - h` is",
