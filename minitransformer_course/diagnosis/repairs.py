@@ -63,7 +63,7 @@ def explanations(cases) -> list[tuple[str, float]]:
 
 def is_own(block) -> bool:
     """Whether its backward is the reader's own, not the library's."""
-    return not own_backward_of(block).__module__.startswith("minitransformer.")
+    return not str(own_backward_of(block).__module__).startswith("minitransformer.")
 
 
 def own_backward_of(block) -> Callable:

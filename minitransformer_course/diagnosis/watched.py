@@ -119,7 +119,7 @@ class Watched:
 
 
 def _is_the_readers(function) -> TypeGuard[types.FunctionType]:
-    return isinstance(function, types.FunctionType) and not function.__module__.startswith(
+    return isinstance(function, types.FunctionType) and not str(function.__module__).startswith(
         "minitransformer."
     )
 

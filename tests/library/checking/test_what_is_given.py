@@ -190,3 +190,12 @@ def test_an_integer_parameter_is_refused_where_it_is_made():
 def test_what_a_block_returns_is_said_in_a_line(forward, backward, words):
     report = gradcheck((forward, backward), [X], name="it")
     assert not report.passed and words in str(report)
+
+
+def test_functions_that_no_module_has():
+    """As a string, or a cell that is executed, makes them."""
+    made = {}
+    exec("def forward(x): return x * x, x\ndef backward(dy, x): return dy * x", made)
+    assert made["forward"].__module__ is None
+    report = gradcheck((made["forward"], made["backward"]), [np.array([1.0, 2.0])])
+    assert not report.passed
