@@ -107,7 +107,7 @@ def test_the_layers_below_are_right(layer):
             "dx = 0 * x\n        self.weight.grad += 2 * np.einsum",
             "the gradient of weight is exactly 2 times the true one",
         ),
-        (Gate, "dy * s + dz", "dz", "lacks the term `dy * s`"),
+        (Gate, "dy * s + dz", "dz", "the path through `x` in `return"),
         (
             Recurrent,
             "            dh = dh * f\n",
