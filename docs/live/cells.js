@@ -4,7 +4,8 @@ import {element, paragraph, printed} from "./door.js";
 class Cell {
   // place: the element of the page; chapter: what all cells share (chapter.js); number: of the cell, from 1
   constructor(place, chapter, number, frame, label, act) {
-    [this.place, this.chapter, this.number, this.given] = [place, chapter, number, place.querySelector("pre").textContent.trimEnd()];
+    [this.place, this.chapter, this.number, this.label] = [place, chapter, number, label];
+    this.given = place.querySelector("pre").textContent.trimEnd();
     frame.replaceChildren();
     frame.className = "live-cell";
     const press = {key: "Mod-Enter", run: () => { chapter.turn.take(() => this[act]()); return true; }};
@@ -13,7 +14,8 @@ class Cell {
   }
 
   button(text, work) {
-    const made = element("button", {type: "button", textContent: text, onclick: () => this.chapter.turn.take(work)});
+    const ariaLabel = `${text}: ${this.label}`;    // there are many that say "Run"
+    const made = element("button", {type: "button", textContent: text, ariaLabel, onclick: () => this.chapter.turn.take(work)});
     this.tools.append(made);
     return made;
   }

@@ -72,6 +72,15 @@ def test_every_cell_prints_and_draws_what_it_does_installed(page):
             assert line == other or rounding in line
 
 
+def test_a_button_is_told_from_those_of_other_cells(page):
+    labels = page.run(
+        "[...document.querySelectorAll('.live-tools button')].map(one => one.ariaLabel)"
+    )
+    labels = [label for label in labels if label]
+    assert len(labels) > 30 and len({*labels}) == len(labels)
+    assert "Run: Cell 1, in Python" in labels and "Hint: Your softmax, in Python" in labels
+
+
 def test_an_exercise_is_judged_where_it_stands(page):
     said = check(page, "def softmax_backward(dp, p):\n    return p * (1 - p) * dp\n")
     answer = chapter.judge(
