@@ -23,6 +23,10 @@ TRAIN_SHARE = 0.9
 class Characters(CharacterVocabulary):
     """Its texts are composed: letters of Hangul, which are its tokens, become syllables again."""
 
+    def encode(self, text) -> list[int]:
+        known = {*text} <= self.ids.keys()
+        return super().encode(text if known else unicodedata.normalize("NFD", text))
+
     def decode(self, ids) -> str:
         return unicodedata.normalize("NFC", super().decode(ids))
 

@@ -197,8 +197,8 @@ print(f"without the detours: {measure(model)[1] - measure(frozen)[1]:.1f} bits m
 # %% [markdown]
 # ## Around the choice
 #
-# Examples need somebody who knows the answer. Often it is easier to recognise a good answer than
-# to write one: a program passes its tests, a reader likes a text. All you have then is a number
+# Examples need an author who knows the answers. Often it is easier to recognise a good answer than
+# to write one, because a program passes its tests or a reader likes a text. All you have then is a number
 # for a complete text, the *reward* $R$. In chapter 12 you saw why no gradient comes out of it.
 # Between the logits and the text there is a choice, and the derivative of a choice is 0.
 #
@@ -280,7 +280,7 @@ teaching.show_estimates(backward(1.0, average(z)[1]), noisy)
 # ## A rule instead of examples
 #
 # Now the real model. It draws 24 texts of 24 characters after *FOOL:*, and a text gets reward 1 if
-# it has no *e*. Nobody tells the model which letter the rule is about. **Predict:** what is the
+# it has no *e*. The model is not told which letter the rule is about. **Predict:** what is the
 # easiest way to write without an *e*?
 
 # %%

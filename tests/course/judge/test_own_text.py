@@ -63,6 +63,10 @@ def test_hangul_is_taken_apart_and_written_as_syllables(tmp_path):
     assert found.vocabulary.size < 80
     both = np.r_[found.train, found.held_out]
     assert found.vocabulary.decode(both) == KOREAN
+    assert (
+        found.vocabulary.encode(KOREAN[:50])
+        == both[: len(found.vocabulary.encode(KOREAN[:50]))].tolist()
+    )
 
 
 def test_of_too_many_characters_the_most_frequent_are_kept(tmp_path):
