@@ -10,12 +10,30 @@ import pytest
 from tests import ROOT
 
 PROGRAM = """
-from minitransformer import Adam, Transformer, TransformerConfig, make_batch, training_step
+import numpy as np
+from minitransformer import (
+    Adam, Classifier, ClassifierConfig, Threads, Transformer, TransformerConfig,
+    beam_search, gradcheck, make_batch, training_step,
+)
+from minitransformer.layers import LayerNorm
 
 config = TransformerConfig.named("toy", 20)
 model = Transformer(config, seed=1)
 training_step(model, Adam(model), make_batch([([5, 6], [6, 5])]), 0.001)
+source = np.array([[5, 6, 2]])
+logits, cache = model.forward(source, source)
+scores = [best.score for best, *_ in beam_search(model, source, 3)]
+with Threads(model, 2) as workers:
+    training_step(model, Adam(model), [make_batch([([5], [6])])], 0.001, (0, 1), workers=workers)
+gradcheck(LayerNorm(4), [np.ones((2, 4))]).raise_if_failed()
 Transformer("toy")  # wrong
+model.forward([5, 6], source)  # wrong
+classifier = Classifier(ClassifierConfig.named("toy", vocab_size=20, num_classes=2))
+beam_search(classifier, source, 3)  # wrong
+beam_search(model, source, "3")  # wrong
+training_step(model, Adam(model), source, 0.001)  # wrong
+LayerNorm("4")  # wrong
+gradcheck(LayerNorm, [np.ones((2, 4))])  # wrong
 TransformerConfig.named(20, "toy")  # wrong
 """
 
