@@ -27,7 +27,7 @@ from minitransformer.checking.other_values import (
 from minitransformer.checking.report import CONTRACT, OBSERVED, Finding, Report, Result
 from minitransformer.checking.results import METHODS, Along, Comparison, Run
 from minitransformer.checking.subject import Block, Breach, Subject, drawing, each, flat
-from minitransformer.checks import check_integer, check_kind
+from minitransformer.checks import check_kind
 from minitransformer.errors import InputError
 
 FULL_CHECK = 2000  # up to this many numbers, each one is checked; above, one projection per array
@@ -77,8 +77,6 @@ def gradcheck(
         raise InputError(
             f"gradcheck: methods is {methods!r}, expected one or more of {', '.join(METHODS)}"
         )
-    check_integer("gradcheck: seed", seed, 0)
-    check_kind(isinstance(name, str), "gradcheck: name", name, "a str")
     check_kind(
         projection is None or isinstance(projection, bool),
         "gradcheck: projection",

@@ -56,12 +56,7 @@ def make_batch(pairs: Iterable[Pair]) -> Batch:
     Raises InputError if there are none, or if an id is not a whole number or is PAD, which only
     make_batch adds.
     """
-    try:
-        pairs = [(list(source), list(target)) for source, target in pairs]
-    except (TypeError, ValueError):
-        raise InputError(
-            f"make_batch: the pairs are {pairs!r:.60}, expected a list of (source ids, target ids)"
-        ) from None
+    pairs = [(source, target) for source, target in pairs]
     if not pairs:
         raise InputError("make_batch: no pairs, expected at least one")
     check_sentences("make_batch", [ids for pair in pairs for ids in pair])

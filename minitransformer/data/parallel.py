@@ -1,5 +1,6 @@
 """Parallel text: two aligned files, plain or .gz, or one file of two tab-separated columns."""
 
+import re
 import unicodedata
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -10,6 +11,11 @@ from minitransformer.errors import InputError, counted
 from minitransformer.stderr import stderr
 
 MAX_CHARACTERS = MAX_WORD  # in a sentence
+
+FORMS = {  # of a line in a TSV that may have meant something else: how it is read
+    r".*\t.*\t": "more than two columns: only the first two are read",
+    r'(.*\t)?"([^"\t]|"")*"(\t|$)': "a column in quotes, as of a spreadsheet: they are read as text",
+}
 
 
 def read_pairs(
@@ -61,27 +67,11 @@ def _columns(path: str | Path, number: int, line: str) -> tuple[str, str]:
 
 
 def _report_other_forms(path: str | Path, lines: list[str]) -> None:
-    """Say on stderr what else a TSV may have meant."""
-    wider = [number for number, line in enumerate(lines, 1) if line.count("\t") > 1]
-    quoted = [
-        number for number, line in enumerate(lines, 1) if any(map(_is_quoted, line.split("\t")))
-    ]
-    for numbers, said in (
-        (wider, "more than two columns: only the first two are read"),
-        (quoted, "a column in quotes, as of a spreadsheet: the quotes are read as text"),
-    ):
-        if numbers:
-            print(
-                f"{path}: {counted(len(numbers), 'line')}, first line {numbers[0]:,}, with {said}",
-                file=stderr,
-            )
-
-
-def _is_quoted(column: str) -> bool:
-    """Whether a spreadsheet would read it as a text in quotes, in which each quote is doubled."""
-    inside = column[1:-1]
-    whole = len(column) > 1 and column[0] == column[-1] == '"'
-    return whole and '"' not in inside.replace('""', "")
+    """Say on stderr what else a TSV may have meant, and the first such line."""
+    for form, said in FORMS.items():
+        number = next((i for i, line in enumerate(lines, 1) if re.match(form, line)), None)
+        if number:
+            print(f"{path}, line {number:,}: {said}", file=stderr)
 
 
 def encode_pairs(

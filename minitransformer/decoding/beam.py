@@ -17,7 +17,7 @@ from minitransformer.decoding.hypothesis import (
     length_limits,
     length_penalty,
 )
-from minitransformer.decoding.state import Decodable, check_writes
+from minitransformer.decoding.state import Decodable
 from minitransformer.errors import InputError
 
 MAX_WIDTH = 1000  # far beyond what improves a translation: a larger one is a mistake
@@ -51,7 +51,6 @@ def beam_search(
     check_integer("the beam width", width, 1, MAX_WIDTH)
     if not isinstance(alpha, Real) or not math.isfinite(alpha):
         raise InputError(f"alpha is {alpha!r}, expected a finite number")
-    check_writes(model)
     state = model.start(source)
     weight = weight_of(state.output)
     least, most = length_limits(state, min_length, max_length)

@@ -10,7 +10,7 @@ from minitransformer.decoding.hypothesis import check_numbers
 from minitransformer.decoding.sampling import check_sampling, draw
 from minitransformer.errors import InputError
 from minitransformer.data.special import EOS, SPECIAL
-from minitransformer.decoding.state import Decodable, DecodingState, check_writes
+from minitransformer.decoding.state import Decodable, DecodingState
 
 
 def generate(
@@ -33,7 +33,6 @@ def generate(
     check_integer("the number of tokens", count)
     check_rng(rng)
     check_sampling(temperature, top_k, top_p)
-    check_writes(model)
     source = np.array([prompt])
     state = model.start(source)
     if not np.array_equal(state.first, source[:, -1:]):

@@ -18,7 +18,7 @@ from minitransformer.decoding.hypothesis import (
 )
 from minitransformer.errors import InputError, counted
 from minitransformer.data.special import BOS, EOS, PAD, SPECIAL
-from minitransformer.decoding.state import Decodable, check_writes
+from minitransformer.decoding.state import Decodable
 
 
 def sample(
@@ -46,7 +46,6 @@ def sample(
     check_integer("the number of samples", count)
     check_sampling(temperature, top_k, top_p)
     check_shape("source", source, "B", "T_k")
-    check_writes(model)
     check_kind(isinstance(rngs, (list, tuple)), "rngs", rngs, "a list of generators")
     for rng in rngs:
         check_rng(rng)

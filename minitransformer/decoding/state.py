@@ -4,12 +4,11 @@ position; and the simplest one.
 
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from minitransformer.backend import Array
-from minitransformer.checks import check_kind
 from minitransformer.data.special import BOS, PAD
 from minitransformer.layers.layer import Layer
 
@@ -93,10 +92,3 @@ def first_and_limit(source: Array) -> tuple[np.ndarray, np.ndarray]:
     than source (B, T_k).
     """
     return np.full((len(source), 1), BOS), (source != PAD).sum(axis=1) - 1 + EXTRA_LENGTH
-
-
-def check_writes(model: Any) -> None:
-    """Raise InputError for what is not a model that writes tokens."""
-    check_kind(
-        hasattr(model, "start"), "model", model, "one that writes, such as Transformer(config)"
-    )

@@ -66,7 +66,6 @@ def train(
     endless = "an endless iterator such as EpochBatches"
     check_kind(hasattr(batches, "__next__"), "batches", batches, endless)
     run.settings.check_parameters(run.model)  # a checkpoint could not be loaded again
-    check_kind(callable(make_workers), "make_workers", make_workers, "one such as Threads")
     validation = Validation(valid, measure, config.threads)
     # it may move the weights
     workers = make_workers(run.model, config.threads if run.model.xp is np else 1)

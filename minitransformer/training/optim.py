@@ -103,7 +103,6 @@ class Adam:
         """Go on from what `state` returned, also from another Adam's, for the same model. Raises
         InputError, before changing anything, if it is not that.
         """
-        check_kind(isinstance(state, Mapping), "Adam.set_state: state", state, "that of an Adam")
         expected = {"m": self.m.shape, "v": self.v.shape, "steps": (), "updates": ()}
         for name, shape in expected.items():
             if name not in state or np.shape(state[name]) != shape:

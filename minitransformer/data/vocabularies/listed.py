@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from minitransformer.checks import is_integer, check_kind
+from minitransformer.checks import is_integer
 from minitransformer.errors import InputError, one_line
 from minitransformer.data.special import SPECIAL
 
@@ -23,11 +23,6 @@ def check_tokens(ids: Iterable[int], size: int) -> list[int]:
                 f"{one_line(repr(i))} is not the id of a token, expected a whole number from 0 to {size - 1}"
             )
     return ids
-
-
-def check_text(text: Any) -> None:
-    """Raise InputError unless a text to encode is a str."""
-    check_kind(isinstance(text, str), "the text", text, "a str")
 
 
 class ListedVocabulary:

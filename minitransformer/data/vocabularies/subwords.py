@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from minitransformer.data.vocabularies.listed import check_tokens, check_text
+from minitransformer.data.vocabularies.listed import check_tokens
 from minitransformer.errors import InputError
 from minitransformer.extras import require
 from minitransformer.data.special import SPECIAL
@@ -112,7 +112,6 @@ class SubwordVocabulary:
 
 def check_utf8(text: str) -> None:
     """Raise InputError for a text that was read from bytes that are not UTF-8."""
-    check_text(text)
     if any("\ud800" <= character <= "\udfff" for character in text):
         raise InputError("the text is not UTF-8")
 

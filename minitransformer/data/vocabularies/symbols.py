@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 
-from minitransformer.data.vocabularies.listed import ListedVocabulary, check_text
+from minitransformer.data.vocabularies.listed import ListedVocabulary
 from minitransformer.errors import InputError
 from minitransformer.data.special import SPECIAL
 
@@ -25,7 +25,6 @@ class SymbolVocabulary(ListedVocabulary):
         """The ids of the symbols in `text`. Raises InputError for one that is not in the
         vocabulary.
         """
-        check_text(text)
         words = re.findall(r"[^\s-]+", text)
         return self.encode_symbols(
             [

@@ -303,14 +303,14 @@ def test_pairs_with_an_empty_side_are_left_out(subwords):
         (["a\tx", "b\ty"], ""),
         (
             ["a\tx", "b\ty\tz"],
-            "1 line, first line 2, with more than two columns: only the first two",
+            "line 2: more than two columns: only the first two are read\n",
         ),
-        (["a\tx\tz", "b\ty\tz"], "2 lines, first line 1, with more than two columns"),
+        (["a\tx\tz", "b\ty\tz"], "line 1: more than two columns"),
         (
             ["a\tx", '"say ""b"""\ty'],
-            "1 line, first line 2, with a column in quotes, as of a spread",
+            "line 2: a column in quotes, as of a spreadsheet",
         ),
-        (['"a\tb"\tx'], "1 line, first line 1, with more than two columns"),
+        (['"a\tb"\tx'], "line 1: more than two columns"),
         (['"Hello" is a word, so is "b"\tx', '"\ty', "\tz"], ""),
     ],
 )
@@ -320,7 +320,7 @@ def test_a_tsv_that_may_mean_something_else_is_reported(tmp_path, capsys, lines,
     file.write_text("\n".join(lines))
     assert read_pairs([file]) == [tuple(line.split("\t")[:2]) for line in lines]
     error = capsys.readouterr().err
-    assert error.startswith(f"{file}: {said}" if said else "") and bool(error) == bool(said)
+    assert error.startswith(f"{file}, {said}" if said else "") and bool(error) == bool(said)
 
 
 BLOCKS = [  # of Unicode, from control characters to private use
