@@ -42,7 +42,7 @@ def single(rng, U):
 @edge("the ids 1 12 and 11 2 are different pairs, and so are 5 6 and 6 5")
 def digits(rng, T, U):
     hypothesis, reference = (rng.integers(30, 99, size) for size in (T, U))
-    return np.append(hypothesis, [1, 12, 5, 6]), np.append([11, 2, 2, 6, 5], reference), 2
+    return np.append(hypothesis, [1, 12, 5, 6]), np.append([11, 2, 2, 4, 16, 6, 5], reference), 2
 
 
 @edge("n = 3")
