@@ -305,6 +305,21 @@ def test_a_chapter_shows_its_results_and_its_exercises(chapter, browser):
     assert browser.run("document.querySelectorAll('.cell_output img').length") >= max(3, pictures)
 
 
+@pytest.mark.parametrize("chapter", chapters(), ids=lambda chapter: chapter.name)
+def test_a_chapter_can_be_run_where_it_is_served(chapter, browser):
+    """Each exercise is an editor then. From the disk the press says what is missing, and loads
+    nothing.
+    """
+    browser.open((SITE / "tutorials" / chapter.name / "chapter.html").as_uri())
+    places = "[...document.querySelectorAll('.live-exercise')].map(one => one.dataset.name)"
+    assert browser.run(places) == [exercise.name for exercise in chapter.exercises]
+    browser.run("document.querySelector('.live-press').click()")
+    assert "Serve it" in browser.run("document.querySelector('.live-status').textContent")
+    policy = browser.run("document.querySelector('meta[http-equiv]').content")
+    assert "connect-src 'self'" in policy and "'unsafe-eval'" not in policy
+    assert not browser.refused
+
+
 def test_the_still_on_the_first_page_loads_the_explorer(browser):
     """On click, in its place: a frame, whose document no script of the page may read, loads it."""
     browser.open((SITE / "docs" / "index.html").as_uri())
