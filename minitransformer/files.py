@@ -38,7 +38,7 @@ def naming(path: str | Path) -> Iterator[None]:
 
 
 def reason(error: BaseException) -> str:
-    """What to say of an error: of the system's, the file and what is wrong with it, not a number."""
+    """What to say of an error: of the system's, the file and what is wrong, not a number."""
     if not isinstance(error, OSError):
         return str(error)
     said = error.strerror or str(error) or type(error).__name__

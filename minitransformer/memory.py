@@ -43,8 +43,8 @@ def check_fits(sizes: Mapping[str, Any], arrays: int) -> None:
         given = [name for name in SIZES if sizes.get(name) is not None]
         blame = min(given, key=lambda name: _needed({**sizes, name: 1}, arrays))
         raise InputError(
-            f"{blame} is {sizes[blame]:,}: this needs at least {_gb(needed)} of memory, and {_gb(available)} is "
-            "available; choose a smaller one"
+            f"{blame} is {sizes[blame]:,}: this needs at least {_gb(needed)} of memory, and "
+            f"{_gb(available)} is available; choose a smaller one"
         )
 
 

@@ -5,7 +5,7 @@ import pytest
 from tests import ROOT
 
 LONG_LINES = {  # {folder: lines over 100 columns}; tutorials are aligned by hand
-    "minitransformer": 596,
+    "minitransformer": 592,
     "minitransformer_course": 160,
     "tests": 236,
     "docs": 13,

@@ -14,7 +14,7 @@ MAX_CHARACTERS = MAX_WORD  # in a sentence
 
 FORMS = {  # of a line in a TSV that may have meant something else: how it is read
     r".*\t.*\t": "more than two columns: only the first two are read",
-    r'(.*\t)?"([^"\t]|"")*"(\t|$)': "a column in quotes, as of a spreadsheet: they are read as text",
+    r'(.*\t)?"([^"\t]|"")*"(\t|$)': "a column in quotes, as of a spreadsheet: read as text",
 }
 
 

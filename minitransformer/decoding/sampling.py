@@ -51,8 +51,8 @@ def sample(
         check_rng(rng)
     if len(rngs) != len(source):
         raise InputError(
-            f"rngs is {counted(len(rngs), 'generator')}, expected one for each of {counted(len(source), 'sentence')}, such as "
-            f"np.random.default_rng(0).spawn({len(source)})"
+            f"rngs is {counted(len(rngs), 'generator')}, expected one for each of "
+            f"{counted(len(source), 'sentence')}, such as np.random.default_rng(0).spawn({len(source)})"
         )
     source = np.repeat(source, count, axis=0)  # each sample has its own row
     rngs = [own for rng in rngs for own in rng.spawn(count)]

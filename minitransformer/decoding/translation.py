@@ -98,8 +98,8 @@ def encode(vocabulary: Vocabulary, texts: Iterable[str], max_length: int) -> lis
         warn_of_unknown(vocabulary, text.strip(), source, f"line {number}")
         if len(source) > max_length:
             print(
-                f"line {number} has {counted(len(source), 'token')}: what follows the first {max_length:,} is not "
-                "read (max_length in training)",
+                f"line {number} has {counted(len(source), 'token')}: what follows the first "
+                f"{max_length:,} is not read (max_length in training)",
                 file=stderr,
             )
     return [source[:max_length] for source in sources]

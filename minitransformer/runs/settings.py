@@ -164,7 +164,7 @@ def _made(what: str, kind: type, values: Any) -> Any:
     for names, problem in (values.keys() - known, "unknown"), (needed - values.keys(), "missing"):
         if names:
             raise InputError(
-                f"{what}: the field {min(names)!r} is {problem}; if another version of minitransformer wrote it, "
-                "use that version"
+                f"{what}: the field {min(names)!r} is {problem}; if another version of "
+                "minitransformer wrote it, use that version"
             )
     return kind(**values)

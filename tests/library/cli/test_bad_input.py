@@ -253,7 +253,7 @@ REFUSED = [  # (what is typed, in an empty folder; words of the line that refuse
     ),
     (
         "generate {language} the --temperature 0",
-        "--temperature is 0.0, expected a number from 0.001 to 1000; for the likeliest token, draw from one: --top-k 1",
+        "from 0.001 to 1000; for the likeliest token, draw from one: --top-k 1",
     ),
     (f"translate {'a' * 300}{'/a' * 4000} x", " ... "),
     (f"{'a' * 4000}", "invalid choice"),
@@ -473,8 +473,8 @@ def test_a_line_that_is_too_long_is_named_and_the_others_are_translated(run_cli,
     lines = out.split("\n")
     assert code == 0 and len(lines) == 5 and lines[0] and lines[1] and not lines[2] and lines[3]
     assert (
-        error
-        == "line 2 has 10,000 tokens: what follows the first 256 is not read (max_length in training)\n"
+        error == "line 2 has 10,000 tokens: what follows the first 256 is not read "
+        "(max_length in training)\n"
     )
 
 
