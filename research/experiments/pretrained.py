@@ -74,7 +74,7 @@ def random_case(rng) -> dict:
 
 
 def random_stretch(rng) -> dict:
-    """Of Llama 3.1: among few pairs, some keep their frequency, others turn slower, or partly so."""
+    """Llama 3.1's: of few pairs, some keep their frequency, some turn slower, some are between."""
     low = float(rng.choice([0.5, 1.0]))
     return dict(
         rope_type="llama3",
