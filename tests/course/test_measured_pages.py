@@ -104,7 +104,11 @@ def test_something_new(run):
 def test_a_parrot_copies_and_the_first_model_does_not(run):
     page, _printed = run("12b")
     shakespeare, model, parrot = (ten for _five, ten in page["shares"].values())
-    assert parrot > 0.5 and model <= shakespeare < 0.3
+    assert parrot > shakespeare + 0.1 and model <= shakespeare < 0.3
     (start, *_), (seen, unseen) = page["few"].values(), page["few"][800]
     assert seen < 1 and unseen > start[1] - 2 and unseen > 6
+    assert min(page["few"].values(), key=lambda both: both[1]) in (
+        page["few"][50],
+        page["few"][100],
+    )
     assert page["bits"][2000][1] < 2.6 < page["levels"]["pairs"]

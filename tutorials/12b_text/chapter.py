@@ -243,7 +243,7 @@ lab.text.show_bits(axes, few)
 print(f"on the text that it has read: {few[800][0]:.2f} bits, on the held-out text: {few[800][1]:.2f}")
 
 # %% [markdown]
-# The training text keeps getting cheaper, while the held-out text gets more expensive from step 50 on. This is *overfitting*:
+# The training text keeps getting cheaper, while the held-out text gets more expensive from step 100 on. This is *overfitting*:
 # the model learns what is special about these lines instead of what they share with others. The likelihood of the training text
 # cannot show it, which is why a part of the text is held out. More text, dropout and *early stopping* help.
 #
@@ -278,8 +278,8 @@ for name, (five, ten) in shares.items():
 
 # %% [markdown]
 # The first line is the scale. Shakespeare did not copy the held-out text from what comes before it, and still shares passages
-# with it, because a language repeats itself. Of passages of ten, the first model has no more than he has. Most of what the
-# parrot writes is copied.
+# with it, because a language repeats itself. Of passages of ten, the first model has fewer than he has. The parrot has more than
+# both, although it has read 3,000 characters and they had 180,000.
 #
 # ## From here to GPT-2 and SmolLM2
 #
