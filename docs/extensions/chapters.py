@@ -94,8 +94,8 @@ def _task(exercise) -> str:
         "`minitransformer learn check {name}`."
     ).format(number=exercise.chapter.number, name=exercise.name)
     blank = f"```python\n{blank_of(exercise)}```"
-    place = f'<div class="live-exercise" data-name="{exercise.name}">\n\n{blank}\n\n{ask}\n\n</div>'
-    return f"{task_of(exercise)}\n\n{place}"
+    place = f'<div class="live-exercise" data-name="{exercise.name}">'
+    return f"{task_of(exercise)}\n\n{place}\n\n{blank}\n\n{ask}\n\n</div>"
 
 
 def _answer(exercise) -> str:

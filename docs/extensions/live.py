@@ -1,5 +1,5 @@
-"""Pages in which the reader's Python runs: the chapters, and those of docs/live/, where the line `live
-check` becomes the page's own part.
+"""Pages in which the reader's Python runs: the chapters, and those of docs/live/, where the line
+`live check` becomes the page's own part.
 
 Setting: `live_engine`, a folder with an unpacked release of Pyodide, which is then served beside
 the site; without it, a page downloads that release from its public address.
