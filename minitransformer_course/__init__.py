@@ -1,4 +1,4 @@
-"""The course: judge, doctor, lab, explorer and live pages. It imports the library; the library never
+"""The course: judge, doctor, lab, explorer and live pages. It imports the library, which never
 imports it.
 """
 

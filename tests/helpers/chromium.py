@@ -27,8 +27,8 @@ def find():
 
 class Chromium:
     """Opens files below one folder, or of one server (its address). Every other request fails, and
-    is in `refused`; what the console says is in `complaints`, and the dialogs that were accepted are
-    in `asked`.
+    is in `refused`; what the console says is in `complaints`, and the dialogs that were
+    accepted are in `asked`.
     """
 
     def __init__(self, place):
