@@ -260,7 +260,7 @@ def _formulas(cases, mistakes) -> list[tuple[str, float]]:
 
 
 def _finding(located, more) -> Finding:
-    case = affordable(located.case)
+    case = affordable(located.case, repairs.is_own(located.case.block))
     if case is not located.case:
         case.counterpart = find_counterpart(case)
     sentence, error, kind = examine(case, located.parts, located.facts)
