@@ -104,9 +104,9 @@ def test_several_machines_shows_what_its_model_prints():
 )
 def test_a_page_is_as_short_as_a_chapter(page):
     """And there are few of them. A word contains a letter or a digit; code is not counted."""
-    assert (
-        len(re.findall(r"\S*\w\S*", prose(page))) < 1500 and len([*page.parent.glob("*.md")]) <= 21
-    )
+    words = len(re.findall(r"\S*\w\S*", prose(page)))
+    assert words < 1500 or page.stem == "glossary"  # which is looked up, not read
+    assert len([*page.parent.glob("*.md")]) <= 21
 
 
 def test_readme_is_a_front_door():
@@ -356,8 +356,8 @@ def test_the_commands_of_the_campaigns_are_found():
     [command for command in pytest_commands() if "tests/" in command or "gpu" in command],
 )
 def test_a_pytest_command_runs_tests(arguments):
-    """Its marker does not deselect what it names, as pyproject.toml's would. Those that name nothing are
-    CI's own, and the fast lane.
+    """Its marker does not deselect what it names, as pyproject.toml's would. Those that name
+    nothing are CI's own, and the fast lane.
     """
     words = shlex.split(arguments.replace("NAME", "softmax_backward"))
     done = subprocess.run(

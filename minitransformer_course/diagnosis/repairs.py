@@ -312,7 +312,8 @@ class Search:
                 ):
                     missing = SIMPLE[factor] + ast.unparse(term)
                     yield (
-                        f"in `{self.source.line(place)}`, `{ast.unparse(node)}` lacks the term `{missing}`: "
+                        f"in `{self.source.line(place)}`, "
+                        f"`{ast.unparse(node)}` lacks the term `{missing}`: "
                         "a path of the gradient is missing"
                     )
 
@@ -359,7 +360,10 @@ class Search:
                 and isinstance(several[0][3], ast.Name)
                 and several[0][3].id != "self"
             ) and self._is_right(several, filled("-a", a=several[0][3])):
-                yield f"`{text}` has the wrong sign, wherever backward uses it: `-{text}` belongs there"
+                yield (
+                    f"`{text}` has the wrong sign, wherever backward uses it: "
+                    f"`-{text}` belongs there"
+                )
         for form in STRUCTURE:
             matching = [
                 (place, made)

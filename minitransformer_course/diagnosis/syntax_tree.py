@@ -67,7 +67,7 @@ def match(pattern, node) -> dict[str, ast.expr] | None:
 
 
 def fill(template, parts) -> ast.expr:
-    """The template with the expressions `parts`, {name: expression}, in the places of these names."""
+    """The template with `parts`, {name: expression}, in the places of these names."""
     if isinstance(template, ast.Name) and template.id in parts:
         return parts[template.id]
     for part, put in parts_of(template):

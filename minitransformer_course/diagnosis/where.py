@@ -1,4 +1,6 @@
-"""How far a reader's backward is right: which of its names hold the gradient of a name of forward."""
+"""How far a reader's backward is right: which of its names hold the gradient of one of
+forward's.
+"""
 
 import ast
 from typing import Any, NamedTuple
@@ -24,7 +26,7 @@ class Step(NamedTuple):
 
 
 def how_far(cases, backward) -> str:
-    """What is right, and what is not: a sentence that follows from numbers alone; "" if none does."""
+    """What is right, and what is not: a sentence that follows from numbers alone, or ""."""
     try:
         source = sources_of(cases[0].block, backward)[0]
     except (ValueError, OSError, TypeError, SyntaxError, IndexError):
@@ -63,7 +65,7 @@ def how_far(cases, backward) -> str:
 
 
 def _made(source) -> dict[str, tuple[int, str, bool]]:
-    """{name that backward makes: (the number of its line, its statement, whether it is made once)}."""
+    """{name that backward makes: (the number of its line, its statement, if it is made once)}."""
     found: dict[str, list] = {}
     loops = [one for one in ast.walk(source.tree) if isinstance(one, ast.For)]
     repeated = {id(one) for loop in loops for one in ast.walk(loop)}

@@ -264,7 +264,8 @@ def of_structure(node, source) -> Found:
                     else type(node)(other, node.ctx)
                 )
                 yield (
-                    f"`{ast.unparse(several[i])}` and `{ast.unparse(several[j])}` are swapped (the wrong order)",
+                    f"`{ast.unparse(several[i])}` and `{ast.unparse(several[j])}` are swapped "
+                    "(the wrong order)",
                     made,
                 )
 

@@ -85,8 +85,8 @@ def first_wrong(functions) -> str:
 
 
 def learn(functions, text: OwnText, say, steps=STEPS) -> dict[str, Any]:
-    """{"losses": of each step, "bits": [(step, of a held-out character)], "samples": [(step, text)],
-    "parameters", "seconds"} of a model that reads windows of the text.
+    """{"losses": of each step, "bits": [(step, of a held-out character)], "samples": [(step,
+    text)], "parameters", "seconds"} of a model that reads windows of the text.
     """
     started, rng = time.process_time(), np.random.default_rng(0)
     initial = named(LanguageModel(language_model(text.vocabulary.size, D_MODEL).config))
@@ -139,7 +139,7 @@ def learn(functions, text: OwnText, say, steps=STEPS) -> dict[str, Any]:
 
 
 def write(forward, weights, ids, rng, count, temperature=0.8) -> list[int]:
-    """`ids` and what follows, each drawn with a little less chance than p gives the unlikely ones."""
+    """`ids` and what follows, each drawn from p, the unlikely ones a little less often."""
     for _step in range(count):
         logits, _cache = forward(weights, None, np.array([ids[-WINDOW:]]))
         row = logits[0, -1] / temperature

@@ -41,7 +41,8 @@ PARTS_OF_THE_BOOK = {  # {title: the number of its last chapter}
     "Part two: from drawkcab to a chat model": 13,
     "Part three: the paper, audited": 17,
 }
-SHORT = {  # the short path, {exercise: the heading from which to read, or "" for the top of the page}
+# the short path, {exercise: the heading from which to read, or "" for the top of the page}
+SHORT = {
     "linear_backward": "",
     "embedding_backward": "",
     "softmax": "",

@@ -39,7 +39,9 @@ class OwnText(NamedTuple):
 
 
 def own_text(path) -> OwnText:
-    """The text of a file. Raises InputError, in one line, for one from which nothing can be learned."""
+    """The text of a file. Raises InputError, in one line, for one from which nothing can be
+    learned.
+    """
     text, remarks = _read(Path(path))
     name, kinds = Path(path).name, {*text} - {*" \n\t"}
     wanted = _("a language model wants {least:,} characters, and 100,000 are better").format(

@@ -25,7 +25,8 @@ COURSE = ROOT / "minitransformer_course"
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if "__pycache__" not in path.parts)
 NEEDED = "filelock matplotlib safetensors threadpoolctl tqdm".split()
 KNOWN = {"numpy", *NEEDED, *sys.stdlib_module_names}  # the others come with an extra
-INSIDE = {  # what functions import, but for extras and what the command imports when it is requested
+# what functions import, but for extras and what the command imports when it is requested
+INSIDE = {
     "minitransformer/dispatch.py": "numpy",  # the command is ready before NumPy is loaded
     "minitransformer/cores.py": "threadpoolctl",
     "minitransformer/errors.py": "difflib",  # and these
@@ -104,8 +105,8 @@ def file_of(module):
 
 @cache
 def imported(file):
-    """[(module, name, where)] of each import in a file: "top" of the module, inside a "function", or for
-    "types" alone. The name is None if the module itself is imported.
+    """[(module, name, where)] of each import in a file: "top" of the module, inside a "function",
+    or for "types" alone. The name is None if the module itself is imported.
     """
     found, todo = [], [(ast.parse(file.read_text(encoding="utf-8")), "top")]
     for node, where in todo:
@@ -256,8 +257,8 @@ def test_no_imports_run_in_a_circle():
 
 @pytest.mark.parametrize("package", [PACKAGE, COURSE], ids=lambda package: package.name)
 def test_no_folders_import_each_other_in_a_circle(package):
-    """Wherever in a file the import is. The files beside the folders are the ground floor; the doors,
-    __init__.py and __main__.py, lead into all of them.
+    """Wherever in a file the import is. The files beside the folders are the ground floor; the
+    doors, __init__.py and __main__.py, lead into all of them.
     """
 
     def folder(file):
@@ -319,7 +320,9 @@ assert not check("sinusoids", sinusoids).passed
 
 
 def test_the_paper_and_the_judge_need_numpy_alone():
-    """A step, a gradient check and the judge's answers, in a process that lacks the other libraries."""
+    """A step, a gradient check and the judge's answers, in a process that lacks the other
+    libraries.
+    """
     loaded_by(BLOCKED + STEP)
 
 

@@ -1,4 +1,6 @@
-"""What a reader may write from a blank file after part two, with functions of the exercises before it."""
+"""What a reader may write from a blank file after part two, with functions of the exercises before
+it.
+"""
 
 import itertools
 

@@ -1,4 +1,6 @@
-"""What is assigned to a model is true everywhere: in forward, loss, training, decoding and replicas."""
+"""What is assigned to a model is true everywhere: in forward, loss, training, decoding and
+replicas.
+"""
 
 import copy
 

@@ -1,5 +1,5 @@
-"""A compiled or cached step runs only for the layers that it was written for: whatever is changed in
-a model, decoding gives the logits of `forward`.
+"""A compiled or cached step runs only for the layers that it was written for: whatever is changed
+in a model, decoding gives the logits of `forward`.
 """
 
 from contextlib import nullcontext
