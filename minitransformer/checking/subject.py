@@ -123,12 +123,12 @@ class Subject:
 
     def forward(self) -> tuple[Any, Any]:
         """y, cache; with a fresh generator if forward takes one."""
-        values = dict(self.arguments)
+        values = {
+            name: copy.deepcopy(value) if isinstance(value, GENERATORS) else value
+            for name, value in self.arguments.items()
+        }
         if self.takes_rng and "rng" not in values:
             values["rng"] = self.make_rng()
-        for name, value in values.items():
-            if isinstance(value, GENERATORS):
-                values[name] = copy.deepcopy(value)
         for name, parameter in self._signature.parameters.items():
             parts = [value for key, value in self.arguments.items() if key.startswith(f"{name}[")]
             if parts:
