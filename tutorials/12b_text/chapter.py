@@ -97,8 +97,8 @@ lab.show_model(config)
 # %% [markdown]
 # How good is good? Three models give you a scale, and none of them needs a training run. The first considers all characters
 # equally likely, the second counts how often each one occurs, and the third is a table of pairs, which counts what comes after
-# each character. **Predict:** with 65 tokens, the first one costs $\log_2 65 = 6.02$ bits. Does the table of pairs cost about
-# 5.5, 4.5 or 3.5?
+# each character. **Predict:** with 65 tokens, three of them special, the first one costs $\log_2 65 = 6.02$ bits. Does the
+# table of pairs cost about 5.5, 4.5 or 3.5?
 
 # %%
 V = vocabulary.size
@@ -287,7 +287,7 @@ for name, (five, ten) in shares.items():
 # |---|---|---|---|
 # | parameters | 104 thousand | 124 million | 135 million |
 # | layers, width, heads | 2, 64, 4 | 12, 768, 12 | 30, 576, 9 |
-# | tokens | 65 characters | 50,257 subwords | 49,152 subwords |
+# | tokens | 65, for 62 characters | 50,257 subwords | 49,152 subwords |
 # | window | 64 | 1,024 | 8,192 |
 # | norm | LayerNorm, pre-norm | LayerNorm, pre-norm | RMSNorm, pre-norm |
 # | positions | sinusoids | learned | rotary |

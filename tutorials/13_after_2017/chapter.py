@@ -302,8 +302,8 @@ print(*(f"{G} heads: {chat_model.PARAMETERS / (2 * 30 * G * 64):,.0f} positions"
 #
 # All four functions are in the model now. What does each of them contribute? Change one at a
 # time, and ask how many bits a character of the held-out text costs, with your function of
-# chapter 12b. **Predict:** which change costs least, and which makes the model worse than
-# guessing, at $\log_2 62 = 6.0$ bits?
+# chapter 12b. **Predict:** which change costs least, and which two make the model worse than
+# guessing, at $\log_2 62 = 6.0$ bits? (Three of the 65 tokens never occur in a text.)
 
 # %%
 bits_per_character = lab.own("bits_per_character")
@@ -337,7 +337,8 @@ for name, change in changes.items():
 lab.run_yours("13")
 
 # %% [markdown]
-# Without its gate, the model does worse than guessing, because it is still sure of what it says.
+# Without the division or without its gate, the model does worse than guessing, because it is still
+# sure of what it says. The norm is the part for which the paper's own would do almost as well.
 # All of this tells you what trained weights rely on, and not how good a model would be that was
 # trained without the part.
 #
@@ -365,7 +366,7 @@ if large := chat_model.smollm2():
 # | no gate: h = u | 19.55 | `nargs stepautions metavar care he intakesautions` |
 # | no division: y = gamma x | NaN | nothing: its logits are not finite |
 #
-# Only one change tells the two models apart. ReLU in the gate costs the small one little and
+# The two models differ most in one change. ReLU in the gate costs the small one little and
 # SmolLM2 nearly everything. If nothing turns, SmolLM2 still writes words, but it copies them from
 # a sentence that it reads before your question: *You are a helpful AI assistant ...* No part of
 # SmolLM2 is left that you could not write. What do such parts learn? Chapter 13b takes one model

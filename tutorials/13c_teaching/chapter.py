@@ -126,9 +126,10 @@ print(f"{learns:,} numbers learn, {learns / frozen.num_parameters():.2%} of the 
 # %% [markdown]
 # ## Whose words count
 #
-# The king says a word, and the fool says how many letters it has. Each example is one text, and
-# the model could learn all of it, but which words a king says is not worth knowing, and he says
-# more than the fool does. As in chapter 6, a target that is padding does not count.
+# The king says a word, such as *cedars*, and the fool says how many letters it has: *six*. Each
+# example is one text, and the model could learn all of it, but which words a king says is not worth
+# knowing, and he says more than the fool does. As in chapter 6, a target that is padding does not
+# count.
 #
 # **By hand.** The text is *abc:3* with four tokens of prompt. The model reads *abc:* and has to
 # predict *bc:3*. Only the last target belongs to the answer, so the targets are $0, 0, 0$ and
@@ -195,6 +196,9 @@ for detour in teaching.detours(model):
 print(f"without the detours: {measure(model)[1] - measure(frozen)[1]:.1f} bits more than before")
 
 # %% [markdown]
+# All weights together learn the task best and forget the most. With the loss on everything, most
+# of the targets are the king's. A detour can be switched off, and the old model is back.
+#
 # ## Around the choice
 #
 # Examples need an author who knows the answers. Often it is easier to recognise a good answer than
@@ -225,8 +229,8 @@ print(f"without the detours: {measure(model)[1] - measure(frozen)[1]:.1f} bits m
 #
 # $$ dz_{btv} = \frac{A_b}{B} \left( p_{btv} - 1[v = y_{bt}] \right) \qquad (B, T, V) $$
 #
-# $A_b = R_b - b$ is the *advantage*. A constant $b$ changes nothing on average, because
-# $\sum_y p(y) \nabla \log p(y) = \nabla \sum_y p(y) = \nabla 1 = 0$.
+# $A_b = R_b - c$ is the *advantage*, with a *baseline* $c$. A constant $c$ changes nothing on
+# average, because $\sum_y p(y) \nabla \log p(y) = \nabla \sum_y p(y) = \nabla 1 = 0$.
 
 # %% [markdown]
 # **Prove it against enumeration.** With texts of two letters from an alphabet of three, there are
@@ -260,9 +264,9 @@ print(report)
 assert report.passed
 
 # %% [markdown]
-# The proof has a baseline of 0.3, which changes nothing, as the derivation says. Why have one?
-# **Predict:** if you draw only 24 texts, which estimate is noisier, the one from $R$ or the one
-# from $R$ minus its mean?
+# The proof subtracts a *baseline* of 0.3 from each reward, which changes nothing, as the derivation
+# says. Why have one? **Predict:** if you draw only 24 texts, which estimate is noisier, the one
+# from $R$ or the one from $R$ minus its mean?
 
 
 # %%
@@ -327,6 +331,8 @@ print(*(repr(text) for _seen, texts in greedy_for_reward for text in texts[:2]),
 # $$ R(y) - \beta \log \frac{p(y)}{p_{frozen}(y)} $$
 #
 # The average of this logarithm is the KL divergence, which is 0 as long as the two models agree.
+# The logarithm depends on the weights, too, but the average of its gradient is 0, so
+# `reinforce_backward` is still right.
 
 # %%
 with fast():
@@ -337,8 +343,8 @@ teaching.show_practice({name: [seen for seen, _texts in found] for name, found i
 
 # %% [markdown]
 # Without the penalty, a character soon costs the frozen model more than the 6 bits of plain
-# guessing. With it, the model pays one bit for each character, learns more slowly, and still
-# writes words. It has found the rule from nothing but a 0 or a 1 for each text.
+# guessing. With it, a character costs about one bit more than before, the model learns more
+# slowly, and it still writes words. It has found the rule from nothing but a 0 or a 1 for each text.
 #
 # ## Your Transformer
 
