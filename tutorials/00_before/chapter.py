@@ -139,8 +139,8 @@ bar = figure.colorbar(lab.show_translation(axes, model, subwords, sentence), lab
 #
 # ## Every number of a model
 #
-# The model that this book takes apart is smaller still: it reads a word such as *backward* and writes it from its end, one
-# letter at a time. All of its 30,000 weights fit into one page, which computes the whole model while you watch.
+# The model that this book takes apart is smaller still: it reads a word such as *backward* and writes it from the last letter
+# to the first, one at a time. All of its 30,000 weights fit into one page, which computes the whole model while you watch.
 
 # %%
 lab.open_explorer(*lab.drawkcab(), "backward")

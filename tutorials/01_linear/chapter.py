@@ -79,9 +79,8 @@ print("largest in each row:", *([*"backward", "end"][column] for column in score
 # $$ Y = X W + b, \qquad y_{nj} = \sum_i x_{ni} W_{ij} + b_j $$
 #
 # The index $n$ counts tokens, $i$ inputs and $j$ outputs. The rest of the model computes a loss $L$ from $Y$. When backward
-# reaches this layer, it has already passed through that rest, and hands us the *upstream gradient*
-# $dY_{nj} = \partial L / \partial y_{nj}$. The code calls it `dy`, and calls the gradients that we want `dx`, `dW` and
-# `db`.
+# reaches this layer, it has already passed through the rest of the model, and hands us the *upstream gradient*
+# $dY_{nj} = \partial L / \partial y_{nj}$. The code calls it `dy`, and calls the gradients that we want `dx`, `dW` and `db`.
 #
 # ## One number by hand
 #
@@ -265,8 +264,8 @@ for axes, scores, title in zip(both, (before, word @ w_q @ (word @ w_k).T), ("ra
     title = lab.show_scores(axes, scores, name, name).axes.set_title(title)
 
 # %% [markdown]
-# The same line runs across the picture as in the trained model, although this word was in none of the batches. Put a word of
-# your own in its place, of eight letters, and the line is still there. You have built the part of attention that looks, and
+# As in the trained model, the same line runs across the picture, although this word was in none of the batches. Put a word
+# of your own in its place, of eight letters, and the line is still there. You have built the part of attention that looks, and
 # your own gradient has trained it. In chapter 5, each letter also fetches what it finds there.
 #
 # ## Break it

@@ -19,8 +19,8 @@
 # eleven digits, and in those marked *complex* to sixteen. Where do five digits go? And is there a wrong gradient that
 # passes?
 #
-# In this chapter you build both measurements and find out what they cannot see. Every other function in this book is
-# proven with them, yours included.
+# In this chapter you build both measurements and find out what they cannot see. Every other gradient in this book is proven
+# with them, yours included.
 
 # %%
 import time
@@ -88,8 +88,8 @@ legend = axes.legend()
 # A smaller $h$ brings the lines closer to the tangent. But $f(x + h)$ and $f(x - h)$ become nearly equal, and each is
 # stored with sixteen digits. Subtracting one from the other leaves only the few digits in which they differ.
 #
-# **Predict:** the bend of the curve causes an error of about $h^2$, and the lost digits cause one of about $10^{-16} / h$.
-# At which $h$ are the two errors equal? (The next picture shows it.)
+# **Predict:** replacing the curve with a line causes an error of about $h^2$, and the lost digits cause one of about
+# $10^{-16} / h$. At which $h$ are the two errors equal? (The next picture shows it.)
 #
 # ## Step sideways
 #

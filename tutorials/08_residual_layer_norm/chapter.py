@@ -20,8 +20,8 @@
 # wrong.
 #
 # The first happened to the authors of residual networks, and the second is in the code of a published NumPy Transformer. In
-# figure 1 of the paper, a small yellow box follows every sub-layer, attention or feed-forward. It says *Add & Norm*, and this
-# chapter is about its two words.
+# figure 1 of the paper, a small yellow box follows every sub-layer, attention or feed-forward. It is labelled *Add & Norm*,
+# and this chapter explains both words.
 
 # %%
 import matplotlib.pyplot as plt

@@ -272,9 +272,9 @@ print(", ".join(f"{name}: {np.mean(of_layers):.2f}" for name, of_layers in facto
 #
 # ## Your Transformer
 #
-# You now have a complete encoder layer: self-attention in one residual connection, feed-forward in another, and a dropout and a
-# LayerNorm in each. The library's layer has two lines of forward and two of backward. Here is its gradient check, with dropout
-# and in both orders:
+# You now have a complete encoder layer: self-attention in one residual connection, feed-forward in another, and a dropout and
+# a LayerNorm in each. In the library's layer, forward and backward take three lines for each sub-layer. Here is its gradient
+# check, with dropout and in both orders:
 
 # %%
 for pre_norm in (False, True):

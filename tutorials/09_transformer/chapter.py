@@ -216,10 +216,10 @@ print(len(names), "of your functions at work;", str(report).splitlines()[-1])
 # $$ dm = \sum_n p_n^\top\, dx_n\, V_n^\top \qquad (B, T_k, D) $$
 
 # %% [markdown]
-# In the real decoder, every sub-layer also has a LayerNorm. Suppose that `dmemory` is not summed, and the encoder gets only the
-# last layer's part instead of the sum. The next cell walks down the decoder of chapter 8b's untrained models with 24 layers,
-# collects every layer's part, and compares. **Predict:** in which order is the last layer's part closer to the sum, post-norm
-# or pre-norm?
+# In the real decoder, every sub-layer also has a LayerNorm. Suppose that `dmemory` is not summed, and the encoder gets only
+# the last layer's part instead of the sum. The next cell takes chapter 8b's untrained models with 24 layers, collects every
+# decoder layer's part, and compares the last one with the sum. **Predict:** in which order is the last layer's part closer to
+# the sum, post-norm or pre-norm?
 
 
 

@@ -128,9 +128,8 @@ print(report)
 assert report.passed
 
 # %% [markdown]
-# **Break it.** It is easy to stop at the target, with $p - 1$ there and 0 everywhere else. A published explanation of the paper
-# does. Here are both gradients, for a position at which the half-trained model is undecided. What does the slip tell the logits
-# of the wrong letters?
+# **Break it.** It is easy to stop at the target, with $p - 1$ there and 0 everywhere else. Here are both gradients, for a
+# position at which the half-trained model is undecided. What does the slip tell the logits of the wrong letters?
 
 # %%
 p, ids, t = lab.training.undecided(half_trained, "backward")    # p (1, 9, 29), and the least certain of nine positions
@@ -291,7 +290,8 @@ lab.verdicts(test_accumulation)
 
 # %% [markdown]
 # Here are four micro-batches of 8 words each, sorted by length, and one batch of the same 32 words. In the mean of means, a
-# token from a word of 2 letters counts for more than one of 12. How many times more? The end of a word is a token too.
+# token from a word of 2 letters counts for more than one from a word of 12. How many times more? The end of a word is a token
+# too.
 
 
 

@@ -40,9 +40,9 @@ figure, axes = plt.subplots(figsize=(6.4, 3), layout="constrained")
 lab.show_losses(axes, losses, (math.log(26), "ln 26, the plateau of chapter 10"), of="letter")
 
 # %% [markdown]
-# Every gradient of the lower run is right, and so is every gradient of the upper one, which hangs near $\ln 26 + \ln \tfrac98 =
-# 3.38$. That is the loss per letter if all letters get the same probability and the end of a word gets $1/9$, wherever the
-# model is in the word. The first sixty steps decide.
+# Every gradient of the lower run is right, and so is every gradient of the upper one, which stays near
+# $\ln 26 + \ln \tfrac98 = 3.38$. That is the loss per letter if all letters get the same probability and the end of a word
+# gets $1/9$, wherever the model is in the word. The first sixty steps decide.
 #
 # ## One number by hand
 #

@@ -313,8 +313,9 @@ new, past = rng.standard_normal((3, 2, 4)), rng.standard_normal((2, 2, 5, 4))   
 print(f"the sums differ by {abs(keys.sum() - other_keys.sum()):.0e}, the outputs by {np.abs(y - other_y).max():.2f}")
 
 # %% [markdown]
-# A sum adds the same numbers in another order. Would you notice the mistake at inference? Here is the trained model with a
-# cache that is never reordered, on 100 random words of each length.
+# The sum over all keys adds the same numbers in another order, so it cannot show which hypothesis they belong to. Would you
+# notice the mistake at inference? Here is the trained model with a cache that is never reordered, on 100 random words of each
+# length.
 
 # %%
 print(lab.with_a_broken_cache(12), lab.with_a_broken_cache(13), sep="\n")

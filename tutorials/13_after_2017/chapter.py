@@ -26,10 +26,9 @@ lab.you_are_here("positions", "layer_norm", "heads", "feed_forward")
 # residuals, feed-forward networks and a softmax. Besides its size, four parts are left between
 # your model and this one, and in this chapter you write these four.
 #
-# They run in a small model of the same kind that comes with the book. It has 236 thousand
-# parameters and has read tiny Shakespeare. With SmolLM2's file they run in SmolLM2, too. At the
-# end we take the parts away, one at a time. For one of them, the paper's own part would do almost
-# as well. Which one?
+# They run in a small model of the same kind that comes with the book. It has 236 thousand parameters and has read tiny
+# Shakespeare. If you have SmolLM2's file, they run in SmolLM2, too. At the end we take the parts away, one at a time. For one
+# of them, the paper's own part would do almost as well. Which one?
 
 # %%
 import matplotlib.pyplot as plt
@@ -218,8 +217,8 @@ for name, columns in ("as they are", np.arange(d)), ("moved", np.r_[0:d:2, 1:d:2
 # overflows.
 
 # %% [markdown]
-# **Prove it.** Backward multiplies $dh$ by your two derivatives. The picture has $u = 1$, so it
-# shows silu itself and its derivative, its slope.
+# **Prove it.** Backward multiplies $dh$ by your two derivatives. With $u = 1$, the picture shows silu itself and its
+# derivative.
 
 
 # %%

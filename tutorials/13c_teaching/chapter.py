@@ -28,8 +28,9 @@ lab.you_are_here("linear", "masks", "loss", "decoding")
 # good their own answers are.
 #
 # In this chapter you do both on the model that has read Shakespeare. First it learns to say how
-# many letters a word has, with 1 % of its weights. Then it learns to write without the letter
-# *e*, although you never show it how. The page takes one to two minutes of processor time.
+# many letters a word has, while you train only 1 % as many numbers as it has weights. Then it
+# learns to write without the letter *e*, although you never show it how. The page takes one to two
+# minutes of processor time.
 
 # %%
 import numpy as np

@@ -104,8 +104,8 @@ figure.colorbar(lab.show_translation(axes, model, subwords, pairs[143][0]), labe
 #
 # ## Why it repeats itself
 #
-# A Korean reader of the paper trained a larger translator, and it wrote *and the seat was very big, and the seat was very
-# big*. Ours can do that, too:
+# A translator can get stuck in a phrase and write *and the seat was very big, and the seat was very big*. Ours can do that,
+# too:
 
 
 # %%
@@ -177,8 +177,7 @@ for n in (None, 4, 2, 1):
 # ## Two hours instead of ninety seconds
 #
 # The library's translator from English to German learns from Multi30K, which has 29,000 image captions. It has 2.1 million
-# parameters and trains for about two hours on two cores. (`docs/translation.md` has the command. A reader of the paper reports
-# 36 minutes on a GTX 1080 Ti for these captions, with another model, so the two times do not compare.) After the first 1,000
+# parameters and trains for about two hours on two cores. (`docs/translation.md` has the command.) After the first 1,000
 # updates, *the person in the striped shirt is mountain climbing* is *die person in einem gestreiften hemd klettert auf dem
 # berg*, which is right. In longer sentences it loses its way:
 #

@@ -201,8 +201,8 @@ print("three farthest by three nearest:",
 # hidden layer adds the query and the key, each after a linear layer, and a vector $w$ turns the tanh of the sum into a number.
 # Hence the name *additive attention*. (The paper calls any such score a *compatibility function*.)
 #
-# **By hand.** With one number each, $q = 0$, keys $0$ and $10$, and $w = 1$, the scores are $\tanh 0 = 0$ and $\tanh 10 = 1$.
-# The weights are $1 / (1 + e) = 0.27$ and $0.73$. A key of 1,000 would get no larger weight.
+# **By hand.** With one number each, $q = 0$, keys $0$ and $10$, and $w = 1$, the scores are $\tanh 0 = 0$ and
+# $\tanh 10 \approx 1$. The weights are $1 / (1 + e) = 0.27$ and $0.73$. A key of 1,000 would get no larger weight.
 
 # %% [exercise] additive_attention
 

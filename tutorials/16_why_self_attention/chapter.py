@@ -68,8 +68,8 @@ for n in (32, 64, 128, 256, 512, 1024):
 # ## The count
 #
 # Here is Table 1, plus the separable convolution of section 4. A kernel covers $k$ positions, and each query of restricted
-# attention meets $r$ keys. Sequential steps have to run one after another. The longest path is the number of layers or steps
-# between the two positions that are hardest to connect.
+# attention meets $r$ keys. Sequential steps are those that have to run one after another. The longest path is the
+# number of layers or steps between the two positions that are hardest to connect.
 #
 # | layer | multiplications | sequential steps | longest path |
 # |---|---|---|---|

@@ -182,8 +182,8 @@ for name, one, other in zip(("base", "big"), printed, needed):
 # **By hand.** The layers have 44,138,496 parameters and the table of embeddings has $37{,}000 \cdot 512 = 18{,}944{,}000$.
 # Together that is 63,082,496, which rounds to 63 million. **Predict:** how many tokens would make it 65?
 #
-# One rounded number allows a range of vocabularies. Ten more rows of the table give a number of parameters, and each changes
-# different sizes, so each is an independent witness. Rows (B) lower $d_k$ and leave $d_v$ alone.
+# One rounded number allows a range of vocabulary sizes. Ten more rows of the table give a number of parameters, and each
+# changes different sizes, so each is an independent witness. Rows (B) lower $d_k$ and leave $d_v$ alone.
 
 # %% [exercise] implied_vocabulary
 
