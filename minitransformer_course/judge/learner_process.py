@@ -99,9 +99,10 @@ def _load(folder, job) -> dict[str, Any]:
     remember(job["sources"])
     namespace = {"__name__": "learner", "__file__": job["path"]}
     before = dict(vars(np))
-    _also_from_here(namespace, job["work"])
     try:
         with limited_output() as printed:
+            if job["kind"] == "check":
+                _also_from_here(namespace, job["work"])
             for name, source in job["sources"].items():
                 exec(compile(source, name, "exec"), namespace)
     except BaseException as error:  # the learner's own code, sys.exit and Ctrl-C included
@@ -137,15 +138,19 @@ def _load(folder, job) -> dict[str, Any]:
 
 def _also_from_here(namespace, names) -> None:
     """Let `from my_transformer import softmax` find a function of this very file, which is added to
-    that module once it has passed.
+    that module once it has passed. A module that does not run is left to whoever imports it.
     """
     try:
         module = importlib.import_module(MODULE)
-    except ImportError:
+    except ModuleNotFoundError as error:
+        if error.name != MODULE:
+            return
         module = sys.modules[MODULE] = types.ModuleType(MODULE)
+    except Exception:
+        return
 
     def later(name) -> Any:
-        if name not in names:
+        if name not in names or name not in namespace:
             raise AttributeError(f"module {MODULE!r} has no attribute {name!r}")
         return namespace[name]
 

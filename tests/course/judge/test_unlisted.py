@@ -620,6 +620,8 @@ WHOLE = (
     "three_masks",
     "masked_loss",
     "find_leaks",
+    "copied",
+    "answer_targets",
     "count_parameters",
     "beam_step",
     "ranked",
