@@ -40,7 +40,7 @@ MISTAKES = [
             ("cache", "shared", "overwr", "last", "other", "another", "later", "in place", "in-place", "reuse", "changed"),
             block="encoder"),
     makers.relu_forward("relu-forward-mask-of-first-sentence", ("ReluCache(positive)", "ReluCache(positive[:1])"),
-            ("mask", "positive", "x > 0", "cache", *BATCH)),
+            ("mask", "positive", "x > 0", "cache", "dy has shape", *BATCH)),
     makers.gelu("gelu-inner-forgotten", (" * u_prime", ""), (*INNER, "derivative"), MISSING),
     makers.gelu("gelu-cubic-forgotten", (" * (1 + 3 * CUBIC * x * x)", ""),
             ("0.044715", "cubic", "x^2", "x^3", "x**", "x * x", "CUBIC", "3 *")),
