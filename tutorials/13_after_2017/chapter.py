@@ -202,8 +202,8 @@ for name, columns in ("as they are", np.arange(d)), ("moved", np.r_[0:d:2, 1:d:2
 # %% [exercise] swiglu
 
 # %% [derivation]
-# **The product rule, twice.** Write $s = 1 / (1 + e^{-a})$. By the chain rule, $s' = e^{-a} / (1
-# + e^{-a})^2 = s\, (1 - s)$. Then
+# **The product rule, twice.** Write $s = 1 / (1 + e^{-a})$. By the chain rule,
+# $s' = e^{-a} / (1 + e^{-a})^2 = s\, (1 - s)$. Then
 #
 # $$ \frac{\partial h}{\partial a} = (s + a\, s')\, u = s\, \big( 1 + a\, (1 - s) \big)\, u, \qquad
 #    \frac{\partial h}{\partial u} = a\, s \qquad (\dots, d_{ff}) $$
