@@ -7,11 +7,10 @@ Then write a test, with NumPy alone, that passes every correct step and fails ev
 on others, whose loss is right, too.
 """
 
-import inspect
-
 import numpy as np
 
 from minitransformer_course.judge import also_right, mistake, version
+from minitransformer_course.judge.fixtures import rewritten
 
 
 # %% reference
@@ -62,28 +61,17 @@ section = "One line is wrong"
 stars, minutes = 3, 40
 
 
-def changed(*changes):
-    """broken_step with other lines: (old, new), ..."""
-    source = inspect.getsource(broken_step)
-    for old, new in changes:
-        assert source.count(old) == 1, old
-        source = source.replace(old, new)
-    names = {"np": np}
-    exec(source, names)
-    names["broken_step"].source = source
-    return names["broken_step"]
-
-
 def otherwise(*changes):
     """The step without its mistake, and with these changes."""
-    return changed(("np.add(x, h, out=x)", "x + h"), *changes)
+    return rewritten(broken_step, ("np.add(x, h, out=x)", "x + h"), *changes)
 
 
-given = version("the step that you were given", right=False)(changed())
+given = version("the step that you were given", right=False)(rewritten(broken_step))
 mended = version("the step that you were given, mended", right=True)(otherwise())
-copied = version("the step that you were given, mended with a copy", right=True)(changed(
+copied = version("the step that you were given, mended with a copy", right=True)(rewritten(broken_step,
     ("z = x @ W", "z = (kept := x.copy()) @ W"), ("dW = x.T", "dW = kept.T")))
-later = version("the step that you were given, mended in line 14", right=True)(changed(("dW = x.T", "dW = (y - h).T")))
+later = version("the step that you were given, mended in line 14", right=True)(rewritten(broken_step,
+    ("dW = x.T", "dW = (y - h).T")))
 products = version("a correct step with other products: its numbers differ by rounding", right=True)(otherwise(
     ("np.add.at(dE, ids, dx)", "dE += np.eye(len(E))[ids].T @ dx"), ("dz.sum(axis=0)", "np.ones(len(ids)) @ dz")))
 transposed = version("dW is transposed", right=False)(otherwise(("x.T @ dz", "dz.T @ x")))

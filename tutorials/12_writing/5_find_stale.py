@@ -7,11 +7,10 @@ NumPy alone, that passes every correct run and fails every wrong one. The judge 
 right for a single hypothesis, too.
 """
 
-import inspect
-
 import numpy as np
 
 from minitransformer_course.judge import also_right, mistake, version
+from minitransformer_course.judge.fixtures import rewritten
 
 
 # %% reference
@@ -61,26 +60,14 @@ section = "What need not be computed again"
 stars, minutes = 2, 30
 
 
-def changed(*changes):
-    """broken_run with other lines: (old, new), ..."""
-    source = inspect.getsource(broken_run)
-    for old, new in changes:
-        assert source.count(old) == 1, old
-        source = source.replace(old, new)
-    names = {"np": np}
-    exec(source, names)
-    names["broken_run"].source = source
-    return names["broken_run"]
-
-
 def otherwise(*changes):
     """The run without its mistake, and with these changes."""
-    return changed(("keys[:, :t], values[:, :t]", "keys[:, :t].copy(), values[:, :t].copy()"), *changes)
+    return rewritten(broken_run, ("keys[:, :t], values[:, :t]", "keys[:, :t].copy(), values[:, :t].copy()"), *changes)
 
 
-given = version("the run that you were given", right=False)(changed())
+given = version("the run that you were given", right=False)(rewritten(broken_run))
 mended = version("the run that you were given, mended with copies", right=True)(otherwise())
-chosen = version("the run that you were given, mended by a choice of rows", right=True)(changed(
+chosen = version("the run that you were given, mended by a choice of rows", right=True)(rewritten(broken_run,
     ("keys[:, :t], values[:, :t]", "keys[parents[t], :t], values[parents[t], :t]"), ("old_keys[parent]", "old_keys[i]"),
     ("old_values[parent]", "old_values[i]")))
 products = version("a correct run with other products: its numbers differ by rounding", right=True)(otherwise(

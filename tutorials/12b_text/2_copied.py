@@ -14,7 +14,7 @@ from minitransformer_course.judge import also_right, edge, invariant, mistake
 def copied(written, train, n, V):
     """written: (T,); train: (N,), ids below V; n: at most T and N. Returns found (T - n + 1,), bool."""
     # your code: a passage is n digits of base V, so it can be one number; which numbers occur in both texts?
-    weights = V ** np.arange(n)
+    weights = V ** np.arange(n, dtype=np.int64)
     mine = sliding_window_view(written, n) @ weights
     known = sliding_window_view(train, n) @ weights
     return np.isin(mine, known)

@@ -7,11 +7,10 @@ Then write a test, with NumPy alone, that passes every model whose logits depend
 other. The judge runs it on this model and on others, which need not be wrong in the same way.
 """
 
-import inspect
-
 import numpy as np
 
 from minitransformer_course.judge import also_right, mistake, version
+from minitransformer_course.judge.fixtures import rewritten
 
 
 # %% reference
@@ -53,26 +52,15 @@ section = "Find the peek"
 stars, minutes = 2, 30
 
 
-def changed(*changes):
-    """broken_reader with other lines: (old, new), ..."""
-    source = inspect.getsource(broken_reader)
-    for old, new in changes:
-        assert source.count(old) == 1, old
-        source = source.replace(old, new)
-    names = {"np": np}
-    exec(source, names)
-    names["broken_reader"].source = source
-    return names["broken_reader"]
-
-
 def otherwise(*changes):
     """The reader without its mistake, and with these changes."""
-    return changed(("end = rows + 1", "end = rows"), *changes)
+    return rewritten(broken_reader, ("end = rows + 1", "end = rows"), *changes)
 
 
-given = version("the model that you were given", right=False)(changed())
+given = version("the model that you were given", right=False)(rewritten(broken_reader))
 mended = version("the model that you were given, mended in line 6", right=True)(otherwise())
-later = version("the model that you were given, mended in line 7", right=True)(changed(("rows > end", "rows >= end")))
+later = version("the model that you were given, mended in line 7", right=True)(rewritten(broken_reader,
+    ("rows > end", "rows >= end")))
 longer = version("a right model with a longer window", right=True)(otherwise(("(len(ids)), 4", "(len(ids)), 99")))
 itself = version("a right model in which each position sees itself alone", right=True)(otherwise(("rows - window", "rows")))
 products = version("a right model with other products: its numbers differ by rounding", right=True)(otherwise(
