@@ -36,9 +36,8 @@ def check_shape(name: str, array: Any, *expected: Any) -> None:
                 f"{name} is a {given}, expected a NumPy or CuPy array, such as np.asarray(...)"
             )
         return
-    wanted = ", ".join(
-        "..." if size is ... else str(size) for size in expected
-    )  # only now: it takes time
+    # only now: it takes time
+    wanted = ", ".join("..." if size is ... else str(size) for size in expected)
     if shape is None:
         hint = ": forward returns a pair, y, cache = ..." if isinstance(array, tuple) else ""
         raise InputError(

@@ -71,9 +71,9 @@ def _limit_blas() -> Iterator[None]:
     with blas.limit(limits=1):
         try:
             yield
-        # newer versions let only the thread that did this undo it, and another may be the last to
-        # leave
         finally:
+            # newer versions let only the thread that did this undo it, and another may be the last
+            # to leave
             for library in blas.lib_controllers:
                 if hasattr(library, "clear_controlling_thread"):
                     library.clear_controlling_thread(force=True)

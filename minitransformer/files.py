@@ -19,12 +19,8 @@ MANIFEST = "manifest.json"
 MALFORMED = (ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError)
 PIECE = 2**20  # bytes of a file that are in memory at a time
 FORMAT = 2  # format version of run folders
-NO_SYNC = {
-    errno.EINVAL,
-    errno.EBADF,
-    errno.ENOSYS,
-    errno.ENOTSUP,
-}  # of a file system that cannot flush a folder
+# of a file system that cannot flush a folder
+NO_SYNC = {errno.EINVAL, errno.EBADF, errno.ENOSYS, errno.ENOTSUP}
 
 
 @contextmanager

@@ -10,10 +10,8 @@ from minitransformer.errors import InputError
 
 FLOAT32 = 4  # bytes
 LAYER = 10_000  # the least bytes of Python objects in a layer of a stack
-CONTAINER = (
-    Path("/sys/fs/cgroup/memory.max"),
-    Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
-)  # by cgroups 2 and 1
+# by cgroups 2 and 1
+CONTAINER = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 TO_USE, TO_TRAIN = 2, 4  # arrays of the parameters' size: data and grad; and Adam's m and v
 ADDRESSES = 2**47  # bytes that a process can take if the system does not say how many there are
 VOCABULARIES = ("vocab_size", "source_vocab", "target_vocab")
@@ -67,9 +65,8 @@ def available_memory() -> float | None:
     (not Linux) does not say.
     """
     lines = read_if_there(Path("/proc/meminfo")).splitlines()
-    limits = [
-        int(text) for text in map(read_if_there, CONTAINER) if text.strip().isdecimal()
-    ]  # not "max"
+    # not "max"
+    limits = [int(text) for text in map(read_if_there, CONTAINER) if text.strip().isdecimal()]
     try:
         kilobytes = {
             name: int(rest.split()[0]) for name, _, rest in (line.partition(":") for line in lines)

@@ -20,9 +20,8 @@ def relative_errors(some: Collection[Array], others: Collection[Array]) -> list[
     same one in the same place. `gradcheck` says what the floor G / 10 is for.
     """
     largest = max((size_of(array) for array in (*some, *others)), default=0)
-    return [
-        _relative(1 * a, 1 * b, largest) for a, b in zip(some, others)
-    ]  # 1 *: masks, which cannot be subtracted, as numbers
+    # 1 *: masks, which cannot be subtracted, as numbers
+    return [_relative(1 * a, 1 * b, largest) for a, b in zip(some, others)]
 
 
 def relative_error(some: Collection[Array], others: Collection[Array]) -> float:

@@ -112,9 +112,8 @@ def _stateless(subject: Subject, dy: Any, y: Any, cache: Any, first: dict[str, A
         return  # it cannot run at other inputs: nothing to compare
     finally:
         subject.arguments.update(given)
-    parameters = [
-        p.data.ravel() for p in subject.parameters.values()
-    ]  # if all else is 0, y is a bias, stored in float32
+    # if all else is 0, y is a bias, stored in float32
+    parameters = [p.data.ravel() for p in subject.parameters.values()]
     own = ~np.isin(elsewhere, np.concatenate([flat(y), *parameters]))
     if any(g.any() for g in first.values()) and _has_single_precision(elsewhere[own]):
         raise Breach(

@@ -242,9 +242,8 @@ def find_doctor() -> Any:
         try:
             return found.load()
         except ModuleNotFoundError as error:
-            if not f"{found.module}.".startswith(
-                f"{error.name}."
-            ):  # the doctor is there, but something that it needs is not
+            if not f"{found.module}.".startswith(f"{error.name}."):
+                # the doctor is there, but something that it needs is not
                 raise
     return None
 

@@ -135,9 +135,8 @@ class Subject:
                 values[name] = _packed(self._packs.get(name), parts)
             elif parameter.kind is parameter.VAR_KEYWORD and name in values:  # **rng
                 values[name] = {name: values[name]}
-        bound = inspect.BoundArguments(
-            self._signature, values
-        )  # it knows which of them are passed by keyword
+        # it knows which of them are passed by keyword
+        bound = inspect.BoundArguments(self._signature, values)
         returned = _call("forward", self.method(0), *bound.args, **bound.kwargs)
         if not isinstance(returned, tuple) or len(returned) != 2:
             raise Breach("forward does not return a pair: expected `return y, cache`")

@@ -8,7 +8,6 @@ from itertools import takewhile
 
 import numpy as np
 
-
 from minitransformer.checks import check_integer
 from minitransformer.cli.shared_options import MAX_LENGTH, add_model, add_options, load_run
 from minitransformer.data.vocabularies.vocabulary import Vocabulary
@@ -95,9 +94,7 @@ def as_text(vocabulary: Vocabulary, before: list[int], ids: Iterable[int]) -> It
         begun = text.endswith("\ufffd") and i != unknown  # perhaps the first bytes of a character
         if len(text) > shown and (not begun or len(new) >= BYTES):
             yield text[shown:]
-            before, new = (
-                new,
-                [],
-            )  # all tokens of a character, so that its last byte is not taken for a damaged one
+            # all tokens of a character, so that its last byte is not taken for a damaged one
+            before, new = new, []
             shown = len(vocabulary.decode(before))
     yield vocabulary.decode([*before, *new])[shown:]

@@ -30,10 +30,8 @@ COMMANDS = {  # each is a module, imported only when it is requested: its docstr
     "explore": "write a page that shows every number and gradient of a trained model, live",
     "plot": "draw figure 1 of the paper for a model",
 }
-OF_THE_COURSE = {
-    "learn",
-    "explore",
-}  # found by their entry points; the others are modules of this package
+# found by their entry points; the others are modules of this package
+OF_THE_COURSE = {"learn", "explore"}
 TEXTS = ("TEXT", "PROMPT")  # how help shows an argument that is a text
 FILES = ("RUN", "DIR", "FILE", "PATH", "FOLDER", "SOURCE")  # or the name of a file or a folder
 FIRST = "minitransformer train copy"

@@ -2,7 +2,6 @@
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
-from typing import Any
 
 from minitransformer.cli.output import picture_path, write_picture
 from minitransformer.errors import InputError, choices
@@ -32,7 +31,7 @@ def execute(args: Namespace) -> None:
     write_picture(architecture(_config(args.of or "base")), path)
 
 
-def _config(of: Any) -> ModelConfig:
+def _config(of: str) -> ModelConfig:
     """The configuration of a run, or of a model size with the paper's vocabulary."""
     if of in NAMED:
         return TransformerConfig.named(of, PAPERS_VOCABULARY)

@@ -39,9 +39,8 @@ def run_in_each_process(command: Callable[[], int]) -> int:
         processes = world()
     except InputError as error:
         return _without_mpi(place, stderr, error)
-    communicator = (
-        processes.Dup()
-    )  # for the barrier alone, whose messages must not mix with those of an unfinished step
+    # for the barrier alone, whose messages must not mix with those of an unfinished step
+    communicator = processes.Dup()
     code = _exit_code(command)
     with suppress(OSError, ValueError):
         sys.stdout.flush()

@@ -49,9 +49,8 @@ def add_arguments(parser: Parser) -> None:
             argument_default=argparse.SUPPRESS,
         )
         add_workers(task)
-        task.add_argument(
-            "--resume", help=argparse.SUPPRESS
-        )  # `execute` says that it goes without a task
+        # `execute` says that it goes without a task
+        task.add_argument("--resume", help=argparse.SUPPRESS)
         add_task(task, name, parser.words)
 
 
@@ -102,9 +101,8 @@ def _report(run: Run, steps: int, examples: Sequence[tuple[str, str]]) -> int:
             file=sys.stderr,
         )
         print(f"measure the model so far: minitransformer evaluate {folder}", file=sys.stderr)
-        return (
-            128 + interrupt.state.received
-        )  # as shells count: 130 after Ctrl-C, 143 after SIGTERM
+        # as shells count: 130 after Ctrl-C, 143 after SIGTERM
+        return 128 + interrupt.state.received
     print(f"saved in {run.path}")
     try:
         from minitransformer.runs.report import write_report  # imports matplotlib

@@ -20,17 +20,11 @@ from minitransformer.runs.config import TrainingConfig, default_threads
 from minitransformer.runs.start import Plan
 from minitransformer.tasks.task import Task
 
+# the other settings are the optimiser's
+RUN = ("validate_every", "snapshot_every", "patience", "average", "seed", "threads")
+HELP = {"-h", "--help"}
 # The settings of a StackConfig. Those that only one kind of model or of attention has come from
 # their tables.
-RUN = (
-    "validate_every",
-    "snapshot_every",
-    "patience",
-    "average",
-    "seed",
-    "threads",
-)  # the other settings are the optimiser's
-HELP = {"-h", "--help"}
 STACK = {one.name: one.default for one in fields(StackConfig) if one.metadata}
 
 
@@ -43,9 +37,8 @@ def new_run(args: argparse.Namespace) -> Plan:
     given, task = vars(args), find(TASKS, args.task)
     options = {**defaults(task, given.get("preset")), **given}
     if options["schedule"] == "paper":
-        options["peak_rate"] = given.get(
-            "peak_rate"
-        )  # a preset's value belongs to its own schedule
+        # a preset's value belongs to its own schedule
+        options["peak_rate"] = given.get("peak_rate")
     elif "rate_factor" in given:
         raise InputError(
             f"--rate-factor multiplies the paper's schedule; with {options['schedule']} use --peak-rate"
@@ -147,7 +140,7 @@ def _settings(kind: type) -> list[Any]:
     return [one for one in fields(kind) if one.metadata]
 
 
-def _sizes(examples: Any) -> str:
+def _sizes(examples: dict[str, dict[str, Any]]) -> str:
     return ", ".join(
         "{name} {num_layers} x {d_model}".format(name=name, **sizes)
         for name, sizes in examples.items()

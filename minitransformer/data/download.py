@@ -28,9 +28,8 @@ def download(corpus: str, folder: str | Path, report: Callable[[str], Any]) -> N
         raise InputError(f"unknown corpus '{corpus}'; {choices(corpus, list(CORPORA))}")
     pooch, requests = require("pooch"), require("requests")
     pooch.get_logger().setLevel("WARNING")  # `report` prints the same information
-    fetch = pooch.HTTPDownloader(
-        timeout=30, stream=False
-    )  # an interrupted stream leaves its socket open
+    # an interrupted stream leaves its socket open
+    fetch = pooch.HTTPDownloader(timeout=30, stream=False)
     source, folder = CORPORA[corpus], Path(folder)
     if os.path.isfile(folder):
         raise InputError(f"{folder}: a file, expected a folder")

@@ -83,9 +83,8 @@ def beam_search(
         ids = np.concatenate(
             [np.take_along_axis(ids, parents[:, :, None], axis=1), next_ids[:, :, None]], axis=2
         )
-        ahead = sums[:, 0] / length_penalty(
-            length + 2, alpha
-        )  # the best live one's score, if it ended at the next position
+        # the best live one's score, if it ended at the next position
+        ahead = sums[:, 0] / length_penalty(length + 2, alpha)
         done = np.array(
             [
                 len(found[i]) >= width and max(found[i], key=_score).score >= live
@@ -97,9 +96,8 @@ def beam_search(
             rows = compact_rows(done)
             state.keep(rows)
             alive, ids, parents, sums = alive[rows], ids[rows], parents[rows], sums[rows]
-    check_numbers(
-        np.array([bool(hypotheses) for hypotheses in found])
-    )  # nothing is found if no hypothesis can end
+    # nothing is found if no hypothesis can end
+    check_numbers(np.array([bool(hypotheses) for hypotheses in found]))
     return [sorted(hypotheses, key=_score, reverse=True)[:width] for hypotheses in found]
 
 

@@ -209,9 +209,8 @@ class CachedCrossAttention:
     def __init__(self, attention: MultiHeadAttention, memory: Array):
         self._attention = attention
         self.keys, self.values = (
-            attention.xp.ascontiguousarray(
-                attention.split(linear.forward(memory)[0])
-            )  # each head's are contiguous
+            # each head's are contiguous
+            attention.xp.ascontiguousarray(attention.split(linear.forward(memory)[0]))
             for linear in (attention.key, attention.value)
         )
 
@@ -229,9 +228,8 @@ class CachedSelfAttention:
     """
 
     of: type = SelfAttention  # what it was written for
-    next_position = staticmethod(
-        next_position
-    )  # what computes the layer: of another kind, it has another kernel
+    # what computes the layer: of another kind, it has another kernel
+    next_position = staticmethod(next_position)
     length: int
     positions: Any  # (width,): where in the text the x to come is
 
@@ -276,11 +274,8 @@ class CachedSelfAttention:
         """
         xp, (batch, heads, *_) = self.xp, self.keys.shape
         self.length = places.shape[1]
-        entries = (
-            xp.arange(batch)[:, None, None],
-            xp.arange(heads)[:, None],
-            places[:, None],
-        )  # of each sentence and head
+        # of each sentence and head
+        entries = (xp.arange(batch)[:, None, None], xp.arange(heads)[:, None], places[:, None])
         for name, old in ("keys", self.keys), ("values", self.values):
             new = xp.empty((batch, heads, room, old.shape[3]), old.dtype)
             new[:, :, : self.length] = old[entries]

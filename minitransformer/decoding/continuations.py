@@ -84,9 +84,8 @@ def continuations(
     found = xp.concatenate(
         [totals[:, :, EOS], best, places // size, places % size + FIRST_WORD], axis=1
     )
-    ends, best, parents, ids = np.split(
-        to_host(found), width + count * np.arange(3), axis=1
-    )  # the host waits for a GPU once
+    # the host waits for a GPU once
+    ends, best, parents, ids = np.split(to_host(found), width + count * np.arange(3), axis=1)
     return ends, best, parents.astype(int), ids.astype(int)
 
 

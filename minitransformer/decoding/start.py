@@ -65,9 +65,8 @@ def start_language_model(model: LanguageModel, prompt: Array) -> DecodingState:
             f"the prompt has {counted(prompt.shape[1], 'token')}, but the model has "
             f"{counted(model.config.max_length, 'position')}"
         )
-    limit = np.full(
-        len(prompt), model.config.max_length - prompt.shape[1]
-    )  # no positions beyond these were trained
+    # no positions beyond these were trained
+    limit = np.full(len(prompt), model.config.max_length - prompt.shape[1])
     if not (
         runs(model, LanguageModel, "hidden")
         and can_be_cached(model.stack, model.input)

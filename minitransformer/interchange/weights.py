@@ -16,12 +16,8 @@ from minitransformer.errors import InputError
 from minitransformer.files import as_path, check_regular, write_durably
 from minitransformer.layers.layer import Layer
 
-CODES = {
-    "F16": np.float16,
-    "F32": np.float32,
-    "F64": np.float64,
-    "BF16": np.uint16,
-}  # the format's names of the dtypes read here
+# the format's names of the dtypes read here
+CODES = {"F16": np.float16, "F32": np.float32, "F64": np.float64, "BF16": np.uint16}
 
 
 class Arrays(Mapping):

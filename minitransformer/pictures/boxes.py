@@ -12,11 +12,8 @@ from minitransformer.layers.positions import POSITIONS
 from minitransformer.models import ClassifierConfig, TransformerConfig
 
 WIDTH = 7.0
-LEFT, MIDDLE, RIGHT = (
-    1.31,
-    3.46,
-    5.8,
-)  # x of the middle of each column: the encoder, the decoder, the inside of attention
+# x of the middle of each column: the encoder, the decoder, the inside of attention
+LEFT, MIDDLE, RIGHT = 1.31, 3.46, 5.8
 PLAIN, QUERY, KEY, VALUE, GRADIENT = "#8c959f", "tab:blue", "tab:orange", "tab:green", "tab:purple"
 
 

@@ -33,9 +33,8 @@ class Figure(MatplotlibFigure):
 
     def savefig(self, file, **options) -> None:
         with warnings.catch_warnings():
-            warnings.filterwarnings(
-                "ignore", "Glyph"
-            )  # a warning for each character without a font; the box is visible
+            # a warning for each character without a font; the box is visible
+            warnings.filterwarnings("ignore", "Glyph")
             super().savefig(file, **{"dpi": DPI, "bbox_inches": "tight", **options})
 
     def as_bytes(self, format="png") -> bytes:
@@ -46,9 +45,8 @@ class Figure(MatplotlibFigure):
     def as_html(self, description) -> str:
         """An <img> that contains the picture itself, at its original size."""
         png = self.as_bytes()
-        width = (
-            int.from_bytes(png[16:20], "big") * 96 // DPI
-        )  # from the PNG's header; a page has 96 dots per inch
+        # from the PNG's header; a page has 96 dots per inch
+        width = int.from_bytes(png[16:20], "big") * 96 // DPI
         return f'<img width="{width}" src="data:image/png;base64,{b64encode(png).decode()}" alt="{escape(description)}">'
 
     def _repr_png_(self) -> bytes:

@@ -9,12 +9,12 @@ from typing import Any
 
 from minitransformer.stderr import stderr
 
+# Windows: no SIGHUP
 SIGNALS = [
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
-]  # Windows: no SIGHUP
-state = SimpleNamespace(
-    received=signal.SIGINT
-)  # the process's: the last of SIGNALS that stopped a training run
+]
+# the process's: the last of SIGNALS that stopped a training run
+state = SimpleNamespace(received=signal.SIGINT)
 
 
 @contextmanager
@@ -27,9 +27,8 @@ def stop_on_interrupt() -> Iterator[threading.Event]:
         yield stop  # only the main thread may handle signals
         return
     usual = {number: signal.getsignal(number) for number in SIGNALS}
-    handled = [
-        number for number in SIGNALS if usual[number] not in (signal.SIG_IGN, None)
-    ]  # the parent ignores the others
+    # the parent ignores the others
+    handled = [number for number in SIGNALS if usual[number] not in (signal.SIG_IGN, None)]
 
     def restore() -> None:
         for number in handled:

@@ -34,10 +34,8 @@ def locate_non_finite(
         ]
         received = _all_finite([*arguments, *gradients])
         result = method(*arguments, **options)
-        made = [
-            *(result if isinstance(result, tuple) else (result,)),
-            *gradients,
-        ]  # caches are not arrays
+        # caches are not arrays
+        made = [*(result if isinstance(result, tuple) else (result,)), *gradients]
         if not found and received and not _all_finite(made):
             found.append((path, direction))
         return result

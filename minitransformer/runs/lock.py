@@ -23,10 +23,8 @@ def only_trainer(folder: Path) -> Iterator[None]:
         raise InputError(
             f"{folder}: another process is training this run; wait until it ends, or stop it first"
         ) from None
-    except (
-        OSError,
-        NotImplementedError,
-    ):  # a file system without locks, or a read-only one, which is reported later
+    except (OSError, NotImplementedError):
+        # a file system without locks, or a read-only one, which is reported later
         pass
     try:
         yield

@@ -23,9 +23,8 @@ def make_progress(total: int, step: int) -> Any:
         return nullcontext(Lines(total, step))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about a missing ipywidgets
-        from tqdm.auto import (
-            tqdm as suitable,
-        )  # in a notebook its widget, or text if ipywidgets is not installed
+        # in a notebook its widget, or text if ipywidgets is not installed
+        from tqdm.auto import tqdm as suitable
 
     class Bar(suitable):
         show = suitable.set_postfix_str

@@ -32,14 +32,8 @@ pre {{ white-space: pre-wrap; overflow-wrap: anywhere }}
 <pre>{settings}</pre>
 </body></html>
 """
-NOT_RESULTS = (
-    "step",
-    "nll",
-    "valid_nll",
-    "learning_rate",
-    "tokens_per_second",
-    *CLOCKS,
-)  # in the sentence or the curves
+# shown in the sentence or in the curves
+NOT_RESULTS = ("step", "nll", "valid_nll", "learning_rate", "tokens_per_second", *CLOCKS)
 
 
 def write_report(run: Run, examples: Sequence[tuple[str, str]]) -> None:

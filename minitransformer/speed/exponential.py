@@ -8,10 +8,8 @@ from minitransformer.speed.loops import part
 
 float32, int32 = np.float32, np.int32  # a float64 among them would double the work
 LOG2_E = float32(1.44269504)
-LN_2_HIGH, LN_2_LOW = (
-    float32(0.693359375),
-    float32(-2.12194440e-4),
-)  # ln 2 in two parts: n LN_2_HIGH is exact
+# ln 2 in two parts: n LN_2_HIGH is exact
+LN_2_HIGH, LN_2_LOW = float32(0.693359375), float32(-2.12194440e-4)
 ROUND = float32(1.5 * 2**23)  # adding it leaves no bits behind the point
 LEAST = float32(-87.0)  # below, 2^n is not a normal number
 C6, C5, C4, C3, C2, ONE = map(

@@ -15,20 +15,18 @@ from minitransformer.extras import how_to_install
 
 # Each launcher's variables for the fields of Place, in their order.
 VARIABLES = (
-    (
-        "PMI_SIZE",
-        "PMI_RANK",
-        "MPI_LOCALNRANKS",
-        "MPI_LOCALRANKID",
-    ),  # MPICH, Intel MPI, Microsoft MPI
+    # MPICH, Intel MPI, Microsoft MPI
+    ("PMI_SIZE", "PMI_RANK", "MPI_LOCALNRANKS", "MPI_LOCALRANKID"),
+    # Open MPI
     (
         "OMPI_COMM_WORLD_SIZE",
         "OMPI_COMM_WORLD_RANK",
         "OMPI_COMM_WORLD_LOCAL_SIZE",
         "OMPI_COMM_WORLD_LOCAL_RANK",
     ),
+    # srun; it does not say how many are here
     ("SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "", "SLURM_LOCALID"),
-)  # srun; it does not say how many are here
+)
 
 
 class Place(NamedTuple):
@@ -74,9 +72,8 @@ def world() -> Any:
     try:
         mpi4py.rc.thread_level = "serialized"  # never two threads at a time
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # about processes that do not see each other: they are refused below
+            # about processes that do not see each other: they are refused below
+            warnings.simplefilter("ignore")
             from mpi4py import MPI
     except (ImportError, RuntimeError) as error:  # the latter if no MPI library is found
         raise InputError(

@@ -218,10 +218,8 @@ class _Helper:
     """A process that runs helper.py, and our end of its pipe."""
 
     def __init__(self, memory: int, number: int, gradient: Array, layers: bytes):
-        self.gradient, self.replies = (
-            gradient,
-            0,
-        )  # replies: a greeting, one to a trial, then those that count
+        self.gradient = gradient
+        self.replies = 0  # a greeting, one to a trial, then those that count
         self._pipe, theirs = Pipe()
         with theirs, open(os.memfd_create("layers"), "w+b") as file:
             file.write(layers)
@@ -338,9 +336,8 @@ def _shared(data: Array, count: int) -> tuple[list, int]:
         raise _Lost(f"{size:,} bytes of shared memory are not available")
     memory = os.memfd_create("vectors")
     try:
-        os.posix_fallocate(
-            memory, 0, size
-        )  # all of it now: if there is none left, a later write would end the process
+        # all of it now: if there is none left, a later write would end the process
+        os.posix_fallocate(memory, 0, size)
     except BaseException:
         os.close(memory)
         raise

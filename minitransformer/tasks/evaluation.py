@@ -75,10 +75,8 @@ def bleu_metric(tokenize: str = "13a") -> Any:
     """sacrebleu's BLEU. Raises InputError if what it tokenises with is not installed."""
     try:
         return require("sacrebleu").metrics.BLEU(tokenize=tokenize, force=True)
-    except (
-        RuntimeError,
-        AssertionError,
-    ):  # of its tokenizers for Korean: no analyser, or another dictionary
+    except (RuntimeError, AssertionError):
+        # of its tokenizers for Korean: no analyser, or another dictionary
         raise InputError(
             f"tokenize {tokenize} needs an analyser of words and its dictionary: "
             f'pip install "sacrebleu[{tokenize[:2]}]"'

@@ -27,11 +27,8 @@ if TYPE_CHECKING:
     from minitransformer.runs.config import TrainingConfig
     from minitransformer.runs.run import Run
 
-EXAMPLES, PROMPT, CONTINUATION = (
-    3,
-    40,
-    120,
-)  # in the report: the number of texts, and the tokens of each prompt and continuation
+# in the report: the number of texts, and the tokens of each prompt and continuation
+EXAMPLES, PROMPT, CONTINUATION = 3, 40, 120
 VOCABULARIES = {
     "characters": lambda text, size: CharacterVocabulary.learn(text),
     "subwords": lambda text, size: SubwordVocabulary.learn([text], size, sentences=False),
@@ -202,9 +199,8 @@ class Language(FromFiles):
             raise InputError("the text is empty, expected a text to read")
         tokens = run.vocabulary.tokens(ids)
         weights = run.model.attention_weights(np.array([ids]))["decoder"]
-        return {
-            "decoder": Attended(weights, tokens, tokens, [*tokens[1:], "…"])
-        }  # what follows the text is unknown
+        # what follows the text is unknown
+        return {"decoder": Attended(weights, tokens, tokens, [*tokens[1:], "…"])}
 
 
 def _normalised(text: str) -> str:
@@ -216,9 +212,8 @@ def _normalised(text: str) -> str:
 
 def _examples(vocabulary: Vocabulary, ids: list[int], window: int) -> list[tuple[str, str]]:
     """[(the beginning of a passage, its continuation)]."""
-    read = max(
-        1, min(PROMPT, window // 2)
-    )  # half a window: the decoded text may encode to a few more subwords
+    # half a window: the decoded text may encode to a few more subwords
+    read = max(1, min(PROMPT, window // 2))
     length = read + CONTINUATION
     starts = np.linspace(0, max(0, len(ids) - length), EXAMPLES).astype(int)
     return [

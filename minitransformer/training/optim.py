@@ -159,9 +159,8 @@ def clip_factor(square: Array, limit: float) -> Array:
     NaN if `square` is not finite: a factor of 0 would hide that from Adam.
     """
     xp = module_of(square)
-    limit = min(
-        limit, float(xp.finfo(square.dtype).max)
-    )  # a limit of infinity would limit nothing: inf / inf is NaN
+    # a limit of infinity would limit nothing: inf / inf is NaN
+    limit = min(limit, float(xp.finfo(square.dtype).max))
     return xp.where(xp.isfinite(square), limit / xp.maximum(xp.sqrt(square), limit), xp.nan)
 
 

@@ -54,12 +54,10 @@ def training_step(
     flat = model.flat
     flat.grad[...] = 0  # of the step before
     _check(model, flat, optimizer, batches, seed, workers)
-    terms = sum(
-        batch.terms for batch in batches
-    )  # real target tokens: the divisor of the summed loss
-    shares = workers.shard(
-        batches, seed
-    )  # for each thread: a model, its part of the sentences, a generator
+    # real target tokens: the divisor of the summed loss
+    terms = sum(batch.terms for batch in batches)
+    # for each thread: a model, its part of the sentences, a generator
+    shares = workers.shard(batches, seed)
     sums = workers.run(partial(add_gradients, terms=terms, smoothing=smoothing), shares)
     square = workers.sum_gradients()  # () the square of the gradient's norm
     optimizer.step(learning_rate, clip, square, workers.each_piece)

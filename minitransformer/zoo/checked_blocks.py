@@ -38,6 +38,7 @@ def blocks_of_the_zoo(maker) -> dict[str, tuple]:
         embedding="unscaled",
         share_output=False,
     )
+    # grouped attention without rotary positions
     first_token = maker.config(
         M.ClassifierConfig,
         **grouped,
@@ -46,7 +47,7 @@ def blocks_of_the_zoo(maker) -> dict[str, tuple]:
         pre_norm=True,
         d_v=D_K,
         pooling="first",
-    )  # grouped attention without rotary positions
+    )
     restricted = maker.config(attention="restricted", attention_settings={"radius": 1})
     additive = maker.config(attention="additive", attention_dropout=0.0)
     recurrent_config = R.RecurrentConfig(

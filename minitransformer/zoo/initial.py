@@ -35,7 +35,6 @@ def orthogonal(rng, size, count=1) -> Parameter:
     check_rng(rng)
     check_sizes(size, count)
     q, r = np.linalg.qr(rng.standard_normal((count, size, size)))
-    q *= np.sign(np.diagonal(r, axis1=1, axis2=2))[
-        :, None, :
-    ]  # else QR's own signs would not be random
+    # else QR's own signs would not be random
+    q *= np.sign(np.diagonal(r, axis1=1, axis2=2))[:, None, :]
     return Parameter(np.concatenate(list(q), axis=1).astype(np.float32))

@@ -36,9 +36,8 @@ class ListedVocabulary:
     def __init__(self, tokens: Sequence[str], **stored: Any):
         """stored: the arguments of the subclass, as JSON, from which `load` recreates it."""
         self.listed = [*SPECIAL, *tokens]
-        self.ids = {
-            token: i for i, token in enumerate(tokens, len(SPECIAL))
-        }  # no text contains a special one
+        # no text contains a special one
+        self.ids = {token: i for i, token in enumerate(tokens, len(SPECIAL))}
         self._stored = stored
 
     @property

@@ -55,9 +55,8 @@ def attention_backward_compiled(dy, cache) -> tuple[Array, Array, Array]:
     query, key, value, (p,), dropout, weights = cache
     if dy.shape[:-1] != query.shape[:-1]:
         return textbook_of(attention_backward)(dy, cache)
-    dscores = np.ascontiguousarray(
-        dy @ value.swapaxes(-1, -2)
-    )  # of the weights; `attend_backward` makes it that of the scores
+    # of the weights; `attend_backward` makes it that of the scores
+    dscores = np.ascontiguousarray(dy @ value.swapaxes(-1, -2))
     if dscores.dtype != p.dtype or dscores.shape != p.shape or not is_ours(dropout, dscores):
         return textbook_of(attention_backward)(dy, cache)
     heads = (-1, *p.shape[-2:])
@@ -119,9 +118,8 @@ def attend(scores, allowed, share, peak, scale, keep, kept_scale, p, weights) ->
             total = number(0)
             for i in range(width):
                 total += p[head, row, i] * (number(1) if may[i] else number(0))
-            inverse = (
-                number(0) if total == number(0) else number(1) / total
-            )  # 0: nothing to attend to
+            # 0: nothing to attend to
+            inverse = number(0) if total == number(0) else number(1) / total
             for i in range(width):
                 p[head, row, i] *= inverse if may[i] else number(0)
             if len(keep):

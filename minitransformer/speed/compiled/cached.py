@@ -248,9 +248,8 @@ def attended(query, keys, values, allowed, width, heads) -> np.ndarray:
                     total += weight
                     for i in range(d_v):
                         mixed[i] += weight * values[own, t, i]
-            inverse = (
-                number(0) if total == number(0) else number(1) / total
-            )  # 0: nothing to attend to
+            # 0: nothing to attend to
+            inverse = number(0) if total == number(0) else number(1) / total
             for i in range(d_v):
                 mixed[i] *= inverse
     return y

@@ -75,9 +75,8 @@ def parameters_of(layer) -> tuple:
     """The layer's weights, its norms' gamma and epsilon, and how its queries turn."""
     attention, network = layer.self_attention, layer.feed_forward
     inputs = [part.weight.data for part in (attention.query, attention.key, attention.value)]
-    side_by_side = np.concatenate(
-        inputs, axis=1
-    )  # one product, large enough for BLAS to share it among threads
+    # one product, large enough for BLAS to share it among threads
+    side_by_side = np.concatenate(inputs, axis=1)
     sizes = np.cumsum([weight.shape[1] for weight in inputs])[:-1].tolist()
     weights = (
         part.weight.data for part in (attention.output, network.gate, network.inner, network.outer)

@@ -72,21 +72,12 @@ GIVEN: dict[
     "gpt2": {"resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0},
     "qwen2": {},
 }
-TRANSPOSED = (
-    "attn_qkv.weight",
-    "attn_output.weight",
-    "ffn_up.weight",
-    "ffn_down.weight",
-)  # of GPT-2: (d_out, d_in) here
-NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED = range(
-    1, 6
-)  # in tokenizer.ggml.token_type; bytes are 6
-BEGINS = {
-    "gpt-2": False,
-    "smollm": False,
-    "llama-bpe": True,
-    "qwen2": False,
-}  # whether a text begins with BOS if the file does not say
+# of GPT-2: (d_out, d_in) here
+TRANSPOSED = ("attn_qkv.weight", "attn_output.weight", "ffn_up.weight", "ffn_down.weight")
+# in tokenizer.ggml.token_type; bytes are 6
+NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED = range(1, 6)
+# whether a text begins with BOS if the file does not say
+BEGINS = {"gpt-2": False, "smollm": False, "llama-bpe": True, "qwen2": False}
 SPACE = "\u2581"  # SentencePiece's sign for a space
 
 
@@ -102,9 +93,10 @@ def read(path) -> Checkpoint:
         raise
     except Exception as error:  # the library raises whatever the damage leads to
         size = path.stat().st_size
+        # NumPy's words
         short = (
             isinstance(error, IndexError) or "reshape" in str(error) or "larger dtype" in str(error)
-        )  # NumPy's words
+        )
         why = (
             f"cut off: it says that it has more than its {size:,} bytes; get it again"
             if size and short

@@ -16,9 +16,8 @@ def configuration(options) -> LanguageModelConfig:
     options.one_of("scale_attn_weights", [True], True)
     options.one_of("scale_attn_by_inverse_layer_idx", [False], False)
     options.one_of("add_cross_attention", [False], False)
-    options.one_of(
-        "activation_function", ["gelu_new", "gelu_pytorch_tanh"], "gelu_new"
-    )  # both are the tanh form
+    # both are the tanh form
+    options.one_of("activation_function", ["gelu_new", "gelu_pytorch_tanh"], "gelu_new")
     options.leave_out(
         "n_ctx",
         "reorder_and_upcast_attn",

@@ -37,9 +37,8 @@ def read(folder) -> Checkpoint:
     options = Options(config, folder / "config.json", CHANGING)
     name = options.one_of("model_type", ARCHITECTURES)
     model = ARCHITECTURES[name]
-    for other in _listed(
-        config.get("architectures")
-    ):  # such as GPT2LMHeadModel and LlamaForCausalLM
+    # such as GPT2LMHeadModel and LlamaForCausalLM
+    for other in _listed(config.get("architectures")):
         if not str(other).lower().startswith(name):
             raise InputError(
                 f"{folder / 'config.json'}: architectures names {other!r}, but model_type is {name!r}"

@@ -135,9 +135,10 @@ def _checked(expected, source, path) -> list[Tensor]:
         tensors.append(tensor)
     head = arrays.find("lm_head.weight")
     for name in sorted(set(arrays) - used):
+        # a copy of the embedding
         copied = name == head and np.array_equal(
             arrays[name], arrays[arrays.find(tensors[0].theirs)]
-        )  # of the embedding
+        )
         if not copied and not re.fullmatch(
             f"({source.architecture.PREFIX})?{source.architecture.BUFFERS}", name
         ):

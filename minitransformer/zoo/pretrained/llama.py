@@ -28,10 +28,8 @@ def configuration(options, biases=False) -> LanguageModelConfig:
         options.one_of(name, [False], False)
     heads, d_model = options.whole("num_attention_heads"), options.whole("hidden_size")
     d_k = options.whole("head_dim", max(1, d_model // heads))
-    for name in (
-        "rotary_dim",
-        "value_dim",
-    ):  # part of a head might not turn, or values might be wider than keys
+    # part of a head might not turn, or values might be wider than keys
+    for name in ("rotary_dim", "value_dim"):
         options.one_of(name, [d_k], d_k)
     return LanguageModelConfig(
         vocab_size=options.whole("vocab_size"),

@@ -10,13 +10,8 @@ from minitransformer.errors import InputError, counted
 from minitransformer.extras import require
 from minitransformer.data.special import BOS, EOS, PAD
 
-NEVER_IN_UTF8 = (
-    0xFF,
-    0xFE,
-    0xC0,
-    0xC1,
-    *range(0xF5, 0xFE),
-)  # bytes: a tokenizer of bytes has tokens for them, but no use
+# bytes: a tokenizer of bytes has tokens for them, but no use
+NEVER_IN_UTF8 = (0xFF, 0xFE, 0xC0, 0xC1, *range(0xF5, 0xFE))
 
 
 class PretrainedVocabulary:
@@ -85,9 +80,8 @@ class PretrainedVocabulary:
             raise InputError(
                 f"the tokenizer has the id {max(ids.values())}, but the model has {counted(size, 'token')}"
             )
-        for token in tokenizer.get(
-            "added_tokens", []
-        ):  # the library numbers those anew that are not in the vocabulary, too
+        # the library numbers those anew that are not in the vocabulary, too
+        for token in tokenizer.get("added_tokens", []):
             if ids[token["content"]] != token["id"]:
                 raise InputError(
                     f"the tokenizer says that {token['content']} has the id {token['id']}, but it has "
@@ -110,9 +104,8 @@ class PretrainedVocabulary:
             *(ids[name] for name in names if name in ids),
             *sorted(set(range(size)) - set(ids.values())),
         ]
-        unknown = ids.get(
-            _unknown(tokenizer)
-        )  # a text may contain it, unless what has no token is written in bytes
+        # a text may contain it, unless what has no token is written in bytes
+        unknown = ids.get(_unknown(tokenizer))
         last = [unknown] if unknown in unused and tokenizer["model"].get("byte_fallback") else []
         unused = [i for i in unused if i != unknown] + last
         taken = {EOS: ids[eos], **({BOS: ids[bos]} if bos not in (None, eos) else {})}
@@ -195,9 +188,10 @@ class PretrainedVocabulary:
         sandbox.globals.update(
             raise_exception=_refuse, strftime_now=lambda form: datetime.now().strftime(form)
         )
+        # Jinja's is for HTML
         sandbox.filters["tojson"] = lambda value, **layout: json.dumps(
             value, ensure_ascii=False, **layout
-        )  # Jinja's is for HTML
+        )
         try:
             text = sandbox.from_string(_plain(self._template, self._stored["special"])).render(
                 messages=[{"role": "user", "content": prompt}],
@@ -240,12 +234,10 @@ class PretrainedVocabulary:
         for letter in sorted(set(text) - self._letters):
             ids = self._encode(letter, names_are_text=True)
             found = self.decode(ids)
-            whole = found and (
-                "\ufffd" not in found or letter == "\ufffd"
-            )  # a byte of it may have no token
-            if PAD in ids or not (
-                whole or letter.isspace() or self.unknown_id in ids
-            ):  # padding may be the unknown token
+            # a byte of it may have no token
+            whole = found and ("\ufffd" not in found or letter == "\ufffd")
+            if PAD in ids or not (whole or letter.isspace() or self.unknown_id in ids):
+                # padding may be the unknown token
                 raise InputError(f"the character {letter!r} has no token in the model's vocabulary")
             self._letters.add(letter)
 
