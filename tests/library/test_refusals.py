@@ -879,7 +879,7 @@ BROADCAST = [  # (a call, words of the error): NumPy would repeat what is too sm
             lambda dy=dy: F.attention_backward(dy, F.attention_forward(HEADS, HEADS, HEADS)[1]),
             "attention: dy has shape",
         )
-        for dy in (HEADS[:1], HEADS[:, :1], HEADS[0, 0])
+        for dy in (HEADS[:1], HEADS[:, :1], HEADS[0, 0], HEADS[..., :4])
     ),
     (
         lambda: F.softmax_forward(ROWS, np.ones((4, 2, 3), bool)),
@@ -902,6 +902,15 @@ BROADCAST = [  # (a call, words of the error): NumPy would repeat what is too sm
     (
         lambda: R.additive_attention_forward(HEADS, HEADS, HEADS[:, :1], ONE),
         "attention: value has shape",
+    ),
+    *(
+        (
+            lambda dy=dy: R.additive_attention_backward(
+                dy, R.additive_attention_forward(HEADS, HEADS, HEADS, HEADS[0, 0, 0])[1]
+            ),
+            "additive attention: dy has shape",
+        )
+        for dy in (HEADS[:1], HEADS[:, :1], HEADS[0, 0], HEADS[..., :4])
     ),
     (lambda: F.layer_norm_forward(ROWS, ONE[:1], ONE), r"gamma has shape \(1,\), expected \(3\)"),
     (lambda: F.layer_norm_forward(ROWS, ROWS, ONE), r"gamma has shape \(2, 3\)"),

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from minitransformer.backend import Array
-from minitransformer.checks import check_broadcasts
+from minitransformer.checks import check_broadcasts, check_shape
 from minitransformer.functional.attention import (
     AttentionCache,
     attention_backward,
@@ -53,8 +53,7 @@ def attention_forward_compiled(
 
 def attention_backward_compiled(dy, cache) -> tuple[Array, Array, Array]:
     query, key, value, (p,), dropout, weights = cache
-    if dy.shape[:-1] != query.shape[:-1]:
-        return textbook_of(attention_backward)(dy, cache)
+    check_shape("attention: dy", dy, *query.shape[:-1], value.shape[-1])
     # of the weights; `attend_backward` makes it that of the scores
     dscores = np.ascontiguousarray(dy @ value.swapaxes(-1, -2))
     if dscores.dtype != p.dtype or dscores.shape != p.shape or not is_ours(dropout, dscores):

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from minitransformer.backend import Array, module_of
-from minitransformer.checks import check_cache, check_floats, check_mask, check_sequence
+from minitransformer.checks import check_cache, check_floats, check_mask, check_sequence, check_shape
 from minitransformer.functional.attention import check_heads
 from minitransformer.functional.dropout import DropoutCache, dropout_backward, dropout_forward
 from minitransformer.functional.softmax import SoftmaxCache, softmax_backward, softmax_forward
@@ -52,6 +52,7 @@ def additive_attention_backward(dy, cache) -> tuple[Array, Array, Array, Array]:
     da_ij = dS_ij w (1 - t_ij^2). Query i was added to every key, and key j to every query: their gradients are sums of da.
     """
     value, weight, tanh, softmax, dropout, weights = cache
+    check_shape("additive attention: dy", dy, *tanh.shape[:-2], value.shape[-1])
     dvalue = weights.swapaxes(-1, -2) @ dy
     dp = dropout_backward(dy @ value.swapaxes(-1, -2), dropout)
     dscores = softmax_backward(dp, softmax)
