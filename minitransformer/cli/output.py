@@ -55,11 +55,8 @@ def write_picture(figure: Any, path: Path, said_on: TextIO | None = None) -> Non
     """
     try:
         write_new(path, figure.as_bytes(path.suffix[1:]))
-    except (
-        OSError,
-        ValueError,
-        RuntimeError,
-    ) as error:  # RuntimeError: .pgf needs a program that is missing
+    except (OSError, ValueError, RuntimeError) as error:
+        # RuntimeError: .pgf needs a program that is missing
         said = reason(error).removeprefix(f"{path}: ")
         raise InputError(f"--output {path}: {said}") from None
     print(f"drawn: {path}", file=said_on)

@@ -17,9 +17,8 @@ from minitransformer.errors import InputError
 from minitransformer.speed.launcher import Place, completes, launched, world
 
 GRACE_PERIOD = 2.0  # seconds: if one process fails, the others have this long to fail as well
-FORWARDING = (
-    1.0  # seconds for the launcher to print an error: an abort loses what it has not read yet
-)
+# seconds for the launcher to print an error: an abort loses what it has not read yet
+FORWARDING = 1.0
 
 
 def run_in_each_process(command: Callable[[], int]) -> int:

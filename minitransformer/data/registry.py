@@ -22,9 +22,8 @@ class Corpus(NamedTuple):
     train: tuple  # the names of the files to train on, as --train of the task takes them
     valid: tuple
     sha256: dict  # {name: hexadecimal digits}; a name is also the file's path in the user's folder
-    split: Callable[[bytes], dict[str, bytes]] | None = (
-        None  # of a corpus in one file: {name: contents} of what it becomes
-    )
+    # of a corpus in one file: {name: contents} of what it becomes
+    split: Callable[[bytes], dict[str, bytes]] | None = None
 
 
 def _github(repository: str, commit: str, folder: str) -> str:

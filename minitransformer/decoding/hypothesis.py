@@ -15,9 +15,8 @@ class Hypothesis(NamedTuple):
     """One output that a search has found, or that was drawn."""
 
     ids: list  # its token ids, without EOS
-    log_probability: (
-        float  # of the tokens and EOS, given the source: the same as with teacher forcing
-    )
+    # of the tokens and EOS, given the source: the same as with teacher forcing
+    log_probability: float
     score: float  # for comparing hypotheses
 
 

@@ -12,9 +12,8 @@ from minitransformer.backend import Array
 from minitransformer.data.special import BOS, PAD
 from minitransformer.layers.layer import Layer
 
-EXTRA_LENGTH = (
-    50  # an output is at most this much longer than its source (section 6.1 of the paper)
-)
+# an output is at most this much longer than its source (section 6.1 of the paper)
+EXTRA_LENGTH = 50
 
 
 class DecodingState:

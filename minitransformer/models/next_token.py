@@ -1,4 +1,4 @@
-"""The common part of the models that predict the next token: logits, and the loss."""
+"""What training knows of a model and of a batch, and the common part of the models that predict the next token."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol

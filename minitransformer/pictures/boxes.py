@@ -309,9 +309,8 @@ def _gap(kind, below) -> float:
     if kind == "self_attention":
         gap += 0.1  # for its three arrows
     if kind == "add" and below != "dropout":
-        gap += (
-            0.2  # a layer without dropout is as high, so that what is beside it has the same room
-        )
+        # a layer without dropout is as high, so that what is beside it has the same room
+        gap += 0.2
     return gap
 
 

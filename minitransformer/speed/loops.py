@@ -36,7 +36,7 @@ def loop(arguments) -> Callable[[Callable], Any]:
 
     def compiled(function) -> Any:
         made = njit(nogil=True, cache=True, error_model="numpy", fastmath=FREEDOM)(function)
-        LOOPS.append((made, types_of(arguments, "float32")))
+        LOOPS.append((made, types_of(arguments)))
         return made
 
     return compiled
@@ -71,9 +71,9 @@ def check_writeable(*arrays) -> None:
         )
 
 
-def types_of(arguments, dtype) -> tuple:
-    """The types that Numba calls by another name."""
-    real = getattr(types, str(np.dtype(dtype)))
+def types_of(arguments) -> tuple:
+    """The types that `loop` names, in Numba's words, for float32."""
+    real = types.float32
     known = {
         "vector": real[::1],
         "matrix": real[:, ::1],

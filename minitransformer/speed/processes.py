@@ -20,7 +20,7 @@ from minitransformer.models.next_token import Model
 from minitransformer.speed.launcher import completes, launched, world
 from minitransformer.speed.local import local_workers
 from minitransformer.speed.threads import Threads
-from minitransformer.training.workers import Shared
+from minitransformer.training.workers import Value
 
 SAMPLED_BATCHES = 10  # the largest of these shows whether there are enough sentences
 
@@ -54,7 +54,7 @@ class Processes(Threads):
         else:
             self._nccl.all_reduce(vector, vector)
 
-    def gather(self, value: Shared) -> list[Shared]:
+    def gather(self, value: Value) -> list[Value]:
         return gather(value)
 
     def agree(self, flag: bool) -> bool:
@@ -63,7 +63,7 @@ class Processes(Threads):
         return bool(count[0])
 
 
-def gather(value: Shared) -> list[Shared]:
+def gather(value: Value) -> list[Value]:
     """`value` of each process, in the order of their ranks."""
     completes(world().Ibarrier())
     return world().allgather(value)
@@ -91,7 +91,7 @@ class Job:
             else local_workers(model, count, self._kind)
         )
 
-    def gather(self, value: Shared) -> list[Shared]:
+    def gather(self, value: Value) -> list[Value]:
         """`value` of each process, in the order of their ranks."""
         return [value] if self.processes == 1 else gather(value)
 

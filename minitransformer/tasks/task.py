@@ -59,9 +59,8 @@ class Task:
     description: ClassVar[str]  # its line in the help
     model: ClassVar[str] = "transformer"  # a name in MODELS
     models: ClassVar[tuple] = ()  # names in MODELS to choose from; (): there is no other
-    command: ClassVar[str] = (
-        "translate"  # the command that uses its model: translate, generate, classify
-    )
+    # the command that uses its model: translate, generate, classify
+    command: ClassVar[str] = "translate"
     search: ClassVar = GREEDY  # the default search for outputs
     defaults: ClassVar[
         dict
@@ -83,7 +82,7 @@ class Task:
         return {one.name: getattr(self, one.name) for one in fields(self) if one.compare}
 
     def sizes(self) -> dict[str, int]:
-        """{name: size} of those settings whose product is the number of tokens in each batch."""
+        """{name: size} of those settings whose product is the least number of tokens in a batch."""
         return {}
 
     def begin(self) -> "Task":

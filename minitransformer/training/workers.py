@@ -1,5 +1,5 @@
 """Workers, which compute a training step: here the calling thread alone. Threads and processes
-share the work (workers/).
+share the work (speed/).
 """
 
 from collections.abc import Callable, Sequence
@@ -11,14 +11,14 @@ from minitransformer.functional import gather_gradients
 from minitransformer.layers.layer import Layer
 from minitransformer.models.next_token import AnyBatch
 
-Shared = TypeVar("Shared")
+Value = TypeVar("Value")
 
 
 class OneWorker:
     """All of the work of each update of `model`, and the questions that several workers answer
     together.
 
-    It is written for any number of processes and threads: those of workers/ change only
+    It is written for any number of processes and threads: those of speed/ change only
     `processes`, `rank` and `models`.
     """
 
@@ -74,7 +74,7 @@ class OneWorker:
     def sum(self, vector: Array) -> None:
         """Add up `vector` in place over the processes: here there is one."""
 
-    def gather(self, value: Shared) -> list[Shared]:
+    def gather(self, value: Value) -> list[Value]:
         """`value` of each process, in the order of their ranks."""
         return [value]
 

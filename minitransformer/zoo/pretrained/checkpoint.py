@@ -19,9 +19,8 @@ class Tensor(NamedTuple):
     theirs: str  # without the prefix that all names of the architecture may have
     shape: tuple  # theirs
     transposed: bool = False  # theirs is (d_out, d_in)
-    part: int | None = (
-        None  # which third of its columns: theirs is query, key and value side by side
-    )
+    # which third of its columns: theirs is query, key and value side by side
+    part: int | None = None
     of_tokens: bool = False  # a row for each token
 
 

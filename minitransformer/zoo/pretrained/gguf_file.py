@@ -65,9 +65,8 @@ WORDS = {  # {tokenizer.ggml.pre: how a text is cut before pairs are merged}
     "llama-bpe": _cut(LLAMA_3),
     "qwen2": _cut(QWEN_2),
 }
-GIVEN: dict[
-    str, dict[str, Any]
-] = {  # what a GGUF file does not say: it is for inference, and pairs of a head are neighbours
+# what a GGUF file does not say: it is for inference, and pairs of a head are neighbours
+GIVEN: dict[str, dict[str, Any]] = {
     "llama": {"rotary_layout": "interleaved"},
     "gpt2": {"resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0},
     "qwen2": {},
