@@ -118,6 +118,7 @@ def test_rotary_positions_multiply_pairs_by_complex_numbers_of_length_one(layout
         (dict(positions=np.array([5])), r"positions has shape \(1,\), expected \(3\)"),
         (dict(positions=[0, 1, 2]), r"positions is a list, expected an array of shape \(3\)"),
         (dict(base=0), "rotary_base is 0, expected a number above 1"),
+        (dict(base="10000"), "rotary_base is '10000', expected a number above 1"),
         (dict(layout="x"), "unknown rotary_layout 'x'"),
         (
             dict(x=np.ones((3, 4), int)),
@@ -279,6 +280,13 @@ def config(**changes):
         (
             lambda: config(positions="rotary", rotary_base={"base": 50.0, "factor": 4.0}),
             r"rotary_base has \['base', 'factor'\], expected \['base', 'factor', 'low', 'high', 'length'\]",
+        ),
+        (
+            lambda: config(
+                positions="rotary",
+                rotary_base={"base": 50.0, "factor": "8", "low": 1.0, "high": 4.0, "length": 8192},
+            ),
+            "rotary_base is .*'factor': '8'.*, expected factor, length >= 1, 0 < low < high",
         ),
         (
             lambda: config(positions="rotary", rotary_layout="halves"),

@@ -7,7 +7,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from minitransformer.backend import Array, module_of, to_device
-from minitransformer.checks import check_cache, check_floats, check_shape
+from minitransformer.checks import check_cache, check_floats, check_shape, is_number
 from minitransformer.errors import InputError, choices
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.positions import PositionsCache
@@ -108,11 +108,12 @@ def base_of(setting) -> float | StretchedBase:
 def check_rotary(d_k, base, layout) -> None:
     if d_k % 2:
         raise InputError(f"a head has {d_k} numbers, but rotary positions turn pairs: d_k must be even")
-    number, *stretch = base if isinstance(base, StretchedBase) else (base,)
-    if not 1 < number < float("inf"):
+    stretched = base if isinstance(base, StretchedBase) else StretchedBase(base, factor=1, low=1, high=2, length=1)
+    number, factor, low, high, length = stretched
+    if not is_number(number, 1) or not 1 < number < float("inf"):
         raise InputError(f"rotary_base is {number!r}, expected a number above 1")
-    if stretch and not (stretch[0] >= 1 and 0 < stretch[1] < stretch[2] and stretch[3] >= 1):
-        raise InputError(f"rotary_base is {base._asdict()}, expected factor, length >= 1, 0 < low < high")
+    if not all(is_number(one, 0) for one in stretched) or not (factor >= 1 and 0 < low < high and length >= 1):
+        raise InputError(f"rotary_base is {stretched._asdict()}, expected factor, length >= 1, 0 < low < high")
     if layout not in list(LAYOUTS):
         raise InputError(f"unknown rotary_layout {layout!r}; {choices(str(layout), LAYOUTS)}")
 
