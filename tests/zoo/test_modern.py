@@ -289,6 +289,10 @@ def config(**changes):
             "rotary_base is .*'factor': '8'.*, expected factor, length >= 1, 0 < low < high",
         ),
         (
+            lambda: config(positions="rotary", biases="yes"),
+            "biases is 'yes', expected True or False",
+        ),
+        (
             lambda: config(positions="rotary", rotary_layout="halves"),
             "unknown rotary_layout 'halves'; choose from interleaved, half",
         ),

@@ -66,10 +66,10 @@ class RotatedAttentionCache(NamedTuple):
 
 
 class GroupedQueryAttention(SelfAttention):
-    """SelfAttention without biases, with H heads of queries and G = kv_heads of keys and values: x, y (B, T, d_model).
+    """SelfAttention with H heads of queries and G = kv_heads of keys and values: x, y (B, T, d_model).
 
     With a `rotary_base`, queries and keys turn by their positions; their pairs are "interleaved" or "half" (LAYOUTS).
-    `biases`: queries, keys and values have some, as in Qwen2.
+    `biases`: queries, keys and values have some, as in Qwen2; without it, nothing has.
     """
 
     def __init__(self, d_model, num_heads, rng=None, kv_heads=None, d_k=None, dropout=0.0, rotary_base=None,
@@ -138,6 +138,9 @@ class GroupedKind(ScaledAttention):
     def check(cls, config) -> None:
         d_k, _ = head_sizes(config.d_model, config.num_heads, config.d_k, None)
         check_groups(config.num_heads, config.attention_settings.get("kv_heads"))
+        biases = config.attention_settings.get("biases", False)
+        if not isinstance(biases, bool):
+            raise InputError(f"biases is {biases!r}, expected True or False")
         if config.d_v not in (None, d_k):
             raise InputError(f"d_v is {config.d_v}, but the values of grouped attention are as wide as its keys, {d_k}")
         rotary = {name: config.attention_settings[name] for name in ("rotary_base", "rotary_layout")
