@@ -166,9 +166,6 @@ def test_nothing_is_wider_than_the_screen(looks):
     ]
 
 
-@pytest.mark.xfail(
-    reason="commands are longer since they name research/, and the search has new chapters"
-)
 def test_no_code_or_table_is_cut(looks):
     """On a small screen it scrolls; a laptop shows each line of code whole."""
     assert not [(path, screen, look["cut"]) for path, screen, look in looks if look["cut"]]
@@ -347,9 +344,6 @@ def test_chapters_open_their_box_in_the_explorer(browser):
     assert {"4", "5", "6", "7", "8", "8b", "9"} <= linked
 
 
-@pytest.mark.xfail(
-    reason="commands are longer since they name research/, and the search has new chapters"
-)
 @pytest.mark.parametrize(
     "query, page",
     [

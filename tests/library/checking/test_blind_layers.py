@@ -14,6 +14,7 @@ import pytest
 from minitransformer import gradcheck
 from tests import ROOT
 
+pytestmark = pytest.mark.usefixtures("without_the_doctor")
 FOLDER = ROOT / "research" / "blind" / "checker"
 SAMPLE = 20  # of each are tried by README's command
 
@@ -30,11 +31,6 @@ def cases(module, table):
         pytest.param(make, id=name, marks=[] if name in kept else pytest.mark.campaign)
         for name, make in found
     ]
-
-
-@pytest.fixture(autouse=True)
-def without_the_doctor(monkeypatch):
-    monkeypatch.setattr(sys.modules[gradcheck.__module__], "find_doctor", lambda: None)
 
 
 @pytest.mark.parametrize("make", cases("right", "RIGHT"))

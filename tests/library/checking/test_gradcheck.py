@@ -3,7 +3,6 @@
 import math
 import pkgutil
 import re
-import sys
 from importlib import import_module
 
 import numpy as np
@@ -25,8 +24,7 @@ X = np.random.default_rng(3).standard_normal((2, 3, 5))
 
 
 @pytest.mark.parametrize("name", ["transformer", "language-model", "classifier", "lstm-model"])
-def test_a_whole_model_is_checked_with_dropout(name, monkeypatch):
-    monkeypatch.setattr(sys.modules[gradcheck.__module__], "find_doctor", lambda: None)
+def test_a_whole_model_is_checked_with_dropout(name, without_the_doctor):
     with plugged(F.dropout_backward, lambda dy, cache: dy):
         assert not gradcheck(*blocks()[name], methods=("complex",), projection=True).passed
 

@@ -1,6 +1,5 @@
 """What strangers give to the checker works, or is refused in a line that says what to write."""
 
-import sys
 from typing import NamedTuple
 
 import numpy as np
@@ -9,14 +8,10 @@ import pytest
 from minitransformer import InputError, Parameter, gradcheck
 from minitransformer.layers import Layer
 
+pytestmark = pytest.mark.usefixtures("without_the_doctor")
 RNG = np.random.default_rng
 X = RNG(3).standard_normal((2, 3))
 H, C = RNG(4).standard_normal((2, 2, 3))
-
-
-@pytest.fixture(autouse=True)
-def without_the_doctor(monkeypatch):
-    monkeypatch.setattr(sys.modules[gradcheck.__module__], "find_doctor", lambda: None)
 
 
 class Scale(Layer):
