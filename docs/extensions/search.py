@@ -15,6 +15,7 @@ ALSO = {  # {page: what newcomers type who look for it, and which is not in its 
     "docs/train": ["own text", "train my own text", "gpu"],
     "tutorials/01b_checking/chapter": ["gradient check", "gradcheck"],
     "tutorials/03_positions/chapter": ["positional encoding"],
+    "tutorials/08_residual_layer_norm/chapter": ["layer norm"],
     "tutorials/08b_block/chapter": ["encoder layer", "ffn"],
     "tutorials/14b_translation/chapter": ["translate"],
     "docs/interchange": ["pytorch"],
