@@ -45,20 +45,24 @@ export class CodeCell extends Cell {
     this.output = place.querySelector(".cell_output") ?? place.appendChild(element("div", {className: "cell_output"}));
     this.button(sentences.run, () => this.run());
     this.button(sentences.upTo, () => chapter.run(this));
-    this.done = false;    // in this Python, with its present text
+    this.ran = null;    // the text that this Python ran without an error
   }
+
+  get done() { return this.ran === this.editor.text(); }
 
   show(parts) { this.output.replaceChildren(...parts); }
 
+  // Whether it ran without an error.
   async run() {
     const {sentences, settings} = this.chapter, text = this.editor.text();
     const seconds = text === this.given ? settings.patience : settings.seconds;    // what the book gives ends
     this.show([paragraph(sentences.working)]);
     const seen = await this.ask("run", [String(this.number), text], seconds);
-    if (!seen) return;
+    if (!seen) return false;
     const pictures = seen.pictures.map(one => element("img", {src: `data:image/png;base64,${one}`, alt: sentences.picture}));
     this.show([...this.stopped(seen, seconds), ...printed(seen.printed), ...pictures]);
-    this.done = !seen.line;
+    this.ran = seen.line ? null : text;
+    return !seen.line;
   }
 }
 

@@ -13,14 +13,14 @@ export async function begin(page, base, status) {
   // The cells that were not run yet, the last one in any case; the first that fails is the last.
   const run = async last => {
     for (const cell of codes) {
-      if (!cell.done || cell === last) await cell.run();
-      if (!cell.done || cell === last) return;
+      const ran = cell !== last && cell.done || await cell.run();
+      if (!ran || cell === last) return;
     }
   };
   // Python is gone, and what the cells made; what is written stays. The reader chooses what runs again.
   const lost = error => {
     status.textContent = `${error.message} ${sentences.again}`;
-    for (const cell of codes) cell.done = false;
+    for (const cell of codes) cell.ran = null;
     engine.start().catch(() => {});
   };
 

@@ -126,3 +126,19 @@ def test_stop_costs_what_the_cells_made_and_says_so(page):
     write(page, place, "'kept' in globals()")
     press(page, "Enter", modifiers=2)
     assert page.run(f"{place}.querySelector('.cell_output').textContent") == "False\n"
+
+
+def test_run_up_to_here_runs_what_has_not_run_with_its_present_text(page):
+    """The cells above, in their order; what is edited has not run, and what is below does not."""
+    place = "document.querySelectorAll('div.cell')[{}]"
+    texts = ["ran = ['a']", "ran.append('b')", "ran", "ran.append('below')"]
+    for number, text in enumerate(texts):
+        write(page, place.format(number), text)
+    here = f"{place.format(2)}.querySelector('.live-tools button:nth-of-type(2)').focus()"
+    printed = f"{place.format(2)}.querySelector('.cell_output').textContent"
+    for first, expected in (("a", "['a', 'b']"), ("a", "['a', 'b']"), ("c", "['c']")):
+        if first != "a":
+            write(page, place.format(0), f"ran = [{first!r}]")
+        page.run(here)
+        press(page, "Enter")
+        assert page.run(printed) == expected + "\n"

@@ -3,6 +3,7 @@ what was written, downloads that fail, and code that finds no way out.
 """
 
 import json
+import shutil
 
 import pytest
 
@@ -239,7 +240,7 @@ def test_our_own_scripts_and_styles_are_small():
     assert len(sizes) > 5 and sum(sizes.values()) <= 40_000, sizes
 
 
-def test_a_pinned_file_that_is_another_one_is_refused(site, tmp_path):
+def test_a_pinned_file_that_is_missing_or_another_one_is_refused(site, tmp_path):
     """When the site is built with a folder of the engine."""
     from tests.course.live.conftest import live_files
 
@@ -249,3 +250,8 @@ def test_a_pinned_file_that_is_another_one_is_refused(site, tmp_path):
         (tmp_path / "given" / name).write_bytes(b"another")
     with pytest.raises(live_files.InputError, match="is not the file at https://cdn"):
         live_files.copy_engine(tmp_path / "given", tmp_path / "copy")
+    (tmp_path / "given" / name).unlink()
+    for kept in {*live_files.FILES} - {name}:
+        shutil.copy(site / "live" / "pyodide" / kept, tmp_path / "given")
+    with pytest.raises(live_files.InputError, match=f"has no {name}; docs/live.md says"):
+        live_files.copy_engine(tmp_path / "given", tmp_path / "another")
