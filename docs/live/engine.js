@@ -24,8 +24,11 @@ export class Engine {
 
   async boot(progress) {
     this.files ??= await this.download(progress);
-    const source = await (await this.reached("worker.js", this.base + "worker.js")).blob();
-    this.worker = new Worker(URL.createObjectURL(new Blob([source], {type: "text/javascript"})));
+    if (!this.script) {    // loaded once: a new Python must start without a network, too
+      const source = await (await this.reached("worker.js", this.base + "worker.js")).blob();
+      this.script = URL.createObjectURL(new Blob([source], {type: "text/javascript"}));
+    }
+    this.worker = new Worker(this.script);
     const {lock, wheel} = this.settings;
     await this.answer({files: this.files, lock, wheel: wheel.name, module: this.module}, BOOT, "boot");
     await this.begin(this);

@@ -13,6 +13,7 @@
         try {
           await (await import(`${base}${page.dataset.live}.js`)).begin(page, base, status);
         } catch (error) {
+          if (error.name !== "Failed") console.error(error);    // the sentence names only the usual cause
           status.textContent = error.name === "Failed" ? error.message : missing;
           button.ariaDisabled = "false";
         }
