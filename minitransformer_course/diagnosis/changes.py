@@ -18,7 +18,9 @@ from minitransformer_course.diagnosis.syntax_tree import (
     expression,
     fill,
     filled,
+    index_of,
     match,
+    with_index,
 )
 
 Found = Iterator[
@@ -154,7 +156,7 @@ def _of_index(node) -> Found:
     """For x[:, 1:], another slice; for x[:, None], another place of the new axis; for x[1], another
     index.
     """
-    parts = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
+    parts = index_of(node)
     for i, part in enumerate(parts):
         others, rest = [], [*parts[:i], *parts[i + 1 :]]
         if isinstance(part, ast.Slice):
@@ -170,14 +172,9 @@ def _of_index(node) -> Found:
                 if other >= 0
             ]
         for elements in others:
-            index = ast.Tuple(elements, ast.Load()) if len(elements) != 1 else elements[0]
             rank = USUAL if isinstance(part, ast.Slice) and part.step else RARE
-            yield (
-                _("{wrong} is used where {all} belongs"),
-                ast.Subscript(node.value, index, node.ctx),
-                rank,
-                {},
-            )
+            wrong = with_index(node, elements)
+            yield _("{wrong} is used where {all} belongs"), wrong, rank, {}
 
 
 def _slices(part) -> Iterator[ast.Slice]:

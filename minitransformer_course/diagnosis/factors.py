@@ -179,12 +179,10 @@ def named_factors(cases, ratio_in) -> list[str]:
         return []
     found = []
     if all(close(r, ratios[0]) for r in ratios):
-        found = [text for value, text in CONSTANTS.items() if close(value, ratios[0])] or [
-            f"is exactly {simple} times the true one, at every size that was tried"
-            for simple in [as_text(ratios[0])]
-            if simple
-        ]
-        kept = _kept(cases[0], ratios[0])
+        simple, kept = as_text(ratios[0]), _kept(cases[0], ratios[0])
+        found = [text for value, text in CONSTANTS.items() if close(value, ratios[0])]
+        if simple and not found:
+            found = [f"is exactly {simple} times the true one, at every size that was tried"]
         found = [f"{text.partition(':')[0]}, and {kept}" for text in found] if kept else found
     tables = [sizes(case) for case in cases]
     for value, sentence in FORMS.values():
@@ -213,18 +211,20 @@ def named_factors(cases, ratio_in) -> list[str]:
 
 
 def _kept(case, ratio) -> str:
-    """A number that the layer keeps, if it is the ratio or 1 over it: "2 is self.T"; else ""."""
+    """A number that the layer keeps, if it, 1 over it or its square is the ratio: "2 is self.T";
+    else "".
+    """
     for path, layer in _layers(case):
         for name, value in vars(layer).items():
             if type(value) in (int, float) and value not in (0, 1):
                 owner = f"self.{path}.{name}" if path else f"self.{name}"
-                for forms in (
+                for number, said in (
                     (value, owner),
                     (1 / value, f"1 / {owner}"),
                     (value * value, f"{owner} squared"),
                 ):
-                    if close(forms[0], ratio):
-                        return f"{forms[0]:.6g} is {forms[1]}"
+                    if close(number, ratio):
+                        return f"{number:.6g} is {said}"
     return ""
 
 

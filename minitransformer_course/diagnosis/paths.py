@@ -16,14 +16,13 @@ import numpy as np
 from minitransformer.backend import Array
 from minitransformer.checking.numeric import complex_step
 from minitransformer.checking.subject import drawing, flat
-from minitransformer_course.diagnosis.watched import LIBRARIES, Seen, Watched
 from minitransformer_course.diagnosis.factors import close, named_factors
 from minitransformer_course.diagnosis.rules import rules
+from minitransformer_course.diagnosis.source import NEAR
 from minitransformer_course.diagnosis.syntax_tree import NAME, fill, match
+from minitransformer_course.diagnosis.watched import LIBRARIES, Seen, Watched
 
-NEAR = 1e-10  # relative error of a derivative along a direction
-ROUGH = 1e-8  # of a quotient of two of them
-NOTHING = 1e-9  # of a derivative: the path does not matter
+ROUGH = 1e-8  # relative error of a quotient of two derivatives
 ALONE = "in the gradient of "  # some inputs or parameters, but not in that of others
 PAIRS = 40  # of paths, at most
 LEAVES = ast.Name, ast.Attribute, ast.Subscript
@@ -170,8 +169,9 @@ class Paths:
 
     def explanations(self) -> Iterator[str]:
         """Sentences, each of which explains all that is wrong, the most telling first."""
-        for kind in (self._missing, self._miscounted, self._derived):
-            yield from kind()
+        yield from self._cut(self.places)
+        yield from self._miscounted()
+        yield from self._derived()
 
     def statistics(self) -> Iterator[str]:
         """Sentences on outputs whose dy is ignored, and on statistics taken for constants."""
@@ -179,9 +179,6 @@ class Paths:
         for said in self._cut(usual):
             if not said.startswith(ALONE):
                 yield said
-
-    def _missing(self) -> Iterator[str]:
-        yield from self._cut(self.places)
 
     def _cut(self, places) -> Iterator[str]:
         """Sentences on what backward takes for a constant."""
@@ -242,19 +239,17 @@ class Paths:
         backward returns; else None.
         """
         each = changes * len(self.cases) if len(changes) == 1 else changes
-        try:
-            for case, one in zip(self.cases, each):
-                if not case.is_given(self.watched, one, case.together[:1]):
-                    return None
-            if not all(
-                case.is_given(self.watched, one, case.of_wrong)
-                for case, one in zip(self.cases, each)
-            ):
-                return None
-            whole = all(
-                case.is_given(self.watched, one, case.of_right)
+
+        def given(directions) -> bool:
+            return all(
+                case.is_given(self.watched, one, directions(case))
                 for case, one in zip(self.cases, each)
             )
+
+        try:
+            if not given(lambda case: case.together[:1]) or not given(lambda case: case.of_wrong):
+                return None
+            whole = given(lambda case: case.of_right)
         except Exception:  # another expression need not run
             return None
         return "" if whole else f"{ALONE}{' and '.join(self.wrong)}, "

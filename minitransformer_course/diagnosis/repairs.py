@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from minitransformer_course.diagnosis.factors import as_text, close, named_factors
-from minitransformer_course.diagnosis.source import NEAR, Pool, Probe, sources_of
+from minitransformer_course.diagnosis.source import NEAR, NO_SOURCE, Pool, Probe, sources_of
 from minitransformer_course.diagnosis.wrong_forms import (
     AXES,
     FACTORS,
@@ -50,7 +50,7 @@ def explanations(cases) -> list[tuple[str, float]]:
     block = cases[0].block
     try:
         sources = sources_of(block, own_backward_of(block))
-    except (ValueError, OSError, TypeError, SyntaxError, IndexError):  # its source is not to be had
+    except NO_SOURCE:
         return []
     with np.errstate(all="ignore"):
         probes = {id(case): Probe(case) for case in cases}

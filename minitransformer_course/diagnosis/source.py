@@ -22,7 +22,7 @@ from minitransformer.checking.subject import drawing, flat
 from minitransformer.errors import InputError
 from minitransformer_course.diagnosis.operations import run_with
 from minitransformer_course.diagnosis.wrong_forms import Found
-from minitransformer_course.diagnosis.syntax_tree import expression, filled
+from minitransformer_course.diagnosis.syntax_tree import expression, filled, names_in
 
 NEAR = 1e-10  # relative error of a derivative along a direction
 TWICE = 3  # directions for each array: one is used up by a factor that is solved for
@@ -34,6 +34,7 @@ SLOPES = (
     ("1 / f", ""),
     ("np.exp(f)", "exp"),
 )
+NO_SOURCE = OSError, TypeError, ValueError, SyntaxError, IndexError  # what Source may raise
 NEVER = "func", "returns", "annotation", "targets", "target"  # parts of a tree that are not changed
 
 
@@ -212,7 +213,7 @@ def _put(place, node) -> None:
 def sources_of(block, backward) -> list[Source]:
     """A reader's backward, and what it calls of the same class and the same file.
 
-    Raises an error if its source is not to be had.
+    Raises one of NO_SOURCE if its source is not to be had.
     """
     found = [Source(backward)]
     waiting, known = [found[0].function], {found[0].function}
@@ -227,7 +228,7 @@ def sources_of(block, backward) -> list[Source]:
             one = method or function.__globals__.get(name)
             ours = isinstance(one, types.FunctionType) and one.__globals__ is function.__globals__
             if ours and one not in known and name != "forward":
-                with suppress(ValueError, OSError, TypeError, SyntaxError):
+                with suppress(*NO_SOURCE):
                     found.append(Source(one, name if method else ""))
                     known.add(one)
                     waiting.append(one)
@@ -241,7 +242,7 @@ class Pool:
 
     def __init__(self, source, checked):
         self.source, self.forward = source, inspect.getsource(checked.method(0))
-        read = {one.id for one in ast.walk(source.tree) if isinstance(one, ast.Name)}
+        read = names_in(source.tree)
         texts = {
             ast.unparse(node): None
             for node in ast.walk(source.tree)
@@ -252,7 +253,7 @@ class Pool:
             for node in ast.walk(ast.parse(textwrap.dedent(self.forward)))
             if isinstance(node, ast.Subscript)
             and isinstance(node.ctx, ast.Load)
-            and {one.id for one in ast.walk(node) if isinstance(one, ast.Name)} <= read
+            and names_in(node) <= read
         }
         names = dict.fromkeys(
             name for name in source.values if name not in source.names and name != "_"

@@ -153,6 +153,22 @@ def twice(node, changes) -> Iterator[Change]:
                 )
 
 
+def names_in(node) -> set[str]:
+    """The names that an expression or a statement reads or makes."""
+    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+
+
+def index_of(node) -> list[ast.expr]:
+    """The parts of the index of x[...]: `:` and `1` of x[:, 1]."""
+    return list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
+
+
+def with_index(node, parts) -> ast.Subscript:
+    """x[...] with an index of these parts."""
+    index = ast.Tuple(parts, ast.Load()) if len(parts) != 1 else parts[0]
+    return ast.Subscript(node.value, index, node.ctx)
+
+
 def parts_of(node) -> list[tuple[ast.AST, Callable]]:
     """[(part, put)] of the parts of a node; put(node, new) is the node with another part in its
     place.

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeGuard
 import numpy as np
 
 from minitransformer_course.diagnosis.operations import run_with
-from minitransformer_course.diagnosis.source import Source
+from minitransformer_course.diagnosis.source import NO_SOURCE, Source
 
 AT = "_at_"  # a name that no reader uses
 LIBRARIES = "np", "math", "self", "numpy"
@@ -86,7 +86,7 @@ class Watched:
             self._made[function] = function  # for one that calls itself, or has no source
             try:
                 source = Source(function)
-            except (OSError, TypeError, ValueError, SyntaxError):
+            except NO_SOURCE:
                 return function
             marker = _Marker(self.nodes, function.__code__.co_firstlineno - 1)
             tree: Any = source.tree

@@ -10,8 +10,8 @@ import numpy as np
 from minitransformer.backend import Array
 from minitransformer.checking.numeric import COMPLEX_STEP
 from minitransformer.checking.subject import drawing
-from minitransformer_course.diagnosis.paths import LEAVES, NEAR, Paths
-from minitransformer_course.diagnosis.source import Probe, sources_of
+from minitransformer_course.diagnosis.paths import LEAVES, Paths
+from minitransformer_course.diagnosis.source import NEAR, NO_SOURCE, Probe, sources_of
 
 CALLED = "d{}", "d_{}", "grad_{}", "{}_grad", "g{}", "g_{}", "dL_d{}"  # what people call it
 FEW = 200  # numbers: the gradient of a larger array is not computed one by one
@@ -29,7 +29,7 @@ def how_far(cases, backward) -> str:
     """What is right, and what is not: a sentence that follows from numbers alone, or ""."""
     try:
         source = sources_of(cases[0].block, backward)[0]
-    except (ValueError, OSError, TypeError, SyntaxError, IndexError):
+    except NO_SOURCE:
         return ""
     probe, paths = Probe(cases[0]), Paths(cases[:1])
     source.run(probe)

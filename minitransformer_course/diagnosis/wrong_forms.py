@@ -13,7 +13,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minitransformer_course.diagnosis.rules import rules
-from minitransformer_course.diagnosis.syntax_tree import RARE, expression, fill, filled, match
+from minitransformer_course.diagnosis.syntax_tree import (
+    RARE,
+    expression,
+    fill,
+    filled,
+    index_of,
+    match,
+    names_in,
+    with_index,
+)
 
 Found = Iterator[tuple[str, Any]]  # what is wrong, and the expression that belongs there
 ROW = "(a * b).sum(axis=x, keepdims=True)"  # x: the axis of a softmax
@@ -182,9 +191,7 @@ REDUCTIONS = "sum", "mean", "max", "cumsum", "flip", "min"
 def of_form(node, patterns, source) -> Found:
     """What any expression of one of these forms may be wrong in."""
     for wrong, right, said, softmax in patterns:
-        parts = None if isinstance(wrong, ast.Name) else match(wrong, node)
-        if parts and "sigmoid" in said and any(map(_is_mask, parts.values())):
-            continue
+        parts = _matched(wrong, node, said)
         if parts and softmax:
             parts |= _axis_of_softmax(source.value(parts[softmax]))
         if (
@@ -204,6 +211,16 @@ def of_form(node, patterns, source) -> Found:
             )
 
 
+def _matched(form, node, said) -> dict[str, ast.expr] | None:
+    """The parts of an expression of this form, or None. A letter alone is every expression, and a
+    mask has no slope.
+    """
+    parts = None if isinstance(form, ast.Name) else match(form, node)
+    if parts and "sigmoid" in said and any(map(_is_mask, parts.values())):
+        return None
+    return parts
+
+
 def _is_mask(tree) -> bool:
     """Whether an expression says True and False."""
     inner = tree.operand if isinstance(tree, ast.UnaryOp) else tree
@@ -220,7 +237,7 @@ def _axis_of_softmax(value) -> dict[str, ast.expr]:
 
 
 def _letters(form) -> set[str]:
-    return {node.id for node in ast.walk(form) if isinstance(node, ast.Name) and len(node.id) == 1}
+    return {name for name in names_in(form) if len(name) == 1}
 
 
 def made_wrong(node) -> Found:
@@ -228,9 +245,7 @@ def made_wrong(node) -> Found:
     it.
     """
     for wrong, right, said, _softmax in PATTERNS:
-        parts = None if isinstance(right, ast.Name) else match(right, node)
-        if parts and "sigmoid" in said and any(map(_is_mask, parts.values())):
-            continue
+        parts = _matched(right, node, said)
         if parts is not None and _letters(wrong) <= parts.keys():
             made = fill(wrong, parts)
             shown = {key: ast.unparse(part) for key, part in parts.items()}
@@ -357,14 +372,10 @@ def _of_size(node, source) -> Found:
 
 
 def _of_index(node, source) -> Found:
-    parts = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
-    text = ast.unparse(node)
+    parts, text = index_of(node), ast.unparse(node)
 
     def put(i, part) -> ast.Subscript:
-        new = [*parts[:i], part, *parts[i + 1 :]]
-        return ast.Subscript(
-            node.value, ast.Tuple(new, ast.Load()) if len(new) > 1 else new[0], node.ctx
-        )
+        return with_index(node, [*parts[:i], part, *parts[i + 1 :]])
 
     for i, part in enumerate(parts):
         made: Any
@@ -428,7 +439,7 @@ def of_statement(node) -> Found:
         and isinstance(node.op, ast.Add)
     ):
         index = node.target.slice
-        parts = index.elts if isinstance(index, ast.Tuple) else [index]
+        parts = index_of(node.target)
         repeating = [one for one in parts if not isinstance(one, (ast.Slice, ast.Constant))]
         if repeating:
             at = ast.Subscript(expression("np.s_"), index, ast.Load())
@@ -456,12 +467,8 @@ def of_statement(node) -> Found:
 
 def _of_swapped(node) -> Found:
     """Two names that are swapped throughout a statement, or the indices of two arrays in it."""
-    indexed = [
-        one for one in ast.walk(node) if isinstance(one, ast.Subscript) and _has_names(one.slice)
-    ]
-    names = {
-        part.id for one in indexed for part in ast.walk(one.slice) if isinstance(part, ast.Name)
-    }
+    indexed = _indexed(node)
+    names = {name for one in indexed for name in names_in(one.slice)}
     names |= {
         one.id
         for call in ast.walk(node)
@@ -478,18 +485,16 @@ def _of_swapped(node) -> Found:
         first, second = (ast.unparse(indexed[k].slice) for k in (i, j))
         if first != second:
             made = copy.deepcopy(node)
-            found = [
-                part
-                for part in ast.walk(made)
-                if isinstance(part, ast.Subscript) and _has_names(part.slice)
-            ]
+            found = _indexed(made)
             found[i].slice, found[j].slice = found[j].slice, found[i].slice
             shown = (one.removeprefix("(").removesuffix(")") for one in (first, second))
             yield "the indices `[{}]` and `[{}]` are swapped".format(*shown), made
 
 
-def _has_names(tree) -> bool:
-    return any(isinstance(one, ast.Name) for one in ast.walk(tree))
+def _indexed(node) -> list[ast.Subscript]:
+    """Where names are in an index."""
+    subscripts = [one for one in ast.walk(node) if isinstance(one, ast.Subscript)]
+    return [one for one in subscripts if names_in(one.slice)]
 
 
 class _Renamed(ast.NodeTransformer):

@@ -28,6 +28,7 @@ from minitransformer_course.diagnosis.syntax_tree import (
     Change,
     expression,
     filled,
+    names_in,
 )
 
 LOOPS = {
@@ -129,7 +130,7 @@ def _wrong(source, places, node, own, more) -> Callable:
     def wrong(*values, **options) -> Any:
         return make()(*values, **options)
 
-    used = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+    used = names_in(node)
     return _with_signature(wrong, own, [name for name in more if name in used])
 
 

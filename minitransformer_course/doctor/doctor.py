@@ -4,8 +4,9 @@ It finds the innermost part whose own gradient is wrong (locate.py), runs it at 
 (case.py), and asks about each mistake that it can make: is the result the wrong gradient, up to
 rounding, at every size? It changes the syntax tree of the library's counterpart of the block
 (counterpart.py, changed_backwards.py), the right gradients as a whole (arrays.py), and a reader's
-own source (repairs.py). Few mistakes are listed (known_mistakes.py). It names a mistake only if
-that one alone explains everything. Otherwise it lists evidence (evidence.py).
+own forward and backward (paths.py and repairs.py in diagnosis/). Few mistakes are listed
+(known_mistakes.py). It names a mistake only if that one alone explains everything. Otherwise it
+lists evidence (evidence.py).
 
 Whether a check passed has been decided before: `gradcheck` finds this module by its entry point,
 and asks it only then.
@@ -109,7 +110,7 @@ def _breach_of(check: Callable[..., None], part: Call | Case) -> str:
     return ""
 
 
-def examine(case, parts=frozenset(), facts=()) -> tuple[str, float | None, str]:
+def examine(case, parts, facts) -> tuple[str, float | None, str]:
     """(sentence, error once the mistake is undone, kind of Finding) for a wrong block whose `parts`
     are right.
     """
@@ -138,7 +139,7 @@ def examine(case, parts=frozenset(), facts=()) -> tuple[str, float | None, str]:
             for sentence, _ in explanations[:3]
         ]
         return (
-            "; ".join([_size_note(others, same), *facts, *found_text, *observations(case, parts)]),
+            "; ".join([_size_note(others, same), *facts, *found_text, *observations(case)]),
             None,
             EVIDENCE,
         )
@@ -157,7 +158,7 @@ def examine(case, parts=frozenset(), facts=()) -> tuple[str, float | None, str]:
     return (
         ("; ".join(said), None, OBSERVED)
         if facts
-        else ("; ".join([*said, *observations(case, parts)]), None, EVIDENCE)
+        else ("; ".join([*said, *observations(case)]), None, EVIDENCE)
     )
 
 
@@ -167,13 +168,12 @@ def _of_own(cases) -> list[tuple[str, float]]:
     if len(whole) == 1:
         return whole
     with np.errstate(all="ignore"):
-        known = Paths(cases)
-        for said in known.statistics():
-            return [(said, 0.0)]
-        repaired = repairs.explanations(cases)
-        if repaired:
-            return repaired
-        return [(said, 0.0) for said in islice(known.explanations(), 1)]
+        paths = Paths(cases)
+        return (
+            [(said, 0.0) for said in islice(paths.statistics(), 1)]
+            or repairs.explanations(cases)
+            or [(said, 0.0) for said in islice(paths.explanations(), 1)]
+        )
 
 
 def _size_note(others, same) -> str:
@@ -205,7 +205,7 @@ def _explanations(cases, parts) -> list[tuple[str, float]]:
     )
 
 
-def _changed(cases, own, inner=()) -> list[tuple[str, float]]:
+def _changed(cases, own, inner) -> list[tuple[str, float]]:
     """As `_explanations`: what a gradient as a whole shows, and the change of the library's
     backward that gives the same.
     """

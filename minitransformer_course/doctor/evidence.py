@@ -9,8 +9,8 @@ from minitransformer_course.doctor.case import Case, case_or_none
 from minitransformer_course.diagnosis.factors import as_text, ratio
 
 
-def observations(case, parts=frozenset()) -> list[str]:
-    """Sentences about a wrong Case whose `parts` are right, the most informative first."""
+def observations(case) -> list[str]:
+    """Sentences about a wrong Case, the most informative first."""
     sentences = [_which(case)]
     r = ratio({n: case.observed[n] for n in case.wrong}, case.right) if case.is_known else None
     if r is not None and sum(case.observed[name].size for name in case.wrong) > 1:

@@ -86,7 +86,7 @@ def first_wrong(functions) -> str:
 
 def learn(functions, text: OwnText, say, steps=STEPS) -> dict[str, Any]:
     """{"losses": of each step, "bits": [(step, of a held-out character)], "samples": [(step,
-    text)], "parameters", "seconds"} of a model that reads windows of the text.
+    text)], "parameters"} of a model that reads windows of the text.
     """
     started, rng = time.process_time(), np.random.default_rng(0)
     initial = named(LanguageModel(language_model(text.vocabulary.size, D_MODEL).config))
@@ -134,7 +134,6 @@ def learn(functions, text: OwnText, say, steps=STEPS) -> dict[str, Any]:
         "bits": bits,
         "samples": samples,
         "parameters": w.size,
-        "seconds": time.process_time() - started,
     }
 
 

@@ -89,6 +89,11 @@ class Exercise:
         _rng, (first, _second) = self._sizes(seed)
         return self.module.case(np.random.default_rng([seed, 1, *self.name.encode()]), *first)
 
+    def known_words(self, source) -> set[str]:
+        """The names that the learner wrote or was told."""
+        told = *self.parameters, *self.returns, self.task, *self.module.hints[:2], source
+        return {*re.findall(r"\w+", " ".join(told))}
+
     def _sizes(self, seed) -> tuple[np.random.Generator, list[list[int]]]:
         """The generator, and the sizes of the two usual cases: one for each letter, and no letter
         has the same size in both.

@@ -11,6 +11,7 @@ import numpy as np
 from minitransformer.backend import Array
 from minitransformer.checking.compare import SAME, relative_error
 from minitransformer_course.diagnosis.fitting import are_one, fitting, tuple_of
+from minitransformer_course.diagnosis.syntax_tree import names_in
 from minitransformer_course.judge.changes_of_arrays import (
     everywhere,
     factors,
@@ -60,18 +61,7 @@ class _Search:
             if len({*np.concatenate([arrays[k].ravel() for arrays in given]).tolist()}) == 1
         }
         self.factors = factors(exercise, cases)
-        told = " ".join(
-            [
-                *exercise.parameters,
-                *exercise.returns,
-                exercise.task,
-                *exercise.module.hints[:2],
-                source,
-            ]
-        )
-        self.unknown = {
-            node.id for node in ast.walk(ast.parse(exercise.source)) if isinstance(node, ast.Name)
-        } - {*re.findall(r"\w+", told)}
+        self.unknown = names_in(ast.parse(exercise.source)) - exercise.known_words(source)
         self.further = [arguments for seed in FURTHER for _case, arguments in exercise.cases(seed)]
         self.tried = {}  # programs, by how many changes they have and which case they ran on
 

@@ -286,13 +286,11 @@ def _means(exercise, body, source) -> dict[str, ast.expr]:
         for i, line in enumerate(body)
         if isinstance(line, ast.Assign) and isinstance(line.targets[0], ast.Name)
     ]
-    told = " ".join(
-        [*exercise.parameters, *exercise.returns, exercise.task, *exercise.module.hints[:2], source]
-    )
+    known = exercise.known_words(source)
     return {
         name: value
         for name, value, others in assigned
-        if not _is_changed(others, name) and not re.search(rf"\b{name}\b", told)
+        if name not in known and not _is_changed(others, name)
     }
 
 

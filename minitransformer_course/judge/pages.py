@@ -24,22 +24,22 @@ UNBREAKABLE = re.compile(
 BLANK, END = "# your code: ", "# end of your code"
 FORMULA = re.compile(r"\$\$(.+?)\$\$|\$([^$\n][^$]*?)\$", re.DOTALL)
 LATEX = (  # what a terminal shows in its place
-    (r"\\(?:[,;!:] ?)", " "),
+    (r"\\[,;!:] ?", " "),
     (r"[_^]\{([^{}]{1,12})\}", lambda found: found[0][0] + found[1]),
     (r"\\t?frac\{([^{}]*)\}\{([^{}]*)\}", r"(\1) / (\2)"),
     (r"\\t?frac(\d)(\d)", r"\1/\2"),
     (r"\\sqrt\{([^{}]*)\}", r"sqrt(\1)"),
     (r"\\(?:text|mathrm|mathbf|operatorname)\{([^{}]*)\}", r"\1"),
     (r"\\(?:left|right|[Bb]igg?[lr]?)(?![a-z])", ""),
-    (r"\\(?:partial)(?![a-z])", "∂"),
+    (r"\\partial(?![a-z])", "∂"),
     (r"\\sum(?![a-z])", "sum"),
     (r"\\(?:cdot|times)(?![a-z])", "*"),
-    (r"\\(?:dots|ldots)(?![a-z])", "..."),
+    (r"\\l?dots(?![a-z])", "..."),
     (r"\\top(?![a-z])", "T"),
     (r"\\infty(?![a-z])", "inf"),
-    (r"\\le(?:q)?(?![a-z])", "<="),
-    (r"\\ge(?:q)?(?![a-z])", ">="),
-    (r"\\(?:q?quad|[,;!:] ?)", " "),
+    (r"\\leq?(?![a-z])", "<="),
+    (r"\\geq?(?![a-z])", ">="),
+    (r"\\q?quad", " "),
     (r"\\\\", "\n"),
     (r"\\([a-zA-Z]+)", r"\1"),
 )
