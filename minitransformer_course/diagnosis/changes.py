@@ -198,12 +198,12 @@ def _is_number(node) -> TypeGuard[Any]:
     )
 
 
-def formula(node, means=None) -> str:
+def formula(node, means) -> str:
     """The expression as the chapters write it.
 
     means: {name: the expression that it stands for}, for names that only the reference has.
     """
-    return _written(node, means or {})[0]
+    return _written(node, means)[0]
 
 
 def _written(node, means) -> tuple[str, int]:

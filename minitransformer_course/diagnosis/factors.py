@@ -170,11 +170,10 @@ def ratio(observed, right) -> float | None:
     return r if fits and abs(r) > SAME else None
 
 
-def named_factors(cases, ratio_in) -> list[str]:
-    """The sentences that give the constant ratio_in(case) in every case; none if different
-    constants are needed.
+def named_factors(cases, ratios) -> list[str]:
+    """The sentences that give each case's ratio, a constant, in all cases; none if a case has none,
+    or if they need different sentences.
     """
-    ratios = [ratio_in(case) for case in cases]
     if not all(ratios):
         return []
     found = []

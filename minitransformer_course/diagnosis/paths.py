@@ -205,11 +205,8 @@ class Paths:
             ratios = [self._ratio(case, place) for case in self.cases]
             if any(r is None or close(r, 1) or close(1 + r, 1) for r in ratios):
                 continue
-            known = {id(case.case): r for case, r in zip(self.cases, ratios)}
             where = self._explained(*(place.with_each(scaled(r)) for r in ratios))
-            said = named_factors(
-                [case.case for case in self.cases], lambda case, known=known: known[id(case)]
-            )
+            said = named_factors([case.case for case in self.cases], ratios)
             if where is not None and said:
                 yield f"{where}the gradient that passes through {place.node.said} {said[0]}"
 

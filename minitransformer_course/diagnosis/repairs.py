@@ -209,10 +209,8 @@ class Search:
                 return 1 / factor if factor else None
 
             if ratio_in(self.cases[0]):
-                yield from (
-                    f"in `{self.source.line(place)}`, `{ast.unparse(place[3])}` {said}"
-                    for said in named_factors(self.cases, ratio_in)
-                )
+                for said in named_factors(self.cases, [ratio_in(case) for case in self.cases]):
+                    yield f"in `{self.source.line(place)}`, `{ast.unparse(place[3])}` {said}"
 
     def _solved(self, probe, place, made, least) -> float | None:
         """The number k for which `made(k)` in the place makes all right; `least` is the one that

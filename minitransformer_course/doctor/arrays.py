@@ -37,7 +37,7 @@ def as_a_whole(cases) -> list[tuple[str, float]]:
     return (
         [
             (f"{what} {text}", max(_ratio_error(case, names) for case in cases))
-            for text in named_factors(cases, lambda case: _ratio(case, names))
+            for text in named_factors(cases, [_ratio(case, names) for case in cases])
         ]
         if names
         else []

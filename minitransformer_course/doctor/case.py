@@ -150,7 +150,7 @@ def redrawn(case) -> list[Case]:
     return _running(_drawn(case, lambda size: size, drawing(13, k)) for k in range(2))
 
 
-def affordable(case, own=False) -> Case:
+def affordable(case, own) -> Case:
     """The case or, if it takes too long, one of smaller sizes that is wrong, too. own: its source
     is a reader's, whose changes are run on it.
     """

@@ -24,6 +24,7 @@ WINDOW, BATCH, D_MODEL, LAYERS, HEADS = 64, 16, 64, 2, 4
 STEPS, WARMUP, LEARNING_RATE = 1500, 100, 0.003
 LIMIT = 150  # seconds of processor time
 WRITTEN = 300  # characters of a sample
+TEMPERATURE = 0.8
 BOUND = 1e-10
 
 
@@ -137,11 +138,11 @@ def learn(functions, text: OwnText, say, steps=STEPS) -> dict[str, Any]:
     }
 
 
-def write(forward, weights, ids, rng, count, temperature=0.8) -> list[int]:
+def write(forward, weights, ids, rng, count) -> list[int]:
     """`ids` and what follows, each drawn from p, the unlikely ones a little less often."""
     for _step in range(count):
         logits, _cache = forward(weights, None, np.array([ids[-WINDOW:]]))
-        row = logits[0, -1] / temperature
+        row = logits[0, -1] / TEMPERATURE
         row[:3] = -np.inf  # padding and the ends of a word are no characters
         p = np.exp(row - row.max())
         ids = [*ids, int(rng.choice(len(p), p=p / p.sum()))]

@@ -10,6 +10,7 @@ import numpy as np
 from minitransformer.layers.layer import Layer
 from minitransformer.models import LanguageModel, LanguageModelConfig
 from minitransformer_course.lab.example import LETTERS
+from minitransformer_course.lab.pictures import smoothed
 
 
 class AddsNothing(Layer):
@@ -68,9 +69,9 @@ def show_cliff(losses, scores) -> None:
     for (layers, runs), style in zip(losses.items(), ("k-", "r--")):
         for seed, run in enumerate(runs):
             name = "" if seed else f"layers: {layers}, {len(runs)} seeds"
-            left.plot(_smooth(run), style, linewidth=1, label=name)
+            left.plot(smoothed(run, 10), style, linewidth=1, label=name)
     left.axhline(np.log(8), color="0.5", linestyle=":", label="ln 8")
-    right.plot(_smooth(losses[2][-1]), "k-", label="loss")
+    right.plot(smoothed(losses[2][-1], 10), "k-", label="loss")
     for axes in (left, right):
         axes.set(xlabel="training step", ylabel="loss for each repeated letter", ylim=(0, 4))
     score = right.twinx()
@@ -82,10 +83,6 @@ def show_cliff(losses, scores) -> None:
     score.set(ylabel="prefix score", ylim=(0, 1))
     left.legend(fontsize=9, loc="upper right")
     score.legend(fontsize=9, loc="center right")
-
-
-def _smooth(losses, width=10) -> np.ndarray:
-    return np.convolve(losses, np.ones(width) / width, mode="valid")
 
 
 def show_looks(weights, text) -> None:

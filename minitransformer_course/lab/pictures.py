@@ -88,13 +88,13 @@ def show_split(three, x) -> None:
         axes.axis("off")
 
 
-def show_uses(parts, letters=LETTERS) -> None:
+def show_uses(parts) -> None:
     """Draw the norm of each row of the shared matrix's gradient, from each of its three uses:
     parts, three of shape (V, D).
     """
     figure, axes = plt.subplots(figsize=(9, 2.2), layout="constrained")
     image = axes.imshow(np.linalg.norm(parts, axis=-1), cmap="Purples", norm=LogNorm(1e-4))
-    axes.set_xticks(range(letters.size), letters.listed, rotation=90)
+    axes.set_xticks(range(LETTERS.size), LETTERS.listed, rotation=90)
     axes.set_yticks(range(3), ("source", "target", "logits"))
     axes.set(xlabel="row of the matrix", ylabel="its use", facecolor="lightyellow")
     figure.colorbar(image, label="norm of\nthe gradient")
@@ -279,6 +279,11 @@ def show_scores(axes, scores, queries, keys) -> Any:
     axes.set_ylabel("query: the letter that looks", color="tab:blue")
     axes.figure.colorbar(image, ax=axes, label="score: query times key")
     return image
+
+
+def smoothed(numbers, width) -> np.ndarray:
+    """Each number is the mean of `width` ones."""
+    return np.convolve(numbers, np.ones(width) / width, mode="valid")
 
 
 def show_curves(axes, x, curves, xlabel, ylabel) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from minitransformer.data.batches import pad
 from minitransformer.functional import softmax_forward
 from minitransformer.layers.layer import Layer
+from minitransformer_course.lab.pictures import smoothed
 from minitransformer_course.lab.text import shakespeare
 
 NUMBERS = {3: "three", 4: "four", 5: "five", 6: "six", 7: "seven"}
@@ -125,11 +126,7 @@ def show_practice(runs) -> None:
     for (name, seeds), style in zip(runs.items(), ("r--", "k-")):
         for seed, measured in enumerate(seeds):
             for axes, numbers in zip(panels, measured):
-                axes.plot(_smooth(numbers), style, linewidth=1, label="" if seed else name)
+                axes.plot(smoothed(numbers, 5), style, linewidth=1, label="" if seed else name)
     panels[0].set(xlabel="step", ylabel="share of texts without e")
     panels[1].set(xlabel="step", ylabel="bits per character, before the lesson")
     panels[0].legend(fontsize=9)
-
-
-def _smooth(numbers, width=5) -> np.ndarray:
-    return np.convolve(numbers, np.ones(width) / width, mode="valid")

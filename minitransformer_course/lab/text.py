@@ -52,9 +52,9 @@ def windows(ids, count=80) -> np.ndarray:
     return ids[: count * WINDOW].reshape(count, WINDOW)
 
 
-def random_windows(ids, size=12) -> WindowBatches:
-    """Batches of `size` windows from random places in a text, without end."""
-    return WindowBatches(ids, WINDOW, size, seed=0)
+def random_windows(ids) -> WindowBatches:
+    """Batches of 12 windows from random places in a text, without end."""
+    return WindowBatches(ids, WINDOW, 12, seed=0)
 
 
 def predictor(model) -> Callable:

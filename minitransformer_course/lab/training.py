@@ -158,11 +158,9 @@ def show_weights(axes, names, groups) -> None:
     axes.legend()
 
 
-def gradient_of(model, batch=None) -> np.ndarray:
-    """The gradient of all weights (P,) for the mean loss of a batch, 16 random words if none is
-    given.
-    """
-    batch = batch or make_batch(words(np.random.default_rng(0), 16, 8))
+def gradient_of(model) -> np.ndarray:
+    """The gradient of all weights (P,) for the mean loss of a batch of 16 random words."""
+    batch = make_batch(words(np.random.default_rng(0), 16, 8))
     model.zero_grad()
     model.loss_backward(1 / batch.terms, model.loss_forward(batch)[1])
     return model.flat.grad.copy()
