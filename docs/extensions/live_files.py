@@ -90,8 +90,8 @@ def door(page: str, needs: Sequence[str], source: str, wheel: dict, tools: str) 
             "A page from the disk cannot run Python. Serve it: docs/live.md has the command."
         ),
         "webassembly": _(
-            "This browser runs no WebAssembly, which Python needs here. Another browser will, or "
-            "an installed copy: README has the command."
+            "This browser runs no WebAssembly, which Python needs here. Use another browser, or "
+            "install the library: README has the command."
         ),
         "missing": _("A part of this page is missing. Check the connection, and press again."),
     }
@@ -141,7 +141,7 @@ def check(source: str, wheel: dict) -> str:
 
 def chapter(source: str, wheel: dict) -> str:
     """What a chapter's page begins with."""
-    tools = f"""<button type="button" class="live-all">{_("Run all cells")}</button>"""
+    tools = f'<button type="button" class="live-all">{_("Run all cells")}</button>'
     return f"{door('chapter', PINNED['files'], source, wheel, tools)}\n</div>"
 
 
