@@ -117,7 +117,7 @@ def _is_a_cell(name: str) -> bool:
 def _line_of(place: str, source: str) -> int:
     """The number of the line that ends a place of the judge: "line 12: y = x @ w"."""
     lines = [line.strip() for line in source.splitlines()]
-    return next((i for i, line in enumerate(lines, 1) if line and place.endswith(line)), 0)
+    return next((i for i, line in enumerate(lines, 1) if line and place.endswith(f": {line}")), 0)
 
 
 def _pictures() -> list[str]:

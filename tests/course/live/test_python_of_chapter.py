@@ -67,6 +67,7 @@ def test_the_verdict_is_the_judges_own():
     "code, line, said",
     [
         ("def softmax(x):\n\n    return x @ x[:, 0]\n", 3, "x (5, 2, 7)"),
+        ("def softmax(x):\n    x = np.exp(\n        x\n    )\n    return own(x)\n", 5, "'own'"),
         ("def soft(x):\n    return x\n", 0, "softmax is not defined in this cell"),
         ("def softmax(x)\n    return x\n", 1, "SyntaxError: expected ':'"),
     ],
