@@ -74,7 +74,7 @@ def test_what_distance_costs(run):
 def test_what_the_pronoun_depends_on(run):
     page, _printed = run("17")
     for sentence, pronoun, needed in zip(
-        page["sentences"], ("es", "sie"), ({"animal"}, {"street", "wide"})
+        page["sentences"], ("es", "sie"), ({"animal"}, {"street", "wide"}), strict=True
     ):
         for cross in (False, True):
             lost = {

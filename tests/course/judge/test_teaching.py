@@ -73,11 +73,13 @@ def test_the_log_probability_of_a_text_is_a_sum():
 
 
 def test_the_pictures_name_their_axes(capsys):
+    plt.close("all")
     teaching.show_taught({"detours": [{0: (0.0, 1.9), 50: (0.4, 2.1)}] * 3})
     teaching.show_estimates(
         np.ones((2, 3)), {"R": [np.ones((2, 3))], "R - mean": [np.zeros((2, 3))]}
     )
     teaching.show_practice({"R alone": [np.ones((2, 9))]})
+    assert len(plt.get_fignums()) == 3
     for number in plt.get_fignums():
         assert all(axes.get_xlabel() and axes.get_ylabel() for axes in plt.figure(number).axes)
     said = capsys.readouterr().out

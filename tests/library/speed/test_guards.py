@@ -231,7 +231,9 @@ BY_THE_LOOPS = {"nothing", "another activation", "heads", "dropout", "rotary_bas
 @needs_numba
 @pytest.mark.parametrize("name, kind, change", CHANGES, ids=NAMES)
 def test_the_loops_step_back_for_what_they_do_not_know(name, kind, change, calls):
-    """One layer of two is changed. What the loops are told, such as an epsilon, they compute."""
+    """One layer of two is changed. What the loops are told, such as an epsilon, they compute. A
+    forward that knows no cache gets all positions, so no layer has one.
+    """
     model = make(kind, "float32")
     change(first_layer(model))
     ids = np.full((1, 2), 4)
@@ -241,4 +243,5 @@ def test_the_loops_step_back_for_what_they_do_not_know(name, kind, change, calls
     known = what in BY_THE_LOOPS or what.startswith("epsilon")
     known |= kind != "grouped" and what.startswith("pre_norm")
     known &= (kind, what) != ("grouped", "another activation")
-    assert len(calls) == (4 if known else 2 if calls else 0)
+    without_a_cache = what.startswith("a subclass of ") or what.endswith(".forward = ...")
+    assert len(calls) == (4 if known else 0 if without_a_cache else 2)
