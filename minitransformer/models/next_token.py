@@ -1,4 +1,4 @@
-"""What training knows of a model and of a batch, and the common part of the models that predict the next token."""
+"""What training knows of a model and of a batch, and what models of the next token share."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol

@@ -116,7 +116,7 @@ class Threads(OneWorker):
         grad = self.flat.grad
         self.sum(grad)
         start, end = (grad.size * rank // self.processes for rank in (self.rank, self.rank + 1))
-        # BLAS may round it otherwise on another processor: this way all processes clip by the same bits
+        # BLAS may round it otherwise on another processor: all processes clip by the same bits
         square = (grad[start:end] @ grad[start:end]).reshape(1)
         self.sum(square)
         return square[0]

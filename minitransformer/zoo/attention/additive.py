@@ -5,7 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from minitransformer.backend import Array, module_of
-from minitransformer.checks import check_cache, check_floats, check_mask, check_sequence, check_shape
+from minitransformer.checks import (
+    check_cache, check_floats, check_mask, check_sequence, check_shape)
 from minitransformer.functional.attention import check_heads
 from minitransformer.functional.dropout import DropoutCache, dropout_backward, dropout_forward
 from minitransformer.functional.softmax import SoftmaxCache, softmax_backward, softmax_forward

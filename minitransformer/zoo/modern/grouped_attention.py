@@ -66,7 +66,7 @@ class RotatedAttentionCache(NamedTuple):
 
 
 class GroupedQueryAttention(SelfAttention):
-    """SelfAttention with H heads of queries and G = kv_heads of keys and values: x, y (B, T, d_model).
+    """SelfAttention with H heads of queries, G = kv_heads of keys and values: x, y (B, T, d_model).
 
     With a `rotary_base`, queries and keys turn by their positions; their pairs are "interleaved" or "half" (LAYOUTS).
     `biases`: queries, keys and values have some, as in Qwen2; without it, nothing has.

@@ -108,12 +108,13 @@ def base_of(setting) -> float | StretchedBase:
 def check_rotary(d_k, base, layout) -> None:
     if d_k % 2:
         raise InputError(f"a head has {d_k} numbers, but rotary positions turn pairs: d_k must be even")
-    stretched = base if isinstance(base, StretchedBase) else StretchedBase(base, factor=1, low=1, high=2, length=1)
-    number, factor, low, high, length = stretched
+    number = base.base if isinstance(base, StretchedBase) else base
     if not is_number(number, 1) or not 1 < number < float("inf"):
         raise InputError(f"rotary_base is {number!r}, expected a number above 1")
-    if not all(is_number(one, 0) for one in stretched) or not (factor >= 1 and 0 < low < high and length >= 1):
-        raise InputError(f"rotary_base is {stretched._asdict()}, expected factor, length >= 1, 0 < low < high")
+    if isinstance(base, StretchedBase):
+        numbers = all(is_number(field, 0) for field in base)
+        if not numbers or not (base.factor >= 1 and 0 < base.low < base.high and base.length >= 1):
+            raise InputError(f"rotary_base is {base._asdict()}, expected factor, length >= 1 and low < high")
     if layout not in list(LAYOUTS):
         raise InputError(f"unknown rotary_layout {layout!r}; {choices(str(layout), LAYOUTS)}")
 
