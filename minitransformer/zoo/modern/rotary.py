@@ -114,7 +114,8 @@ def check_rotary(d_k, base, layout) -> None:
     if isinstance(base, StretchedBase):
         numbers = all(is_number(field, 0) for field in base)
         if not numbers or not (base.factor >= 1 and 0 < base.low < base.high and base.length >= 1):
-            raise InputError(f"rotary_base is {base._asdict()}, expected factor, length >= 1 and low < high")
+            expected = "factor, length >= 1, 0 < low < high"
+            raise InputError(f"rotary_base is {base._asdict()}, expected {expected}")
     if layout not in list(LAYOUTS):
         raise InputError(f"unknown rotary_layout {layout!r}; {choices(str(layout), LAYOUTS)}")
 
