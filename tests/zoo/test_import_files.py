@@ -462,6 +462,9 @@ def test_every_token_that_ends_a_text_ends_it(run_cli, tmp_path, monkeypatch):
         lambda *_: (np.array([next(written)]), np.zeros(1)),
     )
     assert run_cli("generate", tmp_path / "run", "the", "--max-length", 5)[:2] == (0, "the an\n")
+    changed("generation_config.json", {"eos_token_id": [10, 10**9]})(folder)
+    code, _, error = run_cli("import", folder, "--run", tmp_path / "other")
+    assert code == 2 and "generation_config.json: eos_token_id is 1000000000, expected" in error
 
 
 def test_a_letter_is_read_as_the_unknown_token_if_there_is_one(run_cli, tmp_path):

@@ -47,7 +47,9 @@ def read(folder) -> Checkpoint:
         _json(folder / file) if (folder / file).exists() else {}
         for file in ("tokenizer_config.json", "generation_config.json", "special_tokens_map.json")
     )
-    _check_ids(config, folder / "config.json")
+    size = config.get("vocab_size")
+    _check_ids(config, size, folder / "config.json")
+    _check_ids(writing, size, folder / "generation_config.json")
     names = _names(tokenizer)
     ends = {
         end: _name(about.get(f"{end}_token"), config.get(f"{end}_token_id"), names)
@@ -152,9 +154,8 @@ def _json(path) -> dict:
     return value
 
 
-def _check_ids(settings, path) -> None:
+def _check_ids(settings, size, path) -> None:
     """Raise InputError unless the ids of BOS and EOS, of which there may be several, are tokens'."""
-    size = settings.get("vocab_size")
     for name in ("bos_token_id", "eos_token_id"):
         for i in _listed(settings.get(name)):
             if not is_integer(i, 0) or (is_integer(size, 0) and i >= size):
