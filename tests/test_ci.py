@@ -80,6 +80,26 @@ def test_nothing_is_published_before_all_of_it_is_tested():
     assert tested < uploaded
 
 
+def test_the_site_is_published_as_it_was_tested_and_a_pull_request_has_its_artifact():
+    """Both languages lie in the folder that each uploads: test_site.py looks at all of it, and at the
+    wheel that its pages run. No code of a fork gets a permission.
+    """
+    built = re.findall(r"-m sphinx -c docs \. (\S+)", RUN)
+    assert built == ["docs/_build/html", "docs/_build/html/ko"]
+    assert RUN.index(built[1]) < RUN.index("pytest tests/test_site.py")
+    for workflow, job, test in (("release", "site", ".ci/run site"), ("ci", "stage", ".ci/run $")):
+        steps = jobs(workflow)[job]["steps"]
+        (run,) = (i for i, step in enumerate(steps) if step.get("run", "").startswith(test))
+        ((uploaded, step),) = (
+            (i, step) for i, step in enumerate(steps) if "upload-" in step.get("uses", "")
+        )
+        assert run < uploaded and step["with"]["path"] == built[0]
+    assert step["if"] == "matrix.stage == 'site'"
+    text = (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
+    assert yaml.safe_load(text)["permissions"] == {"contents": "read"}
+    assert "pull_request_target" not in text and text.count("permissions") == 1
+
+
 def test_a_stage_that_fails_fails_ci(tmp_path):
     script = tmp_path / ".ci" / "run"
     script.parent.mkdir()

@@ -2,6 +2,9 @@
 light and dark mode.
 """
 
+import base64
+import hashlib
+import json
 import re
 from pathlib import Path
 from urllib.parse import quote, unquote
@@ -376,6 +379,14 @@ def test_the_search_finds_the_right_page_first_without_a_network(browser, query,
     })""")
     assert link.startswith(page) and len(text) > 80
     assert not browser.complaints
+
+
+@pytest.mark.parametrize("site", [SITE, KOREAN], ids=["English", "Korean"])
+def test_the_pages_have_the_wheel_that_they_run(site):
+    live = site / "_static" / "live"
+    wheel = json.loads((live / "settings.json").read_text(encoding="utf-8"))["wheel"]
+    found = hashlib.sha384((live / wheel["name"]).read_bytes()).digest()
+    assert base64.b64encode(found).decode() == wheel["sha384"]
 
 
 def test_a_request_that_leaves_the_folder_is_refused(browser):
