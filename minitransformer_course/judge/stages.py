@@ -184,18 +184,22 @@ def _other_shape(judged, cases=slice(1 - EXTRA)) -> Failure | None:
                     name=name, got=array.shape, right=right.shape
                 )
                 return where, _not_summed(array, right) or judged.called_with(i)
-            if array.dtype != right.dtype and not (
-                array.ndim == 0 and array.dtype.kind == right.dtype.kind
-            ):  # a measure may
+            got, wanted = _dtype(array), _dtype(right)
+            if got != wanted and not (array.ndim == 0 and got.kind == wanted.kind):  # a measure may
                 where = _("{name} has the dtype {got}, expected {right}").format(
-                    name=name, got=array.dtype, right=right.dtype
+                    name=name, got=got, right=wanted
                 )
                 return where, _("which line turns it into {got}?").format(
-                    got=array.dtype
+                    got=got
                 ) if right.dtype.kind != "b" else _(
                     "it has to hold True and False, as a comparison gives them: is it multiplied, added, or made of numbers?"
                 )
     return None
+
+
+def _dtype(array) -> np.dtype:
+    """Its dtype, which is int64 for NumPy's own choice of whole numbers: a browser's has 32 bits."""
+    return np.dtype(np.int64) if array.dtype == int else array.dtype
 
 
 def _not_summed(array, right) -> str:

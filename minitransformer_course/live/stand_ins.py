@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
+from functools import wraps
 from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
@@ -129,3 +130,14 @@ def install() -> None:
         sys.modules[name] = module
     if sys.platform == "emscripten":
         os.cpu_count = lambda: 1  # it starts no threads
+        np.bincount = counting(np.bincount)
+
+
+def counting(bincount: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+    """NumPy's own, which refuses ids of 64 bits where its integers have 32: generators make them."""
+
+    @wraps(bincount)
+    def counted(x: Any, *given: Any, **named: Any) -> np.ndarray:
+        return bincount(np.asarray(x).astype(np.intp, casting="same_kind"), *given, **named)
+
+    return counted

@@ -5,7 +5,6 @@ Passages overlap: the first one begins at character 0, the second one at charact
 """
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 
 from minitransformer_course.judge import also_right, edge, invariant, mistake
 
@@ -15,8 +14,8 @@ def copied(written, train, n, V):
     """written: (T,); train: (N,), ids below V; n: at most T and N. Returns found (T - n + 1,), bool."""
     # your code: a passage is n digits of base V, so it can be one number; which numbers occur in both texts?
     weights = V ** np.arange(n, dtype=np.int64)
-    mine = sliding_window_view(written, n) @ weights
-    known = sliding_window_view(train, n) @ weights
+    mine = np.lib.stride_tricks.sliding_window_view(written, n) @ weights
+    known = np.lib.stride_tricks.sliding_window_view(train, n) @ weights
     return np.isin(mine, known)
     # end of your code
 
@@ -64,11 +63,14 @@ hints = (
     "The model wrote *abab*, and n is 3. Which passages are there, and how many answers?",
     "A loop over all pairs of passages takes too long for a real text. Turn each passage into one number, as digits turn into a "
     "number, and ask which numbers of the one text occur in the other.",
-    "mine = sliding_window_view(written, n) @ ___",
+    "mine = np.lib.stride_tricks.sliding_window_view(written, n) @ ___",
 )
 
 
 # %% mistakes
+windows = np.lib.stride_tricks.sliding_window_view
+
+
 def occurs(written, train, n, key=tuple, step=1):
     known = {key(train[i:i + n]) for i in range(0, len(train) - n + 1, step)}
     return np.array([key(written[i:i + n]) in known for i in range(len(written) - n + 1)])
@@ -91,7 +93,7 @@ def apart(written, train, n, V):
 
 @mistake("this asks for single characters: all n of a passage have to follow each other in the training text")
 def characters_known(written, train, n, V):
-    return np.isin(sliding_window_view(written, n), train).all(axis=-1)
+    return np.isin(windows(written, n), train).all(axis=-1)
 
 
 @mistake("this is about passages of n - 1 characters")
@@ -103,7 +105,7 @@ def too_short(written, train, n, V):
 def same_place(written, train, n, V):
     found = np.zeros(len(written) - n + 1, bool)
     both = min(len(written), len(train)) - n + 1
-    found[:both] = (sliding_window_view(written, n)[:both] == sliding_window_view(train, n)[:both]).all(axis=-1)
+    found[:both] = (windows(written, n)[:both] == windows(train, n)[:both]).all(axis=-1)
     return found
 
 
@@ -126,4 +128,4 @@ def with_a_set(text, read, length, size):
 
 @also_right
 def all_pairs(written, train, n, V):
-    return (sliding_window_view(written, n)[:, None] == sliding_window_view(train, n)).all(axis=-1).any(axis=-1)
+    return (windows(written, n)[:, None] == windows(train, n)).all(axis=-1).any(axis=-1)
