@@ -124,16 +124,14 @@ def verdicts(wanted: list[str]) -> int:
                 print(f"installed, too: {one.exercise}, {one.kind} {one.name}: {here['title']}")
             if said[0] != said[1]:
                 differing += 1
-                print(
-                    f"{one.exercise}, {one.kind} {one.name}\n  installed {said[0]}\n  page      {said[1]}",
-                    flush=True,
-                )
+                print(f"{one.exercise}, {one.kind} {one.name}")
+                print(f"  installed {said[0]}\n  page      {said[1]}", flush=True)
             if page.seconds > 3:
                 print(f"slow: {one.exercise}, {one.kind} {one.name}: {page.seconds:.1f} s")
     print(
-        f"{len(found)} verdicts, {differing} differ, {refused} right answers refused; processor time of a check: "
-        f"median {statistics.median(seconds):.3f} s, worst {max(seconds):.1f} s, in sum {sum(seconds):.0f} s; "
-        f"installed {ours:.0f} s"
+        f"{len(found)} verdicts, {differing} differ, {refused} right answers refused; "
+        f"processor time of a check: median {statistics.median(seconds):.3f} s, "
+        f"worst {max(seconds):.1f} s, in sum {sum(seconds):.0f} s; installed {ours:.0f} s"
     )
     return differing
 
