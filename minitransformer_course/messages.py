@@ -15,7 +15,7 @@ LOCALE = Path(__file__).parent / "locale"
 VARIABLE = "MINITRANSFORMER_LANGUAGE"
 FILE = "minitransformer-learn.json"  # in the reader's folder: learner_progress.py
 HOW_TO_CHOOSE = {"ko": "한국어로 공부하려면:  minitransformer learn start 1 --language ko"}
-TRANSLATED = re.compile(r'\n\n(?:#, python.*\n)?msgid (".+")\nmsgstr (".+")')  # and not "#, fuzzy"
+TRANSLATED = re.compile(r'\n\n(?:#(?!, fuzzy).*\n)*msgid (".+")\nmsgstr (".+")')
 _chosen: list[str] = []
 
 

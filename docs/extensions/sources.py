@@ -1,19 +1,23 @@
-"""A source file that a page links to is a page of its own; a link to a folder is its name, for a
-site has no folders.
+"""A source file that a page links to is a page of its own, in the reader's language if it is a
+tutorial; a link to a folder is its name, for a site has no folders.
 """
 
 import re
 from pathlib import Path
 
+from minitransformer_course.judge.pages import translated_code
+
+FENCE = 8 * "`"  # longer than any inside
 LINK = re.compile(r"\[([^\]]+)\]\(([^):#]+)\)")
 
 
 def show_source(app, docname, content) -> None:
     path = app.env.doc2path(docname, base=False)
     if path.suffix == ".py" and path.name != "chapter.py":
-        content[0] = (
-            f"# %% [markdown]\n# # {path.name}\n#\n# ```{{literalinclude}} /{path.as_posix()}\n# ```\n"
-        )
+        code = path.read_text(encoding="utf-8")  # content[0] was translated as a page
+        shown = translated_code(code) if docname.startswith("tutorials/") else code
+        page = f"# {path.name}\n\n{FENCE}python\n{shown}{FENCE}"
+        content[0] = "# %% [markdown]\n" + "".join(f"# {line}\n" for line in page.split("\n"))
         app.env.metadata[docname]["orphan"] = True  # reached by the link only
 
 

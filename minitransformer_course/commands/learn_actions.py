@@ -177,7 +177,8 @@ def start(args) -> None:
 def _start_model(path) -> None:
     if path.exists():
         raise InputError(_("{path} is there already, and nothing was changed").format(path=path))
-    write_new(path, (folder_of_chapters() / path.name).read_bytes())
+    text = (folder_of_chapters() / path.name).read_text(encoding="utf-8")
+    write_new(path, translated_code(text).encode())
     said = _("{path}: write its six functions, then\n        minitransformer learn plug")
     print(said.format(path=path))
 

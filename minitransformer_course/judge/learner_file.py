@@ -19,7 +19,7 @@ def learner_cells(chapter) -> list[cells.Cell]:
         elif cell.kind == "markdown":
             made.append(cell._replace(source=translated(cell.source)))
         elif cell.kind == "code":
-            made.append(cell)
+            made.append(cell._replace(source=translated_code(cell.source)))
     return made
 
 

@@ -15,7 +15,10 @@ WIDTH = 96  # columns of a translated line; a Korean letter is two wide
 WIDE = re.compile("[\u1100-\u11ff\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff01-\uff60]")
 VERBATIM = re.compile(r"\s*(```|:::|\$\$)")
 PREFIX = re.compile(r"(#+ |\s*(?:[-*]|\d+\.) +|> ?|\s*)(.*)")
-CELL = re.compile(r"(?<=\| )[^|\s](?:[^|]|(?<=\\)\|)*(?= \|)")
+COLUMNS = re.compile(r"\S {3,}\S")  # of a table in a docstring: its lines stay lines
+CELL = re.compile(  # neither a Korean one nor its English, which stands before it: the glossary
+    r"(?<=\| )(?![^|]*[가-힣])[^|\s](?:[^|]|(?<=\\)\|)*(?= \|)(?! \| [^|]*[가-힣])"
+)
 COPIED = re.compile(r"`[^`]*`|\$[^$]*\$")
 SHAPE = r"\([\w.]+(?:, [\w.]+)*,?\)"
 UNBREAKABLE = re.compile(
@@ -73,15 +76,21 @@ def translated(page, look_up=_) -> str:
             close()
             lines.append(CELL.sub(lambda cell: _looked_up(cell[0], look_up), line))
         else:
-            if PREFIX.sub(r"\1", line).strip() and not (
-                line.startswith(">") and paragraph and paragraph[0].startswith(">")
-            ):
+            if paragraph and _begins(line, paragraph[0]):
                 close()
             paragraph.append(line)
-            if line.startswith("#"):
+            if line.startswith("#") or COLUMNS.search(line):
                 close()
     close()
     return "\n".join(lines)
+
+
+def _begins(line, first) -> bool:
+    """Whether a line begins an item, a row of columns, or text with another indentation."""
+    mark, before = (PREFIX.sub(r"\1", one) for one in (line, first))
+    if mark.startswith(">"):
+        return not before.startswith(">")
+    return bool(mark.strip() or COLUMNS.search(line)) or len(mark) != len(before)
 
 
 def translated_code(code, look_up=_) -> str:
@@ -126,7 +135,7 @@ def _paragraph(lines, prefix, message, look_up) -> list[str]:
     new = _looked_up(message, look_up)
     if new == message:
         return lines
-    if prefix.startswith("#"):
+    if prefix.startswith("#") or COLUMNS.search(message):
         return [prefix + new]
     kept = UNBREAKABLE.sub(lambda found: found[0].replace(" ", "\0"), new)
     kept = WIDE.sub(lambda found: found[0] + "\1", kept)  # counted twice

@@ -1,18 +1,20 @@
 """`python minitransformer_course/locale/catalogue.py` takes the texts of today into
 minitransformer_course/locale/LANGUAGE/*.po and says what is missing.
 
-A text that changed is marked fuzzy, and readers get the English one until somebody has translated
-it again. messages.py reads the files.
+A text that changed is marked fuzzy and keeps its old English, and readers get the English one until
+somebody has translated it again. An empty file PART.po begins a part. messages.py reads the files.
 """
 
 import ast
+import io
 import re
 from collections.abc import Iterator
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import NamedTuple
 
-from babel.messages.catalog import Catalog
-from babel.messages.pofile import read_po, write_po
+from babel.messages.catalog import Catalog, Message
+from babel.messages.pofile import normalize, read_po, write_po
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -20,70 +22,101 @@ FIRST = datetime(2026, 11, 27, tzinfo=timezone.utc)  # in the headers: the histo
 WORDS = re.compile(
     r"[a-z]{3,} [a-z]{3,}"
 )  # in the name of a term, "dy, around the layer": not in "p sum(dp p)"
-PAGES = ["docs/index.md", "docs/learn.md"]
+PAGES = ["index.md", "learn.md", "train.md", "translation.md", "glossary.md", "live/*.md"]
+PROGRAMS = ["one_file", "my_model"]  # of tutorials/
+WIDTH = 110  # of a line of a file
+FEW = 3  # words, which mean nothing without the code around them
 
 
-def texts() -> dict[str, list[str]]:
-    """{part: its English texts}: a chapter with its exercises, the judge with its commands, and
-    pages of the site.
+class Place(NamedTuple):
+    """Where a text stands, and what a translator has to know of it."""
+
+    file: Path
+    remark: str = ""
+
+
+def texts() -> dict[str, dict[str, Place]]:
+    """{part: {English text: its place}}: a chapter with its exercises, the judge with its commands,
+    pages of the site, and programs that are read.
     """
     from minitransformer_course.commands.learn import ERRORS
     from minitransformer_course.diagnosis.rearranged import MOVED, PARTS
     from minitransformer_course.judge.course import PARTS_OF_THE_BOOK, chapters
     from minitransformer_course.lab.own_functions import GAINS
 
-    found = {chapter.name: list(_of_chapter(chapter)) for chapter in chapters()}
-    found["judge"] = list(_of_code(ROOT / "minitransformer_course")) + list(
-        _of_code(ROOT / "docs" / "extensions")
-    )
-    found["judge"] += [
-        *ERRORS,
-        *GAINS.values(),
-        *(sentence for sentence, _change in MOVED + PARTS),
-    ]  # looked up by a variable
-    found["site"] = [
-        *PARTS_OF_THE_BOOK,
-        *(text for page in PAGES for text in _of_page((ROOT / page).read_text(encoding="utf-8"))),
+    course = ROOT / "minitransformer_course"
+    found = {chapter.name: [*_of_chapter(chapter)] for chapter in chapters()}
+    found["judge"] = [
+        *_of_code(course),
+        *_of_code(ROOT / "docs" / "extensions"),
+        *_in(course / "commands" / "learn.py", ERRORS),  # and what is looked up by a variable
+        *_in(course / "lab" / "own_functions.py", GAINS.values()),
+        *_in(course / "diagnosis" / "rearranged.py", (text for text, _change in MOVED + PARTS)),
     ]
+    found["site"] = [*_in(course / "judge" / "course.py", PARTS_OF_THE_BOOK)]
+    for pattern in PAGES:
+        for path in sorted((ROOT / "docs").glob(pattern)):
+            page = path.read_text(encoding="utf-8")
+            found["site"] += _in(path, _of_page(page))
+    for name in PROGRAMS:
+        path = ROOT / "tutorials" / f"{name}.py"
+        found[name] = [*_in(path, _of_comments(path.read_text(encoding="utf-8")))]
+    parts: dict[str, dict[str, Place]] = {}
     known: set[str] = set()  # a text that stands in several parts belongs to the first
-    return {
-        part: [text for text in dict.fromkeys(messages) if not (text in known or known.add(text))]
-        for part, messages in found.items()
-    }
+    for part, messages in found.items():
+        parts[part] = {}
+        for text, place in messages:
+            if text not in known:
+                parts[part].setdefault(text, place)
+        known |= {*parts[part]}
+    return parts
 
 
-def _of_chapter(chapter) -> Iterator[str]:
+def _in(file, messages, remark="") -> Iterator[tuple[str, Place]]:
+    for text in messages:
+        yield text, Place(file, remark)
+
+
+def _of_chapter(chapter) -> Iterator[tuple[str, Place]]:
     from minitransformer_course.judge import cells
-    from minitransformer_course.judge.exercise import skeleton
-    from minitransformer_course.judge.pages import translated_code
 
     exercises = {exercise.name: exercise for exercise in chapter.exercises}
     for cell in cells.parse(chapter.text):
         if cell.kind == "exercise":
-            one = exercises[cell.name]
-            yield one.title
-            yield from _of_page(one.task)
-            seen: list[str] = []
-            translated_code(skeleton(one.source, one.name), lambda text: seen.append(text) or text)
-            yield from seen
-            yield from one.module.hints[:2]
-            yield from (
-                text
-                for text in (
-                    one.rest,
-                    *(text for role in one.edges for text in (role.name, role.part)),
-                )
-                if text
-            )
-            yield from (
-                name
-                for name in (one.terms(*one.cases()[0][1]) if one.terms else ())
-                if WORDS.search(name)
-            )
-            yield from (role.sentence for role in (*one.invariants, *one.versions, *one.mistakes))
-            yield from (version.shows for version in one.versions if version.shows)
+            yield from _of_exercise(exercises[cell.name])
         elif cells.is_text(cell.kind, cell.name):
-            yield from _of_page(cell.source)
+            yield from _in(chapter.page, _of_page(cell.source))
+        elif cell.kind == "code":
+            yield from _in(chapter.page, _of_comments(cell.source), "comment in a cell")
+
+
+def _of_exercise(one) -> Iterator[tuple[str, Place]]:
+    from minitransformer_course.judge.exercise import skeleton
+
+    said: list[tuple[str, list[str]]] = [
+        ("title of an exercise", [one.title]),
+        ("", _of_page(one.task)),
+        ("docstring or comment of a blank", _of_comments(skeleton(one.source, one.name))),
+        ("hint", [*one.module.hints[:2]]),
+        ("what else an answer is made of", [one.rest]),
+        ("case of the judge: its name", [role.name for role in one.edges]),
+        ("case of the judge: the part to look at", [role.part for role in one.edges]),
+    ]
+    names = [*one.terms(*one.cases()[0][1])] if one.terms else []
+    said.append(("name of a term", [name for name in names if WORDS.search(name)]))
+    roles = (*one.invariants, *one.versions, *one.mistakes)
+    said.append(("sentence of a verdict", [role.sentence for role in roles]))
+    said.append(("what a test shows", [version.shows for version in one.versions]))
+    for remark, found in said:
+        yield from _in(one.path, filter(None, found), remark)
+
+
+def _of_comments(code) -> list[str]:
+    from minitransformer_course.judge.pages import translated_code
+
+    seen: list[str] = []
+    translated_code(code, lambda text: seen.append(text) or text)
+    return seen
 
 
 def _of_page(page) -> list[str]:
@@ -94,10 +127,12 @@ def _of_page(page) -> list[str]:
     return seen
 
 
-def _of_code(folder) -> Iterator[str]:
-    """What stands in `_(...)`."""
+def _of_code(folder) -> Iterator[tuple[str, Place]]:
+    """What stands in `_(...)`. Of a few words, the line is the remark."""
     for path in sorted(folder.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        code = path.read_text(encoding="utf-8")
+        lines = code.splitlines()
+        for node in ast.walk(ast.parse(code)):
             if (
                 isinstance(node, ast.Call)
                 and isinstance(node.func, ast.Name)
@@ -105,7 +140,9 @@ def _of_code(folder) -> Iterator[str]:
             ):
                 for one in ast.walk(node.args[0]):
                     if isinstance(one, ast.Constant) and isinstance(one.value, str):
-                        yield one.value
+                        few = len(one.value.split()) <= FEW
+                        remark = lines[one.lineno - 1].strip() if few else ""
+                        yield one.value, Place(path, remark)
 
 
 def update(language) -> Iterator[str]:
@@ -121,12 +158,13 @@ def update(language) -> Iterator[str]:
     for path in folder.glob("*.po"):
         for message in _read(path, language):
             if message.id and message.string:
-                old.add(message.id, message.string, flags=message.flags)
+                _add(old, message)
     known = {text for messages in parts.values() for text in messages} | {""}
     for part, messages in parts.items():
         template = Catalog(creation_date=FIRST)
-        for message in messages:
-            template.add(message)
+        for text, place in messages.items():
+            file = place.file.relative_to(ROOT).as_posix()
+            template.add(text, locations=[(file, 0)], auto_comments=[*filter(None, [place.remark])])
         new = Catalog(
             language,
             project="minitransformer",
@@ -137,16 +175,44 @@ def update(language) -> Iterator[str]:
         )
         for message in old:  # what left is where a changed text may come from
             if message.id in messages or message.id not in known:
-                new.add(message.id, message.string, flags=message.flags)
+                _add(new, message)
         new.update(template, update_header_comment=False)
         new.obsolete.clear()
-        with (folder / f"{part}.po").open("wb") as file:
-            write_po(file, new, width=110, no_location=True)
+        for message in new:
+            message.user_comments = _comments(message)
         done = sum(bool(one.string) and not one.fuzzy for one in new if one.id)
+        path = folder / f"{part}.po"
+        if path.exists() or done:
+            path.write_bytes(_written(new))
         yield f"{language} {part:26} {done:4} of {len(messages):4} texts, {done / max(1, len(messages)):4.0%}"
     for path in folder.glob("*.po"):
         if path.stem not in parts:
             path.unlink()
+
+
+def _add(catalogue, message) -> None:
+    catalogue.add(
+        message.id, message.string, flags=message.flags, user_comments=message.user_comments
+    )
+
+
+def _comments(message: Message) -> list[str]:
+    """Those of translators; in a fuzzy message also `| msgid`, the English of its translation.
+
+    Babel reads these lines as comments, and would break their strings.
+    """
+    previous = [line for line in message.user_comments if line.startswith("|")]
+    comments = [line for line in message.user_comments if line not in previous]
+    if message.previous_id and not previous:
+        text = f"msgid {normalize(message.previous_id[0], width=WIDTH - 10)}"
+        previous = [f"| {line}" for line in text.splitlines()]
+    return comments + previous if message.fuzzy else comments
+
+
+def _written(catalogue) -> bytes:
+    file = io.BytesIO()
+    write_po(file, catalogue, width=WIDTH, include_lineno=False)
+    return file.getvalue().replace(b"\n# | ", b"\n#| ")
 
 
 def _read(path, language) -> Catalog:

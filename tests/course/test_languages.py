@@ -2,6 +2,7 @@
 English, English stays as it is.
 """
 
+import ast
 import io
 import json
 import re
@@ -66,7 +67,7 @@ COMPLETE = (  # at least 95 % of these texts are translated
     "00_before 01_linear 01b_checking 02_embedding 03_positions 04_softmax 05_attention 06_masks "
     "07_heads 08_residual_layer_norm 08b_block 09_transformer 10_loss 11_learning "
     "12_writing 12b_text 13_after_2017 13b_inside 13c_teaching 14_evaluation 14b_translation "
-    "15_before_attention 16_why_self_attention 17_reading_again judge site"
+    "15_before_attention 16_why_self_attention 17_reading_again judge site one_file my_model"
 ).split()
 CHANGED: list[str] = []  # since they were translated
 WORDS = "zero one two three four five six seven eight nine ten eleven twelve".split()
@@ -184,8 +185,30 @@ def test_every_text_of_a_chapter_can_be_translated(korean):
                 if not re.match(r"[$|★`]", message):
                     assert message.lstrip("#- *").startswith("글"), message
     assert '"""글' in page and "# your code: 글" in page and "# end of your code" in page
-    code = [cell.source for cell in cells.parse(chapter.text) if cell.kind == "code"]
-    assert all(one in page for one in code)  # what runs is the same in each language
+    code = [cell.source for cell in cells.parse(page) if cell.kind == "code"]
+    assert all("# 글" in one for one in code if "    # " in one)
+    for cell in cells.parse(chapter.text):  # what runs is the same in each language
+        if cell.kind == "code":
+            assert any(what_runs(one) == what_runs(cell.source) for one in code)
+
+
+@pytest.mark.parametrize("name", catalogue.PROGRAMS)
+def test_a_program_is_read_in_korean_and_runs_as_in_english(name):
+    english = (ROOT / "tutorials" / f"{name}.py").read_text(encoding="utf-8")
+    assert translated_code(english, str) == english
+    korean = translated_code(english, messages.catalogue("ko").get)
+    assert what_runs(korean) == what_runs(english)
+    assert not re.search(r"# [A-Z]?[a-z]+ [a-z]+ [a-z]+", korean)
+
+
+def what_runs(code):
+    """The syntax tree without docstrings."""
+    tree = ast.parse(code)
+    for node in ast.walk(tree):
+        kinds = ast.Module, ast.ClassDef, ast.FunctionDef
+        if isinstance(node, kinds) and ast.get_docstring(node) is not None:
+            del node.body[0]
+    return ast.dump(tree)
 
 
 @pytest.mark.parametrize("path", CATALOGUES, ids=lambda path: path.stem)
@@ -225,6 +248,55 @@ def test_what_is_declared_complete_is_translated():
             }
             assert len(done & set(texts)) >= 0.95 * len(texts), part
     assert {*COMPLETE, *CHANGED} <= {*catalogue.texts()} and not {*COMPLETE} & {*CHANGED}
+
+
+@pytest.fixture
+def parts(tmp_path, monkeypatch):
+    """What the catalogue finds, in a folder of its own with the language ko."""
+    monkeypatch.setattr(catalogue, "HERE", tmp_path)
+    found = {"page": {}, "other": {}}
+    monkeypatch.setattr(catalogue, "texts", lambda: found)
+    (tmp_path / "ko").mkdir()
+    (tmp_path / "ko" / "page.po").touch()
+    return found
+
+
+def test_a_changed_text_keeps_the_english_of_its_translation(parts, tmp_path, monkeypatch):
+    """... however often it changes, as gettext's `#| msgid`, which goes once it is translated."""
+    path, place = tmp_path / "ko" / "page.po", catalogue.Place(ROOT / "docs" / "learn.md", "a title")
+    first = 'The judge\'s "first" sentence, ' + 30 * "which is long, "
+    parts["page"] = {first + "ends.": place}
+    assert [*catalogue.update("ko")] == [
+        f"ko page {'':21}    0 of    1 texts,   0%",
+        f"ko other {'':20}    0 of    0 texts,   0%",
+    ]
+    text = path.read_text(encoding="utf-8")
+    assert "#. a title\n#: docs/learn.md\nmsgid" in text  # its place, and what it is
+    path.write_text(text.replace('msgstr ""\n\n', 'msgstr "번역"\n\n'), encoding="utf-8")
+    for end in ("stops.", "is over."):
+        parts["page"] = {first + end: place}
+        list(catalogue.update("ko"))
+        text = path.read_text(encoding="utf-8")
+        previous = "".join(re.findall(r'^#\| (?:msgid )?"(.*)"$', text, re.MULTILINE))
+        assert previous == first.replace('"', '\\"') + "ends." and "#, fuzzy" in text
+        monkeypatch.setattr(messages, "LOCALE", tmp_path)
+        messages.catalogue.cache_clear()
+        assert messages.catalogue("ko") == {}
+    path.write_text(text.replace("#, fuzzy\n", ""), encoding="utf-8")
+    list(catalogue.update("ko"))
+    assert "#|" not in path.read_text(encoding="utf-8")
+    messages.catalogue.cache_clear()
+    assert messages.catalogue("ko") == {first + "is over.": "번역"}
+    messages.catalogue.cache_clear()
+
+
+def test_a_part_without_a_translation_gets_no_file_until_it_is_begun(parts, tmp_path):
+    parts["other"] = {"text": catalogue.Place(ROOT / "README.md")}
+    list(catalogue.update("ko"))
+    assert not (tmp_path / "ko" / "other.po").exists()
+    (tmp_path / "ko" / "other.po").touch()
+    list(catalogue.update("ko"))
+    assert 'msgid "text"' in (tmp_path / "ko" / "other.po").read_text(encoding="utf-8")
 
 
 def test_an_error_in_a_chapter_loses_no_translation(tmp_path, monkeypatch):
