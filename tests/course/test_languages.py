@@ -233,6 +233,14 @@ def test_a_translation_has_the_numbers_formulas_and_code_of_its_text(path):
             assert not english - other and set(other - english) <= in_words, message.id
 
 
+@pytest.mark.parametrize("path", CATALOGUES, ids=lambda path: path.stem)
+def test_a_link_to_an_english_page_says_so(path):
+    known = {page.stem for one in catalogue.PAGES for page in (ROOT / "docs").glob(one)}
+    for message in entries(path):
+        for page, after in re.findall(r"\]\(([^():#]+)\.md[^()]*\)(.{,5})", message.string):
+            assert page.rpartition("/")[2] in known or "영어" in after, message.id
+
+
 def test_what_is_declared_complete_is_translated():
     """A text that changed is English until it is translated again, but not so many of them that a
     page speaks two languages.
@@ -263,7 +271,10 @@ def parts(tmp_path, monkeypatch):
 
 def test_a_changed_text_keeps_the_english_of_its_translation(parts, tmp_path, monkeypatch):
     """... however often it changes, as gettext's `#| msgid`, which goes once it is translated."""
-    path, place = tmp_path / "ko" / "page.po", catalogue.Place(ROOT / "docs" / "learn.md", "a title")
+    path, place = (
+        tmp_path / "ko" / "page.po",
+        catalogue.Place(ROOT / "docs" / "learn.md", "a title"),
+    )
     first = 'The judge\'s "first" sentence, ' + 30 * "which is long, "
     parts["page"] = {first + "ends.": place}
     assert [*catalogue.update("ko")] == [
