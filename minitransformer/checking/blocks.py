@@ -23,7 +23,7 @@ from minitransformer.data.special import PAD
 from minitransformer.layers.config import ModelConfig
 from minitransformer.layers.layer import Layer, Same
 from minitransformer.lookup import Table
-from minitransformer.models.next_token import AnyBatch
+from minitransformer.models.model import AnyBatch
 
 
 CLASSES = 3

@@ -3,7 +3,7 @@
 from minitransformer.lookup import Table
 from minitransformer.models.classifier import Classifier, ClassifierConfig
 from minitransformer.models.language_model import LanguageModel, LanguageModelConfig
-from minitransformer.models.next_token import Model
+from minitransformer.models.model import Model
 from minitransformer.models.transformer import Transformer, TransformerConfig
 
 MODELS = Table("model", {    # by the names that run folders store

@@ -18,7 +18,7 @@ from minitransformer.layers.linear import Linear, LinearCache
 from minitransformer.layers.pooling import FirstToken, MeanOverTokens
 from minitransformer.layers.positions import POSITIONS
 from minitransformer.lookup import Table
-from minitransformer.models.next_token import AnyBatch, LossSums, Model
+from minitransformer.models.model import AnyBatch, LossSums, Model
 from minitransformer.tables import setting
 
 POOLINGS = Table("pooling", {"mean": MeanOverTokens, "first": FirstToken})

@@ -1,41 +1,14 @@
-"""What training knows of a model and of a batch, and what models of the next token share."""
+"""The common part of the models that predict the next token."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 from minitransformer.backend import Array, Generator
 from minitransformer.checks import check_cache
 from minitransformer.data.special import PAD
 from minitransformer.errors import InputError
-from minitransformer.layers.layer import Layer
 from minitransformer.layers.output_projection import LinearCrossEntropy, OutputCache, OutputProjection
-
-
-class LossSums(NamedTuple):
-    """Sums over a batch's real terms: arrays with no dimensions, still on their device."""
-
-    loss: Any                     # with label smoothing: the quantity that is minimised
-    negative_log_likelihood: Any  # without: the exponential of its mean is the perplexity
-
-
-class AnyBatch(Protocol):
-    """What training knows of a batch."""
-
-    @property
-    def terms(self) -> int: ...         # the divisor of its summed loss
-
-    @property
-    def num_tokens(self) -> int: ...    # for measuring speed
-
-    def split(self, n: int) -> Sequence["AnyBatch"]: ...    # at most n parts of it
-
-
-class Model(Layer):
-    """A layer that turns a batch into a loss: what training and evaluation know of a model."""
-
-    config: Any
-    loss_forward: Callable[..., tuple[LossSums, Any]]        # (batch, rng=None, smoothing=0.0)
-    loss_backward: Callable[[float | Array, Any], None]      # (dloss, cache)
+from minitransformer.models.model import AnyBatch, LossSums, Model
 
 
 class NextTokenBatch(AnyBatch, Protocol):

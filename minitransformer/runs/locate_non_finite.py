@@ -6,7 +6,7 @@ from typing import Any
 from minitransformer.backend import module_of
 from minitransformer.layers.hooks import hooked
 from minitransformer.layers.parameter import Parameter
-from minitransformer.models.next_token import AnyBatch, Model
+from minitransformer.models.model import AnyBatch, Model
 from minitransformer.training.step import add_gradients
 from minitransformer.training.workers import OneWorker
 

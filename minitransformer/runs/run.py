@@ -18,7 +18,7 @@ from minitransformer.files import as_path, check_manifest, reason
 from minitransformer.interchange.weights import set_weights
 from minitransformer.layers.initial import undrawn
 from minitransformer.lookup import find
-from minitransformer.models.next_token import Model
+from minitransformer.models.model import Model
 from minitransformer.runs import checkpoint
 from minitransformer.runs.config import TrainingConfig
 from minitransformer.runs.folder import SETTINGS, WEIGHTS, RunFolder, check_is_run

@@ -16,7 +16,7 @@ from minitransformer.layers.layer import Layer
 from minitransformer.lookup import find, name_of
 from minitransformer.memory import TO_USE, check_fits
 from minitransformer.models import MODELS
-from minitransformer.models.next_token import Model
+from minitransformer.models.model import Model
 from minitransformer.tasks import TASKS
 from minitransformer.runs.config import TrainingConfig
 from minitransformer.tasks.task import Task

@@ -10,7 +10,7 @@ from typing import Any
 from minitransformer.backend import get_module
 from minitransformer.errors import InputError, counted
 from minitransformer.files import free_name
-from minitransformer.models.next_token import Model
+from minitransformer.models.model import Model
 from minitransformer.lookup import find
 from minitransformer.memory import TO_TRAIN, check_fits
 from minitransformer.models import MODELS

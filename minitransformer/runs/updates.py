@@ -7,7 +7,7 @@ from typing import Any
 
 from minitransformer.backend import Array, to_device
 from minitransformer.errors import NonFiniteError
-from minitransformer.models.next_token import LossSums
+from minitransformer.models.model import LossSums
 from minitransformer.runs.config import TrainingConfig
 from minitransformer.runs.locate_non_finite import locate_non_finite
 from minitransformer.training.optim import Adam

@@ -30,7 +30,7 @@ from minitransformer.dispatch import TABLE, kernels_are_on
 from minitransformer.stderr import stderr
 from minitransformer.cores import available_cores
 from minitransformer.layers.layer import Layer
-from minitransformer.models.next_token import Model
+from minitransformer.models.model import Model
 from minitransformer.speed.threads import Threads, structure
 
 WIDEST = 128  # the width d_model up to which they are faster than threads (docs/speed.md)

@@ -16,7 +16,7 @@ from minitransformer.files import reason
 from minitransformer.backend import Array, module_of
 from minitransformer.errors import InputError
 from minitransformer.layers.layer import Layer
-from minitransformer.models.next_token import Model
+from minitransformer.models.model import Model
 from minitransformer.speed.launcher import completes, launched, world
 from minitransformer.speed.local import local_workers
 from minitransformer.speed.threads import Threads

@@ -13,7 +13,7 @@ from minitransformer.checks import check_integer
 from minitransformer.errors import InputError
 from minitransformer.functional import gather_gradients
 from minitransformer.layers.layer import Layer
-from minitransformer.models.next_token import AnyBatch
+from minitransformer.models.model import AnyBatch
 from minitransformer.training.workers import OneWorker
 
 MAX_THREADS = 1024

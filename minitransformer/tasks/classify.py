@@ -26,7 +26,7 @@ from minitransformer.decoding.translation import Search
 from minitransformer.errors import InputError, counted, one_line, some
 from minitransformer.functional import softmax_forward
 from minitransformer.models.classifier import POOLINGS
-from minitransformer.models.next_token import Model
+from minitransformer.models.model import Model
 from minitransformer.stderr import stderr
 from minitransformer.tables import setting
 from minitransformer.tasks.files import PARTS, FromFiles, only_file

@@ -15,7 +15,7 @@ from minitransformer.extras import require
 from minitransformer.cores import available_cores, in_threads
 from minitransformer.decoding.state import Decodable
 from minitransformer.decoding.translation import Search
-from minitransformer.models.next_token import AnyBatch, Model
+from minitransformer.models.model import AnyBatch, Model
 
 BATCH_TOKENS = 4096
 

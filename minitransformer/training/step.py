@@ -11,7 +11,7 @@ from minitransformer.checks import check_kind, is_integer
 from minitransformer.errors import InputError
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.parameter import Flat
-from minitransformer.models.next_token import AnyBatch, LossSums, Model
+from minitransformer.models.model import AnyBatch, LossSums, Model
 from minitransformer.training.workers import OneWorker
 
 SomeBatch = TypeVar("SomeBatch", bound=AnyBatch)

@@ -9,7 +9,7 @@ from minitransformer.backend import Array, generator, module_of
 from minitransformer.checks import check_kind
 from minitransformer.functional import gather_gradients
 from minitransformer.layers.layer import Layer
-from minitransformer.models.next_token import AnyBatch
+from minitransformer.models.model import AnyBatch
 
 Value = TypeVar("Value")
 

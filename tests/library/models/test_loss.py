@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies as st
 
 from minitransformer.functional import cross_entropy_backward, cross_entropy_forward
 from minitransformer.models import MODELS
-from minitransformer.models.next_token import LossSums
+from minitransformer.models.model import LossSums
 from minitransformer.speed.kernels import kernels_run
 from minitransformer.data.special import PAD
 from tests.library.models.makers import KINDS, make_batch_for, make_model
