@@ -13,8 +13,6 @@
 # %% [markdown]
 # # 0. Ten minutes before the first derivative
 #
-# *한국어: 순환 신경망 (recurrent network), 문맥 벡터 (context vector), 인코더 (encoder), 디코더 (decoder).*
-#
 # There is nothing to write on this page. You see how networks translated before attention, the model that this book builds, and
 # such a model at work on one Korean sentence. The last section says how long the book takes.
 #
@@ -48,8 +46,7 @@ for axes, attention in zip(both, (False, True)):
 # %% [markdown]
 # A network that works this way loses three things.
 #
-# 1. **Time.** Step 7 needs the state of step 6. A processor that could compute a thousand steps at once has to wait for them
-#    one by one.
+# 1. **Time.** Step 7 needs the state of step 6.
 # 2. **Room.** The context vector has the same size for 3 words as for 100.
 # 3. **Distance.** What the network knows of the first word has to survive every later step, and so does the gradient on its way
 #    back. Each step multiplies both by numbers that are often below 1. A product of many such factors is nearly 0. A gradient
@@ -146,9 +143,8 @@ bar = figure.colorbar(lab.show_translation(axes, model, subwords, sentence), lab
 lab.open_explorer(*lab.drawkcab(), "backward")
 
 # %% [markdown]
-# Open that file in a browser (the first page of the site has it, too), take the tour, and type a word of your own. Click any
-# number, and the page says which numbers it was computed from. Then switch from values to gradients, and ask the same question in
-# the other direction. By the end of chapter 8b, you will have derived the sums that it shows.
+# Open that file in a browser, take the tour, and type a word of your own. Click any number, and the page says which numbers it
+# was computed from. Then switch from values to gradients, and ask the same question in the other direction.
 #
 # ## What you will be able to do
 #
@@ -162,7 +158,7 @@ lab.open_explorer(*lab.drawkcab(), "backward")
 #
 # **The short path** takes about 4 hours and leads through nine functions: softmax and attention, the backward of the model's
 # main parts, and the step that trains it. `minitransformer learn start path` begins it. For each function, read from the place
-# in the table down to its blank. By our estimates, the functions take 157 minutes. The reading is some 4,400 words, about an
+# in the table down to its blank. By our estimates, the functions take 157 minutes. The reading is some 4,300 words, about an
 # hour.
 #
 # | function | chapter | read from | minutes |

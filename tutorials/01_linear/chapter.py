@@ -13,8 +13,6 @@
 # %% [markdown]
 # # 1. A layer is two functions
 #
-# *한국어: 선형층 (linear layer), 내적 (dot product), 기울기 (gradient), 역전파 (backpropagation), 연쇄 법칙 (chain rule).*
-#
 # A small Transformer reads *backward* and writes *drawkcab*, one letter at a time. Before it writes a letter, it has to
 # look at the right letter of the word that it has read. How can something made of multiplications look anywhere, and how
 # does it find out where?
@@ -78,8 +76,8 @@ print("largest in each row:", *([*"backward", "end"][column] for column in score
 #
 # $$ Y = X W + b, \qquad y_{nj} = \sum_i x_{ni} W_{ij} + b_j $$
 #
-# The index $n$ counts tokens, $i$ inputs and $j$ outputs. The rest of the model computes a loss $L$ from $Y$. When backward
-# reaches this layer, it has already passed through the rest of the model, and hands us the *upstream gradient*
+# The index $n$ counts tokens, $i$ inputs and $j$ outputs. The rest of the model computes a loss $L$ from $Y$. *Backpropagation*
+# calls every backward, from the last layer to the first. When it reaches this layer, it hands us the *upstream gradient*
 # $dY_{nj} = \partial L / \partial y_{nj}$. The code calls it `dy`, and calls the gradients that we want `dx`, `dW` and `db`.
 #
 # ## One number by hand
@@ -264,9 +262,9 @@ for axes, scores, title in zip(both, (before, word @ w_q @ (word @ w_k).T), ("ra
     title = lab.show_scores(axes, scores, name, name).axes.set_title(title)
 
 # %% [markdown]
-# As in the trained model, the same line runs across the picture, although this word was in none of the batches. Put a word
-# of your own in its place, of eight letters, and the line is still there. You have built the part of attention that looks, and
-# your own gradient has trained it. In chapter 5, each letter also fetches what it finds there.
+# As in the trained model, the same line runs across the picture, although this word was in none of the batches. You have built
+# the part of attention that looks, and your own gradient has trained it. In chapter 5, each letter also fetches what it finds
+# there.
 #
 # ## Break it
 #
@@ -289,9 +287,8 @@ with plugged(layers.Linear.backward, forgetful):
     print(gradcheck(layers.Linear(3, 2, rng), [rng.standard_normal((2, 4, 3))], methods=["complex"]))
 
 # %% [markdown]
-# The table names the array, the place in it and both numbers. The last two lines come from the *gradient doctor*, which
-# draws an upstream gradient of its own. It plants known mistakes in the correct gradient and names the one that reproduces
-# yours.
+# The last two lines come from the *gradient doctor*, which draws an upstream gradient of its own. It plants known mistakes in
+# the correct gradient and names the one that reproduces yours.
 #
 # Now a small Transformer learns to copy letters, once correctly and once with the mistake.
 

@@ -13,14 +13,11 @@
 # %% [markdown]
 # # 1b. Is the gradient right?
 #
-# *한국어: 기울기 확인 (gradient check), 편미분 (partial derivative).*
-#
 # The table in chapter 1 had two kinds of rows. In those marked *central*, the gradient and the measurement agreed to
 # eleven digits, and in those marked *complex* to sixteen. Where do five digits go? And is there a wrong gradient that
 # passes?
 #
-# In this chapter you build both measurements and find out what they cannot see. Every other gradient in this book is proven
-# with them, yours included.
+# In this chapter you build both measurements of the *gradient check*, and find out what they cannot see.
 
 # %%
 import time
@@ -45,7 +42,7 @@ rng = np.random.default_rng(0)
 #
 # A layer has many inputs and many outputs. As the loss we take $L = \sum dY \cdot f(X)$, a sum of the outputs with the
 # upstream gradient as weights, because its gradient with respect to $f(X)$ is exactly $dY$. Then we measure every number in
-# $X$ on its own, while all the others stay where they are.
+# $X$ on its own, while all the others stay where they are (its *partial derivative*).
 
 # %% [exercise] numeric_gradient
 
@@ -256,5 +253,4 @@ print(f"{w.size:,} numbers in {1000 * seconds:.0f} ms; one by one, from both sid
 lab.run_yours("1b")
 
 # %% [markdown]
-# **Read next:** `central`, `kink` and `complex_step` in `minitransformer/checking/numeric.py`. A function such as ReLU has a
-# corner, and `kink` decides what to believe there.
+# **Read next:** `central`, `kink` and `complex_step` in `minitransformer/checking/numeric.py`.

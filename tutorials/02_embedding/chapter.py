@@ -13,8 +13,6 @@
 # %% [markdown]
 # # 2. Tokens to vectors: the embedding
 #
-# *한국어: 토큰 (token), 어휘 (vocabulary), 임베딩 (embedding), 가중치 공유 (weight sharing).*
-#
 # In "the dog chased the cat" the word *the* occurs twice. Its vector gets a gradient from the first place and another one
 # from the second. You write `dW[ids] += dy` in NumPy, and one of the two is gone, without an error and without a warning.
 # Why? And how does a model notice?
@@ -158,8 +156,8 @@ lab.show_losses(axes, {"right": right, "lost repeats": wrong}, level=(math.log(2
 
 # %% [markdown]
 # The two curves rest on a *plateau* at 3.26 between steps 15 and 35, where the model knows that the answer is a letter but does
-# not yet know which one. Look for plateaus in your own curves. If a plateau lies at the logarithm of a number of choices, you
-# can tell what the model has understood so far.
+# not yet know which one. If a plateau lies at the logarithm of a number of choices, you can tell what the model has understood
+# so far.
 #
 # After step 120 the red curve falls behind. Here are the mean losses over steps 181 to 200 for three seeds, from
 # `research/experiments/wrong_gradients.py`:
@@ -175,10 +173,10 @@ lab.show_losses(axes, {"right": right, "lost repeats": wrong}, level=(math.log(2
 #
 # ## The same table at the end
 #
-# After its last layer the model has a *hidden state* $h$ for each position, a vector of $d_{model}$ numbers. From it, the
-# model has to compute a *logit* for each token in the vocabulary, which is a score that softmax turns into a probability.
-# The paper uses the same table again and computes $\text{logits} = h W^\top$, where $h$ has shape $(N, d_{model})$. A token
-# is likely if its vector points where $h$ points.
+# After its last layer the model has a *hidden state* $h$ for each position, a vector of $d_{model}$ numbers. From it, the model
+# has to compute a *logit* for each token in the vocabulary, which is a score that softmax turns into a probability. The paper
+# uses the same table again (*weight sharing*) and computes $\text{logits} = h W^\top$, where $h$ has shape $(N, d_{model})$. A
+# token is likely if its vector points where $h$ points.
 
 # %% [exercise] tied_backward
 

@@ -12,8 +12,6 @@
 
 # %% [markdown]
 # # 3. Positions: how a model knows who stands where
-#
-# *한국어: 위치 인코딩 (positional encoding), 시퀀스 (sequence).*
 
 # %%
 from minitransformer_course import lab, yours
@@ -52,7 +50,7 @@ with plugged(functional.sinusoids, nowhere):
 # %% [markdown]
 # The model reads with attention, which chapter 5 opens up, and attention takes weighted means of vectors. A mean does not
 # depend on the order of its terms, so both words look the same to it. The vectors themselves therefore have to say where they
-# are. To each embedding, the model adds a vector that depends only on the position.
+# are. To each embedding, the model adds its *positional encoding*, a vector that depends only on the position.
 #
 # $$ y_t = x_t + PE_t $$
 #
@@ -105,9 +103,8 @@ axes.spines[:].set_visible(False)
 # their cosines fill the columns between.
 
 # %% [markdown]
-# From here on, this page uses your `sinusoids` if it passes. **Predict:** the paper says that the wavelengths go from
-# $2 \pi$ to $10000 \cdot 2 \pi = 62{,}832$. Does the slowest clock for $d_{model} = 512$ need exactly that many positions
-# for a turn, or fewer?
+# **Predict:** the paper says that the wavelengths go from $2 \pi$ to $10000 \cdot 2 \pi = 62{,}832$. Does the slowest clock for
+# $d_{model} = 512$ need exactly that many positions for a turn, or fewer?
 
 # %%
 wavelengths = 2 * math.pi * 10000.0 ** (np.arange(0, 512, 2) / 512)
@@ -264,8 +261,7 @@ with plugged(functional.sinusoids, from_one):
 # %% [markdown]
 # To write letter $t$ of a word of $n$ letters, the model has to read letter $n - 1 - t$, so what counts here is not the
 # distance between the two positions but their sum. Distances survive the shift, while a sum grows by 2 when both of its terms
-# grow by 1. Every shape and every gradient is right, and yet the model and its table disagree about what a row means. If you
-# load weights that someone else trained, compare the position tables first.
+# grow by 1. If you load weights that someone else trained, compare the position tables first.
 #
 # ## Your Transformer
 

@@ -12,8 +12,6 @@
 
 # %% [markdown]
 # # 4. Softmax: from scores to probabilities
-#
-# *한국어: 소프트맥스 (softmax), 포화 (saturation).*
 
 # %%
 from minitransformer_course import lab, yours

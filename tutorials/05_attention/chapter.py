@@ -12,8 +12,6 @@
 
 # %% [markdown]
 # # 5. Attention: a weighted mean that chooses its own weights
-#
-# *한국어: 어텐션 (attention), 쿼리 (query), 키 (key), 값 (value), 점수 (score), 가중합 (weighted sum).*
 
 # %%
 from minitransformer_course import lab, yours
@@ -48,8 +46,7 @@ print("sums of the rows, head 0:", found.weights[0].sum(axis=1).round(3))
 bar = figure.colorbar(image, label="attention weight")
 
 # %% [markdown]
-# The weights of a row define a mean, and the letter below a dark cell makes up most of that mean. In this chapter you
-# build the layer behind this picture, and write by hand the numbers that let it read a word backwards.
+# The weights of a row define a mean, and the letter below a dark cell makes up most of that mean.
 #
 # ## One vector, three jobs
 #

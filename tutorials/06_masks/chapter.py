@@ -13,8 +13,6 @@
 # %% [markdown]
 # # 6. Masks: who may look at whom
 #
-# *한국어: 마스크 (mask), 인과 마스크 (causal mask), 패딩 (padding), 자기회귀 (auto-regressive).*
-#
 # A model learns to write words backwards. After 150 steps it predicts nearly all letters correctly, in words that it has
 # never seen. Then you let it write by itself, and it writes nothing at all, or one letter again and again. Its gradients
 # are right, and no number is NaN. What happened?
@@ -178,7 +176,7 @@ for name, own in (("with your mask", lambda ids: three_masks(ids, ids)[0]), ("wi
     print(f"{name:14}: the word moves by {np.abs(alone - filled).max():.0e}")
 
 # %% [markdown]
-# With your mask, the word does not move. Without one, a translation would depend on what else happened to be in its batch.
+# With your mask, the word does not move.
 #
 # The loss must not count padding either. Suppose that three real tokens have losses 2, 3 and 4, with mean 3, and that nine
 # ids of padding follow them. Padding is always followed by more padding, which is so easy to predict that each of these
@@ -237,7 +235,7 @@ legend = axes.legend()
 
 # %% [markdown]
 # Both curves level off near $\ln 26$. Then the cheat's curve drops, while the honest model has to learn where the letters are.
-# A loss that falls suspiciously early is the first hint. Now for the proofs.
+# A loss that falls suspiciously early is the first hint.
 #
 # ## Caught: look at the weights
 #
@@ -303,12 +301,12 @@ for name, own in (("your mask", causal_mask), ("the suspect", lab.suspect_mask))
         print(f"{name}: {lab.accuracy(train(task=dice, steps=90).model, make_batch(held_out)):.0%}")
 
 # %% [markdown]
-# One in six is 17 %, give or take a little luck. A model that does clearly better has seen the result of the throw. This test
-# knows nothing about masks. Use random targets or shuffle your labels, and any model that beats chance has a leak.
+# One in six is 17 %, give or take a little luck. A model that does clearly better has seen the result of the throw. Use random
+# targets or shuffle your labels, and any model that beats chance has a leak.
 #
-# There is one more way to give the answer away. If you forget to shift the target, the decoder reads `b a c EOS` and has to
-# predict `b a c EOS`. The mask is right, but each position holds its own answer (issue 314 of MONAI's GenerativeModels).
-# **Predict:** which of the last two detectors finds it, touching or the die?
+# If you forget to shift the target, the decoder reads `b a c EOS` and has to predict `b a c EOS`. The mask is right, but each
+# position holds its own answer (issue 314 of MONAI's GenerativeModels). **Predict:** which of the last two detectors finds it,
+# touching or the die?
 
 
 # %%
@@ -329,8 +327,6 @@ print(f"not shifted: {lab.accuracy(train(task=NotShifted(), steps=60).model, Not
 # | ask for the impossible | a short training run | found | found | found |
 #
 # ## Your Transformer
-#
-# Your masks work inside the running example, together with everything else that passes so far:
 
 # %%
 lab.run_yours("6")

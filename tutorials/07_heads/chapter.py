@@ -13,14 +13,12 @@
 # %% [markdown]
 # # 7. Many heads: several questions at once
 #
-# *한국어: 멀티 헤드 어텐션 (multi-head attention), 헤드 (head), 선형 투영 (projection).*
-#
 # *The animal did not cross the street because it was too tired.* To understand the word *it*, you ask the sentence several
 # questions at once. Who is *it*? The animal. What is said of *it*? That it was tired. Each answer is in another place,
 # but one attention has one softmax, whose weights sum to 1: what it gives to *tired*, it takes away from *animal*.
 #
-# So let several readers look at the sentence, each with a question of its own. Such a reader is called a *head*. In this
-# chapter you split attention into heads, merge them again, and see on which tasks they pay off.
+# So let several readers look at the sentence, each with a question of its own. Such a reader is called a *head*, and attention
+# with several of them is *multi-head attention*.
 
 # %%
 import matplotlib.pyplot as plt
@@ -73,8 +71,7 @@ legend = axes.legend()
 
 # %% [markdown]
 # The average loss is $(3 \ln 10 + 0) / 4 = 1.73$. Both models reach this plateau. The one with four heads leaves it, while the
-# one with a single head stays there. The words in chapters 2 and 6 led to such a plateau, too, at $\ln 26$. Where do the four
-# heads look?
+# one with a single head stays there. Where do the four heads look?
 
 # %%
 found = lab.attention_of(runs[4].model, task.make_vocabulary(), "2 7 1 8 4")
@@ -87,8 +84,7 @@ bar = figure.colorbar(image, label="attention weight")
 # %% [markdown]
 # Take the third row, where the model writes the 9, the sum of 1 and 8. Some heads look at the 1 and the others at the 8. In the
 # next row, they look at the 8 and the 4. A head with nothing to do rests on the end of the text, `</s>`. Which head does which
-# job depends on your processor, because each processor rounds in its own way, and 600 steps turn a small difference into a
-# large one.
+# job depends on how your processor rounds.
 #
 # One run proves little, so here are three seeds for each number of heads, with 1,000 steps for adding and 150 for copying
 # letters. Within a column, all models have the same number of parameters (`research/experiments/heads.py`).
@@ -266,8 +262,7 @@ print(f"dx = {(loss(1.001) - loss(1)) / 0.001:.0f}")
 # %% [markdown]
 # ## Prove it
 #
-# Here is the library's self-attention, with your split and your merge in its forward and its backward. Batch, positions, heads
-# and sizes all have different lengths:
+# Here is the library's self-attention, with your split and your merge in its forward and its backward:
 
 # %%
 own_split = plugged(MultiHeadAttention.split, lambda self, x: split_heads(x, self.num_heads))
@@ -296,16 +291,12 @@ print("outputs move by", moved.round(3))
 
 # %% [markdown]
 # Each position gets numbers that the heads found for *other* positions, including later ones. That is a leak around the causal
-# mask: the mask and the attention weights are right, and only touching a token reveals it. Which numbers a position gets
-# depends on $T$, so even a model trained with this line would meet a different arrangement at every other length.
+# mask: the mask and the attention weights are right, and only touching a token reveals it.
 #
 # ## Your Transformer
-#
-# Here is the running example, with everything of yours that passes so far:
 
 # %%
 lab.run_yours("7")
 
 # %% [markdown]
-# **Read next:** `MultiHeadAttention` in `minitransformer/layers/attention.py`, with its `split`, its `merge`, and a `backward`
-# that uses them the other way round.
+# **Read next:** `MultiHeadAttention` in `minitransformer/layers/attention.py`.

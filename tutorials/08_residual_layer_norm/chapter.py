@@ -13,14 +13,11 @@
 # %% [markdown]
 # # 8. Residual, LayerNorm: how a deep model learns at all
 #
-# *한국어: 잔차 연결 (residual connection), 층 정규화 (layer normalisation), 기울기 소실 (vanishing gradient).*
-#
 # A stack of two layers learns your task, so you stack 24 of them. The loss gets worse, even on the examples that the model trains
 # on. You add a LayerNorm, derive its gradient, and the gradient check passes. After the first update, the gradient is
 # wrong.
 #
-# The first happened to the authors of residual networks, and the second is in the code of a published NumPy Transformer. In
-# figure 1 of the paper, a small yellow box follows every sub-layer, attention or feed-forward. It is labelled *Add & Norm*,
+# In figure 1 of the paper, a small yellow box follows every sub-layer, attention or feed-forward. It is labelled *Add & Norm*,
 # and this chapter explains both words.
 
 # %%
@@ -130,10 +127,10 @@ print(f"the standard deviation after 24 layers: {x.std():,.0f}")
 #
 # ## LayerNorm: every row on the same scale
 #
-# A row holds the $D$ numbers of one token. LayerNorm gives each row mean 0 and variance 1, and we call the result $n$. Then it
-# gives the model back the freedom that this takes away: $\gamma$ stretches and $\beta$ shifts each of the $D$ columns, and both
-# are learned. We call the factor that multiplies a centred row $s$. A row of equal numbers has variance 0, so a small
-# $\epsilon = 10^{-5}$ is added to the variance before the division.
+# A row holds the $D$ numbers of one token. LayerNorm, or *layer normalisation*, gives each row mean 0 and variance 1, and we
+# call the result $n$. Then it gives the model back the freedom that this takes away: $\gamma$ stretches and $\beta$ shifts each
+# of the $D$ columns, and both are learned. We call the factor that multiplies a centred row $s$. A row of equal numbers has
+# variance 0, so a small $\epsilon = 10^{-5}$ is added to the variance before the division.
 #
 # **By hand.** $x = (1, 2, 6)$ has mean 3. The differences are $(-2, -1, 3)$, the variance is $14/3$, and its square root
 # is 2.16, so $n = (-0.93, -0.46, 1.39)$. **Predict** $n$ for $(101, 102, 106)$, and for $(10, 20, 60)$.
@@ -294,13 +291,9 @@ for name, centred, divided in (("only divided", 0, 1), ("only centred", 1, 0)):
 # Two paths give two terms. Stretching a row still changes nothing, so $dx$ is orthogonal to $n$. Shifting it does change $n$,
 # so the rows of $dx$ need not sum to 0. $d\gamma = \sum dy\, n$ is the same as before.
 
-# %% [markdown]
-# Now for the real thing, with every function of yours that passes so far.
-
 # %%
 lab.run_yours("8")
 
 # %% [markdown]
 # **Read next:** `layer_norm_backward` in `minitransformer/functional/layer_norm.py`, with this derivation in its docstring, and
-# `Residual` in `minitransformer/layers/residual.py`. The latter asks one more question, which chapter 8b answers: does the norm
-# come after the sum, or before the layer?
+# `Residual` in `minitransformer/layers/residual.py`.

@@ -13,16 +13,12 @@
 # %% [markdown]
 # # 8b. Feed-forward, dropout, and the complete encoder layer
 #
-# *한국어: 순방향 신경망 (feed-forward network), 위치별 (position-wise), 드롭아웃 (dropout), 하위 층 (sub-layer).*
-#
 # AkiRusProd/numpy-transformer makes one dropout object in each encoder layer and uses it in two places. All shapes fit, and
 # with a dropout rate of 0 the gradients are right. At 0.3, they are more than a quarter off. Where does this error come from?
 #
 # There is a second riddle. The paper says that LayerNorm comes after the sum. The code that its authors published puts it in
 # front of each layer, and so does the Annotated Transformer, whose readers ask which of the two is right (its issues 1, 13 and
 # 110).
-#
-# When you have answered both, the encoder layer is complete, and part one of the book with it.
 
 # %%
 import matplotlib.pyplot as plt
@@ -55,7 +51,7 @@ print(f"attention {4 * 512 * 512:,}, feed-forward {2 * 512 * 2048:,}")
 # The paper calls the network *position-wise*, since it is applied to each position "separately and identically", and adds that
 # it could also be described as two convolutions with kernel size 1. A convolution slides a window along the sentence and
 # multiplies what it sees by the same weights at each stop. A window of one position sees one token and none of its neighbours.
-# You need not take our word for it: copy the weights into two of the library's convolutions.
+# The next cell copies the weights into two of the library's convolutions.
 
 # %%
 block, first, second = FeedForward(8, 32, rng), Convolution(8, 32, rng, kernel_size=1), Convolution(32, 8, rng, kernel_size=1)
@@ -181,9 +177,8 @@ for rate in (0.0, 0.3):
     print(f"in the encoder layer by {np.linalg.norm(wrong - right) / np.linalg.norm(right):.0%}")
 
 # %% [markdown]
-# A test without dropout finds nothing, because both masks are all True. In the layer, residual connections carry part of the
-# gradient around the mistake, which is why its error is smaller. The remedy is the contract from chapter 1: everything that the
-# backward needs is in the cache of that call, and no layer stores anything on `self`.
+# A test without dropout finds nothing, because both masks are all True. The remedy is the contract from chapter 1: everything
+# that the backward needs is in the cache of that call, and no layer stores anything on `self`.
 #
 # ## Pre-norm and post-norm
 #
@@ -286,8 +281,8 @@ lab.open_explorer(*lab.drawkcab(), "backward")
 
 # %% [markdown]
 # Part one asked how something made of multiplications can look anywhere, and how it finds out where. Open the explorer's page
-# once more: you have derived how its layers look, and how gradients move the matrices that decide where. In your folder,
-# `my_transformer.py` holds everything that passed. Now use all of it to train a model from scratch:
+# once more: you have derived how its layers look, and how gradients move the matrices that decide where. Now use everything
+# that passed to train a model from scratch:
 #
 #     minitransformer learn plug
 #
@@ -296,5 +291,5 @@ lab.open_explorer(*lab.drawkcab(), "backward")
 # asks what is between them.
 #
 # **Read next:** `tutorials/one_file.py`, the Transformer with its gradients and its training in fewer than 500 lines of NumPy.
-# You have derived nearly every backward in it. Then read `EncoderLayer` in `minitransformer/layers/encoder.py` and `Residual`
-# in `minitransformer/layers/residual.py`, which show both orders, forward and backward, on one screen.
+# Then read `EncoderLayer` in `minitransformer/layers/encoder.py` and `Residual` in `minitransformer/layers/residual.py`, which
+# show both orders, forward and backward, on one screen.

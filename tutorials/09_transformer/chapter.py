@@ -12,8 +12,6 @@
 
 # %% [markdown]
 # # 9. The whole Transformer
-#
-# *한국어: 인코더, 디코더 (encoder, decoder), 교차 어텐션 (cross-attention), 가중치 공유 (weight sharing).*
 
 # %%
 from minitransformer_course import lab, yours
@@ -77,21 +75,21 @@ rng = np.random.default_rng(0)
 
 # %% [markdown]
 # The paper's base model has $d_{model} = 512$, $d_{ff} = 2048$ and 6 layers, and the big one has 1,024, 4,096 and 6. We give
-# both 32,000 tokens. A student who followed the paper built a smaller one, for English and Korean. It has 256, 512 and 3
-# layers, with 65,001 tokens in the shared embedding, a separate output layer with a bias, and two learned tables of 100
-# positions. Her program counted 37,350,377 parameters. **Predict:** are most of them in the layers or in the tables of tokens?
+# both 32,000 tokens. A small one, for English and Korean, has 256, 512 and 3 layers, with 65,001 tokens in the shared
+# embedding, a separate output layer with a bias, and two learned tables of 100 positions. **Predict:** are most of its
+# parameters in the layers or in the tables of tokens?
 
 # %%
 sizes = np.array([[32_000, 32_000, 65_001], [512, 1024, 256], [2048, 4096, 512], [6, 6, 3]])
 counts = dict(zip(("embedding", "encoder", "decoder"), count_parameters(*sizes)))
 counts["output layer, positions"] = np.array([0, 0, 65_001 * 256 + 65_001 + 2 * 100 * 256])
-print("base {:,}, big {:,}, student's {:,}".format(*sum(counts.values())))
-lab.show_counts(("base", "big", "student's"), counts)
+print("base {:,}, big {:,}, small {:,}".format(*sum(counts.values())))
+lab.show_counts(("base", "big", "small"), counts)
 
 # %% [markdown]
-# Her number is right to the last digit, and the two tables of tokens make up nearly nine tenths of it. The paper's own totals,
-# 65 and 213 million, are harder to reproduce, and chapter 17 tries. A chat model spends its parameters elsewhere: in SmolLM2,
-# the table of tokens is a fifth of the whole.
+# In the small model, the two tables of tokens make up nearly nine tenths. The paper's own totals, 65 and 213 million, are
+# harder to reproduce, and chapter 17 tries. A chat model spends its parameters elsewhere: in SmolLM2, the table of tokens is a
+# fifth of the whole.
 #
 # ## What goes in: three arrays
 #
@@ -188,9 +186,8 @@ with lab.own_functions() as names:
 print(len(names), "of your functions at work;", str(report).splitlines()[-1])
 
 # %% [markdown]
-# The last line checks the layer's gradients with respect to `x`, `memory` and every parameter. The work is done by those of
-# your functions that pass and have a place in the layer. The layer itself only puts them together, so its backward is three
-# lines, which call the sub-layers from the last to the first.
+# The last line checks the layer's gradients with respect to `x`, `memory` and every parameter. The layer only puts functions
+# together, yours among them, so its backward is three lines, which call the sub-layers from the last to the first.
 
 # %% [markdown]
 # ## The way back to the encoder
@@ -248,10 +245,9 @@ axes.set(xlabel="layer of the decoder", ylabel="norm of its part of dmemory")
 legend = axes.legend()
 
 # %% [markdown]
-# In post-norm, the last layer's part has between 60 and 87 % of the norm of the sum, and its correlation with the sum is 0.65
-# to 0.83, because post-norm passes less and less of the gradient on to the layers below (chapter 8b). In pre-norm every layer
-# counts, and one part tells you little about the sum. A loss curve may not show such a mistake, but a gradient check of two
-# layers catches it in either order:
+# In post-norm, the last layer's part makes up most of the sum, because post-norm passes less and less of the gradient on to the
+# layers below (chapter 8b). In pre-norm every layer counts, and one part tells you little about the sum. A loss curve may not
+# show such a mistake, but a gradient check of two layers catches it in either order:
 
 # %%
 report = gradcheck(Decoder(config, rng), [x, memory, causal, mask[:, None]], methods=["central"])
@@ -327,6 +323,5 @@ lab.run_yours("9")
 # The first line of the list is done: there is a whole model, with a gradient for every parameter. All of these gradients begin
 # with `dlogits`, which chapter 10 derives from a loss.
 #
-# **Read next:** `Transformer.hidden` and `Transformer.hidden_backward` in `minitransformer/models/transformer.py`. These two
-# methods are figure 1 and the way back. Then `Decoder.backward` in `minitransformer/layers/decoder.py`, where `dmemory` is
-# summed.
+# **Read next:** `Transformer.hidden` and `Transformer.hidden_backward` in `minitransformer/models/transformer.py`. Then
+# `Decoder.backward` in `minitransformer/layers/decoder.py`, where `dmemory` is summed.

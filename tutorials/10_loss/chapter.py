@@ -13,8 +13,6 @@
 
 # %% [markdown]
 # # 10. The loss: what one number says, and where it stops
-#
-# *한국어: 손실 (loss), 교차 엔트로피 (cross-entropy), 로짓 (logits), 레이블 스무딩 (label smoothing), 퍼플렉서티 (perplexity).*
 
 # %%
 from minitransformer_course import lab, yours
@@ -63,9 +61,9 @@ for seed in range(3):
 # %% [markdown]
 # Its logits are not equal but random, so it is wrong with some confidence. Logits with variance $s^2$ add about $s^2 / 2$ to
 # $\ln 29$ if none of them stands out. Here one does, and costs more: the logit of the letter that the decoder has just read,
-# because one matrix embeds the letters and makes the logits. A first loss far above that points to the *initialisation*.
-# Xavier's rule (chapter 8b) draws an output layer from 256 numbers to 65,001 tokens with variance $2 / (m + n)$, and Kaiming's
-# with $2 / m$. Then $\ln V + s^2 / 2$ is 11.1 or 12.1.
+# because one matrix embeds the letters and makes the logits. If a model of yours starts far above $\ln V$, its *initialisation*
+# is too large. For the small model of chapter 9, with $V$ = 65,001, the sum $\ln V + s^2 / 2$ is 11.1 if Xavier's rule (chapter
+# 8b) draws the output layer, and 12.1 with Kaiming's variance $2 / m$.
 #
 # Now we train two models to reverse words of eight random letters. The second is *blind*, because in its source every
 # letter has been replaced by an *a*. (`reverse` is the training loop that chapter 11 writes out.) **Predict** the lowest loss per
@@ -317,12 +315,7 @@ lab.training.show_weights(axes, [f"{n} letters" for n in lengths], shares)
 # %% [markdown]
 # A token of the shortest word counts $13 / 3 = 4.3$ times as much, so the model is pulled towards short texts.
 #
-# The training of a chat model begins with this loss, on any text. Later the loss counts its answers alone, with a mask that
-# leaves the question out of the sum, as padding is left out here.
-#
 # ## Your Transformer
-#
-# If your `cross_entropy_backward` passes, the gradients below start with it.
 
 # %%
 lab.run_yours("10")
@@ -332,4 +325,4 @@ lab.run_yours("10")
 # What is missing is the step.
 #
 # **Read next:** `cross_entropy_forward` and `cross_entropy_backward` in `minitransformer/functional/cross_entropy.py`, and
-# `training_step` in `minitransformer/training/step.py`, where the sum is divided by the number of tokens in all micro-batches.
+# `training_step` in `minitransformer/training/step.py`.

@@ -12,8 +12,6 @@
 
 # %% [markdown]
 # # 11. Learning: Adam, clipping, and a learning rate that warms up
-#
-# *한국어: 학습률 (learning rate), 워밍업 (warm-up), 매개변수 (parameter).*
 
 # %%
 from minitransformer_course import lab, yours

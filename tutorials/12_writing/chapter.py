@@ -12,8 +12,6 @@
 
 # %% [markdown]
 # # 12. Writing: from probabilities to a text
-#
-# *한국어: 탐욕적 디코딩 (greedy decoding), 빔 서치 (beam search), 키-값 캐시 (key-value cache).*
 
 # %%
 from minitransformer_course import lab, yours
@@ -76,8 +74,10 @@ print(gradcheck((lambda logits: (table.astype(logits.dtype)[logits.argmax(axis=-
                  lambda dy, logits: np.zeros_like(logits)), [rng.standard_normal((3, 5))], methods=["central"], name="choice"))
 
 # %% [markdown]
-# Some large models have such a choice inside. A *router* sends each token to the best of several feed-forward networks, its
-# *experts*, and would never learn which is best. The way around is to multiply the expert's output by its probability:
+# Some large models have such a choice inside. A *router*, a matrix and a softmax, sends each token to the most likely of
+# several feed-forward networks, the *experts*, and so gets no gradient either. The way around is to multiply the expert's
+# output by its probability. The cell nudges one weight of a router, and measures how much the output changes for each unit of
+# the nudge:
 
 # %%
 x, W, experts, nudge = rng.standard_normal(4), rng.standard_normal((4, 3)) / 4, rng.standard_normal((3, 4, 4)), np.zeros((4, 3))
@@ -344,5 +344,4 @@ lab.run_yours("12")
 # it a text.
 #
 # **Read next:** `beam_search` in `minitransformer/decoding/beam.py`, then `CachedStack` in
-# `minitransformer/decoding/cached.py`. It copies nothing when a hypothesis is split, because the hypotheses of a
-# sentence share one list, and a mask says which entries belong to which hypothesis.
+# `minitransformer/decoding/cached.py`.

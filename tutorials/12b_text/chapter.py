@@ -12,8 +12,6 @@
 
 # %% [markdown]
 # # 12b. A text of its own: half of the model writes Shakespeare
-#
-# *한국어: 언어 모델 (language model), 자기회귀 (auto-regressive), 가능도 (likelihood), 과적합 (overfitting).*
 
 # %%
 from minitransformer_course import lab, yours
@@ -52,14 +50,6 @@ config = LanguageModelConfig.named("toy", vocab_size=vocabulary.size, max_length
 lab.show_model(config)
 
 # %% [markdown]
-# | | encoder-decoder | decoder-only |
-# |---|---|---|
-# | what it reads | a source, and the target so far | one text |
-# | attentions in a layer | one in the encoder, two in the decoder | one |
-# | masks | three: padding, causal, the memory's padding | one: causal |
-# | memory | the encoder's output | none |
-# | the loss counts | the target | every character but the first |
-#
 # **By hand.** Leave out biases and norms. An attention has four matrices of $d^2$ weights, and the feed-forward network with
 # $d_{ff} = 4 d$ has two of $4 d^2$. So an encoder layer has $12\, d^2$ weights and a decoder layer with cross-attention has
 # $16\, d^2$. The pair has $28\, d^2$, and our one layer has $12\, d^2$, which is 43 % of that.
@@ -129,7 +119,7 @@ print(write(lambda ids: tables["pairs"][ids], "KING", 150))
 
 # %% [markdown]
 # You can see what the table of pairs knows: vowels follow consonants, and a space follows a comma. But it remembers only one
-# character, so it cannot finish a word that it has begun. Karpathy's *makemore* begins with such a table as well.
+# character, so it cannot finish a word that it has begun.
 #
 # ## Train it with your functions
 #
@@ -197,7 +187,7 @@ lab.text.show_bits(axes, bits, levels)
 # With the untrained model, a character costs more than with a plain guess, and the text stutters. The residual path carries
 # each embedding straight to the output, which multiplies it by the same matrix, so before any training the model bets on the
 # character that it has just read. After 200 steps the model is better than the table of pairs. Then come words, and the names
-# of the speakers, each on a line of its own. The model was given no rule of spelling.
+# of the speakers, each on a line of its own.
 #
 # Bits per character are an average, so look at single characters. **Predict:** which letter of a word is more expensive, its
 # first or its last?
@@ -324,5 +314,5 @@ if mine := lab.text.mine():
 # The next chapter changes four of them.
 #
 # **Read next:** `LanguageModel` in `minitransformer/models/language_model.py`, then `generate` in
-# `minitransformer/decoding/generation.py`, which keeps a key-value cache and, when the window is full, reads half of it again.
-# `minitransformer train language` trains a larger model on a text of your own, as `docs/language_model.md` shows.
+# `minitransformer/decoding/generation.py`. `minitransformer train language` trains a larger model on a text of your own, as
+# `docs/language_model.md` shows.

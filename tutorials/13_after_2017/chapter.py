@@ -12,8 +12,6 @@
 
 # %% [markdown]
 # # 13. After 2017: four new parts, and a model that answers
-#
-# *한국어: RMS 정규화 (RMSNorm), 회전 위치 인코딩 (rotary positions), 게이트 (gate), 그룹 쿼리 (grouped queries).*
 
 # %%
 from minitransformer_course import lab, yours
@@ -151,9 +149,9 @@ for axes, scores, name in zip(both, (added, turned), ("sinusoids added", "turned
 #
 # ## Which numbers are a pair?
 #
-# You turned neighbouring numbers, as the paper on rotary positions does. Other libraries pair the
-# numbers $i$ and $i + d/2$, and readers take that for a bug (karpathy/nanochat, issue 264;
-# rasbt/LLMs-from-scratch, issue 838), with evidence, since the outputs differ. **Who is right?**
+# You turned neighbouring numbers, as the paper on rotary positions does. Other libraries pair the numbers $i$ and $i + d/2$,
+# and readers take that for a bug (EleutherAI/gpt-neox, issue 834; rasbt/LLMs-from-scratch, issue 838), with evidence, since
+# the outputs differ. **Who is right?**
 
 # %% [exercise] test_pairs
 
@@ -292,10 +290,8 @@ right.legend(loc="upper left")
 print(*(f"{G} heads: {chat_model.PARAMETERS / (2 * 30 * G * 64):,.0f} positions" for G in (9, 3)), sep="\n")
 
 # %% [markdown]
-# With 9 heads of keys, the cache would outgrow the weights before it reached half of the model's
-# window of 8,192 positions. With 3, it never does. Which heads share a group is a convention,
-# like the pairs. The ONNX standard described the order of the red crosses when PyTorch had the
-# other one (pull request 7274).
+# With 9 heads of keys, the cache would outgrow the weights before it reached half of the model's window of 8,192 positions.
+# With 3, it never does. Which heads share a group is a convention, like the pairs.
 #
 # ## Your Transformer
 #
@@ -371,6 +367,5 @@ if large := chat_model.smollm2():
 # SmolLM2 is left that you could not write. What do such parts learn? Chapter 13b takes one model
 # apart.
 #
-# **Read next:** `GroupedQueryAttention` in `minitransformer/zoo/modern/grouped_attention.py`, and
-# `configuration` in `minitransformer/zoo/pretrained/llama.py`, which says what the file of such a
-# model has to contain.
+# **Read next:** `GroupedQueryAttention` in `minitransformer/zoo/modern/grouped_attention.py`, and `configuration` in
+# `minitransformer/zoo/pretrained/llama.py`.

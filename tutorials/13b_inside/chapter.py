@@ -12,9 +12,6 @@
 
 # %% [markdown]
 # # 13b. Inside: what a head has learned
-#
-# *한국어: 유도 헤드 (induction head), 문맥 내 학습 (in-context learning), 절제 (ablation),
-# 활성값 패치 (activation patching).*
 
 # %%
 from minitransformer_course import lab, yours

@@ -12,8 +12,6 @@
 
 # %% [markdown]
 # # 13c. Teach it something new
-#
-# *한국어: 미세 조정 (fine-tuning), 저랭크 적응 (LoRA), 강화 학습 (reinforcement learning), 보상 (reward).*
 
 # %%
 from minitransformer_course import lab, yours
@@ -51,10 +49,9 @@ print(chat_model.small().answer("KING:\nspeak\n\nFOOL:\n"))
 # %% [markdown]
 # ## A detour beside a matrix
 #
-# You could train all of its 236,320 weights on the new task. For a model of seven billion
-# weights, that takes their gradients, two moments of Adam for each, and a complete copy of the
-# model for each task. *LoRA* ([Hu et al. 2021](https://arxiv.org/abs/2106.09685)) freezes the
-# trained matrix $W$ and adds a detour through two thin ones:
+# You could train all of its 236,320 weights on the new task, which is called *fine-tuning*. For a model of seven billion
+# weights, that takes their gradients, two moments of Adam for each, and a complete copy of the model for each task. *LoRA* ([Hu
+# et al. 2021](https://arxiv.org/abs/2106.09685)) freezes the trained matrix $W$ and adds a detour through two thin ones:
 #
 # $$ y = x W + \text{scale} \cdot (x A)\, B $$
 #
@@ -202,10 +199,10 @@ print(f"without the detours: {measure(model)[1] - measure(frozen)[1]:.1f} bits m
 #
 # ## Around the choice
 #
-# Examples need an author who knows the answers. Often it is easier to recognise a good answer than
-# to write one, because a program passes its tests or a reader likes a text. All you have then is a number
-# for a complete text, the *reward* $R$. In chapter 12 you saw why no gradient comes out of it.
-# Between the logits and the text there is a choice, and the derivative of a choice is 0.
+# Examples need an author who knows the answers. Often it is easier to recognise a good answer than to write one, because a
+# program passes its tests or a reader likes a text. All you have then is a number for a complete text, the *reward* $R$.
+# Learning from it is called *reinforcement learning*. In chapter 12 you saw why no gradient comes out of it. Between the logits
+# and the text there is a choice, and the derivative of a choice is 0.
 #
 # The way around is to ask for something else. A model that draws its texts has an *average*
 # reward, $J = \sum_y p(y)\, R(y)$ over all texts $y$. $R$ has no derivative, but $p$ has one.
@@ -282,6 +279,10 @@ noisy = {name: [estimate(24, centred) for _ in range(200)] for name, centred in 
 teaching.show_estimates(backward(1.0, average(z)[1]), noisy)
 
 # %% [markdown]
+# From $R$ alone, every text with a reward is pushed up, and these pushes cancel only over many draws. With the mean subtracted,
+# the texts below it are pushed down at once. This mean is not quite a constant, because it contains each text's own reward. On
+# average, it makes the estimate shorter by a factor of $1 - 1/24$, and does not turn it.
+#
 # ## A rule instead of examples
 #
 # Now the real model. It draws 24 texts of 24 characters after *FOOL:*, and a text gets reward 1 if
@@ -320,8 +321,8 @@ def practise(seed, beta, steps=50):
 
 # %%
 with fast():
-    greedy_for_reward = [practise(seed, beta=0.0) for seed in range(3)]
-print(*(repr(text) for _seen, texts in greedy_for_reward for text in texts[:2]), sep="\n")
+    reward_alone = [practise(seed, beta=0.0) for seed in range(3)]
+print(*(repr(text) for _seen, texts in reward_alone for text in texts[:2]), sep="\n")
 
 # %% [markdown]
 # The rule says nothing about English, so the model gave it up, as anyone might who is paid for one
@@ -339,7 +340,7 @@ print(*(repr(text) for _seen, texts in greedy_for_reward for text in texts[:2]),
 with fast():
     held_back = [practise(seed, beta=0.05) for seed in range(3)]
 print(*(repr(text) for _seen, texts in held_back for text in texts[:2]), sep="\n")
-runs = {"R alone": greedy_for_reward, "R and the penalty": held_back}
+runs = {"R alone": reward_alone, "R and the penalty": held_back}
 teaching.show_practice({name: [seen for seen, _texts in found] for name, found in runs.items()})
 
 # %% [markdown]

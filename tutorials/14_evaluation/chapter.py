@@ -12,8 +12,6 @@
 
 # %% [markdown]
 # # 14. Did it learn?
-#
-# *한국어: 평가 (evaluation), 정확도 (accuracy), 퍼플렉서티 (perplexity), 표준 오차 (standard error), 부트스트랩 (bootstrap).*
 
 # %%
 from minitransformer_course import lab, yours
@@ -29,7 +27,7 @@ lab.you_are_here("encoder", "decoder", "decoding")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from minitransformer import gradcheck, make_batch
+from minitransformer import make_batch
 
 model, vocabulary = lab.translator.trained(seed=0), lab.translator.VOCABULARY
 unseen = lab.translator.unseen()    # 200 pairs of ids that no training batch holds
@@ -107,19 +105,8 @@ lab.translator.show_shares({"drawn like the training text": right.mean(), "of th
 #
 # Exact match ignores how sure the model was. Perplexity, from chapter 10, does not. **By hand.** A loss of 0.868 for each token
 # is a perplexity of $e^{0.868} = 2.382$. But what is a token? A text of 2 words and 8 letters has probability $1/16$. For each
-# word, that is a perplexity of $16^{1/2} = 4$. For each letter, it is $16^{1/8} = 1.41$.
-#
-# **Predict:** for our model and the 200 texts, which perplexity is lower, that per word or that per letter?
-
-# %%
-nats = model.loss_forward(batch)[0].negative_log_likelihood    # of all 200 references together
-letters = sum(len(vocabulary.decode(target)) + 1 for target in references)    # the end of a text is a token, too
-for unit, count in (("word", batch.terms), ("letter", letters)):
-    print(f"for each {unit}: exp({nats:.0f} / {count}) = {np.exp(nats / count):.3f}")
-
-# %% [markdown]
-# The perplexity per letter is lower, because the same sum is divided by more tokens. So perplexities of different vocabularies
-# cannot be compared, unless each sum is divided by the number of words.
+# word, that is a perplexity of $16^{1/2} = 4$. For each letter, it is $16^{1/8} = 1.41$. So perplexities of different
+# vocabularies cannot be compared, unless each sum is divided by the number of words.
 #
 # A better perplexity need not mean better translations. In the paper's Table 3, label smoothing hurts the perplexity (4.92
 # instead of 4.67), because the model learns to be less sure, and helps the next measure, BLEU (25.8 instead of 25.3).
@@ -203,22 +190,6 @@ print(f"yours {score:.12f}, difference {abs(score - lab.translator.by_sacrebleu(
 # were right, your BLEU would be 0, while sacrebleu would replace the precision of 0 with a small number (`smooth:exp` in its
 # signature).
 #
-# If BLEU is what we want, why not follow its gradient? As in chapter 12, the gradient check agrees with a backward that
-# returns zeros:
-
-
-# %%
-def forward(logits):    # (1, 6, 6): the BLEU of the most likely tokens, if 0 1 2 3 4 5 is right
-    return np.array(corpus_bleu(*counts(logits.argmax(axis=-1).tolist(), [range(6)])), logits.dtype), logits
-
-
-logits = np.random.default_rng(0).standard_normal((1, 6, 6)) + 9 * np.eye(6)[[0, 1, 2, 3, 4, 2]]    # the last one is wrong
-print(f"BLEU {forward(logits)[0]:.3f}")
-print(gradcheck((forward, lambda dbleu, logits: np.zeros_like(logits)), [logits], methods=["central"], name="BLEU"))
-
-# %% [markdown]
-# BLEU moves in jumps, so models are trained on the cross-entropy of chapter 10, and BLEU only judges them.
-#
 # BLEU, too, depends on what counts as a token. **Predict:** if hypotheses and references are split into letters, is BLEU larger
 # or smaller?
 
@@ -286,4 +257,4 @@ lab.run_yours("14")
 
 # %% [markdown]
 # **Read next:** `exact_match` and `bleu` in `minitransformer/tasks/evaluation.py`, and the class `Numbers` in
-# `minitransformer/tasks/numbers.py`, where `is_held_out` decides which numbers are never used for training.
+# `minitransformer/tasks/numbers.py`.

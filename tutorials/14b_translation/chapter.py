@@ -12,8 +12,6 @@
 
 # %% [markdown]
 # # 14b. A real translator
-#
-# *한국어: 번역 (translation), 서브워드 (subword), 바이트 쌍 인코딩 (byte-pair encoding).*
 
 # %%
 from minitransformer_course import lab, yours
@@ -100,7 +98,7 @@ figure.colorbar(lab.show_translation(axes, model, subwords, pairs[143][0]), labe
 # %% [markdown]
 # The rows of *doesn't* and *know* are dark at *몰라* (*molra*), the last word, which means *does not know*. So the English order
 # crosses the Korean one. An attention map shows what the model looks at, not what it should look at: *how to* translates *할 줄*
-# (*hal jul*), but its rows look at *프랑스어를*, French. (If no font with Hangul is installed, the labels are in Latin letters.)
+# (*hal jul*), but its rows look at *프랑스어를*, French.
 #
 # ## Why it repeats itself
 #
@@ -185,10 +183,8 @@ for n in (None, 4, 2, 1):
 # - greedy: *drei personen sitzen draußen an einem tisch, der ein gebäude sitzt, der ein gebäude sitzt*
 # - beam 5: *drei personen sitzen an einem tisch vor einem gebäude*
 #
-# Of its outputs for the first 100 test sentences, 14 have the same three words twice with greedy decoding, and 11 with a beam.
-# Of the references, 2 do. After 12,000 updates, greedy decoding writes *drei personen sitzen an einem picknicktisch vor einem
-# gebäude, das wie ein union jack jack gemalten ist*, and 4 of the 100 outputs have the same three words twice, 1 with a beam.
-# This model's BLEU is 39.8. Models of 24,000 updates reach a median of 40.80 with three seeds.
+# After 12,000 updates, greedy decoding writes *drei personen sitzen an einem picknicktisch vor einem gebäude, das wie ein union
+# jack jack gemalten ist*. This model's BLEU is 39.8. Models of 24,000 updates reach a median of 40.80 with three seeds.
 #
 # ## What is known now
 #

@@ -12,9 +12,6 @@
 
 # %% [markdown]
 # # 15. Before attention: everything through one vector
-#
-# *한국어: 순환 신경망 (recurrent network), 은닉 상태 (hidden state), 문맥 벡터 (context vector), 기울기 소실 (vanishing
-# gradient), 게이트 (gate), 가산 어텐션 (additive attention).*
 
 # %%
 from minitransformer_course import lab, yours
@@ -25,8 +22,7 @@ lab.you_are_here("attention")
 # The paper's introduction says that attention models dependencies "without regard to their distance". That is praise for
 # something older than the Transformer: attention was added in 2014 to translation models made of *recurrent networks*, which
 # read a sentence word by word and had to remember all of it in one vector. So what did distance cost these networks, and did
-# attention really repair it? You write the gradient of one recurrent step, measure how it fades, and then write the attention
-# of Bahdanau and others.
+# attention really repair it?
 
 # %%
 import matplotlib.pyplot as plt
@@ -121,10 +117,9 @@ print(f"{0.64 ** 50:.0e}")
 # %% [markdown]
 # ## Cells and gates
 #
-# The LSTM (*long short-term memory*) carries a second vector from step to step, its *cell* $c$. Three *gates*, numbers
-# between 0 and 1, decide what happens to it. The input gate $i$ sets how much of a *candidate* $g$ enters, the forget gate $f$
-# sets how much of the old cell stays, and the output gate $o$ sets how much of the cell is shown. (The LSTM of 1997 had two
-# gates and forgot nothing. The forget gate came in 2000.)
+# The LSTM (*long short-term memory*) carries a second vector from step to step, its *cell* $c$. Three *gates*, numbers between
+# 0 and 1, decide what happens to it. The input gate $i$ sets how much of a *candidate* $g$ enters, the forget gate $f$ sets how
+# much of the old cell stays, and the output gate $o$ sets how much of the cell is shown.
 #
 # $$ c' = f\, c + i\, g, \qquad h' = o \tanh(c') $$
 #

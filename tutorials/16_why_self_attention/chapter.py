@@ -12,8 +12,6 @@
 
 # %% [markdown]
 # # 16. Why self-attention
-#
-# *한국어: 자기 어텐션 (self-attention), 합성곱 (convolution), 장기 의존성 (long-range dependency), 수용 영역 (receptive field).*
 
 # %%
 from minitransformer_course import lab, yours

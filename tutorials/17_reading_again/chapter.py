@@ -12,9 +12,6 @@
 
 # %% [markdown]
 # # 17. Reading the paper again
-#
-# *한국어: 해석 가능성 (interpretability), 어휘 (vocabulary), 학습 비용 (training cost), 표준 오차 (standard error),
-# 구문 분석 (parsing).*
 
 # %%
 from minitransformer_course import lab, yours
@@ -60,10 +57,10 @@ rng = np.random.default_rng(0)
 #
 # ## Section 4: a picture and a test
 #
-# Section 4 ends with a hope: "self-attention could yield more interpretable models". Figures 3 to 5 show heads that seem to follow
-# syntax and meaning. In *The animal did not cross the street because it was too tired*, the row of *it* should then have a dark
-# cell at *animal*. Our small model translates such sentences into German, where *it* becomes *es* for *das Tier* and *sie* for
-# *die Straße*. It never read *animal* and *street* together. **Predict:** does it have that cell?
+# Section 4 hopes for *interpretability*: "self-attention could yield more interpretable models". Figures 3 to 5 show heads that
+# seem to follow syntax and meaning. In *The animal did not cross the street because it was too tired*, the row of *it* should
+# then have a dark cell at *animal*. Our small model translates such sentences into German, where *it* becomes *es* for *das
+# Tier* and *sie* for *die Straße*. It never read *animal* and *street* together. **Predict:** does it have that cell?
 
 # %%
 translator, vocabulary = lab.pronouns.tired_animal(), lab.pronouns.VOCABULARY
@@ -307,4 +304,4 @@ print(str(report).splitlines()[-1])
 # each place. Read the paper once more with that page open, then one from this year, and look for claims that a test can settle.
 #
 # **Read next:** `tutorials/one_file.py`, which is the whole paper in one file, and `training_step` in
-# `minitransformer/training/step.py`, where everything in this book comes together.
+# `minitransformer/training/step.py`.
