@@ -17,7 +17,7 @@ from minitransformer.models import TransformerConfig
 from minitransformer.pictures.architecture import PARTS
 from minitransformer.pictures.boxes import WIDTH, Map
 from minitransformer_course import messages
-from minitransformer_course.judge.course import PARTS_OF_THE_BOOK, chapters
+from minitransformer_course.judge.course import PARTS as OWN, PARTS_OF_THE_BOOK, chapters
 from minitransformer_course.messages import _
 from minitransformer_course.judge.my_transformer import MODEL, MODEL_MINUTES
 
@@ -85,10 +85,12 @@ def figure_1() -> str:
         for part in re.findall(r'"(\w+)"', re.search(r"you_are_here\((.*?)\)", chapter.text)[1]):
             for kind in PARTS[part][1]:
                 explained.setdefault(kind, chapter)
+    needed = {kind: OWN[part] for part in PARTS for kind in PARTS[part][1]}
     found = Map(TransformerConfig.named("base", 37_000))
     links = "".join(
         f'<a href="../tutorials/{explained[box.kind].name}/chapter.html" title="{escape(explained[box.kind].title)}" '
-        f'aria-label="{escape(box.name)}" style="left:{100 * (box.x - box.width / 2) / WIDTH:.2f}%;'
+        f'aria-label="{escape(box.name)}" data-needs="{" ".join(needed[box.kind])}" '
+        f'style="left:{100 * (box.x - box.width / 2) / WIDTH:.2f}%;'
         f"top:{100 * (1 - box.top / found.height):.2f}%;width:{100 * box.width / WIDTH:.2f}%;"
         f'height:{100 * box.height / found.height:.2f}%"></a>'
         for box in sorted(found.boxes, key=lambda box: -box.width * box.height)

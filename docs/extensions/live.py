@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import front
 import live_files
 from sphinx.errors import ConfigError
 
@@ -16,6 +17,15 @@ from minitransformer.errors import InputError
 from minitransformer_course.messages import _
 
 PLACE = "_static/live"
+WORK = """
+## {title}
+
+{text}
+
+{map}
+
+{work}
+"""
 CELL = re.compile("^(?=# %%)", re.MULTILINE)  # where one begins
 
 
@@ -29,6 +39,19 @@ def fill(app, docname, content) -> None:
     if docname.startswith("docs/live/"):
         page = live_files.check(source, app.live_wheel)
         content[0] = re.sub("^live check$", lambda _found: page, content[0], flags=re.MULTILINE)
+    elif docname == "docs/index":
+        content[0] += f"\n{live_files.work(tools=False)}\n"
+    elif docname == "tutorials/README":
+        content[0] += WORK.format(
+            title=_("Your work"),
+            text=_(
+                "What you write in an exercise of a chapter's page is kept in this browser. Here you see which "
+                "parts of the model are yours. *Take it with you* downloads one file, which `minitransformer "
+                "learn start --from FILE` takes up in a folder, and *Bring it here* takes up in another browser."
+            ),
+            map=front.figure_1(),
+            work=live_files.work(tools=True),
+        )
     elif docname.endswith("/chapter"):  # after the title
         door = live_files.chapter(source, app.live_wheel)
         cell = "# %% [markdown]\n" + "".join(f"# {line}\n" for line in door.splitlines())
@@ -38,9 +61,11 @@ def fill(app, docname, content) -> None:
 
 def open_page(app, pagename, templatename, context, doctree) -> None:
     """A page that runs has scripts, and a policy."""
-    if 'class="live"' in context.get("body", ""):
+    body = context.get("body", "")
+    if 'class="live' in body:
         app.add_css_file("live/live.css")
         app.add_js_file("live/press.js", loading_method="defer")
+    if 'class="live"' in body:
         context["metatags"] += live_files.policy(bool(app.config.live_engine))
         context["script_files"][:] = [  # the policy forbids what it does, for the search's words
             one for one in context["script_files"] if one.filename != "_static/translations.js"

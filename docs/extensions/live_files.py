@@ -14,6 +14,7 @@ from html import escape
 from pathlib import Path
 
 from minitransformer.errors import InputError
+from minitransformer_course.judge.course import chapters
 from minitransformer_course.messages import _
 
 ROOT = Path(__file__).parents[2]
@@ -64,6 +65,21 @@ def sentences() -> dict[str, str]:
         "exercise": _("Your {n}, in Python"),
         "picture": _("What the cell draws"),
         "uses": _("From now on this page uses yours. Run the cells below again to see it."),
+        "yours": _("It passed, and this page uses it."),
+        "newer": _("An earlier text of yours passed, and this page uses that one."),
+        "gone": _(
+            "It passed with another version of this site, but not with this one, so the page uses the "
+            "reference. Check it to see why."
+        ),
+        "full": _(
+            "This text is not kept: the browser's storage is full or forbidden. It is gone when you leave "
+            "the page, unless you copy it or take it with you."
+        ),
+        "other": _("Another tab has changed this exercise, so the text here is not kept yet."),
+        "keepThis": _("Keep this text"),
+        "takeOther": _("Show the other one"),
+        "file": file_said(),
+        "newest": _("Another tab has changed this exercise. This is its text."),
         "run": _("Run"),
         "upTo": _("Run up to here"),
         "check": _("Check"),
@@ -99,12 +115,19 @@ def door(page: str, needs: Sequence[str], source: str, wheel: dict, tools: str) 
     packages = "NumPy, Matplotlib" if "pictures" in needs else "NumPy"
     cost = _(
         "This downloads {n:.0f} MB: Python for the browser with {packages} from {source}, and this "
-        "library. What you write stays in this page."
+        "library."
     ).format(n=megabytes, packages=packages, source=source)
+    stays = {
+        "check": _("What you write stays in this page."),
+        "chapter": _(
+            "What you write in an exercise is kept in this browser and sent nowhere; a private window "
+            "forgets it."
+        ),
+    }
     keys = _("Ctrl+Enter runs what you edit. Escape, then Tab, leaves the editor.")
     return f"""<div class="live" data-live="{page}"{data}>
 <div class="live-door">
-<p class="live-status" role="status">{cost}</p>
+<p class="live-status" role="status">{cost} {stays[page]}</p>
 <button type="button" class="live-press" hidden>{_("Run this page here")}</button>
 <progress class="live-progress" aria-label="{_("Download")}" value="0" hidden></progress>
 <noscript>{_("This page runs Python with JavaScript, which is turned off.")}</noscript>
@@ -141,8 +164,51 @@ def check(source: str, wheel: dict) -> str:
 
 def chapter(source: str, wheel: dict) -> str:
     """What a chapter's page begins with."""
-    tools = f'<button type="button" class="live-all">{_("Run all cells")}</button>'
+    tools = f"""<button type="button" class="live-all">{_("Run all cells")}</button>
+<button type="button" class="live-take">{_("Take it with you")}</button>"""
     return f"{door('chapter', PINNED['files'], source, wheel, tools)}\n</div>"
+
+
+def named() -> dict[str, list[str]]:
+    """{name of a chapter: the names of its exercises}"""
+    return {one.name: [each.name for each in one.exercises] for one in chapters() if one.exercises}
+
+
+def work(tools: bool) -> str:
+    """What shows the reader's work on a page (work.js). tools: with the ways to take it along."""
+    said = {
+        "count": _("{n} of {all} passed"),
+        "own": _("yours"),
+        "summary": _("{n} of {all} functions are yours."),
+        "unknown": _(
+            "This version of the site has no exercise {names}; what you wrote is in the file that you "
+            "take with you."
+        ),
+        "replace": _("Something else is here for {names}. Replace it with what the file has?"),
+        "notWork": _(
+            "{name} holds no exercises. Choose a file that the button beside this one wrote."
+        ),
+        "brought": _("{n} exercises of {name} are here now."),
+        "noRoom": _(
+            "Only {n} exercises of {name} are here: the browser's storage is full or forbidden."
+        ),
+        "file": file_said(),
+    }
+    data = escape(json.dumps({"chapters": named(), "sentences": said}, ensure_ascii=False))
+    inside = f"""<p class="live-status" role="status"></p>
+<div class="live-tools" hidden>
+<button type="button" class="live-take" hidden>{_("Take it with you")}</button>
+<button type="button" class="live-bring">{_("Bring it here")}</button>
+<input type="file" accept=".py" aria-label="{_("A file with your work")}" hidden>
+</div>"""
+    return f'<div class="live-work" data-work="{data}">\n{inside if tools else ""}\n</div>'
+
+
+def file_said() -> str:
+    return _(
+        "What I wrote on the pages of minitransformer. `minitransformer learn start --from my_work.py` takes "
+        "it up in a folder, and the page of the chapters in a browser."
+    )
 
 
 def build_wheel(folder: Path) -> dict:
@@ -174,6 +240,7 @@ def write_files(folder: Path, wheel: dict, engine: str) -> None:
         "patience": PATIENCE,
         "silence": SILENCE,
         "sentences": sentences(),
+        "chapters": named(),
         "examples": examples(),
     }
     (folder / "settings.json").write_text(json.dumps(settings), encoding="utf-8")

@@ -1,5 +1,6 @@
 // The cells of a chapter's page: one that runs, and one that is judged.
 import {element, paragraph, printed} from "./door.js";
+import {Kept} from "./keep.js";
 
 class Cell {
   // place: the element of the page; chapter: what all cells share (chapter.js); number: of the cell, from 1
@@ -9,7 +10,8 @@ class Cell {
     frame.replaceChildren();
     frame.className = "live-cell";
     const press = {key: "Mod-Enter", run: () => { chapter.turn.take(() => this[act]()); return true; }};
-    this.editor = chapter.makeEditor(frame, this.given, {label, described: "live-keys", keys: [press]});
+    const changed = () => this.changed?.();
+    this.editor = chapter.makeEditor(frame, this.given, {label, described: "live-keys", keys: [press], changed});
     this.tools = frame.parentElement.insertBefore(element("div", {className: "live-tools"}), frame.nextSibling);
   }
 
@@ -48,6 +50,8 @@ export class CodeCell extends Cell {
     this.ran = null;    // the text that this Python ran without an error
   }
 
+  get unsaved() { return this.editor.text() !== this.given; }
+
   get done() { return this.ran === this.editor.text(); }
 
   show(parts) { this.output.replaceChildren(...parts); }
@@ -78,15 +82,61 @@ export class ExerciseCell extends Cell {
     this.solution = this.button(sentences.solution, () => this.solve());
     this.solution.hidden = true;
     this.hints = 0;
+    this.kept = new Kept(this.name, this.given);
+    this.notice = place.appendChild(element("div", {className: "live-tools live-kept", role: "status"}));
+    if (this.kept.entry) this.begin(chapter.gone.includes(this.name));
+  }
+
+  get unsaved() { return this.kept.trouble !== ""; }
+
+  // What was kept. gone: whether what passed does not pass any more
+  begin(gone) {
+    const {entry} = this.kept;
+    this.editor.write(entry.text);
+    if (gone) this.keep({fails: true});
+    if (!entry.passed) return;
+    this.solution.hidden = gone;
+    this.show([paragraph(this.chapter.sentences[gone ? "gone" : entry.text === entry.passed ? "yours" : "newer"])]);
+  }
+
+  changed() { if (this.editor.text() !== this.kept.entry?.text) this.keep({text: this.editor.text()}); }
+
+  keep(change) {
+    const {sentences} = this.chapter, trouble = this.kept.write(change);
+    this.say(trouble, ...(trouble === "other" ? [
+      this.choice(sentences.keepThis, () => { this.kept.read(); this.keep({text: this.editor.text()}); }),
+      this.choice(sentences.takeOther, () => this.adopt()),
+    ] : []));
+  }
+
+  choice(textContent, act) {
+    return element("button", {type: "button", textContent, onclick: () => { act(); this.editor.focus(); }});
+  }
+
+  say(sentence, ...more) {
+    if (sentence !== this.said) this.notice.replaceChildren(...(sentence ? [paragraph(this.chapter.sentences[sentence]), ...more] : []));
+    this.said = sentence;
+  }
+
+  // Another tab may have written: the newest text is shown, unless the one here is kept nowhere.
+  look() { if (!this.kept.trouble && this.kept.stale) this.adopt(); }
+
+  adopt() {
+    this.editor.write(this.kept.read()?.text ?? this.given);
+    this.show([]);
+    delete this.place.dataset.verdict;
+    this.say("newest");
   }
 
   show(parts) { this.verdict.replaceChildren(...parts); }
 
   async judge() {
     const {sentences, settings} = this.chapter;
+    const text = this.editor.text();
     this.show([paragraph(sentences.running)]);
-    const seen = await this.ask("judge", [this.name, this.editor.text()]);
+    const seen = await this.ask("judge", [this.name, text]);
     if (!seen) return;
+    if (seen.passed) this.keep({passed: text, fails: undefined});
     this.place.dataset.verdict = seen.passed ? "passed" : "failed";
     const lines = seen.said.filter(([label]) => label !== "NEXT");    // it names a command
     this.show([

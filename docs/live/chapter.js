@@ -1,11 +1,17 @@
 // A chapter's page: each cell can be edited and run, and each exercise is judged where it stands.
 import {CodeCell, ExerciseCell} from "./cells.js";
 import {Turn, enter, guard, open} from "./door.js";
+import {all as kept, passed, takeAlong} from "./keep.js";
 
 export async function begin(page, base, status) {
   const places = [...document.querySelectorAll("div.cell, .live-exercise")];
   const exercises = places.map(place => place.dataset.name).filter(Boolean);
-  const first = engine => engine.call("begin", [document.documentElement.lang || "en", exercises]);
+  let gone = [];    // the names of functions that do not pass any more
+  const first = async engine => {
+    await engine.call("begin", [document.documentElement.lang || "en", exercises]);
+    const before = passed();
+    if (Object.keys(before).length) ({gone} = await engine.call("take_up", [before]));
+  };
   const opened = await open(page, base, status, "chapter", ["runtime", "numpy", "pictures"], first);
   const {engine, sentences} = opened, [stop, all] = [page.querySelector(".live-stop"), page.querySelector(".live-all")];
   const turn = new Turn(stop, [all]);
@@ -24,11 +30,16 @@ export async function begin(page, base, status) {
     engine.start().catch(() => {});
   };
 
-  const chapter = {...opened, turn, run, lost};
+  const chapter = {...opened, turn, run, lost, gone};
   const cells = places.map((place, i) => new (place.dataset.name ? ExerciseCell : CodeCell)(place, chapter, i + 1));
   const codes = cells.filter(cell => cell instanceof CodeCell);
   stop.onclick = () => turn.busy && engine.stop();
   all.onclick = () => turn.take(() => run(codes.at(-1)));
-  guard(() => cells.some(cell => cell.editor.text() !== cell.given));
+  page.querySelector(".live-take").onclick = () => {    // with what the browser does not keep
+    const here = cells.filter(cell => cell.kept?.entry).map(cell => [cell.name, cell.kept.entry]);
+    takeAlong({...kept(), ...Object.fromEntries(here)}, opened.settings);
+  };
+  guard(() => cells.some(cell => cell.unsaved));
+  for (const kind of ["storage", "pageshow"]) addEventListener(kind, () => cells.forEach(cell => cell.look?.()));
   enter(page, all);
 }

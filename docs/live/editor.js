@@ -27,7 +27,7 @@ const colours = HighlightStyle.define([    // live.css has a value of each for l
   {tag: [tags.function(tags.definition(tags.variableName)), tags.definition(tags.className)], color: "var(--live-name)"},
 ]);
 
-export function makeEditor(parent, text, {label, described, keys}) {
+export function makeEditor(parent, text, {label, described, keys, changed = () => {}}) {
   const view = new EditorView({
     parent,
     state: EditorState.create({
@@ -37,6 +37,7 @@ export function makeEditor(parent, text, {label, described, keys}) {
         python(), indentUnit.of("    "), syntaxHighlighting(colours), EditorView.lineWrapping,
         keymap.of([...keys, indentWithTab, ...defaultKeymap, ...historyKeymap]),
         EditorView.contentAttributes.of({"aria-label": label, "aria-describedby": described}),
+        EditorView.updateListener.of(update => update.docChanged && changed()),
       ],
     }),
   });

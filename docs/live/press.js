@@ -1,6 +1,8 @@
 // The one press: nothing is loaded before it. A classic script, since a page from the disk may load no modules, and says so.
 (() => {
   const base = new URL(".", document.currentScript.src).href;
+  const work = location.protocol !== "file:" && document.querySelector(".live-work");
+  if (work) import(`${base}work.js`).then(({show}) => show(work));
   for (const page of document.querySelectorAll(".live")) {
     const button = page.querySelector(".live-press"), status = page.querySelector(".live-status");
     const {disk, webassembly, missing} = page.dataset;

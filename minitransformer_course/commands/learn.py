@@ -39,7 +39,15 @@ def add_arguments(parser) -> None:
     add("list", actions.show_list, _("all exercises, and how far you are"))
 
     option = add("start", actions.start, _("write a chapter's file, with blanks to fill"))
-    option("chapter", metavar="CHAPTER", help=_("its number or name, path, or my_model"))
+    option("chapter", metavar="CHAPTER", nargs="?", help=_("its number or name, path, or my_model"))
+    option(
+        "--from",
+        dest="file",
+        metavar="FILE",
+        help=_(
+            "instead: all chapters of a file that a page of the site wrote, with what you wrote there"
+        ),
+    )
     option("--notebook", action="store_true", help=_("a notebook, not a script"))
     option(
         "--language",

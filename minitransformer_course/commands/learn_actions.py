@@ -151,6 +151,8 @@ def show_list(args) -> None:
 
 
 def start(args) -> None:
+    if bool(args.file) == bool(args.chapter):
+        raise InputError(_("expected a chapter, or --from FILE: minitransformer learn start 1"))
     if args.language:
         choose(args.language)
         progress = Progress(".")
@@ -158,6 +160,10 @@ def start(args) -> None:
         progress.save()
     elif not started("."):
         _say_how_to_choose()
+    if args.file:
+        from minitransformer_course.commands.learn_take_up import take_up
+
+        return take_up(args.file, args.notebook)
     model = Path(my_transformer.MODEL_FILE)
     if args.chapter in (model.name, model.stem):
         return _start_model(model)

@@ -1,6 +1,10 @@
-"""The learner's file of a chapter, made from the chapter and its exercises."""
+"""The learner's file of a chapter, made from the chapter and its exercises.
+
+texts: what the learner wrote elsewhere, {name of an exercise: its code}.
+"""
 
 import re
+from collections.abc import Mapping
 
 from minitransformer_course.judge import cells
 from minitransformer_course.judge.exercise import skeleton
@@ -8,14 +12,18 @@ from minitransformer_course.messages import _
 from minitransformer_course.judge.pages import translated, translated_code
 
 
-def learner_cells(chapter) -> list[cells.Cell]:
+NOTHING: Mapping[str, str] = {}
+
+
+def learner_cells(chapter, texts=NOTHING) -> list[cells.Cell]:
     """The chapter with a blank in each exercise's place, without the derivations."""
     made, named = [], {exercise.name: exercise for exercise in chapter.exercises}
     for cell in cells.parse(chapter.text):
         if cell.kind == "exercise":
             exercise = named[cell.name]
             made.append(cells.Cell("markdown", task_of(exercise)))
-            made.append(cells.Cell("code", blank_of(exercise) + page_line(exercise.name)))
+            code = texts.get(exercise.name, blank_of(exercise)).rstrip("\n") + "\n"
+            made.append(cells.Cell("code", code + page_line(exercise.name)))
         elif cell.kind == "markdown":
             made.append(cell._replace(source=translated(cell.source)))
         elif cell.kind == "code":
@@ -38,15 +46,15 @@ def page_line(name) -> str:
     return f"\n\n{name} = yours({name})    # {_('the page uses yours once it passes, and the reference until then')}"
 
 
-def percent_page(chapter) -> str:
+def percent_page(chapter, texts=NOTHING) -> str:
     """The learner's file as a script in cells."""
-    return cells.percent(learner_cells(chapter))
+    return cells.percent(learner_cells(chapter, texts))
 
 
-def notebook_page(chapter) -> str:
+def notebook_page(chapter, texts=NOTHING) -> str:
     """The same as a notebook, in which a cell after each exercise asks the judge."""
     made = []
-    for cell in learner_cells(chapter):
+    for cell in learner_cells(chapter, texts):
         made.append(cell)
         name = re.search(r"^(\w+) = yours\(\1\)", cell.source, re.MULTILINE)
         if name:

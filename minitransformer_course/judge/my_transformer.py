@@ -4,6 +4,7 @@ needs.
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 from minitransformer.errors import InputError
@@ -11,7 +12,7 @@ from minitransformer.files import write_durably
 from minitransformer_course.judge.cells import lines
 from minitransformer_course.judge.course import exercises
 from minitransformer_course.messages import _
-from minitransformer_course.judge.own_code import needed, numbers_of, statements
+from minitransformer_course.judge.own_code import Statement, needed, numbers_of, statements
 
 FILE = "my_transformer.py"
 MODEL_FILE, FUNCTIONS = (
@@ -28,13 +29,27 @@ def add(folder, sources, names) -> None:
     """Put the functions `names` of a learner's file, as submission.read gives it, into the folder's
     my_transformer.py.
 
+    Raises InputError as `put` does.
+    """
+    put(folder, {name: text_of(sources, needed(sources, [name])) for name in names})
+
+
+def text_of(sources, kept) -> str:
+    """The Statements `kept` of {name: source}, without the rest."""
+    return "\n\n\n".join(_text(sources[one.file], one.node) for one in kept)
+
+
+def put(folder, texts) -> None:
+    """Put functions, {name of an exercise: its code and what that needs}, into the folder's
+    my_transformer.py.
+
     Raises InputError if two functions need different helpers of one name, or if the file there is
     not Python.
     """
     path = Path(folder) / FILE
     imports, sections = _parts(path)
-    for name in names:
-        mine = needed(sources, [name])
+    for name, source in texts.items():
+        mine = _statements(source)
         imports += [
             text
             for one in mine
@@ -42,15 +57,11 @@ def add(folder, sources, names) -> None:
             and not _is_of_this_file(one.node)
             and (text := ast.unparse(one.node)) not in imports
         ]
-        sections[name] = "\n\n\n".join(
-            _text(sources[one.file], one.node) for one in mine if not _is_import(one.node)
-        )
+        sections[name] = text_of({"": source}, [one for one in mine if not _is_import(one.node)])
     for name in sections:  # a part that passes by itself appears once
-        sections[name] = "\n\n\n".join(
-            _text(sections[name], one.node)
-            for one in statements({"": sections[name]})
-            if not (one.defined - {name}) & set(sections)
-        )
+        others = set(sections) - {name}
+        kept = [one for one in _statements(sections[name]) if not one.defined & others]
+        sections[name] = text_of({"": sections[name]}, kept)
     _check_helpers(sections)
     said = _(
         "The parts of a Transformer that I wrote. `minitransformer learn check` adds each function that passes."
@@ -88,7 +99,7 @@ def _parts(path) -> tuple[list[str], dict[str, str]]:
 def _check_helpers(sections) -> None:
     known: dict[str, tuple[str, str]] = {}  # {helper: its code, the exercise that has it}
     for name, source in sections.items():
-        for one in statements({"": source}):
+        for one in _statements(source):
             for helper in one.defined - {name}:
                 code, other = known.setdefault(helper, (ast.dump(one.node), name))
                 if code != ast.dump(one.node):
@@ -98,6 +109,11 @@ def _check_helpers(sections) -> None:
                             "{name} joins {file}"
                         ).format(name=name, other=other, helper=helper, file=FILE)
                     )
+
+
+@cache
+def _statements(source) -> list[Statement]:
+    return statements({"": source})
 
 
 def _is_import(node) -> bool:

@@ -4,6 +4,7 @@ without the rest of the page.
 
 import ast
 import symtable
+from collections.abc import Collection
 from functools import cache
 from typing import NamedTuple
 
@@ -41,13 +42,15 @@ def own_code(files, names) -> dict[str, str]:
     }
 
 
-def needed(files, names) -> list[Statement]:
-    """The statements that own_code keeps, in the order of the file."""
-    page = page_statements()
+def needed(files, names, page: Collection[str] | None = None) -> list[Statement]:
+    """The statements that own_code keeps, in the order of the file. page: dumps of those that are
+    not the reader's (default: of the chapters).
+    """
+    page = page_statements() if page is None else page
     own = [
         one
         for one in statements(files)
-        if _is_plain_import(one.node) or ast.dump(one.node) not in page
+        if is_plain_import(one.node) or ast.dump(one.node) not in page
     ]
     wanted, kept = {ANYTHING, *names}, []
     while more := [one for one in own if one.defined & wanted and one not in kept]:
@@ -116,7 +119,7 @@ def _root(node) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def _is_plain_import(node) -> bool:
+def is_plain_import(node) -> bool:
     """Whether it imports what a solution may use: NumPy, the standard library, the reader's own
     my_transformer.
     """

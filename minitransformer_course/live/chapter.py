@@ -2,7 +2,6 @@
 place.
 """
 
-import ast
 import base64
 import io
 import logging
@@ -14,12 +13,9 @@ from typing import Any
 import numpy as np
 
 from minitransformer_course import messages
-from minitransformer_course.judge import cells, hints
-from minitransformer_course.judge.call import call_on, remember
+from minitransformer_course.judge import hints
 from minitransformer_course.judge.course import find_exercise
-from minitransformer_course.judge.judgement import cases_of, check_outcomes
-from minitransformer_course.messages import _
-from minitransformer_course.live import stand_ins
+from minitransformer_course.live import judged, stand_ins
 from minitransformer_course.live.shown import Shown, shown_output, together
 
 DOTS = 200  # in an inch of a picture, as on the site
@@ -36,21 +32,10 @@ class Ran:
     stopped: bool = False  # by the page's limits
 
 
-@dataclass
-class Judged:
-    """What the judge says: its title, its lines with their labels, and the line to mark, or 0."""
-
-    passed: bool
-    title: str
-    said: list[tuple[str, str]]
-    printed: str
-    line: int = 0
-    stopped: bool = False
-
-
 def begin(language: str, exercises: list[str]) -> None:
     """Forget everything. Each of the exercises is its reference, until the reader's passes."""
     stand_ins.install()
+    judged.begin()
     logging.getLogger("matplotlib").setLevel(logging.ERROR)  # it says that it looks for fonts
     messages.choose(language)
     namespace.clear()
@@ -58,13 +43,23 @@ def begin(language: str, exercises: list[str]) -> None:
     namespace.update({name: find_exercise(name).reference for name in exercises})
 
 
+def take_up(kept: dict[str, str]) -> dict:
+    """Use functions that passed before, on this page or another one, if they pass again; the
+    others are named.
+    """
+    gone = judged.take_up(kept)
+    namespace.update({name: one for name, one in vars(judged.own).items() if name in namespace})
+    return {"gone": gone}
+
+
 def run(name: str, source: str) -> dict:
     """What Ran: a cell, whose functions and values the next ones see."""
     with shown_output() as output:
+        judged.write_own()
         try:
-            _execute(name, source, namespace)
+            judged.execute(name, source, namespace)
         except BaseException as error:  # whatever it is: the page shows it
-            shown = Shown(error, _is_a_cell)
+            shown = Shown(error, judged.is_a_cell)
             printed = together(output.text(), shown.text)
             return asdict(Ran(printed, _pictures(), shown.line, shown.stopped))
         return asdict(Ran(output.text(), _pictures()))
@@ -72,53 +67,14 @@ def run(name: str, source: str) -> dict:
 
 def judge(name: str, source: str) -> dict:
     """The judge's answer for the reader's function. The page uses it from then on, if it passes."""
-    exercise = find_exercise(name)
-    namespace[name] = exercise.reference
-    mine, cases = {**namespace, name: None}, cases_of(exercise)
-    with shown_output() as output:
-        try:
-            _execute(name, source, mine)
-            if mine[name] is None:
-                raise NameError(_("{name} is not defined in this cell").format(name=name))
-            outcomes = list(call_on(mine[name], cases))
-        except BaseException as error:
-            shown = Shown(error, _is_a_cell)
-            return asdict(Judged(False, shown.said, [], shown.text, shown.line, shown.stopped))
-    answer = check_outcomes(exercise, cases, outcomes, source)
-    if answer.passed:
-        namespace[name] = mine[name]
-    line = next((_line_of(one.line, source) for one in outcomes if one.line), 0)
-    printed = together(output.text(), answer.printed)
-    return asdict(Judged(answer.passed, answer.title, answer.lines, printed, line))
+    answer = judged.judge(name, source)
+    namespace[name] = vars(judged.own)[name] if answer.passed else find_exercise(name).reference
+    return asdict(answer)
 
 
 def hint(name: str, number: int) -> dict:
     """One of the hints of an exercise, each of which says more than the one before."""
     return {"hint": hints.hint(find_exercise(name), number % hints.STEPS + 1)}
-
-
-def _execute(name: str, source: str, names: dict[str, Any]) -> None:
-    """Run a cell; what its last line is worth is printed, as in a notebook."""
-    name = f"{cells.CELL}{name}>"
-    remember({name: source})
-    body = ast.parse(source, name).body
-    shows = body and isinstance(body[-1], ast.Expr) and not source.rstrip().endswith(";")
-    last = body.pop() if shows else None
-    exec(compile(ast.Module(body, []), name, "exec"), names)
-    if isinstance(last, ast.Expr):
-        value = eval(compile(ast.Expression(last.value), name, "eval"), names)
-        if value is not None:
-            print(repr(value))
-
-
-def _is_a_cell(name: str) -> bool:
-    return name.startswith(cells.CELL)
-
-
-def _line_of(place: str, source: str) -> int:
-    """The number of the line that ends a place of the judge: "line 12: y = x @ w"."""
-    lines = [line.strip() for line in source.splitlines()]
-    return next((i for i, line in enumerate(lines, 1) if line and place.endswith(f": {line}")), 0)
 
 
 def _pictures() -> list[str]:

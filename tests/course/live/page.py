@@ -18,6 +18,12 @@ FOCUS = """(one => one.closest(".cm-editor") ? "editor" : one.textContent.trim()
     document.activeElement)"""
 STATUS = 'document.querySelector(".live-status").textContent'
 PRESS = "Run this page here"
+WATCH = """(() => {    // until Stop has nothing to stop any more
+    const stop = document.querySelector(".live-stop");
+    window.ended = new Promise(done => new MutationObserver((_changes, observer) => {
+        if (stop.ariaDisabled === "true") { observer.disconnect(); done(); }
+    }).observe(stop, {attributes: true}));
+})()"""
 
 
 class Page:
@@ -85,3 +91,42 @@ class Page:
 
     def wait_for_status(self, words):
         self.wait_until(f"{STATUS}.includes({json.dumps(words)})", seconds=30)
+
+
+class ChapterPage(Page):
+    """A page with cells and exercises; a place is an expression for the element of one of them."""
+
+    def start(self):
+        self.press()
+        self.wait_until("document.querySelector('.live-press').hidden")
+        return self
+
+    def text(self, place):
+        return self.run(f"[...{place}.querySelectorAll('.cm-line')].map(one => one.innerText)")
+
+    def write(self, place, code):
+        """Into the editor of a place, by the keyboard."""
+        self.run(f"{place}.querySelector('.cm-content').focus()")
+        self.browser.press("a", modifiers=2)
+        self.browser.type(code)
+
+    def work(self, *keys, **named):
+        """Press keys that make Python work, until it has."""
+        self.run(WATCH)
+        self.browser.press(*keys, **named)
+        self.run("ended.then(() => 0)")
+
+    def check(self, exercise, code):
+        """What the judge says beside the exercise, checked by the keyboard."""
+        self.write(exercise, code)
+        self.work("Enter", modifiers=2)
+        return self.said(exercise)
+
+    def said(self, exercise):
+        return self.run(f"{exercise}.querySelector('.live-verdict').textContent")
+
+    def output(self, cell, code):
+        """What a cell prints."""
+        self.write(cell, code)
+        self.work("Enter", modifiers=2)
+        return self.run(f"{cell}.querySelector('.cell_output').textContent")

@@ -7,17 +7,11 @@ import pytest
 from minitransformer_course.judge.learner_file import learner_cells
 from minitransformer_course.live import chapter
 from tests.course.live.conftest import CHAPTER
-from tests.course.live.page import Page
+from tests.course.live.page import ChapterPage
 
 pytestmark = [pytest.mark.slow, pytest.mark.campaign]
 
 EXERCISE = "document.querySelector('[data-name=softmax_backward]')"
-WATCH = """(() => {    // until Stop has nothing to stop any more
-    const stop = document.querySelector(".live-stop");
-    window.ended = new Promise(done => new MutationObserver((_changes, observer) => {
-        if (stop.ariaDisabled === "true") { observer.disconnect(); done(); }
-    }).observe(stop, {attributes: true}));
-})()"""
 OUTPUTS = """[...document.querySelectorAll(".cell_output")].map(one =>
     [one.querySelector("pre")?.textContent ?? "", one.querySelectorAll("img").length])"""
 RIGHT = """def softmax_backward(dp, p):
@@ -30,36 +24,12 @@ RIGHT = """def softmax_backward(dp, p):
 def page(browser, server):
     """A page in which Python runs."""
     browser.screen(1280, 800, "light")
-    page = Page(browser, server.address + "chapter.html").open()
-    page.press()
-    page.wait_until("document.querySelector('.live-press').hidden")
-    return page
-
-
-def write(page, place, code):
-    """Into the editor of a place, by the keyboard."""
-    page.run(f"{place}.querySelector('.cm-content').focus()")
-    page.browser.press("a", modifiers=2)
-    page.browser.type(code)
-
-
-def press(page, *keys, **named):
-    """Keys that make Python work, until it has."""
-    page.run(WATCH)
-    page.browser.press(*keys, **named)
-    page.run("ended.then(() => 0)")
-
-
-def check(page, code):
-    """What the judge says beside the exercise, checked by the keyboard."""
-    write(page, EXERCISE, code)
-    press(page, "Enter", modifiers=2)
-    return page.run(f"{EXERCISE}.querySelector('.live-verdict').textContent")
+    return ChapterPage(browser, server.address + "chapter.html").open().start()
 
 
 def test_every_cell_prints_and_draws_what_it_does_installed(page):
     assert page.focus == "Run all cells"
-    press(page, "Enter")
+    page.work("Enter")
     chapter.begin("en", [one.name for one in CHAPTER.exercises])
     codes = [one.source for one in learner_cells(CHAPTER) if one.kind == "code"]
     ran = [chapter.run("1", code) for code in codes if " = yours(" not in code]
@@ -82,22 +52,22 @@ def test_a_button_is_told_from_those_of_other_cells(page):
 
 
 def test_an_exercise_is_judged_where_it_stands(page):
-    said = check(page, "def softmax_backward(dp, p):\n    return p * (1 - p) * dp\n")
+    said = page.check(EXERCISE, "def softmax_backward(dp, p):\n    return p * (1 - p) * dp\n")
     answer = chapter.judge(
         "softmax_backward", "def softmax_backward(dp, p):\n    return p * (1 - p) * dp\n"
     )
     told = [f"{label} {text}" for label, text in answer["said"] if label != "NEXT"]
     assert len(told) > 1 and all(one in said for one in told)
     assert page.run(f"{EXERCISE}.querySelector('button:last-child').hidden")
-    said = check(page, "def softmax_backward(dp, p):\n    return p / 0 @ dp\n")
+    said = page.check(EXERCISE, "def softmax_backward(dp, p):\n    return p / 0 @ dp\n")
     assert "the cell" in said and page.run(f"{EXERCISE}.querySelectorAll('.live-mark').length") == 1
 
 
 def test_once_it_passes_the_page_uses_it_and_the_solution_opens(page):
-    assert "softmax_backward: passed" in check(page, RIGHT)
+    assert "softmax_backward: passed" in page.check(EXERCISE, RIGHT)
     place = "document.querySelectorAll('div.cell')[7]"
-    write(page, place, "softmax_backward(np.ones(2), np.ones(2) / 2)")
-    press(page, "Enter", modifiers=2)
+    page.write(place, "softmax_backward(np.ones(2), np.ones(2) / 2)")
+    page.work("Enter", modifiers=2)
     output = page.run(f"{place}.querySelector('.cell_output').innerHTML")
     assert "&lt;b&gt;mine&lt;/b&gt;" in output and "array([0., 0.])" in output
     page.run(f"{EXERCISE}.querySelector('button:last-child').click()")
@@ -107,24 +77,24 @@ def test_once_it_passes_the_page_uses_it_and_the_solution_opens(page):
 def test_a_loop_stops_at_its_line_and_what_the_cells_made_is_kept(page, server):
     place = "document.querySelectorAll('div.cell')[2]"
     server.requests.clear()
-    write(page, place, "kept = 5\nx = []\nwhile True: x.append(bytes(1_000_000))\n")
-    press(page, "Enter", modifiers=2)
+    page.write(place, "kept = 5\nx = []\nwhile True: x.append(bytes(1_000_000))\n")
+    page.work("Enter", modifiers=2)
     assert page.run(f"{place}.querySelector('.live-mark').textContent").startswith("while True")
-    write(page, place, "del x\nkept")
-    press(page, "Enter", modifiers=2)
+    page.write(place, "del x\nkept")
+    page.work("Enter", modifiers=2)
     assert page.run(f"{place}.querySelector('.cell_output').textContent") == "5\n"
     assert not server.requests
 
 
 def test_stop_costs_what_the_cells_made_and_says_so(page):
     place = "document.querySelectorAll('div.cell')[2]"
-    write(page, place, "while True: pass")
+    page.write(place, "while True: pass")
     page.browser.press("Enter", modifiers=2)
     page.wait_until("document.querySelector('.live-stop').ariaDisabled === 'false'")
     page.run("document.querySelector('.live-stop').click()")
     page.wait_for_status("run again what you need")
-    write(page, place, "'kept' in globals()")
-    press(page, "Enter", modifiers=2)
+    page.write(place, "'kept' in globals()")
+    page.work("Enter", modifiers=2)
     assert page.run(f"{place}.querySelector('.cell_output').textContent") == "False\n"
 
 
@@ -133,12 +103,12 @@ def test_run_up_to_here_runs_what_has_not_run_with_its_present_text(page):
     place = "document.querySelectorAll('div.cell')[{}]"
     texts = ["ran = ['a']", "ran.append('b')", "ran", "ran.append('below')"]
     for number, text in enumerate(texts):
-        write(page, place.format(number), text)
+        page.write(place.format(number), text)
     here = f"{place.format(2)}.querySelector('.live-tools button:nth-of-type(2)').focus()"
     printed = f"{place.format(2)}.querySelector('.cell_output').textContent"
     for first, expected in (("a", "['a', 'b']"), ("a", "['a', 'b']"), ("c", "['c']")):
         if first != "a":
-            write(page, place.format(0), f"ran = [{first!r}]")
+            page.write(place.format(0), f"ran = [{first!r}]")
         page.run(here)
-        press(page, "Enter")
+        page.work("Enter")
         assert page.run(printed) == expected + "\n"

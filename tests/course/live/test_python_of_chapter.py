@@ -2,20 +2,24 @@
 
 import base64
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from minitransformer_course import messages
+from minitransformer_course.judge import my_transformer
 from minitransformer_course.judge.course import find_exercise
 from minitransformer_course.judge.judgement import check_function
+from minitransformer_course.judge.learner_progress import PASSED, Progress
 from minitransformer_course.live import chapter, stand_ins
 
 WRONG = "def softmax_backward(dp, p):\n    return p * (1 - p) * dp\n"
 
 
 @pytest.fixture(autouse=True)
-def begun(monkeypatch):
+def begun(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(messages, "_chosen", [])
     chapter.begin("en", ["softmax", "softmax_backward"])
 
@@ -109,3 +113,56 @@ def test_only_missing_modules_are_replaced(monkeypatch):
     stand_ins.install()
     assert sys.modules["safetensors"] is before
     assert [*sys.modules["tqdm"].tqdm([1, 2])] == [1, 2]
+
+
+SOFTMAX = """def softmax(x):
+    e = np.exp(x - x.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True)
+"""
+BACKWARD = """from my_transformer import softmax
+
+def softmax_backward(dp, p):
+    softmax(dp)
+    return p * (dp - (dp * p).sum(axis=-1, keepdims=True))
+"""
+
+
+def test_what_passed_before_is_proven_again_and_every_page_has_it():
+    kept = {"softmax_backward": BACKWARD, "softmax": SOFTMAX, "attention": WRONG, "unknown": ""}
+    assert chapter.take_up(kept) == {"gone": ["attention"]}
+    assert "attention" not in chapter.namespace  # it is not of this page
+    assert chapter.namespace["softmax"] is not find_exercise("softmax").reference
+    code = "from minitransformer_course import lab\nlab.own('softmax_backward')\nlab.run_yours('4')"
+    said = chapter.run("1", code)["printed"]
+    assert said.startswith("softmax_backward: yours") and "2 of your functions ran" in said
+    assert my_transformer.names_in(".") == ["softmax", "softmax_backward"]
+    assert Progress(".").of("softmax")["state"] == PASSED
+
+
+def test_a_function_stands_alone():
+    """As `learn check` has it: without the page's cells, with what it may import, and with the
+    reader's others, which are blank until they pass.
+    """
+    chapter.run("1", "def exp(x):\n    return np.exp(x)\n")
+    found = chapter.judge("softmax", SOFTMAX.replace("np.exp", "exp"))
+    assert not found["passed"] and "'exp' is not defined" in str(found["said"])
+    using = BACKWARD.replace("from my_transformer import softmax", "")
+    assert "not written yet" in str(chapter.judge("softmax_backward", using)["said"])
+    assert chapter.judge("softmax", SOFTMAX)["passed"]
+    assert chapter.judge("softmax_backward", using)["passed"]
+    chapter.begin("en", ["embedding"])
+    assert chapter.judge("embedding", find_exercise("embedding").source)["passed"]  # math
+    chapter.run("1", "")
+    assert "\nimport math\n" in Path(my_transformer.FILE).read_text()
+
+
+def test_two_helpers_of_one_name_are_said_and_the_others_are_kept():
+    one, other = (
+        f"def helped(x):\n    return x + {n}\n\n{source}"
+        for n, source in ((0, SOFTMAX), (1, BACKWARD))
+    )
+    one = one.replace("np.exp(x", "np.exp(helped(x)").replace("x.max", "helped(x).max")
+    other = other.replace("softmax(dp)", "helped(dp)")
+    assert chapter.take_up({"softmax": one, "softmax_backward": other}) == {"gone": []}
+    assert "each have a helper 'helped'" in chapter.run("1", "")["printed"]
+    assert my_transformer.names_in(".") == ["softmax"]
