@@ -442,7 +442,7 @@ def test_a_verdict_translates_the_names_of_cases_terms_and_parts(korean):
     [
         ("chek", "글 argument ACTION: invalid choice: 'chek'; did you mean check?"),
         ("zzz", "글 argument ACTION: invalid choice: 'zzz'; choose from list, start, "),
-        ("start", "글 the following arguments are required: CHAPTER"),
+        ("solution", "글 the following arguments are required: NAME"),
         ("check --foo", "글 unrecognized arguments: --foo"),
         ("grade . --jsn", "글 unrecognized arguments: --jsn; did you mean --json?"),
         ("grade --seed x .", "글 argument --seed: invalid int value: 'x'"),
