@@ -68,12 +68,12 @@ def sentences() -> dict[str, str]:
         "yours": _("It passed, and this page uses it."),
         "newer": _("An earlier text of yours passed, and this page uses that one."),
         "gone": _(
-            "It passed with another version of this site, but not with this one, so the page uses the "
-            "reference. Check it to see why."
+            "It passed with another version of this site, but not with this one, so the page uses "
+            "the reference. Check it to see why."
         ),
         "full": _(
-            "This text is not kept: the browser's storage is full or forbidden. It is gone when you leave "
-            "the page, unless you copy it or take it with you."
+            "This text is not kept: the browser's storage is full or forbidden. It is gone when "
+            "you leave the page, unless you copy it or take it with you."
         ),
         "other": _("Another tab has changed this exercise, so the text here is not kept yet."),
         "keepThis": _("Keep this text"),
@@ -120,8 +120,8 @@ def door(page: str, needs: Sequence[str], source: str, wheel: dict, tools: str) 
     stays = {
         "check": _("What you write stays in this page."),
         "chapter": _(
-            "What you write in an exercise is kept in this browser and sent nowhere; a private window "
-            "forgets it."
+            "What you write in an exercise is kept in this browser and sent nowhere; a private "
+            "window forgets it."
         ),
     }
     keys = _("Ctrl+Enter runs what you edit. Escape, then Tab, leaves the editor.")
@@ -181,8 +181,8 @@ def work(tools: bool) -> str:
         "own": _("yours"),
         "summary": _("{n} of {all} functions are yours."),
         "unknown": _(
-            "This version of the site has no exercise {names}; what you wrote is in the file that you "
-            "take with you."
+            "This version of the site has no exercise {names}; what you wrote is in the file that "
+            "you take with you."
         ),
         "replace": _("Something else is here for {names}. Replace it with what the file has?"),
         "notWork": _(
@@ -206,8 +206,8 @@ def work(tools: bool) -> str:
 
 def file_said() -> str:
     return _(
-        "What I wrote on the pages of minitransformer. `minitransformer learn start --from my_work.py` takes "
-        "it up in a folder, and the page of the chapters in a browser."
+        "What I wrote on the pages of minitransformer. `minitransformer learn start --from "
+        "my_work.py` takes it up in a folder, and the page of the chapters in a browser."
     )
 
 

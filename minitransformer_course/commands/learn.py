@@ -45,7 +45,8 @@ def add_arguments(parser) -> None:
         dest="file",
         metavar="FILE",
         help=_(
-            "instead: all chapters of a file that a page of the site wrote, with what you wrote there"
+            "instead: all chapters of a file that a page of the site wrote, with what you wrote "
+            "there"
         ),
     )
     option("--notebook", action="store_true", help=_("a notebook, not a script"))

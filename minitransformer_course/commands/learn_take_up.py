@@ -1,4 +1,4 @@
-"""`minitransformer learn start --from FILE`: what was written on the pages of the site, in a folder."""
+"""`minitransformer learn start --from FILE`: what was written on the site's pages, in a folder."""
 
 import re
 import sys

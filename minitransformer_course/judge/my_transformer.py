@@ -64,7 +64,8 @@ def put(folder, texts) -> None:
         sections[name] = text_of({"": sections[name]}, kept)
     _check_helpers(sections)
     said = _(
-        "The parts of a Transformer that I wrote. `minitransformer learn check` adds each function that passes."
+        "The parts of a Transformer that I wrote. `minitransformer learn check` adds each function "
+        "that passes."
     )
     text = "\n".join([HEAD.format(said=said), *sorted(imports), ""])
     for name, exercise in exercises().items():
@@ -89,7 +90,8 @@ def _parts(path) -> tuple[list[str], dict[str, str]]:
     except (OSError, ValueError, SyntaxError) as error:
         raise InputError(
             _(
-                "{path} cannot be read ({error}): fix it, or move it away and type `minitransformer learn check --all`"
+                "{path} cannot be read ({error}): fix it, or move it away and type `minitransformer "
+                "learn check --all`"
             ).format(path=path.name, error=type(error).__name__)
         ) from None
     _head, *parts = SECTIONS.split(text)
