@@ -24,6 +24,16 @@ def _(text) -> str:
     return catalogue(language()).get(text, text)
 
 
+def another(message, texts) -> str:
+    """What another program says in English: the one of `texts`, with {names}, that it is, in the
+    reader's language.
+    """
+    for text in texts:
+        if found := re.fullmatch(re.sub(r"\\{(\w+)\\}", r"(?P<\1>.+)", re.escape(text)), message):
+            return _(text).format(**found.groupdict())
+    return message
+
+
 def columns(text) -> int:
     """How wide a terminal shows it: a letter of Korean takes two columns."""
     return sum(2 if unicodedata.east_asian_width(one) in "WF" else 1 for one in text)

@@ -2,6 +2,7 @@
 outputs.
 """
 
+import json
 from collections.abc import Iterable, Sequence
 from html import escape
 
@@ -64,9 +65,14 @@ def write_report(run: Run, examples: Sequence[tuple[str, str]]) -> None:
                     ),
                 ]
             ),
-            settings=escape(run.settings.to_json()),
+            settings=escape(_settings(run)),
         ).encode(errors="backslashreplace"),
     )
+
+
+def _settings(run: Run) -> str:
+    """Those of config.json, where a folder's Korean name is \\ud55c..., as one reads them."""
+    return json.dumps(json.loads(run.settings.to_json()), ensure_ascii=False, indent=2)
 
 
 def _table(rows: Iterable[tuple]) -> str:

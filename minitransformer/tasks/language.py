@@ -149,7 +149,9 @@ class Language(FromFiles):
         try:
             ids = vocabulary.encode(text)
         except InputError as error:
-            raise InputError(f"{name}, {error}") from None
+            of_characters = isinstance(vocabulary, CharacterVocabulary)
+            hint = "; a model with --vocabulary subwords reads it as <unk>" if of_characters else ""
+            raise InputError(f"{name}, {error}{hint}") from None
         warn_of_unknown(vocabulary, text, ids, name)
         return ids
 

@@ -2,12 +2,11 @@
 and why.
 """
 
-import re
 from collections.abc import Callable
 
 from minitransformer.errors import one_line
 from minitransformer_course.commands import learn_actions as actions
-from minitransformer_course.messages import _, languages
+from minitransformer_course.messages import _, another, languages
 
 ERRORS = (  # of argparse, and of the Parser of all commands
     "argument {name}: invalid choice: {value}; did you mean {nearest}?",
@@ -119,18 +118,11 @@ def _translate(parser) -> None:
         2,
         one_line(
             _("{command}: {message} (see {command} --help)").format(
-                command=parser.prog, message=_error(message)
+                command=parser.prog, message=another(message, ERRORS)
             )
         )
         + "\n",
     )
-
-
-def _error(message) -> str:
-    for text in ERRORS:
-        if found := re.fullmatch(re.sub(r"\\{(\w+)\\}", r"(?P<\1>.+)", re.escape(text)), message):
-            return _(text).format(**found.groupdict())
-    return message
 
 
 def execute(args) -> int | None:

@@ -3,6 +3,7 @@
 import ast
 import json
 import re
+import unicodedata
 import warnings
 from importlib.util import decode_source
 
@@ -10,7 +11,7 @@ from minitransformer.errors import InputError
 from minitransformer_course.judge import cells
 from minitransformer_course.judge.call import place_of, remember
 from minitransformer_course.judge.course import exercises
-from minitransformer_course.messages import _
+from minitransformer_course.messages import _, another
 from minitransformer_course.judge.own_code import page_statements, statements
 
 # In a notebook: %timeit f(), !ls and np.exp? as lines; files = !ls; %%time above a cell that is
@@ -18,6 +19,25 @@ from minitransformer_course.judge.own_code import page_statements, statements
 MAGIC = re.compile(r"^([ \t]*)(?:[%!?].*|(?:pip|conda) .*|\S*\?)[ \t]*$", re.MULTILINE)
 ASSIGNED = re.compile(r"^([ \t]*[\w, ]+=) *[%!].*$", re.MULTILINE)
 OF_PYTHON = ("time", "capture", "prun")
+SAID = (  # by Python, of code that it cannot read
+    "invalid syntax",
+    "invalid syntax. Perhaps you forgot a comma?",
+    "invalid syntax. Maybe you meant '==' or ':=' instead of '='?",
+    "'{sign}' was never closed",
+    "unmatched '{sign}'",
+    "closing parenthesis '{closing}' does not match opening parenthesis '{opening}'",
+    "expected ':'",
+    "expected an indented block after '{word}' statement on line {line}",
+    "expected an indented block after function definition on line {line}",
+    "unexpected indent",
+    "unindent does not match any outer indentation level",
+    "inconsistent use of tabs and spaces in indentation",
+    "unterminated string literal (detected at line {line})",
+)
+OF_ANOTHER_KEYBOARD = re.compile(
+    r"invalid (?:non-printable )?character .*U\+(?P<code>[0-9A-F]{4,6})\)?"
+)
+QUOTES = {"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"'}  # an editor's for prose
 
 
 def read(path) -> dict[str, str]:
@@ -41,11 +61,28 @@ def read(path) -> dict[str, str]:
         except SyntaxError as error:
             where = f"{place_of(name, error.lineno or 1)}: {(error.text or '').strip()}"
             raise InputError(
-                _("{path}, {where}: {error}").format(path=path.name, where=where, error=error.msg)
+                _("{path}, {where}: {error}").format(
+                    path=path.name, where=where, error=_said(error.msg)
+                )
             ) from None
         except (ValueError, RecursionError, MemoryError) as error:
             raise InputError(_("{path}: {error}").format(path=path.name, error=error)) from None
     return sources
+
+
+def _said(message) -> str:
+    """What Python says; of a character that a keyboard for Korean or an editor for prose writes,
+    the one that was meant.
+    """
+    found = OF_ANOTHER_KEYBOARD.fullmatch(message)
+    if not found:
+        return another(message, SAID)
+    character = chr(int(found["code"], 16))
+    meant = QUOTES.get(character) or unicodedata.normalize("NFKC", character)
+    text = _("Python does not know the character {character} (U+{code}) here")
+    if meant != character:
+        text = _("Python does not know the character {character} (U+{code}): type {meant} instead")
+    return text.format(character=f"'{character}'", code=found["code"], meant=f'"{meant}"')
 
 
 def names_in(sources) -> list[str]:

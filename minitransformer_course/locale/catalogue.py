@@ -42,6 +42,7 @@ def texts() -> dict[str, dict[str, Place]]:
     from minitransformer_course.commands.learn import ERRORS
     from minitransformer_course.diagnosis.rearranged import MOVED, PARTS
     from minitransformer_course.judge.course import PARTS_OF_THE_BOOK, chapters
+    from minitransformer_course.judge.submission import SAID
     from minitransformer_course.lab.own_functions import GAINS
 
     course = ROOT / "minitransformer_course"
@@ -50,6 +51,7 @@ def texts() -> dict[str, dict[str, Place]]:
         *_of_code(course),
         *_of_code(ROOT / "docs" / "extensions"),
         *_in(course / "commands" / "learn.py", ERRORS),  # and what is looked up by a variable
+        *_in(course / "judge" / "submission.py", SAID),
         *_in(course / "lab" / "own_functions.py", GAINS.values()),
         *_in(course / "diagnosis" / "rearranged.py", (text for text, _change in MOVED + PARTS)),
     ]

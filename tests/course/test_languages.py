@@ -17,12 +17,14 @@ from babel.messages.catalog import Catalog
 from babel.messages.pofile import read_po, write_po
 
 from minitransformer.cli import main
+from minitransformer.errors import InputError
 from minitransformer_course import messages
 from minitransformer_course.judge import cells
 from minitransformer_course.judge.course import chapters, find_exercise
 from minitransformer_course.judge.exercise import skeleton
 from minitransformer_course.judge.judgement import check_function
 from minitransformer_course.judge.learner_file import percent_page
+from minitransformer_course.judge.submission import read
 from minitransformer_course.judge.pages import translated, translated_code
 from tests import ROOT
 
@@ -351,7 +353,7 @@ def test_the_korean_readme_has_the_commands_numbers_and_links_of_the_english_one
     )
     _, texts = zip(*(split_off(r"^```.*?^```|`[^`\n]+`|^    .*?$", text) for text in texts))
     numbers = [Counter(re.findall(r"\d[\d,.]*\d|\d", text)) for text in texts]
-    in_words = {"1", "2", "3", "4", "10"}  # parts one to three, four hours, ten minutes
+    in_words = {"1", "2", "3", "4", "5", "10"}  # parts one to three, five minutes, ten minutes
     chapters_and_volume = {"0", "8", "2"}  # in sentences that only a Korean needs
     assert not numbers[0] - numbers[1]
     assert set(numbers[1] - numbers[0]) <= in_words | chapters_and_volume
@@ -462,6 +464,22 @@ def test_what_argparse_says_is_translated(korean, monkeypatch, capsys, words, sa
     assert f": {said}" in (translated := complaint())
     monkeypatch.setattr(messages, "_chosen", ["en"])
     assert translated.removeprefix("글 ").replace("글 ", "") == complaint()
+
+
+def test_what_python_says_of_a_file_is_translated(tmp_path, monkeypatch):
+    """The character of a Korean keyboard is shown, with the one that was meant."""
+    monkeypatch.setattr(messages, "_chosen", ["ko"])
+    path = tmp_path / "mine.py"
+    for code, said in (
+        ("x = (1\uff0c2)", 'U+FF0C). 한/영 키를 눌러 영문으로 바꾼 다음 "," 문자로 고쳐 쓰세요'),
+        ("x = (1", "1번째 줄: x = (1: '(' 괄호를 닫지 않았습니다"),
+        ("def f()\n    pass", "':'이 있어야 합니다"),
+        ("if True:\nx = 1", "1번째 줄의 'if' 다음에는 들여 쓴 줄이 있어야 합니다"),
+    ):
+        path.write_text(code, encoding="utf-8")
+        with pytest.raises(InputError) as error:
+            read(path)
+        assert said in str(error.value)
 
 
 def test_a_broken_catalogue_gives_english_and_one_line(korean, capsys):

@@ -26,6 +26,10 @@ CANNOT = {  # what the file holds: words of the one line
     "def softmax_backward(dp, p): return p    # \N{HANGUL SYLLABLE HAN}".encode(
         "cp949"
     ): "not Python in UTF-8: save it as UTF-8",
+    "x = 1\uff0c2\n".encode(): "x = 1\uff0c2: Python does not know the character '\uff0c' (U+FF0C): type \",\" instead",
+    "x = \u2018a\u2019\n".encode(): '(U+2018): type "\'" instead',
+    "x =\u30001\n".encode(): '(U+3000): type " " instead',
+    "x = 1 \u20ac 2\n".encode(): "the character '\u20ac' (U+20AC) here",
     b"x = 1\n": "none of the exercises' functions",
     b"def softmax_backward(dp, p:\n    pass": "line 1",
     b"import nothing_of_that_name\ndef softmax_backward(dp, p): nothing_of_that_name": "ModuleNotFoundError",

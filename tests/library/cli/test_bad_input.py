@@ -185,6 +185,10 @@ REFUSED = [  # (what is typed, in an empty folder; words of the line that refuse
         "the prompt has 25 tokens, but the model has 16 positions",
     ),
     ("generate {language} 'the Dog'", "PROMPT, line 1: the character 'D' is not in the vocabulary"),
+    (
+        "generate {language} 뷁",
+        "of the training text; a model with --vocabulary subwords reads it as <unk>",
+    ),
     ("generate {language} the\u2028", "PROMPT, line 1: the character"),
     ("generate {language} the\udcff", "PROMPT, line 1: the character"),
     (

@@ -93,6 +93,7 @@ def test_a_program_behind_a_pipe_gets_what_the_console_shows(tmp_path):
     assert "Traceback" not in error.decode("cp949")
     page = (tmp_path / "한é😀" / "report.html").read_text(encoding="utf-8")
     assert "café dog ▁ \u2028 Ωmega 한국어 漢 naïve 😀" in page
+    assert "한é😀&quot;\n" in page and "\\ud55c" not in page  # the folder's name
 
 
 CONSOLE = """
