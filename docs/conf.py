@@ -30,7 +30,6 @@ extensions = [
     "languages",
     "live",
     "mathml",
-    "paper",
     "plain_docstrings",
     "search",
     "sources",

@@ -1,11 +1,10 @@
 """docs/paper_map.md leads from every place of the paper to what exists."""
 
 import re
-import runpy
 
 import pytest
 
-from minitransformer_course.judge.course import chapters, exercises, find_chapter
+from minitransformer_course.judge.course import chapters, exercises, find_chapter, find_exercise
 from tests import ROOT
 
 TEXT = (ROOT / "docs" / "paper_map.md").read_text(encoding="utf-8")
@@ -89,7 +88,7 @@ def test_the_code_the_exercises_and_the_proof_exist(row):
 def test_what_settles_a_sentence_or_a_question_exists(row):
     where = row[-1]
     assert set(named(where)) <= exercises().keys()
-    found = re.findall(r"chapter (\w+), \*([^*]+)\*", where)
+    found = re.findall(r"\[chapter (\w+)\]\([^)]+\), \*([^*]+)\*", where)
     for number, heading in found:
         assert re.search(
             rf"^# # .*{re.escape(heading)}$|^# ## {re.escape(heading)}$",
@@ -104,16 +103,13 @@ def test_most_slips_are_exercises():
     assert len(SLIPS) == 16 and sum(bool(named(row[-1])) for row in SLIPS) >= 10
 
 
-def test_the_site_shows_the_chapter_of_each_exercise():
-    page = runpy.run_path(str(ROOT / "docs" / "extensions" / "paper.py"))["linked"](TEXT)
-    rows = [line.strip("|").split("|") for line in page.splitlines() if line.count("|") == 6]
-    assert len(rows) == len(MAP) + 2 and rows[0][2].strip() == "chapter"
-    for row in rows[2:]:
-        of_chapters, of_exercises = (set(re.findall(r"/(\w+)/chapter", cell)) for cell in row[2:4])
-        assert of_chapters == of_exercises != set()
-    for link in re.findall(r"\]\((?!http)([^)]+)\)", page):
-        assert (ROOT / "docs" / link).is_file(), link
-    assert [chapter.number for chapter in chapters() if f"/{chapter.name}/" not in page] == [
-        "1",
-        "1b",
-    ]
+def test_each_exercise_and_each_chapter_is_a_link_to_its_page():
+    linked = {}
+    for text, name in re.findall(r"\[([^\]]+)\]\(\.\./tutorials/(\w+)/chapter\.py\)", TEXT):
+        exercise = re.fullmatch("`(.+)`", text)
+        found = find_exercise(exercise[1]).chapter if exercise else find_chapter(text.split()[1])
+        assert name == found.name, text
+        linked[name] = text
+    assert [one.number for one in chapters() if one.name not in linked] == ["1", "1b"]
+    unlinked = re.sub(r"\[[^\]]+\]\([^)]+\)", "", TEXT)
+    assert not {*named(unlinked)} & exercises().keys() and not re.search(r"chapter \d", unlinked)
