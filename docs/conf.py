@@ -33,7 +33,6 @@ extensions = [
     "plain_docstrings",
     "search",
     "sources",
-    "words",
 ]
 
 # Pages: Markdown, chapters, and the source files that a page links to.
@@ -99,9 +98,6 @@ html_static_path = ["theme/site.css", "pictures/architecture.png", "pictures/exp
 html_css_files = ["site.css"]
 html_extra_path = ["theme/index.html"]
 html_copy_source = False
-html_show_search_summary = (
-    False  # it fetches the pages found, which a page from the disk must not: search.py
-)
 html_search_scorer = str(HERE / "theme" / "scorer.js")
 
 

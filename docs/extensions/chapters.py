@@ -1,11 +1,11 @@
-"""A chapter on the site: exercises in their places, derivations in folds, and sentences that break
-at the page's edge.
+"""A chapter on the site: exercises in their places, derivations in folds, words for pictures, and
+sentences that break at the page's edge.
 """
 
 import re
 from collections.abc import Iterator
 
-from docutils.nodes import literal_block
+from docutils.nodes import container, image, literal_block, paragraph
 
 from minitransformer.pictures.architecture import PARTS
 from minitransformer_course.judge import cells
@@ -118,7 +118,19 @@ def break_sentences(app, doctree) -> None:
             output["classes"].append("sentences")
 
 
+def describe_pictures(app, doctree) -> None:
+    """The alternative text of a picture: the paragraph before the code that draws it."""
+    text = ""
+    for node in doctree.findall(lambda node: isinstance(node, (paragraph, container))):
+        if isinstance(node, paragraph):
+            text = " ".join(node.astext().split())
+        elif "cell_output" in node["classes"]:
+            for picture in node.findall(image):
+                picture["alt"] = f"Picture, drawn by the code above: {text}"
+
+
 def setup(app) -> dict:
     app.connect("source-read", show_chapter)
+    app.connect("doctree-read", describe_pictures)
     app.connect("doctree-read", break_sentences)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
