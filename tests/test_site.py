@@ -361,8 +361,8 @@ def test_chapters_open_their_box_in_the_explorer(browser):
         ("add a layer", "docs/add_a_layer"),
         ("pytorch", "docs/interchange"),
         ("gradient check", "tutorials/01b_checking"),
-        ("어텐션", "tutorials/05_attention"),
-        ("교차 엔트로피", "tutorials/10_loss"),
+        ("어텐션", "docs/glossary"),
+        ("교차 엔트로피", "docs/glossary"),
     ],
 )
 def test_the_search_finds_the_right_page_first_without_a_network(browser, query, page):
