@@ -47,8 +47,8 @@ def fill(app, docname, content) -> None:
             text=_(
                 "What you write in an exercise of a chapter's page is kept in this browser. Here "
                 "you see which parts of the model are yours. *Take it with you* downloads one file, "
-                "which `minitransformer learn start --from FILE` takes up in a folder, and *Bring it "
-                "here* takes up in another browser."
+                "which `minitransformer learn start --from FILE` takes up in a folder, and *Bring "
+                "it here* takes up in another browser."
             ),
             map=front.figure_1(),
             work=live_files.work(tools=True),
