@@ -75,7 +75,7 @@ lab.before.show_left(lengths, left)
 # In 2017 the paper *Attention Is All You Need* asked the next question. If attention reaches every word in one step, what is
 # the recurrence still good for? It was left out, and with it went the waiting: all positions of a sentence can be computed at
 # once. Chapter 15 measures what distance costs. The table shows the share of letters that each model copies to the right place,
-# from one training run each.
+# from one training run each (`research/experiments/context_vector.md`).
 #
 # | model | 10 letters | 100 letters |
 # |---|---|---|

@@ -122,9 +122,6 @@ for H in (1, 4, 16):
     print(f"heads: {H:2}, numbers each: {64 // H:2}, parameters: {MultiHeadAttention(64, H, rng).num_parameters():,}")
 
 # %% [markdown]
-# The number of multiplications does not depend on the heads either, because sixteen heads compute sixteen times as many dot
-# products, each a sixteenth as long.
-#
 # ## Split: the heads lie side by side
 #
 # The projection gives each position one long row: first the $d$ numbers of head 0, then those of head 1, and so on. Two NumPy

@@ -179,16 +179,6 @@ print("three farthest by three nearest:",
 # read first, and training makes the network keep it. The network has not learned to keep everything, though. In the left
 # picture, both kinds of models copy 2 letters, and from 4 letters on, each model with attention is ahead of each one without.
 #
-# Larger models have limits, too. We trained models of 64 units on up to 100 letters, once each. The table shows the share of
-# letters in the right place, by length (`research/experiments/context_vector.md`).
-#
-# | model | 10 | 20 | 50 | 100 |
-# |---|---|---|---|---|
-# | RNN | 10 % | 4 % | 1 % | 0 % |
-# | LSTM | 63 % | 30 % | 12 % | 8 % |
-# | LSTM with attention | 100 % | 100 % | 98 % | 91 % |
-# | Transformer | 100 % | 100 % | 100 % | 98 % |
-#
 # ## Let it look back
 #
 # The encoder computed a state at each position, and all but the last were thrown away. Keep all of them. The decoder's state is
@@ -247,10 +237,10 @@ recurrent.show_attention(models["lstm-attention"][0], "beach")
 #
 # ## What is known now
 #
-# "Without regard to their distance" holds, as far as copying can show it: at 100 letters, the LSTM has 8 % in place, and 91 % once
-# it attends, because each query is one step away from each state. The credit belongs to attention, not to the Transformer. But
-# the encoder still reads one word after another. If attention reaches every state in one step anyway, what is the recurrence
-# good for? The paper's answer is its title, and the next chapter asks what that answer costs.
+# "Without regard to their distance" holds, as far as copying can show it: at 100 letters, the LSTM in chapter 0's table has 8 %
+# in place, and 91 % once it attends, because each query is one step away from each state. The credit belongs to attention, not
+# to the Transformer. But the encoder still reads one word after another. If attention reaches every state in one step anyway,
+# what is the recurrence good for? The paper's answer is its title, and the next chapter asks what that answer costs.
 #
 # **Read next:** `through_time_backward` in `minitransformer/zoo/recurrent/recurrence.py`, and `gru_step_backward` in
 # `minitransformer/zoo/recurrent/gru.py`.
