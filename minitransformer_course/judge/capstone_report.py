@@ -6,6 +6,7 @@ import re
 from html import escape
 from pathlib import Path
 
+from minitransformer_course.judge import capstone_text
 from minitransformer_course.judge.capstone import BOUND, UNSEEN, config
 from minitransformer_course.judge.course import PARTS
 from minitransformer_course.messages import _, spoken
@@ -266,7 +267,20 @@ def _of_samples(text) -> str:
     for step, written in text["samples"]:
         named = _("after {n:,} steps").format(n=step)
         html += f"<dl><dt>{escape(named)}</dt><dd>{escape(written)}</dd></dl>\n"
-    return html
+    return html + _live(text)
+
+
+def _live(text) -> str:
+    """HTML in which the model goes on with a text of whoever reads the page."""
+    from minitransformer_course.explorer.writer import writer  # late: with the pictures
+
+    tokens, (_step, sample) = text["tokens"], text["samples"][-1]
+    words = sample.split()
+    start = words[1] if len(words) > 1 else sample[:8]  # the first may be the end of a word
+    model = capstone_text.language_model(len(tokens), capstone_text.D_MODEL)
+    field = writer(model, text["weights"], tokens, start, capstone_text.TEMPERATURE)
+    title = _("The same model, live: the weights are in this page")
+    return f"<h1>{escape(title)}</h1>\n{field}"
 
 
 def is_page(path) -> bool:

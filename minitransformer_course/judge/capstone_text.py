@@ -6,6 +6,7 @@ sizes are those of its arrays.
 """
 
 import time
+from base64 import b64encode
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -87,7 +88,8 @@ def first_wrong(functions) -> str:
 
 def learn(functions, text: OwnText, say, steps=STEPS) -> dict[str, Any]:
     """{"losses": of each step, "bits": [(step, of a held-out character)], "samples": [(step,
-    text)], "parameters"} of a model that reads windows of the text.
+    text)], "parameters", "weights": as float32 in base64, "tokens"} of a model that reads windows
+    of the text.
     """
     started, rng = time.process_time(), np.random.default_rng(0)
     initial = named(LanguageModel(language_model(text.vocabulary.size, D_MODEL).config))
@@ -135,6 +137,8 @@ def learn(functions, text: OwnText, say, steps=STEPS) -> dict[str, Any]:
         "bits": bits,
         "samples": samples,
         "parameters": w.size,
+        "weights": b64encode(w.astype("<f4").tobytes()).decode(),
+        "tokens": text.vocabulary.tokens(range(text.vocabulary.size)),
     }
 
 

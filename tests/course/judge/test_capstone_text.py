@@ -60,6 +60,7 @@ def test_the_page_has_the_loss_and_what_was_written(text, short):
     page = proof_page(found, [], [])
     assert page.count("<polyline") == 1 and page.count("after ") >= 4
     assert "a sample with &lt;b&gt;" in page and "<b>" not in page
+    assert 'id="go"' in page and 'value="sample"' in page and len(page) > 200_000
     assert "from my_text.txt: " in report(found, [], [])
     del found["text"]
     assert "my_text.txt" in report(found, [], []) and "<polyline" not in proof_page(found, [], [])
