@@ -29,7 +29,7 @@ def writer(model: LanguageModel, weights: str, tokens: list[str], start, tempera
     return (
         f'<form id="go"><label>{escape(_("Begin a text"))} <input id="start" value="{escape(start)}">'
         f"</label> <button>{escape(_('Let it go on'))}</button></form>\n"
-        '<dl><dt></dt><dd id="written" aria-live="polite"></dd></dl>\n'
+        '<dl hidden><dt></dt><dd id="written" aria-live="polite"></dd></dl>\n'
         f'<script type="application/json" id="data">{as_json}</script>\n'
         + "".join(f"<script>\n{script(name)}</script>\n" for name in scripts)
     )

@@ -37,8 +37,10 @@ COLOURS = (
 )  # of what is yours and right, yours and wrong, and of the rest
 MARK = '<meta name="generator" content="minitransformer learn plug">'
 STYLE = """
-:root { color-scheme: light dark; --back: #fff; --text: #1a1a1a; --quiet: #666; --box: #f4f4f4 }
-@media (prefers-color-scheme: dark) { :root { --back: #16181c; --text: #e6e6e6; --quiet: #a0a0a0; --box: #22252b } }
+:root { color-scheme: light dark; --back: #fff; --text: #1a1a1a; --quiet: #666; --box: #f4f4f4; --line: #8250a0 }
+@media (prefers-color-scheme: dark) {
+  :root { --back: #16181c; --text: #e6e6e6; --quiet: #a0a0a0; --box: #22252b; --line: #b98fd6 }
+}
 body { font: 16px/1.5 system-ui, sans-serif; margin: 0 auto; padding: 0 1rem; max-width: 80rem }
 body { background: var(--back); color: var(--text) }
 h1 { font-size: 1.3rem; margin: 1rem 0 .5rem }
@@ -47,6 +49,12 @@ dt { font: .75rem/1.9 ui-monospace, monospace; color: var(--quiet) }
 dd { margin: 0; white-space: pre-line; overflow-wrap: anywhere }
 p { color: var(--quiet) }
 svg { max-width: 100%; height: auto }
+input, button { font: inherit; max-width: 100% }
+.loss { display: grid; grid-template-columns: auto 1fr; gap: .2rem .6rem; color: var(--quiet); max-width: 48rem }
+.loss div { display: flex; justify-content: space-between }
+.loss div:first-child { flex-direction: column }
+.loss svg { width: 100%; height: 9rem; border: solid var(--quiet); border-width: 0 0 1px 1px }
+.loss polyline { fill: none; stroke: var(--line); stroke-width: 1.5; vector-effect: non-scaling-stroke }
 """
 
 
@@ -241,33 +249,40 @@ def proof_page(result, names, places) -> str:
     return (
         f'<!doctype html>\n<html lang="{spoken()}">\n<head>\n<meta charset="utf-8">\n<meta name="viewport" '
         f'content="width=device-width, initial-scale=1">\n{MARK}\n<title>{escape(title)}</title>\n<style>{STYLE}</style>\n'
-        f"</head>\n<body>\n<h1>{title}</h1>\n{svg[svg.index('<svg') :]}\n<p>{said}</p>\n"
-        f"<p>{legend}</p>\n<dl>\n{rows}</dl>\n{_of_samples(result.get('text'))}</body>\n</html>\n"
+        f"</head>\n<body>\n{_of_samples(result.get('text'))}<h1>{title}</h1>\n{svg[svg.index('<svg') :]}\n"
+        f"<p>{said}</p>\n<p>{legend}</p>\n<dl>\n{rows}</dl>\n</body>\n</html>\n"
     )
 
 
 def _of_samples(text) -> str:
-    """HTML of a model that learned from the reader's text: its loss, and what it wrote on the way."""
+    """HTML of a model that learned from the reader's text: the model, what it wrote, its loss."""
     if not text or "wrong" in text:
         return ""
     losses = text["losses"]
     top = max(losses)
     points = " ".join(
-        f"{600 * i / len(losses):.1f},{150 - 145 * loss / top:.1f}" for i, loss in enumerate(losses)
+        f"{600 * i / len(losses):.1f},{150 * (1 - loss / top):.1f}" for i, loss in enumerate(losses)
     )
     title = _("What it writes after reading {file}").format(file=TEXT)
     said = _(
         "the loss of each of {n:,} steps, from {top:.2f} down to {end:.2f}; {parameters:,} weights"
     )
     said = said.format(n=len(losses), top=top, end=losses[-1], parameters=text["parameters"])
-    html = (
-        f'<h1>{escape(title)}</h1>\n<svg viewBox="0 0 600 152" role="img" aria-label="{escape(said)}">'
-        f'<polyline points="{points}" fill="none" stroke="#8250a0"/></svg>\n<p>{escape(said)}</p>\n'
+    steps = "".join(
+        f"<span>{escape(_('step {step:,}').format(step=step))}</span>" for step in (1, len(losses))
     )
+    html = f"<h1>{escape(title)}</h1>\n"
     for step, written in text["samples"]:
         named = _("after {n:,} steps").format(n=step)
-        html += f"<dl><dt>{escape(named)}</dt><dd>{escape(written)}</dd></dl>\n"
-    return html + _live(text)
+        shown = re.sub(r"\n{3,}", "\n\n", written)
+        html += f"<dl><dt>{escape(named)}</dt><dd>{escape(shown)}</dd></dl>\n"
+    html += (
+        f"<p>{escape(said)}</p>\n"
+        f'<div class="loss"><div><span>{top:.2f}</span><span>{escape(_("loss"))}</span><span>0</span></div>'
+        f'<svg viewBox="0 0 600 150" preserveAspectRatio="none" role="img" aria-label="{escape(said)}">'
+        f'<polyline points="{points}"/></svg><div></div><div>{steps}</div></div>\n'
+    )
+    return _live(text) + html
 
 
 def _live(text) -> str:
@@ -279,7 +294,7 @@ def _live(text) -> str:
     start = words[1] if len(words) > 1 else sample[:8]  # the first may be the end of a word
     model = capstone_text.language_model(len(tokens), capstone_text.D_MODEL)
     field = writer(model, text["weights"], tokens, start, capstone_text.TEMPERATURE)
-    title = _("The same model, live: the weights are in this page")
+    title = _("My language model, live: its weights are in this page")
     return f"<h1>{escape(title)}</h1>\n{field}"
 
 

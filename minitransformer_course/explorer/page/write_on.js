@@ -20,6 +20,7 @@ function known(text) {
 
 function writeOn(event) {
   event.preventDefault();
+  find("written").parentElement.hidden = false;
   const ids = known(find("start").value), mine = ++writing;
   if (!ids?.length) { find("written").textContent = DATA.unknown; return; }
   (function step() {
