@@ -27,8 +27,9 @@ def writer(model: LanguageModel, weights: str, tokens: list[str], start, tempera
     as_json = json.dumps(data, ensure_ascii=False).replace("<", "\\u003c")
     scripts = (*ENGINE, "page/data", "page/write_on")
     return (
-        f'<form id="go"><label>{escape(_("Begin a text"))} <input id="start" value="{escape(start)}">'
-        f"</label> <button>{escape(_('Let it go on'))}</button></form>\n"
+        f'<form id="go"><label>{escape(_("Begin a text"))} '
+        f'<input id="start" value="{escape(start)}"></label> '
+        f"<button>{escape(_('Let it go on'))}</button></form>\n"
         '<dl hidden><dt></dt><dd id="written" aria-live="polite"></dd></dl>\n'
         f'<script type="application/json" id="data">{as_json}</script>\n'
         + "".join(f"<script>\n{script(name)}</script>\n" for name in scripts)

@@ -6,6 +6,7 @@ import re
 from html import escape
 from pathlib import Path
 
+from minitransformer_course.explorer.writer import writer
 from minitransformer_course.judge import capstone_text
 from minitransformer_course.judge.capstone import BOUND, UNSEEN, config
 from minitransformer_course.judge.course import PARTS
@@ -37,24 +38,27 @@ COLOURS = (
 )  # of what is yours and right, yours and wrong, and of the rest
 MARK = '<meta name="generator" content="minitransformer learn plug">'
 STYLE = """
-:root { color-scheme: light dark; --back: #fff; --text: #1a1a1a; --quiet: #666; --box: #f4f4f4; --line: #8250a0 }
+:root { color-scheme: light dark; --back: #fff; --text: #1a1a1a; --quiet: #666; --box: #f4f4f4 }
+:root { --line: #8250a0 }
 @media (prefers-color-scheme: dark) {
   :root { --back: #16181c; --text: #e6e6e6; --quiet: #a0a0a0; --box: #22252b; --line: #b98fd6 }
 }
 body { font: 16px/1.5 system-ui, sans-serif; margin: 0 auto; padding: 0 1rem; max-width: 80rem }
 body { background: var(--back); color: var(--text) }
 h1 { font-size: 1.3rem; margin: 1rem 0 .5rem }
-dl { display: grid; grid-template-columns: auto 1fr; gap: .3rem 1rem; background: var(--box); padding: 1rem }
+dl { display: grid; grid-template-columns: auto 1fr; gap: .3rem 1rem }
+dl { background: var(--box); padding: 1rem }
+dl[hidden] { display: none }
 dt { font: .75rem/1.9 ui-monospace, monospace; color: var(--quiet) }
 dd { margin: 0; white-space: pre-line; overflow-wrap: anywhere }
 p { color: var(--quiet) }
 svg { max-width: 100%; height: auto }
 input, button { font: inherit; max-width: 100% }
-.loss { display: grid; grid-template-columns: auto 1fr; gap: .2rem .6rem; color: var(--quiet); max-width: 48rem }
-.loss div { display: flex; justify-content: space-between }
+.loss { display: grid; grid-template-columns: auto 1fr; gap: .2rem .6rem; max-width: 48rem }
+.loss div { display: flex; justify-content: space-between; color: var(--quiet) }
 .loss div:first-child { flex-direction: column }
 .loss svg { width: 100%; height: 9rem; border: solid var(--quiet); border-width: 0 0 1px 1px }
-.loss polyline { fill: none; stroke: var(--line); stroke-width: 1.5; vector-effect: non-scaling-stroke }
+.loss polyline { fill: none; stroke: var(--line); vector-effect: non-scaling-stroke }
 """
 
 
@@ -276,19 +280,18 @@ def _of_samples(text) -> str:
         named = _("after {n:,} steps").format(n=step)
         shown = re.sub(r"\n{3,}", "\n\n", written)
         html += f"<dl><dt>{escape(named)}</dt><dd>{escape(shown)}</dd></dl>\n"
+    sides = f"<span>{top:.2f}</span><span>{escape(_('loss'))}</span><span>0</span>"
     html += (
-        f"<p>{escape(said)}</p>\n"
-        f'<div class="loss"><div><span>{top:.2f}</span><span>{escape(_("loss"))}</span><span>0</span></div>'
-        f'<svg viewBox="0 0 600 150" preserveAspectRatio="none" role="img" aria-label="{escape(said)}">'
-        f'<polyline points="{points}"/></svg><div></div><div>{steps}</div></div>\n'
+        f'<p>{escape(said)}</p>\n<div class="loss"><div>{sides}</div>'
+        '<svg viewBox="0 0 600 150" preserveAspectRatio="none" role="img" '
+        f'aria-label="{escape(said)}"><polyline points="{points}"/></svg>'
+        f"<div></div><div>{steps}</div></div>\n"
     )
     return _live(text) + html
 
 
 def _live(text) -> str:
     """HTML in which the model goes on with a text of whoever reads the page."""
-    from minitransformer_course.explorer.writer import writer  # late: with the pictures
-
     tokens, (_step, sample) = text["tokens"], text["samples"][-1]
     words = sample.split()
     start = words[1] if len(words) > 1 else sample[:8]  # the first may be the end of a word
