@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from minitransformer_course.diagnosis.factors import as_text, close, named_factors
 from minitransformer_course.diagnosis.source import NEAR, NO_SOURCE, Pool, Probe, sources_of
 from minitransformer_course.diagnosis.wrong_forms import (
     AXES,
@@ -24,19 +23,10 @@ from minitransformer_course.diagnosis.wrong_forms import (
     of_form,
     of_statement,
     of_structure,
-    repairs_of_rules,
 )
-from minitransformer_course.diagnosis.syntax_tree import expression, filled, match
+from minitransformer_course.diagnosis.syntax_tree import expression, filled
 
 PATIENCE = 3_000  # changes that are tried at most
-SIMPLE = {
-    "1": "",
-    "-1": "- ",
-    "2": "2 * ",
-    "-2": "- 2 * ",
-    "0.5": "0.5 * ",
-    "-0.5": "- 0.5 * ",
-}  # factors of a missing term
 
 
 class Exhausted(Exception):
@@ -87,7 +77,6 @@ class Search:
             for key, along in self.along.items()
             if abs(along - self.first.slopes[key]) > NEAR * self.first.scales[key]
         }
-        self.unchanged = self.source.compiled()
         self.pool = Pool(self.source, cases[0].subject)
 
     def found(self) -> list[str]:
@@ -112,14 +101,11 @@ class Search:
             for kind in (
                 self._statements(),
                 self._forms(places, STRUCTURE),
-                self._forms(places, repairs_of_rules()),
                 self._names(numeric),
-                self._scaled(numeric),
                 self._forms(places, FACTORS),
                 self._more(numeric),
                 self._everywhere(),
                 self._added(numeric),
-                self._moved(numeric),
             ):
                 for said in kind:
                     return [said]
@@ -193,50 +179,6 @@ class Search:
                     made,
                 )
 
-    def _scaled(self, places) -> Iterator[str]:
-        """A factor that is a number: the gradients are linear in it, so two runs of backward give
-        its value.
-        """
-        for place in places:
-            if not _is_whole(place):
-                continue
-
-            def scaled(k, node=place[3]) -> ast.expr:
-                return filled("a * k", a=node, k=k)
-
-            def ratio_in(case, place=place, scaled=scaled) -> float | None:
-                factor = self._solved(self.probes[id(case)], place, scaled, 1)
-                return 1 / factor if factor else None
-
-            if ratio_in(self.cases[0]):
-                for said in named_factors(self.cases, [ratio_in(case) for case in self.cases]):
-                    yield f"in `{self.source.line(place)}`, `{ast.unparse(place[3])}` {said}"
-
-    def _solved(self, probe, place, made, least) -> float | None:
-        """The number k for which `made(k)` in the place makes all right; `least` is the one that
-        changes nothing.
-        """
-        function = self._changed([place], made(ast.Constant(least + 1)))
-        one, other = (
-            function and probe.along(function, self.source)
-            for function in (self.unchanged, function)
-        )
-        if one is None or other is None:
-            return None
-        by = {key: other[key] - one[key] for key in one}
-        largest = max(by, key=lambda key: abs(by[key]) / probe.scales[key])
-        if not abs(by[largest]) > 1e-6 * probe.scales[largest]:
-            return None
-        k = least + (probe.slopes[largest] - one[largest]) / by[largest]
-        if not all(
-            abs(one[key] + (k - least) * by[key] - probe.slopes[key])
-            <= 10 * NEAR * probe.scales[key]
-            for key in one
-        ):
-            return None
-        function = self._changed([place], made(ast.Constant(k)))
-        return k if function and probe.is_right(probe.along(function, self.source)) else None
-
     def _names(self, places) -> Iterator[str]:
         for place in places:
             number = np.ndim(self.source.value(place[3])) == 0
@@ -299,40 +241,12 @@ class Search:
             if is_term or not (_is_top(place) or isinstance(node, (ast.Name, ast.BinOp))):
                 continue
             for term in self.pool.terms(node):
-
-                def made(k, node=node, term=term) -> ast.expr:
-                    return filled("a + k * t", a=node, k=k, t=term)
-
-                factor = as_text(self._solved(self.first, place, made, 0) or 0.0)
-                if factor in SIMPLE and all(
-                    close(self._solved(probe, place, made, 0) or 0.0, float(factor))
-                    for probe in self.probes.values()
-                ):
-                    missing = SIMPLE[factor] + ast.unparse(term)
-                    yield (
-                        f"in `{self.source.line(place)}`, "
-                        f"`{ast.unparse(node)}` lacks the term `{missing}`: "
+                for form, missing in (("a + t", ""), ("a - t", "- ")):
+                    said = (
+                        f"`{ast.unparse(node)}` lacks the term `{missing}{ast.unparse(term)}`: "
                         "a path of the gradient is missing"
                     )
-
-    def _moved(self, places) -> Iterator[str]:
-        """A factor that is multiplied at another place than it should be."""
-        for place in places:
-            parts = match(expression("a * b"), place[3]) or {}
-            for factor, rest in (("b", "a"), ("a", "b")) if parts else ():
-                shown = ast.unparse(parts[factor])
-                if not isinstance(parts[factor], (ast.Name, ast.Attribute)):
-                    continue
-                for other in places:
-                    inside = any(other[3] is one for one in ast.walk(place[3]))
-                    if inside or not isinstance(other[3], ast.Name):
-                        continue
-                    made = filled("a * b", a=other[3], b=parts[factor])
-                    if self._is_right((place, other), parts[rest], made):
-                        yield (
-                            f"`{shown}` is multiplied in `{self.source.line(place)}`: it belongs in "
-                            f"`{self.source.line(other)}`, on `{ast.unparse(other[3])}`"
-                        )
+                    yield from self._tried([place], [(said, filled(form, a=node, t=term))])
 
     def _everywhere(self) -> Iterator[str]:
         """One change of all expressions that are alike, or of the axis of all sums and means."""
@@ -381,22 +295,6 @@ class Search:
                         f"{len(several)} sums or means of backward run over the wrong axis: axis={axis} belongs where "
                         f"axis={text} is"
                     )
-
-
-def _is_whole(place) -> bool:
-    """Whether the backward computes it, not only uses it: what a statement finds, a term, what is
-    passed to another backward.
-    """
-    parent, field, _i, node = place
-    passed = (
-        isinstance(parent, ast.Call)
-        and isinstance(parent.func, ast.Attribute)
-        and parent.func.attr == "backward"
-    )
-    sums = isinstance(parent, ast.BinOp) and isinstance(parent.op, (ast.Add, ast.Sub))
-    return _is_top(place) and (
-        sums or passed or isinstance(parent, (ast.stmt, ast.Tuple, ast.List))
-    )
 
 
 def _is_top(place) -> bool:

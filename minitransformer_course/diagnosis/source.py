@@ -20,12 +20,13 @@ from minitransformer.checking.contract import arrays_in
 from minitransformer.checking.numeric import complex_step
 from minitransformer.checking.subject import drawing, flat
 from minitransformer.errors import InputError
+from minitransformer_course.diagnosis.factors import as_text, ratio
 from minitransformer_course.diagnosis.operations import run_with
 from minitransformer_course.diagnosis.wrong_forms import Found
 from minitransformer_course.diagnosis.syntax_tree import expression, filled, names_in
 
 NEAR = 1e-10  # relative error of a derivative along a direction
-TWICE = 3  # directions for each array: one is used up by a factor that is solved for
+TWICE = 2  # directions for each array
 SLOPES = (
     ("f", ""),
     ("1 - f * f", "tanh"),
@@ -299,6 +300,8 @@ class Pool:
         """The node times an array, or times the slope of an activation."""
         shape = np.shape(self.source.value(node))
         for text, value in self.arrays.items():
+            if np.ndim(value) == 0 and as_text(float(value)):  # paths.py finds constants
+                continue
             for form in (
                 ("b", "b[..., None]", "b[:, None]") if np.ndim(value) == len(shape) - 1 else ("b",)
             ):
@@ -316,15 +319,17 @@ class Pool:
                     )
 
     def terms(self, node) -> Iterator[Any]:
-        """Arrays that could be added to the node."""
-        shape = np.shape(self.source.value(node))
+        """Arrays that could be added to the node, and are no multiples of it."""
+        own = np.asarray(self.source.value(node))
+        shape = own.shape
         floats = {
             text: value
             for text, value in self.arrays.items()
             if np.asarray(value).dtype.kind == "f" and text != ast.unparse(node)
         }
         for text, value in floats.items():
-            if np.shape(value) == shape or np.ndim(value) == 0:
+            fits = np.shape(value) == shape or np.ndim(value) == 0
+            if fits and ratio({"": own}, {"": np.asarray(value)}) is None:  # paths.py finds constants
                 yield expression(text)
 
 

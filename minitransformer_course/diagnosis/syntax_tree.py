@@ -92,38 +92,6 @@ def filled(form, **parts) -> ast.expr:
     return fill(expression(form), parts)
 
 
-def names_for(one, other) -> dict[Any, Any] | None:
-    """{name or index in `one`: what `other`, an expression of the same form, has in its place};
-    None if that is not clear.
-    """
-    names: dict[Any, Any] = {}
-    for a, b in zip(ast.walk(one), ast.walk(other)):
-        mine, others = (
-            (node.id if isinstance(node, ast.Name) else getattr(node, "value", None))
-            for node in (a, b)
-        )
-        if isinstance(a, (ast.Name, ast.Constant)) and names.setdefault(mine, others) != others:
-            return None
-    return names
-
-
-def renamed(node, names) -> Any:
-    """The expression with other names and indices, as `names_for` found them."""
-    if isinstance(node, ast.Name):
-        return ast.Name(names.get(node.id, node.id), node.ctx)
-    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
-        return ast.Subscript(
-            renamed(node.value, names),
-            ast.Constant(names.get(node.slice.value, node.slice.value)),
-            node.ctx,
-        )
-    if isinstance(node, ast.Attribute):  # x.shape, too
-        return _with(node, "value", renamed(node.value, names))
-    for part, put in parts_of(node):
-        node = put(node, renamed(part, names))
-    return node
-
-
 def once(node, changes) -> Iterator[Change]:
     """The node with one change, in itself or anywhere within. changes(node): the Changes of a node
     as a whole.

@@ -4,17 +4,13 @@ indices, the order of a loop.
 
 import ast
 import copy
-import re
 from collections.abc import Iterator
-from functools import cache
 from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from minitransformer_course.diagnosis.rules import rules
 from minitransformer_course.diagnosis.syntax_tree import (
-    RARE,
     expression,
     fill,
     filled,
@@ -168,16 +164,6 @@ class Form(NamedTuple):
 
 
 PATTERNS = [Form(expression(wrong), expression(right), *rest) for wrong, right, *rest in FORMS]
-
-
-@cache
-def repairs_of_rules() -> list[Form]:
-    """The rules by which the judge spoils a reference, read backwards."""
-    return [
-        Form(wrong, right, re.sub(r"{(\w+)}", r"`{\1}`", said))
-        for right, wrong, said, rank in rules()
-        if rank < RARE and _letters(right) <= _letters(wrong)
-    ]
 
 
 FACTORS = [

@@ -183,41 +183,10 @@ def _changes(cases, names) -> Iterator[tuple[str, Callable]]:
             f"are swapped: {one} gets that of {other} and {other} that of {one} (the wrong order)",
             lambda case, right, one=one, other=other: _swapped(right, one, other),
         )
-    for other in cases[0].observed:
-        if len(names) == 1 and other not in names:
-            yield (
-                f"is exactly that of {other}: the wrong one is returned",
-                lambda case, right, other=other: (
-                    {names[0]: case.right[other]} if other in case.right else None
-                ),
-            )
-    yield (
-        "contains a multiple of the parameter itself, added to its gradient, as weight decay does: it is not zero "
-        "where dy is",
-        _with_decay,
-    )
-
-
-def _with_decay(case, right) -> dict[str, Array] | None:
-    """The right gradients plus the parameters times one constant, which must be the same in every
-    case.
-    """
-    if set(right) & set(case.inputs):
-        return None
-    values = {name: case.subject.variables[name] for name in right}
-    along = sum(
-        float(((case.observed[name] - right[name]) * v).sum()) for name, v in values.items()
-    )
-    squares = sum(float((v * v).sum()) for v in values.values())
-    if not squares:  # a bias that is still zero: the constant cannot be determined
-        return None
-    constant = along / squares
-    return {name: g + float(f"{constant:.6g}") * values[name] for name, g in right.items()}
 
 
 def _of_upstream(case) -> Iterator[tuple[str, Callable]]:
     """Changes that concern dy: which part of it was used, and where it was added."""
-    upstream = case.counterpart.upstream if case.counterpart else "dy"
 
     def with_dy(change) -> Callable:
         return lambda case, right: (
@@ -268,16 +237,11 @@ def _of_upstream(case) -> Iterator[tuple[str, Callable]]:
                 seen(lambda dy, axis=axis, place=place: without(dy, place, axis)),
             )
 
-    yield (
-        f"does not depend on {upstream}: the upstream gradient is ignored (missing), as if it were 1",
-        seen(np.ones_like),
-    )
     for limit in (0.1, 0.5, 1, 2, 5, 10):
         yield (
             f"is that of dy clipped to {limit}: a backward is linear in dy, so nothing may be clipped in it",
             seen(lambda dy, limit=limit: np.clip(dy, -limit, limit)),
         )
-    yield "has dy twice: the upstream gradient is squared", seen(lambda dy: dy * dy)
     for axis, what in ((sentence, "batch"), (position, "positions")):
         for said, change in MOVED:
             yield (

@@ -50,13 +50,6 @@ class Counterpart:
         ).max(initial=0):
             raise Breach("not the same")
 
-    @property
-    def upstream(self) -> str:
-        """The library's name of the upstream gradient: "dy", or "dloss"."""
-        return next(
-            name for name in inspect.signature(self.operation.backward).parameters if name != "self"
-        )
-
     def cache(self) -> Any:
         """The cache of the library's forward."""
         with library_only():

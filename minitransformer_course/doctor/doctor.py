@@ -28,14 +28,15 @@ from minitransformer.errors import InputError
 from minitransformer_course.diagnosis.paths import Paths
 from minitransformer_course.diagnosis.where import how_far
 from minitransformer_course.diagnosis import repairs
-from minitransformer_course.doctor import arrays, forwards, known_mistakes  # noqa: F401 - known_mistakes teaches the doctor
+from minitransformer_course.doctor import arrays, forwards
 from minitransformer_course.doctor.case import Case, affordable, case_or_none, other_cases, redrawn
 from minitransformer_course.doctor.changed_backwards import changed, of_cache
 from minitransformer_course.doctor.counterpart import find_counterpart, name_of
 from minitransformer_course.doctor.evidence import observations
 from minitransformer_course.diagnosis.fitting import fitting, one_of
 from minitransformer_course.doctor.locate import locate
-from minitransformer_course.doctor.mistakes import Mistake, mistakes_of, of_exercises
+from minitransformer_course.doctor.known_mistakes import mistakes_of
+from minitransformer_course.doctor.mistakes import Mistake, of_exercises
 from minitransformer_course.diagnosis.operations import library_only
 from minitransformer_course.doctor.recorder import Call, Recorder, innermost_first
 from minitransformer_course.limits import limited_memory

@@ -17,7 +17,7 @@ from minitransformer_course.doctor.case import other_cases
 from minitransformer_course.doctor.changed_backwards import changed
 from minitransformer_course.doctor.counterpart import candidates, library_block
 from minitransformer_course.diagnosis.fitting import fitting, one_of
-from minitransformer_course.doctor.mistakes import mistakes_of
+from minitransformer_course.doctor.known_mistakes import mistakes_of
 from minitransformer_course.diagnosis.operations import OPERATIONS, library_only, run_with
 
 

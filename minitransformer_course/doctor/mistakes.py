@@ -13,7 +13,7 @@ from minitransformer.dispatch import Replaceable
 from minitransformer_course.diagnosis.operations import METHODS, OPERATIONS, PARAMETERS
 from minitransformer_course.judge.course import exercises
 
-TAUGHT = []  # every Mistake, in the order in which it was taught
+TAUGHT: list[Any] = []  # the Mistakes of a reader, in the order in which they were taught
 
 
 class Mistake(NamedTuple):
@@ -78,18 +78,6 @@ def method_of(of, method) -> tuple[str, Callable]:
 def textbook_of(function) -> Callable:
     """The library's own function, not what is plugged in for it."""
     return function.textbook if isinstance(function, Replaceable) else function
-
-
-def mistakes_of(names, forward=False) -> list[Mistake]:
-    """The mistakes of these operations in backward, or in forward, beginning with those of the
-    first operation.
-    """
-    return [
-        one
-        for name in names
-        for one in TAUGHT
-        if one.of == name and (one.method == "forward") == forward
-    ]
 
 
 @cache

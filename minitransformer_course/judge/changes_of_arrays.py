@@ -2,21 +2,18 @@
 another one.
 """
 
-import math
-import re
 from collections.abc import Callable, Iterator
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
 from minitransformer_course.diagnosis.factors import FORMS
 from minitransformer_course.diagnosis.fitting import tuple_of
-from minitransformer_course.diagnosis.rearranged import ADDED, MOVED, PARTS
+from minitransformer_course.diagnosis.rearranged import MOVED, PARTS
 from minitransformer_course.judge.lines import scaled
 from minitransformer_course.messages import _
 from minitransformer_course.judge.search import Changed
-from minitransformer_course.diagnosis.syntax_tree import NAME, RARE, USUAL, WHOLE
+from minitransformer_course.diagnosis.syntax_tree import NAME, RARE, WHOLE
 
 NUMBERS = {"-1": -1, "2": 2, "1/2": 0.5, "0": 0}
 FIXED: dict[type, tuple] = {
@@ -100,70 +97,23 @@ def other_outputs(exercise, cases, factors, ks) -> Iterator[Changed]:
 
 def other_inputs(exercise, cases) -> Iterator[Changed]:
     """The reference, called with a different input from the one it was given."""
-
-    def changed(sentence, change, **names) -> Changed:
-        """change(arguments) -> arguments."""
-        return Changed(
-            sentence.format(**names), lambda *given: exercise.reference(*change(given)), RARE
-        )
-
-    inputs = [
-        (i, name, value)
-        for i, (name, value) in enumerate(zip(exercise.parameters, cases[0][1]))
-        if not callable(value)
-    ]
-    for i, name, value in inputs:
-        array = np.asarray(value)
-        moved = MOVED if array.dtype.kind == "f" else [one for one in MOVED if one not in ADDED]
-        throughout = [
-            (_("everywhere, {what}").replace("{what}", text), change)
-            for text, change in rearranged(array.ndim, array.dtype, moved)
-            if array.dtype.kind != "b" or text not in (TRUE, FALSE)
-        ]
-        for text, change in (*wrong_numbers(array.dtype), *throughout):
-            yield changed(
-                text, lambda given, i=i, change=change: _put(given, i, change(given[i])), name=name
-            )
-        for j, other, another in [one for one in inputs if one[0] != i]:
-            if np.ndim(value) == np.ndim(another):
-                yield changed(
-                    _("{other} is used where {name} belongs"),
-                    lambda given, i=i, j=j: _put(given, i, given[j]),
-                    name=name,
-                    other=other,
-                )
-                if j > i:
-                    yield changed(
-                        _("{name} and {other} are swapped"),
-                        lambda given, i=i, j=j: _exchanged(i, j, given),
-                        name=name,
-                        other=other,
-                    )
-    for i, name, number in [one for one in inputs if isinstance(one[2], (int, float))]:
-        for fixed in FIXED[type(number)]:  # what people write in its place
-            yield changed(
-                _("{name} is not read: it is {fixed} all the time"),
-                lambda given, i=i, fixed=fixed: _put(given, i, fixed),
-                name=name,
-                fixed=fixed,
-            )
-    for i, name, _value in [one for one in inputs if np.ndim(one[2])][:1]:
-        for kept, said in (
-            (slice(1), _("only the first row of {name} counts: is `return` inside the loop?")),
+    for i, (name, value) in enumerate(zip(exercise.parameters, cases[0][1])):
+        if callable(value):
+            continue
+        of_number = [
             (
-                slice(-1, None),
-                _("only the last row of {name} counts: is = written in place of +=?"),
-            ),
-            (slice(1, None), _("the first row of {name} is left out")),
-            (slice(None, -1), _("the last row of {name} is left out")),
-        ):
-            yield changed(
-                said,
-                lambda given, i=i, kept=kept: [  # in all inputs with as many rows
-                    one[kept] if np.ndim(one) and len(one) == len(given[i]) else one
-                    for one in given
-                ],
-                name=name,
+                _("{name} is not read: it is {fixed} all the time").replace("{fixed}", str(fixed)),
+                lambda value, fixed=fixed: fixed,
+            )
+            for fixed in FIXED.get(type(value), ())  # what people write in its place
+        ]
+        for said, change in (*wrong_numbers(np.asarray(value).dtype), *of_number):
+            yield Changed(
+                said.format(name=name),
+                lambda *given, i=i, change=change: exercise.reference(
+                    *_put(given, i, change(given[i]))
+                ),
+                RARE,
             )
 
 
@@ -175,31 +125,6 @@ def same_everywhere(name) -> list[str]:
         TRUE.format(name=name),
         FALSE.format(name=name),
     ]
-
-
-def everywhere(exercise) -> Iterator[Changed]:
-    """The reference with all of its sums, means and maxima changed in the same way."""
-    for right, wrong, sentence in (
-        *(
-            (before + r"axis=[^,)]+", f"axis={axis}", sentence)
-            for axis in (0, -2, 1, (0, 1), None)
-            for before, sentence in (
-                (r"\b", _("all sums, means and maxima run over the wrong axis")),
-                (r"(?<=\.mean\()", _("all means run over the wrong axis")),
-                (
-                    r"(?<=\.(?:sum|max)\()",
-                    _("all sums and maxima, and so every softmax, run over the wrong axis"),
-                ),
-                (r"(?<=\.sum\()", _("all sums run over the wrong axis")),
-                (r"(?<=\.max\()", _("all maxima run over the wrong axis")),
-            )
-        ),
-        (r"\.mean\(", ".sum(", _("all means are sums")),
-        (r"\.sum\(", ".mean(", _("all sums are means")),
-    ):
-        namespace: dict[str, Any] = {"np": np, "math": math}
-        exec(re.sub(right, wrong, exercise.source), namespace)
-        yield Changed(sentence, namespace[exercise.name], USUAL)
 
 
 def wrong_numbers(dtype) -> Named:

@@ -13,7 +13,6 @@ from minitransformer.checking.compare import SAME, relative_error
 from minitransformer_course.diagnosis.fitting import are_one, fitting, tuple_of
 from minitransformer_course.diagnosis.syntax_tree import names_in
 from minitransformer_course.judge.changes_of_arrays import (
-    everywhere,
     factors,
     other_inputs,
     other_outputs,
@@ -120,7 +119,6 @@ class _Search:
             made = [
                 *other_outputs(self.exercise, self.cases, self.factors, ks),
                 *made,
-                *(everywhere(self.exercise) if ks == self.outputs else ()),
                 *other_inputs(self.exercise, self.cases),
             ]
         if self.constant.issuperset(

@@ -3,7 +3,6 @@ can be tried.
 """
 
 import ast
-import re
 import warnings
 from collections.abc import Iterator
 from functools import cached_property, lru_cache
@@ -16,11 +15,8 @@ from minitransformer_course.diagnosis.syntax_tree import (
     RARE,
     Change,
     expression,
-    fill,
     filled,
-    names_for,
     once,
-    renamed,
     twice,
 )
 
@@ -34,14 +30,13 @@ class Line:
     """A line of a reference. `code` runs it; `variants` are the code with one Change in it, `pairs`
     with two usual ones.
 
-    tree: its statement. name: what it makes, for the learner. others: the lines that make another
-    part of the same array. names: those that may be in the line. means, factors: as in `formula`,
-    `lines_of`.
+    tree: its statement. name: what it makes, for the learner. names: those that may be in the line.
+    means, factors: as in `formula`, `lines_of`.
     """
 
-    def __init__(self, tree, name, others, names, means, factors):
+    def __init__(self, tree, name, names, means, factors):
         self.tree, self.name, self.code = tree, name, _compiled(tree)
-        self.others, self.names, self.means, self.factors = others, names, means, factors
+        self.names, self.means, self.factors = names, means, factors
         self._known: dict[
             int, tuple[ast.AST, list[Change]]
         ] = {}  # {id of a node: (the node, its changes)}
@@ -88,9 +83,7 @@ class Line:
                 )
             )
         if isinstance(self.tree, ast.Assign):
-            made += map(
-                self._with, (*self._other_names(), *self._superfluous(), *self._other_parts())
-            )
+            made += map(self._with, self._superfluous())
         return made
 
     @cached_property
@@ -155,33 +148,6 @@ class Line:
             said = _("{function} is applied to {name}").format(function=function, name=self.name)
             yield Change(said, filled(f"np.{function}(value)", value=self.tree.value), RARE)
 
-    def _other_names(self) -> Iterator[Change]:
-        """The line with a name that occurs at least twice replaced everywhere by another."""
-        used = [node.id for node in ast.walk(self.tree.value) if isinstance(node, ast.Name)]
-        for right in dict.fromkeys(
-            name for name in used if name in self.names and used.count(name) > 1
-        ):
-            for other in [name for name in self.names if name != right]:
-                yield Change(
-                    _("in {name}, {other} is used wherever {right} belongs").format(
-                        name=self.name,
-                        other=formula(expression(other), self.means),
-                        right=formula(expression(right), self.means),
-                    ),
-                    fill(self.tree.value, {right: expression(other)}),
-                    RARE,
-                )
-
-    def _other_parts(self) -> Iterator[Change]:
-        """The line with the value of another part of the same array: what belongs in PE[:, 0::2] is
-        in PE[:, 1::2].
-        """
-        for other in self.others:
-            said = _("{name} holds what belongs in {other}").format(
-                name=self.name, other=ast.unparse(other.targets[0])
-            )
-            yield Change(said, other.value, NAME)
-
     def _with(self, change) -> Change:
         """The line with another value."""
         tree = (
@@ -226,12 +192,7 @@ def lines_of(exercise, factors, source="") -> list[Line]:
         (line, _name(line, means, body[i + 1 :], exercise.returns)) for i, line in enumerate(body)
     )
     for line, name in [*of_body, *zip(last, exercise.returns)]:
-        others = [
-            one
-            for one in body
-            if one is not line and _part_of(one) and _part_of(one) == _part_of(line)
-        ]
-        made.append(Line(line, name, others, list(names), means, factors))
+        made.append(Line(line, name, list(names), means, factors))
         names |= {
             node.id: None
             for node in ast.walk(line)
@@ -240,33 +201,6 @@ def lines_of(exercise, factors, source="") -> list[Line]:
             and not node.id.startswith(RETURNED)
         }
     return made
-
-
-def together(lines) -> Iterator[dict[int, Change]]:
-    """{line's number: Change} for each change of all lines of one form, as in a function that is
-    called several times.
-    """
-    forms: dict[str, list[int]] = {}
-    for i, line in enumerate(lines):
-        form = re.sub(
-            r"(?<=id=)'\w+'|(?<=slice=Constant\(value=)\d+", "", ast.dump(line.tree.value)
-        )
-        forms.setdefault(form, []).append(i)
-    for alike in [alike for alike in forms.values() if len(alike) > 1]:
-        # its names have to say which ones the others have in their places: x @ x.T does not, for x1
-        # @ memory.T
-        for i in alike:
-            others = [names_for(lines[i].tree.value, lines[j].tree.value) for j in alike]
-            if None not in others:
-                for change in once(lines[i].tree.value, lines[i]._changes):
-                    said = _("{what}, and the same wherever this is computed").format(
-                        what=change.sentence
-                    )
-                    yield {
-                        j: lines[j]._with(Change(said, renamed(change.node, names), change.rank))
-                        for j, names in zip(alike, others)
-                    }
-                break
 
 
 def _part_of(line) -> str | None:

@@ -7,14 +7,14 @@ import math
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from itertools import chain, islice, product
+from itertools import islice, product
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from minitransformer.backend import Array
 from minitransformer_course.limits import limited_memory
-from minitransformer_course.judge.lines import FACTOR, RETURNED, lines_of, together
+from minitransformer_course.judge.lines import FACTOR, RETURNED, lines_of
 from minitransformer_course.diagnosis.syntax_tree import RARE, Change
 
 # programs that are tried: only a layer of the decoder has more, and those in its last lines come
@@ -53,15 +53,6 @@ def programs(exercise, arguments, given, wrong, factors, number, source) -> list
             **dict(zip(exercise.parameters, arguments)),
         }
 
-    def of_one_form() -> Iterator[tuple[dict[int, list[Change]], Any]]:
-        """Like `_runs`, for one change that is made in all lines of one form."""
-        for chosen in together(lines) if number == 1 else ():
-            with suppress(Exception):
-                yield (
-                    {i: [change] for i, change in chosen.items()},
-                    _returned(_run(lines, chosen, start(arguments))),
-                )
-
     fitting = []
     runs = _runs(lines, 0, start(arguments), number, {}, _that_reach(lines, wrong))
     with (
@@ -70,7 +61,7 @@ def programs(exercise, arguments, given, wrong, factors, number, source) -> list
         limited_memory(),
     ):  # a change may make an id the size of an array
         warnings.simplefilter("ignore")
-        for alike, returned in islice(chain(runs, of_one_form()), MOST):
+        for alike, returned in islice(runs, MOST):
             outputs = frozenset(k for k, one in enumerate(returned) if _near(one, given[k]))
             for made in product(*alike.values()) if outputs & wrong else ():
                 said = {one.sentence: one.rank for one in made}

@@ -5,6 +5,7 @@ place.
 import base64
 import io
 import logging
+import math
 import sys
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -38,7 +39,7 @@ def begin(language: str, exercises: list[str]) -> None:
     logging.getLogger("matplotlib").setLevel(logging.ERROR)  # it says that it looks for fonts
     messages.choose(language)
     namespace.clear()
-    namespace.update(__name__="__main__", np=np)
+    namespace.update(__name__="__main__", math=math, np=np)  # as the exercises' files have them
     namespace.update({name: find_exercise(name).reference for name in exercises})
 
 

@@ -8,9 +8,11 @@ from minitransformer.checking.blocks import blocks
 from minitransformer.checking.report import EVIDENCE, NAMED, OBSERVED
 from minitransformer.checking.subject import Subject
 from minitransformer.dispatch import plugged
+from minitransformer_course.diagnosis.operations import OPERATIONS
 from minitransformer_course.doctor import doctor, mistakes
 from minitransformer_course.doctor.case import case_or_none, other_cases
 from minitransformer_course.doctor.doctor import diagnose
+from minitransformer_course.doctor.known_mistakes import mistakes_of
 from minitransformer_course.doctor.mistakes import mistake
 from tests import campaign_but
 from tests.course.doctor.finding import ALL, X, finding
@@ -303,7 +305,7 @@ def test_a_mistake_can_be_taught():
 
 
 def test_every_taught_mistake_is_a_sentence_of_its_own():
-    taught = [(one.of, one.sentence) for one in mistakes.TAUGHT]
+    taught = [(one.of, one.sentence) for name in OPERATIONS for one in mistakes_of([name])]
     assert len(set(taught)) == len(taught)
 
 

@@ -43,22 +43,6 @@ def normed(dy, n, s, gamma, dx):
     return dx(dy * gamma), (dy * n).sum(rows), dy.sum(rows)
 
 
-def decoder_layer(x, memory, causal, memory_mask, W1, W2, degrees=0):
-    """The exercise as most write it, with functions of its own."""
-
-    def attend(query, other, mask):
-        scores = np.where(mask, query @ turned(other) / math.sqrt(query.shape[-1]), -np.inf)
-        e = np.exp(scores - scores.max(axis=-1, keepdims=True))
-        return e / e.sum(axis=-1, keepdims=True) @ other
-
-    def norm(x):
-        return (x - mean(x)) / np.sqrt(x.var(axis=-1, keepdims=True, ddof=degrees) + 1e-5)
-
-    x = norm(x + attend(x, x, causal))
-    x = norm(x + attend(x, memory, memory_mask))
-    return norm(x + np.maximum(x @ W1, 0) @ W2)
-
-
 def moments(w, g, m, v, t, learning_rate, beta1, beta2, epsilon, square=lambda g: g * g):
     m, v = beta1 * m + (1 - beta1) * g, beta2 * v + (1 - beta2) * square(g)
     return w - learning_rate * (m / (1 - beta1**t)) / (np.sqrt(v / (1 - beta2**t)) + epsilon), m, v
@@ -79,12 +63,6 @@ def shared(dsource, dtarget, dlogits, h, source, target, E, of_source, of_target
     return dlogits @ E, dE
 
 
-def other_epsilon(*given):
-    names = {"np": np, "math": math}
-    exec(EXERCISES["decoder_layer"].source.replace("1e-5", "1e-6"), names)
-    return names["decoder_layer"](*given)
-
-
 def clipped_by_the_square(dW, db, limit):
     norm = np.sqrt((dW * dW).sum() + (db * db).sum())
     return [one * (limit / norm if norm**2 > limit else 1) for one in (dW, db)]
@@ -100,11 +78,6 @@ ONE = [
         "clip",
         "in limit / max(norm, limit), the square of norm is compared with limit",
         clipped_by_the_square,
-    ),
-    (
-        "decoder_layer",
-        "in x1, LayerNorm adds 1e-06, not 1e-05, and the same wherever this is computed",
-        other_epsilon,
     ),
     (
         "rnn_backward",
@@ -200,11 +173,6 @@ ONE = [
         lambda x, num_heads: np.roll(EXERCISES["split_heads"].reference(x, num_heads), 1, axis=1),
     ),
     (
-        "rotate_positions",
-        "moved[:, 1::2] holds what belongs in moved[:, 0::2]",
-        lambda PE, k: np.repeat(EXERCISES["rotate_positions"].reference(PE, k)[:, 0::2], 2, axis=1),
-    ),
-    (
         "sinusoids",
         "this line is missing: PE[:, 1::2] = np.cos(angles)",
         lambda positions, d_model: (
@@ -219,26 +187,9 @@ ONE = [
         ),
     ),
     (
-        "dropouts_backward",
-        "in h, rate is added, not subtracted, and the same wherever this is computed",
-        lambda dy, x, W, keep1, keep2, rate: EXERCISES["dropouts_backward"].reference(
-            dy, x, W, keep1, keep2, -rate
-        ),
-    ),
-    (
-        "linear_backward",
-        "in dW alone: the first row of dy is left out",
-        lambda dy, x, W: (dy @ W.T, x[1:].T @ dy[1:], dy.sum(axis=0)),
-    ),
-    (
         "linear_backward",
         "in db, the last of dy is left out of the sum",
         lambda dy, x, W: (dy @ W.T, x.T @ dy, dy[:-1].sum(axis=0)),
-    ),
-    (
-        "linear_backward",
-        "in dW alone: only the first row of dy counts: is `return` inside the loop?",
-        lambda dy, x, W: (dy @ W.T, np.outer(x[0], dy[0]), dy.sum(axis=0)),
     ),
     (
         "tied_backward",
@@ -269,16 +220,6 @@ ONE = [
             dy @ W2.T,
             *EXERCISES["feed_forward_backward"].reference(dy, x, W1, b1, W2)[1:],
         ),
-    ),
-    (
-        "decoder_layer",
-        "in x1, the mean of h h is divided by D - 1, not by D, and the same wherever this is computed",
-        lambda *given: decoder_layer(*given, degrees=1),
-    ),
-    (
-        "shared_backward",
-        "in dE[source], V is used where D belongs, and the same wherever this is computed",
-        lambda *given: shared(*given, *[math.sqrt(len(given[-1]))] * 2),
     ),
     (
         "shared_backward",
