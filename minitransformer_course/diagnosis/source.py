@@ -328,8 +328,9 @@ class Pool:
             if np.asarray(value).dtype.kind == "f" and text != ast.unparse(node)
         }
         for text, value in floats.items():
-            fits = np.shape(value) == shape or np.ndim(value) == 0
-            if fits and ratio({"": own}, {"": np.asarray(value)}) is None:  # paths.py finds constants
+            if np.shape(value) not in (shape, ()):
+                continue
+            if ratio({"": own}, {"": np.asarray(value)}) is None:  # paths.py finds constants
                 yield expression(text)
 
 
