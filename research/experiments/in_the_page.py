@@ -5,8 +5,9 @@ research/experiments/in_the_page.md.
     python research/experiments/in_the_page.py chapters [CHAPTER ...]
 
 `verdicts` judges every reference, blank, listed mistake and right style of the exercises with
-`minitransformer_course.live.chapter.judge`, here and in Pyodide; `chapters` runs their cells. Both
-print what differs. Pyodide runs in node, in the worker of the pages (tests/course/live/in_node.py).
+`minitransformer_course.live.chapter.judge`, here and in Pyodide; `chapters` runs the cells of the
+pages. Both print what differs, except for times and the sizes of rounding errors. Pyodide runs in
+node, in the worker of the pages (tests/course/live/in_node.py).
 """
 
 import argparse
@@ -14,9 +15,11 @@ import ast
 import difflib
 import inspect
 import os
+import re
 import statistics
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -159,11 +162,28 @@ def compare_cells(one: Chapter, page: PageInNode) -> int:
         if page.seconds > LONG:
             print(f"cell {number} of {one.name}: {page.seconds:.0f} s", flush=True)
     names = f"{one.name}, installed", f"{one.name}, in the page"
-    difference = list(difflib.unified_diff(here, there, *names, lineterm="", n=0))
-    print("\n".join(difference))
+    lines = [list(map(masked, each)) for each in (here, there)]
+    difference = list(difflib.unified_diff(*lines, *names, lineterm="", n=0))
+    print("\n".join([*difference, *new_in(here, there)]))
     times = "installed {:.1f} s, in the page {:.1f} s".format(*seconds)
     print(f"{one.name}: {len(here)} lines, {times} of processor time", flush=True)
     return bool(difference)
+
+
+def masked(line: str) -> str:
+    """Without the sizes of rounding errors, where a check found the largest, and times."""
+    line = re.sub(r"\d(\.\d+)?e[-+]\d+ +\[[\d, ]+\] +\S+ +\S+", "(an error)", line)
+    line = re.sub(r"\d(\.\d+)?e-\d+|\b0\.0e\+00", "(an error)", line)
+    return re.sub(r"[\d.,]+ (ms|µs|s|minutes|MB|times as long)\b", r"(time) \1", line)
+
+
+def new_in(here: list[str], there: list[str]) -> list[str]:
+    """What may never be in the page alone: no number, and a count below 0."""
+    texts = ["\n".join(each).lower() for each in (here, there)]
+    counts = [
+        Counter(re.findall(r"\bnan\b|\binf\b|(?<![\w.])-\d+\b(?![.,e])", each)) for each in texts
+    ]
+    return [f"in the page alone: {one}" for one in counts[1] - counts[0]]
 
 
 def code_of(one: Chapter) -> list[str]:
