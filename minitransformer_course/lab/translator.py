@@ -3,7 +3,6 @@ and pictures of its scores.
 """
 
 import matplotlib.pyplot as plt
-import numpy as np
 
 from minitransformer import Adam, Transformer, TransformerConfig, training_step
 from minitransformer.data.drawn import DrawnBatches, draw_examples, draw_held_out
@@ -78,15 +77,15 @@ def texts(all_ids) -> list[str]:
     return [" ".join(VOCABULARY.tokens([i for i in ids if i != PAD])) for ids in all_ids]
 
 
-def by_sacrebleu(outputs, references) -> float:
-    """BLEU, from 0 to 1, of lists of ids; NaN, and one line that says so, if sacrebleu is not
+def beside_sacrebleu(score, outputs, references) -> str:
+    """How far a BLEU from 0 to 1 is from sacrebleu's, of lists of ids; or that sacrebleu is not
     installed.
     """
     try:
-        return bleu(texts(outputs), texts(references), "none")[0] / 100
+        theirs = bleu(texts(outputs), texts(references), "none")[0] / 100
     except InputError as error:
-        print(f"not compared: {error}")
-        return np.nan
+        return f"not compared: {error}"
+    return f"difference {abs(score - theirs):.0e}"
 
 
 def show_shares(shares, xlabel) -> None:

@@ -183,7 +183,7 @@ print(f"both together {corpus_bleu(*two):.3f}; mean of {alone[0]:.3f} and {alone
 
 # %%
 score = corpus_bleu(matches, totals, lengths, right_lengths)
-print(f"yours {score:.12f}, difference {abs(score - lab.translator.by_sacrebleu(outputs, references)):.0e}")
+print(f"yours {score:.12f}, {lab.translator.beside_sacrebleu(score, outputs, references)}")
 
 # %% [markdown]
 # If sacrebleu is installed, the difference is rounding, and otherwise the line says that nothing was compared. If no 4-gram
