@@ -74,6 +74,8 @@ class Parser(argparse.ArgumentParser):
         return super().format_help()
 
     def print_help(self, file: Any = None) -> None:
+        for course in entry_points(group="minitransformer.commands", name="learn"):
+            course.load().translate_help(self)  # into the language in which one learns
         print(self.format_help(), end="", file=file)  # argparse hides that a disk is full
 
     def error(self, message: str) -> NoReturn:

@@ -9,6 +9,7 @@ from minitransformer.errors import InputError
 from minitransformer.files import free_name
 from minitransformer.runs.run import Run
 from minitransformer_course.explorer import explore
+from minitransformer_course.messages import _
 
 
 def add_arguments(parser) -> None:
@@ -34,4 +35,5 @@ def execute(args) -> None:
         write_new(path, page.html.encode())
     except OSError as error:
         raise InputError(f"--output {path}: {error.strerror}") from None
-    print(f"written: {path} ({path.stat().st_size / 1e6:.1f} MB); open it in a browser")
+    said = _("written: {path} ({n:.1f} MB); open it in a browser")
+    print(said.format(path=path, n=path.stat().st_size / 1e6))

@@ -26,6 +26,8 @@ from minitransformer.pictures.boxes import Map
 from minitransformer.runs.snapshots import load_snapshot, snapshot_steps
 from minitransformer.runs.run import Run
 from minitransformer_course.explorer.recorded import record
+from minitransformer_course.explorer.sentences import translated, words
+from minitransformer_course.messages import _, language
 
 ENGINE = [
     f"engine/{name}"
@@ -267,17 +269,20 @@ def make_page(model, vocabulary, batch, smoothing, title, weights, left_out=()) 
         escape(joint.join(tokens[i] for i in ids)).replace("\n", "↵")
         for ids in (read, batch.target[0, 1:] if both else [])
     )
+    scripts = "\n".join(f"<script>\n{script(name)}</script>" for name in (*ENGINE, *PAGE))
+    data["words"] = words(scripts)
     as_json = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace(
         "<", "\\u003c"
     )  # no text ends the script
-    html = script("page/page.html", "").format(
+    html = translated(script("page/page.html", "")).format(
+        language=language(),
         title=escape(one_line(title)),
-        source="Source" if both else "Text",
+        source=_("Source") if both else _("Text"),
         text=text,
         target=target,
         style=script("page/page.css", ""),
         data=as_json,
-        scripts="\n".join(f"<script>\n{script(name)}</script>" for name in (*ENGINE, *PAGE)),
+        scripts=scripts,
     )
     return Page(html)
 

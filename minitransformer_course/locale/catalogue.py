@@ -55,6 +55,8 @@ def texts() -> dict[str, dict[str, Place]]:
         *_in(course / "lab" / "own_functions.py", GAINS.values()),
         *_in(course / "diagnosis" / "rearranged.py", (text for text, _change in MOVED + PARTS)),
     ]
+    found["explorer"] = [*_of_explorer(course / "explorer" / "page")]
+    found["commands"] = [*_of_commands()]
     found["site"] = [*_in(course / "judge" / "course.py", PARTS_OF_THE_BOOK)]
     for pattern in PAGES:
         for path in sorted((ROOT / "docs").glob(pattern)):
@@ -77,6 +79,33 @@ def texts() -> dict[str, dict[str, Place]]:
 def _in(file, messages, remark="") -> Iterator[tuple[str, Place]]:
     for text in messages:
         yield text, Place(file, remark)
+
+
+def _of_explorer(folder) -> Iterator[tuple[str, Place]]:
+    from minitransformer_course.explorer.sentences import of_html, of_scripts
+
+    yield from _in(folder / "page.html", of_html((folder / "page.html").read_text("utf-8")))
+    for path in sorted(folder.glob("*.js")):
+        yield from _in(path, of_scripts(path.read_text("utf-8")), "said by a script")
+
+
+def _of_commands() -> Iterator[tuple[str, Place]]:
+    """What `--help` says, of each task, too."""
+    from minitransformer.cli.parser import COMMANDS, make_parser
+    from minitransformer_course.commands.help_texts import translated
+
+    for name in COMMANDS:
+        seen: list[str] = []
+        everything = make_parser([name])
+        command = everything.below.choices[name]
+        tasks = command.below.choices if command.below and name != "learn" else []
+        of_tasks = (
+            make_parser([name, task, "--help"]).below.choices[name].below.choices[task]
+            for task in tasks
+        )
+        for parser in (everything, command, *of_tasks):
+            translated(parser, lambda text: seen.append(text) or text)
+        yield from _in(ROOT / "minitransformer" / "cli" / f"{name}.py", filter(None, seen))
 
 
 def _of_chapter(chapter) -> Iterator[tuple[str, Place]]:

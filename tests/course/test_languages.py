@@ -69,7 +69,7 @@ COMPLETE = (  # at least 95 % of these texts are translated
     "00_before 01_linear 01b_checking 02_embedding 03_positions 04_softmax 05_attention 06_masks "
     "07_heads 08_residual_layer_norm 08b_block 09_transformer 10_loss 11_learning "
     "12_writing 12b_text 13_after_2017 13b_inside 13c_teaching 14_evaluation 14b_translation "
-    "15_before_attention 16_why_self_attention 17_reading_again judge site one_file my_model"
+    "15_before_attention 16_why_self_attention 17_reading_again judge site one_file my_model explorer commands"
 ).split()
 CHANGED: list[str] = []  # since they were translated
 WORDS = "zero one two three four five six seven eight nine ten eleven twelve".split()

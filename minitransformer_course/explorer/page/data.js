@@ -1,6 +1,9 @@
 // The data that the page carries, its vocabulary, and small helpers.
 
 const DATA = JSON.parse(document.getElementById("data").textContent);
+
+// A sentence in the language of the page, with what its {names} stand for.
+const _ = (text, known = {}) => (DATA.words[text] || text).replace(/\{(\w+)\}/g, (_all, name) => known[name]);
 const find = id => document.getElementById(id);
 
 // An element: h("button", {id: "x", onclick}, "text", child, ...).
@@ -45,8 +48,8 @@ function split(text) {
 function encode(text, size, most) {
   const words = split(text.normalize("NFC"));
   const unknown = words.find(word => !(idOf.get(word) < size));
-  if (unknown !== undefined) return { problem: `“${visible(unknown)}” is not a token of this model` };
-  if (words.length > most) return { problem: `${words.length} tokens are too many for this page, which takes ${most}` };
+  if (unknown !== undefined) return { problem: _("“{token}” is not a token of this model", { token: visible(unknown) }) };
+  if (words.length > most) return { problem: _("{n} tokens are too many for this page, which takes {most}", { n: words.length, most }) };
   return { ids: words.map(word => idOf.get(word)) };
 }
 

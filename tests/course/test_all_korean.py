@@ -1,0 +1,211 @@
+"""Whatever the course shows in Korean is Korean: no English sentence outside code, names and tables
+of output.
+"""
+
+import io
+import re
+import sys
+import tokenize
+from contextlib import suppress
+from html.parser import HTMLParser
+from itertools import islice, zip_longest
+
+import pytest
+
+from minitransformer.cli import main
+from minitransformer.cli.parser import COMMANDS
+from minitransformer.tasks import TASKS
+from minitransformer_course import messages
+from minitransformer_course.explorer import sentences
+from minitransformer_course.explorer.page import ENGINE, PAGE, script
+from minitransformer_course.judge import cells
+from minitransformer_course.judge.course import SHORT, chapters, exercises
+from minitransformer_course.judge.hints import hint
+from minitransformer_course.judge.judgement import check_function
+from minitransformer_course.judge.learner_file import percent_page
+from minitransformer_course.judge.pages import END, translated
+from tests import ROOT
+
+sys.path.append(str(ROOT / "docs" / "extensions"))
+import live_files
+
+WORD = r"(?:[A-Za-z][A-Za-z'-]+|a)"
+SENTENCE = re.compile(rf"(?<![\w/.\\{{^-]){WORD}(?: {WORD}){{3,}}")
+NO_TEXT = re.compile(  # code, formulas, addresses, commands, quotations, and what is stressed
+    r"```.*?```|`[^`]*`|\$\$.*?\$\$|\$[^$]*\$|https?://\S+|\]\([^)]*\)|(?m:^    .*$)|(?m:^\|.*$)"
+    r"|minitransformer(?: [-\w./|\[\]]+)+|pip install \S+|\"[^\"\n]*\"|\*[^*\n]*\*",
+    re.DOTALL,
+)
+NAMES = (  # and sentences of which a chapter speaks
+    "Attention Is All You Need",
+    "Recurrent Neural Network Grammar",
+    "The animal did not cross the",
+    "street because it was too tired",
+    "the cat is on the",
+    "the the the the the the the",
+    "and the seat was very",
+)
+OF_THE_SHORT_PATH = {exercises()[name].chapter.name for name in SHORT}
+WRONG = 3  # answers of a chapter
+CHAPTERS = [
+    pytest.param(
+        one, id=one.name, marks=[] if one.name in OF_THE_SHORT_PATH else [pytest.mark.campaign]
+    )
+    for one in chapters()
+]
+
+
+@pytest.fixture(autouse=True)
+def korean(monkeypatch):
+    monkeypatch.setattr(messages, "_chosen", ["ko"])
+
+
+def english_in(text):
+    found = SENTENCE.findall(NO_TEXT.sub(" @ ", text))
+    return [one for one in found if one not in NAMES]
+
+
+def read_in(page):
+    """What one reads in a learner's file: its text, and the docstrings and comments of its code."""
+    for cell in cells.parse(page):
+        if cell.kind == "markdown":
+            yield cell.source
+        else:
+            for token in tokenize.generate_tokens(io.StringIO(cell.source).readline):
+                comment = token.type == tokenize.COMMENT and token.string != END
+                if comment or token.string.startswith('"""'):
+                    yield token.string.replace('"""', "")
+
+
+def test_an_english_sentence_is_found():
+    for text in (
+        "글 a sentence that is left 글",
+        "# the page uses yours",
+        "- So what happened then?",
+    ):
+        assert english_in(text), text
+    for text in (
+        "`a b c d e`",
+        "minitransformer learn check softmax",
+        "softmax가 NaN을",
+        "$a b c d$",
+    ):
+        assert not english_in(text), text
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_a_page_with_its_hints_and_derivations_is_korean(chapter):
+    for text in read_in(percent_page(chapter)):
+        assert not english_in(text), text
+    for exercise in chapter.exercises:
+        for cell in chapter.derivation(exercise):
+            if cells.is_text(cell.kind, cell.name):
+                assert not english_in(translated(cell.source))
+        for step in range(1, 5):
+            assert not english_in(hint(exercise, step))
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("chapter", chapters(), ids=lambda chapter: chapter.name)
+def test_the_verdicts_of_wrong_answers_are_korean(chapter):
+    """Three mistakes that people make, of different exercises if there are as many."""
+    rows = zip_longest(*(one.mistakes for one in chapter.exercises))
+    pairs = ((one, wrong) for row in rows for one, wrong in zip(chapter.exercises, row) if wrong)
+    for exercise, mark in islice(pairs, WRONG):
+        said = str(check_function(exercise, mark.wrong, watched=False))
+        assert not english_in(said) and mark.sentence not in said, said
+
+
+@pytest.mark.parametrize(
+    "words", [[], *([name] for name in COMMANDS), *(["train", one] for one in TASKS)]
+)
+def test_help_is_korean(capsys, words):
+    with pytest.raises(SystemExit):
+        main([*words, "--help"])
+    said = capsys.readouterr().out
+    assert said.startswith("사용법: minitransformer") and not english_in(said), said
+
+
+def test_what_learn_says_is_korean(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    for words in (
+        "",
+        "list",
+        "start path --language ko",
+        "start 1",
+        "start 77",
+        "check",
+        "check nothing",
+        *5 * ["hint"],
+        "solution linear_backward",
+        "solution linear_backward --give-up",
+        "chek",
+    ):
+        with suppress(SystemExit):
+            main(["learn", *words.split()])
+        said = "".join(capfd.readouterr())
+        code = re.sub(r"(?ms)^def .*|^for .*", "", said)
+        assert said and not english_in(re.sub(r"\d\d_\w+", "", code)), said
+
+
+class Text(HTMLParser):
+    """The text of a page, without its code."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.inside, self.found = 0, []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attributes):
+        self.inside += tag in SILENT
+        self.found += [text for name, text in attributes if name in ("title", "aria-label")]
+
+    def handle_endtag(self, tag):
+        self.inside -= tag in SILENT
+
+    def handle_data(self, data):
+        self.found += [] if self.inside else [data]
+
+
+SILENT = ("code", "pre", "script", "style", "math", "kbd")
+
+
+def test_the_explorer_and_the_live_pages_are_korean():
+    scripts = "\n".join(script(name) for name in (*ENGINE, *PAGE))
+    assert {*sentences.of_scripts(scripts)} == {*sentences.words(scripts)}
+    wheel = {"name": "w", "bytes": 1, "sha384": ""}
+    pages = (
+        sentences.translated(script("page/page.html", "")),
+        live_files.chapter("h", wheel),
+        live_files.check("h", wheel),
+    )
+    for text in (
+        *(one for page in pages for one in Text(page).found),
+        *live_files.sentences().values(),
+    ):
+        assert not english_in(text), text
+
+
+def test_the_korean_readme_is_korean():
+    text = (ROOT / "README.ko.md").read_text(encoding="utf-8")
+    assert not english_in(text)
+
+
+BUILT = ROOT / "docs" / "_build" / "html" / "ko"
+OURS = (
+    "tutorials/*/*.html",
+    "docs/live/*.html",
+    "docs/index.html",
+    "docs/learn.html",
+    "docs/train.html",
+)
+
+
+@pytest.mark.campaign
+@pytest.mark.skipif(not BUILT.exists(), reason="the Korean site is not built")
+def test_the_pages_of_the_site_are_korean():
+    for path in (path for pattern in OURS for path in BUILT.glob(pattern)):
+        page = path.read_text(encoding="utf-8")
+        main_part = page[page.index('role="main"') : page.index("</article>")]
+        for text in Text(f"<p {main_part}").found:
+            assert not english_in(text), (path, text)
