@@ -8,7 +8,8 @@ from minitransformer_course.messages import _
 TEXT = re.compile(
     r'(?<=>)[^<>{}]*[A-Za-z]{2}[^<>{}]*(?=<)|(?<= title=")[^"{}]+|(?<=aria-label=")[^"{}]+'
 )
-SAID = re.compile(r'\b_\("((?:[^"\\]|\\.)+)"')  # data.js has the function
+SAID = re.compile(r"\b_`([^`]+)`")  # data.js has the function
+VALUE = re.compile(r"\$\{[^{}]*\}")
 
 
 def of_html(html: str) -> Iterator[str]:
@@ -25,8 +26,11 @@ def _text(text: str) -> str:
     return text.replace(text.strip(), _(sentence))
 
 
-def of_scripts(scripts: str) -> list[str]:
-    return SAID.findall(scripts)
+def of_scripts(scripts: str) -> Iterator[str]:
+    """Each with {0}, {1}, ... in place of its values."""
+    for text in SAID.findall(scripts):
+        first, *others = VALUE.split(text)
+        yield first + "".join(f"{{{n}}}{part}" for n, part in enumerate(others))
 
 
 def words(scripts: str) -> dict[str, str]:

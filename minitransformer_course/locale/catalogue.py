@@ -84,9 +84,11 @@ def _in(file, messages, remark="") -> Iterator[tuple[str, Place]]:
 def _of_explorer(folder) -> Iterator[tuple[str, Place]]:
     from minitransformer_course.explorer.sentences import of_html, of_scripts
 
-    yield from _in(folder / "page.html", of_html((folder / "page.html").read_text("utf-8")))
+    yield from _in(
+        folder / "page.html", of_html((folder / "page.html").read_text(encoding="utf-8"))
+    )
     for path in sorted(folder.glob("*.js")):
-        yield from _in(path, of_scripts(path.read_text("utf-8")), "said by a script")
+        yield from _in(path, of_scripts(path.read_text(encoding="utf-8")), "said by a script")
 
 
 def _of_commands() -> Iterator[tuple[str, Place]]:

@@ -32,7 +32,7 @@ import live_files
 WORD = r"(?:[A-Za-z][A-Za-z'-]+|a)"
 SENTENCE = re.compile(rf"(?<![\w/.\\{{^-]){WORD}(?: {WORD}){{3,}}")
 NO_TEXT = re.compile(  # code, formulas, addresses, commands, quotations, and what is stressed
-    r"```.*?```|`[^`]*`|\$\$.*?\$\$|\$[^$]*\$|https?://\S+|\]\([^)]*\)|(?m:^    .*$)|(?m:^\|.*$)"
+    r"```.*?```|`[^`]*`|\$\$.*?\$\$|\$[^$]*\$|https?://\S+|\]\([^)]*\)|(?m:^(?:    |\|)[^\n]*$)"
     r"|minitransformer(?: [-\w./|\[\]]+)+|pip install \S+|\"[^\"\n]*\"|\*[^*\n]*\*",
     re.DOTALL,
 )

@@ -11,7 +11,7 @@ function ask(event, writing = false) {
   const padding = Array(Math.max(0, Math.min(5, Math.round(find("padding").value) || 0))).fill(PAD);
   const text = encode(find("source").value, sizes[0], limit);
   if (text.problem) return say(text.problem);
-  if (text.ids.length < fewest) return say(_("The text is too short, expected {fewest} to {limit} tokens.", { fewest, limit }));
+  if (text.ids.length < fewest) return say(_`The text is too short, expected ${fewest} to ${limit} tokens.`);
   if (both) {
     const source = [...text.ids, EOS];
     const target = writing ? { ids: write(source, limit) } : encode(find("target").value, sizes[1], limit);
@@ -45,10 +45,7 @@ function nudge(path, index, gradient) {
   const loss = step => lossNudged(state.model, state.batch, DATA.smoothing, path, index, step);
   const above = loss(STEP), below = loss(-STEP), slope = (above - below) / (2 * STEP), distance = Math.abs(slope - gradient);
   const agrees = distance <= 1e-6 * Math.max(1e-3, Math.abs(slope));
-  const known = { step: STEP, above: above.toPrecision(12), below: below.toPrecision(12), slope: exact(slope) };
-  const measured = _("Larger by {step}, the loss is {above}; smaller by as much, {below}. The slope between them is {slope}.", known);
-  if (gradient === null) return `${measured} `;
-  const said = { gradient: exact(gradient), distance: distance.toExponential(1) };
-  return `${measured} ${agrees ? _("The backward says {gradient}: ✓ they differ by {distance}.", said)
-    : _("The backward says {gradient}: ✗ that is not the slope.", said)}`;
+  return _`Larger by ${STEP}, the loss is ${above.toPrecision(12)}; smaller by as much, ${below.toPrecision(12)}.` + " " +
+    _`The slope between them is ${exact(slope)}.` + " " + (gradient === null ? "" : _`The backward says ${exact(gradient)}:` + " " +
+      (agrees ? _`✓ they differ by ${distance.toExponential(1)}.` : _`✗ that is not the slope.`));
 }

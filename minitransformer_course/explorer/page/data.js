@@ -2,8 +2,11 @@
 
 const DATA = JSON.parse(document.getElementById("data").textContent);
 
-// A sentence in the language of the page, with what its {names} stand for.
-const _ = (text, known = {}) => (DATA.words[text] || text).replace(/\{(\w+)\}/g, (_all, name) => known[name]);
+// A sentence in the language of the page, which is looked up with {0} and so on in place of its values.
+function _(parts, ...values) {
+  const text = parts.reduce((before, part, n) => `${before}{${n - 1}}${part}`);
+  return (DATA.words[text] || text).replace(/\{(\d)\}/g, (_all, n) => values[n]);
+}
 const find = id => document.getElementById(id);
 
 // An element: h("button", {id: "x", onclick}, "text", child, ...).
@@ -48,8 +51,8 @@ function split(text) {
 function encode(text, size, most) {
   const words = split(text.normalize("NFC"));
   const unknown = words.find(word => !(idOf.get(word) < size));
-  if (unknown !== undefined) return { problem: _("“{token}” is not a token of this model", { token: visible(unknown) }) };
-  if (words.length > most) return { problem: _("{n} tokens are too many for this page, which takes {most}", { n: words.length, most }) };
+  if (unknown !== undefined) return { problem: _`“${visible(unknown)}” is not a token of this model` };
+  if (words.length > most) return { problem: _`${words.length} tokens are too many for this page, which takes ${most}` };
   return { ids: words.map(word => idOf.get(word)) };
 }
 

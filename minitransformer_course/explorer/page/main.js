@@ -32,11 +32,10 @@ function offerTime() {
   Object.assign(range, { max: last, value: last });
   range.closest("label").hidden = last < 1;
   const left = DATA.left_out.map(step => step.toLocaleString("en"));
-  find("left-out").textContent = left.length
-    ? _("The slider has no room for the snapshots of step {steps}.", { steps: left.join(", ") }) : "";
+  find("left-out").textContent = left.length ? _`The slider has no room for the snapshots of step ${left.join(", ")}.` : "";
   const changed = () => {
     load(range.value);
-    find("step").textContent = DATA.weights[range.value].name + (left.length ? ` (${_("{n} left out", { n: left.length })})` : "");
+    find("step").textContent = DATA.weights[range.value].name + (left.length ? _` (${left.length} left out)` : "");
   };
   range.oninput = () => {
     changed();

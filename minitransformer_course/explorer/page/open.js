@@ -7,25 +7,25 @@ function showPanel() {
   const { numbers, open } = state, place = resolved(places[open]), covered = isCovered(open), logits = numbers.record.output.y;
   const into = find("open"), [what, back] = wordsOf(place.kind), onclick = () => { state.uncovered.add(open); show(); };
   into.replaceChildren(h("h2", {}, titleOf(open)), h("p", { className: "path" }, place.path || ""), h("p", {}, what));
-  if (back) into.append(h("p", { className: "back" }, h("strong", {}, _("Backward: ")), covered ? _("covered") : back));
+  if (back) into.append(h("p", { className: "back" }, h("strong", {}, _`Backward: `), covered ? _`covered` : back));
   if (covered) {
-    into.append(h("p", {}, _("Predict before you look: which rows are zero, which is the largest, what does a row sum to?"), " ",
-                  h("button", { type: "button", onclick }, _("Show the gradient"))));
+    into.append(h("p", {}, _`Predict before you look: which rows are zero, which is the largest, what does a row sum to?`, " ",
+                  h("button", { type: "button", onclick }, _`Show the gradient`)));
   }
   if (place.kind === "mask" && !causal() && !idsOf("@key").includes(PAD)) {
-    into.append(h("p", {}, _("In this attention nothing is hidden. Choose the decoder's self-attention, or add padding.")));
+    into.append(h("p", {}, _`In this attention nothing is hidden. Choose the decoder's self-attention, or add padding.`));
   }
   if (place.kind === "tokens") {
-    into.append(table([_("position"), _("token"), "id"], idsOf(place.side).map((id, t) => [t, tokenOf(id), id])));
+    into.append(table([_`position`, _`token`, "id"], idsOf(place.side).map((id, t) => [t, tokenOf(id), id])));
   }
   if (["loss", "decoding", "output", "softmax_output"].includes(place.kind)) into.append(predictions(logits));
   if (place.kind === "loss" && LIVE) {
     const onclick = () => goTo(numbers.mean, 0);
-    into.append(h("button", { type: "button", onclick }, _("Where does {loss} come from?", { loss: short(numbers.loss) })));
+    into.append(h("button", { type: "button", onclick }, _`Where does ${short(numbers.loss)} come from?`));
   }
   if (place.kind === "adam" && !covered) into.append(norms(numbers.parameters));
   const readout = h("output", { className: "readout" },
-                    _("Point at a number or walk to it with the arrow keys. A click or Enter shows where it came from."));
+                    _`Point at a number or walk to it with the arrow keys. A click or Enter shows where it came from.`);
   const nudged = h("p", { role: "status" });
   const arrays = place.kind === "adam" && LIVE && !covered ? adamsArrays() : arraysOf(place, numbers);
   state.figures = [];
@@ -51,8 +51,8 @@ function figuresOf(array, covered, width, readout, nudged) {
       const onclick = () => {
         nudged.textContent = nudge(array.path, first + index, covered || !grad ? null : grad.data[first + index]);
       };
-      nudged.replaceChildren(!LIVE ? _("These numbers were recorded: they cannot be nudged.")
-        : !array.path ? _("Nudge it in the box that it comes from.") : h("button", { type: "button", onclick }, _("Nudge this number")));
+      nudged.replaceChildren(!LIVE ? _`These numbers were recorded: they cannot be nudged.`
+        : array.path ? h("button", { type: "button", onclick }, _`Nudge this number`) : _`Nudge it in the box that it comes from.`);
     };
     const figure = (name, x, kind) => {
       const [element, choose, unmark] = heatMap({
@@ -71,8 +71,7 @@ function figuresOf(array, covered, width, readout, nudged) {
 // Which row of a gradient is the largest, in words.
 function largestRow({ grad, rows: names }) {
   const sizes = rows(grad).map(row => Math.hypot(...row)), most = sizes.indexOf(Math.max(...sizes));
-  const known = { row: names[most], norm: short(sizes[most]) };
-  return _("The row of {row} has the largest gradient: its norm is {norm}. Click a number in it to see why.", known);
+  return _`The row of ${names[most]} has the largest gradient: its norm is ${short(sizes[most])}. Click a number in it to see why.`;
 }
 
 // What Adam's box shows of one parameter: the weights with their gradients, and the step that they lead to.
@@ -81,7 +80,7 @@ function adamsArrays() {
   const { grad } = parameters[name], step = adam.step(grad);
   origins.set(step, adam, adam.terms({ grad }).y);
   const array = weightArray(name, parameters[name], /embedding/.test(name) || name === "output.weight" ? "output" : "");
-  return [array, { ...array, title: _("Adam's first step, in learning rates"), value: step, grad: null, path: null }];
+  return [array, { ...array, title: _`Adam's first step, in learning rates`, value: step, grad: null, path: null }];
 }
 
 // A table: names of the columns, rows of cells.
@@ -91,10 +90,10 @@ const table = (head, body) => h("div", { className: "scroll" }, h("table", {},
 
 // For each position the right token, the loss on it, and what the model would rather write.
 function predictions(logits) {
-  const read = tokensOf("decoder"), head = [_("token read"), _("right token"), _("its probability"), "-log p", _("likeliest tokens")];
+  const read = tokensOf("decoder"), head = [_`token read`, _`right token`, _`its probability`, "-log p", _`likeliest tokens`];
   return table(head, rows(probabilities(logits)).map((p, t) => {
     const right = state.batch.next_target[t], ids = [...p.keys()].sort((a, b) => p[b] - p[a]).slice(0, 4);
-    const loss = right === PAD ? ["", _("padding: not counted")] : [short(p[right]), short(-Math.log(p[right]))];
+    const loss = right === PAD ? ["", _`padding: not counted`] : [short(p[right]), short(-Math.log(p[right]))];
     return [read[t], tokenOf(right), ...loss,
             ids.map(id => `${tokenOf(id)} ${(100 * p[id]).toFixed(1)} %`).join("   ")];
   }));
@@ -110,7 +109,7 @@ function norms(parameters) {
     Object.assign(state, { weight, number: null, trail: [] });
     showPanel();
   };
-  return table([_("parameter"), _("norm of its gradient"), ""], sizes.map(([name, size]) => [
+  return table([_`parameter`, _`norm of its gradient`, ""], sizes.map(([name, size]) => [
     LIVE ? h("button", { type: "button", onclick: shown(name) }, name) : name, short(size),
     h("span", { className: "bar", style: `--share: ${size / sizes[0][1]}` })]));
 }

@@ -21,7 +21,7 @@ function tellStep() {
   if (tour.step < 0) return;
   const known = facts(resolved(places[state.open]));
   find("told").textContent = STEPS[tour.step].textContent.replace(/\[(\w+)\]/g, (_, name) => known[name] ?? name);
-  find("which").textContent = _("{n} of {all}", { n: tour.step + 1, all: STEPS.length });
+  find("which").textContent = _`${tour.step + 1} of ${STEPS.length}`;
 }
 
 // Shows a step, or ends the tour with -1. moving: the next one follows by itself.

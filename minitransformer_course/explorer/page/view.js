@@ -109,10 +109,10 @@ function show() {
   looks = places.map(look);
   showMap(looks, open, find("gradients").checked, state.sources);
   const red = looks.filter(one => one && one.wrong).length;
-  find("loss").textContent = _("Loss for each token: {loss}", { loss: numbers.loss.toPrecision(6) });
+  find("loss").textContent = _`Loss for each token: ${numbers.loss.toPrecision(6)}`;
   find("red").textContent = !wrong ? ""
-    : red ? _("✗ {n} boxes of this map have a wrong gradient. The loss is as before: a wrong backward does not show in it.", { n: red })
-      : _("No gradient is wrong: the mistake makes no difference here, or it lies in a layer that the map does not show.");
+    : red ? _`✗ ${red} boxes of this map have a wrong gradient. The loss is as before: a wrong backward does not show in it.`
+      : _`No gradient is wrong: the mistake makes no difference here, or it lies in a layer that the map does not show.`;
   showPanel();
   tellStep();
 }

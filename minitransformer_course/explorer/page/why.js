@@ -108,17 +108,17 @@ function explainNumber() {
       const last = state.trail.pop();
       goTo(last.array, last.i, { back: true });
     };
-    const back = h("button", { type: "button", id: "back", onclick }, _("← Back"));
+    const back = h("button", { type: "button", id: "back", onclick }, _`← Back`);
     into.append(h("p", {}, back, h("small", {}, " ", [...trail, number].slice(-4).map(one =>
       `${isGradient(one.array) ? "gradient of " : ""}${nameOf(one.array).path.split(".").slice(-2).join(".")}`).join(" › "))));
     back.focus({ preventScroll: true });
   }
   into.append(h("p", { className: "sum", role: "status" }, ...inWords(value, terms)));
-  if (uses && uses.length > 1) into.append(h("p", {}, _("A matrix with {n} uses: the terms of all of them add up.", { n: uses.length })));
+  if (uses && uses.length > 1) into.append(h("p", {}, _`A matrix with ${uses.length} uses: the terms of all of them add up.`));
   if (!terms || !terms.length) return;
   const right = totalOf(terms);
   if (Math.abs(right - value) > 1e-9 * Math.max(Math.abs(right), largest(array))) {
-    const differs = _("✗ These terms give {right}: a planted mistake makes {value} of them.", { right: short(right), value: short(value) });
+    const differs = _`✗ These terms give ${short(right)}: a planted mistake makes ${short(value)} of them.`;
     into.append(h("p", { className: "differs" }, differs));
   }
   into.append(h("div", { className: "pair" }, ...operandsOf(terms)));
@@ -126,13 +126,13 @@ function explainNumber() {
 
 // The sum as text and buttons: "0.31 = [0.62] · [0.44] + ... + 13 smaller ones".
 function inWords(value, terms) {
-  if (!terms) return [_("{value}: nothing in the model computes it. It is a weight that training has found, or a constant.", { value: short(value) })];
-  if (!terms.length) return [_("{value}: no term. Nothing reaches this number: it is masked, padding, or not used.", { value: short(value) })];
+  if (!terms) return [_`${short(value)}: nothing in the model computes it. It is a weight that training has found, or a constant.`];
+  if (!terms.length) return [_`${short(value)}: no term. Nothing reaches this number: it is masked, padding, or not used.`];
   const sorted = [...terms].map(factors => [productOf(factors), factors]).sort((a, b) => Math.abs(b[0]) - Math.abs(a[0]));
   const rest = sorted.slice(TOP), [before, after] = terms.outer || ["", ""];
   const written = sorted.slice(0, TOP).flatMap(([, [first, ...more]], n) => [first === -1 ? (n ? " - " : "-") : n ? " + " : "",
     ...(first === -1 ? more : [first, ...more]).flatMap((factor, k) => [k ? " · " : "", factorOf(factor)])]);
-  const others = rest.length ? ` + ${rest.length === 1 ? _("1 smaller one") : _("{n} smaller ones", { n: rest.length })}: ` +
+  const others = rest.length ? ` + ${rest.length === 1 ? _`1 smaller one` : _`${rest.length} smaller ones`}: ` +
     short(rest.reduce((sum, [product]) => sum + product, 0)) : "";
   return [`${short(value)} = ${before}`, ...written, others, after];
 }
