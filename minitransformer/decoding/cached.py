@@ -9,7 +9,7 @@ import numpy as np
 from minitransformer.backend import Array, module_of, to_device
 from minitransformer.decoding.state import DecodingState
 from minitransformer.decoding.stepwise import has_at, is_stepwise, says_stepwise
-from minitransformer.functional import attention_forward
+from minitransformer.functional import attention_forward, dropout_forward
 from minitransformer.layers.attention import CrossAttention, MultiHeadAttention, SelfAttention
 from minitransformer.layers.decoder import Decoder, DecoderLayer
 from minitransformer.layers.encoder import Encoder, EncoderLayer
@@ -99,7 +99,9 @@ class CachedStack(DecodingState):
         return x
 
     def _through_layers(self, x: Array, positions: Array, past: Array) -> Array:
-        """x (B, N, d_model) at `positions` (N,)."""
+        """x (B, N, d_model) at `positions` (N,), before the input's dropout."""
+        # it leaves x as it is, but a plugged-in one may not
+        x, _ = dropout_forward(x, self._input.dropout)
         for layer in self._layers:
             layer.self_attention.positions = positions
             x = layer.self_attention.next_position(x, layer, past, self._memory_mask)

@@ -27,6 +27,7 @@ from minitransformer.files import (
 from minitransformer.interchange.weights import WeightsFile, as_safetensors
 
 SETTINGS = "config.json"
+INITIAL = "initial.safetensors"
 WEIGHTS = "weights.safetensors"
 LICENCE = "LICENSE"  # of an imported model
 
@@ -36,7 +37,8 @@ class RunFolder:
 
     config.json            the task, the model's configuration and the training settings
     tokenizer.json         the vocabulary (vocabulary.json if it does not consist of subwords)
-    manifest.json          the sha256 of these two, and of the weights once training has ended
+    initial.safetensors    the weights that it begins with, if they are not drawn from its seed
+    manifest.json          the sha256 of these three, and of the weights once training has ended
     metrics.jsonl          the log
     checkpoints/step-N/    what a stopped run resumes from, each with its own manifest.json
     snapshots/             weights of some steps, for the explorer (snapshot_every)

@@ -15,13 +15,13 @@ from minitransformer.decoding import Search
 from minitransformer.decoding.translation import check_texts
 from minitransformer.errors import InputError, counted
 from minitransformer.files import as_path, check_manifest, reason
-from minitransformer.interchange.weights import set_weights
+from minitransformer.interchange.weights import WeightsFile, set_weights, to_bytes
 from minitransformer.layers.initial import undrawn
 from minitransformer.lookup import find
 from minitransformer.models.model import Model
 from minitransformer.runs import checkpoint
 from minitransformer.runs.config import TrainingConfig
-from minitransformer.runs.folder import SETTINGS, WEIGHTS, RunFolder, check_is_run
+from minitransformer.runs.folder import INITIAL, SETTINGS, WEIGHTS, RunFolder, check_is_run
 from minitransformer.runs.settings import UNREADABLE, RunSettings
 from minitransformer.tasks.files import Places
 from minitransformer.tasks.task import Task
@@ -123,20 +123,29 @@ class Run:
         settings.check_vocabulary(vocabulary, path)
         settings = replace(settings, made_in=str(as_path(path).resolve()))
         run = cls(path, settings, model, vocabulary)
-        run.folder.make(
-            {
-                SETTINGS: settings.to_json().encode(),
-                vocabulary.file_name: vocabulary.to_json().encode(),
-            }
-        )
+        files = {
+            SETTINGS: settings.to_json().encode(),
+            vocabulary.file_name: vocabulary.to_json().encode(),
+        }
+        if model is not None and not settings.draws(model):
+            files[INITIAL] = to_bytes({name: one.data for name, one in model.parameters().items()})
+        run.folder.make(files)
         return run
 
     @classmethod
     def open(cls, path: str | Path) -> "Run":
-        """Open the run in the folder `path`, with the model's initial weights, drawn from its seed.
+        """Open the run in the folder `path`, with the model's initial weights.
 
         Raises InputError like `load`.
         """
+        run = cls._open(path)
+        if (run.path / INITIAL).exists():
+            run._begin_with(WeightsFile(run.path / INITIAL))
+        return run
+
+    @classmethod
+    def _open(cls, path: str | Path) -> "Run":
+        """Open it with weights drawn from its seed."""
         path = as_path(path)
         check_is_run(path)
         check_manifest(path, unchecked=[WEIGHTS])  # damaged ones may be restored
@@ -164,11 +173,8 @@ class Run:
         checkpoint; a damaged one is reported on stderr. Raises InputError if there are none.
         """
         with undrawn():
-            run = cls.open(path)
-        weights = run._saved_weights()
-        if all(array.dtype == np.float64 for array in weights.values()):
-            run.model = run.model.astype(np.float64)
-        run.set_weights(weights)
+            run = cls._open(path)
+        run._begin_with(run._saved_weights())
         if get_module(backend) is not run.model.xp:
             run.model = run.model.to(backend)
         return run
@@ -202,6 +208,12 @@ class Run:
         shapes = {name: (one.data.dtype, one.shape) for name, one in parameters.items()}
         arrays = (to_host(one.data) for one in parameters.values())
         self.folder.write_weights(shapes, arrays, provenance)
+
+    def _begin_with(self, weights: Mapping[str, Array]) -> None:
+        """Like `set_weights`, in a model of their dtype."""
+        if all(array.dtype == np.float64 for array in weights.values()):
+            self.model = self.model.astype(np.float64)
+        self.set_weights(weights)
 
     def set_weights(self, weights: Mapping[str, Array]) -> None:
         """Load {parameter name: array} into the model. Raises InputError if they do not fit it."""

@@ -5,7 +5,9 @@ from dataclasses import MISSING, asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from minitransformer.backend import check_backend
+import numpy as np
+
+from minitransformer.backend import check_backend, to_host
 from minitransformer.checks import check_kind
 from minitransformer.errors import InputError, counted
 from minitransformer.data.vocabularies import VOCABULARIES
@@ -86,6 +88,14 @@ class RunSettings:
                     f"{made.get(name, 'no such parameter')} in a new one of its configuration, so the run could not be "
                     "opened again; change the configuration, or keep the weights with save_weights"
                 )
+
+    def draws(self, model: Layer) -> bool:
+        """Whether the weights of `model` are those that are drawn from the seed."""
+        made = self.make_model().parameters()
+        return all(
+            np.array_equal(to_host(one.data), made[name].data)
+            for name, one in model.parameters().items()
+        )
 
     def make_model(self) -> Model:
         """The model with its initial weights. Raises InputError if it cannot fit into memory."""

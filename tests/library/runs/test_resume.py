@@ -38,7 +38,7 @@ def of_no_position(seed):
     [
         (of_task, dict()),
         (of_corpus, dict(threads=2, accumulate=3)),
-        (of_no_position, dict(average=3)),
+        (of_no_position, dict(average=3, accumulate=2)),
         (of_corpus, dict(patience=1, cooldown=0.0, schedule="constant", peak_rate=1.0)),
     ],
 )
@@ -156,3 +156,25 @@ def test_a_position_is_reached_without_the_batches_before_it(make):
         differences += not np.array_equal(next(other_seed).inputs[0], batch.inputs[0])
         seen.add(batch.inputs[0].tobytes())
     assert differences > 9 and len(seen) > 9  # the seed and the position say what is drawn
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_before_its_first_checkpoint_it_begins_with_the_weights_that_it_was_given(tmp_path, dtype):
+    """Such as those of another run, which its seed would not draw."""
+    other, batches, valid = start(tmp_path / "other", 7)
+    settings, model = other.settings, other.model.astype(dtype)
+    run = Run.create(tmp_path / "run", settings.task, model, other.vocabulary)
+    drawn = Run.create(tmp_path / "drawn", settings.task, settings.make_model(), other.vocabulary)
+    assert {path.name for path in run.path.iterdir()} - {
+        path.name for path in drawn.path.iterdir()
+    } == {"initial.safetensors"}
+    for begun in (run, Run.open(run.path)):
+        np.testing.assert_array_equal(begun.model.flat.data, model.flat.data)
+        assert begun.model.flat.data.dtype == dtype
+    reopened = Run.open(run.path)
+    train(reopened, TrainingConfig(steps=3, warmup=1, seed=7), batches, valid, resume=True)
+    whole = Run.create(tmp_path / "whole", settings.task, model, other.vocabulary)
+    train(whole, TrainingConfig(steps=3, warmup=1, seed=7), start(tmp_path / "again", 7)[1], valid)
+    np.testing.assert_array_equal(
+        Run.load(run.path).model.flat.data, Run.load(whole.path).model.flat.data
+    )

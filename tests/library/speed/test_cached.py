@@ -18,6 +18,7 @@ from minitransformer.functional import layer_norm_forward
 from minitransformer.layers import FeedForward
 from minitransformer.layers.hooks import hooked
 from minitransformer.dispatch import running
+from minitransformer.functional import dropout_forward
 from minitransformer.data.special import EOS, PAD
 from tests.library.speed.calls import needs_numba, textbook
 from tests.library.speed.test_kernels import uncompiled
@@ -126,6 +127,24 @@ def test_it_runs_for_few_rows(calls):
     calls.clear()
     advance(model, 11)
     assert not calls
+
+
+class Recomputed(Transformer):
+    """One whose `hidden` is its own: nothing is cached."""
+
+    def hidden(self, *ids, rng=None):
+        return super().hidden(*ids, rng=rng)
+
+
+def test_a_plugged_in_dropout_is_called_wherever_a_whole_forward_calls_it():
+    def clipped(x, rate, rng=None):
+        return x.clip(0), None
+
+    config = TransformerConfig(source_vocab=9, target_vocab=9, **SIZES)
+    with plugged(dropout_forward, clipped):
+        found = advance(Transformer(config, 3))
+        expected = advance(Recomputed(config, 3))
+    np.testing.assert_allclose(found, expected, rtol=0, atol=2e-5)
 
 
 def test_it_bypasses_nothing_of_a_readers_own(calls, monkeypatch):
