@@ -24,7 +24,7 @@ SCREENS = [
 ]  # of every page
 EVERY_SCREEN = [
     (width, 900, scheme)
-    for width in (320, 390, 768, 1366, 1440, 1536, 1920, 2560)
+    for width in (320, 390, 768, 1024, 1280, 1366, 1440, 1536, 1920, 2560)
     for scheme in ("light", "dark")
 ]
 OF_EACH_KIND = [

@@ -50,6 +50,7 @@ def sentences() -> dict[str, str]:
         "loading": _("Downloading, then starting Python ..."),
         "started": _("Python is running in this page."),
         "editor": _("Your layer, in Python"),
+        "empty": _("The report appears here."),
         "running": _("Checking ..."),
         "passed": _("Passed."),
         "failed": _("Not yet: the check failed."),

@@ -81,6 +81,7 @@ export class ExerciseCell extends Cell {
     this.button(sentences.hint, () => this.hint());
     this.solution = this.button(sentences.solution, () => this.solve());
     this.solution.hidden = true;
+    this.show([paragraph(sentences.empty)]);
     this.hints = 0;
     this.kept = new Kept(this.name, this.given);
     this.notice = place.appendChild(element("div", {className: "live-tools live-kept", role: "status"}));

@@ -111,9 +111,9 @@ def cases_of(exercise, seed=0) -> list[tuple[str, tuple]]:
     ]
 
 
-def check_outcomes(exercise, cases, outcomes, source="") -> Answer:
+def check_outcomes(exercise, cases, outcomes, source="", explained=True) -> Answer:
     """The Answer for the outcomes of a solution, one for each of the cases. source: its code, if
-    that is known.
+    that is known. explained: look for a mistake that explains a failure, which takes seconds.
     """
     judged, passed = Judged(exercise, cases, outcomes, source), []
     printed = LimitedOutput()
@@ -133,7 +133,7 @@ def check_outcomes(exercise, cases, outcomes, source="") -> Answer:
                     printed.text(),
                     outcomes[-1].blank,
                 )
-                if stage.unexplained is not None:
+                if explained and stage.unexplained is not None:
                     _diagnose(judged, answer, stage.unexplained)
                 return answer
             passed += [stage.passed] * bool(stage.passed)

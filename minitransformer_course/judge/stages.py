@@ -198,7 +198,7 @@ def _other_shape(judged, cases=slice(1 - EXTRA)) -> Failure | None:
 
 
 def _dtype(array) -> np.dtype:
-    """Its dtype, which is int64 for NumPy's own choice of whole numbers: a browser's has 32 bits."""
+    """Its dtype; int64 for NumPy's own choice of whole numbers, which have 32 bits in a browser."""
     return np.dtype(np.int64) if array.dtype == int else array.dtype
 
 

@@ -5,7 +5,6 @@ place.
 import base64
 import io
 import logging
-import math
 import sys
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -39,7 +38,7 @@ def begin(language: str, exercises: list[str]) -> None:
     logging.getLogger("matplotlib").setLevel(logging.ERROR)  # it says that it looks for fonts
     messages.choose(language)
     namespace.clear()
-    namespace.update(__name__="__main__", math=math, np=np)  # as the exercises' files have them
+    namespace.update(__name__="__main__", np=np)
     namespace.update({name: find_exercise(name).reference for name in exercises})
 
 

@@ -134,7 +134,7 @@ def install() -> None:
 
 
 def counting(bincount: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
-    """NumPy's own, which refuses ids of 64 bits where its integers have 32: generators make them."""
+    """NumPy's own, which refuses the 64 bits of a generator's ids where its integers have 32."""
 
     @wraps(bincount)
     def counted(x: Any, *given: Any, **named: Any) -> np.ndarray:

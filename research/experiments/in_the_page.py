@@ -142,12 +142,12 @@ def verdicts(wanted: list[str]) -> int:
 def run_chapters(wanted: list[str]) -> int:
     """Run them, and print what differs in what the cells print and how many pictures they draw."""
     differing = 0
-    for one in chapters():
-        if not wanted or one.name in wanted:
-            with TemporaryDirectory() as folder, PageInNode(Path(folder), "chapter") as page:
-                os.chdir(folder)
-                begin(page, [exercise.name for exercise in one.exercises])
-                differing += compare_cells(one, page)
+    named = {one.name: one for one in chapters()}
+    for name in wanted or named:
+        with TemporaryDirectory() as folder, PageInNode(Path(folder), "chapter") as page:
+            os.chdir(folder)
+            begin(page, [exercise.name for exercise in named[name].exercises])
+            differing += compare_cells(named[name], page)
     return differing
 
 

@@ -34,7 +34,7 @@ class Canary(_Running):
 
 
 class Server(_Running):
-    """Serves a folder. broken: {end of a path: "missing", "aborted", "silent" or "another"}.
+    """Serves a folder. broken: {end of a path: "missing", "aborted", "silent", "cut" or "another"}.
 
     changes: what is different in settings.json.
     """
@@ -92,6 +92,10 @@ class _Serve(SimpleHTTPRequestHandler):
     def _silent(self):
         self._send(b"a beginning", length=1000)
         time.sleep(6)
+
+    def _cut(self):
+        content = (self.server.owner.folder / self.path[1:].partition("?")[0]).read_bytes()
+        self._send(content[: len(content) // 2])
 
     def _another(self):
         self._send(b"another file")

@@ -3,6 +3,7 @@ what was written, downloads that fail, and code that finds no way out.
 """
 
 import json
+import re
 import shutil
 
 import pytest
@@ -240,6 +241,27 @@ def test_our_own_scripts_and_styles_are_small():
     sizes = {path.name: path.stat().st_size for path in (ROOT / "docs" / "live").glob("*.[cj]s*")}
     del sizes["engine.json"]
     assert len(sizes) > 5 and sum(sizes.values()) <= 40_000, sizes
+
+
+@pytest.mark.parametrize("number, ground", [(0, "#f2f2f2"), (1, "#202020")])  # light and dark
+def test_what_is_coloured_has_the_contrast_of_text(number, ground):
+    style = (ROOT / "docs" / "live" / "live.css").read_text(encoding="utf-8")
+    found = re.findall(r"--live-(\w+): (#\w{6})", style)
+    named = dict(found[: len(found) // 3] if number == 0 else found[-len(found) // 3 :])
+    marked = named.pop("marked")
+    assert len(named) == 7
+    for name, colour in named.items():
+        assert min(contrast(colour, ground), contrast(colour, marked)) >= 4.5, name
+
+
+def contrast(*colours):
+    """That of two colours, by WCAG."""
+    light = []
+    for colour in colours:
+        parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        parts = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+        light.append(0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2] + 0.05)
+    return max(light) / min(light)
 
 
 def test_a_pinned_file_that_is_missing_or_another_one_is_refused(site, tmp_path):

@@ -54,3 +54,23 @@ def test_what_was_checked_is_what_chapters_and_readers_write(page):
     counted = "def count_parameters(V, d_model, d_ff, N):\n    return V, V / 2, N\n"
     said = str(page.call("judge", "count_parameters", counted)["said"])
     assert "float64, expected int64" in said
+
+
+@pytest.mark.parametrize(
+    "loop, reason",
+    [
+        ("while True: pass", "time"),
+        ("while True: x.append(bytes(1_000_000))", "memory"),
+        ("for one in iter(int, 1): x.append(np.ones(100_000))", "memory"),
+    ],
+)
+def test_an_exercise_that_never_ends_stops_at_its_line(page, loop, reason):
+    """And the next one is judged by the same Python."""
+    code = f"def softmax_backward(dp, p):\n    x = []\n    {loop}\n"
+    page.call("run", "1", "kept = 5")
+    seconds = 5 if reason == "time" else 60
+    found = page.call("judge", "softmax_backward", code, seconds=seconds)
+    assert found["stopped"] and found["reason"] == reason and found["line"] == 3
+    assert page.call("run", "2", "kept")["printed"] == "5\n"
+    right = exercises()["softmax_backward"].source
+    assert page.call("judge", "softmax_backward", right)["passed"]

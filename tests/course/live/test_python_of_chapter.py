@@ -166,3 +166,20 @@ def test_two_helpers_of_one_name_are_said_and_the_others_are_kept():
     assert chapter.take_up({"softmax": one, "softmax_backward": other}) == {"gone": []}
     assert "each have a helper 'helped'" in chapter.run("1", "")["printed"]
     assert my_transformer.names_in(".") == ["softmax"]
+
+
+def test_a_search_that_takes_too_long_costs_the_mistake_s_name_and_not_the_verdict(monkeypatch):
+    def interrupted(*_given, **_named):
+        raise KeyboardInterrupt  # as a page's limit does
+
+    monkeypatch.setattr("minitransformer_course.judge.judgement.fitting_mistakes", interrupted)
+    found = chapter.judge("softmax_backward", WRONG)
+    assert not found["stopped"] and found["title"] == "softmax_backward: not yet"
+    assert {"WHERE", "WHY"} < {*dict(found["said"])} and "LIKELY" not in dict(found["said"])
+
+
+@pytest.mark.parametrize("name", ["cached_step", "grouped_attention"])  # no cell imports math
+def test_a_solution_may_use_math_and_numpy_on_every_page(name):
+    assert chapter.judge(name, find_exercise(name).source)["passed"]
+    chapter.run("1", "1")
+    assert f"def {name}(" in Path("my_transformer.py").read_text(encoding="utf-8")
