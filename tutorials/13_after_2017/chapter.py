@@ -328,7 +328,7 @@ chat_model.show_changes(cost)
 
 # %%
 for name, change in changes.items():
-    print(f"{cost[name]:13.2f} bits, {name:20}", repr(model.answer("ROMEO:", {**mine, **change})))
+    print(f"{cost[name]:9.3g} bits, {name:20}", repr(model.answer("ROMEO:", {**mine, **change})))
 lab.run_yours("13")
 
 # %% [markdown]
