@@ -437,16 +437,15 @@ def _of_layers(of: str) -> Iterator[Mistake]:
     for name in PARTS.get(of, ()):
         dx = "dy" if name == "feed_forward" else "dx"
         left = f"self.{name}_residual.backward({dx}, cache.{name}_residual)"
-        given = "dh, dmemory" if name == "cross_attention" else "dh"
-        through = f"{given} = self.{name}.backward(dh, cache.{name})"
+        through = f"self.{name}.backward(dh, cache.{name})"
         entered = f"self.{name}_residual.enter_backward(dh, cache.{name}_entered)"
         kept = f"dx, dh = {left}", f"before, (dx, dh) = {dx}, {left}"
         both = f"{name} and {name}_residual"
         for said, *changes in (
             (
                 f"the backward of {both} is not called (skipped): what they should receive is passed on as it is",
-                (f"dx, dh = {left}", f"dx = {dx}"),
-                (through, "dmemory = 0"),
+                (f"dx, dh = {left}", f"dx, dh = {dx}, 0"),
+                (through, "dh, 0" if name == "cross_attention" else "dh"),
                 (f"dx = dx + {entered}", "pass"),
             ),
             (

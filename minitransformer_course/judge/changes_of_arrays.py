@@ -179,7 +179,6 @@ def rearranged(ndim, dtype, along_an_axis) -> Named:
                 lambda array, axis=axis, place=place: np.delete(array, place, axis),
             )
     yield said(_("{name} has an axis of length 1 too many")), lambda array: array[None]
-    yield said(_("{name} has two axes of length 1 too many")), lambda array: array[None, None]
     yield said(_("{name} lacks its axes of length 1")), np.squeeze
 
 

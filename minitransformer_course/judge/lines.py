@@ -131,8 +131,6 @@ class Line:
             for wrong, text in (
                 ("+", _("in {name}, {other} is added")),
                 ("-", _("in {name}, {other} is subtracted")),
-                ("*", _("{name} is multiplied by {other}")),
-                ("/", _("{name} is divided by {other}")),
             ):
                 said = text.format(name=self.name, other=formula(expression(other), self.means))
                 yield Change(said, filled(f"value {wrong} {other}", value=self.tree.value), RARE)
@@ -144,9 +142,6 @@ class Line:
                     expression(other),
                     NAME,
                 )
-        for function in ("exp", "log", "sqrt", "square", "abs", "tanh"):
-            said = _("{function} is applied to {name}").format(function=function, name=self.name)
-            yield Change(said, filled(f"np.{function}(value)", value=self.tree.value), RARE)
 
     def _with(self, change) -> Change:
         """The line with another value."""
