@@ -24,7 +24,7 @@ from minitransformer_course.diagnosis.wrong_forms import (
     of_statement,
     of_structure,
 )
-from minitransformer_course.diagnosis.syntax_tree import expression, filled
+from minitransformer_course.diagnosis.syntax_tree import expression, filled, match
 
 PATIENCE = 3_000  # changes that are tried at most
 
@@ -106,6 +106,7 @@ class Search:
                 self._more(numeric),
                 self._everywhere(),
                 self._added(numeric),
+                self._moved(numeric),
             ):
                 for said in kind:
                     return [said]
@@ -141,26 +142,21 @@ class Search:
             probe.is_right(probe.along(function, self.source)) for probe in self.probes.values()
         )
 
-    def _tried(self, places, changes) -> Iterator[str]:
-        where = (
-            f"`{self.source.line(places[0])}`"
-            if len(places) == 1
-            else f"{len(places)} places of backward"
-        )
+    def _tried(self, place, changes) -> Iterator[str]:
         for said, node in changes:
-            if self._is_right(places, node):
-                yield f"in {where}, {said}"
+            if self._is_right([place], node):
+                yield f"in `{self.source.line(place)}`, {said}"
 
     def _statements(self) -> Iterator[str]:
         for place in [place for place in self.source.places if isinstance(place[3], ast.stmt)]:
-            yield from self._tried([place], of_statement(place[3]))
+            yield from self._tried(place, of_statement(place[3]))
 
     def _forms(self, places, patterns) -> Iterator[str]:
         for place in places:
-            yield from self._tried([place], of_form(place[3], patterns, self.source))
+            yield from self._tried(place, of_form(place[3], patterns, self.source))
             if patterns is STRUCTURE:
-                yield from self._tried([place], of_structure(place[3], self.source))
-                yield from self._tried([place], self._transposed(place))
+                yield from self._tried(place, of_structure(place[3], self.source))
+                yield from self._tried(place, self._transposed(place))
 
     def _transposed(self, place) -> Found:
         parent, _field, _i, node = place
@@ -184,7 +180,7 @@ class Search:
             number = np.ndim(self.source.value(place[3])) == 0
             own = ast.unparse(place[3])
             if isinstance(place[3], ast.Call) and not number and _is_top(place):
-                yield from self._tried([place], self._reversed(place[3]))
+                yield from self._tried(place, self._reversed(place[3]))
             if not isinstance(place[3], (ast.Name, ast.Attribute, ast.Subscript)) and not (
                 number and isinstance(place[3], ast.Call)
             ):
@@ -201,9 +197,9 @@ class Search:
                     said = f"`{own}` is used where `{ast.unparse(made)}` belongs"
                     if form == "-a":
                         said = f"`{own}` has the wrong sign: `{ast.unparse(made)}` belongs there"
-                    yield from self._tried([place], [(said, made)])
+                    yield from self._tried(place, [(said, made)])
             if not number:
-                yield from self._tried([place], self._reversed(place[3]))
+                yield from self._tried(place, self._reversed(place[3]))
 
     @cached_property
     def _functions(self) -> list[str]:
@@ -230,7 +226,7 @@ class Search:
         for place in places:
             operand = isinstance(place[0], ast.BinOp) and isinstance(place[0].op, ast.MatMult)
             if _is_top(place) or operand or isinstance(place[0], ast.Attribute):
-                yield from self._tried([place], self.pool.factors(place[3]))
+                yield from self._tried(place, self.pool.factors(place[3]))
 
     def _added(self, places) -> Iterator[str]:
         for place in places:
@@ -246,36 +242,33 @@ class Search:
                         f"`{ast.unparse(node)}` lacks the term `{missing}{ast.unparse(term)}`: "
                         "a path of the gradient is missing"
                     )
-                    yield from self._tried([place], [(said, filled(form, a=node, t=term))])
+                    yield from self._tried(place, [(said, filled(form, a=node, t=term))])
+
+    def _moved(self, places) -> Iterator[str]:
+        """A factor that is multiplied at another place than it should be."""
+        for place in places:
+            parts = match(expression("a * b"), place[3]) or {}
+            for factor, rest in (("b", "a"), ("a", "b")) if parts else ():
+                shown = ast.unparse(parts[factor])
+                if not isinstance(parts[factor], (ast.Name, ast.Attribute)):
+                    continue
+                for other in places:
+                    inside = any(other[3] is one for one in ast.walk(place[3]))
+                    if inside or not isinstance(other[3], ast.Name):
+                        continue
+                    made = filled("a * b", a=other[3], b=parts[factor])
+                    if self._is_right((place, other), parts[rest], made):
+                        yield (
+                            f"`{shown}` is multiplied in `{self.source.line(place)}`: it belongs in "
+                            f"`{self.source.line(other)}`, on `{ast.unparse(other[3])}`"
+                        )
 
     def _everywhere(self) -> Iterator[str]:
-        """One change of all expressions that are alike, or of the axis of all sums and means."""
-        alike: dict[str, list] = {}
+        """One change of all expressions of one form, or of the axis of all sums and means."""
         axes: dict[str, list] = {}
         for place in self.source.places:
-            of_axis = isinstance(place[0], ast.keyword) and place[0].arg == "axis"
-            (axes if of_axis else alike).setdefault(ast.unparse(place[3]), []).append(place)
-        repeated = [several for several in alike.values() if len(several) > 1]
-        for several in [
-            several for several in repeated if isinstance(several[0][3], (ast.BinOp, ast.Call))
-        ]:
-            yield from self._tried(
-                several,
-                (
-                    *of_form(several[0][3], STRUCTURE, self.source),
-                    *of_structure(several[0][3], self.source),
-                ),
-            )
-        for text, several in alike.items():
-            if (
-                len(several) > 1
-                and isinstance(several[0][3], ast.Name)
-                and several[0][3].id != "self"
-            ) and self._is_right(several, filled("-a", a=several[0][3])):
-                yield (
-                    f"`{text}` has the wrong sign, wherever backward uses it: "
-                    f"`-{text}` belongs there"
-                )
+            if isinstance(place[0], ast.keyword) and place[0].arg == "axis":
+                axes.setdefault(ast.unparse(place[3]), []).append(place)
         for form in STRUCTURE:
             matching = [
                 (place, made)
