@@ -335,11 +335,8 @@ class Pool:
 
 
 def _fits(value, shape) -> bool:
-    return value is not None and _broadcast(value, np.empty(shape)) == shape
-
-
-def _broadcast(one, other) -> tuple | None:
+    """Whether an array times the value keeps its shape."""
     try:
-        return np.broadcast_shapes(np.shape(one), np.shape(other))
+        return value is not None and np.broadcast_shapes(np.shape(value), shape) == shape
     except ValueError:
-        return None
+        return False
