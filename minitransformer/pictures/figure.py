@@ -61,10 +61,7 @@ def fonts_for(texts) -> Iterator[None]:
     if not any("가" <= character <= "힣" for text in texts for character in text):
         yield
         return
-    installed = _installed()
-    if not installed:
-        _look_again()
-        installed = _installed()
+    installed = hangul_fonts()
     if not installed:
         print(
             f"no font with Hangul is installed, so it is drawn as boxes; install one of {', '.join(HANGUL_FONTS)}",
@@ -72,6 +69,13 @@ def fonts_for(texts) -> Iterator[None]:
         )
     with rc_context({"font.family": ["DejaVu Sans", *installed[:1]]}):
         yield
+
+
+def hangul_fonts() -> list[str]:
+    """Those of HANGUL_FONTS that are installed, if need be since Matplotlib made its list."""
+    if not _installed():
+        _look_again()
+    return _installed()
 
 
 def _installed() -> list[str]:

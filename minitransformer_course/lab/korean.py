@@ -7,15 +7,15 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from matplotlib import font_manager
 
 from minitransformer import Transformer, TransformerConfig
 from minitransformer.data.special import SPECIAL
 from minitransformer.interchange.weights import WeightsFile
 from minitransformer.pictures.attention_map import Attended
-from minitransformer.pictures.figure import HANGUL_FONTS
+from minitransformer.pictures.figure import HANGUL_FONTS, hangul_fonts
 from minitransformer_course.judge.course import folder_of_chapters
 from minitransformer_course.lab.example import attention_of
+from minitransformer_course.messages import _, language
 
 UNKNOWN, SPACE = "<unk>", "▁"
 FIRST, VOWEL, LAST = (
@@ -131,10 +131,15 @@ def show_translation(axes, model, subwords, text) -> Any:
     the heads, word by word.
 
     Returns the image. Where no font with Hangul is installed, the Korean words are spelled in Latin
-    letters.
+    letters, and a Korean is told so.
     """
     found = by_words(attention_of(model, subwords, text))
-    fonts = [font for font in HANGUL_FONTS if font in font_manager.get_font_names()][:1]
+    fonts = hangul_fonts()[:1]
+    if not fonts and language() == "ko":
+        hint = _(
+            "no font with Hangul is installed, so the picture spells it; install one of {names}"
+        )
+        print(hint.format(names=", ".join(HANGUL_FONTS)))
     image = axes.imshow(found.weights, cmap="Blues", vmin=0, vmax=1)
     axes.set_xticks(
         range(len(found.keys)),

@@ -8,6 +8,7 @@ import runpy
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from matplotlib import font_manager
 
 from minitransformer import make_batch
 from minitransformer.data.drawn import DrawnBatches
@@ -18,7 +19,7 @@ from minitransformer.data.special import SPECIAL
 from minitransformer.pictures.attention_map import Attended
 from minitransformer.tasks.evaluation import bleu, chrf, exact_match
 from minitransformer_course.judge.course import exercises
-from minitransformer_course import lab
+from minitransformer_course import lab, messages
 from minitransformer_course.lab import translator
 from tests import ROOT
 
@@ -164,10 +165,14 @@ def test_words_of_a_map_are_made_of_their_subwords():
 @pytest.mark.parametrize(
     "fonts, word", [(["DejaVu Sans"], "hangukeo"), (["NanumGothic"], "한국어")]
 )
-def test_without_a_font_for_hangul_it_is_spelled_in_latin_letters(monkeypatch, axes, fonts, word):
-    monkeypatch.setattr(lab.korean.font_manager, "get_font_names", lambda: fonts)
+def test_without_a_font_for_hangul_it_is_spelled_in_latin_letters(
+    monkeypatch, axes, capsys, fonts, word
+):
+    monkeypatch.setattr(font_manager, "get_font_names", lambda: fonts)
+    monkeypatch.setattr(messages, "_chosen", ["ko"])
     lab.show_translation(axes, *lab.load_korean_model(), "한국어")
     assert axes.get_xticklabels()[0].get_text() == word
+    assert ("나눔고딕" in capsys.readouterr().out) == (word != "한국어")
 
 
 @pytest.mark.campaign
