@@ -42,7 +42,7 @@ def terminal() -> str:
     recorded = json.loads((DOCS / "front" / "train_copy.json").read_text(encoding="utf-8"))
     script = PLAY.replace("FRAMES", json.dumps(recorded["frames"], ensure_ascii=False))
     return (
-        f'<div class="terminal" role="img" aria-label="minitransformer train copy, run in a terminal">'
+        f'<div class="terminal" role="img" aria-label="{_("minitransformer train copy, in a terminal")}">'
         f"<code>$ minitransformer train copy</code><pre>{escape(recorded['frames'][-1][1])}</pre></div>"
         f"<script>{script}</script>"
     )

@@ -10,6 +10,7 @@ from sphinx.search import SearchLanguage, languages
 
 from minitransformer_course import messages
 from minitransformer_course.judge.pages import translated
+from minitransformer_course.messages import _
 
 TWIN = {
     "en": ("ko", "한국어", "ko/{page}.html"),
@@ -55,6 +56,14 @@ PARTICLES = (
 )  # the longest first
 
 
+README = {  # what a page takes from it, in Korean
+    "../README.md": "../README.ko.md",
+    ':start-after: "## How fast and how good"': ':start-after: "## 얼마나 빠르고 얼마나 좋은가"',
+    ':end-before: "## Where to go next"': ':end-before: "## 더 나아가기"',
+}
+HEADING = "Link to this heading"  # Sphinx knows no Korean for it
+
+
 class Korean(SearchLanguage):
     """Words without the particle at their end: who looks for 기울기 finds 기울기는, too."""
 
@@ -88,14 +97,18 @@ def translate(app, docname, content) -> None:
     """A page of Markdown; chapters.py translates a chapter."""
     if not docname.startswith("tutorials/"):
         content[0] = translated(content[0]) + "\n"
+    if docname == "docs/index" and messages.language() == "ko":
+        for english, korean in README.items():
+            content[0] = content[0].replace(english, korean)
 
 
 def link_twin(app, pagename, templatename, context, doctree: document | None) -> None:
     if doctree is not None:
         other, name, place = TWIN[app.config.language or "en"]
         target = "../" * pagename.count("/") + place.format(page=pagename)
+        body = context["body"].replace(HEADING, _("Link to this heading"))
         context["body"] = (
-            f'<a class="twin" lang="{other}" hreflang="{other}" href="{target}">{name}</a>{context["body"]}'
+            f'<a class="twin" lang="{other}" hreflang="{other}" href="{target}">{name}</a>{body}'
         )
 
 

@@ -39,9 +39,14 @@ NO_TEXT = re.compile(  # code, formulas, addresses, commands, quotations, and wh
 NAMES = (  # and sentences of which a chapter speaks
     "Attention Is All You Need",
     "Recurrent Neural Network Grammar",
-    "The animal did not cross the",
+    "animal did not cross the",
     "street because it was too tired",
     "the cat is on the",
+    "the dog chased the cat",
+    "the dog bit the man",
+    "the person in the striped shirt is mountain climbing",
+    "three people sit at a picnic table outside of a building",
+    "drei personen sitzen an einem tisch vor einem",
     "the the the the the the the",
     "and the seat was very",
     "die person in einem",
@@ -67,7 +72,7 @@ def korean(monkeypatch):
 
 def english_in(text):
     found = SENTENCE.findall(NO_TEXT.sub(" @ ", text))
-    return [one for one in found if one not in NAMES]
+    return [one for one in found if not any(name in one for name in NAMES)]
 
 
 def read_in(page):
