@@ -5,7 +5,7 @@ import sys
 from collections.abc import Collection, Sequence
 from importlib import import_module
 from importlib.metadata import entry_points
-from itertools import groupby
+from itertools import groupby, takewhile
 from shutil import get_terminal_size
 from textwrap import fill
 from types import ModuleType
@@ -67,7 +67,7 @@ class Parser(argparse.ArgumentParser):
         return {name: action for action in self.actions for name in action.option_strings}
 
     def format_help(self) -> str:
-        width = get_terminal_size().columns - 2  # as argparse has it
+        width = max(get_terminal_size().columns - 2, 11)  # as argparse has it
         self.description, self.epilog = (
             _wrapped(text or "", width) for text in (self.description, self.epilog)
         )
@@ -92,6 +92,7 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         args = sys.argv[1:] if args is None else args
         self.typed = args
+        self._check_values_are_there(args)
         self._check_options_before_command(args)
         namespace, unknown = super().parse_known_args(args, namespace)
         namespace.options = {*self.options, *getattr(namespace, "options", ())}
@@ -118,6 +119,12 @@ class Parser(argparse.ArgumentParser):
             if names_a_file and "" in (value if isinstance(value, list) else [value]):
                 name = (action.option_strings or [str(action.metavar)])[0]
                 self.error(f"argument {name}: an empty name")
+
+    def _check_values_are_there(self, args: Sequence[str]) -> None:
+        """Given `--output=--`, argparse of Python 3.11 would leave an empty list."""
+        for word in takewhile("--".__ne__, args):
+            if word.startswith("--") and word.endswith("=--"):
+                self.error(f"argument {word.removesuffix('=--')}: -- is no value")
 
     def _check_options_before_command(self, args: Sequence[str]) -> None:
         """Given an unknown option before the command, argparse would take its value for the

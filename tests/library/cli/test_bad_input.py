@@ -255,6 +255,9 @@ REFUSED = [  # (what is typed, in an empty folder; words of the line that refuse
             ("explore {copy} -a", "TEXT"),
         )
     ),
+    ("export {copy} --output=--", "argument --output: -- is no value"),
+    ("evaluate {language} --test=--", "argument --test: -- is no value"),
+    ("train language --preset=--", "argument --preset: -- is no value"),
     (
         "generate {language} the --temperature 0",
         "from 0.001 to 1000; for the likeliest token, draw from one: --top-k 1",

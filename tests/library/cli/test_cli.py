@@ -30,8 +30,11 @@ pytestmark = pytest.mark.slow
 SMALL = ("--steps", 12, "--batch", 8, "--validate-every", 6)
 
 
-def test_help(run_cli):
-    """The general help lists every command."""
+def test_help(run_cli, monkeypatch):
+    """The general help lists every command, however narrow the terminal says that it is."""
+    monkeypatch.setenv("COLUMNS", "1")
+    assert run_cli("train", "copy", "--help")[0] == 0
+    monkeypatch.delenv("COLUMNS")
     code, out, error = run_cli("--help")
     commands = re.findall(r"^    (\w+) +\w", out, re.MULTILINE)
     assert commands == list(COMMANDS) and "Examples:\n  minitransformer train copy\n" in out
