@@ -93,7 +93,7 @@ for sentence in pairs[143]:
 
 # %%
 figure, axes = plt.subplots(figsize=(6, 4.2), layout="constrained")
-figure.colorbar(lab.show_translation(axes, model, subwords, pairs[143][0]), label="attention weight")
+bar = figure.colorbar(lab.show_translation(axes, model, subwords, pairs[143][0]), label="attention weight")
 
 # %% [markdown]
 # The rows of *doesn't* and *know* are dark at *몰라* (*molra*), the last word, which means *does not know*. So the English order
@@ -132,7 +132,7 @@ print(write(looping))
 
 # %%
 figure, axes = plt.subplots(figsize=(6, 5), layout="constrained")
-figure.colorbar(lab.show_translation(axes, model, subwords, looping), label="attention weight")
+bar = figure.colorbar(lab.show_translation(axes, model, subwords, looping), label="attention weight")
 
 # %% [markdown]
 # From the first *of* on, the rows repeat: each *of* looks where the one before it looked, and the same holds for *a* and *lot*.
