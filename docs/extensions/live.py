@@ -54,7 +54,7 @@ def fill(app, docname, content) -> None:
             work=live_files.work(tools=True),
         )
     elif docname.endswith("/chapter"):  # after the title
-        door = live_files.chapter(source, app.live_wheel)
+        door = live_files.chapter(source, app.live_wheel, docname.split("/")[1])
         cell = "# %% [markdown]\n" + "".join(f"# {line}\n" for line in door.splitlines())
         before, title, *cells = CELL.split(content[0])
         content[0] = "".join([before, title, cell, *cells])

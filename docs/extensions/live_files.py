@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
+from live_minutes import long_cells, minutes
 from minitransformer.errors import InputError
 from minitransformer_course.judge.course import chapters
 from minitransformer_course.messages import _
@@ -21,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 HERE = ROOT / "docs" / "live"
 PINNED = json.loads((HERE / "engine.json").read_text(encoding="utf-8"))
 FILES = {name: file for kind in PINNED["files"].values() for name, file in kind.items()}
-SECONDS, PATIENCE = 30, 600  # of a run, and of one of the book's own cells
+SECONDS, PATIENCE = 30, 1800  # of a run, and of one of the book's own cells
 SILENCE = 20  # seconds without a byte of a download
 POLICY = (
     "script-src 'self' 'unsafe-inline' 'wasm-unsafe-eval' blob:; worker-src blob:; "
@@ -82,6 +83,7 @@ def sentences() -> dict[str, str]:
         "file": file_said(),
         "newest": _("Another tab has changed this exercise. This is its text."),
         "run": _("Run"),
+        "cost": _("It computes for about {n} min in this page."),
         "upTo": _("Run up to here"),
         "check": _("Check"),
         "hint": _("Hint"),
@@ -163,9 +165,14 @@ def check(source: str, wheel: dict) -> str:
 """
 
 
-def chapter(source: str, wheel: dict) -> str:
-    """What a chapter's page begins with."""
-    tools = f"""<button type="button" class="live-all">{_("Run all cells")}</button>
+def chapter(source: str, wheel: dict, name: str) -> str:
+    """What the page of that chapter begins with."""
+    cells, text = long_cells(name), _("Run all cells")
+    if cells:
+        cost = _("about {n} min")
+        text += f" ({cost.format(n=minutes(sum(cells.values())))})"
+    said = escape(json.dumps({cell: minutes(seconds) for cell, seconds in cells.items()}))
+    tools = f"""<button type="button" class="live-all" data-minutes="{said}">{text}</button>
 <button type="button" class="live-take">{_("Take it with you")}</button>"""
     return f"{door('chapter', PINNED['files'], source, wheel, tools)}\n</div>"
 

@@ -48,6 +48,9 @@ export class CodeCell extends Cell {
     this.button(sentences.run, () => this.run());
     this.button(sentences.upTo, () => chapter.run(this));
     this.ran = null;    // the text that this Python ran without an error
+    if (chapter.minutes[number]) {
+      this.tools.append(element("span", {className: "live-cost", textContent: sentences.cost.replace("{n}", chapter.minutes[number])}));
+    }
   }
 
   get unsaved() { return this.editor.text() !== this.given; }

@@ -30,7 +30,8 @@ export async function begin(page, base, status) {
     engine.start().catch(() => {});
   };
 
-  const chapter = {...opened, turn, run, lost, gone};
+  const minutes = JSON.parse(all.dataset.minutes);    // {number of a cell: minutes that it takes here}, of the long ones
+  const chapter = {...opened, turn, run, lost, gone, minutes};
   const cells = places.map((place, i) => new (place.dataset.name ? ExerciseCell : CodeCell)(place, chapter, i + 1));
   const codes = cells.filter(cell => cell instanceof CodeCell);
   stop.onclick = () => turn.busy && engine.stop();

@@ -23,6 +23,7 @@ BENCHMARKS = {  # each is a module, imported only when it is requested: its docs
     "processes": "two processes against two threads",
     "network": "the all-reduce over a network of limited bandwidth",
     "pretrained": "an imported model that writes, against transformers and the memory's bandwidth",
+    "pages": "the cells of the chapters in their pages, and installed",
     "info": "the versions, BLAS, threads and kernels of this installation, which a speed depends on",
     "gpu": "all that needs a GPU: the parity tests, a training run, training steps",
 }

@@ -44,7 +44,7 @@ def site(tmp_path_factory):
     write(folder / "index.html", live_files.check("here", wheel))
     for name, chapter in (("chapter", CHAPTER), ("later", LATER)):
         cells = "".join(map(html_of, learner_cells(chapter)))
-        write(folder / f"{name}.html", live_files.chapter("here", wheel) + cells)
+        write(folder / f"{name}.html", live_files.chapter("here", wheel, chapter.name) + cells)
     return folder
 
 

@@ -24,7 +24,16 @@ RIGHT = """def softmax_backward(dp, p):
 def page(browser, server):
     """A page in which Python runs."""
     browser.screen(1280, 800, "light")
-    return ChapterPage(browser, server.address + "chapter.html").open().start()
+    page = ChapterPage(browser, server.address + "chapter.html").open()
+    page.run("document.querySelector('.live-all').dataset.minutes = '{\"3\": 2}'")
+    return page.start()
+
+
+def test_a_long_cell_says_its_minutes_before_it_runs(page):
+    cell = "document.querySelectorAll('div.cell, .live-exercise')[2]"
+    said = page.run(f"{cell}.querySelector('.live-cost').textContent")
+    assert said == "It computes for about 2 min in this page."
+    assert page.run("document.querySelectorAll('.live-cost').length") == 1
 
 
 def test_every_cell_prints_and_draws_what_it_does_installed(page):

@@ -33,7 +33,7 @@ def languages(site):
         said[language] = live_files.sentences() | {"title": title}
         if language == "ko":
             cells = "".join(map(html_of, learner_cells(CHAPTER)))
-            body = live_files.chapter("here", wheel_of(site)) + cells
+            body = live_files.chapter("here", wheel_of(site), CHAPTER.name) + cells
             page = conftest.PAGE.replace('lang="en"', 'lang="ko"')
             policy = live_files.policy(own_engine=True)
             (site / "korean.html").write_text(page.format(policy=policy, body=body), "utf-8")
