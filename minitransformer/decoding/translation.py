@@ -78,27 +78,29 @@ def longest_first(
         yield places, pad([[*sources[i], EOS] for i in places])
 
 
-def encode(vocabulary: Vocabulary, texts: Iterable[str], max_length: int) -> list[list[int]]:
+def encode(
+    vocabulary: Vocabulary, texts: Iterable[str], max_length: int, line: str = "line"
+) -> list[list[int]]:
     """Id lists of source texts, [] for an empty text, each of at most `max_length` tokens.
 
-    Truncated texts and characters that the vocabulary lacks are reported on stderr. Raises
-    InputError, with the line, for a text that cannot be read.
+    Truncated texts and characters that the vocabulary lacks are reported on stderr, as those of
+    `line` 1, 2, ... Raises InputError, with the line, for a text that cannot be read.
     """
     texts = check_texts(texts)
     check_integer("max_length", max_length)
     sources = []
     for number, text in enumerate(texts, 1):
         if not text.isprintable() and any("\ud800" <= character <= "\udfff" for character in text):
-            raise InputError(f"line {number} is not UTF-8 text")
+            raise InputError(f"{line} {number} is not UTF-8 text")
         try:
             sources.append(vocabulary.encode(text.strip()))
         except InputError as error:
-            raise InputError(f"line {number}: {error}") from None
+            raise InputError(f"{line} {number}: {error}") from None
     for number, (text, source) in enumerate(zip(texts, sources), 1):
-        warn_of_unknown(vocabulary, text.strip(), source, f"line {number}")
+        warn_of_unknown(vocabulary, text.strip(), source, f"{line} {number}")
         if len(source) > max_length:
             print(
-                f"line {number} has {counted(len(source), 'token')}: what follows the first "
+                f"{line} {number} has {counted(len(source), 'token')}: what follows the first "
                 f"{max_length:,} is not read (max_length in training)",
                 file=stderr,
             )
@@ -127,7 +129,8 @@ def translate(
     max_length: int,
     search: Search = GREEDY,
     threads: int | None = None,
+    line: str = "line",
 ) -> list[str]:
     """The output text for each of `texts`; at most `max_length` tokens of each are read."""
-    found = decode_all(model, encode(vocabulary, texts, max_length), search, threads)
+    found = decode_all(model, encode(vocabulary, texts, max_length, line), search, threads)
     return [vocabulary.decode(best.ids) for best, *_ in found]

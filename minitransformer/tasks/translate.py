@@ -122,7 +122,14 @@ class Translate(FromFiles, TextToText):
         files, texts = self.to_measure(run, test)
         pairs = encode_pairs(run.vocabulary, texts, self.max_length, " / ".join(files))
         since = time.perf_counter()
-        outputs = self.answer(run, [source for source, _ in texts], search)
+        outputs = translate(
+            run.model,
+            run.vocabulary,
+            [source for source, _ in texts],
+            self.max_length,
+            search or self.search,
+            line=f"{files[0]}, line",
+        )
         seconds = time.perf_counter() - since
         references = [target for _, target in texts]
         score, signature = bleu(outputs, references, tokenize)

@@ -485,7 +485,7 @@ def test_a_line_that_is_too_long_is_named_and_the_others_are_translated(run_cli,
     )
 
 
-def test_what_a_translation_model_cannot_read_is_named(run_cli, text_run, typed):
+def test_what_a_translation_model_cannot_read_is_named(run_cli, text_run, typed, tmp_path):
     typed("the dog\nthe 漢 字 漢\n".encode())
     code, out, error = run_cli("translate", text_run)
     assert (
@@ -493,6 +493,9 @@ def test_what_a_translation_model_cannot_read_is_named(run_cli, text_run, typed)
         and len(out.splitlines()) == 2
         and error == "line 2: not in the vocabulary, read as <unk>: '漢', '字'\n"
     )
+    (tmp_path / "test.tsv").write_text("the 漢\tein\n", encoding="utf-8")
+    code, out, error = run_cli("evaluate", text_run, "--test", tmp_path / "test.tsv")
+    assert code == 0 and "test.tsv, line 1: not in the vocabulary, read as <unk>: '漢'\n" in error
 
 
 def test_too_little_memory_is_one_line(refused, monkeypatch):
