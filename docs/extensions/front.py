@@ -14,7 +14,7 @@ from html import escape
 from pathlib import Path
 
 from minitransformer.models import TransformerConfig
-from minitransformer.pictures.architecture import PARTS
+from minitransformer.pictures.architecture import PANELS, PARTS
 from minitransformer.pictures.boxes import WIDTH, Map
 from minitransformer_course import messages
 from minitransformer_course.judge.course import PARTS as OWN, PARTS_OF_THE_BOOK, chapters
@@ -88,7 +88,8 @@ def figure_1() -> str:
     needed = {kind: OWN[part] for part in PARTS for kind in PARTS[part][1]}
     found = Map(TransformerConfig.named("base", 37_000))
     links = "".join(
-        f'<a href="../tutorials/{explained[box.kind].name}/chapter.html" title="{escape(explained[box.kind].title)}" '
+        f'<a href="../tutorials/{explained[box.kind].name}/chapter.html" '
+        f'title="{escape(explained[box.kind].title)}" class="{"panel" * (box.kind in PANELS)}" '
         f'aria-label="{escape(box.name)}" data-needs="{" ".join(needed[box.kind])}" '
         f'style="left:{100 * (box.x - box.width / 2) / WIDTH:.2f}%;'
         f"top:{100 * (1 - box.top / found.height):.2f}%;width:{100 * box.width / WIDTH:.2f}%;"

@@ -22,8 +22,6 @@ WORK = """
 
 {text}
 
-{map}
-
 {work}
 """
 CELL = re.compile("^(?=# %%)", re.MULTILINE)  # where one begins
@@ -40,7 +38,7 @@ def fill(app, docname, content) -> None:
         page = live_files.check(source, app.live_wheel)
         content[0] = re.sub("^live check$", lambda _found: page, content[0], flags=re.MULTILINE)
     elif docname == "docs/index":
-        content[0] += f"\n{live_files.work(tools=False)}\n"
+        content[0] += f"\n{live_files.work()}\n"
     elif docname == "tutorials/README":
         content[0] += WORK.format(
             title=_("Your work"),
@@ -50,8 +48,7 @@ def fill(app, docname, content) -> None:
                 "which `minitransformer learn start --from FILE` takes up in a folder, and *Bring "
                 "it here* takes up in another browser."
             ),
-            map=front.figure_1(),
-            work=live_files.work(tools=True),
+            work=live_files.work(front.figure_1()),
         )
     elif docname.endswith("/chapter"):  # after the title
         door = live_files.chapter(source, app.live_wheel, docname.split("/")[1])

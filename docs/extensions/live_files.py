@@ -75,12 +75,12 @@ def sentences() -> dict[str, str]:
         ),
         "full": _(
             "This text is not kept: the browser's storage is full or forbidden. It is gone when "
-            "you leave the page, unless you copy it or take it with you."
+            "you leave the page, unless you copy it."
         ),
-        "other": _("Another tab has changed this exercise, so the text here is not kept yet."),
-        "keepThis": _("Keep this text"),
-        "takeOther": _("Show the other one"),
-        "file": file_said(),
+        "other": _(
+            "This text is not kept, because another tab has changed this exercise. Copy it, then "
+            "reload the page to see the other one."
+        ),
         "newest": _("Another tab has changed this exercise. This is its text."),
         "run": _("Run"),
         "cost": _("It computes for about {n} min in this page."),
@@ -172,8 +172,7 @@ def chapter(source: str, wheel: dict, name: str) -> str:
         cost = _("about {n} min")
         text += f" ({cost.format(n=minutes(sum(cells.values())))})"
     said = escape(json.dumps({cell: minutes(seconds) for cell, seconds in cells.items()}))
-    tools = f"""<button type="button" class="live-all" data-minutes="{said}">{text}</button>
-<button type="button" class="live-take">{_("Take it with you")}</button>"""
+    tools = f'<button type="button" class="live-all" data-minutes="{said}">{text}</button>'
     return f"{door('chapter', PINNED['files'], source, wheel, tools)}\n</div>"
 
 
@@ -182,8 +181,10 @@ def named() -> dict[str, list[str]]:
     return {one.name: [each.name for each in one.exercises] for one in chapters() if one.exercises}
 
 
-def work(tools: bool) -> str:
-    """What shows the reader's work on a page (work.js). tools: with the ways to take it along."""
+def work(picture: str = "") -> str:
+    """What shows the reader's work on a page (work.js). picture: the map, which is shown once there
+    is work, with the ways to take it along.
+    """
     said = {
         "count": _("{n} of {all} passed"),
         "own": _("yours"),
@@ -196,27 +197,25 @@ def work(tools: bool) -> str:
         "notWork": _(
             "{name} holds no exercises. Choose a file that the button beside this one wrote."
         ),
-        "brought": _("{n} exercises of {name} are here now."),
+        "brought": _("Here now, from {name}: {names}."),
         "noRoom": _(
-            "Only {n} exercises of {name} are here: the browser's storage is full or forbidden."
+            "Only these are here now, from {name}, because the browser's storage is full or "
+            "forbidden: {names}."
         ),
-        "file": file_said(),
+        "file": _(
+            "What I wrote on the pages of minitransformer. `minitransformer learn start --from "
+            "my_work.py` takes it up in a folder, and the page of the chapters in a browser."
+        ),
     }
     data = escape(json.dumps({"chapters": named(), "sentences": said}, ensure_ascii=False))
-    inside = f"""<p class="live-status" role="status"></p>
+    inside = f"""{picture}
+<p class="live-status" role="status"></p>
 <div class="live-tools" hidden>
-<button type="button" class="live-take" hidden>{_("Take it with you")}</button>
+<button type="button" class="live-take">{_("Take it with you")}</button>
 <button type="button" class="live-bring">{_("Bring it here")}</button>
 <input type="file" accept=".py" aria-label="{_("A file with your work")}" hidden>
 </div>"""
-    return f'<div class="live-work" data-work="{data}">\n{inside if tools else ""}\n</div>'
-
-
-def file_said() -> str:
-    return _(
-        "What I wrote on the pages of minitransformer. `minitransformer learn start --from "
-        "my_work.py` takes it up in a folder, and the page of the chapters in a browser."
-    )
+    return f'<div class="live-work" data-work="{data}">\n{inside if picture else ""}\n</div>'
 
 
 def build_wheel(folder: Path) -> dict:
@@ -248,7 +247,6 @@ def write_files(folder: Path, wheel: dict, engine: str) -> None:
         "patience": PATIENCE,
         "silence": SILENCE,
         "sentences": sentences(),
-        "chapters": named(),
         "examples": examples(),
     }
     (folder / "settings.json").write_text(json.dumps(settings), encoding="utf-8")

@@ -87,7 +87,7 @@ export class ExerciseCell extends Cell {
     this.show([paragraph(sentences.empty)]);
     this.hints = 0;
     this.kept = new Kept(this.name, this.given);
-    this.notice = place.appendChild(element("div", {className: "live-tools live-kept", role: "status"}));
+    this.notice = place.appendChild(element("p", {className: "live-kept", role: "status"}));
     if (this.kept.entry) this.begin(chapter.gone.includes(this.name));
   }
 
@@ -95,39 +95,31 @@ export class ExerciseCell extends Cell {
 
   // What was kept. gone: whether what passed does not pass any more
   begin(gone) {
-    const {entry} = this.kept;
-    this.editor.write(entry.text);
+    const {text, passed} = this.kept.entry;
+    this.editor.write(text);
     if (gone) this.keep({fails: true});
-    if (!entry.passed) return;
-    this.solution.hidden = gone;
-    this.show([paragraph(this.chapter.sentences[gone ? "gone" : entry.text === entry.passed ? "yours" : "newer"])]);
+    this.solution.hidden = gone || !passed;
+    if (passed) this.show([paragraph(this.chapter.sentences[gone ? "gone" : text === passed ? "yours" : "newer"])]);
   }
 
   changed() { if (this.editor.text() !== this.kept.entry?.text) this.keep({text: this.editor.text()}); }
 
   keep(change) {
-    const {sentences} = this.chapter, trouble = this.kept.write(change);
-    this.say(trouble, ...(trouble === "other" ? [
-      this.choice(sentences.keepThis, () => { this.kept.read(); this.keep({text: this.editor.text()}); }),
-      this.choice(sentences.takeOther, () => this.adopt()),
-    ] : []));
+    this.kept.write(change);
+    this.say(this.kept.trouble);
   }
 
-  choice(textContent, act) {
-    return element("button", {type: "button", textContent, onclick: () => { act(); this.editor.focus(); }});
-  }
-
-  say(sentence, ...more) {
-    if (sentence !== this.said) this.notice.replaceChildren(...(sentence ? [paragraph(this.chapter.sentences[sentence]), ...more] : []));
-    this.said = sentence;
+  say(sentence) {
+    const said = this.chapter.sentences[sentence] ?? "";
+    if (this.notice.textContent !== said) this.notice.textContent = said;    // a reader of the screen says it once
   }
 
   // Another tab may have written: the newest text is shown, unless the one here is kept nowhere.
-  look() { if (!this.kept.trouble && this.kept.stale) this.adopt(); }
-
-  adopt() {
-    this.editor.write(this.kept.read()?.text ?? this.given);
-    this.show([]);
+  look() {
+    if (this.kept.trouble || !this.kept.stale) return;
+    this.kept.read();
+    this.editor.write(this.kept.entry?.text ?? this.given);
+    this.show([paragraph(this.chapter.sentences.empty)]);
     delete this.place.dataset.verdict;
     this.say("newest");
   }
@@ -135,8 +127,7 @@ export class ExerciseCell extends Cell {
   show(parts) { this.verdict.replaceChildren(...parts); }
 
   async judge() {
-    const {sentences, settings} = this.chapter;
-    const text = this.editor.text();
+    const {sentences, settings} = this.chapter, text = this.editor.text();
     this.show([paragraph(sentences.running)]);
     const seen = await this.ask("judge", [this.name, text]);
     if (!seen) return;

@@ -1,7 +1,7 @@
 // A chapter's page: each cell can be edited and run, and each exercise is judged where it stands.
 import {CodeCell, ExerciseCell} from "./cells.js";
 import {Turn, enter, guard, open} from "./door.js";
-import {all as kept, passed, takeAlong} from "./keep.js";
+import {passed} from "./keep.js";
 
 export async function begin(page, base, status) {
   const places = [...document.querySelectorAll("div.cell, .live-exercise")];
@@ -36,10 +36,6 @@ export async function begin(page, base, status) {
   const codes = cells.filter(cell => cell instanceof CodeCell);
   stop.onclick = () => turn.busy && engine.stop();
   all.onclick = () => turn.take(() => run(codes.at(-1)));
-  page.querySelector(".live-take").onclick = () => {    // with what the browser does not keep
-    const here = cells.filter(cell => cell.kept?.entry).map(cell => [cell.name, cell.kept.entry]);
-    takeAlong({...kept(), ...Object.fromEntries(here)}, opened.settings);
-  };
   guard(() => cells.some(cell => cell.unsaved));
   for (const kind of ["storage", "pageshow"]) addEventListener(kind, () => cells.forEach(cell => cell.look?.()));
   enter(page, all);

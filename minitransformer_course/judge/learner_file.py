@@ -33,7 +33,8 @@ def learner_cells(chapter, texts=NOTHING) -> list[cells.Cell]:
 
 def task_of(exercise) -> str:
     """The title, how hard and how long it is, and what to do, in Markdown."""
-    return f"### {_('Exercise')}: {_(exercise.title)}\n\n{exercise.effort}\n\n{translated(exercise.task)}"
+    title = f"### {_('Exercise')}: {_(exercise.title)}"
+    return f"{title}\n\n{exercise.effort}\n\n{translated(exercise.task)}"
 
 
 def blank_of(exercise) -> str:

@@ -15,9 +15,12 @@ from tests.course.live.server import Canary, Server
 from tests.helpers import chromium
 
 sys.path.append(str(ROOT / "docs" / "extensions"))
+import front
 import live_files
 
 CHAPTER, LATER = (one for one in chapters() if one.name in ("04_softmax", "05_attention"))
+LIST = """<article><table><tr><td><p><a href="../tutorials/04_softmax/chapter.html">4</a></p></td>
+<td><p><a href="../tutorials/05_attention/chapter.html">5</a></p></td></tr></table></article>"""
 PAGE = """<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">{policy}
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <style>body {{ --color-foreground-primary: #111; --color-foreground-muted: #666; }}</style>
@@ -42,6 +45,7 @@ def site(tmp_path_factory):
     wheel = live_files.build_wheel(folder / "live")
     live_files.write_files(folder / "live", wheel, str(engine()))
     write(folder / "index.html", live_files.check("here", wheel))
+    write(folder / "list.html", LIST + live_files.work(front.figure_1()))
     for name, chapter in (("chapter", CHAPTER), ("later", LATER)):
         cells = "".join(map(html_of, learner_cells(chapter)))
         write(folder / f"{name}.html", live_files.chapter("here", wheel, chapter.name) + cells)
