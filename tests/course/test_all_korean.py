@@ -186,7 +186,8 @@ def test_the_explorer_and_the_live_pages_are_korean():
     wheel = {"name": "w", "bytes": 1, "sha384": ""}
     pages = (
         sentences.translated(script("page/page.html", "")),
-        live_files.chapter("h", wheel),
+        live_files.chapter("h", wheel, "04_softmax"),
+        live_files.work(picture=" "),
         live_files.check("h", wheel),
     )
     for text in (
