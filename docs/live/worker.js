@@ -39,7 +39,7 @@ async function start({files, lock, wheel, module}) {
     indexURL: "https://files/",
     jsglobals: Object.fromEntries(VISIBLE.map(name => [name, self[name]])),    // no fetch, no storage
     stdin: () => null, stdout: () => {}, stderr: () => {},
-    env: {MPLBACKEND: "agg"},
+    env: {MPLBACKEND: "agg", MINITRANSFORMER_FAST: "0"},    // no kernels: there is no Numba, and nothing to install
   });
   await python.loadPackage(Object.keys(lock.packages).filter(name => lock.packages[name].file_name in files));
   python.unpackArchive(files[wheel], "wheel");

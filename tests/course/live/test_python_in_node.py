@@ -56,6 +56,11 @@ def test_what_was_checked_is_what_chapters_and_readers_write(page):
     assert "float64, expected int64" in said
 
 
+def test_a_page_does_not_ask_for_what_it_cannot_have(page):
+    code = "from minitransformer import fast\nwith fast():\n    print('textbook')"
+    assert page.call("run", "1", code)["printed"] == "textbook\n"
+
+
 @pytest.mark.parametrize(
     "loop, reason",
     [
