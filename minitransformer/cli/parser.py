@@ -103,9 +103,11 @@ class Parser(argparse.ArgumentParser):
             and action.nargs == "?"
             and getattr(namespace, action.dest) is None
         ]
-        if left_out and unknown and not unknown[0].startswith("-"):
+        behind = unknown[:1] == ["--"]  # what begins with - is no option there
+        if left_out and unknown[behind:] and (behind or not unknown[0].startswith("-")):
             # older Pythons do not find it after an option
-            setattr(namespace, left_out[0], unknown.pop(0))
+            setattr(namespace, left_out[0], unknown[behind])
+            del unknown[: behind + 1]
         self._check_names(namespace)
         if unknown:  # reported here: the parser of all commands does not know the options of one
             self._reject(" ".join(unknown), self.options)

@@ -81,7 +81,7 @@ def steps(run_folder: Path) -> list[int]:
     except FileNotFoundError:
         return []
     numbers = [name.removeprefix("step-") for name in names if name.startswith("step-")]
-    return sorted((int(number) for number in numbers if number.isdigit()), reverse=True)
+    return sorted((int(number) for number in numbers if number.isdecimal()), reverse=True)
 
 
 def load(run_folder: Path, step: int) -> Checkpoint:

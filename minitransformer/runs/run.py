@@ -139,7 +139,7 @@ class Run:
         Raises InputError like `load`.
         """
         run = cls._open(path)
-        if (run.path / INITIAL).exists():
+        if INITIAL in check_manifest(run.path, unchecked=[WEIGHTS]):
             run._begin_with(WeightsFile(run.path / INITIAL))
         return run
 

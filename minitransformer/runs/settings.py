@@ -93,7 +93,8 @@ class RunSettings:
         """Whether the weights of `model` are those that are drawn from the seed."""
         made = self.make_model().parameters()
         return all(
-            np.array_equal(to_host(one.data), made[name].data)
+            one.data.dtype == made[name].data.dtype
+            and np.array_equal(to_host(one.data), made[name].data)
             for name, one in model.parameters().items()
         )
 

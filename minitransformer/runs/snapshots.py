@@ -24,7 +24,7 @@ def snapshot_steps(run_folder: Path) -> list[int]:
     """The steps of all snapshots in a run folder, the first one first."""
     paths = (run_folder / FOLDER).glob("step-*.safetensors")
     numbers = [path.stem.removeprefix("step-") for path in paths]
-    return sorted(int(number) for number in numbers if number.isdigit())
+    return sorted(int(number) for number in numbers if number.isdecimal())
 
 
 def load_snapshot(run_folder: Path, step: int) -> dict[str, Array]:

@@ -2,6 +2,7 @@
 anything.
 """
 
+import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
@@ -65,6 +66,7 @@ def train(
     check_kind(isinstance(config, TrainingConfig), "config", config, "a TrainingConfig")
     endless = "an endless iterator such as EpochBatches"
     check_kind(hasattr(batches, "__next__"), "batches", batches, endless)
+    _check_position(getattr(batches, "position", None))
     run.settings.check_parameters(run.model)  # a checkpoint could not be loaded again
     validation = Validation(valid, measure, config.threads)
     # it may move the weights
@@ -79,6 +81,18 @@ def train(
         else:
             training.resume()
         return training.train()
+
+
+def _check_position(position: Any) -> None:
+    """Raise InputError unless a checkpoint can keep it."""
+    try:
+        fits = json.loads(json.dumps(position)) == position
+    except (TypeError, ValueError):
+        fits = False
+    if not fits:
+        raise InputError(
+            f"the position of the batches is {position!r:.60}, expected what JSON keeps, such as an int"
+        )
 
 
 class Training:

@@ -9,9 +9,13 @@ from typing import Any
 
 from minitransformer.checks import check_kind
 from minitransformer.errors import InputError, counted
+from minitransformer.runs.log import CLOCKS
 from minitransformer.tasks.evaluation import mean_loss
 
-OURS = {"step", "valid_nll", "valid_perplexity"}  # names in the log that nothing else may have
+OURS = {  # names in the log that nothing else may have
+    *("step", "loss", "nll", "perplexity", "learning_rate", "tokens_per_second"),
+    *("valid_nll", "valid_perplexity", *CLOCKS),
+}
 
 
 @dataclass
@@ -67,7 +71,8 @@ class Validation:
     def measure(self, model: Any) -> dict[str, float]:
         """What else is measured. Raises InputError if it cannot be logged."""
         found = self._measure(model) if self._measure else {}
-        if not isinstance(found, Mapping) or OURS & set(found):
+        named = isinstance(found, Mapping) and all(isinstance(name, str) for name in found)
+        if not named or OURS & set(found):
             raise InputError(
                 f"measure(model) returned {found!r:.60}, expected {{name: number}} with names other than "
                 f"{', '.join(sorted(OURS))}"

@@ -255,6 +255,8 @@ REFUSED = [  # (what is typed, in an empty folder; words of the line that refuse
             ("explore {copy} -a", "TEXT"),
         )
     ),
+    ("translate x --beam 2 -- -a", "x: no run here"),
+    ("classify x --json -- a", "x: no run here"),
     ("export {copy} --output=--", "argument --output: -- is no value"),
     ("evaluate {language} --test=--", "argument --test: -- is no value"),
     ("train language --preset=--", "argument --preset: -- is no value"),

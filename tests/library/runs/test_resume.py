@@ -86,6 +86,15 @@ def test_the_position_of_other_batches_is_named(tmp_path, position):
         train(run, TrainingConfig(steps=4, warmup=2), batches, valid, resume=True)
 
 
+@pytest.mark.parametrize("position", [(0, 1), np.int64(3), np.zeros(2), {1: 2}])
+def test_a_position_that_no_checkpoint_keeps_is_refused_before_step_1(tmp_path, position):
+    run, batches, valid = start(tmp_path / "run")
+    batches.position = position
+    with pytest.raises(InputError, match="the position of the batches is .*, expected what JSON"):
+        train(run, TrainingConfig(steps=4, warmup=2), batches, valid)
+    assert not (run.path / "metrics.jsonl").exists()
+
+
 def test_the_average_is_of_the_last_checkpoints(tmp_path, capsys):
     run, _, _, valid = trained(tmp_path / "run", steps=23, warmup=5, validate_every=5, average=3)
     assert checkpoint.steps(run.path) == [23, 20, 15]
@@ -165,6 +174,11 @@ def test_before_its_first_checkpoint_it_begins_with_the_weights_that_it_was_give
     settings, model = other.settings, other.model.astype(dtype)
     run = Run.create(tmp_path / "run", settings.task, model, other.vocabulary)
     drawn = Run.create(tmp_path / "drawn", settings.task, settings.make_model(), other.vocabulary)
+    same = Run.create(
+        tmp_path / "same", settings.task, settings.make_model().astype(dtype), other.vocabulary
+    )
+    assert (same.path / "initial.safetensors").exists() == (dtype == "float64")
+    assert Run.open(same.path).model.flat.data.dtype == dtype
     assert {path.name for path in run.path.iterdir()} - {
         path.name for path in drawn.path.iterdir()
     } == {"initial.safetensors"}

@@ -42,8 +42,11 @@ def fail(model):
         ),
         (lambda model: {"score": "x"}, InputError, "score is 'x', expected a finite number"),
         (lambda model: {"score": np.nan}, InputError, "score is nan, expected a finite number"),
-        (lambda model: {"step": 3}, InputError, "names other than step, valid_nll"),
-        (lambda model: {"valid_nll": 3}, InputError, "names other than step, valid_nll"),
+        (lambda model: {"step": 3}, InputError, "names other than"),
+        (lambda model: {"valid_nll": 3}, InputError, "names other than"),
+        (lambda model: {"seconds": 3}, InputError, "names other than"),  # a clock of the log
+        (lambda model: {"loss": 3}, InputError, "names other than"),
+        (lambda model: {1: 3}, InputError, "names other than"),
     ],
 )
 def test_a_measure_that_fails_costs_no_step(tmp_path, measure, error, words):
