@@ -12,6 +12,7 @@ import numpy as np
 
 from minitransformer.backend import Array, module_of, to_device
 from minitransformer.checks import check_shape
+from minitransformer.data.special import PAD
 from minitransformer.decoding.cached import CachedStack, can_be_cached
 from minitransformer.decoding.state import DecodingState, RecomputedState, first_and_limit
 from minitransformer.decoding.stepwise import runs
@@ -60,6 +61,10 @@ def start_language_model(model: LanguageModel, prompt: Array) -> DecodingState:
     model.check_shared()
     if not prompt.shape[1]:
         raise InputError("the prompt is empty, expected at least one token to continue")
+    if (prompt == PAD).any():
+        raise InputError(
+            f"the prompt contains the id {PAD}, which is padding, expected tokens alone"
+        )
     if prompt.shape[1] > model.config.max_length:
         raise InputError(
             f"the prompt has {counted(prompt.shape[1], 'token')}, but the model has "

@@ -380,6 +380,10 @@ CALLS = [  # (a call, words of the error)
     (lambda: generate(LANGUAGE, [4], 2.5, RNG), "the number of tokens is 2.5"),
     (lambda: generate(LANGUAGE, [4], 0, RNG), "the number of tokens is 0"),
     (lambda: generate(LANGUAGE, [], 2, RNG), "the prompt is empty"),
+    (
+        lambda: next(generate(LANGUAGE, [3, 0], 2, RNG)),
+        "the prompt contains the id 0, which is padding",
+    ),
     (lambda: next(generate(LANGUAGE, [4, 99], 2, RNG)), "token id 99"),
     (
         lambda: generate(
