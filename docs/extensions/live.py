@@ -1,5 +1,5 @@
-"""Pages in which the reader's Python runs: the chapters, and those of docs/live/, where the line
-`live check` becomes the page's own part.
+"""Pages in which the reader's Python runs: the chapters, and those of docs/live/, where a line
+such as `live check` becomes the page's own part.
 
 Setting: `live_engine`, a folder with an unpacked release of Pyodide, which is then served beside
 the site; without it, a page downloads that release from its public address.
@@ -24,6 +24,7 @@ WORK = """
 
 {work}
 """
+OWN_PART = re.compile("^live (check|train|yours)$", re.MULTILINE)
 CELL = re.compile("^(?=# %%)", re.MULTILINE)  # where one begins
 
 
@@ -35,8 +36,9 @@ def fill(app, docname, content) -> None:
     public = urlsplit(live_files.PINNED["address"]).hostname
     source = _("this site") if app.config.live_engine else public
     if docname.startswith("docs/live/"):
-        page = live_files.check(source, app.live_wheel)
-        content[0] = re.sub("^live check$", lambda _found: page, content[0], flags=re.MULTILINE)
+        content[0] = OWN_PART.sub(
+            lambda found: live_files.PAGES[found[1]](source, app.live_wheel), content[0]
+        )
     elif docname == "docs/index":
         content[0] += f"\n{live_files.work()}\n"
     elif docname == "tutorials/README":

@@ -13,7 +13,9 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
+from front import figure_1
 from live_minutes import long_cells, minutes
+
 from minitransformer.errors import InputError
 from minitransformer_course.judge.course import chapters
 from minitransformer_course.messages import _
@@ -82,6 +84,7 @@ def sentences() -> dict[str, str]:
             "reload the page to see the other one."
         ),
         "newest": _("Another tab has changed this exercise. This is its text."),
+        "paused": _("Stopped. It can go on from here."),
         "run": _("Run"),
         "cost": _("It computes for about {n} min in this page."),
         "upTo": _("Run up to here"),
@@ -122,12 +125,16 @@ def door(page: str, needs: Sequence[str], source: str, wheel: dict, tools: str) 
     ).format(n=megabytes, packages=packages, source=source)
     stays = {
         "check": _("What you write stays in this page."),
+        "train": _("Your text stays in this page."),
+        "yours": _("What you wrote is read from this browser and sent nowhere."),
         "chapter": _(
             "What you write in an exercise is kept in this browser and sent nowhere; a private "
             "window forgets it."
         ),
     }
-    keys = _("Ctrl+Enter runs what you edit. Escape, then Tab, leaves the editor.")
+    edits = page in ("check", "chapter")
+    keys = _("Ctrl+Enter runs what you edit. Escape, then Tab, leaves the editor.") if edits else ""
+    data += f' data-script="{page if edits else "parts"}" data-files="{" ".join(needs)}"'
     return f"""<div class="live" data-live="{page}"{data}>
 <div class="live-door">
 <p class="live-status" role="status">{cost} {stays[page]}</p>
@@ -159,6 +166,58 @@ def check(source: str, wheel: dict) -> str:
 <section class="live-report" aria-label="{_("Report")}" tabindex="0">
 <div class="live-verdict" role="status"><p>{_("The report appears here.")}</p></div>
 <pre class="live-printed"></pre>
+</section>
+</div>
+</div>
+"""
+
+
+def train(source: str, wheel: dict) -> str:
+    """The page "Train": a task, its loss while it runs, and what to do with the model."""
+    tasks = {
+        "copy": _("Copy a word: cab, cab. About 3 minutes"),
+        "reverse": _("Write it backwards: cab, bac. About 4 minutes"),
+        "sort": _("Sort its letters: cab, abc. About 20 minutes"),
+        "language": _("Go on writing a text of yours. About 5 minutes"),
+    }
+    options = "".join(f'<option value="{name}">{said}</option>' for name, said in tasks.items())
+    form = f"""<form>
+<label>{_("What it learns")} <select class="live-task">{options}</select></label>
+<label>{_("Your text, for the last of these: 10,000 characters or more")}
+<textarea class="live-text" rows="9" spellcheck="false"></textarea></label>
+</form>"""
+    more = f"""<button value="explore">{_("Explore")}</button>
+<button value="download">{_("Download the run")}</button>"""
+    return parts("train", ("runtime", "numpy"), source, wheel, form, more)
+
+
+def yours(source: str, wheel: dict) -> str:
+    """The page "Your Transformer": the map of what is the reader's, and a model of it."""
+    picture = figure_1().replace('"../', '"../../')
+    more = f'<button value="download">{_("Download a page for a friend")}</button>'
+    return parts("yours", PINNED["files"], source, wheel, work(picture), more)
+
+
+def parts(page: str, needs: Sequence[str], source: str, wheel: dict, form: str, more: str) -> str:
+    """A page that trains (parts.js): `form` is what it asks for, `more` are the buttons beside
+    "Try it".
+    """
+    tools = f"""<button type="button" class="live-check">{_("Train")}</button>
+<button type="button" class="live-on" aria-disabled="true">{_("Go on")}</button>"""
+    return f"""
+{door(page, needs, source, wheel, tools)}
+<div class="live-desk">
+{form}
+<section class="live-report" aria-label="{_("The training run")}">
+<div class="live-verdict" role="status"><p>{_("The loss appears here.")}</p></div>
+<div class="live-step">&nbsp;</div>
+<div class="live-curve"></div>
+<form>
+<label>{_("For the model to read")} <input class="live-given" maxlength="200" value="cab"></label>
+<button value="say">{_("Try it")}</button>
+{more}
+<p class="live-answer" role="status"></p>
+</form>
 </section>
 </div>
 </div>
@@ -216,6 +275,9 @@ def work(picture: str = "") -> str:
 <input type="file" accept=".py" aria-label="{_("A file with your work")}" hidden>
 </div>"""
     return f'<div class="live-work" data-work="{data}">\n{inside if picture else ""}\n</div>'
+
+
+PAGES = {"check": check, "train": train, "yours": yours}  # of docs/live
 
 
 def build_wheel(folder: Path) -> dict:

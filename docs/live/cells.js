@@ -1,6 +1,7 @@
 // The cells of a chapter's page: one that runs, and one that is judged.
 import {element, paragraph, printed} from "./door.js";
 import {Kept} from "./keep.js";
+import {makeEditor} from "./editor.js";
 
 class Cell {
   // place: the element of the page; chapter: what all cells share (chapter.js); number: of the cell, from 1
@@ -11,7 +12,7 @@ class Cell {
     frame.className = "live-cell";
     const press = {key: "Mod-Enter", run: () => { chapter.turn.take(() => this[act]()); return true; }};
     const changed = () => this.changed?.();
-    this.editor = chapter.makeEditor(frame, this.given, {label, described: "live-keys", keys: [press], changed});
+    this.editor = makeEditor(frame, this.given, {label, described: "live-keys", keys: [press], changed});
     this.tools = frame.parentElement.insertBefore(element("div", {className: "live-tools"}), frame.nextSibling);
   }
 

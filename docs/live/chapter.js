@@ -8,11 +8,11 @@ export async function begin(page, base, status) {
   const exercises = places.map(place => place.dataset.name).filter(Boolean);
   let gone = [];    // the names of functions that do not pass any more
   const first = async engine => {
-    await engine.call("begin", [document.documentElement.lang || "en", exercises]);
+    await engine.call("begin", [document.documentElement.lang, exercises]);
     const before = passed();
     if (Object.keys(before).length) ({gone} = await engine.call("take_up", [before]));
   };
-  const opened = await open(page, base, status, "chapter", ["runtime", "numpy", "pictures"], first);
+  const opened = await open(page, base, status, first);
   const {engine, sentences} = opened, [stop, all] = [page.querySelector(".live-stop"), page.querySelector(".live-all")];
   const turn = new Turn(stop, [all]);
 

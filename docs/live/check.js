@@ -1,8 +1,9 @@
 // "Check your own layer": an editor, the report beside it, and the verdict above the report.
 import {Turn, enter, guard, open, paragraph} from "./door.js";
+import {makeEditor} from "./editor.js";
 
 export async function begin(page, base, status) {
-  const {settings, sentences, makeEditor, engine} = await open(page, base, status, "check", ["runtime", "numpy"]);
+  const {settings, sentences, engine} = await open(page, base, status);
   const find = name => page.querySelector(`.live-${name}`);
   const [check, stop, code] = [find("check"), find("stop"), find("code")], turn = new Turn(stop, [check]);
   const press = {key: "Mod-Enter", run: () => { turn.take(judge); return true; }};

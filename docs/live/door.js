@@ -10,11 +10,9 @@ export const paragraph = (...children) => element("p", {}, ...children);
 // As text: what is printed may hold HTML.
 export const printed = text => text ? [element("pre", {className: "live-printed", textContent: text})] : [];
 
-// needs: the kinds of files; begin(engine): what each new Python is asked first
-export async function open(page, base, status, module, needs, begin) {
+export async function open(page, base, status, begin) {
   const settings = await (await fetch(base + "settings.json")).json();
-  const {makeEditor} = await import("./editor.js");
-  const engine = new Engine(settings, base, module, needs, begin), bar = page.querySelector(".live-progress");
+  const engine = new Engine(settings, base, page.dataset.live, page.dataset.files.split(" "), begin), bar = page.querySelector(".live-progress");
   status.textContent = settings.sentences.loading;
   bar.hidden = false;
   try {
@@ -23,10 +21,10 @@ export async function open(page, base, status, module, needs, begin) {
     bar.hidden = true;
   }
   status.textContent = settings.sentences.started;
-  return {settings, sentences: settings.sentences, makeEditor, engine};
+  return {settings, sentences: settings.sentences, engine};
 }
 
-// The tools take the place of the press, and what is focused next is `next` if the reader is still there.
+// The tools take the place of the press, and `next` its focus if the reader is still there.
 export function enter(page, next) {
   const here = page.contains(document.activeElement) || document.activeElement === document.body;
   page.querySelector(".live-tools").hidden = false;
@@ -34,7 +32,7 @@ export function enter(page, next) {
   page.querySelector(".live-press").hidden = true;
 }
 
-// What is written is in the page alone: the browser asks before it is gone. changed(): whether anything was written
+// The browser asks before what is in the page alone is gone. changed(): whether anything is
 export function guard(changed) {
   addEventListener("beforeunload", event => { if (changed()) event.preventDefault(); });
 }

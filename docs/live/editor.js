@@ -5,7 +5,7 @@ import {
   syntaxHighlighting, python, tags,
 } from "./vendor/codemirror.js";
 
-const setMark = StateEffect.define();     // the start of the line, or null
+const setMark = StateEffect.define();    // the start of the line, or null
 const mark = StateField.define({
   create: () => Decoration.none,
   update: (marks, change) => {

@@ -1,14 +1,14 @@
 // The engine of a page: its files, checked by their hashes, and the worker in which Python runs.
-const BOOT = 60_000;        // milliseconds until Python must have started
-const GRACE = 4_000;        // beyond the limit of a run, for code that returns to Python late
+const BOOT = 60_000;    // milliseconds until Python must have started
+const GRACE = 4_000;    // beyond the limit of a run, for code that returns to Python late
 
-export class Failed extends Error {     // its message is a sentence for the reader
+export class Failed extends Error {    // its message is a sentence for the reader
   name = "Failed";
 }
 
 export class Engine {
-  // settings: settings.json; base: the address of these scripts; module: of Python, whose functions the page calls;
-  // needs: the kinds of files; begin(engine): what each new Python is asked first
+  // base: the address of these scripts; module: whose functions the page calls; needs: the kinds of files;
+  // begin(engine): what each new Python is asked first
   constructor(settings, base, module, needs, begin = () => {}) {
     [this.settings, this.sentences, this.base] = [settings, settings.sentences, base];
     this.module = `minitransformer_course.live.${module}`;
@@ -16,7 +16,7 @@ export class Engine {
     this.begin = begin;
   }
 
-  // Download what is missing, and start Python, unless it runs. progress(which part of all bytes is there)
+  // Download what is missing, and start Python, unless it runs. progress(the part of all bytes)
   start(progress = () => {}) {
     this.ready ??= this.boot(progress).catch(error => { this.ready = null; throw error; });
     return this.ready;

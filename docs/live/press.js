@@ -13,7 +13,7 @@
       else if (button.ariaDisabled !== "true") {
         button.ariaDisabled = "true";    // and not disabled: it keeps the focus
         try {
-          await (await import(`${base}${page.dataset.live}.js`)).begin(page, base, status);
+          await (await import(`${base}${page.dataset.script}.js`)).begin(page, base, status);
         } catch (error) {
           if (error.name !== "Failed") console.error(error);    // the sentence names only the usual cause
           status.textContent = error.name === "Failed" ? error.message : missing;

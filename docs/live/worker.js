@@ -1,16 +1,16 @@
 // Python in a worker. It is made from a blob, so that the page's policy binds it, and it loads nothing: its files are handed in.
 "use strict";
 
-const PATIENCE = 1000;          // milliseconds until code that catches an interrupt is interrupted again
-const HEAP = 2 ** 30;           // bytes; what Python took it never gives back, so a run may always have what there is
+const PATIENCE = 1000;    // milliseconds until code that catches an interrupt is interrupted again
+const HEAP = 2 ** 30;    // bytes; what Python took it never gives back, so a run may always have what there is
 const VISIBLE = ["setTimeout", "clearTimeout", "setInterval", "clearInterval", "Object", "Array", "Uint8Array"];
 
-let python, answers;            // the engine, and the functions of Python that the page may call
+let python, answers;    // the engine, and the functions of Python that the page may call
 let deadline = Infinity, room = Infinity, reason = "";
 
 const heap = () => python._module.HEAP8.length;
 
-// Python reads element 0 every few instructions; 2 is an interrupt, at the line that it has reached. Its writing is ignored.
+// Python reads element 0 every few instructions; 2 interrupts it at its line. What it writes is ignored.
 const interrupts = {
   get 0() {
     const late = performance.now() > deadline;

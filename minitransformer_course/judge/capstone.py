@@ -14,7 +14,7 @@ from functools import cache
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -142,25 +142,30 @@ def config() -> TransformerConfig:
     return TransformerConfig(source_vocab=vocabulary, target_vocab=vocabulary, **sizes)
 
 
+@cache
+def _model(dropout) -> Transformer:
+    return Transformer(dataclasses.replace(config(), dropout=dropout)).astype("float64")
+
+
+def named(model) -> dict[str, Any]:
+    """{name as in one_file.py: Parameter} of the library's model."""
+    return {
+        name.replace("target_embedding.", "embedding.")
+        .replace(".layers.", ".")
+        .replace(".norm.", "."): parameter
+        for name, parameter in model.parameters().items()
+    }
+
+
+def put(weights, dropout=0.0) -> Transformer:
+    """The library's model with these weights, until the next call."""
+    for name, parameter in named(_model(dropout)).items():
+        parameter.data[...] = weights[name]
+    return _model(dropout)
+
+
 def library() -> dict[str, Callable]:
     """FUNCTIONS, made of the library's Transformer; train calls what the dict holds then."""
-
-    @cache
-    def model_of(dropout) -> Transformer:
-        return Transformer(dataclasses.replace(config(), dropout=dropout)).astype("float64")
-
-    def named(model) -> dict[str, Any]:
-        return {
-            name.replace("target_embedding.", "embedding.")
-            .replace(".layers.", ".")
-            .replace(".norm.", "."): parameter
-            for name, parameter in model.parameters().items()
-        }
-
-    def put(weights, dropout=0.0) -> Transformer:
-        for name, parameter in named(model_of(dropout)).items():
-            parameter.data[...] = weights[name]
-        return model_of(dropout)
 
     def forward(weights, source, target, dropout=0.0, rng=None) -> tuple:
         logits, cache = put(weights, dropout).forward(source, target, rng=rng)
@@ -300,7 +305,7 @@ def proof(paper, functions) -> tuple[dict[str, float], str | None]:
             _("greedy calls forward with a generator: there is no dropout when a model writes")
         )
     alike = [
-        _upto(ids) == _upto(other[:length])
+        upto(ids) == upto(other[:length])
         for ids, other in zip(written, paper.greedy(model, source))
     ]
     errors["greedy"] = 0.0 if alike and all(alike) else float("inf")
@@ -346,54 +351,70 @@ def _pair(name, returned) -> tuple:
     return returned
 
 
-def _upto(ids) -> list[int]:
+def upto(ids) -> list[int]:
     """The ids before the end of the text."""
     ids = [int(one) for one in ids]
     return ids[: ids.index(EOS)] if EOS in ids else ids
 
 
-def train(paper, functions, own, steps, say, seed=0) -> dict[str, Any]:
-    """Train on words and the same words backwards, until all UNSEEN words that it never saw are
-    right, or for `steps` steps.
+class Learned(NamedTuple):
+    """The model after a step of its training."""
 
-    own: whether train(...) is the reader's, whose forward has dropout then. The weights that write
-    are means over up to 100 steps, as the paper's are means of its last checkpoints.
+    step: int
+    loss: float
+    # -> means over up to 100 steps, as the paper's are of its last checkpoints
+    weights: Callable[[], dict[str, np.ndarray]]
+    measure: Callable[[], tuple]  # -> (the share of UNSEEN words that are right, [word, written])
+
+
+def learning(paper, functions, own, seed=0) -> Iterator[Learned]:
+    """Train on words and the same words backwards, endlessly.
+
+    own: whether train(...) is the reader's, whose forward has dropout then.
     """
-    started, rng = time.process_time(), np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     unseen = _pairs(rng, UNSEEN)
     pairs = [pair for pair in _pairs(rng, WORDS) if pair not in unseen]
     source, _target, _next = paper.make_batch(unseen)
-    exact, kept = 0.0, []
-    for step, (loss, weights) in enumerate(
-        functions["train"](pairs, rng, DROPOUT if own else 0.0, WARMUP), 1
-    ):
-        late = time.process_time() - started > LIMIT
+    kept: list[dict[str, np.ndarray]] = []
+
+    def mean() -> dict[str, np.ndarray]:
+        return {name: np.mean([one[name] for one in kept], axis=0) for name in kept[-1]}
+
+    def measure() -> tuple:
+        written = [*map(upto, functions["greedy"](mean(), source, LETTERS + 1))]
+        right = [one == target for one, (_source, target) in zip(written, unseen)]
+        return float(np.mean(right)), [_word(paper, ids) for ids in (unseen[0][0], written[0])]
+
+    dropout = DROPOUT if own else 0.0
+    for step, (loss, weights) in enumerate(functions["train"](pairs, rng, dropout, WARMUP), 1):
         kept = [*kept[-99:], {name: one.copy() for name, one in weights.items()}]
-        if step % 100 == 0 or step >= steps or late:
-            mean = {name: np.mean([one[name] for one in kept], axis=0) for name in weights}
-            written = [*map(_upto, functions["greedy"](mean, source, LETTERS + 1))]
-            exact = float(
-                np.mean([one == target for one, (_source, target) in zip(written, unseen)])
+        yield Learned(step, float(loss), mean, measure)
+
+
+def _word(paper, ids) -> str:
+    return "".join(paper.VOCABULARY[i] for i in ids)
+
+
+def train(paper, functions, own, steps, say, seed=0) -> dict[str, Any]:
+    """Train until all UNSEEN words that the model never saw are right, or for `steps` steps."""
+    started, exact = time.process_time(), 0.0
+    for seen in learning(paper, functions, own, seed):
+        late = time.process_time() - started > LIMIT
+        if seen.step % 100 == 0 or seen.step >= steps or late:
+            exact, example = seen.measure()
+            said = _(
+                "step {step:5,}: loss {loss:.3f}, {exact:.1%} of {n} unseen words right, {seconds:.0f} s"
             )
-            say(
-                _(
-                    "step {step:5,}: loss {loss:.3f}, {exact:.1%} of {n} unseen words right, {seconds:.0f} s"
-                ).format(
-                    step=step,
-                    loss=float(loss),
-                    exact=exact,
-                    n=UNSEEN,
-                    seconds=time.process_time() - started,
-                )
-            )
-        if exact == 1 or late or step >= steps:
+            seconds = time.process_time() - started
+            say(said.format(step=seen.step, loss=seen.loss, exact=exact, n=UNSEEN, seconds=seconds))
+        if exact == 1 or late or seen.step >= steps:
             break
-    shown = ["".join(paper.VOCABULARY[i] for i in ids) for ids in (unseen[0][0], written[0])]
     return {
-        "steps": step,
+        "steps": seen.step,
         "exact": exact,
         "seconds": time.process_time() - started,
-        "example": shown,
+        "example": example,
     }
 
 

@@ -62,9 +62,9 @@ input, button { font: inherit; max-width: 100% }
 """
 
 
-def report(result, names, places) -> str:
+def report(result, names, places, hints=True) -> str:
     """What `learn plug` prints. names: the exercises whose functions ran; places: all that have a
-    place in the model.
+    place in the model; hints: with what to type next.
     """
     if "error" in result:
         said, line = result["error"]
@@ -91,17 +91,19 @@ def report(result, names, places) -> str:
                 steps=result["steps"], exact=result["exact"], n=UNSEEN, word=word, written=written
             )
         )
-        lines.append(_of_text(result.get("text")))
+        if hints or "text" in result:
+            lines.append(_of_text(result.get("text")))
     own = own_functions(result, names)
     lines.append(_parts(FILE, names, places, named=len(own) < len(FUNCTIONS)))
-    lines.append(
-        _parts(MODEL_FILE, own, FUNCTIONS)
-        + (_("; together they are not right yet") if _wrong(result) else "")
-        if result["own"]
-        else _(
-            "to write the whole model yourself, from a blank file:  minitransformer learn start my_model"
+    if result["own"]:
+        parts = _parts(MODEL_FILE, own, FUNCTIONS)
+        lines.append(parts + (_("; together they are not right yet") if _wrong(result) else ""))
+    elif hints:
+        lines.append(
+            _(
+                "to write the whole model yourself, from a blank file:  minitransformer learn start my_model"
+            )
         )
-    )
     return "\n".join(lines)
 
 
@@ -248,7 +250,7 @@ def proof_page(result, names, places) -> str:
         f'<span style="background: {colour}; border: 1px solid #666">&emsp;</span> {escape(text)}<br>\n'
         for colour, text in zip(COLOURS, meanings)
     )
-    said = escape(report(result, names, places)).replace("\n", "<br>\n")
+    said = escape(report(result, names, places, hints=False)).replace("\n", "<br>\n")
     title = _("My Transformer")
     return (
         f'<!doctype html>\n<html lang="{spoken()}">\n<head>\n<meta charset="utf-8">\n<meta name="viewport" '

@@ -39,8 +39,18 @@ class OwnText(NamedTuple):
 
 
 def own_text(path) -> OwnText:
-    """The text of a file. Raises InputError, in one line, for one from which nothing can be
-    learned.
+    """The text of a file. Raises InputError like `readable`."""
+    text, remarks = readable(path)
+    text, said = _with_few_kinds(text)
+    vocabulary = Characters.learn(text)
+    ids = np.array(vocabulary.encode(text))
+    train, held_out = np.split(ids, [int(TRAIN_SHARE * len(ids))])
+    return OwnText(vocabulary, train, held_out, remarks + said)
+
+
+def readable(path) -> tuple[str, list[str]]:
+    """(what is in a file, remarks on it). Raises InputError, in one line, for a text from which
+    nothing can be learned.
     """
     text, remarks = _read(Path(path))
     name, kinds = Path(path).name, {*text} - {*" \n\t"}
@@ -59,11 +69,7 @@ def own_text(path) -> OwnText:
         raise InputError(
             _("{name} has {n:,} characters: {wanted}").format(name=name, n=len(text), wanted=wanted)
         )
-    text, said = _with_few_kinds(text)
-    vocabulary = Characters.learn(text)
-    ids = np.array(vocabulary.encode(text))
-    train, held_out = np.split(ids, [int(TRAIN_SHARE * len(ids))])
-    return OwnText(vocabulary, train, held_out, remarks + said)
+    return text, remarks
 
 
 def _read(path) -> tuple[str, list[str]]:

@@ -14,7 +14,7 @@ import numpy as np
 from minitransformer_course import messages
 from minitransformer_course.judge import hints
 from minitransformer_course.judge.course import find_exercise
-from minitransformer_course.live import judged, stand_ins
+from minitransformer_course.live import judged
 from minitransformer_course.live.shown import Shown, shown_output, together
 
 DOTS = 200  # in an inch of a picture, as on the site
@@ -33,7 +33,6 @@ class Ran:
 
 def begin(language: str, exercises: list[str]) -> None:
     """Forget everything. Each of the exercises is its reference, until the reader's passes."""
-    stand_ins.install()
     judged.begin()
     logging.getLogger("matplotlib").setLevel(logging.ERROR)  # it says that it looks for fonts
     messages.choose(language)

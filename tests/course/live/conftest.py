@@ -46,6 +46,8 @@ def site(tmp_path_factory):
     live_files.write_files(folder / "live", wheel, str(engine()))
     write(folder / "index.html", live_files.check("here", wheel))
     write(folder / "list.html", LIST + live_files.work(front.figure_1()))
+    write(folder / "train.html", live_files.train("here", wheel))
+    write(folder / "yours.html", live_files.yours("here", wheel))
     for name, chapter in (("chapter", CHAPTER), ("later", LATER)):
         cells = "".join(map(html_of, learner_cells(chapter)))
         write(folder / f"{name}.html", live_files.chapter("here", wheel, chapter.name) + cells)
