@@ -1,4 +1,4 @@
-// A page that asks Python for the parts of a training run, and stops or asks for more in between.
+// A page that asks Python for a training run part by part, and stops or tries it in between.
 import {Turn, element, enter, guard, open, paragraph} from "./door.js";
 import {passed} from "./keep.js";
 
@@ -14,7 +14,6 @@ export async function begin(page, base, status) {
     going &&= kind === "running";
     on.ariaDisabled = String(kind !== "stopped");
   };
-  // If Python cannot, `wrong` says why.
   const ask = async (name, given, wrong = said => say("error", said)) => {
     const seen = await engine.ask(name, given, settings.patience).catch(error => {
       engine.start().catch(() => {});    // Python is gone, and with it the run
