@@ -4,7 +4,7 @@ from research.mistakes import makers
 from research.mistakes.makers import BIAS_GRADIENT
 from research.mistakes.words import ASSIGNED, AVERAGED, MISSING, RAISES
 
-SCALE = ("sqrt(d_model)", "sqrt(D)", "scal", "√", "sqrt", "2.64", "2.65")
+SCALE = ("sqrt(d_model)", "sqrt(D)", "square root", "scal", "√", "sqrt", "2.64", "2.65")
 
 MISTAKES = [
     makers.linear("linear-weight-reshaped", ("rows.T @ drows", "(drows.T @ rows).reshape(d_in, d_out)"), ("weight", "dW"),

@@ -19,7 +19,7 @@ def forward_masks_afterwards(x, mask=None):
 def forward_masks_in_place(x, mask=None):
     if mask is not None:
         np.copyto(x, -np.inf, where=~mask)
-    return softmax_forward.textbook(x)
+    return softmax_forward.textbook(x, mask)
 
 
 SCALE = ("sqrt(d_k)", "sqrt(d)", "√", "scal", "d_k")
