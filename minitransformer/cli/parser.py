@@ -74,7 +74,7 @@ class Parser(argparse.ArgumentParser):
         return super().format_help()
 
     def print_help(self, file: Any = None) -> None:
-        for course in entry_points(group="minitransformer.commands", name="learn"):
+        for course in entry_points(group="minitransformer.help"):
             course.load().translate_help(self)  # into the language in which one learns
         print(self.format_help(), end="", file=file)  # argparse hides that a disk is full
 

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from minitransformer.errors import one_line
 from minitransformer_course.commands import learn_actions as actions
-from minitransformer_course.commands.help_texts import translate_help  # noqa: F401  (for all commands)
 from minitransformer_course.messages import _, another, languages
 
 ERRORS = (  # of argparse, and of the Parser of all commands
