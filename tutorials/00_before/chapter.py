@@ -46,7 +46,7 @@ for axes, attention in zip(both, (False, True)):
 # %% [markdown]
 # A network that works this way loses three things.
 #
-# 1. **Time.** Step 7 needs the state of step 6.
+# 1. **Time.** Step 7 must wait for step 6.
 # 2. **Room.** The context vector has the same size for 3 words as for 100.
 # 3. **Distance.** What the network knows of the first word has to survive every later step, and so does the gradient on its way
 #    back. Each step multiplies both by numbers that are often below 1. A product of many such factors is nearly 0. A gradient

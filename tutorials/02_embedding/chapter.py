@@ -83,7 +83,7 @@ lab.show_lookup(axes, sentence, ids[0], list(vocabulary))
 # Let the upstream gradient be $(1, 0, 0, 0)$ at the first *the*, $(0, 2, 0, 0)$ at the second, and 0 elsewhere, in a table
 # with $d_{model} = 4$.
 #
-# **Predict:** what is the gradient of the row for *the*? The cell nudges each of the row's four numbers and measures.
+# **Predict:** what is the gradient of the row for *the*? The cell measures it by nudging the row's four numbers.
 
 # %%
 W, dy = rng.standard_normal((4, 4)) / 2, np.zeros((1, 5, 4))

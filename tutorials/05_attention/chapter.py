@@ -273,7 +273,7 @@ with plugged(functional.attention_forward, by_d_model):
 # [FlashAttention](https://arxiv.org/abs/2205.14135) (2022) never stores it. It reads the keys in blocks and keeps, for each
 # query, the largest score so far, the sum of the exponentials, and the sum of the values, weighted with them.
 #
-# **By hand.** The first block has one score, 0, with the value 10, so the sums are 1 and 10. The second has $\ln 3$ with the
+# **By hand.** The first block has one score, 0, with the value 10, so the sums are 1 and 10. The second has score $\ln 3$ and
 # value 20. With it as the largest, the old exponential should have been $e^{0 - \ln 3} = 1/3$, so the old sums shrink to $1/3$
 # and $10/3$. Now add the second block: $4/3$ and $70/3$. The answer is 17.5, the same as $\frac14 \cdot 10 + \frac34 \cdot 20$.
 

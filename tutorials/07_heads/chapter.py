@@ -54,8 +54,8 @@ for values in ([10, 20], [20, 10], [0, 30]):
 # five digits and writes the last digit of the sum of every two neighbours: `3 8 5` becomes `1 3`.
 #
 # First we need a number to compare with. Suppose that a model has learned when to stop, and that everything before is one of
-# ten digits, but not which one. An answer has three digits on average, and one EOS. **Predict** the model's average loss for
-# each token.
+# ten digits, but not which one. An answer has three digits on average, and one EOS. **Predict** the model's average loss per
+# token.
 
 # %%
 task = lab.AddNeighbours()

@@ -281,8 +281,8 @@ lab.open_explorer(*lab.drawkcab(), "backward")
 
 # %% [markdown]
 # Part one asked how something made of multiplications can look anywhere, and how it finds out where. Open the explorer's page
-# once more: you have derived how its layers look, and how gradients move the matrices that decide where. Now use everything
-# that passed to train a model from scratch:
+# again. You have derived how attention picks a letter, and how gradients shape the matrices that choose which. Now use
+# everything that passed to train a model from scratch:
 #
 #     minitransformer learn plug
 #
@@ -292,4 +292,4 @@ lab.open_explorer(*lab.drawkcab(), "backward")
 #
 # **Read next:** `tutorials/one_file.py`, the Transformer with its gradients and its training in fewer than 500 lines of NumPy.
 # Then read `EncoderLayer` in `minitransformer/layers/encoder.py` and `Residual` in `minitransformer/layers/residual.py`, which
-# show both orders, forward and backward, on one screen.
+# shows both orders, forward and backward, on one screen.

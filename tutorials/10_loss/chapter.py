@@ -45,9 +45,9 @@ print(f"words written right: {exact_match(model, pairs):.0%}, loss for each toke
 #
 # ## What the number says
 #
-# At each position, the model gives every token in its vocabulary a probability. The loss of a token is $-\ln p$ of the
-# *target*, the token that should come next. It is 0 if the model was certain and right, and it grows without bound as $p$
-# goes to 0. The vocabulary has 29 entries: 26 letters, the two ends of a word, and padding.
+# At each position, the model gives every token in its vocabulary a probability. The loss is $-\ln p$, with the
+# probability $p$ of the *target*, the token that should come next. It is 0 if the model was certain and right, and grows
+# without bound as $p$ goes to 0. The vocabulary has 29 entries: 26 letters, the two ends of a word, and padding.
 #
 # **Predict:** a model that gives all 29 the same probability has a loss of $\ln 29 = 3.37$. Does a model with random initial
 # weights start there, or above?

@@ -198,8 +198,8 @@ for axes, width in zip(both, (1, 2)):
 # Greedy decoding never saw *good*, whose probability is $0.40 \cdot 0.80 = 0.32$, because its first word is not the most likely
 # first word. The boxes with a thick frame lived on, and the green ones are finished.
 #
-# For words of up to 12 letters, a beam finds nothing better in the trained model. For *grandchildren* it does find a
-# more likely text:
+# For words of up to 12 letters, a beam with the trained model finds no likelier text than greedy decoding. For
+# *grandchildren* it does:
 
 # %%
 for width in (1, 2, 4):
@@ -240,8 +240,8 @@ for alpha in (0, 0.6, 1):
     print(f"alpha = {alpha}: scores", *ranked(np.array([-2.0, -2.3]), np.array([2, 6]), alpha)[0].round(2))
 
 # %% [markdown]
-# The longer text loses 0.3 for its four extra tokens. Dividing its sum by $11 / 6$ and the other's by $7 / 6$ is worth more than
-# that, and so is the paper's 0.6.
+# The longer text loses 0.3 for four extra tokens. With $\alpha = 1$, dividing by $11 / 6$ instead of $7 / 6$ more than makes up
+# for it, and so does the paper's 0.6.
 #
 # ## What need not be computed again
 #

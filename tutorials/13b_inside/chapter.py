@@ -240,9 +240,9 @@ for layer, head in np.ndindex(2, 4):
     print("off:", f"layer {layer + 1}, head {head}", switch_off(four, layer, head), sep="  ")
 
 # %% [markdown]
-# Several heads have learned the same job, so no single one is missed, as in chapter 7, where
-# *drawkcab* had four heads that looked at the same letter. A small loss after an ablation says
-# that the model can do without this head. It does not say that the head does nothing.
+# Several heads have learned the same job, so no single one is missed, as in chapter 7, where all
+# four heads looked at the same letter. A small loss after an ablation says that the model can do
+# without this head. It does not say that the head does nothing.
 #
 # ## Move an activation
 #

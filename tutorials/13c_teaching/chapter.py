@@ -208,10 +208,10 @@ print(f"without the detours: {measure(model)[1] - measure(frozen)[1]:.1f} bits m
 # reward, $J = \sum_y p(y)\, R(y)$ over all texts $y$. $R$ has no derivative, but $p$ has one.
 #
 # **By hand.** There are two texts with $p = (0.8, 0.2)$, and only the second has a reward,
-# $R = (0, 1)$. Then $J = 0.2$. By softmax's derivative, the second logit changes $J$ by
-# $0.2 \cdot 0.8 = 0.16$ and the first one by $-0.16$. You can also get this by drawing. In one
-# of five draws, it is the second text, and its $\log p$ has the gradient $(-0.8, 0.8)$. One fifth
-# of that is $(-0.16, 0.16)$.
+# $R = (0, 1)$. Then $J = 0.2$. Softmax's derivative gives $J$ the gradient
+# $0.2 \cdot 0.8 = 0.16$ for the second logit and $-0.16$ for the first. You can also get this by
+# drawing. In one of five draws, it is the second text, and its $\log p$ has the gradient
+# $(-0.8, 0.8)$. One fifth of that is $(-0.16, 0.16)$.
 
 # %% [exercise] reinforce_backward
 
@@ -327,8 +327,8 @@ print(*(repr(text) for _seen, texts in reward_alone for text in texts[:2]), sep=
 # %% [markdown]
 # The rule says nothing about English, so the model gave it up, as anyone might who is paid for one
 # thing alone. The usual remedy is a *KL penalty* ([Ziegler et al.
-# 2019](https://arxiv.org/abs/1909.08593)), which takes something off the reward of a text that
-# the frozen model finds less likely:
+# 2019](https://arxiv.org/abs/1909.08593)), which lowers a text's reward if it has become more
+# likely than in the frozen model:
 #
 # $$ R(y) - \beta \log \frac{p(y)}{p_{frozen}(y)} $$
 #

@@ -188,9 +188,9 @@ for n in (None, 4, 2, 1):
 #
 # ## What is known now
 #
-# A score of 8 or of 40 averages over sentences that are right, fluent but wrong, or a loop. Subwords let a model write any word, a
-# beam or a rule ends a loop, and none of the three makes a wrong translation right. That the paper searches with a beam is
-# part of its scores: on our 200 pairs, the beam alone is worth 2.3 points.
+# A score of 8 or of 40 sums up right translations, fluent but wrong ones, and loops. Subwords let a model write any word, a beam
+# or a rule ends a loop, and none of the three makes a wrong translation right. That the paper searches with a beam is part of its
+# scores: on our 200 pairs, the beam alone is worth 2.3 points.
 #
 # ## Your Transformer
 

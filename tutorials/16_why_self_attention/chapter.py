@@ -111,9 +111,9 @@ for (name, kind), own in zip(KINDS.items(), yours_counted):
     print(f"{name:15} counted {counted:9,}, yours {own[0]:9,}, ratio {counted / own[0]:.3f}, {steps} steps")
 
 # %% [markdown]
-# The restricted layer computes a few pairs that it then masks, so it alone takes more than your formula. Now compare the first
-# two rows. Their difference, $2 n d^2 + 2 n^2 d$, is positive for every $n$, so by the count the recurrent layer should *always*
-# win. By the clock, it loses up to a length of several hundred.
+# The restricted layer computes a few pairs that it then masks, so its count alone exceeds yours. Now compare the first two rows.
+# Their difference, $2 n d^2 + 2 n^2 d$, is positive for every $n$, so by the count the recurrent layer should *always* win. By
+# the clock, it loses up to a length of several hundred.
 #
 # ## What the count leaves out
 #
@@ -144,7 +144,7 @@ for sequences in (1, 8, 64):
           "as long as the recurrent layer")
 
 # %% [markdown]
-# Most of a small step is overhead, which a larger batch shares. Once each step has enough to multiply, the clock agrees with the
+# A small step is mostly overhead, which a batch pays only once. Once each step has enough to multiply, the clock agrees with the
 # count, and the recurrent layer is faster. So neither of them is wrong. The clock measures multiplications and waiting, the
 # count knows only multiplications, and how much waiting costs depends on how much the processor could do meanwhile.
 #

@@ -263,10 +263,10 @@ print(f"{row}: {difference[list(lab.claims.TABLE_3).index(row) - 1]:+.2f} BLEU, 
 # %% [markdown]
 # A difference of more than two standard errors, outside the grey band, is often called significant. Two sentences hold here:
 # sixteen heads cost 1.0 points, and two more layers gain 1.6 (a wider $d_{ff}$ alone, with 0.4, stays inside the band). Two
-# cannot be decided: one head is as good as four, and smoothing makes no clear difference. Two come out the other way: without
-# dropout the score is 0.8 points higher, perhaps because five minutes are too short to overfit, and learned positions cost 1.4.
-# The paper, whose models are larger, is not refuted, but it gives one score for each row. Of 14 rows, about one lies outside
-# the band by chance.
+# cannot be decided: neither one head instead of four nor smoothing makes a clear difference. Two come out the other way:
+# without dropout the score is 0.8 points higher, perhaps because five minutes are too short to overfit, and learned positions
+# cost 1.4. The paper, whose models are larger, is not refuted, but it gives one score for each row. Of 14 rows, about one lies
+# outside the band by chance.
 #
 # To test a claim yourself, train the base and the changed model with three seeds each. **Prove first** that the gradients of the
 # changed model are right:
