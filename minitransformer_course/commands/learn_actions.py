@@ -54,6 +54,12 @@ def status(args) -> None:
         else _("{done} of {n} exercises pass.")
     )
     print(said.format(done=done, n=len(known)))
+    if not progress.short and all(progress.state(find_exercise(name)) == PASSED for name in SHORT):
+        print(
+            _(
+                "The short path is done: minitransformer learn plug runs its {n} functions in a new model."
+            ).format(n=len(SHORT))
+        )
     if not begun:
         before, first = chapters()[0], next(chapter for chapter in chapters() if chapter.exercises)
         print(
@@ -110,7 +116,9 @@ def _say_where_to_read(progress, exercise) -> None:
     if progress.short:
         heading = SHORT[exercise.name]
         print(
-            _('        read from "{heading}" to its blank').format(heading=_(heading))
+            _('        run the import cells, then read from "{heading}" to its blank').format(
+                heading=_(heading)
+            )
             if heading
             else _("        read from the top of the page to its blank")
         )

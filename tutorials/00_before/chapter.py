@@ -158,7 +158,7 @@ lab.open_explorer(*lab.drawkcab(), "backward")
 #
 # **The short path** takes about 4 hours and leads through nine functions: softmax and attention, the backward of the model's
 # main parts, and the step that trains it. `minitransformer learn start path` begins it. For each function, read from the place
-# in the table down to its blank. By our estimates, the functions take 157 minutes. The reading is some 4,300 words, about an
+# in the table down to its blank. By our estimates, the functions take 172 minutes. The reading is some 4,300 words, about an
 # hour.
 #
 # | function | chapter | read from | minutes |
@@ -169,7 +169,7 @@ lab.open_explorer(*lab.drawkcab(), "backward")
 # | `softmax_backward` | 4 | *The Jacobian that nobody builds* | 20 |
 # | `attention` | 5 | the top | 15 |
 # | `attention_backward` | 5 | *Backward* | 20 |
-# | `layer_norm_backward` | 8 | *LayerNorm: every row on the same scale* | 25 |
+# | `layer_norm_backward` | 8 | *LayerNorm: every row on the same scale* | 40 |
 # | `cross_entropy_backward` | 10 | the top | 20 |
 # | `adam_step` | 11 | the top | 20 |
 #
@@ -181,5 +181,5 @@ lab.open_explorer(*lab.drawkcab(), "backward")
 # chapters 9 to 13, asks what is between a model that writes *drawkcab* and a chat model. Part three, from chapter 14 on, is
 # optional and audits the paper: how good is the model, at what cost, and which sentences hold?
 #
-# **Read next:** `tutorials/one_file.py`, the whole paper in one file, to see how little code it is. Then
-# `minitransformer learn start 1`.
+# **Read next:** `tutorials/one_file.py`, the whole paper in one file. Then `minitransformer learn start
+# path`, or `start 1` for the long path.

@@ -28,7 +28,7 @@ def layer_norm_backward(dy, n, s, gamma):
 # %% what it is called with
 returns = "dx dgamma dbeta"
 section = "LayerNorm's backward: three paths to the loss"
-stars, minutes = 3, 25
+stars, minutes = 3, 40
 
 
 def case(rng, B, T, D):

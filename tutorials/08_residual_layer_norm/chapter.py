@@ -186,9 +186,9 @@ figure, axes = plt.subplots(1, 2, figsize=(9, 4.5), subplot_kw={"projection": "3
 lab.show_norm(axes, x, n, dx * np.minimum(1, 1 / np.linalg.norm(dx, axis=-1, keepdims=True)))    # none longer than 1
 
 # %% [markdown]
-# On the right, we look along $(1, 1, 1)$ at the circle. $dy$ may point anywhere, but every $dx$ points along the circle. It has
-# to, because a step along $(1, 1, 1)$ shifts the row, a step along $n$ stretches it, and neither changes the loss. Each row of
-# your $dx$ must sum to 0, and it must be orthogonal to $n$.
+# On the right, we look along $(1, 1, 1)$ at the circle. $dy$ may point anywhere, but every $dx$ points along the circle,
+# because a step along $(1, 1, 1)$ shifts the row, a step along $n$ stretches it, and neither changes the loss. Each row of your
+# $dx$ must sum to 0 and, for $\epsilon = 0$, be orthogonal to $n$.
 #
 # Now derive it. A number $x_i$ reaches each $n_j$ of its row by three paths: directly, through the mean, and through $s$.
 # Differentiate $n_j$ with respect to $x_i$ for each, then sum over $j$. Where does $\gamma$ come in? And what else uses

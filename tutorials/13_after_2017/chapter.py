@@ -11,7 +11,7 @@
 # ---
 
 # %% [markdown]
-# # 13. After 2017: four new parts, and a model that answers
+# # 13. After 2017: four new parts of a chat model
 
 # %%
 from minitransformer_course import lab, yours
@@ -25,8 +25,8 @@ lab.you_are_here("positions", "layer_norm", "heads", "feed_forward")
 # your model and this one, and in this chapter you write these four.
 #
 # They run in a small model of the same kind that comes with the book. It has 236 thousand parameters and has read tiny
-# Shakespeare. If you have SmolLM2's file, they run in SmolLM2, too. At the end we take the parts away, one at a time. For one
-# of them, the paper's own part would do almost as well. Which one?
+# Shakespeare. If you have SmolLM2's file, they run in SmolLM2, too. At the end we change the parts of the trained model, one
+# at a time. Which change costs least?
 
 # %%
 import matplotlib.pyplot as plt
@@ -333,9 +333,9 @@ lab.run_yours("13")
 
 # %% [markdown]
 # Without the division or without its gate, the model does worse than guessing, because it is still
-# sure of what it says. The norm is the part for which the paper's own would do almost as well.
-# All of this tells you what trained weights rely on, and not how good a model would be that was
-# trained without the part.
+# sure of what it says. Subtracting the mean, as the paper's norm does, costs least. All of this
+# tells you what trained weights rely on, and not how good a model would be that was trained
+# without the part.
 #
 # ## The same functions in SmolLM2
 #

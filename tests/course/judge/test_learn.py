@@ -65,6 +65,18 @@ def test_the_short_path_leads_from_its_first_function_to_plug(learn, tmp_path):
         assert learn("check")[1].startswith(f"{name}: passed")
     assert "9 of the 9 functions" in (out := learn()[1]) and out.endswith("learn plug\n")
     assert learn("start", "path")[1] == out  # nothing is begun twice
+    code, _, error = learn("check")
+    assert code == 2 and "every function of the short path passes" in error and "plug" in error
+
+
+def test_once_the_short_path_has_ended_learn_says_so_and_goes_on_with_the_book(learn, tmp_path):
+    nine = {name: {"state": "passed"} for name in SHORT}
+    learn("start", "1")
+    assert "short path" not in learn()[1]
+    (tmp_path / FILE).write_text(json.dumps({"exercises": nine}))
+    out = learn()[1]
+    assert "The short path is done: minitransformer learn plug" in out
+    assert "learn check query_key_backward\n" in out
 
 
 def test_where_the_short_path_says_to_read_there_is_a_heading_above_the_blank():
