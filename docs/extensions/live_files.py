@@ -188,26 +188,35 @@ def train(source: str, wheel: dict) -> str:
 </form>"""
     more = f"""<button value="explore">{_("Explore")}</button>
 <button value="download">{_("Download the run")}</button>"""
-    return parts("train", ("runtime", "numpy"), source, wheel, form, more)
+    return parts("train", ("runtime", "numpy"), source, wheel, more, before=form)
 
 
 def yours(source: str, wheel: dict) -> str:
     """The page "Your Transformer": the map of what is the reader's, and a model of it."""
     picture = figure_1().replace('"../', '"../../')
     more = f'<button value="download">{_("Download a page for a friend")}</button>'
-    return parts("yours", PINNED["files"], source, wheel, work(picture), more)
+    # behind what the page is for, since the Tab key passes fifty boxes
+    return parts("yours", PINNED["files"], source, wheel, more, behind=work(picture))
 
 
-def parts(page: str, needs: Sequence[str], source: str, wheel: dict, form: str, more: str) -> str:
-    """A page that trains (parts.js): `form` is what it asks for, `more` are the buttons beside
-    "Try it".
+def parts(
+    page: str,
+    needs: Sequence[str],
+    source: str,
+    wheel: dict,
+    more: str,
+    before: str = "",
+    behind: str = "",
+) -> str:
+    """A page that trains (parts.js): `more` are the buttons beside "Try it", and what stands before
+    and behind the run.
     """
     tools = f"""<button type="button" class="live-check">{_("Train")}</button>
 <button type="button" class="live-on" aria-disabled="true">{_("Go on")}</button>"""
     return f"""
 {door(page, needs, source, wheel, tools)}
 <div class="live-desk">
-{form}
+{before}
 <section class="live-report" aria-label="{_("The training run")}">
 <div class="live-verdict" role="status"><p>{_("The loss appears here.")}</p></div>
 <div class="live-step">&nbsp;</div>
@@ -219,6 +228,7 @@ def parts(page: str, needs: Sequence[str], source: str, wheel: dict, form: str, 
 <p class="live-answer" role="status"></p>
 </form>
 </section>
+{behind}
 </div>
 </div>
 """
