@@ -62,8 +62,7 @@ for seed in range(3):
 # Its logits are not equal but random, so it is wrong with some confidence. Logits with variance $s^2$ add about $s^2 / 2$ to
 # $\ln 29$ if none of them stands out. Here one does, and costs more: the logit of the letter that the decoder has just read,
 # because one matrix embeds the letters and makes the logits. If a model of yours starts far above $\ln V$, its *initialisation*
-# is too large. For the small model of chapter 9, with $V$ = 65,001, the sum $\ln V + s^2 / 2$ is 11.1 if Xavier's rule (chapter
-# 8b) draws the output layer, and 12.1 with Kaiming's variance $2 / m$.
+# is too large.
 #
 # Now we train two models to reverse words of eight random letters. The second is *blind*, because in its source every
 # letter has been replaced by an *a*. (`reverse` is the training loop that chapter 11 writes out.) **Predict** the lowest loss per
@@ -322,7 +321,8 @@ lab.run_yours("10")
 
 # %% [markdown]
 # The list is two lines shorter: there is a whole model, and a number that says how wrong it is, with a gradient for each weight.
-# What is missing is the step.
+# What is missing is the step. Before the first one, the loss of chapter 9's small model is about $\ln 65{,}001 + s^2 / 2$: 11.1
+# if Xavier's rule (chapter 8b) draws the output layer, 12.1 with Kaiming's variance $2 / m$.
 #
 # **Read next:** `cross_entropy_forward` and `cross_entropy_backward` in `minitransformer/functional/cross_entropy.py`, and
 # `training_step` in `minitransformer/training/step.py`.

@@ -46,7 +46,7 @@ heads, letters, contributions = lab.heads, lab.LETTERS, lab.own("contributions")
 #
 # **By hand.** A model that knows nothing pays $\ln 26 = 3.26$ for each letter. One that remembers
 # which eight letters the word consists of, but not their order, pays about $\ln 8 = 2.08$. One
-# that looks them up pays nothing.
+# that looks them up pays only for the first letter of the second round, which nothing announces.
 
 
 # %%
@@ -246,12 +246,12 @@ for layer, head in np.ndindex(2, 4):
 #
 # ## Move an activation
 #
-# An ablation shows that a head is needed, but not what it carries. To see that, move it. Take two
-# texts that differ in one letter, *kingdomsk* and *xingdomsk*. After the first one, the model
-# writes *i*. In the second one, *k* has not occurred before, so it writes something else. Now run
-# the second text again, but at one position, replace what one head adds by what it added in the
-# first text. If the model prefers *i* again, this vector carried what was missing. The method is
-# called *activation patching*.
+# An ablation shows that a head is needed, but not what it carries. Take two texts that differ in
+# one letter, *kingdomsk* and *xingdomsk*. After the first one, the model writes *i*. In the
+# second one, *k* has not occurred before, so it writes something else. Now run the second text
+# again, but at one position, replace what one head adds by what it added in the first text. If
+# the model prefers *i* again, this vector carried what was missing. The method is called
+# *activation patching*.
 #
 # ## One backward for all patches
 #
@@ -298,6 +298,7 @@ print(report)
 assert report.passed
 
 # %% [markdown]
+# Your function gives the gradient after layer 2, and layer 2's backward carries it on to the $x$ after layer 1.
 # **Predict:** at which position of which layer does a patch bring back the *i*?
 
 
@@ -322,11 +323,11 @@ for layer in (0, 1):
 heads.show_patches(measured, estimated, "xingdomsk")
 
 # %% [markdown]
-# You see the two steps of the mechanism: at the *i*, layer 1 writes down "after *k*", and at the
-# last *k*, layer 2 fetches the *i*. The blue square is a third effect. The first letter has
-# nothing before it, so the first layer's head looks at the letter itself, and *k* claims that it
-# came after a *k*. The gradient finds the same places, but not the same sizes, because a softmax
-# that moves from one position to another is far from linear.
+# At the *i*, layer 1 writes down "after *k*", and at the last *k*, layer 2 fetches the *i*. The
+# blue square is a third effect. The first letter has nothing before it, so the first layer's head
+# looks at the letter itself, and *k* claims that it came after a *k*. The gradient finds the same
+# places, but not the same sizes, because a softmax that moves from one position to another is far
+# from linear.
 #
 # ## Your Transformer
 #
@@ -340,9 +341,8 @@ lab.open_explorer(heads.with_zeros(model), letters, word)
 
 # %% [markdown]
 # A model can use what it was told a moment ago, and you know where this one does it. For larger
-# models, Olsson et al. call their own evidence correlational. One thing is still missing on the
-# way to a chat model, which is that it does what you ask. In the next chapter, you teach it
-# something new.
+# models, Olsson et al. call their own evidence correlational. In the next chapter, you teach a
+# model something new.
 #
 # **Read next:** `CachedStack` in `minitransformer/decoding/cached.py`, which keeps what a head
 # looks at, then `attention_map` in `minitransformer/pictures/attention_map.py`, which shows the

@@ -21,9 +21,8 @@ lab.you_are_here("linear", "masks", "loss", "decoding")
 # %% [markdown]
 # One thing is missing on the way to a chat model, which is that it does what you ask. A language
 # model continues a text. Ask the small model of chapter 13 a question, and it continues the
-# question. Chat models began the same way. They were trained to continue texts, and then they
-# were taught twice more, first with examples of good answers and then with a number that says how
-# good their own answers are.
+# question. Chat models began the same way, and then they were taught twice more, first with
+# examples of good answers and then with a number that says how good their own answers are.
 #
 # In this chapter you do both on the model that has read Shakespeare. First it learns to say how
 # many letters a word has, while you train only 1 % as many numbers as it has weights. Then it
@@ -204,20 +203,22 @@ print(f"without the detours: {measure(model)[1] - measure(frozen)[1]:.1f} bits m
 # Learning from it is called *reinforcement learning*. In chapter 12 you saw why no gradient comes out of it. Between the logits
 # and the text there is a choice, and the derivative of a choice is 0.
 #
-# The way around is to ask for something else. A model that draws its texts has an *average*
-# reward, $J = \sum_y p(y)\, R(y)$ over all texts $y$. $R$ has no derivative, but $p$ has one.
+# A model that draws its texts has an *average* reward, $J = \sum_y p(y)\, R(y)$ over all texts
+# $y$. $R$ has no derivative, but $p$ has one.
 #
-# **By hand.** There are two texts with $p = (0.8, 0.2)$, and only the second has a reward,
-# $R = (0, 1)$. Then $J = 0.2$. Softmax's derivative gives $J$ the gradient
-# $0.2 \cdot 0.8 = 0.16$ for the second logit and $-0.16$ for the first. You can also get this by
-# drawing. In one of five draws, it is the second text, and its $\log p$ has the gradient
-# $(-0.8, 0.8)$. One fifth of that is $(-0.16, 0.16)$.
+# **By hand.** There are two texts with $p = (0.8, 0.2)$, and only the second has a reward, $R =
+# (0, 1)$. Then $J = 0.2$. Softmax's derivative gives $J$ the gradient $0.2 \cdot 0.8 = 0.16$ for
+# the second logit and $-0.16$ for the first. You can also get this by drawing. In one of five
+# draws, it is the second text, and its $\log p$ has the gradient $(-0.8, 0.8)$. One fifth of that
+# is $(-0.16, 0.16)$. In general, $\nabla p = p\, \nabla \log p$, so the mean of $R\, \nabla \log
+# p$ over drawn texts estimates $\nabla J$. Often a constant *baseline* is subtracted from $R$
+# first, which leaves the *advantage*.
 
 # %% [exercise] reinforce_backward
 
 # %% [derivation]
-# **The rule: $\nabla p = p\, \nabla \log p$.** With it, the gradient of $J$ is an average again,
-# so a few drawn texts estimate it. This is REINFORCE (Williams 1992):
+# **The rule: $\nabla p = p\, \nabla \log p$.** With it, $\nabla J$ is an average again. This is
+# REINFORCE (Williams 1992):
 #
 # $$ \nabla J = \sum_y R(y)\, \nabla p(y) = \sum_y p(y)\, R(y)\, \nabla \log p(y)
 #    \approx \frac1B \sum_b R_b \nabla \log p(y_b) $$
@@ -227,7 +228,7 @@ print(f"without the detours: {measure(model)[1] - measure(frozen)[1]:.1f} bits m
 #
 # $$ dz_{btv} = \frac{A_b}{B} \left( p_{btv} - 1[v = y_{bt}] \right) \qquad (B, T, V) $$
 #
-# $A_b = R_b - c$ is the *advantage*, with a *baseline* $c$. A constant $c$ changes nothing on
+# $A_b = R_b - c$ is the advantage, with the baseline $c$. A constant $c$ changes nothing on
 # average, because $\sum_y p(y) \nabla \log p(y) = \nabla \sum_y p(y) = \nabla 1 = 0$.
 
 # %% [markdown]
@@ -251,7 +252,7 @@ def average(z):    # z: (T, 3), logits that depend on nothing
 # %%
 def backward(dJ, cache, baseline=0.3):
     z, texts, p = cache
-    advantage = (len(p) * p * (reward(texts) - baseline)).astype(z.dtype)
+    advantage = (len(p) * p * (reward(texts) - baseline)).astype(z.dtype)    # len(p) cancels the 1/B
     return -dJ * reinforce_backward(z, texts, advantage).sum(axis=0)
 
 
@@ -262,9 +263,9 @@ print(report)
 assert report.passed
 
 # %% [markdown]
-# The proof subtracts a *baseline* of 0.3 from each reward, which changes nothing, as the derivation
-# says. Why have one? **Predict:** if you draw only 24 texts, which estimate is noisier, the one
-# from $R$ or the one from $R$ minus its mean?
+# The proof subtracts a baseline of 0.3 from each reward. That changes nothing, because all $p$ sum
+# to 1, so their gradients sum to 0. Why have one? **Predict:** if you draw only 24 texts, which
+# estimate is noisier, the one from $R$ or the one from $R$ minus its mean?
 
 
 # %%
@@ -281,7 +282,7 @@ teaching.show_estimates(backward(1.0, average(z)[1]), noisy)
 # %% [markdown]
 # From $R$ alone, every text with a reward is pushed up, and these pushes cancel only over many draws. With the mean subtracted,
 # the texts below it are pushed down at once. This mean is not quite a constant, because it contains each text's own reward. On
-# average, it makes the estimate shorter by a factor of $1 - 1/24$, and does not turn it.
+# average, it makes the estimate shorter by $1/24$, and does not turn it.
 #
 # ## A rule instead of examples
 #
@@ -354,10 +355,10 @@ teaching.show_practice({name: [seen for seen, _texts in found] for name, found i
 lab.run_yours("13c")
 
 # %% [markdown]
-# Between *drawkcab* and a chat model, nothing is missing any more but size. You have the blocks,
-# the loss, the steps, the way of writing, the text, the parts of today, a look inside, and two
-# ways to teach. A chat model has more of each, above all more text, and its reward comes from what
-# people prefer. Part three goes back to the paper and asks which of its sentences hold.
+# You have the blocks, the loss, the steps, the way of writing, the text, the parts of today, a
+# look inside, and two ways to teach. A chat model has more of each, above all more text, and its
+# reward comes from what people prefer. Part three goes back to the paper and asks which of its
+# sentences hold.
 #
 # **Read next:** `add_gradients` in `minitransformer/training/step.py`, which knows nothing of a
 # model but its two methods for the loss. This is why the detours could hide the rest from it.
