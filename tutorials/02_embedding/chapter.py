@@ -37,9 +37,9 @@ rng = np.random.default_rng(0)
 # vector for each of the $V$ ids, and the embedding looks up one row for each token. The ids of $B$ sentences of $T$ tokens
 # have shape $(B, T)$, so the vectors have shape $(B, T, d_{model})$.
 #
-# One detail makes the embedding more than a lookup. The same table is used again at the end of the model (see below), where
-# small numbers are right. The numbers in $W$ are therefore drawn with standard deviation $1/\sqrt{d_{model}}$. At the
-# beginning, the model adds a vector for the position (chapter 3), made of sines and cosines of size 0.71.
+# The same table is used again at the end of the model (see below), in sums of $d_{model}$ products. To keep these sums near
+# size 1, the numbers in $W$ are drawn with standard deviation $1/\sqrt{d_{model}}$. At the beginning, the model adds a
+# vector for the position (chapter 3), made of sines and cosines of size 0.71.
 #
 # **Predict:** for $d_{model} = 512$, by what factor are the numbers of the position larger than those of the token?
 
@@ -83,25 +83,27 @@ lab.show_lookup(axes, sentence, ids[0], list(vocabulary))
 # Let the upstream gradient be $(1, 0, 0, 0)$ at the first *the*, $(0, 2, 0, 0)$ at the second, and 0 elsewhere, in a table
 # with $d_{model} = 4$.
 #
-# **Predict:** what is the gradient of the row for *the*? The cell measures it by nudging the row's four numbers.
+# **Predict:** what is the gradient of the row for *the*, which the forward multiplies by 2? The cell measures it by
+# nudging the row's four numbers.
 
 # %%
 W, dy = rng.standard_normal((4, 4)) / 2, np.zeros((1, 5, 4))
 dy[0, 0], dy[0, 3] = [1, 0, 0, 0], [0, 2, 0, 0]
 measured = [(dy * (embedding(ids, W + nudge) - embedding(ids, W))).sum() / 0.01
             for nudge in 0.01 * np.eye(16).reshape(16, 4, 4)[:4]]
-print("measured:      ", np.round(measured, 6) + 0)
+print("measured:          ", np.round(measured, 6) + 0)
 dW = np.zeros((4, 4))
 dW[ids] += 2 * dy
-print("dW[ids] += dy: ", dW[0])
+print("dW[ids] += 2 * dy: ", dW[0])
 
 # %% [markdown]
 # The second line has lost a gradient. `dW[ids] += dy` means `dW[ids] = dW[ids] + dy`, so NumPy reads the row for *the*
 # twice and adds a different gradient to each copy. It then writes both copies back to the same place, where the last one
 # wins.
 #
-# How you avoid this is up to you, but your answer must keep one rule. Each place gives its gradient to exactly one row, so
-# the sum of $dW$ over all rows equals the sum of `dy` over all places, apart from the factor.
+# How you avoid this is up to you (a loop over the places, or `np.add.at`), but your answer must keep one rule. Each place
+# gives its gradient to exactly one row, so the sum of $dW$ over all rows equals the sum of `dy` over all places, apart
+# from the factor.
 
 # %% [exercise] embedding_backward
 
@@ -168,8 +170,8 @@ lab.show_losses(axes, {"right": right, "lost repeats": wrong}, level=(math.log(2
 # | 1 | 0.31 | 0.44 |
 # | 2 | 0.30 | 0.38 |
 #
-# It is easy to blame a gap like this on the learning rate. Each row is left with the gradient of one place out of many,
-# which is smaller and noisier than the sum, so the model learns the same thing more slowly.
+# Each row is left with the gradient of one place out of many, which is smaller and noisier than the sum, so the model
+# learns the same thing more slowly.
 #
 # ## The same table at the end
 #

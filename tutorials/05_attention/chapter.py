@@ -55,10 +55,10 @@ bar = figure.colorbar(image, label="attention weight")
 # fits. What she takes away is neither the question nor the label, but the meaning of the word.
 #
 # Attention gives these three jobs to three vectors. The position being written asks with a *query*. Each position that can be
-# read is labelled with a *key* and carries its meaning in a *value*. A learned matrix computes each of them, from a vector $y$
+# read is labelled with a *key* and carries its meaning in a *value*. A learned matrix computes each of them, from a vector $h$
 # of the sentence being written or a vector $x$ of the one being read:
 #
-# $$ q = y\, W_q, \qquad k = x\, W_k, \qquad v = x\, W_v $$
+# $$ q = h\, W_q, \qquad k = x\, W_k, \qquad v = x\, W_v $$
 #
 # In *cross-attention*, as in the translation, the queries come from one sentence and the keys and values from another. In
 # *self-attention* all three come from the same sentence, by three *projections*, one matrix each. A model that judges reviews
@@ -69,9 +69,9 @@ bar = figure.colorbar(image, label="attention weight")
 # much, since $q \cdot k = k \cdot q$.
 #
 # **By hand.** One query $q = (2, 0)$ meets two keys, $k_1 = (1, 0)$ and $k_2 = (0, 1)$, whose values are 10 and 20. The dot
-# product of a key with the query measures how well the key fits, here 2 and 0. We divide by $\sqrt 2$, because each vector
-# holds two numbers, and get the *scores* 1.41 and 0. The softmax turns them into the weights $e^{1.41} / (e^{1.41} + 1) = 0.80$
-# and $0.20$, and the answer is $0.80 \cdot 10 + 0.20 \cdot 20 = 12$.
+# product of a key with the query measures how well the key fits, here 2 and 0. Unlike in chapter 1, we divide by $\sqrt 2$,
+# because each vector holds two numbers, and get the *scores* 1.41 and 0. The softmax turns them into the weights $e^{1.41} /
+# (e^{1.41} + 1) = 0.80$ and $0.20$, and the answer is $0.80 \cdot 10 + 0.20 \cdot 20 = 12$.
 #
 # **Predict:** what is the answer for the query $(0, 2)$? And for $(0, 0)$?
 
@@ -103,8 +103,8 @@ shown = one.legend(loc="upper right")
 # Some keys may be forbidden. In a *mask* of shape $(T_q, T_k)$, True marks the keys that a query may attend to. A score whose
 # mask is False is replaced by $-\infty$ before the softmax, and because $e^{-\infty} = 0$, that key gets weight 0. Now write
 # the scores, the softmax and the weighted mean for all queries without a loop. The result is the paper's *scaled dot-product
-# attention*. (The judge reads only your own code. If your `softmax` of chapter 4 passes, you can call it after `from
-# my_transformer import softmax`.)
+# attention*. (Use NumPy alone. If your `softmax` of chapter 4 passes, you can call it after `from my_transformer import
+# softmax`.)
 
 # %% [exercise] attention
 

@@ -25,7 +25,7 @@ lab.you_are_here("decoder", "decoding")
 #
 # In this chapter you take the Transformer apart, keep one half, and train it on 180,000 characters of Shakespeare, with your
 # own functions inside. The training run takes 30 to 40 seconds of processor time, and at the end the model writes lines that
-# you can read. Then it is your turn to choose the text.
+# you can read.
 
 # %%
 import matplotlib.pyplot as plt
@@ -135,13 +135,12 @@ print("yours:", ", ".join(names) or "none yet")
 
 # %% [markdown]
 # A gradient check proves that backward fits forward. It does not prove that a position sees only what came before, because a
-# model that looks at the answer has a right gradient, too. In chapter 6 you looked for such leaks in a mask. This one is
-# in a model.
+# model that looks at the answer has a right gradient, too. In chapter 6 you looked for such leaks in a mask.
 #
 # ## Find the peek
 #
-# Its training loss is far too good. **By hand:** take $t = 2$ and write down the positions that row 2 may look at, according to
-# lines 5 to 8.
+# The training loss of the model below is far too good. **By hand:** take $t = 2$ and write down the positions that row 2 may
+# look at, according to lines 5 to 8.
 
 # %% [exercise] find_peek
 
@@ -157,8 +156,8 @@ print("yours:", ", ".join(names) or "none yet")
 # ## The training run
 #
 # Now the loop, which is the same as in chapter 11: a batch, a loss, gradients, a step of Adam. A batch is 12 windows of 64
-# characters from random places. `fast()` uses the library's kernels, but only as long as no function of yours is plugged in.
-# **Predict:** before the first step, does a character cost 6.02 bits, fewer, or more?
+# characters from random places. `fast()` keeps BLAS on one thread and, without functions of yours, also uses the library's
+# kernels. **Predict:** before the first step, does a character cost 6.02 bits, fewer, or more?
 
 
 # %%
@@ -254,7 +253,8 @@ print(f"on the text that it has read: {few[800][0]:.2f} bits, on the held-out te
 # holds ten digits, so for longer passages a set of tuples is the safer way.
 
 # %% [markdown]
-# **Predict:** how much of what the parrot writes is copied, and how much of what the first model writes?
+# By hand, it is four of six. **Predict:** how much of what the parrot writes is copied, and how much of what the first
+# model writes?
 
 # %%
 wrote = {"the first model": (model, train), "the parrot": (parrot, train[:3000])}
@@ -299,7 +299,7 @@ with lab.own_functions(), fast():
 #
 # Put a plain text into `my_text.txt` in this folder: your diary, a cookbook, the messages of a friend who allows it. 100,000
 # characters are good, and any language will do. The next cell says what it cannot use, then trains the same model, with your
-# functions inside, in about the same time.
+# functions inside, in about the same time. It puts your text in Shakespeare's place, for the cells above, too.
 
 # %%
 if mine := lab.text.mine():
@@ -310,8 +310,8 @@ if mine := lab.text.mine():
         learn(own_model, train, 2000, shown=(100, 500, 2000), prompt=prompt)
 
 # %% [markdown]
-# There is a model now that continues any text, and its parts are yours. It still has the parts of 2017, and no chat model has.
-# The next chapter changes four of them.
+# There is a model now that continues any text, and its parts are yours. SmolLM2 has replaced four of them, and the next
+# chapter does the same.
 #
 # **Read next:** `LanguageModel` in `minitransformer/models/language_model.py`, then `generate` in
 # `minitransformer/decoding/generation.py`. `minitransformer train language` trains a larger model on a text of your own, as
