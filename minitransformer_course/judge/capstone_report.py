@@ -135,7 +135,9 @@ def own_functions(result, names) -> list[str]:
 def _parts(file, have, all_, named=True) -> str:
     """named: whether to name those that are the library's."""
     missing = [name for name in all_ if named and name not in have]
-    said = _("{file}: {n} of {all} parts are yours").format(file=file, n=len(have), all=len(all_))
+    said = _("{file}: {n} of {all} functions of this model are yours").format(
+        file=file, n=len(have), all=len(all_)
+    )
     return said + (
         _("; the library's: {names}").format(names=", ".join(missing)) if missing else ""
     )

@@ -363,7 +363,7 @@ def test_the_command_says_what_is_missing_and_writes_the_page(folder, run_cli, m
         and "backward: the gradient of decoder.0" in out
     ), out
     assert (
-        "my_model.py: 5 of 6 parts are yours; the library's: greedy" in out
+        "my_model.py: 5 of 6 functions of this model are yours; the library's: greedy" in out
         and "my_transformer.html shows" in out
     )
     page = (folder / "my_transformer.html").read_text(encoding="utf-8")

@@ -37,7 +37,9 @@ def kept(**texts):
 def test_the_readers_functions_run_in_the_model_and_only_while_it_works():
     said = yours.start(kept(softmax_backward=COUNTED))["said"]
     assert said[0].startswith("the same as tutorials/one_file.py in 90 arrays")
-    assert said[1].startswith("my_transformer.py: 2 of 17 parts are yours; the library's: ")
+    assert said[1].startswith(
+        "my_transformer.py: 2 of 17 functions of this model are yours; the library's: "
+    )
     assert len(said) == 2
     called = yours.state.mine.functions["softmax_backward"].__globals__
     before = called["calls"]
@@ -79,7 +81,7 @@ def test_the_page_for_a_friend_has_the_map_the_proof_and_the_model(monkeypatch):
     given = yours.download("cab")
     html = given["file"].decode()
     assert (given["name"], given["type"]) == ("my_transformer.html", "text/html")
-    assert "<svg" in html and "my_transformer.py: 1 of 17 parts are yours" in html
+    assert "<svg" in html and "my_transformer.py: 1 of 17 functions of this model are yours" in html
     assert "minitransformer learn start" not in html and "my_text.txt" not in html
     inside = unescape(re.search('<iframe srcdoc="([^"]*)"', html)[1])
     data = json.loads(re.search(r'<script type="application/json"[^>]*>(.*?)</script>', inside)[1])

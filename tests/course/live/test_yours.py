@@ -41,7 +41,7 @@ def test_what_passed_runs_in_a_model_for_a_friend(page):
         page.run(f"localStorage.setItem('minitransformer/{name}', {entry})")
     begin(page)
     page.wait_until(f"{STEP}.startsWith('Step ')", seconds=120)
-    assert "2 of 17 parts are yours" in page.run(SAID)
+    assert "2 of 17 functions of this model are yours" in page.run(SAID)
     press(page, "stop")
     page.wait_until(GONE_ON)
     to(page, "given")
@@ -52,7 +52,7 @@ def test_what_passed_runs_in_a_model_for_a_friend(page):
     press(page, "download")
     page.wait_until("window.given?.type === 'text/html'", seconds=120)
     given = base64.b64decode(page.run(READ)).decode()
-    assert "My Transformer" in given and "2 of 17 parts" in given
+    assert "My Transformer" in given and "2 of 17 functions of this model" in given
     assert page.run("document.documentElement.scrollWidth") <= 390
     # the map's picture is not on this small site
     assert all("404" in complaint for complaint in page.browser.complaints)
