@@ -157,9 +157,9 @@ lab.open_explorer(*lab.drawkcab(), "backward")
 # ## How long it takes
 #
 # **The short path** takes about 4 hours and leads through nine functions: softmax and attention, the backward of the model's
-# main parts, and the step that trains it. `minitransformer learn start path` begins it. For each function, read from the place
-# in the table down to its blank. By our estimates, the functions take 172 minutes. The reading is some 4,300 words, about an
-# hour.
+# main parts, and the step that trains it. `minitransformer learn start path` begins it. For each function, run the page's
+# imports and read from the place in the table to its blank. We estimate that the functions take 172 minutes and the reading,
+# some 4,300 words, an hour.
 #
 # | function | chapter | read from | minutes |
 # |---|---|---|---|
