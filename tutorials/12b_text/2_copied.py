@@ -47,6 +47,11 @@ def characters(rng, T, N):
     return made(rng, 6 * T, N, 1)
 
 
+@edge("an alphabet of 40 letters, where a smaller base takes many passages for others")
+def many_letters(rng):
+    return rng.integers(0, 40, 300), rng.integers(0, 40, 300), 2, 40
+
+
 def made(rng, T, N, n):
     V, N = int(rng.integers(5, 9)), max(N, n + 2)
     written, train = rng.integers(V - 3, V, T), rng.integers(V - 3, V, N)
