@@ -123,7 +123,7 @@ class Parser(argparse.ArgumentParser):
                 self.error(f"argument {name}: an empty name")
 
     def _check_values_are_there(self, args: Sequence[str]) -> None:
-        """Given `--output=--`, argparse of Python 3.11 would leave an empty list."""
+        """Given `--output=--`, argparse of older Pythons leaves an empty list."""
         for word in takewhile("--".__ne__, args):
             if word.startswith("--") and word.endswith("=--"):
                 self.error(f"argument {word.removesuffix('=--')}: -- is no value")

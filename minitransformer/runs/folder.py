@@ -37,7 +37,7 @@ class RunFolder:
 
     config.json            the task, the model's configuration and the training settings
     tokenizer.json         the vocabulary (vocabulary.json if it does not consist of subwords)
-    initial.safetensors    the weights that it begins with, if they are not drawn from its seed
+    initial.safetensors    until training has ended: the first weights, if the seed does not draw them
     manifest.json          the sha256 of these three, and of the weights once training has ended
     metrics.jsonl          the log
     checkpoints/step-N/    what a stopped run resumes from, each with its own manifest.json
@@ -103,7 +103,9 @@ class RunFolder:
         self.invalidate_weights()  # before they change
         metadata = {"provenance": as_json(provenance)}
         write_durably(self.path / WEIGHTS, as_safetensors(shapes, arrays, metadata))
-        write_manifest(self.path, [*self._fixed_files(), WEIGHTS])
+        kept = [name for name in self._fixed_files() if name != INITIAL]
+        write_manifest(self.path, [*kept, WEIGHTS])
+        (self.path / INITIAL).unlink(missing_ok=True)
 
     def invalidate_weights(self) -> None:
         """Unlist the trained weights, if there are any: training resumes."""

@@ -134,7 +134,8 @@ class Run:
 
     @classmethod
     def open(cls, path: str | Path) -> "Run":
-        """Open the run in the folder `path`, with the model's initial weights.
+        """Open the run in the folder `path`, with the model's initial weights; those of a run whose
+        training has ended are drawn from its seed.
 
         Raises InputError like `load`.
         """

@@ -192,3 +192,13 @@ def test_before_its_first_checkpoint_it_begins_with_the_weights_that_it_was_give
     np.testing.assert_array_equal(
         Run.load(run.path).model.flat.data, Run.load(whole.path).model.flat.data
     )
+    assert not (whole.path / "initial.safetensors").exists()  # nothing begins with them any more
+    np.testing.assert_array_equal(Run.open(whole.path).model.flat.data, drawn.model.flat.data)
+
+
+def test_damaged_first_weights_are_named(tmp_path):
+    other, _, _ = start(tmp_path / "other", 7)
+    run = Run.create(tmp_path / "run", other.task, other.model, other.vocabulary)
+    (run.path / "initial.safetensors").write_bytes(b"x")
+    with pytest.raises(InputError, match="initial.safetensors: damaged"):
+        Run.open(run.path)
