@@ -1,4 +1,4 @@
-"""A part of a page in which a language model goes on with any text, in the browser."""
+"""A part of a page in which a language model continues any text, in the browser."""
 
 import json
 from html import escape
@@ -29,7 +29,7 @@ def writer(model: LanguageModel, weights: str, tokens: list[str], start, tempera
     return (
         f'<form id="go"><label>{escape(_("Begin a text"))} '
         f'<input id="start" value="{escape(start)}"></label> '
-        f"<button>{escape(_('Let it go on'))}</button></form>\n"
+        f"<button>{escape(_('Continue the text'))}</button></form>\n"
         '<dl hidden><dt></dt><dd id="written" aria-live="polite"></dd></dl>\n'
         f'<script type="application/json" id="data">{as_json}</script>\n'
         + "".join(f"<script>\n{script(name)}</script>\n" for name in scripts)

@@ -295,7 +295,7 @@ def _of_samples(text) -> str:
 
 
 def _live(text) -> str:
-    """HTML in which the model goes on with a text of whoever reads the page."""
+    """HTML in which the model continues a text that the reader types."""
     tokens, (_step, sample) = text["tokens"], text["samples"][-1]
     words = sample.split()
     start = words[1] if len(words) > 1 else sample[:8]  # the first may be the end of a word

@@ -1,12 +1,12 @@
-// A language model goes on with a text, one token at a time, each drawn as the run that made the page drew it.
+// A language model continues a text, one token at a time, each drawn as the run that made the page draws it.
 
-const goesOn = new LanguageModel(DATA.config, unpack(DATA.weights, "float32", DATA.shapes));
+const model = new LanguageModel(DATA.config, unpack(DATA.weights, "float32", DATA.shapes));
 let writing = 0;    // the number of the last click: a new one ends what an older one writes
 
 // The id of the token that follows `ids`; no special one.
 function drawn(ids) {
-  const [y] = goesOn.hidden({ ids: ids.slice(-DATA.window) });
-  const logits = [...rows(goesOn.output.forward(y)[0]).at(-1)].map((a, id) => id > EOS ? a / DATA.temperature : -Infinity);
+  const [y] = model.hidden({ ids: ids.slice(-DATA.window) });
+  const logits = [...rows(model.output.forward(y)[0]).at(-1)].map((a, id) => id > EOS ? a / DATA.temperature : -Infinity);
   const most = Math.max(...logits), p = logits.map(a => Math.exp(a - most));
   let left = Math.random() * p.reduce((a, b) => a + b);
   return p.findIndex((a, id) => id > EOS && (left -= a) <= 0);

@@ -1,4 +1,4 @@
-"""A page in which a language model goes on with a text writes what the library's model would."""
+"""A page in which a language model continues a text writes what the library's model would."""
 
 import time
 from base64 import b64encode
