@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import copy_context
-from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from minitransformer.memory import read_if_there
+from minitransformer.memory import container_limits
 
 
 def available_cores() -> int:
@@ -23,21 +22,12 @@ def available_cores() -> int:
     return min([cores, *map(math.ceil, quotas())])
 
 
-def quotas(
-    own: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys/fs/cgroup")
-) -> Iterator[float]:
-    """The CPU quota, in cores, of each Linux control group (version 2) that this process is in, if
-    it has one.
-
-    A group is bound by the quotas of the groups around it, too. A container may name a path of its
-    host; then `root` is its group.
-    """
-    for line in read_if_there(own).splitlines():  # 0::/path
-        group = root / line.rpartition(":")[2].strip("/")
-        for folder in (group, *group.parents):
-            limit, _, period = read_if_there(folder / "cpu.max").strip().partition(" ")
-            if limit.isdecimal() and period.isdecimal() and int(limit) * int(period):  # or "max"
-                yield int(limit) / int(period)
+def quotas() -> Iterator[float]:
+    """The CPU quotas, in cores, that bind this process."""
+    for text in container_limits("cpu.max"):
+        limit, _, period = text.partition(" ")
+        if limit.isdecimal() and period.isdecimal() and int(limit) * int(period):  # or "max"
+            yield int(limit) / int(period)
 
 
 class Shared:

@@ -2,7 +2,7 @@
 than is available.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +10,7 @@ from minitransformer.errors import InputError
 
 FLOAT32 = 4  # bytes
 LAYER = 10_000  # the least bytes of Python objects in a layer of a stack
-# by cgroups 2 and 1
-CONTAINER = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+GROUP, GROUPS = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
 TO_USE, TO_TRAIN = 2, 4  # arrays of the parameters' size: data and grad; and Adam's m and v
 ADDRESSES = 2**47  # bytes that a process can take if the system does not say how many there are
 VOCABULARIES = ("vocab_size", "source_vocab", "target_vocab")
@@ -64,9 +63,8 @@ def available_memory() -> float | None:
     """Bytes that this process can take, given swap and its container's limit; None if the system
     (not Linux) does not say.
     """
-    lines = read_if_there(Path("/proc/meminfo")).splitlines()
-    # not "max"
-    limits = [int(text) for text in map(read_if_there, CONTAINER) if text.strip().isdecimal()]
+    lines = _read_if_there(Path("/proc/meminfo")).splitlines()
+    limits = [int(text) for text in container_limits("memory.max") if text.isdecimal()]
     try:
         kilobytes = {
             name: int(rest.split()[0]) for name, _, rest in (line.partition(":") for line in lines)
@@ -80,7 +78,19 @@ def _gb(size: float) -> str:
     return f"{size / 1e9:,.1f} GB"
 
 
-def read_if_there(path: Path) -> str:
+def container_limits(name: str) -> Iterator[str]:
+    """What the file `name` of each Linux control group (version 2) that this process is in says.
+
+    A group is bound by the limits of the groups around it, too. A container may name a path of its
+    host; then GROUPS is its group.
+    """
+    for line in _read_if_there(GROUP).splitlines():  # 0::/path
+        group = GROUPS / line.rpartition(":")[2].strip("/")
+        texts = (_read_if_there(folder / name).strip() for folder in (group, *group.parents))
+        yield from filter(None, texts)
+
+
+def _read_if_there(path: Path) -> str:
     """The text of a file of the system, or ""."""
     try:
         return path.read_text(encoding="utf-8", errors="surrogateescape")

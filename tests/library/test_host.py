@@ -20,7 +20,7 @@ from minitransformer import (
     training_step,
     translate,
 )
-from minitransformer import cores
+from minitransformer import cores, memory
 from minitransformer.speed import host
 from tests.library.runs.makers import start
 from tests.helpers.overlapping import left_by_the_first
@@ -150,7 +150,9 @@ def test_quotas_of_control_groups(own, files, expected, tmp_path, monkeypatch):
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")
-    found = list(cores.quotas(tmp_path / "own", tmp_path))
+    monkeypatch.setattr(memory, "GROUP", tmp_path / "own")
+    monkeypatch.setattr(memory, "GROUPS", tmp_path)
+    found = list(cores.quotas())
     assert found == expected
     monkeypatch.setattr(cores, "quotas", lambda: found)
     monkeypatch.setattr(cores.os, "sched_getaffinity", lambda _: range(3), raising=False)

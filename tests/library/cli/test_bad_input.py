@@ -833,14 +833,14 @@ def test_layers_and_parameters_need_memory(sizes, blamed, monkeypatch):
     memory.available_memory() is None, reason="this system does not say how much memory there is"
 )
 def test_a_container_has_less_memory(tmp_path, monkeypatch):
-    (tmp_path / "new").write_text("max\n")
-    (tmp_path / "old").write_text("3000000\n")
-    monkeypatch.setattr(
-        memory, "CONTAINER", (tmp_path / "new", tmp_path / "old", tmp_path / "none")
-    )
-    assert memory.available_memory() == 3_000_000
-    monkeypatch.setattr(memory, "CONTAINER", (tmp_path / "new",))
+    (tmp_path / "own").write_text("0::/pod/one\n")
+    (tmp_path / "pod" / "one").mkdir(parents=True)
+    (tmp_path / "pod" / "one" / "memory.max").write_text("max\n")
+    monkeypatch.setattr(memory, "GROUP", tmp_path / "own")
+    monkeypatch.setattr(memory, "GROUPS", tmp_path)
     assert memory.available_memory() > 3_000_000
+    (tmp_path / "pod" / "memory.max").write_text("3000000\n")
+    assert memory.available_memory() == 3_000_000
 
 
 def test_a_received_run_that_cannot_fit_into_memory_is_refused(refused, trained, tmp_path):
