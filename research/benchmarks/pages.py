@@ -1,6 +1,6 @@
 """How much processor time the cells of the chapters take in their pages, and installed.
 
-A page's Python runs in Node (tests/course/live/in_node.py). Each chapter gets a Python of its own,
+A page's Python runs in Node (tests/helpers/in_node.py). Each chapter gets a Python of its own,
 as "Run all cells" does. Prints one JSON object for each chapter: the number of its cells, the
 seconds that all of them take installed with one thread and in the page, and {number of a cell on
 the page: seconds there} of the long ones.
@@ -38,7 +38,7 @@ def execute(args) -> None:
 def measured(chapter: Chapter, folder: Path) -> dict[str, Any]:
     """Raises InputError for a cell that fails."""
     from minitransformer_course.live import chapter as installed
-    from tests.course.live.in_node import PageInNode, engine, node
+    from tests.helpers.in_node import PageInNode, engine, node
 
     if not engine() or not node():
         raise InputError('this needs node, and Pyodide: pip install -e ".[campaign]"')

@@ -7,7 +7,7 @@ research/experiments/in_the_page.md.
 `verdicts` judges every reference, blank, listed mistake and right style of the exercises with
 `minitransformer_course.live.chapter.judge`, here and in Pyodide; `chapters` runs the cells of the
 pages. Both print what differs, except for times and the sizes of rounding errors. Pyodide runs in
-node, in the worker of the pages (tests/course/live/in_node.py).
+node, in the worker of the pages (tests/helpers/in_node.py).
 """
 
 import argparse
@@ -33,7 +33,7 @@ from minitransformer_course.judge.course import Chapter, chapters, exercises
 from minitransformer_course.judge.exercise import Exercise, skeleton
 from minitransformer_course.live import chapter
 from tests.course.live.conftest import live_files
-from tests.course.live.in_node import PageInNode
+from tests.helpers.in_node import PageInNode
 
 LONG = 20  # seconds of a cell that are worth a line
 COMPARED = "passed", "title", "said", "line"

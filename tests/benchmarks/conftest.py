@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.library.cli.conftest import corpus, text_run, trained  # noqa: F401 - fixtures
+from tests.helpers.trained_runs import corpus, text_run, trained  # noqa: F401 - fixtures
 
 
 @pytest.fixture

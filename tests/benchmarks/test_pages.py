@@ -6,7 +6,7 @@ import pytest
 
 from minitransformer.errors import InputError
 from research.benchmarks import pages
-from tests.course.live import in_node
+from tests.helpers import in_node
 
 TEXT = """# %%
 x = 1

@@ -22,7 +22,7 @@ from minitransformer import (
 )
 from minitransformer import cores, memory
 from minitransformer.speed import host
-from tests.library.runs.makers import start
+from tests.helpers.runs import start
 from tests.helpers.overlapping import left_by_the_first
 
 

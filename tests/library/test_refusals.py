@@ -68,7 +68,7 @@ from minitransformer.data.vocabularies import VOCABULARIES
 from minitransformer.data.vocabularies.characters import CharacterVocabulary
 from minitransformer.data.vocabularies.subwords import SubwordVocabulary
 from minitransformer.data.vocabularies.symbols import SymbolVocabulary
-from tests.library.models.makers import KINDS, RECURRENT, V, make_batch_for, make_model
+from tests.helpers.models import KINDS, RECURRENT, V, make_batch_for, make_model
 
 RNG = np.random.default_rng(0)
 VOCABULARY = SymbolVocabulary("abcdefghij")

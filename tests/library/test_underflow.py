@@ -13,8 +13,8 @@ from minitransformer.layers import OutputProjection
 from minitransformer.layers.parameter import Parameter
 from minitransformer.speed.kernels import kernels_run
 from minitransformer.zoo.baselines import GRU, LSTM, AdditiveAttention
-from tests.library.speed.calls import LOSS
-from tests.library.models.makers import KINDS, make_batch_for, make_model
+from tests.helpers.kernels import LOSS
+from tests.helpers.models import KINDS, make_batch_for, make_model
 
 RNG = np.random.default_rng(0)
 FAR = (60 * RNG.standard_normal((2, 3, 8, 16))).astype(

@@ -7,7 +7,7 @@ import pytest
 
 from minitransformer import Adam, InputError, Layer, Parameter, load_weights, save_weights
 from minitransformer.layers import FeedForward, Linear
-from tests.library.models.makers import KINDS, make_model
+from tests.helpers.models import KINDS, make_model
 
 
 class Mine(Layer):

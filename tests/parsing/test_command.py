@@ -27,8 +27,8 @@ from minitransformer.files import write_manifest
 from minitransformer.tasks import TASKS
 from tests import ROOT
 from tests.helpers.command import one_line
-from tests.library.decoding.reference import random_model
-from tests.library.models.makers import make_model
+from tests.helpers.decoding import random_model
+from tests.helpers.models import make_model
 from tests.helpers.documents import commands
 
 FIXTURES = ROOT / "tests" / "fixtures"

@@ -11,10 +11,14 @@ from hypothesis import given, settings, strategies as st
 from minitransformer import LanguageModel, LanguageModelConfig, plugged
 from minitransformer.dispatch import running
 from minitransformer.zoo.modern import rms_norm_forward
-from tests.library.speed.calls import textbook
-from tests.library.speed.conftest import with_kernels  # noqa: F401 - a fixture
-from tests.library.speed.test_cached import some_steps, states
-from tests.library.speed.test_kernels import needs_numba, uncompiled
+from tests.helpers.kernels import (
+    needs_numba,
+    some_steps,
+    states,
+    textbook,
+    uncompiled,
+    with_kernels,  # noqa: F401 - a fixture
+)
 
 pytestmark = needs_numba
 SIZES = dict(

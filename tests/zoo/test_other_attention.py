@@ -7,14 +7,13 @@ import pytest
 
 from minitransformer.data.special import BOS, EOS, PAD
 from minitransformer.models import Transformer, TransformerConfig
-from tests.library.models.makers import V, make_model, random_ids
-from tests.library.models.test_every_model import OTHER_ATTENTION, make
+from tests.helpers.models import OTHER_ATTENTION, V, make_model, random_ids
 
 
 @pytest.mark.parametrize("name", OTHER_ATTENTION)
 def test_the_weights_of_attention_are_shown(name):
     """Rows of sum 1; nothing on padding, and nothing further away than the radius."""
-    model = make(name)
+    model = make_model("transformer", **OTHER_ATTENTION[name])
     found = model.attention_weights(np.array([[3, 4, 5, 6, EOS, PAD]]), np.array([[BOS, 5, 7, 8]]))
     assert found.keys() == {"encoder", "decoder", "cross"}
     for layers in found.values():

@@ -10,8 +10,8 @@ from minitransformer.data.special import BOS, EOS, PAD
 from minitransformer.models import MODELS, TransformerConfig
 from minitransformer.zoo import baselines as R
 from minitransformer.zoo.baselines import RecurrentConfig
-from tests.library.speed.calls import Counting
-from tests.library.models.makers import RECURRENT, V, make_batch_for, make_model, random_ids
+from tests.helpers.kernels import Counting
+from tests.helpers.models import RECURRENT, V, make_batch_for, make_model, random_ids
 
 WITH_ATTENTION = ("lstm-attention",)
 

@@ -7,7 +7,7 @@ import pytest
 
 from minitransformer import Layer, Parameter, gradcheck
 from minitransformer.checking.report import EVIDENCE, NAMED
-from tests.course.doctor.finding import finding, written
+from tests.helpers.finding import finding, written
 
 rng = np.random.default_rng(8)
 X = rng.standard_normal((3, 5, 4))

@@ -15,7 +15,7 @@ from minitransformer_course.doctor.doctor import diagnose
 from minitransformer_course.doctor.known_mistakes import mistakes_of
 from minitransformer_course.doctor.mistakes import mistake
 from tests import campaign_but
-from tests.course.doctor.finding import ALL, X, finding
+from tests.helpers.finding import ALL, X, finding
 
 
 @pytest.mark.parametrize(

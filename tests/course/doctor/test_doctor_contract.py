@@ -10,7 +10,7 @@ from minitransformer import gradcheck
 from minitransformer import layers as L
 from minitransformer.checking.report import CONTRACT
 from minitransformer.dispatch import plugged
-from tests.course.doctor.finding import ALL, X, finding
+from tests.helpers.finding import ALL, X, finding
 
 LAST = {}
 product = lambda dy, x: dy @ x  # the shapes do not fit

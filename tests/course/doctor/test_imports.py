@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from minitransformer import gradcheck
-from tests.course.doctor.finding import X
+from tests.helpers.finding import X
 from tests.course.doctor.corpus import CORPORA, cases_in
 
 LOADED = "[name for name in sys.modules if name.startswith('minitransformer_course')]"

@@ -11,7 +11,7 @@ from minitransformer.dispatch import plugged
 from minitransformer.zoo.baselines import LSTM, depthwise_convolution_backward
 from minitransformer_course.doctor.known_mistakes import mistakes_of
 from minitransformer_course.doctor.mistakes import of_exercises
-from tests.course.doctor.finding import ALL, X, finding
+from tests.helpers.finding import ALL, X, finding
 
 rng = np.random.default_rng(0)
 

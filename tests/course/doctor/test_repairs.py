@@ -9,7 +9,7 @@ from minitransformer import Layer, Parameter, functional as F, gradcheck
 from minitransformer.checking.blocks import blocks
 from minitransformer.checking.report import EVIDENCE, NAMED
 from minitransformer.dispatch import plugged
-from tests.course.doctor.finding import finding, written
+from tests.helpers.finding import finding, written
 
 rng = np.random.default_rng(4)
 X = rng.standard_normal((3, 5, 4))

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.helpers import chromium
-from tests.library.cli.conftest import *  # noqa: F403 - fixtures: runs of the library
+from tests.helpers.trained_runs import *  # noqa: F403 - fixtures: runs of the library
 from tests.course.explorer.pages import HELPERS
 
 

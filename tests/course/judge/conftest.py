@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from minitransformer_course.judge.judge_file import check_file
+from tests.helpers.capstone import folder  # noqa: F401 - a fixture
 
 
 @pytest.fixture

@@ -7,14 +7,15 @@ from minitransformer import InputError
 from minitransformer_course.commands import learn_actions
 from minitransformer_course.judge import capstone, capstone_text, own_text
 from minitransformer_course.judge.capstone_report import proof_page, report
-from tests.course.judge.test_capstone import FUNCTIONS, edit, folder, result  # noqa: F401
+from minitransformer_course.judge.my_transformer import FUNCTIONS
+from tests.helpers.capstone import edit, result
 
 pytestmark = pytest.mark.slow
 PLAIN = "To be, or not to be, that is the question <b>.\n" * 300
 
 
 @pytest.fixture
-def text(folder, monkeypatch):  # noqa: F811
+def text(folder, monkeypatch):
     """A folder in which all is written, with a text; words count as reversed at once."""
     (folder / "my_text.txt").write_text(PLAIN, encoding="utf-8")
     monkeypatch.setattr(
@@ -66,7 +67,7 @@ def test_the_page_has_the_loss_and_what_was_written(text, short):
     assert "my_text.txt" in report(found, [], []) and "<polyline" not in proof_page(found, [], [])
 
 
-def test_a_text_that_cannot_be_learned_is_said_before_anything_runs(folder, monkeypatch):  # noqa: F811
+def test_a_text_that_cannot_be_learned_is_said_before_anything_runs(folder, monkeypatch):
     monkeypatch.setattr("minitransformer_course.judge.run_file.run_capstone", None)
     (folder / own_text.FILE).write_text("short", encoding="utf-8")
     with pytest.raises(InputError, match="^my_text.txt has 5 characters"):

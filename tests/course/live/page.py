@@ -130,3 +130,57 @@ class ChapterPage(Page):
         self.write(cell, code)
         self.work("Enter", modifiers=2)
         return self.run(f"{cell}.querySelector('.cell_output').textContent")
+
+
+# The page "Train", and what is kept of it
+PLACE = 'document.activeElement.className.replace("live-", "") || document.activeElement.value'
+
+
+STEP = 'document.querySelector(".live-step").textContent'
+
+
+SAID = 'document.querySelector(".live-verdict").textContent'
+
+
+ANSWER = 'document.querySelector(".live-answer").textContent'
+
+
+GONE_ON = "document.querySelector('.live-on').ariaDisabled === 'false'"
+
+
+KEPT = """(() => {    // what is given to be downloaded
+    const make = URL.createObjectURL;
+    URL.createObjectURL = blob => { window.given = blob; return make.call(URL, blob); };
+})()"""
+
+
+READ = """given.arrayBuffer().then(all => {
+    let text = "";
+    for (const byte of new Uint8Array(all)) text += String.fromCharCode(byte);
+    return btoa(text);
+})"""
+
+
+def to(page, place):
+    """Tab to a place, from the top."""
+    page.run("document.querySelector('.live-check').focus()")
+    for _ in range(12):
+        if page.run(PLACE) == place:
+            return
+        page.browser.press("Tab")
+    raise AssertionError(f"the Tab key does not reach {place!r}")
+
+
+def press(page, place):
+    to(page, place)
+    page.browser.press("Enter")
+
+
+# A chapter's page
+EXERCISE = "document.querySelector('[data-name=softmax_backward]')"
+
+
+RIGHT = """def softmax_backward(dp, p):
+    print("<b>mine</b>")
+    return p * (dp - (dp * p).sum(axis=-1, keepdims=True))
+"""

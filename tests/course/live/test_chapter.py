@@ -7,17 +7,12 @@ import pytest
 from minitransformer_course.judge.learner_file import learner_cells
 from minitransformer_course.live import chapter
 from tests.course.live.conftest import CHAPTER
-from tests.course.live.page import ChapterPage
+from tests.course.live.page import EXERCISE, RIGHT, ChapterPage
 
 pytestmark = [pytest.mark.slow, pytest.mark.campaign]
 
-EXERCISE = "document.querySelector('[data-name=softmax_backward]')"
 OUTPUTS = """[...document.querySelectorAll(".cell_output")].map(one =>
     [one.querySelector("pre")?.textContent ?? "", one.querySelectorAll("img").length])"""
-RIGHT = """def softmax_backward(dp, p):
-    print("<b>mine</b>")
-    return p * (dp - (dp * p).sum(axis=-1, keepdims=True))
-"""
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.course.live.conftest import CHAPTER
-from tests.course.live.page import ChapterPage
-from tests.course.live.test_chapter import EXERCISE, RIGHT
+from tests.course.live.page import EXERCISE, RIGHT, ChapterPage
 
 pytestmark = [pytest.mark.slow, pytest.mark.campaign]
 

@@ -10,7 +10,7 @@ from minitransformer_course.judge.course import exercises
 from minitransformer_course.live import chapter
 from tests import ROOT
 from tests.course.live.conftest import engine
-from tests.course.live.in_node import PageInNode, node
+from tests.helpers.in_node import PageInNode, node
 
 pytestmark = [pytest.mark.slow, pytest.mark.campaign]
 

@@ -12,25 +12,22 @@ import pytest
 
 from minitransformer import Run
 from minitransformer.runs import checkpoint
-from tests.course.live.page import Page
+from tests.course.live.page import (
+    ANSWER,
+    GONE_ON,
+    KEPT,
+    PLACE,
+    READ,
+    SAID,
+    STEP,
+    Page,
+    press,
+    to,
+)
 
 pytestmark = [pytest.mark.slow, pytest.mark.campaign]
 
-PLACE = 'document.activeElement.className.replace("live-", "") || document.activeElement.value'
-STEP = 'document.querySelector(".live-step").textContent'
 POINTS = 'document.querySelector(".live-curve polyline").getAttribute("points")'
-SAID = 'document.querySelector(".live-verdict").textContent'
-ANSWER = 'document.querySelector(".live-answer").textContent'
-GONE_ON = "document.querySelector('.live-on').ariaDisabled === 'false'"
-KEPT = """(() => {    // what is given to be downloaded
-    const make = URL.createObjectURL;
-    URL.createObjectURL = blob => { window.given = blob; return make.call(URL, blob); };
-})()"""
-READ = """given.arrayBuffer().then(all => {
-    let text = "";
-    for (const byte of new Uint8Array(all)) text += String.fromCharCode(byte);
-    return btoa(text);
-})"""
 EXPLORED = """new Promise(done => {    // in a frame, where the page's policy holds as in a new tab
     const frame = document.body.appendChild(document.createElement("iframe"));
     frame.onload = () => {
@@ -54,21 +51,6 @@ def page(browser, server):
     browser.press("Enter")
     page.wait_until(f"{STEP}.startsWith('Step ')")
     return page
-
-
-def to(page, place):
-    """Tab to a place, from the top."""
-    page.run("document.querySelector('.live-check').focus()")
-    for _ in range(12):
-        if page.run(PLACE) == place:
-            return
-        page.browser.press("Tab")
-    raise AssertionError(f"the Tab key does not reach {place!r}")
-
-
-def press(page, place):
-    to(page, place)
-    page.browser.press("Enter")
 
 
 def step_of(page):

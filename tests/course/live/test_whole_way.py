@@ -9,8 +9,7 @@ from minitransformer_course.judge.learner_file import learner_cells
 from minitransformer_course.live import chapter
 from tests.course.live import conftest
 from tests.course.live.conftest import CHAPTER, html_of, live_files
-from tests.course.live.page import PRESS, ChapterPage
-from tests.course.live.test_chapter import EXERCISE, RIGHT
+from tests.course.live.page import EXERCISE, PRESS, RIGHT, ChapterPage
 
 pytestmark = [pytest.mark.slow, pytest.mark.campaign]
 

@@ -8,8 +8,7 @@ import json
 import pytest
 
 from minitransformer_course.judge.course import find_exercise
-from tests.course.live.page import Page
-from tests.course.live.test_train import ANSWER, GONE_ON, KEPT, READ, SAID, STEP, press, to
+from tests.course.live.page import ANSWER, GONE_ON, KEPT, READ, SAID, STEP, Page, press, to
 
 pytestmark = [pytest.mark.slow, pytest.mark.campaign]
 

@@ -5,7 +5,7 @@ gradcheck`, which must fail.
 
 A change alters one operator, factor, axis, index, term, name or statement of a backward: of a
 function that no forward calls. It counts if it alters a gradient of the layers of
-tests/library/layers/cases.py, in many sizes, or of a model's loss. Then the command runs, block by
+tests/helpers/layers.py, in many sizes, or of a model's loss. Then the command runs, block by
 block, on those that call the changed function, until one fails. What none of them notices is
 printed.
 
@@ -47,8 +47,8 @@ from minitransformer.checking.blocks import TrainingLoss
 from minitransformer.cli import gradcheck, main as cli
 from minitransformer.speed.kernels import kernels_run
 from minitransformer_course.doctor import doctor
-from tests.library.layers.cases import NAMES, case as made_case
-from tests.library.models.makers import KINDS, make_batch_for, make_model
+from tests.helpers.layers import NAMES, case as made_case
+from tests.helpers.models import KINDS, make_batch_for, make_model
 from tests.mutants import ROOT, candidates, code_of, compiles_differently, edits_of, span
 
 PACKAGE = ROOT / "minitransformer"

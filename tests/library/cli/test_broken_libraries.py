@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.library.cli.conftest import one_line
+from tests.helpers.trained_runs import one_line
 
 pytestmark = pytest.mark.slow
 

@@ -8,6 +8,7 @@ import re
 import shutil
 from functools import wraps
 
+import numpy as np
 import pytest
 
 from minitransformer import Run, Search
@@ -18,12 +19,12 @@ from minitransformer.cli.parser import COMMANDS
 from minitransformer.data.parallel import read_pairs
 from minitransformer.decoding import GREEDY
 from minitransformer.files import write_manifest
+from minitransformer.layers import Linear
 from minitransformer.dispatch import TABLE
 from minitransformer.tasks import TASKS, toy
 from minitransformer.tasks.evaluation import bleu, chrf
-from tests.library.checking.test_gradcheck import X, WrongLinear
 from tests.helpers.command import one_line, resumes_to_the_bit
-from tests.library.speed.calls import needs_numba
+from tests.helpers.kernels import needs_numba
 
 pytestmark = pytest.mark.slow
 
@@ -154,10 +155,17 @@ def test_many_blocks_are_shared_by_processes_and_printed_in_order(run_cli, monke
     )
 
 
+class WrongLinear(Linear):
+    def backward(self, dy, cache):
+        return -super().backward(dy, cache)
+
+
 def test_gradcheck_that_fails_exits_with_1(run_cli, monkeypatch):
     monkeypatch.setattr(
         "minitransformer.cli.gradcheck.blocks",
-        lambda seed, zoo=True: {"linear": (WrongLinear("wrong sign"), (X,))},
+        lambda seed, zoo=True: {
+            "linear": (WrongLinear(5, 4, np.random.default_rng(0)), (np.ones((2, 3, 5)),))
+        },
     )
     code, out, _ = run_cli(
         "gradcheck"

@@ -11,9 +11,9 @@ from minitransformer.decoding.hypothesis import compact_rows
 from minitransformer.decoding.state import EXTRA_LENGTH
 from minitransformer.layers import OutputProjection
 from minitransformer.data.special import BOS, EOS
-from tests.library.decoding import reference
-from tests.library.decoding.reference import random_model
-from tests.library.models.makers import KINDS, make_model
+from tests.helpers import decoding as reference
+from tests.helpers.decoding import random_model
+from tests.helpers.models import KINDS, make_model
 
 
 models = st.builds(

@@ -9,8 +9,8 @@ from minitransformer import greedy, sample
 from minitransformer.data.batches import pad
 from minitransformer.decoding.sampling import draw
 from minitransformer.data.special import EOS
-from tests.library.decoding import reference
-from tests.library.decoding.reference import random_model
+from tests.helpers import decoding as reference
+from tests.helpers.decoding import random_model
 
 SOURCES = [[3, 4, 5], [8], [5, 5, 7, 3]]
 

@@ -33,8 +33,8 @@ from minitransformer.tasks.classify import predict
 from minitransformer.runs.log import CLOCKS
 from minitransformer.runs.report import write_report
 from tests.library.gpu import strict
-from tests.library.layers.cases import NAMES, call, case, changed
-from tests.library.models.makers import KINDS, RECURRENT, make_batch_for, make_model
+from tests.helpers.layers import NAMES, call, case, changed
+from tests.helpers.models import KINDS, RECURRENT, make_batch_for, make_model
 
 BLOCKS = blocks()
 FLOAT32, FLOAT64 = np.dtype("float32"), np.dtype("float64")

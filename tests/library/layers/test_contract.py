@@ -9,8 +9,8 @@ from minitransformer import gradcheck
 from minitransformer.errors import InputError
 from minitransformer.layers import Layer
 from tests import campaign_but
-from tests.library.layers.cases import NAMES, call, case, changed, table, sizes_of
-from tests.library.layers.cases import forward, backward, upstream, flat_gradient
+from tests.helpers.layers import NAMES, call, case, changed, table, sizes_of
+from tests.helpers.layers import forward, backward, upstream, flat_gradient
 
 
 def arrays_of(cache):

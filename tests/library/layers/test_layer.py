@@ -11,7 +11,7 @@ import pytest
 from minitransformer import Adam, InputError, Parameter, Transformer, TransformerConfig
 from minitransformer.layers import Embedding, FeedForward, Layer, Linear, SinusoidalPositions
 from minitransformer.layers.hooks import hooked
-from tests.library.models.makers import make
+from tests.helpers.models import make
 
 
 def test_parameters_are_views_of_one_vector():

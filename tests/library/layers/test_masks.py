@@ -9,8 +9,8 @@ from minitransformer import InputError
 from minitransformer.checking.blocks import Sizes
 from minitransformer.layers import CrossAttention
 from minitransformer.zoo.baselines import RestrictedSelfAttention
-from tests.library.layers.cases import NAMES, case
-from tests.library.layers.cases import forward
+from tests.helpers.layers import NAMES, case
+from tests.helpers.layers import forward
 
 B, T_Q, T_K = 3, 4, 5  # and as many heads as sentences
 

@@ -7,8 +7,8 @@ import pytest
 
 from minitransformer import InputError
 from minitransformer.checking.blocks import SIZES
-from tests.library.layers.cases import NAMES, case, changed
-from tests.library.layers.cases import backward, flat_gradient, forward, upstream
+from tests.helpers.layers import NAMES, case, changed
+from tests.helpers.layers import backward, flat_gradient, forward, upstream
 
 
 def of_other_shapes(array):

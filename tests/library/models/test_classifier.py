@@ -6,7 +6,7 @@ from hypothesis import given, settings, strategies as st
 
 from minitransformer.data.batches import pad
 from minitransformer.data.special import PAD
-from tests.library.models.makers import CLASSES, make_model, random_ids
+from tests.helpers.models import CLASSES, make_model, random_ids
 
 
 @pytest.mark.parametrize("pooling", ["mean", "first"])

@@ -10,20 +10,14 @@ from minitransformer import InputError, beam_search, greedy
 from minitransformer.decoding.state import EXTRA_LENGTH
 from minitransformer.functional import cross_entropy_backward, cross_entropy_forward
 from minitransformer.data.special import BOS, EOS, PAD
-from tests.library.decoding import reference
-from tests.library.models.makers import RECURRENT, V, make_model, random_ids
+from tests.helpers import decoding as reference
+from tests.helpers.models import OTHER_ATTENTION, RECURRENT, V, make_model, random_ids
 
 EITHER = [
     dict(pre_norm=pre_norm, positions=positions, max_length=99)
     for pre_norm in (False, True)
     for positions in ("sinusoidal", "learned")
 ]
-OTHER_ATTENTION = {
-    "restricted": {"attention": "restricted", "radius": 2},
-    "alone": {"attention": "restricted", "radius": 0},
-    "additive": {"attention": "additive"},
-    "unscaled": {"attention": "unscaled"},
-}
 WITH_A_SOURCE = {  # {name: its kind and what is changed}
     **{f"transformer {i}": ("transformer", changes) for i, changes in enumerate(EITHER)},
     **{name: ("transformer", changes) for name, changes in OTHER_ATTENTION.items()},

@@ -11,7 +11,7 @@ from minitransformer.models import MODELS
 from minitransformer.models.model import LossSums
 from minitransformer.speed.kernels import kernels_run
 from minitransformer.data.special import PAD
-from tests.library.models.makers import KINDS, make_batch_for, make_model
+from tests.helpers.models import KINDS, make_batch_for, make_model
 
 
 def targets_of(kind, batch):

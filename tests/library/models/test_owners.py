@@ -25,8 +25,8 @@ from minitransformer.layers import (
     SinusoidalPositions,
 )
 from minitransformer.zoo.baselines import UnscaledSelfAttention
-from tests.library.decoding.reference import random_model, rescore
-from tests.library.models.makers import V, make_batch_for, make_model, random_ids
+from tests.helpers.decoding import random_model, rescore
+from tests.helpers.models import V, make_batch_for, make_model, random_ids
 
 D = 12
 

@@ -9,7 +9,7 @@ from minitransformer import beam_search, generate, plugged
 from minitransformer.functional import causal_mask, padding_mask, sinusoids
 from minitransformer.layers import MultiHeadAttention
 from minitransformer.data.special import PAD
-from tests.library.models.makers import make_model, random_ids
+from tests.helpers.models import make_model, random_ids
 
 
 def own_attention(calls):

@@ -5,7 +5,7 @@ import pytest
 
 from minitransformer import Parameter, Transformer, TransformerConfig
 from minitransformer.layers import Residual, initial
-from tests.library.models.makers import make
+from tests.helpers.models import make
 
 V = 13
 

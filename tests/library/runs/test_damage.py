@@ -12,7 +12,7 @@ from minitransformer import InputError, Run, TrainingConfig, train
 from minitransformer.files import MANIFEST
 from minitransformer.runs import checkpoint
 from minitransformer.runs.folder import RunFolder
-from tests.library.runs.makers import Interrupted, losses, start, trained
+from tests.helpers.runs import Interrupted, losses, start, trained
 
 pytestmark = pytest.mark.campaign
 

@@ -9,7 +9,7 @@ from minitransformer import TrainingConfig, train
 from minitransformer.runs import interrupt
 from minitransformer.speed.local import LocalProcesses
 from tests import ROOT
-from tests.library.runs.makers import Interrupted, start
+from tests.helpers.runs import Interrupted, start
 
 
 class Minimal:

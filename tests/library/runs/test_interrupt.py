@@ -10,7 +10,7 @@ import pytest
 
 from minitransformer import Run, TrainingConfig, train
 from minitransformer.runs import interrupt, trainer, updates
-from tests.library.runs.makers import Interrupted, start
+from tests.helpers.runs import Interrupted, start
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from minitransformer import TrainingConfig, train
 from minitransformer.runs import progress_bar
-from tests.library.runs.makers import start
+from tests.helpers.runs import start
 
 
 class Terminal(io.StringIO):

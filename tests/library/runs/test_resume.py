@@ -6,23 +6,17 @@ import numpy as np
 import pytest
 
 from minitransformer import InputError, Run, TrainingConfig, train
-from minitransformer.data.drawn import DrawnBatches
 from minitransformer.data.epochs import EpochBatches
 from minitransformer.data.labelled import make_labelled_batch, sentence_length
 from minitransformer.data.windows import WindowBatches
 from minitransformer.files import write_manifest
-from minitransformer.tasks import TASKS
 from minitransformer.runs import checkpoint
 from minitransformer.tasks.evaluation import mean_loss
-from tests.library.runs.makers import Interrupted, losses, start, state, trained
+from tests.helpers.runs import Interrupted, losses, of_task, start, state, trained
 
 pytestmark = pytest.mark.slow
 
 PAIRS = [([3 + i % 5, 4, 3 + i % 7], [5, 3 + i % 4][: 1 + i % 2]) for i in range(50)]
-
-
-def of_task(seed):
-    return DrawnBatches(TASKS["copy"](), 8, seed)
 
 
 def of_corpus(seed):

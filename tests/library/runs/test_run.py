@@ -21,7 +21,7 @@ from minitransformer.tasks import TASKS
 from minitransformer.runs import folder as folders
 from minitransformer.tasks.evaluation import pair_batches
 from minitransformer.runs.lock import only_trainer
-from tests.library.runs.makers import Interrupted, start
+from tests.helpers.runs import Interrupted, start
 
 
 def parts():

@@ -9,8 +9,7 @@ from safetensors.numpy import load_file
 
 from minitransformer import InputError, Run, TrainingConfig, train
 from minitransformer.runs import checkpoint, snapshots
-from tests.library.runs.test_resume import of_task
-from tests.library.runs.makers import Interrupted, start
+from tests.helpers.runs import Interrupted, of_task, start
 
 SETTINGS = dict(steps=10, warmup=2, validate_every=4, average=2, seed=5, threads=1)
 

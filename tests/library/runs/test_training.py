@@ -23,8 +23,8 @@ from minitransformer.speed.threads import Threads
 from minitransformer.runs import checkpoint, updates, validation
 from minitransformer.runs.locate_non_finite import locate_non_finite
 from minitransformer.runs.log import read_metrics
-from tests.library.models.makers import make_batch_for, make_model
-from tests.library.runs.makers import start
+from tests.helpers.models import make_batch_for, make_model
+from tests.helpers.runs import start
 
 
 def test_a_run_folder_holds_everything(tmp_path):

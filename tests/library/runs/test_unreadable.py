@@ -10,7 +10,7 @@ import pytest
 from minitransformer import InputError, Run, train
 from minitransformer.files import FORMAT, MANIFEST, write_manifest
 from minitransformer.runs import checkpoint
-from tests.library.runs.makers import Interrupted, start, trained
+from tests.helpers.runs import Interrupted, start, trained
 
 FILES = [*checkpoint.FILES, MANIFEST]
 

@@ -5,7 +5,7 @@ import pytest
 
 from minitransformer import InputError, Run, TrainingConfig, train
 from minitransformer.runs import checkpoint
-from tests.library.runs.makers import losses, start
+from tests.helpers.runs import losses, start
 
 CONFIG = TrainingConfig(steps=8, warmup=2, validate_every=4, average=2)
 

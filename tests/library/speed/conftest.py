@@ -1,11 +1,3 @@
 """In these tests kernels run, as inside `with fast():`."""
 
-import pytest
-
-from minitransformer.speed.kernels import kernels_run
-
-
-@pytest.fixture(autouse=True, scope="module")
-def with_kernels():
-    with kernels_run():
-        yield
+from tests.helpers.kernels import with_kernels  # noqa: F401 - a fixture

@@ -13,8 +13,7 @@ from minitransformer.decoding.continuations import OutputWeight, continuations, 
 from minitransformer.layers import Embedding, EncoderLayer, Residual, StackConfig
 from minitransformer.dispatch import TABLE
 from minitransformer.zoo.modern.grouped_past import CachedGroupedAttention, next_grouped_position
-from tests.library.speed.calls import needs_numba, textbook
-from tests.library.speed.test_kernels import INPUTS, cast, loss_of
+from tests.helpers.kernels import INPUTS, cast, loss_of, needs_numba, textbook
 
 pytestmark = needs_numba
 B, H, T, K, D, V = 2, 3, 4, 5, 6, 9

@@ -20,34 +20,10 @@ from minitransformer.layers.hooks import hooked
 from minitransformer.dispatch import running
 from minitransformer.functional import dropout_forward
 from minitransformer.data.special import EOS, PAD
-from tests.library.speed.calls import needs_numba, textbook
-from tests.library.speed.test_kernels import uncompiled
+from tests.helpers.kernels import needs_numba, some_steps, states, textbook, uncompiled
 
 pytestmark = needs_numba
 SIZES = dict(d_model=12, num_layers=2, num_heads=3, d_ff=10)
-
-
-def states(model, source, steps):
-    """The hidden states of each step: [(ids, parents)], and in the middle only some sentences are
-    kept.
-    """
-    state, found = model.start(source), []
-    for i, (ids, parents) in enumerate(steps):
-        found.append(state.advance(ids, parents))
-        if i == 2:
-            state.keep(np.arange(len(source))[::-1][: len(steps[3][0])])
-    return found
-
-
-def some_steps(rng, batch, width, kept):
-    """Token ids and parents of six positions: one hypothesis at first, `width` later."""
-    steps = [
-        (rng.integers(3, 9, (batch, 1)), None),
-        (rng.integers(3, 9, (batch, width)), np.zeros((batch, width), int)),
-    ]
-    for count in (batch, kept, kept, kept):
-        steps.append((rng.integers(3, 9, (count, width)), rng.integers(0, width, (count, width))))
-    return steps
 
 
 def source_of(rng, batch):

@@ -10,7 +10,7 @@ import pytest
 
 from minitransformer.speed import kernels
 from tests import ROOT
-from tests.library.speed.calls import needs_numba
+from tests.helpers.kernels import needs_numba
 
 pytestmark = pytest.mark.slow
 

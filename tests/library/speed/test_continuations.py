@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from minitransformer.decoding.continuations import FIRST_WORD, OutputWeight
 from minitransformer.dispatch import TABLE
 from minitransformer.data.special import BOS, EOS, PAD
-from tests.library.speed.calls import needs_numba
-from tests.library.speed.test_kernels import uncompiled
+from tests.helpers.kernels import needs_numba, uncompiled
 
 NEAR = {"float32": 2e-5, "float64": 1e-12}
 RELATIVE = {"float32": 1e-6, "float64": 1e-13}

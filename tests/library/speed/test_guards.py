@@ -11,7 +11,7 @@ from minitransformer import LanguageModel, LanguageModelConfig, Transformer, Tra
 from minitransformer.functional.activations import ACTIVATIONS
 from minitransformer.layers.parameter import Parameter
 from minitransformer.speed.kernels import kernels_run
-from tests.library.speed.calls import needs_numba
+from tests.helpers.kernels import needs_numba
 
 SIZES = dict(d_model=12, num_layers=2, num_heads=3, d_ff=10)
 GROUPED = dict(attention="grouped", kv_heads=3, norm="rms", positions="rotary", activation="swiglu")

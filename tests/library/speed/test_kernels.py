@@ -4,8 +4,7 @@ modified.
 
 import copy
 import inspect
-import sys
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -14,10 +13,16 @@ from hypothesis import given, strategies as st
 from minitransformer import InputError
 from minitransformer.speed import kernels
 from minitransformer.data.special import PAD
-from minitransformer.layers import Embedding, OutputProjection, Residual
-from minitransformer.layers.parameter import Parameter
+from minitransformer.layers import Embedding, Residual
 from minitransformer.dispatch import TABLE
-from tests.library.speed.calls import LOSS, needs_numba, textbook
+from tests.helpers.kernels import (
+    INPUTS,
+    cast,
+    loss_of,
+    needs_numba,
+    textbook,
+    uncompiled,
+)
 
 KERNELS = {
     kernel.function.__name__: (entry, kernel)
@@ -28,47 +33,6 @@ BOUNDS = {"float32": 2e-5, "float64": 1e-12}
 pytestmark = needs_numba
 
 
-def attention_inputs(rng, b, h, t, k, d):
-    mask = rng.random((b, rng.choice([1, h]), t, k)) < 0.7  # one for all heads, or one for each
-    mask[0, 0, 0] = False  # may attend to nothing
-    scale = np.sqrt(
-        rng.choice([1, 40])
-    )  # at 40 the scores are further apart than one exponential can hold
-    return {
-        "query": scale * rng.standard_normal((b, h, t, d)),
-        "key": scale * rng.standard_normal((b, h, k, d)),
-        "value": rng.standard_normal((b, h, k, d + 1)),
-        "mask": mask if rng.random() < 0.7 else None,
-        "dropout_rate": float(rng.choice([0.0, 0.3])),
-    }
-
-
-def dropout_inputs(rng, b, h, t, k, d):
-    return {
-        "x": rng.standard_normal((b, t, d)),
-        "dropout_rate": float(rng.choice([0.0, 0.001, 0.3, 0.9])),
-    }
-
-
-def activation_inputs(rng, b, h, t, k, d):
-    return {"x": rng.standard_normal((b, t, d))}
-
-
-def layer_norm_inputs(rng, b, h, t, k, d):
-    return {
-        "x": 3 * rng.standard_normal((b, t, d + 1)) + 1,
-        "gamma": rng.standard_normal(d + 1),
-        "beta": rng.standard_normal(d + 1),
-    }
-
-
-INPUTS = {
-    "attention": attention_inputs,
-    "dropout": dropout_inputs,
-    "relu": activation_inputs,
-    "gelu": activation_inputs,
-    "layer_norm": layer_norm_inputs,
-}
 # No pairs of functions, and tested on their own, below or in test_continuations.py, test_cached.py
 # and test_grouped_past.py:
 OTHERS = {
@@ -99,35 +63,6 @@ def implementations(operation, dtype="float32"):
         for entry in entries
     )
     return [textbooks] if fast == textbooks else [textbooks, fast]
-
-
-@contextmanager
-def uncompiled():
-    """Within it the compiled kernels' loops run as Python, line by line: coverage sees them, and
-    mistakes of the compiler show.
-    """
-    with (
-        pytest.MonkeyPatch.context() as patch,
-        np.errstate(over="ignore"),
-    ):  # NumPy's scalars warn where words overflow
-        for module in [
-            module
-            for name, module in sys.modules.items()
-            if name.startswith("minitransformer.speed.")
-        ]:
-            for name, value in vars(module).items():
-                if hasattr(value, "py_func"):
-                    patch.setattr(module, name, value.py_func)
-        yield
-
-
-def cast(inputs, dtype):
-    return {
-        name: value.astype(dtype)
-        if isinstance(value, np.ndarray) and value.dtype.kind == "f"
-        else value
-        for name, value in inputs.items()
-    }
 
 
 def run(pair, inputs):
@@ -198,14 +133,6 @@ def test_kernels_give_the_same_numbers(operation, dtype, context, sizes, seed):
     for found, cache in others:
         assert_near(found, expected, dtype)
         assert all(hasattr(cache, name) for name in expected_cache._fields)  # what a reader finds
-
-
-def loss_of(weight, x, targets, smoothing, padding):
-    """[loss, dx, dweight, log_likelihood] with the logits x W^T."""
-    output = OutputProjection(*weight.shape, weight=Parameter(weight))
-    loss, cache = LOSS.forward(x, output, targets, smoothing, padding=padding)
-    dx = LOSS.backward(0.7, output, cache)
-    return [loss, dx, output.weight.grad, cache.log_likelihood]
 
 
 @pytest.mark.parametrize("context", [nullcontext, uncompiled])

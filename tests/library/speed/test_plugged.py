@@ -16,7 +16,7 @@ from minitransformer import functional as F
 from minitransformer.layers import MultiHeadAttention
 from minitransformer.speed.threads import Threads
 from minitransformer.dispatch import TABLE, is_replaced, kernels_are_on, plugged, running
-from tests.library.speed.calls import (
+from tests.helpers.kernels import (
     LOSS,
     counting,
     kernel_runs,

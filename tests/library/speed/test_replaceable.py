@@ -16,7 +16,7 @@ from minitransformer.speed.kernels import KERNELS
 from minitransformer_course.diagnosis.operations import OPERATIONS
 from minitransformer_course.judge.course import exercises
 from tests import ROOT, campaign_but
-from tests.library.speed.calls import (
+from tests.helpers.kernels import (
     LOSS,
     counting,
     kernel_runs,
@@ -65,7 +65,7 @@ def test_kernels_run_in_every_thread_and_only_within_the_block():
 import threading
 from contextlib import suppress
 from minitransformer.speed.kernels import kernels_run
-from tests.library.speed.calls import kernel_runs, loss_cache
+from tests.helpers.kernels import kernel_runs, loss_cache
 found = [kernel_runs(loss_cache())]
 with suppress(ZeroDivisionError), kernels_run():
     thread = threading.Thread(target=lambda: found.append(kernel_runs(loss_cache())))

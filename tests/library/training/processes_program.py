@@ -20,7 +20,7 @@ from minitransformer.tasks.evaluation import exact_match, pair_batches
 from minitransformer.layers import Linear
 from minitransformer.speed.processes import Job
 from minitransformer.tasks import TASKS
-from tests.library.runs.makers import losses
+from tests.helpers.runs import losses
 
 CONFIG = TrainingConfig(
     steps=12, warmup=4, validate_every=5, average=2, accumulate=2, seed=3, threads=1

@@ -44,7 +44,7 @@ from minitransformer.speed.processes import Job
 from minitransformer.speed.threads import Threads
 from tests import ROOT
 from tests.helpers.command import rewrite
-from tests.library.models.makers import KINDS, make_model
+from tests.helpers.models import KINDS, make_model
 
 pytestmark = pytest.mark.skipif(
     not hasattr(os, "memfd_create"), reason="this system has only the threads"

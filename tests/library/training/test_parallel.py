@@ -26,7 +26,7 @@ from minitransformer.data.special import PAD
 from minitransformer.runs import checkpoint
 from minitransformer.speed.threads import Threads
 from minitransformer.zoo.modern import Projection
-from tests.library.runs.makers import Interrupted, losses, start
+from tests.helpers.runs import Interrupted, losses, start
 from tests.helpers.processes import Process, assert_same_weights, in_processes, same_batches, PAIRS
 
 RNG = np.random.default_rng(0)

@@ -22,7 +22,7 @@ from minitransformer.runs.config import default_threads
 from tests.helpers.mpi import environment, mpiexec, with_mpi
 from tests.library.training.processes_program import trained
 from tests.helpers.processes import Process, assert_same_weights, in_processes, same_batches
-from tests.library.runs.makers import losses, start
+from tests.helpers.runs import losses, start
 
 # What the launcher says
 

@@ -5,7 +5,7 @@ import pytest
 
 from minitransformer import Adam, InputError, training_step
 from minitransformer.speed.threads import Threads
-from tests.library.models.makers import KINDS, make_batch_for, make_model
+from tests.helpers.models import KINDS, make_batch_for, make_model
 
 
 class Noting:

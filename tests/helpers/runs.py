@@ -26,6 +26,10 @@ def start(folder, seed=0):
     )
 
 
+def of_task(seed):
+    return DrawnBatches(TASKS["copy"](), 8, seed)
+
+
 def losses(run):
     records = [json.loads(line) for line in (run.path / "metrics.jsonl").read_text().splitlines()]
     return [

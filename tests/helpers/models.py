@@ -33,6 +33,14 @@ OF_TRANSFORMERS = (
 )  # what other models have no use for
 
 
+OTHER_ATTENTION = {
+    "restricted": {"attention": "restricted", "radius": 2},
+    "alone": {"attention": "restricted", "radius": 0},
+    "additive": {"attention": "additive"},
+    "unscaled": {"attention": "unscaled"},
+}
+
+
 def make_model(kind, seed=0, **changes):
     """A model in float64 with every parameter random."""
     sizes = {**SIZES, **changes}
