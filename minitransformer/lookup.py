@@ -41,7 +41,7 @@ class Table(MutableMapping[str, Any]):
         return name in self.loaded or name in of_the_zoo(self.kind)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(sorted({*self.loaded, *of_the_zoo(self.kind)}))
+        yield from sorted({*self.loaded, *of_the_zoo(self.kind)})
 
     def __len__(self) -> int:
         return len(list(iter(self)))
@@ -49,13 +49,13 @@ class Table(MutableMapping[str, Any]):
 
 def of_the_zoo(kind: str) -> dict[str, str]:
     """{name: where it is} of the zoo's choices of one kind."""
-    return imported("minitransformer.zoo:CHOICES").get(kind, {})
+    return imported("zoo:CHOICES").get(kind, {})
 
 
 def imported(place: str) -> Any:
-    """What "module:attribute" names."""
-    module, _, attribute = place.partition(":")
-    return getattr(import_module(module), attribute)
+    """What "module:attribute" of this package names."""
+    module, attribute = place.split(":")
+    return getattr(import_module("minitransformer." + module), attribute)
 
 
 def find(table: Table, name: Any) -> Any:

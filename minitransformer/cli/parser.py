@@ -233,7 +233,8 @@ def make_parser(argv: Sequence[str] | None = None) -> Parser:
 
 def module_of(command: str) -> ModuleType:
     if command not in OF_THE_COURSE:
-        return import_module(of_the_zoo("command").get(command, f"minitransformer.cli.{command}"))
+        module = of_the_zoo("command").get(command, f"cli.{command}")
+        return import_module(f"minitransformer.{module}")
     for found in entry_points(group="minitransformer.commands", name=command):
         return found.load()
     raise InputError(

@@ -74,7 +74,7 @@ class LanguageModel(NextTokenModel):
 
     def start(self, prompt: Array) -> "DecodingState":
         """The DecodingState that continues prompt (B, T), ids of at least one token each, without padding (decoding/start.py)."""
-        return imported("minitransformer.decoding.start:start_language_model")(self, prompt)
+        return imported("decoding.start:start_language_model")(self, prompt)
 
     def attention_weights(self, ids: Array) -> dict[str, list[Array]]:
         """The attention weights: {"decoder": (B, H, T, T) of each layer}."""

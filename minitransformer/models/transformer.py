@@ -129,7 +129,7 @@ class Transformer(NextTokenModel):
 
     def start(self, source: Array) -> "DecodingState":
         """The DecodingState that writes the outputs for source (B, T_k), token by token (decoding/start.py)."""
-        return imported("minitransformer.decoding.start:start_transformer")(self, source)
+        return imported("decoding.start:start_transformer")(self, source)
 
     def attention_weights(self, source: Array, target: Array) -> dict[str, list[Array]]:
         """The attention weights: {"encoder", "decoder" or "cross": (B, H, T_q, T_k) of each layer}."""

@@ -21,31 +21,54 @@ from minitransformer.lookup import Table
 from minitransformer.stderr import stderr
 
 FLOATS = "float32 float64"
-_HERE = "minitransformer.speed.compiled"
 # {a textbook function: (its kernel, the dtypes of its arrays, the kinds that other ones may have)}
 KERNELS = Table(
     "kernel",
     {
-        "relu_forward": (f"{_HERE}.activations:relu_forward_compiled", FLOATS, ""),
-        "relu_backward": (f"{_HERE}.activations:relu_backward_compiled", FLOATS, "b"),
-        "gelu_forward": (f"{_HERE}.activations:gelu_forward_compiled", "float32", ""),
-        "gelu_backward": (f"{_HERE}.activations:gelu_backward_compiled", "float32", ""),
-        "adam_update": (f"{_HERE}.adam:adam_update_compiled", FLOATS, ""),
-        "gather_gradients": (f"{_HERE}.adam:gather_gradients_compiled", FLOATS, ""),
-        "attention_forward": (f"{_HERE}.attention:attention_forward_compiled", "float32", "b"),
-        "attention_backward": (f"{_HERE}.attention:attention_backward_compiled", "float32", "b"),
-        "next_position": (f"{_HERE}.cached:next_position_compiled", "float32", "b"),
-        "continuations": (f"{_HERE}.continuations:continuations_compiled", "float32", "f"),
-        "log_normaliser": (f"{_HERE}.continuations:log_normaliser_compiled", "float32", ""),
-        "dropout_forward": (f"{_HERE}.dropout:dropout_forward_compiled", FLOATS, ""),
-        "dropout_backward": (f"{_HERE}.dropout:dropout_backward_compiled", FLOATS, "b"),
-        "Residual.forward": (f"{_HERE}.dropout:residual_forward_compiled", FLOATS, ""),
-        "random_words": (f"{_HERE}.dropout:random_words_compiled", "uint64", ""),
-        "Embedding.backward": (f"{_HERE}.embedding:embedding_backward_compiled", FLOATS, "iu"),
-        "layer_norm_forward": (f"{_HERE}.layer_norm:layer_norm_forward_compiled", FLOATS, ""),
-        "layer_norm_backward": (f"{_HERE}.layer_norm:layer_norm_backward_compiled", FLOATS, ""),
-        "LinearCrossEntropy.forward": (f"{_HERE}.loss:loss_forward_compiled", "float32", "iu"),
-        "LinearCrossEntropy.backward": (f"{_HERE}.loss:loss_backward_compiled", "float32", "iu"),
+        "relu_forward": ("speed.compiled.activations:relu_forward_compiled", FLOATS, ""),
+        "relu_backward": ("speed.compiled.activations:relu_backward_compiled", FLOATS, "b"),
+        "gelu_forward": ("speed.compiled.activations:gelu_forward_compiled", "float32", ""),
+        "gelu_backward": ("speed.compiled.activations:gelu_backward_compiled", "float32", ""),
+        "adam_update": ("speed.compiled.adam:adam_update_compiled", FLOATS, ""),
+        "gather_gradients": ("speed.compiled.adam:gather_gradients_compiled", FLOATS, ""),
+        "attention_forward": (
+            "speed.compiled.attention:attention_forward_compiled",
+            "float32",
+            "b",
+        ),
+        "attention_backward": (
+            "speed.compiled.attention:attention_backward_compiled",
+            "float32",
+            "b",
+        ),
+        "next_position": ("speed.compiled.cached:next_position_compiled", "float32", "b"),
+        "continuations": ("speed.compiled.continuations:continuations_compiled", "float32", "f"),
+        "log_normaliser": ("speed.compiled.continuations:log_normaliser_compiled", "float32", ""),
+        "dropout_forward": ("speed.compiled.dropout:dropout_forward_compiled", FLOATS, ""),
+        "dropout_backward": ("speed.compiled.dropout:dropout_backward_compiled", FLOATS, "b"),
+        "Residual.forward": ("speed.compiled.dropout:residual_forward_compiled", FLOATS, ""),
+        "random_words": ("speed.compiled.dropout:random_words_compiled", "uint64", ""),
+        "Embedding.backward": (
+            "speed.compiled.embedding:embedding_backward_compiled",
+            FLOATS,
+            "iu",
+        ),
+        "layer_norm_forward": ("speed.compiled.layer_norm:layer_norm_forward_compiled", FLOATS, ""),
+        "layer_norm_backward": (
+            "speed.compiled.layer_norm:layer_norm_backward_compiled",
+            FLOATS,
+            "",
+        ),
+        "LinearCrossEntropy.forward": (
+            "speed.compiled.loss:loss_forward_compiled",
+            "float32",
+            "iu",
+        ),
+        "LinearCrossEntropy.backward": (
+            "speed.compiled.loss:loss_backward_compiled",
+            "float32",
+            "iu",
+        ),
     },
 )
 LOOPS: list[tuple[Any, tuple]] = []  # every compiled loop, with its signature for float32
@@ -116,7 +139,7 @@ def compile_new(file: str) -> ModuleType:
     """
     start, before, compiles = time.perf_counter(), len(LOOPS), False
     say = state.say or (lambda text: None)
-    module = import_module(file)
+    module = import_module(f"minitransformer.{file}")
     for function, signature in LOOPS[before:]:  # also those of the files that this one imports
         if not hasattr(function, "compile"):  # kept as Python by NUMBA_DISABLE_JIT
             continue
@@ -152,7 +175,7 @@ def _problem_of(error: Exception) -> str:
 
 def in_one_line() -> str:
     """Which kernels run inside `with fast():`, for a command's report."""
-    if compiled(f"{_HERE}.adam"):  # only then is it known whether they can
+    if compiled("speed.compiled.adam"):  # only then is it known whether they can
         return "kernels: compiled by Numba, equal to the textbook to 2e-5: docs/speed.md"
     return f"kernels: none, the textbook runs ({state.problem})"
 

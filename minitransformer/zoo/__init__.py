@@ -4,35 +4,31 @@ CHOICES are the names that the library's tables find here (lookup.py). What a na
 imported when it is looked up.
 """
 
-_ZOO = "minitransformer.zoo"
-CHOICES: dict[
-    str, dict[str, str]
-] = {  # {kind: {name: "module:attribute", of a command its module}}
+# {kind: {name: "module:attribute", of a command its module}}
+CHOICES: dict[str, dict[str, str]] = {
     "activation": {
-        "geglu": f"{_ZOO}.modern:GatedFeedForward",
-        "swiglu": f"{_ZOO}.modern:GatedFeedForward",
+        "geglu": "zoo.modern:GatedFeedForward",
+        "swiglu": "zoo.modern:GatedFeedForward",
     },
     "attention": {
-        "additive": f"{_ZOO}.attention.additive:AdditiveKind",
-        "grouped": f"{_ZOO}.modern.grouped_attention:GroupedKind",
-        "restricted": f"{_ZOO}.attention.restricted:RestrictedKind",
-        "unscaled": f"{_ZOO}.attention.unscaled:UnscaledKind",
+        "additive": "zoo.attention.additive:AdditiveKind",
+        "grouped": "zoo.modern.grouped_attention:GroupedKind",
+        "restricted": "zoo.attention.restricted:RestrictedKind",
+        "unscaled": "zoo.attention.unscaled:UnscaledKind",
     },
-    "embedding": {"unscaled": f"{_ZOO}.modern:UnscaledEmbedding"},
-    "norm": {"rms": f"{_ZOO}.modern:RMSNorm"},
-    "positions": {"rotary": f"{_ZOO}.modern:RotaryPositions"},
+    "embedding": {"unscaled": "zoo.modern:UnscaledEmbedding"},
+    "norm": {"rms": "zoo.modern:RMSNorm"},
+    "positions": {"rotary": "zoo.modern:RotaryPositions"},
     "model": {
-        "gru": f"{_ZOO}.recurrent.model:GRUModel",
-        "lstm": f"{_ZOO}.recurrent.model:LSTMModel",
-        "lstm-attention": f"{_ZOO}.recurrent.model:LSTMAttentionModel",
-        "rnn": f"{_ZOO}.recurrent.model:RNNModel",
+        "gru": "zoo.recurrent.model:GRUModel",
+        "lstm": "zoo.recurrent.model:LSTMModel",
+        "lstm-attention": "zoo.recurrent.model:LSTMAttentionModel",
+        "rnn": "zoo.recurrent.model:RNNModel",
     },
-    "kept attention": {
-        "GroupedQueryAttention": f"{_ZOO}.modern.grouped_past:CachedGroupedAttention"
-    },
-    "vocabulary": {"pretrained": f"{_ZOO}.pretrained.vocabulary:PretrainedVocabulary"},
-    "pretrained model": {"smollm2": f"{_ZOO}.pretrained.smollm2:fetch_smollm2"},
-    "blocks": {"zoo": f"{_ZOO}.checked_blocks:blocks_of_the_zoo"},
-    "kernel": {"next_grouped_position": f"{_ZOO}.modern.grouped_past:KERNEL"},
-    "command": {"import": f"{_ZOO}.pretrained.command"},
+    "kept attention": {"GroupedQueryAttention": "zoo.modern.grouped_past:CachedGroupedAttention"},
+    "vocabulary": {"pretrained": "zoo.pretrained.vocabulary:PretrainedVocabulary"},
+    "pretrained model": {"smollm2": "zoo.pretrained.smollm2:fetch_smollm2"},
+    "blocks": {"zoo": "zoo.checked_blocks:blocks_of_the_zoo"},
+    "kernel": {"next_grouped_position": "zoo.modern.grouped_past:KERNEL"},
+    "command": {"import": "zoo.pretrained.command"},
 }

@@ -168,7 +168,7 @@ def test_the_table_says_where_the_kernels_are():
     for textbook, (kernel, _, _) in KERNELS.items():
         path = PACKAGE.parent.joinpath(*TABLE[textbook].textbook.__module__.split("."))
         if (file := path.with_suffix(".py")) in found:
-            package, *names = kernel.partition(":")[0].split(".")
+            names = kernel.partition(":")[0].split(".")
             found[file] = "/".join(names) + ".py"
     assert found == first_table()
 

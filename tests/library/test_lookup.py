@@ -33,7 +33,7 @@ TABLES = {  # {kind: where its table is}
 MAKE = f"""
 import json
 from minitransformer.lookup import imported
-tables = {{kind: imported("minitransformer." + place) for kind, place in {TABLES}.items()}}
+tables = {{kind: imported(place) for kind, place in {TABLES}.items()}}
 """
 IMPORT_ALL = """
 from importlib import import_module
@@ -83,7 +83,7 @@ def test_a_name_of_the_zoo_is_found_there(kind, name):
     """In a fresh process, which has imported nothing of it."""
     find = f"from minitransformer.lookup import find; find(tables[{kind!r}], {name!r})"
     if kind == "command":
-        find = f"from {CHOICES[kind][name]} import add_arguments, execute"
+        find = f"from minitransformer.{CHOICES[kind][name]} import add_arguments, execute"
     in_a_fresh_process(MAKE + find)
 
 

@@ -12,7 +12,7 @@ def next_grouped_position(x, cached, past, memory_mask=None) -> Array:
     return next_position(x, cached, past, memory_mask)
 
 
-KERNEL = ("minitransformer.zoo.modern.compiled:next_grouped_position_compiled", "float32", "b")
+KERNEL = ("zoo.modern.compiled:next_grouped_position_compiled", "float32", "b")
 
 
 class CachedGroupedAttention(CachedSelfAttention):
