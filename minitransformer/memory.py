@@ -64,7 +64,9 @@ def available_memory() -> float | None:
     (not Linux) does not say.
     """
     lines = _read_if_there(Path("/proc/meminfo")).splitlines()
-    limits = [int(text) for text in container_limits("memory.max") if text.isdecimal()]
+    old = _read_if_there(GROUPS / "memory" / "memory.limit_in_bytes").strip()  # control groups 1
+    found = [*container_limits("memory.max"), old]
+    limits = [int(text) for text in found if text.isdecimal()]  # not "max"
     try:
         kilobytes = {
             name: int(rest.split()[0]) for name, _, rest in (line.partition(":") for line in lines)

@@ -841,6 +841,9 @@ def test_a_container_has_less_memory(tmp_path, monkeypatch):
     assert memory.available_memory() > 3_000_000
     (tmp_path / "pod" / "memory.max").write_text("3000000\n")
     assert memory.available_memory() == 3_000_000
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory" / "memory.limit_in_bytes").write_text("2000000\n")
+    assert memory.available_memory() == 2_000_000
 
 
 def test_a_received_run_that_cannot_fit_into_memory_is_refused(refused, trained, tmp_path):
