@@ -36,6 +36,11 @@ def square(rng, N):
     return case(rng, N, N, N)
 
 
+@edge("a single token")
+def one_token(rng, d_in, d_out):
+    return case(rng, 1, d_in, d_out)
+
+
 def loss(dy, x, W):
     return lambda x, W, b: (dy * (x @ W + b)).sum(), [x, W, np.zeros(W.shape[1])]
 

@@ -41,6 +41,12 @@ def tanh(rng, N, D):
     return np.tanh, rng.standard_normal((N, D)), rng.standard_normal((N, D)), float(rng.uniform(0.1, 0.3))
 
 
+@edge("an array of three axes, and an f that multiplies the numbers of each matrix: f(x) has another shape")
+def products(rng, B, N, D):
+    f = partial(np.prod, axis=(1, 2))
+    return f, rng.standard_normal(B), rng.uniform(0.5, 1.5, (B, N, D)), float(rng.uniform(0.1, 0.3))
+
+
 # %% hints
 hints = (
     "For L = x^2 at x = 3 and h = 0.1, which two values of L, and which distance between them, give exactly 6?",

@@ -38,6 +38,12 @@ def tanh(rng, N, D):
     return np.tanh, *rng.standard_normal((3, N, D)), float(10 ** -rng.uniform(20, 30))
 
 
+@edge("an array of three axes, and an f that multiplies the numbers of each matrix: f(x) has another shape")
+def products(rng, B, N, D):
+    f, x = partial(np.prod, axis=(1, 2)), rng.uniform(0.5, 1.5, (B, N, D))
+    return f, rng.standard_normal(B), x, rng.standard_normal((B, N, D)), float(10 ** -rng.uniform(20, 30))
+
+
 # %% hints
 hints = (
     "What is (3 + ih)^2, and in which part of it is the derivative of x^2? If two numbers of x move at once, how far does L move?",

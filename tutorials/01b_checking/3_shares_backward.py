@@ -5,7 +5,7 @@ Each row of x becomes shares that add up to 1: y = x / s, where s is the sum of 
 
 import numpy as np
 
-from minitransformer_course.judge import also_right, invariant, mistake
+from minitransformer_course.judge import also_right, edge, invariant, mistake
 
 
 # %% reference
@@ -27,6 +27,11 @@ stars, minutes = 3, 15
 
 def case(rng, N, D):
     return rng.standard_normal((N, D)), rng.uniform(0.5, 2, (N, D))
+
+
+@edge("rows of small numbers")
+def small(rng, N, D):
+    return rng.standard_normal((N, D)), rng.uniform(0.5, 2, (N, D)) * 10 ** -rng.uniform(2, 4, (N, 1))
 
 
 def loss(dy, x):

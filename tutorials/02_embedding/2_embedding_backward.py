@@ -39,6 +39,11 @@ def repeated(rng, T, V, D):
     return rng.standard_normal((1, T, D)), np.full((1, T), V - 1), rng.standard_normal((V, D))
 
 
+@edge("tokens that do not occur, the last ones of the table among them")
+def rare(rng, B, T, V, D):
+    return rng.standard_normal((B, T, D)), rng.integers(0, V, (B, T)), rng.standard_normal((V + 3, D))
+
+
 def loss(dy, ids, W):
     return lambda W: (dy * math.sqrt(W.shape[1]) * W[ids]).sum(), [W]
 

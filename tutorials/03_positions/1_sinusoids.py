@@ -41,6 +41,11 @@ def zero(rng, half):
     return np.zeros(1, int), 2 * half
 
 
+@edge("positions in the thousands")
+def far(rng, T, half):
+    return rng.integers(5_000, 9_000, T), 2 * half
+
+
 @invariant("each pair of columns is a point on a circle: sine squared plus cosine squared must be 1")
 def circle(PE, positions, d_model):
     return PE[:, 0::2] ** 2 + PE[:, 1::2] ** 2 - 1

@@ -47,6 +47,11 @@ def back(rng, T, half):
     return table(np.arange(T), 2 * half), -3
 
 
+@edge("positions in the thousands, where the slowest of three clocks has turned more than once")
+def far(rng, T, k):
+    return table(rng.integers(3_000, 9_000, T), 6), k
+
+
 def table(positions, d_model):
     angles = positions[:, None] * 10000.0 ** (-np.arange(0, d_model, 2) / d_model)
     return np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(len(positions), d_model)

@@ -39,6 +39,11 @@ def large(rng, T, K):
     return x,
 
 
+@edge("all scores near -1,000")
+def low(rng, T, K):
+    return rng.standard_normal((T, K)) - 1000,
+
+
 @invariant("each row of p must sum to 1")
 def rows(p, x):
     return p.sum(axis=-1) - 1

@@ -57,6 +57,13 @@ def low(rng, T, K):
     return rng.standard_normal((T, K)) - 1000, np.arange(K) != rng.integers(0, K, (T, 1))
 
 
+@edge("of the queries of one sentence, one has nothing to attend to")
+def one_empty(rng, B, T, K):
+    mask = np.arange(K) != rng.integers(0, K, (B, T, 1))
+    mask[np.arange(B), np.arange(B) % T] = False
+    return rng.standard_normal((B, T, K)), mask
+
+
 @invariant("each row must sum to 1, or to 0 if nothing in it is allowed")
 def rows(p, x, mask):
     return p.sum(axis=-1) - np.broadcast_to(mask, x.shape).any(axis=-1)

@@ -6,7 +6,7 @@ s = x / t, as `softmax_backward` returns it. Return `dx` and `dt`, the gradients
 
 import numpy as np
 
-from minitransformer_course.judge import also_right, invariant, mistake
+from minitransformer_course.judge import also_right, edge, invariant, mistake
 
 
 # %% reference
@@ -27,6 +27,11 @@ stars, minutes = 2, 10
 
 def case(rng, B, K):
     return rng.standard_normal((B, K)), rng.standard_normal((B, K)), np.array(rng.uniform(1.5, 3))
+
+
+@edge("three axes, and a temperature below 1")
+def cold(rng, B, T, K):
+    return rng.standard_normal((B, T, K)), rng.standard_normal((B, T, K)), np.array(rng.uniform(0.2, 0.7))
 
 
 def loss(ds, x, t):
@@ -112,7 +117,7 @@ def constant(ds, x, t):
 @also_right
 def through_dx(ds, x, t):
     dx = ds * (1 / t)
-    return dx, -np.einsum("bk,bk->", dx, x) / t
+    return dx, -np.einsum("...,...->", dx, x) / t
 
 
 @also_right

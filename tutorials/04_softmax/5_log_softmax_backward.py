@@ -6,7 +6,7 @@ Return `dx`. It is not the gradient of the softmax with something in front: deri
 
 import numpy as np
 
-from minitransformer_course.judge import also_right, invariant, mistake
+from minitransformer_course.judge import also_right, edge, invariant, mistake
 
 
 # %% reference
@@ -27,6 +27,11 @@ stars, minutes = 2, 10
 
 def case(rng, B, T, K):
     return rng.standard_normal((B, T, K)), log_softmax(rng.standard_normal((B, T, K)))
+
+
+@edge("rows without a batch, and probabilities far below 1")
+def flat(rng, T, K):
+    return rng.standard_normal((T, K)), log_softmax(9 * rng.standard_normal((T, K)))
 
 
 def log_softmax(x):

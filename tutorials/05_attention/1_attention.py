@@ -57,6 +57,12 @@ def low(rng, B, T_q, T_k, d):
     return query, key, rng.standard_normal((B, T_k, d)), np.arange(T_k) != rng.integers(0, T_k, (B, T_q, 1))
 
 
+@edge("heads: four axes")
+def heads(rng, B, H, T_q, T_k, d):
+    query, key, value = (rng.standard_normal((B, H, T, d)) for T in (T_q, T_k, T_k))
+    return query, key, value, np.arange(T_k) != rng.integers(0, T_k, (B, H, T_q, 1))
+
+
 @invariant("the weights of each query must sum to 1")
 def rows(answer, query, key, value, mask):
     return answer[1].sum(axis=-1) - 1

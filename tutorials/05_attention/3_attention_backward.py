@@ -46,6 +46,12 @@ def square(rng, B, T, d):
     return dy, query, key, value, weights(query, key)
 
 
+@edge("heads: four axes, and weights of nearly 0 and nearly 1")
+def heads(rng, B, H, T_q, T_k, d):
+    query, key, value, dy = (rng.standard_normal((B, H, T, d)) for T in (T_q, T_k, T_k, T_q))
+    return dy, 9 * query, key, value, weights(9 * query, key)
+
+
 def weights(query, key):
     s = query @ key.swapaxes(-1, -2) / math.sqrt(query.shape[-1])
     e = np.exp(s - s.real.max(axis=-1, keepdims=True))

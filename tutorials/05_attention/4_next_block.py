@@ -55,6 +55,12 @@ def large(rng, T_q, n, d_v):
     return new, rng.standard_normal((n, d_v)), *so_far(old, rng.standard_normal((n, d_v)))
 
 
+@edge("the first block, whose scores are near -1,000")
+def low(rng, T_q, n, d_v):
+    scores, *others = first(rng, T_q, n, d_v)
+    return scores - 1000, *others
+
+
 @invariant("the largest score cannot be smaller than it was")
 def not_smaller(answer, scores, value, largest, total, summed):
     return np.maximum(0, np.where(np.isinf(largest), 0, largest) - np.where(np.isinf(largest), 0, answer[0]))
