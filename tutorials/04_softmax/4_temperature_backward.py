@@ -117,7 +117,7 @@ def constant(ds, x, t):
 @also_right
 def through_dx(ds, x, t):
     dx = ds * (1 / t)
-    return dx, -np.einsum("...,...->", dx, x) / t
+    return dx, -np.vdot(dx, x) / t
 
 
 @also_right
