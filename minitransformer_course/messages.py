@@ -103,12 +103,12 @@ def _found(wanted, folder) -> str:
 
 
 @cache
-def catalogue(name) -> dict[str, str]:
-    """{a text: its translation} in the language `name`. A broken file is named, once, and English
-    is used.
+def catalogue(name, part="*") -> dict[str, str]:
+    """{a text: its translation} in the language `name`, of one part or of all. A broken file is
+    named, once, and English is used.
     """
     pairs: list[tuple[str, str]] = []
-    for path in sorted(LOCALE.glob(f"{name}/*.po")):
+    for path in sorted(LOCALE.glob(f"{name}/{part}.po")):
         try:
             text = path.read_text(encoding="utf-8")
         except (OSError, ValueError) as error:

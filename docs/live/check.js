@@ -3,7 +3,7 @@ import {Turn, enter, guard, open, paragraph} from "./door.js";
 import {makeEditor} from "./editor.js";
 
 export async function begin(page, base, status) {
-  const {settings, sentences, engine} = await open(page, base, status);
+  const {settings, sentences, engine} = await open(page, base, status, engine => engine.call("begin", [document.documentElement.lang]));
   const find = name => page.querySelector(`.live-${name}`);
   const [check, stop, code] = [find("check"), find("stop"), find("code")], turn = new Turn(stop, [check]);
   const press = {key: "Mod-Enter", run: () => { turn.take(judge); return true; }};

@@ -4,8 +4,6 @@ derivative.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
-from importlib.metadata import entry_points
 from typing import Any
 
 import numpy as np
@@ -24,6 +22,7 @@ from minitransformer.checking.other_values import (
     at_other_values,
     redrawn,
 )
+from minitransformer.checking.plugins import plugin
 from minitransformer.checking.report import CONTRACT, OBSERVED, Finding, Report, Result
 from minitransformer.checking.results import METHODS, Along, Comparison, Run
 from minitransformer.checking.subject import Block, Breach, Subject, drawing, each, flat
@@ -233,19 +232,9 @@ def _named(finding: Finding, question: str, *arguments: Any) -> Finding:
     return getattr(doctor, question)(*arguments) or finding
 
 
-@cache
 def find_doctor() -> Any:
-    """The module that names mistakes, or None. It is looked up once a check failed, since that
-    takes a tenth of a second.
-    """
-    for found in entry_points(group="minitransformer.doctor"):
-        try:
-            return found.load()
-        except ModuleNotFoundError as error:
-            if not f"{found.module}.".startswith(f"{error.name}."):
-                # the doctor is there, but something that it needs is not
-                raise
-    return None
+    """The module that names mistakes, or None; asked for only once a check failed."""
+    return plugin("doctor")
 
 
 def _check_same_function(run: Run) -> None:

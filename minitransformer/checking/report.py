@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from minitransformer.checking.compare import SAME
+from minitransformer.checking.plugins import said
 from minitransformer.errors import counted, some
 
 NAMED, EVIDENCE, CONTRACT, OBSERVED = "named", "evidence", "contract", "observed"
@@ -87,7 +88,9 @@ class Finding:
             return ""
         return f"with this undone the error falls from {self.before:.0e} to {self.after:.0e}"
 
-    def __str__(self) -> str:
+    @property
+    def text(self) -> str:
+        """All of it, in English; `str` says it in the reader's language."""
         if self.kind == EVIDENCE:
             text = f"no mistake is proven; {self.sentence}"
         else:
@@ -96,6 +99,9 @@ class Finding:
             text = f"in {self.place}: {text}"
         text += f"; read {self.read}" if self.read else ""
         return text + (f"; also wrong: {some(self.also, 4)}" if self.also else "")
+
+    def __str__(self) -> str:
+        return said(self.text)
 
     @property
     def where(self) -> str:
@@ -177,7 +183,7 @@ class Report:
         lines = []
         for block, finding in self.findings.items():
             lines += [f"{block}: {finding.where}"] if finding.where else []
-            lines.append(f"{block}: {finding}")
+            lines.append(f"{block}: {finding.text}")
         alike: dict[str, list[str]] = {}
         for remark in self.remarks:
             block, _, sentence = remark.partition(": ")
@@ -192,10 +198,12 @@ class Report:
             if method in errors
         )
         if not errors:
-            return [*lines, self.verdict]
-        if len(self.counts) > 1:
-            return [*lines, worst, self.verdict]
-        return [*lines, f"{self.verdict}; {worst}"]
+            lines.append(self.verdict)
+        elif len(self.counts) > 1:
+            lines += [worst, self.verdict]
+        else:
+            lines.append(f"{self.verdict}; {worst}")
+        return [*map(said, lines)]
 
     @property
     def verdict(self) -> str:
@@ -203,12 +211,12 @@ class Report:
         failed_blocks = {result.block for result in self.results if not result.passed}
         beside = len(self.findings.keys() - failed_blocks)
         found = f", {counted(beside, 'finding')}" if beside else ""
-        said = []
+        texts = []
         for checked, (checks, failed) in self.counts.items():
             passed = f"{checks:,} checks passed" if beside else f"all {checks:,} checks passed"
             text = f"{failed} of {checks:,} checks FAILED" if failed else passed
-            said.append(text if len(self.counts) == 1 else f"{checked}: {text}")
-        text = "; ".join(said or ["nothing was checked"]) + found
+            texts.append(text if len(self.counts) == 1 else f"{checked}: {text}")
+        text = "; ".join(texts or ["nothing was checked"]) + found
         return text if "FAILED" in text or self.passed else f"{text}: FAILED"
 
 

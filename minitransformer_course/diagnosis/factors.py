@@ -15,12 +15,17 @@ from minitransformer.layers import Layer
 
 CLOSE = 10 * SAME  # a quotient of two sums is less exact than the sums
 WIDTHS = {"logits": "the vocabulary's size V"}
-CONSTANTS = {
-    -1.0: "is exactly the negative of the true one: it has the wrong sign",
-    2.0: "is exactly 2 times the true one: it is added or counted twice (doubled), or has a factor 2 that the forward lacks",
-    0.5: "is exactly half the true one (halved, divided by 2): it lacks a factor 2 of the forward, or one of two equal parts, "
-    "or has a factor 1/2 too many",
-    -2.0: "is exactly -2 times the true one: it has the wrong sign, and is doubled",
+CONSTANTS = {  # {a factor: (what to say of a gradient that is wrong by it, what it means)}
+    -1.0: ("is exactly the negative of the true one", "it has the wrong sign"),
+    2.0: (
+        "is exactly 2 times the true one",
+        "it is added or counted twice (doubled), or has a factor 2 that the forward lacks",
+    ),
+    0.5: (
+        "is exactly half the true one (halved, divided by 2)",
+        "it lacks a factor 2 of the forward, or one of two equal parts, or has a factor 1/2 too many",
+    ),
+    -2.0: ("is exactly -2 times the true one", "it has the wrong sign, and is doubled"),
 }
 FORMS = {  # {a number made of a size n: (its value, what to say of a gradient that is wrong by it)}
     "{n}": (
@@ -179,10 +184,14 @@ def named_factors(cases, ratios) -> list[str]:
     found = []
     if all(close(r, ratios[0]) for r in ratios):
         simple, kept = as_text(ratios[0]), _kept(cases[0], ratios[0])
-        found = [text for value, text in CONSTANTS.items() if close(value, ratios[0])]
+        found = [
+            f"{said}, and {kept}" if kept else f"{said}: {why}"
+            for value, (said, why) in CONSTANTS.items()
+            if close(value, ratios[0])
+        ]
         if simple and not found:
-            found = [f"is exactly {simple} times the true one, at every size that was tried"]
-        found = [f"{text.partition(':')[0]}, and {kept}" for text in found] if kept else found
+            said = f"is exactly {simple} times the true one, at every size that was tried"
+            found = [f"{said}, and {kept}" if kept else said]
     tables = [sizes(case) for case in cases]
     for value, sentence in FORMS.values():
         fitting = [

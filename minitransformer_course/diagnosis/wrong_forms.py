@@ -473,8 +473,8 @@ def _of_swapped(node) -> Found:
             made = copy.deepcopy(node)
             found = _indexed(made)
             found[i].slice, found[j].slice = found[j].slice, found[i].slice
-            shown = (one.removeprefix("(").removesuffix(")") for one in (first, second))
-            yield "the indices `[{}]` and `[{}]` are swapped".format(*shown), made
+            one, other = (text.removeprefix("(").removesuffix(")") for text in (first, second))
+            yield f"the indices `[{one}]` and `[{other}]` are swapped", made
 
 
 def _indexed(node) -> list[ast.Subscript]:

@@ -12,6 +12,7 @@ from minitransformer.errors import InputError, choices
 from minitransformer.dispatch import Replaceable
 from minitransformer_course.diagnosis.operations import METHODS, OPERATIONS, PARAMETERS
 from minitransformer_course.judge.course import exercises
+from minitransformer_course.messages import _
 
 TAUGHT: list[Any] = []  # the Mistakes of a reader, in the order in which they were taught
 
@@ -85,7 +86,7 @@ def of_exercises() -> tuple[Mistake, ...]:
     """The mistakes of the course's exercises whose backward `plug` puts in place of an operation's."""
     backwards = [exercise for name, exercise in exercises().items() if name.endswith("_backward")]
     return tuple(
-        Mistake(of, _in_words_of_the_library(of, exercise, one.sentence), plug.adapt(one.wrong))
+        Mistake(of, _in_words_of_the_library(of, exercise, _(one.sentence)), plug.adapt(one.wrong))
         for exercise in backwards
         if (plug := exercise.plug)
         for of in [plug.replaced.operation]
@@ -99,5 +100,5 @@ def _in_words_of_the_library(of, exercise, sentence) -> str:
     """
     parameters = PARAMETERS.get(of, ())
     for ours, name in zip(parameters, exercise.returns[-len(parameters) :] if parameters else ()):
-        sentence = re.sub(rf"\b{name}\b", f"{name} (of {ours})", sentence, count=1)
+        sentence = re.sub(rf"\b{name}\b", f"{name} (of {ours})", sentence, count=1, flags=re.ASCII)
     return sentence

@@ -16,6 +16,7 @@ from typing import Any
 import minitransformer
 from minitransformer import checking
 from minitransformer.checking import Report
+from minitransformer_course import messages
 from minitransformer_course.live.shown import Shown, shown_output, together
 
 FILE = "layer.py"  # where the text is, in the current folder
@@ -35,6 +36,10 @@ class Seen:
     printed: str
     line: int
     stopped: bool = False  # by the page's limits
+
+
+def begin(language: str) -> None:
+    messages.choose(language)
 
 
 def check(source: str) -> dict:

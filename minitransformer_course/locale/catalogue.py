@@ -47,6 +47,7 @@ def texts() -> dict[str, dict[str, Place]]:
 
     course = ROOT / "minitransformer_course"
     found = {chapter.name: [*_of_chapter(chapter)] for chapter in chapters()}
+    found["reports"] = [*_of_reports(course)]
     found["judge"] = [
         *_of_code(course),
         *_of_code(ROOT / "docs" / "extensions"),
@@ -79,6 +80,17 @@ def texts() -> dict[str, dict[str, Place]]:
 def _in(file, messages, remark="") -> Iterator[tuple[str, Place]]:
     for text in messages:
         yield text, Place(file, remark)
+
+
+def _of_reports(course) -> Iterator[tuple[str, Place]]:
+    from minitransformer_course.locale.report_texts import texts
+    from minitransformer_course.reports import ALONE, MORE
+
+    for folder in (ROOT / "minitransformer" / "checking", course / "doctor", course / "diagnosis"):
+        for path in sorted(folder.glob("*.py")):
+            yield from _in(path, texts(path), "said of a gradient check")
+    yield from _in(course / "reports.py", ALONE, "in a place of another sentence")
+    yield from _in(course / "reports.py", MORE, "said of a gradient check")
 
 
 def _of_explorer(folder) -> Iterator[tuple[str, Place]]:

@@ -1,5 +1,5 @@
-"""The library never needs the course: what passes is decided without it, and it is loaded only if a
-check failed.
+"""The library never needs the course: what passes is decided without it, and its doctor is loaded
+only if a check failed.
 """
 
 import json
@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from minitransformer import gradcheck
+from minitransformer.checking import plugins
 from tests.helpers.finding import X
 from tests.course.doctor.corpus import CORPORA, cases_in
 
@@ -58,8 +59,15 @@ def test_any_part_can_be_imported_first(name):
     python(f"import {name}")
 
 
-def test_a_check_that_passes_loads_nothing_of_the_course():
-    assert python(PASSES).splitlines()[-1] == "[]"
+def test_a_check_that_passes_loads_of_the_course_only_the_language_of_its_report():
+    loaded = eval(python(PASSES).splitlines()[-1])
+    assert set(loaded) == {
+        "minitransformer_course",
+        "minitransformer_course.judge",
+        "minitransformer_course.judge.decorators",
+        "minitransformer_course.messages",
+        "minitransformer_course.reports",
+    }
 
 
 @pytest.mark.parametrize("share", [120, pytest.param(50, marks=pytest.mark.campaign)])
@@ -120,9 +128,8 @@ def test_a_doctor_that_cannot_be_imported_is_a_bug_unless_its_package_is_gone(
     def load():
         raise ModuleNotFoundError(f"No module named {missing!r}", name=missing)
 
-    module = sys.modules[gradcheck.__module__]
     doctor = SimpleNamespace(module="minitransformer_course.doctor.doctor", load=load)
-    monkeypatch.setattr(module, "entry_points", lambda group: [doctor])
-    find = module.find_doctor.__wrapped__  # without its cache
+    monkeypatch.setattr(plugins, "entry_points", lambda group: [doctor])
+    find = plugins.plugin.__wrapped__  # without its cache
     with pytest.raises(ModuleNotFoundError) if is_told else nullcontext():
-        assert find() is None
+        assert find("doctor") is None

@@ -6,7 +6,8 @@ import pytest
 
 import minitransformer
 from minitransformer import checking
-from minitransformer_course.live.check import check
+from minitransformer_course import messages
+from minitransformer_course.live.check import begin, check
 from tests import ROOT
 from tests.helpers.documents import blocks
 
@@ -45,6 +46,15 @@ def test_a_wrong_one_has_the_doctors_sentence_and_a_line(seen, code, line, said)
     found = seen(code)
     assert found["passed"] is False and found["line"] == line
     assert said in "".join(found["said"]) and "FAILED" in found["said"][-1]
+
+
+def test_a_page_in_korean_has_its_report_in_korean(seen, monkeypatch):
+    monkeypatch.setattr(messages, "_chosen", [])
+    begin("ko")
+    found = seen(WRONG)
+    assert found["line"] == 6 and "배치 크기(B = 2)" in "".join(found["said"])
+    assert "통과하지 못했습니다(FAILED)" in found["said"][-1]
+    assert seen(RIGHT)["said"][0].startswith("검사 2개를 모두 통과했습니다")
 
 
 def test_one_failed_check_is_the_verdict_of_several(seen):
