@@ -40,12 +40,15 @@ def multi30k():
 
 @pytest.fixture
 def run_cli(capsys):
-    """run_cli(*arguments) -> (exit code, stdout, stderr) of the minitransformer command."""
+    """run_cli(words, *arguments) -> (exit code, stdout, stderr) of the minitransformer command.
+
+    run_cli("train copy --steps 2 --run", folder): only the first string is split into words.
+    """
     from minitransformer.cli import main
 
-    def run(*arguments):
+    def run(words="", *arguments):
         try:
-            code = main([str(argument) for argument in arguments])
+            code = main([*words.split(), *map(str, arguments)])
         except SystemExit as stop:
             code = stop.code
         return code, *capsys.readouterr()

@@ -28,16 +28,9 @@ from pathlib import Path
 from typing import NamedTuple
 from tests import ROOT
 
-COPIED = [
-    "minitransformer",
-    "minitransformer_course",
-    "research",
-    "tests",
-    "docs",
-    "tutorials",
-    "README.md",
-    "pyproject.toml",
-]
+COPIED = (
+    "minitransformer minitransformer_course research tests docs tutorials README.md pyproject.toml"
+).split()
 # seconds of processor time, and ten times as many on the clock; a mutant that never ends is caught
 LIMIT = 300
 

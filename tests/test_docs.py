@@ -61,7 +61,7 @@ def by_stem(page):
 def runs(tmp_path_factory):
     """A folder of runs, with the one that README's first command makes (after a few steps)."""
     folder = tmp_path_factory.mktemp("docs") / "runs"
-    train("copy", "--steps", 10, "--run", folder / "copy")
+    train("copy --steps 10 --run", folder / "copy")
     return folder
 
 
@@ -260,7 +260,7 @@ KERNELS = [
         ("add_a_task", ["train", "--help"], ["count repeated letters"]),
         (
             "add_a_model",
-            ["train", "bigram", "--train", "a.txt", "--valid", "a.txt", "--steps", "2"],
+            "train bigram --train a.txt --valid a.txt --steps 2".split(),
             ["saved in runs/bigram"],
         ),
         (

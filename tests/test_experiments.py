@@ -55,21 +55,9 @@ def test_what_a_script_imports_from_the_package_exists(script):
 def test_what_was_trained_is_not_trained_again(experiment, tmp_path):
     """Neither what has a result nor what has a run folder."""
     runs = experiment("side_by_side")
-    copy = [
-        "copy",
-        "--steps",
-        "2",
-        "--batch",
-        "2",
-        "--validate-every",
-        "1",
-        "--num-layers",
-        "1",
-        "--d-model",
-        "8",
-        "--d-ff",
-        "8",
-    ]
+    copy = (
+        "copy --steps 2 --batch 2 --validate-every 1 --num-layers 1 --d-model 8 --d-ff 8"
+    ).split()
     jobs = [runs.Job("copy: small", seed, copy, []) for seed in (0, 1)]
     file = tmp_path / "results.json"
     file.write_text(json.dumps({"copy: small / 0": "not repeated"}), encoding="utf-8")

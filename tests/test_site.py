@@ -27,15 +27,10 @@ EVERY_SCREEN = [
     for width in (320, 390, 768, 1024, 1280, 1366, 1440, 1536, 1920, 2560)
     for scheme in ("light", "dark")
 ]
-OF_EACH_KIND = [
-    "docs/index.html",
-    "README.html",
-    "docs/speed.html",
-    "docs/train.html",
-    "tutorials/05_attention/chapter.html",
-    "tutorials/one_file.html",
-    "search.html",
-]
+OF_EACH_KIND = (
+    "docs/index.html README.html docs/speed.html docs/train.html "
+    "tutorials/05_attention/chapter.html tutorials/one_file.html search.html"
+).split()
 WIDE = 1366  # pixels from which no line of code is cut
 KOREAN = SITE / "ko"
 PAGES = [

@@ -7,12 +7,12 @@ from tests.helpers.trained_runs import corpus, text_run, trained  # noqa: F401 -
 
 @pytest.fixture
 def run_benchmark(capsys):
-    """run_benchmark(*arguments) -> (exit code, stdout, stderr) of python -m research.benchmarks."""
+    """run_benchmark(words, *arguments) -> (exit code, stdout, stderr) of the benchmarks."""
     from research.benchmarks.__main__ import main
 
-    def run(*arguments):
+    def run(words="", *arguments):
         try:
-            code = main([str(argument) for argument in arguments])
+            code = main([*words.split(), *map(str, arguments)])
         except SystemExit as stop:
             code = stop.code
         return code, *capsys.readouterr()

@@ -36,14 +36,14 @@ def measured(monkeypatch):
 
 
 def test_json(run_benchmark, measured, tmp_path):
-    code, out, error = run_benchmark("layers", "--json", "--output", tmp_path / "a.svg")
+    code, out, error = run_benchmark("layers --json --output", tmp_path / "a.svg")
     found = json.loads(out)
     assert code == 0 and error.endswith("a.svg\n") and (tmp_path / "a.svg").exists()
     assert found["results"] == ROWS and found["threads"] == 1 and "numpy" in found["versions"]
 
 
 def test_the_table_and_the_picture(run_benchmark, measured, tmp_path):
-    code, out, _ = run_benchmark("layers", "--output", tmp_path / "table1")
+    code, out, _ = run_benchmark("layers --output", tmp_path / "table1")
     assert code == 0 and (tmp_path / "table1.png").stat().st_size > 5000
     rows = [line.split() for line in out.splitlines()]
     assert [

@@ -58,5 +58,5 @@ def test_the_table(run_benchmark, monkeypatch):
     monkeypatch.setattr(
         profile, "repeat", lambda *_, **__: [1.0]
     )  # large products take longer than the step
-    code, out, _ = run_benchmark("profile", "--config", "copy", "--rounds", 1)
+    code, out, _ = run_benchmark("profile --config copy --rounds 1")
     assert code == 0 and "Linear" in out and out.splitlines()[-1].startswith("all ")

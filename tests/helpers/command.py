@@ -33,26 +33,13 @@ def few_examples(curves=False):
         yield
 
 
-def train(*arguments, curves=False):
-    """For fixtures that outlive a test."""
+def train(words, *arguments, curves=False):
+    """For fixtures that outlive a test. `words` is split, as by run_cli."""
     with few_examples(curves):
-        assert main(["train", *map(str, arguments)]) == 0
+        assert main(["train", *words.split(), *map(str, arguments)]) == 0
 
 
-QUICK = [
-    "--config",
-    "toy",
-    "--d-model",
-    "16",
-    "--num-heads",
-    "2",
-    "--d-ff",
-    "32",
-    "--warmup",
-    "4",
-    "--threads",
-    "1",
-]
+QUICK = "--config toy --d-model 16 --num-heads 2 --d-ff 32 --warmup 4 --threads 1".split()
 SENTIMENTS = {
     "very good": "a fine good film {}",
     "0": "a dull bad film {}",
@@ -67,8 +54,8 @@ def rewrite(run, settings):
 
 
 def write_corpus(folder):
-    colours, things = ["red", "blue", "green"], ["dog", "cat", "bird", "house", "tree"]
-    farben, dinge = ["rot", "blau", "grün"], ["hund", "katze", "vogel", "haus", "baum"]
+    colours, things = "red blue green".split(), "dog cat bird house tree".split()
+    farben, dinge = "rot blau grün".split(), "hund katze vogel haus baum".split()
     pairs = [
         (f"the {thing} is {colour} and {other} .", f"{ding} ist {farbe} und {andere} .")
         for thing, ding in zip(things, dinge)

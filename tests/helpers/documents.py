@@ -9,13 +9,7 @@ PAGES = [
     ROOT / "README.md",
     *(
         page
-        for folder in (
-            "docs",
-            "docs/api",
-            "docs/live",
-            "research/benchmarks",
-            "research/experiments",
-        )
+        for folder in "docs docs/api docs/live research/benchmarks research/experiments".split()
         for page in sorted((ROOT / folder).glob("*.md"))
     ),
 ]

@@ -20,7 +20,7 @@ def quick():
 def trained(tmp_path_factory):
     """A run folder of a few steps on the copy task."""
     folder = tmp_path_factory.mktemp("runs") / "copy"
-    train("copy", "--steps", 12, "--batch", 8, "--run", folder)
+    train("copy --steps 12 --batch 8 --run", folder)
     return folder
 
 
@@ -28,9 +28,7 @@ def trained(tmp_path_factory):
 def numbers_run(tmp_path_factory):
     """A run folder of three steps on Korean number words."""
     folder = tmp_path_factory.mktemp("runs") / "numbers"
-    train(
-        "numbers", "--language", "korean", "--steps", 3, "--batch", 4, "--run", folder, curves=True
-    )
+    train("numbers --language korean --steps 3 --batch 4 --run", folder, curves=True)
     return folder
 
 
@@ -46,43 +44,15 @@ def text_run(tmp_path_factory):
     folder = write_corpus(tmp_path_factory.mktemp("text"))
     text, run = folder / "tsv", folder / "run"
     train(
-        "translate",
-        "--train",
+        "translate --config toy --steps 12 --batch 400 --max-length 60 --vocab-size 90 "
+        "--warmup 4 --validate-every 4 --dropout 0.1 --embedding-dropout 0.2 "
+        "--attention-dropout 0.15 --feed-forward-dropout 0.05 --schedule inverse-sqrt "
+        "--peak-rate 0.01 --average 2 --accumulate 2 --train",
         text,
         "--valid",
         text,
         "--run",
         run,
-        "--config",
-        "toy",
-        "--steps",
-        12,
-        "--batch",
-        400,
-        "--max-length",
-        60,
-        "--vocab-size",
-        90,
-        "--warmup",
-        4,
-        "--validate-every",
-        4,
-        "--dropout",
-        0.1,
-        "--embedding-dropout",
-        0.2,
-        "--attention-dropout",
-        0.15,
-        "--feed-forward-dropout",
-        0.05,
-        "--schedule",
-        "inverse-sqrt",
-        "--peak-rate",
-        0.01,
-        "--average",
-        2,
-        "--accumulate",
-        2,
     )
     return run
 
@@ -96,24 +66,12 @@ def language_run(tmp_path_factory):
     text = (folder / "en").read_text()
     (folder / "valid").write_text(text[107:400])  # 293 characters: the last window is not full
     train(
-        "language",
-        "--train",
+        "language --steps 60 --validate-every 40 --window 16 --batch 8 --positions "
+        "learned --peak-rate 0.02 --train",
         folder / "en",
         "--valid",
         folder / "valid",
         *QUICK,
-        "--steps",
-        60,
-        "--validate-every",
-        40,
-        "--window",
-        16,
-        "--batch",
-        8,
-        "--positions",
-        "learned",
-        "--peak-rate",
-        0.02,
         "--run",
         folder / "run",
         curves=True,
@@ -126,24 +84,12 @@ def subword_run(tmp_path_factory):
     """The same for 10 steps on subwords, with 12 learned positions."""
     folder = write_corpus(tmp_path_factory.mktemp("subwords"))
     train(
-        "language",
-        "--train",
+        "language --steps 10 --vocabulary subwords --vocab-size 60 --window 12 --batch "
+        "4 --positions learned --train",
         folder / "en",
         "--valid",
         folder / "en",
         *QUICK,
-        "--steps",
-        10,
-        "--vocabulary",
-        "subwords",
-        "--vocab-size",
-        60,
-        "--window",
-        12,
-        "--batch",
-        4,
-        "--positions",
-        "learned",
         "--run",
         folder / "run",
         curves=True,
@@ -171,26 +117,12 @@ def classify_run(tmp_path_factory):
     ]
     (folder / "valid.tsv").write_text("".join(valid), encoding="utf-8")
     train(
-        "classify",
-        "--train",
+        "classify --steps 80 --validate-every 60 --vocab-size 60 --max-length 20 "
+        "--batch 200 --dropout 0 --peak-rate 0.01 --train",
         folder / "train.tsv",
         "--valid",
         folder / "valid.tsv",
         *QUICK,
-        "--steps",
-        80,
-        "--validate-every",
-        60,
-        "--vocab-size",
-        60,
-        "--max-length",
-        20,
-        "--batch",
-        200,
-        "--dropout",
-        0,
-        "--peak-rate",
-        0.01,
         "--run",
         folder / "run",
     )
@@ -199,8 +131,8 @@ def classify_run(tmp_path_factory):
 
 @pytest.fixture
 def refused(run_cli, capsys):
-    """refused(*arguments) -> what the command says that refuses them: one line, exit code 2, and no
-    output.
+    """refused(words, *arguments) -> what the command says that refuses them: one line, exit code 2,
+    and no output.
     """
 
     def run(*arguments):

@@ -97,7 +97,7 @@ def test_other_precisions_become_one_that_trains(given, dtype):
     assert {parameter.data.dtype for parameter in model.parameters().values()} == {np.dtype(dtype)}
 
 
-@pytest.mark.parametrize("kind", ["bfloat16", "float16", "Parameter", "gradient", "list"])
+@pytest.mark.parametrize("kind", "bfloat16 float16 Parameter gradient list".split())
 def test_tensors_of_every_kind_are_read_exactly(kind):
     """The arrays hold few digits, so that the narrow ones lose none of them."""
     arrays = {

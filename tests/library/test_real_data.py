@@ -26,24 +26,13 @@ def test_a_model_learns_from_multi30k(multi30k, run_cli, tmp_path):
         for split in ("train", "val")
     )
     code, out, error = run_cli(
-        "train",
-        "translate",
-        "--train",
+        "train translate --config toy --vocab-size 1000 --steps 100 --batch 1000 "
+        "--warmup 30 --train",
         *train,
         "--valid",
         *valid,
         "--run",
         tmp_path / "run",
-        "--config",
-        "toy",
-        "--vocab-size",
-        1000,
-        "--steps",
-        100,
-        "--batch",
-        1000,
-        "--warmup",
-        30,
     )
     assert code == 0, error
     assert read_metrics(tmp_path / "run")[-1]["valid_perplexity"] < 250
@@ -61,26 +50,13 @@ def test_a_language_model_learns_from_tiny_shakespeare(multi30k, run_cli, tmp_pa
     (tmp_path / "train").write_text(text[:1_003_854])
     (tmp_path / "valid").write_text(text[1_003_854:][:20_000])
     code, out, error = run_cli(
-        "train",
-        "language",
-        "--train",
+        "train language --config toy --steps 100 --window 64 --batch 16 --warmup 20 "
+        "--peak-rate 0.005 --train",
         tmp_path / "train",
         "--valid",
         tmp_path / "valid",
         "--run",
         tmp_path / "run",
-        "--config",
-        "toy",
-        "--steps",
-        100,
-        "--window",
-        64,
-        "--batch",
-        16,
-        "--warmup",
-        20,
-        "--peak-rate",
-        0.005,
     )
     assert code == 0, error
     scores = json.loads(run_cli("evaluate", tmp_path / "run", "--json")[1])
@@ -96,28 +72,13 @@ def test_a_classifier_learns_from_sst2(multi30k, run_cli, tmp_path):
     """Sixty small updates beat always predicting the most common class, 55.9 % of the phrases."""
     folder = beside(multi30k, "sst2")
     code, _, error = run_cli(
-        "train",
-        "classify",
-        "--train",
+        "train classify --config toy --num-layers 1 --vocab-size 2000 --steps 60 "
+        "--warmup 20 --peak-rate 0.003 --dropout 0 --train",
         folder / "train.tsv.gz",
         "--valid",
         folder / "dev.tsv.gz",
         "--run",
         tmp_path / "run",
-        "--config",
-        "toy",
-        "--num-layers",
-        1,
-        "--vocab-size",
-        2000,
-        "--steps",
-        60,
-        "--warmup",
-        20,
-        "--peak-rate",
-        0.003,
-        "--dropout",
-        0,
     )
     assert code == 0, error
     scores = json.loads(

@@ -197,7 +197,7 @@ CALLS = [  # (a call, words of the error)
     *(
         (lambda size=size, value=value: stack(**{size: value}), f"{size} is {value}, expected a")
         for value in (10**10, 10**20)
-        for size in ("num_layers", "d_model", "num_heads", "d_ff", "d_k", "d_v", "max_length")
+        for size in "num_layers d_model num_heads d_ff d_k d_v max_length".split()
     ),
     (lambda: stack(num_layers=10_001), "num_layers is 10001, expected .* from 1 to 10,000"),
     (lambda: TransformerConfig.named("toy", 10**20), "source_vocab is 10{20}, expected"),

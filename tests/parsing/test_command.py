@@ -78,20 +78,9 @@ def old(tmp_path, monkeypatch):
     return tmp_path
 
 
-TRAIN = [
-    "train",
-    "parse",
-    "--train",
-    "trees.txt",
-    "--valid",
-    "trees.txt",
-    "--config",
-    "toy",
-    "--steps",
-    "4",
-    "--warmup",
-    "1",
-]
+TRAIN = (
+    "train parse --train trees.txt --valid trees.txt --config toy --steps 4 --warmup 1"
+).split()
 
 
 @pytest.mark.slow
@@ -113,7 +102,7 @@ def test_the_command(old, run_cli):
     assert done.returncode == 0 and json.loads(done.stdout).keys() == SCORES.keys(), done.stderr
     done = run("evaluate", "no/such/run")
     assert done.returncode == 2 and "no run here" in done.stderr and one_line(done.stderr)
-    code, out, error = run_cli("evaluate", "new")
+    code, out, error = run_cli("evaluate new")
     assert (
         code == 2
         and not out

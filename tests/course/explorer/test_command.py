@@ -28,7 +28,7 @@ def data_of(path):
 def kept(tmp_path_factory):
     """A run with snapshots, the last of which are the trained weights."""
     folder = tmp_path_factory.mktemp("runs") / "kept"
-    train("copy", *QUICK, "--steps", 12, "--batch", 8, "--snapshot-every", 3, "--run", folder)
+    train("copy --steps 12 --batch 8 --snapshot-every 3", *QUICK, "--run", folder)
     return folder
 
 
@@ -157,14 +157,8 @@ def test_a_run_without_weights_is_one_line(run_cli, trained, tmp_path):
 
 def test_another_kind_of_attention_is_refused(run_cli, tmp_path):
     train(
-        "copy",
+        "copy --attention unscaled --steps 2 --batch 4",
         *QUICK,
-        "--attention",
-        "unscaled",
-        "--steps",
-        2,
-        "--batch",
-        4,
         "--run",
         tmp_path / "run",
     )

@@ -102,7 +102,7 @@ def test_a_reader_without_a_mouse_or_without_sight(opened):
 )
 def test_the_page_fits_the_screen(opened, width, scheme):
     browser = opened(of_word(), screen=(width, 844, scheme))
-    for kind in ("cross_attention", "feed_forward", "softmax", "adam", "loss"):
+    for kind in "cross_attention feed_forward softmax adam loss".split():
         browser.run(f"openBox(places.findLastIndex(one => one && one.kind === '{kind}')); 0")
         assert browser.run("document.documentElement.scrollWidth") <= width
         top, bottom, room = browser.run("""(({top, bottom}) => [top, bottom,

@@ -81,7 +81,7 @@ def test_a_walk_from_the_loss_to_the_input_and_back(opened):
 def test_a_gradient_stands_in_the_box_that_gets_it(opened):
     """Even if it was put together from heads, or is a sum."""
     browser = opened(of_word())
-    for path in ("key", "value", "query", "weighted_sum", "softmax", "scores"):
+    for path in "key value query weighted_sum softmax scores".split():
         browser.run(WHY + f"at('decoder.layers.0.cross_attention.{path}', 'dy', 5)")
         assert (
             browser.run("resolved(places[state.open]).path")

@@ -277,7 +277,7 @@ def test_a_folder_that_cannot_be_written_is_one_line(run_cli, tmp_path, monkeypa
         return opened(path, *arguments, **options)
 
     monkeypatch.setattr("pathlib.Path.open", refuse)
-    code, _, error = run_cli("learn", "start", "4")
+    code, _, error = run_cli("learn start 4")
     monkeypatch.undo()
     assert code == 2 and error.count("\n") == 1 and "Permission denied" in error
 

@@ -305,7 +305,7 @@ def test_a_gradient_that_is_lost_in_the_embedding_paints_nothing_else(folder):
     found = result()
     wrong = {
         part
-        for part in ("embedding", "softmax", "masks", "positions", "attention", "residual")
+        for part in "embedding softmax masks positions attention residual".split()
         if max(error for name, error in found["errors"].items() if re.match(PROOFS[part], name))
         > BOUND
     }
@@ -318,7 +318,7 @@ def test_the_command_says_what_is_missing_and_writes_the_page(folder, run_cli, m
     monkeypatch.setattr("minitransformer_course.judge.capstone.STEPS", 2)
     edit(folder / "my_model.py", "def greedy(", "def gredy(")
     edit(folder / "my_model.py", "dx = dx + dasked", "dx = dx - dasked")
-    code, out, _error = run_cli("learn", "plug")
+    code, out, _error = run_cli("learn plug")
     assert (
         code == 1
         and "backward: the gradient of decoder.1" not in out
@@ -334,17 +334,17 @@ def test_the_command_says_what_is_missing_and_writes_the_page(folder, run_cli, m
         "<dt>multi-head attention</dt>" in page and "<dt>dropout</dt>" not in page
     )  # which the model does without
     edit(folder / "my_model.py", "dx = dx - dasked", "dx = dx + dasked")
-    code, out, _error = run_cli("learn", "plug")
+    code, out, _error = run_cli("learn plug")
     assert code == 1 and "words that it never saw are right" in out
     assert re.search(
         r"not yet .* my_model .*: 5 of 6 functions are yours$",
-        run_cli("learn", "list")[1],
+        run_cli("learn list")[1],
         re.MULTILINE,
     )
     picture, _legend = (folder / "my_transformer.html").read_text(encoding="utf-8").split("</svg>")
     assert "#f4a3a3" not in picture  # its own page is replaced
     edit(folder / "my_model.py", "def forward(", "def forward(:")
-    code, _out, error = run_cli("learn", "plug")
+    code, _out, error = run_cli("learn plug")
     assert code == 2 and "my_model.py" in error and error.count("\n") == 1
 
 
@@ -365,10 +365,10 @@ def test_the_blank_file_is_written_once_and_is_no_exercise(learn, tmp_path):
 
 @pytest.mark.campaign
 def test_it_trains_until_every_word_is_right(folder, run_cli):
-    code, out, error = run_cli("learn", "plug")
+    code, out, error = run_cli("learn plug")
     assert code == 0 and "100.0% of 200 words that it never saw are right" in out, out + error
     assert "the same as tutorials/one_file.py in 90 arrays" in out and "17 of 17" in out
-    assert re.search(r"passed .* my_model .*: 6 of 6 functions", run_cli("learn", "list")[1])
+    assert re.search(r"passed .* my_model .*: 6 of 6 functions", run_cli("learn list")[1])
 
 
 def test_adam_of_an_exercise_is_the_readers_also_in_the_model():
@@ -381,7 +381,7 @@ def test_the_short_path_ends_when_all_of_its_functions_have_run(folder, run_cli)
     (folder / "my_model.py").unlink()
     nine = {name: {"state": "passed"} for name in SHORT}
     (folder / FILE).write_text(json.dumps({"short": True, "exercises": nine}))
-    code, out, error = run_cli("learn", "plug")
+    code, out, error = run_cli("learn plug")
     assert code == 0 and "the short path: 9 of 9 functions are yours\n" in out, out + error
     assert "my_model.py:" not in out and "learn start my_model" in out
     assert "short" not in json.loads((folder / FILE).read_text())
@@ -392,7 +392,7 @@ def test_without_my_model_the_parts_are_proven_in_the_librarys(folder, run_cli, 
     """The same numbers in every array: as many steps would end at the same weights."""
     monkeypatch.setattr("minitransformer_course.judge.capstone.STEPS", 2)
     (folder / "my_model.py").unlink()
-    _code, out, error = run_cli("learn", "plug")
+    _code, out, error = run_cli("learn plug")
     assert "the same as tutorials/one_file.py in 90 arrays" in out and "17 of 17" in out, (
         out + error
     )
@@ -421,7 +421,7 @@ def test_without_my_model_the_parts_are_proven_in_the_librarys(folder, run_cli, 
 def test_what_cannot_run_is_told_in_a_line(folder, run_cli, monkeypatch, file, old, new, words):
     monkeypatch.setattr("minitransformer_course.judge.run_file.PROOF_LIMIT", 20)
     edit(folder / file, old, new)
-    code, out, error = run_cli("learn", "plug")
+    code, out, error = run_cli("learn plug")
     assert code in (1, 2) and words in out + error and (out + error).count("Traceback") == 0, (
         out + error
     )

@@ -251,7 +251,7 @@ def test_grade_uses_bubblewrap_where_it_runs_and_first_says_what_is_not_containe
     (handed_in / "ann.py").write_text(HEAD + REFERENCE)
     limits._bubblewrap_runs.cache_clear()
     try:
-        code, out, error = run_cli("learn", "grade", handed_in)
+        code, out, error = run_cli("learn grade", handed_in)
     finally:
         limits._bubblewrap_runs.cache_clear()
     used = (tools / "used").read_text()

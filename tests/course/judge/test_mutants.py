@@ -263,7 +263,7 @@ def _other_calls(node):
     if (
         name.startswith("np.")
         and len(given) == 1
-        and name[3:] in ("exp", "log", "sqrt", "tanh", "abs", "cos", "sin")
+        and name[3:] in "exp log sqrt tanh abs cos sin".split()
     ):
         yield given[0]
 

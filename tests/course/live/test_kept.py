@@ -166,7 +166,7 @@ def test_taken_along_and_brought_back(chapters, run_cli, tmp_path, monkeypatch):
     file = again(chapters).run(TAKE)
     assert file.startswith('"""What I wrote') and "import numpy as np\n" in file
     Path("my_work.py").write_text(file, encoding="utf-8")
-    code, out, _ = run_cli("learn", "start", "--from", "my_work.py")
+    code, out, _ = run_cli("learn start --from my_work.py")
     assert code == 0 and "softmax_backward: passed" in out and "04_softmax.py: 1 of " in out
     assert "no such exercise: of_another_version" in out
     chapters.run("localStorage.clear()")

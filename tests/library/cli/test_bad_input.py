@@ -521,11 +521,11 @@ def test_a_run_whose_first_steps_do_not_fit_into_memory_leaves_no_folder(
         make(updates, batches)
 
     monkeypatch.setattr(Updates, "make", exhaust)
-    code, _, error = run_cli("train", "copy", *SMALL, "--run", tmp_path / "run")
+    code, _, error = run_cli("train copy", *SMALL, "--run", tmp_path / "run")
     assert code == 2 and "not enough memory; try a smaller --config" in error
     assert (tmp_path / "run").exists() == kept
     if kept:
-        assert run_cli("train", "--resume", tmp_path / "run")[0] == 2
+        assert run_cli("train --resume", tmp_path / "run")[0] == 2
         assert (tmp_path / "run").exists()
 
 
@@ -580,7 +580,7 @@ def test_the_reason_why_a_report_is_missing_has_no_number(run_cli, trained, tmp_
     run = shutil.copytree(trained, tmp_path / "run")
     (run / "report.html").unlink()
     (run / "report.html").mkdir()
-    code, _, error = run_cli("train", "--resume", run)
+    code, _, error = run_cli("train --resume", run)
     assert code == 0 and "report.html was not written" in error and "Errno" not in error
 
 
@@ -589,7 +589,7 @@ def test_printed_commands_work_for_a_name_that_begins_with_a_dash(
     run_cli, tmp_path, monkeypatch, name, shown
 ):
     monkeypatch.chdir(tmp_path)
-    code, out, _ = run_cli("train", "copy", "--steps", 1, "--batch", 4, f"--run={name}")
+    code, out, _ = run_cli("train copy --steps 1 --batch 4", f"--run={name}")
     first = out[out.index("next: ") :].splitlines()[0]
     assert code == 0 and first == f"next: minitransformer evaluate {shown}"
     assert run_cli(*first.split()[2:])[0] == 0
@@ -726,7 +726,7 @@ def test_a_run_folder_of_the_old_format(refused, trained, tmp_path):
 def test_a_run_is_not_overwritten(refused, trained):
     contents = lambda: {path: path.read_bytes() for path in trained.rglob("*") if path.is_file()}
     before = contents()
-    error = refused("train", "copy", *SMALL, "--run", trained)
+    error = refused("train copy", *SMALL, "--run", trained)
     assert f"{trained} already exists and holds a run" in error
     assert f"resume it: minitransformer train --resume {trained}, or" in error
     assert before == contents()
@@ -735,7 +735,7 @@ def test_a_run_is_not_overwritten(refused, trained):
 def test_a_folder_with_other_files_is_not_a_run_folder(refused, tmp_path):
     (tmp_path / "mine").write_text("mine")
     assert f"{tmp_path} already exists and is not an empty folder; choose another" in refused(
-        "train", "copy", *SMALL, "--run", tmp_path
+        "train copy", *SMALL, "--run", tmp_path
     )
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
@@ -770,14 +770,14 @@ def test_unusable_text_gives_one_line_and_2(refused, corpus, changes, words):
             *(value if isinstance(value, int) else corpus / value for value in values),
         )
     ]
-    assert words in refused("train", "translate", *arguments)
+    assert words in refused("train translate", *arguments)
     assert not (corpus / "run").exists()
 
 
 def test_a_pipe_cannot_be_trained_on(refused, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     assert "pipe: a pipe, expected a file" in refused(
-        "train", "translate", "--train", tmp_path / "pipe", "--valid", tmp_path / "pipe"
+        "train translate --train", tmp_path / "pipe", "--valid", tmp_path / "pipe"
     )
 
 
@@ -797,7 +797,7 @@ def test_a_pipe_cannot_be_trained_on(refused, tmp_path):
 def test_what_cannot_fit_into_memory_is_refused_and_the_size_to_blame_named(
     refused, tmp_path, options, blamed
 ):
-    error = refused("train", "copy", *options.split(), "--run", tmp_path / "run")
+    error = refused("train copy", *options.split(), "--run", tmp_path / "run")
     assert not list(tmp_path.iterdir())
     needed = r"this needs at least [\d,.]+ GB of memory, and [\d,.]+ GB is available; choose a"
     assert f"minitransformer: {blamed}: " in error and re.search(needed, error)
@@ -805,7 +805,7 @@ def test_what_cannot_fit_into_memory_is_refused_and_the_size_to_blame_named(
 
 def test_windows_that_cannot_fit_into_memory_are_refused(refused, corpus):
     files = ("--train", corpus / "en", "--valid", corpus / "en", "--window", 100_000)
-    error = refused("train", "language", *files, "--batch", 1_000_000)
+    error = refused("train language --batch 1000000", *files)
     assert "--batch is 1,000,000: this needs at least" in error
 
 
@@ -882,7 +882,7 @@ def test_damaged_weights_are_made_again_by_resume(run_cli, refused, trained, tmp
         "translate", run, "a b"
     )
     assert (
-        run_cli("train", "--resume", run)[0] == 0
+        run_cli("train --resume", run)[0] == 0
         and (run / "weights.safetensors").read_bytes() == whole
     )
     (run / "weights.safetensors").write_bytes(b"")

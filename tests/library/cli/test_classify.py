@@ -69,18 +69,10 @@ def test_what_was_taken_for_text_and_label_is_said(run_cli, tmp_path):
         "id\tdocument\tlabel\n1\t아 더빙\t0\n2\t\t1\n3\t재밌다\t1\n4\t굳\t1\n", encoding="utf-8"
     )
     code, _, error = run_cli(
-        "train",
-        "classify",
-        "--train",
+        "train classify --steps 1 --vocab-size 60 --config toy --train",
         tmp_path / "nsmc.txt",
         "--valid",
         tmp_path / "nsmc.txt",
-        "--steps",
-        1,
-        "--vocab-size",
-        60,
-        "--config",
-        "toy",
         "--run",
         tmp_path / "run",
     )

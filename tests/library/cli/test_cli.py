@@ -34,7 +34,7 @@ SMALL = ("--steps", 12, "--batch", 8, "--validate-every", 6)
 def test_help(run_cli, monkeypatch):
     """The general help lists every command, however narrow the terminal says that it is."""
     monkeypatch.setenv("COLUMNS", "1")
-    assert run_cli("train", "copy", "--help")[0] == 0
+    assert run_cli("train copy --help")[0] == 0
     monkeypatch.delenv("COLUMNS")
     code, out, error = run_cli("--help")
     commands = re.findall(r"^    (\w+) +\w", out, re.MULTILINE)
@@ -57,24 +57,22 @@ def test_the_output_may_go_to_a_string():
 
 
 def test_gradcheck_of_named_blocks(run_cli):
-    code, out, _ = run_cli("gradcheck", "linear", "softmax")
+    code, out, _ = run_cli("gradcheck linear softmax")
     assert code == 0
-    assert all(
-        word in out for word in ("linear", "softmax", "weight", "bias", "central", "complex")
-    )
+    assert all(word in out for word in "linear softmax weight bias central complex".split())
     assert out.splitlines()[-1].startswith("all 8 checks passed")  # neither has a kernel
 
 
 @needs_numba
 def test_gradcheck_counts_kernels_apart(run_cli, monkeypatch):
     """The output and every gradient, in float32 and float64."""
-    code, out, _ = run_cli("gradcheck", "layer-norm")
+    code, out, _ = run_cli("gradcheck layer-norm")
     errors, counts = out.splitlines()[-2:]
     assert code == 0
     assert counts == "textbook: all 6 checks passed; kernels: all 8 checks passed"
     assert "kernels float64" in errors
     monkeypatch.setenv("MINITRANSFORMER_FAST", "0")
-    assert run_cli("gradcheck", "layer-norm")[1].splitlines()[-1].startswith("all 6 checks passed")
+    assert run_cli("gradcheck layer-norm")[1].splitlines()[-1].startswith("all 6 checks passed")
 
 
 @needs_numba
@@ -101,7 +99,7 @@ def test_gradcheck_finds_a_wrong_kernel(run_cli, monkeypatch, wrong, says):
         return wrong(*kernel.function(dy, cache))
 
     monkeypatch.setattr(entry, "kernels", (kernel._replace(function=changed),))
-    code, out, _ = run_cli("gradcheck", "layer-norm")
+    code, out, _ = run_cli("gradcheck layer-norm")
     assert code == 1 and f"layer-norm: {says}" in out
 
 
@@ -121,7 +119,7 @@ def test_gradcheck_checks_the_textbook_though_kernels_replace_it(run_cli, monkey
     monkeypatch.setattr(TABLE["attention_backward"], "textbook", wrong)
     TABLE["attention_backward"].choose()
     try:
-        code, out, _ = run_cli("gradcheck", "attention")
+        code, out, _ = run_cli("gradcheck attention")
     finally:
         monkeypatch.undo()
         TABLE["attention_backward"].choose()
@@ -136,17 +134,7 @@ def test_gradcheck_checks_the_textbook_though_kernels_replace_it(run_cli, monkey
 def test_many_blocks_are_shared_by_processes_and_printed_in_order(run_cli, monkeypatch):
     monkeypatch.setattr("minitransformer.cli.gradcheck.available_cores", lambda: 2)
     monkeypatch.setenv("MINITRANSFORMER_FAST", "0")
-    names = [
-        "relu",
-        "gelu",
-        "softmax",
-        "dropout",
-        "linear",
-        "layer-norm",
-        "rms-norm",
-        "additive-attention",
-        "silu",
-    ]
+    names = "relu gelu softmax dropout linear layer-norm rms-norm additive-attention silu".split()
     assert len(names) > gradcheck_command.ALONE
     code, out, _ = run_cli("gradcheck", *names)
     assert (
@@ -184,7 +172,7 @@ def test_the_command_that_comes_next_has_a_text_with_letters(run_cli, tmp_path, 
         "data",
         lambda *task: usual(*task)._replace(examples=[("", ""), ("\n\na b\nc", "")]),
     )
-    code, out, _ = run_cli("train", "copy", *SMALL, "--run", tmp_path / "run")
+    code, out, _ = run_cli("train copy", *SMALL, "--run", tmp_path / "run")
     assert code == 0 and out.endswith(
         f"\n      minitransformer translate {tmp_path / 'run'} 'a b'\n"
     )
@@ -203,7 +191,7 @@ def test_train_evaluate_translate_a_toy_task(run_cli, trained):
 def test_train_says_what_comes_next(run_cli, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for folder in ("runs/reverse", "runs/reverse-2"):
-        code, out, error = run_cli("train", "reverse", *SMALL, "--pre-norm", "--backend", "auto")
+        code, out, error = run_cli("train reverse --pre-norm --backend auto", *SMALL)
         assert code == 0
         assert f"minitransformer evaluate {folder}" in out and "exact match" in out
         assert "parameters" in error and "valid perplexity" in error
@@ -226,30 +214,13 @@ def test_translate_from_standard_input(run_cli, trained, typed):
 def test_translation_from_text_to_bleu(run_cli, corpus):
     paths = [corpus / "en", corpus / "de"]  # text_run has read the TSV
     code, out, _ = run_cli(
-        "train",
-        "translate",
-        "--train",
+        "train translate --vocab-size 90 --max-length 40 --config toy --steps 150 "
+        "--batch 400 --warmup 20 --dropout 0 --rate-factor 0.5 --train",
         *paths,
         "--valid",
         *paths,
         "--run",
         corpus / "run",
-        "--vocab-size",
-        90,
-        "--max-length",
-        40,
-        "--config",
-        "toy",
-        "--steps",
-        150,
-        "--batch",
-        400,
-        "--warmup",
-        20,
-        "--dropout",
-        0,
-        "--rate-factor",
-        0.5,
     )
     assert code == 0 and "minitransformer translate" in out
     code, out, _ = run_cli(
@@ -290,14 +261,7 @@ def test_evaluate_with_a_beam(run_cli, text_run, alpha, least):
         "--json",
     )
     scores = json.loads(out)
-    assert code == 0 and list(scores) == [
-        "bleu",
-        "chrf",
-        "signature",
-        "perplexity",
-        "sentences",
-        "seconds",
-    ]
+    assert code == 0 and list(scores) == "bleu chrf signature perplexity sentences seconds".split()
     sources, references = zip(*read_pairs([text_run.parent / "tsv"]))
     outputs = Run.load(text_run).answer(sources, Search(beam=3, alpha=alpha, min_length=least))
     assert (
@@ -311,7 +275,7 @@ def test_n_best_hypotheses_come_with_scores(run_cli, text_run, typed):
     typed(b"the dog is red .\n\nthe cat is blue .\n")
     code, out, _ = run_cli("translate", text_run, "--beam", 4, "--n-best", 2)
     rows = [line.split("\t") for line in out.splitlines()]
-    assert code == 0 and [row[0] for row in rows] == ["1", "1", "2", "3", "3"]
+    assert code == 0 and [row[0] for row in rows] == "1 1 2 3 3".split()
     assert float(rows[0][1]) >= float(rows[1][1]) and rows[0][2] != rows[1][2] and rows[2][2] == ""
 
 
@@ -323,7 +287,7 @@ def test_training_resumes_where_it_stopped(run_cli, runs, tmp_path, name):
     run = tmp_path / "killed"
     assert resumes_to_the_bit(run_cli, runs[name], run)
     weights = (run / "weights.safetensors").read_bytes()
-    code, out, error = run_cli("train", "--resume", run)  # there is nothing more to do
+    code, out, error = run_cli("train --resume", run)  # there is nothing more to do
     assert code == 0 and (run / "weights.safetensors").read_bytes() == weights
 
 
@@ -346,30 +310,15 @@ def test_a_run_that_cannot_be_resumed_stays_as_it_was(run_cli, trained, tmp_path
     ruin(run)
     (run / "weights.safetensors").write_bytes(b"damaged")
     before = {path.name: path.read_bytes() for path in run.iterdir() if path.is_file()}
-    code, out, error = run_cli("train", "--resume", run)
+    code, out, error = run_cli("train --resume", run)
     assert code == 2 and not out and words in error.splitlines()[-1] and "Traceback" not in error
     assert {path.name: path.read_bytes() for path in run.iterdir() if path.is_file()} == before
 
 
 def test_the_sizes_of_a_model_are_options(run_cli, tmp_path):
     code, _, error = run_cli(
-        "train",
-        "copy",
-        "--steps",
-        1,
-        "--batch",
-        2,
-        "--num-layers",
-        1,
-        "--d-model",
-        24,
-        "--num-heads",
-        3,
-        "--d-ff",
-        7,
-        "--d-k",
-        5,
-        "--run",
+        "train copy --steps 1 --batch 2 --num-layers 1 --d-model 24 --num-heads 3 "
+        "--d-ff 7 --d-k 5 --run",
         tmp_path / "run",
     )
     config = Run.load(tmp_path / "run").model.config
@@ -408,20 +357,12 @@ def test_the_options_of_a_model_reach_it(text_run):
 def test_a_preset_and_what_changes_it(run_cli, corpus, options, schedule, peak, pre_norm):
     text = corpus / "tsv"
     code, _, error = run_cli(
-        "train",
-        "translate",
-        "--train",
+        "train translate --preset multi30k --config toy --steps 1 --train",
         text,
         "--valid",
         text,
         "--run",
         corpus / "run",
-        "--preset",
-        "multi30k",
-        "--config",
-        "toy",
-        "--steps",
-        1,
         *options,
     )
     assert code == 0, error
@@ -443,4 +384,4 @@ def test_resume_wants_the_text_it_began_with(refused, text_run, tmp_path):
     settings["task"]["sha256"][file] = "0" * 64
     (run / "config.json").write_text(json.dumps(settings))
     write_manifest(run, ["config.json", "tokenizer.json", "weights.safetensors"])
-    assert f"{file} has changed since training began" in refused("train", "--resume", run)
+    assert f"{file} has changed since training began" in refused("train --resume", run)

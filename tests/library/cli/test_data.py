@@ -19,7 +19,7 @@ def in_an_empty_folder(tmp_path, monkeypatch):
 
 
 def test_a_line_for_each_file_then_what_to_do_next(run_cli, server):
-    code, out, error = run_cli("data", "small")
+    code, out, error = run_cli("data small")
     assert code == 0 and error.splitlines() == [f"{name}: downloaded" for name in FILES]
     where, terms, following = out.splitlines()
     assert where == "small: intact, in data/small" and terms == "Terms: none."
@@ -51,7 +51,7 @@ def test_the_line_that_trains_on_it_is_one_of_its_task(run_cli, monkeypatch, cor
 
 def test_a_corpus_without_a_split_is_trained_on(run_cli, server):
     """The printed line, unchanged."""
-    code, out, error = run_cli("data", "poem")
+    code, out, error = run_cli("data poem")
     assert code == 0 and "poem: intact, in data/poem" in out
     assert error.splitlines() == [
         "poem.txt: downloaded",
@@ -64,15 +64,15 @@ def test_a_corpus_without_a_split_is_trained_on(run_cli, server):
 
 
 def test_folder(run_cli, server, tmp_path):
-    code, out, _ = run_cli("data", "small", "--folder", "my data")
+    code, out, _ = run_cli("data small --folder", "my data")
     assert code == 0 and "intact, in my data" in out and "--train 'my data/tok/train.en' " in out
-    code, _, error = run_cli("data", "small", "--folder", tmp_path / "my data")
+    code, _, error = run_cli("data small --folder", tmp_path / "my data")
     assert code == 0 and error.splitlines() == [f"{name}: already there" for name in FILES]
 
 
 def test_what_fails_is_one_line_and_2(refused, server):
     server.files.clear()
-    assert "the server answered 404 Not Found" in refused("data", "small")
+    assert "the server answered 404 Not Found" in refused("data small")
 
 
 def test_ctrl_c_leaves_no_half_file(run_cli, server, tmp_path, monkeypatch):
@@ -82,6 +82,6 @@ def test_ctrl_c_leaves_no_half_file(run_cli, server, tmp_path, monkeypatch):
     monkeypatch.setattr(
         "pooch.core.hash_matches", interrupt
     )  # the file is there, under another name
-    code, _, error = run_cli("data", "small")
+    code, _, error = run_cli("data small")
     assert code == 130 and error == "minitransformer: interrupted\n"
     assert server.asked and not [path for path in tmp_path.rglob("*") if path.is_file()]

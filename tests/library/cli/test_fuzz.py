@@ -38,7 +38,7 @@ SMALL = (
 LANGUAGE = (
     "--config toy --steps 2 --batch 3 --window 10 --validate-every 1 --positions learned".split()
 )
-RUNS = ["copy", "translate", "language", "subwords", "classify"]
+RUNS = "copy translate language subwords classify".split()
 
 
 @pytest.fixture
@@ -230,11 +230,7 @@ def test_any_arguments(workshop, typed, stdin):
 @st.composite
 def damage(draw):
     """A function that corrupts bytes: it truncates, flips, shuffles or replaces them."""
-    kind = draw(
-        st.sampled_from(
-            ["cut", "flip", "insert", "replace", "repeat", "crlf", "bom", "latin-1", "utf-16"]
-        )
-    )
+    kind = draw(st.sampled_from("cut flip insert replace repeat crlf bom latin-1 utf-16".split()))
     place, noise = draw(st.floats(0, 1)), draw(st.binary(min_size=1, max_size=20))
 
     def change(content):
@@ -336,7 +332,7 @@ def test_any_run_folder(workshop, data):
             st.sampled_from(
                 [
                     ["translate", "broken", "a b"],
-                    ["generate", "broken", "the", "--max-length", "9"],
+                    "generate broken the --max-length 9".split(),
                     ["classify", "broken", "the"],
                     ["evaluate", "broken", "--json"],
                     ["plot", "architecture", "broken"],

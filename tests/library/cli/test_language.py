@@ -32,14 +32,13 @@ def test_evaluate_is_over_all_of_the_text(run_cli, language_run):
     scores, run = json.loads(out), Run.load(language_run)
     text = (language_run.parent / "valid").read_text()
     ids = run.vocabulary.encode(text)
-    assert code == 0 and list(scores) == [
-        "perplexity",
-        "nats_per_token",
-        "bits_per_character",
-        "tokens",
-        "characters",
-        "unknown_characters",
-    ]
+    assert (
+        code == 0
+        and list(scores)
+        == (
+            "perplexity nats_per_token bits_per_character tokens characters unknown_characters"
+        ).split()
+    )
     assert scores["unknown_characters"] == 0
     assert scores["tokens"] == scores["characters"] == len(text) - 1 and (len(text) - 1) % WINDOW
     assert scores["nats_per_token"] == pytest.approx(nats_by_hand(run.model, ids, WINDOW), rel=1e-5)
@@ -210,20 +209,10 @@ def test_line_ends_and_accents_are_read_alike_everywhere(run_cli, language_run, 
     run = tmp_path / "run"
     assert (
         run_cli(
-            "train",
-            "language",
-            "--train",
+            "train language --steps 1 --config toy --window 8 --batch 2 --train",
             tmp_path / "accent",
             "--valid",
             tmp_path / "accent",
-            "--steps",
-            1,
-            "--config",
-            "toy",
-            "--window",
-            8,
-            "--batch",
-            2,
             "--run",
             run,
         )[0]
@@ -276,21 +265,11 @@ def test_attention(run_cli, language_run, tmp_path):
 def test_a_size_of_the_vocabulary_that_cannot_be_had_is_said(run_cli, tmp_path, options, said):
     (tmp_path / "text").write_text("abc ab " * 30)
     code, _, error = run_cli(
-        "train",
-        "language",
-        "--train",
+        "train language --window 8 --config toy --num-layers 1 --steps 1 --train",
         tmp_path / "text",
         "--valid",
         tmp_path / "text",
-        "--window",
-        8,
         *options,
-        "--config",
-        "toy",
-        "--num-layers",
-        1,
-        "--steps",
-        1,
         "--run",
         tmp_path / "run",
     )

@@ -111,20 +111,12 @@ def test_translation_with_the_options_of_a_preset(run_cli, tmp_path):
     """
     text = write_corpus(tmp_path) / "tsv"
     code, _, error = run_cli(
-        "train",
-        "translate",
-        "--model",
-        "lstm-attention",
-        "--train",
+        "train translate --model lstm-attention --preset multi30k --steps 1 --train",
         text,
         "--valid",
         text,
         "--run",
         tmp_path / "run",
-        "--preset",
-        "multi30k",
-        "--steps",
-        1,
     )
     assert code == 0, error
     assert "tiny LSTMAttentionModel, 2 layers of width 176, " in error

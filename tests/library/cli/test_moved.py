@@ -61,14 +61,14 @@ def test_text_that_has_moved_is_given(project, run_cli, refused, tmp_path):
     (run / "weights.safetensors").unlink()
     write_manifest(run, [path.name for path in run.glob("*.json") if path.name != "manifest.json"])
     words = "/data/train: no such file; if it has moved, say where it is: --train FILE"
-    assert words in refused("train", "--resume", run)
+    assert words in refused("train --resume", run)
     given = ["--train", tmp_path / "texts" / "train", "--valid", tmp_path / "texts" / "valid"]
     words = "--train names 2 files, but the run has 1"
-    assert words in refused("train", "--resume", run, "--train", "a", "b")
+    assert words in refused("train --train a b --resume", run)
     (tmp_path / "texts" / "train").write_text("changed")
-    assert "texts/train has changed since" in refused("train", "--resume", run, *given)
+    assert "texts/train has changed since" in refused("train --resume", run, *given)
     (tmp_path / "texts" / "train").write_bytes((tmp_path / "texts" / "valid").read_bytes())
-    code, out, error = run_cli("train", "--resume", run, *given)
+    code, out, error = run_cli("train --resume", run, *given)
     assert code == 0 and "saved in" in out, error
 
 
@@ -99,4 +99,4 @@ def test_a_run_of_an_older_version_knows_its_files_by_their_names(finished, run_
 
 def test_a_toy_task_has_no_files(refused, trained):
     words = "--train names 1 file, but the run has 0"
-    assert words in refused("train", "--resume", trained, "--train", "text")
+    assert words in refused("train --train text --resume", trained)

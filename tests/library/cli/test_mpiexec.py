@@ -21,21 +21,9 @@ from tests.helpers.mpi import ROOT, TIMEOUT, environment, mpiexec, with_mpi
 pytestmark = pytest.mark.campaign
 
 COMMAND = [sys.executable, "-m", "minitransformer", "train"]
-COPY = [
-    "copy",
-    "--batch",
-    "8",
-    "--threads",
-    "1",
-    "--d-model",
-    "16",
-    "--d-ff",
-    "16",
-    "--dropout",
-    "0.1",
-    "--validate-every",
-    "10",
-]
+COPY = (
+    "copy --batch 8 --threads 1 --d-model 16 --d-ff 16 --dropout 0.1 --validate-every 10"
+).split()
 
 
 def refused(done):
@@ -253,7 +241,7 @@ sys.exit(main(sys.argv[1:]))
             ["copy", "--stps", "3"],
             "minitransformer train copy: unrecognized arguments: --stps 3; did you mean --steps?",
         ),
-        (["translate", "--train", "a", "b", "--valid", "a", "b"], "a: No such file or directory"),
+        ("translate --train a b --valid a b".split(), "a: No such file or directory"),
         (
             ["copy", "--batch", "1"],
             "2 processes share each batch, but no batch has so many sentences (the largest: 1)",

@@ -107,5 +107,5 @@ def test_a_report_that_cannot_be_drawn_loses_nothing(run_cli, tmp_path, monkeypa
         raise ImportError("no backend")
 
     monkeypatch.setattr("minitransformer.runs.report.plots.curves", fail)
-    code, out, error = run_cli("train", "copy", "--steps", 2, "--run", tmp_path / "run")
+    code, out, error = run_cli("train copy --steps 2 --run", tmp_path / "run")
     assert code == 0 and "exact match" in out and "report.html was not written: no backend" in error

@@ -170,10 +170,10 @@ def test_a_validated_run_has_a_curve_of_its_quality():
 def test_plots(run_cli, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for picture in "architecture.png", "architecture-2.png":
-        code, out, _ = run_cli("plot", "architecture")
+        code, out, _ = run_cli("plot architecture")
         assert code == 0 and out == f"drawn: {picture}\n"
         assert min(size_of(picture)) > 300
-    assert run_cli("plot", "architecture", "--output", "mine.png")[0] == 0
+    assert run_cli("plot architecture --output mine.png")[0] == 0
     size_of("mine.png")
 
 
@@ -183,13 +183,13 @@ def test_the_architecture(run_cli, numbers_run, tmp_path):
     name says.
     """
     for i, of in enumerate(([], ["tiny"], [numbers_run])):
-        code, out, _ = run_cli("plot", "architecture", *of, "--output", tmp_path / f"{i}.svg")
+        code, out, _ = run_cli("plot architecture", *of, "--output", tmp_path / f"{i}.svg")
         assert code == 0 and out == f"drawn: {tmp_path / f'{i}.svg'}\n"
     for i, d_model in enumerate(("512", "128", "64")):
         assert f"<!-- d_model = {d_model} -->" in (tmp_path / f"{i}.svg").read_text(
             encoding="utf-8"
         )
-    assert run_cli("plot", "architecture", "--output", tmp_path / "a")[0] == 0
+    assert run_cli("plot architecture --output", tmp_path / "a")[0] == 0
     assert min(size_of(tmp_path / "a.png")) > 800
 
 
@@ -232,9 +232,7 @@ def test_a_picture_whose_program_is_missing(refused, tmp_path, monkeypatch):
         raise RuntimeError("xelatex not found")
 
     monkeypatch.setattr(Figure, "as_bytes", draw)
-    assert "a.pgf: xelatex not found" in refused(
-        "plot", "architecture", "--output", tmp_path / "a.pgf"
-    )
+    assert "a.pgf: xelatex not found" in refused("plot architecture --output", tmp_path / "a.pgf")
 
 
 def test_maps_of_long_sentences_stay_pictures(tmp_path):

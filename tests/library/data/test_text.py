@@ -186,9 +186,7 @@ def test_special_tokens_in_a_text_are_text(subwords, tmp_path):
 def test_special_tokens_learned_from_a_text_are_text():
     """Glued to words, as marks of formatting may be, they become subwords."""
     texts = [
-        f"the {word}{mark}{word}"
-        for mark in NAMES
-        for word in ("red", "blue", "green", "dog", "cat")
+        f"the {word}{mark}{word}" for mark in NAMES for word in "red blue green dog cat".split()
     ]
     vocabulary = SubwordVocabulary.learn(texts, 60)
     assert set(NAMES) <= set(vocabulary.tokens(range(4, vocabulary.size)))

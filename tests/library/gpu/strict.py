@@ -238,24 +238,11 @@ def _scalar(convert):
     return method
 
 
-for _name in (
-    "add",
-    "sub",
-    "mul",
-    "truediv",
-    "floordiv",
-    "mod",
-    "pow",
-    "matmul",
-    "and",
-    "or",
-    "xor",
-    "rshift",
-):
+for _name in "add sub mul truediv floordiv mod pow matmul and or xor rshift".split():
     setattr(ndarray, f"__{_name}__", _binary(getattr(operator, f"__{_name}__")))
     setattr(ndarray, f"__r{_name}__", _reflected(getattr(operator, f"__{_name}__")))
     setattr(ndarray, f"__i{_name}__", _in_place(getattr(operator, f"__i{_name}__")))
-for _name in ("lt", "le", "eq", "ne", "ge", "gt"):
+for _name in "lt le eq ne ge gt".split():
     setattr(ndarray, f"__{_name}__", _binary(getattr(operator, _name)))
 for _name in ("neg", "pos", "abs", "invert"):
     setattr(ndarray, f"__{_name}__", _unary(getattr(operator, _name)))

@@ -133,24 +133,10 @@ def test_killed_with_a_helper(tmp_path):
     """Of a run with a helper process, it or the main process is killed: no process stays, and
     nothing changes in the numbers.
     """
-    options = [
-        "copy",
-        "--batch",
-        "8",
-        "--threads",
-        "2",
-        "--validate-every",
-        "10",
-        "--dropout",
-        "0.1",
-        "--d-model",
-        "16",
-        "--num-layers",
-        "1",
-        "--cooldown",
-        "0",
-        "--steps",
-    ]
+    options = (
+        "copy --batch 8 --threads 2 --validate-every 10 --dropout 0.1 --d-model 16 "
+        "--num-layers 1 --cooldown 0 --steps"
+    ).split()
     command, mark = (
         [sys.executable, "-m", "minitransformer", "train", "--workers"],
         uuid.uuid4().hex,

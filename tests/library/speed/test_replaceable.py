@@ -181,16 +181,10 @@ def test_a_kernel_may_be_registered_for_any_replaceable_function(registering):
 @pytest.mark.parametrize(
     "package",
     campaign_but(
-        [
-            "functional",
-            "speed.compiled",
-            "layers",
-            "models",
-            "zoo.attention",
-            "zoo.convolutional",
-            "zoo.modern",
-            "zoo.recurrent",
-        ],
+        (
+            "functional speed.compiled layers models zoo.attention zoo.convolutional "
+            "zoo.modern zoo.recurrent"
+        ).split(),
         "layers",
         "zoo.modern",
     ),

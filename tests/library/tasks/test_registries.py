@@ -44,11 +44,9 @@ def test_a_new_task_is_a_class_in_the_table(run_cli, count):
     the others.
     """
     run = count / "run"
-    assert "count repeated letters: c c c a -> 3 c 1 a" in run_cli("train", "--help")[1]
-    assert "--max-runs" in run_cli("train", "count", "--help")[1]
-    code, out, error = run_cli(
-        "train", "count", "--max-runs", 4, "--steps", 4, "--batch", 8, "--run", run
-    )
+    assert "count repeated letters: c c c a -> 3 c 1 a" in run_cli("train --help")[1]
+    assert "--max-runs" in run_cli("train count --help")[1]
+    code, out, error = run_cli("train count --max-runs 4 --steps 4 --batch 8 --run", run)
     assert code == 0 and f"saved in {run}" in out and "exact match" in out, error
     assert (run / "report.html").exists() and json.loads((run / "config.json").read_text())[
         "task"
@@ -56,15 +54,15 @@ def test_a_new_task_is_a_class_in_the_table(run_cli, count):
     code, out, _ = run_cli("evaluate", run, "--json")
     assert code == 0 and json.loads(out)["examples"] == 20
     assert Run.load(run).task.max_runs == 4
-    assert run_cli("translate", run, "a b")[0] == run_cli("train", "--resume", run)[0] == 0
+    assert run_cli("translate", run, "a b")[0] == run_cli("train --resume", run)[0] == 0
 
 
 def test_a_run_of_a_task_that_is_gone_is_one_line(run_cli, count, monkeypatch):
-    run_cli("train", "count", "--steps", 1, "--batch", 2, "--run", count / "run")
+    run_cli("train count --steps 1 --batch 2 --run", count / "run")
     monkeypatch.delitem(TASKS, "count")
     code, out, error = run_cli("evaluate", count / "run")
     assert code == 2 and not out and "unknown task 'count'" in error and error.count("\n") == 1
-    code, _, error = run_cli("train", "count")
+    code, _, error = run_cli("train count")
     assert code == 2 and "invalid choice: 'count'" in error
 
 
@@ -95,7 +93,7 @@ def test_a_model_of_your_own_is_trained(run_cli, language, tmp_path, monkeypatch
     assert code == 0 and json.loads(out)["nats_per_token"] == pytest.approx(
         mean_loss(run.model, data.valid), abs=2e-5
     )
-    code, out, error = run_cli("train", "--resume", tmp_path / "run")  # a report without attention
+    code, out, error = run_cli("train --resume", tmp_path / "run")  # a report without attention
     assert code == 0 and f"saved in {tmp_path / 'run'}" in out and "Traceback" not in error
     assert (
         run_cli("generate", tmp_path / "run", "ab", "--max-length", 6, "--top-k", 1)[1]

@@ -537,10 +537,7 @@ def test_a_run_goes_on_with_other_workers(tmp_path, run_cli, replies, monkeypatc
         assert code == 0 and "threads" not in said
     assert replies == [11, 11]  # two times a greeting, a trial and the steps after the first one
     assert (
-        run_cli(
-            "train", *SETTINGS, "--steps", 30, "--workers", "threads", "--run", tmp_path / "one"
-        )[0]
-        == 0
+        run_cli("train --steps 30 --workers threads", *SETTINGS, "--run", tmp_path / "one")[0] == 0
     )
     found, expected = (Run.load(tmp_path / name).model.flat.data for name in ("three", "one"))
     assert (found == expected).all() and len(replies) == 2
@@ -548,16 +545,10 @@ def test_a_run_goes_on_with_other_workers(tmp_path, run_cli, replies, monkeypatc
 
 def test_workers_that_cannot_be(tmp_path, run_cli, monkeypatch):
     monkeypatch.setattr("minitransformer.cli.train._report", lambda *_: 0)
-    assert "invalid choice: 'gpu'" in run_cli("train", "copy", "--workers", "gpu")[2]
+    assert "invalid choice: 'gpu'" in run_cli("train copy --workers gpu")[2]
     code, _, said = run_cli(
-        "train",
+        "train --steps 2 --threads 1 --workers processes",
         *SETTINGS,
-        "--steps",
-        2,
-        "--threads",
-        1,
-        "--workers",
-        "processes",
         "--run",
         tmp_path / "run",
     )
