@@ -50,7 +50,7 @@ SHORT = {
     "attention": "",
     "attention_backward": "Backward",
     "layer_norm_backward": "LayerNorm: every row on the same scale",
-    "cross_entropy_backward": "",
+    "cross_entropy_backward": "One row by hand",
     "adam_step": "",
 }
 HOURS = 4  # of the short path, with its reading and `learn plug`

@@ -62,8 +62,7 @@ print(*(f"{length} words: {change:.0e}" for length, change in zip(lengths, left)
 lab.before.show_left(lengths, left)
 
 # %% [markdown]
-# In a sentence of 30 words, the last state changes by two millionths of its size. Training can improve on this, as chapter 15
-# shows, but it has to work against that product.
+# Training can improve on this, as chapter 15 shows, but it has to work against that product.
 #
 # ## Look back instead
 #
@@ -72,10 +71,11 @@ lab.before.show_left(lengths, left)
 # weights that sum to 1, and takes the weighted sum of the states. This is *attention*, the lower picture above. A distant word
 # is now one step away.
 #
-# In 2017 the paper *Attention Is All You Need* asked the next question. If attention reaches every word in one step, what is
-# the recurrence still good for? It was left out, and with it went the waiting: all positions of a sentence can be computed at
-# once. Chapter 15 measures what distance costs. The table shows the share of letters that each model copies to the right place,
-# from one training run each (`research/experiments/context_vector.md`).
+# In 2017 the paper *Attention Is All You Need* asked the next question. If attention reaches every
+# word in one step, what is the recurrence still good for? It was left out, and with it went the
+# waiting: all positions of a sentence can be computed at once. Chapter 15 measures what distance
+# costs: the share of letters that each model copies to the right place, from one training run each
+# (`research/experiments/context_vector.md`).
 #
 # | model | 10 letters | 100 letters |
 # |---|---|---|
@@ -93,9 +93,9 @@ lab.before.show_left(lengths, left)
 lab.you_are_here()
 
 # %% [markdown]
-# The column on the left is the encoder, which reads the source. The column in the middle is the decoder, which writes. The
-# panel on the right shows what is inside each box of attention. Each box has its chapter, and boxes that you have written
-# yourself turn yellow.
+# The left column is the encoder, which reads the source, and the middle one is the decoder, which
+# writes. The panel on the right shows what is inside each box of attention. Boxes that you have
+# written yourself turn yellow.
 #
 # ## From x to z to y
 #
@@ -159,7 +159,7 @@ lab.open_explorer(*lab.drawkcab(), "backward")
 # **The short path** takes about 4 hours and leads through nine functions: softmax and attention, the backward of the model's
 # main parts, and the step that trains it. `minitransformer learn start path` begins it. For each function, run the page's
 # imports and read from the place in the table to its blank. We estimate that the functions take 172 minutes and the reading,
-# some 4,300 words, an hour.
+# some 3,900 words, an hour.
 #
 # | function | chapter | read from | minutes |
 # |---|---|---|---|
@@ -170,7 +170,7 @@ lab.open_explorer(*lab.drawkcab(), "backward")
 # | `attention` | 5 | the top | 15 |
 # | `attention_backward` | 5 | *Backward* | 20 |
 # | `layer_norm_backward` | 8 | *LayerNorm: every row on the same scale* | 40 |
-# | `cross_entropy_backward` | 10 | the top | 20 |
+# | `cross_entropy_backward` | 10 | *One row by hand* | 20 |
 # | `adam_step` | 11 | the top | 20 |
 #
 # The path ends with `minitransformer learn plug`: all nine run inside a new Transformer, whose gradients are compared with

@@ -13,9 +13,10 @@
 # %% [markdown]
 # # 1. A layer is two functions
 #
-# A small Transformer reads *backward* and writes *drawkcab*, one letter at a time. Before it writes a letter, it has to
-# look at the right letter of the word that it has read. How can something made of multiplications look anywhere, and how
-# does it find out where?
+# A small Transformer, the running example of this book, reads *backward* and writes *drawkcab*, one
+# letter at a time. Before it writes a letter, it has to look at the right letter of the word that
+# it has read. How can something made of multiplications look anywhere, and how does it find out
+# where?
 #
 # Most of the answer is a single layer, the linear one. In this chapter you derive its backward, write it, and prove it
 # right. Then you use it to train two matrices that learn to look.
@@ -114,8 +115,8 @@ nudged = W + np.array([[0], [0.01]])
 print(f"measured: {((dY * (X @ nudged)).sum() - (dY * (X @ W)).sum()) / 0.01:.4g}")
 
 # %% [markdown]
-# Now ask the same about one $W_{ij}$, one $b_j$ and one $x_{ni}$. Write down the sums, and find the matrix products that
-# compute them. One check is free: a gradient has the shape of its array.
+# Now ask the same about one $W_{ij}$, one $b_j$ and one $x_{ni}$. Write down the sums, and find the
+# matrix products that compute them.
 
 # %% [exercise] linear_backward
 

@@ -59,10 +59,12 @@ for seed in range(3):
     print(f"seed {seed}: loss {loss:.2f}, variance of the logits {fresh.forward(*unseen.inputs)[0].var(axis=-1).mean():.2f}")
 
 # %% [markdown]
-# Its logits are not equal but random, so it is wrong with some confidence. Logits with variance $s^2$ add about $s^2 / 2$ to
-# $\ln 29$ if none of them stands out. Here one does, and costs more: the logit of the letter that the decoder has just read,
-# because one matrix embeds the letters and makes the logits. If a model of yours starts far above $\ln V$, its *initialisation*
-# is too large.
+# Its logits are not equal but random, so it is wrong with some confidence. Logits with variance
+# $s^2$ add about $s^2 / 2$ to $\ln 29$ if none of them stands out. Here one does, and costs more:
+# the logit of the letter that the decoder has just read, because one matrix embeds the letters and
+# makes the logits. If a model of yours starts far above $\ln V$, its *initialisation* is too large.
+# In chapter 9's small model, with $\ln V = 11.1$, Kaiming's variance $2 / m$ for the output layer
+# adds 1, and Xavier's rule (chapter 8b) next to nothing.
 #
 # Now we train two models to reverse words of eight random letters. The second is *blind*, because in its source every
 # letter has been replaced by an *a*. (`reverse` is the training loop that chapter 11 writes out.) **Predict** the lowest loss per
@@ -82,10 +84,11 @@ print(f"ln 26 = {math.log(26):.3f}; blind, last 100 steps: {np.mean(blind[-100:]
 #
 # ## One row by hand
 #
-# **By hand.** Two tokens have the probabilities $p = (1/4, 3/4)$, and the target is the first one, so the loss is
-# $\ln 4 = 1.39$. How does it respond to the two logits? In chapter 4 you measured how $p_1$ responds, with a derivative
-# of $3/16$ for the first logit and $-3/16$ for the second. The derivative of $-\ln p_1$ is $-1 / p_1 = -4$. The products
-# are the gradient, $(-0.75, 0.75)$.
+# **By hand.** Two tokens have the probabilities $p = (1/4, 3/4)$. The *target*, the one that should
+# come next, is the first, so the loss is $-\ln p_1 = \ln 4 = 1.39$. How does it respond to the two
+# *logits*, the scores that softmax made into $p$? In chapter 4 you measured how $p_1$ responds,
+# with a derivative of $3/16$ for the first logit and $-3/16$ for the second. The derivative of
+# $-\ln p_1$ is $-1 / p_1 = -4$. The products are the gradient, $(-0.75, 0.75)$.
 #
 # **Predict** the gradient if the target is the second token.
 
@@ -95,9 +98,10 @@ loss, below = (np.logaddexp(*(x + step * nudge).T) - (x + step * nudge)[:, 1] fo
 print("measured:", ((loss - below) / 2e-6).round(4))
 
 # %% [markdown]
-# The model that gave its target less probability is pulled three times as hard. The general formula is short, and two steps
-# lead to it: the derivative of $-\ln p$ at the target, and `softmax_backward` from chapter 4. A position whose target is
-# padding (id 0) has no loss, and therefore no gradient.
+# The less likely target pulls three times as hard. The general formula is short, and two steps lead
+# to it: the derivative of $-\ln p$ at the target, and `softmax_backward` from chapter 4. Short
+# texts in a batch are filled up with *padding* (id 0). A position whose target is padding has no
+# loss, and therefore no gradient.
 
 # %% [exercise] cross_entropy_backward
 
@@ -320,9 +324,8 @@ lab.training.show_weights(axes, [f"{n} letters" for n in lengths], shares)
 lab.run_yours("10")
 
 # %% [markdown]
-# The list is two lines shorter: there is a whole model, and a number that says how wrong it is, with a gradient for each weight.
-# What is missing is the step. Before the first one, the loss of chapter 9's small model is about $\ln 65{,}001 + s^2 / 2$: 11.1
-# if Xavier's rule (chapter 8b) draws the output layer, 12.1 with Kaiming's variance $2 / m$.
+# The list is two lines shorter: there is a whole model, and a number that says how wrong it is,
+# with a gradient for each weight. What is missing is the step.
 #
 # **Read next:** `cross_entropy_forward` and `cross_entropy_backward` in `minitransformer/functional/cross_entropy.py`, and
 # `training_step` in `minitransformer/training/step.py`.
