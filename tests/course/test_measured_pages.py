@@ -51,6 +51,8 @@ def test_what_a_head_has_learned(run):
     for effects in (page["measured"], page["estimated"]):
         assert {*np.flatnonzero(effects.ravel() > 0.2 * effects.max())} == {1, 9 + 8}
         assert effects[0, 0] < 0
+    told = [line for line in printed.splitlines() if line.startswith("zwirbelkopfz")]
+    assert [line == 2 * "zwirbelkopf" for line in told] == [True, False, False]
 
 
 def test_what_distance_costs(run):

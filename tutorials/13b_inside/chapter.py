@@ -156,10 +156,10 @@ _logits, xs, _parts, weights = run(model, ids)
 heads.show_looks(weights, word)
 
 # %% [markdown]
-# In the lower half of the right picture, each letter looks at the one that followed it the first
-# time, so the second *d* looks at the first *o*. The left picture shows how it can find it. The
-# first layer's head looks at the letter just before (a *previous-token head*) and adds what it
-# finds to $x$. In layer 2, the key of the *o* can therefore say that it came after a *d*.
+# In the lower half of the right picture, nearly every letter looks at the one that followed it the
+# first time, so the second *d* looks at the first *o*. The left picture shows how it finds that
+# place. The first layer's head looks at the letter just before (a *previous-token head*) and adds
+# what it finds to $x$. In layer 2, the key of the *o* can therefore say that it came after a *d*.
 #
 # ## Read every layer
 #
@@ -329,20 +329,37 @@ heads.show_patches(measured, estimated, "xingdomsk")
 # places, but not the same sizes, because a softmax that moves from one position to another is far
 # from linear.
 #
+# ## The name of the cat
+#
+# *Zwirbelkopf* has eleven different letters, so you can tell this model the name, too. It reads the
+# name and one more *z*, and then it writes: with both heads, without the first, and without the
+# second.
+
+# %%
+for off in (None, 0, 1):
+    text = "zwirbelkopfz"
+    while len(text) < 22:
+        ids = np.array([letters.encode(text)])
+        logits = run(model, ids, lambda i, added: added * (i != off))[0]
+        text += letters.decode([logits[0, -1].argmax()])
+    print(text)
+
+# %% [markdown]
+# The name was never in a weight. It is in the keys and values of its letters, the cache of chapter
+# 12, and two heads have learned to look it up there. For larger models, Olsson et al. call their
+# own evidence correlational.
+#
 # ## Your Transformer
 #
 # The next cell writes a page on which you can click through this model and all of its gradients.
-# The page knows only the paper's layers, so it shows feed-forward networks. They consist of zeros
-# here.
+# The page knows only the paper's layers, so it shows feed-forward networks, made of zeros.
 
 # %%
 lab.run_yours("13b")
 lab.open_explorer(heads.with_zeros(model), letters, word)
 
 # %% [markdown]
-# A model can use what it was told a moment ago, and you know where this one does it. For larger
-# models, Olsson et al. call their own evidence correlational. In the next chapter, you teach a
-# model something new.
+# In the next chapter, you teach a model something new.
 #
 # **Read next:** `CachedStack` in `minitransformer/decoding/cached.py`, which keeps what a head
 # looks at, then `attention_map` in `minitransformer/pictures/attention_map.py`, which shows the
