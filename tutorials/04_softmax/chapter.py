@@ -307,8 +307,8 @@ for t in (0.5, 1, 2):
     print(f"t = {t}: {np.mean([word == 'drawkcab' for word in drawn]):6.1%} right, the least likely: {drawn[-1]}")
 
 # %% [markdown]
-# Nine draws have to succeed, so about $0.90^9 = 39\,\%$ of the words are right. A temperature of 0.5 doubles all
-# differences between scores, which leaves a wrong letter next to no chance. At a temperature of 2, the model babbles.
+# Nine draws have to succeed, so about $0.90^9 = 39\,\%$ of the words are right. A temperature of
+# 0.5 doubles all differences between scores, which leaves a wrong letter next to no chance.
 
 # %%
 lab.run_yours("4")

@@ -275,9 +275,9 @@ for name, centred, divided in (("only divided", 0, 1), ("only centred", 1, 0)):
         print(name, [lab.write(*lab.drawkcab(), word) for word in ("backward", "transformer", "attention")])
 
 # %% [markdown]
-# Without subtracting the mean, the model loses one letter in three words. Without the division, it stammers. Later models drop
-# the mean for good: RMSNorm (2019) only divides, by the root mean square, and has no $\beta$. LLaMA and SmolLM2 use it. You can
-# derive its backward from what you know. Look at the circle again and ask which part of $dx$ may come back.
+# Later models drop the mean for good: RMSNorm (2019) only divides, by the root mean square, and has
+# no $\beta$. LLaMA and SmolLM2 use it. Look at the circle again and ask which part of $dx$ may come
+# back.
 
 # %% [exercise] rms_norm_backward
 

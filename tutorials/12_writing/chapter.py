@@ -298,9 +298,10 @@ print(f"the last token alone: {alone:.0f} microseconds without a cache, {with_ca
 print(f"all 256 tokens at once: {alone / 256:.0f} microseconds each")
 
 # %% [markdown]
-# The last line is for a text that is already there, such as a question. A chat model reads it in one pass, its *prefill*, and
-# needs the cache only for *decoding* its answer, token by token. The cache has its price in bytes: at 2 bytes a number, SmolLM2
-# keeps $2 \cdot 30 \cdot 3 \cdot 64$ numbers, 23 kB, for each token. That is 189 MB for its window of 8,192 tokens, while its
+# The last line is for a text that is already there, such as a question. A chat model reads it in
+# one pass, its *prefill*, and needs the cache only for *decoding* its answer, token by token. The
+# cache has its price in bytes: at 2 bytes a number, SmolLM2 (chapter 13) keeps $2 \cdot 30 \cdot 3
+# \cdot 64$ numbers, 23 kB, for each token. That is 189 MB for its window of 8,192 tokens, while its
 # weights take 269 MB.
 #
 # **Break it.** Forget to reorder the cache, as the library Sockeye once did. Whoever mended it looked for the mistake by comparing

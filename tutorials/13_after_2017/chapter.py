@@ -24,9 +24,10 @@ lab.you_are_here("positions", "layer_norm", "heads", "feed_forward")
 # residuals, feed-forward networks and a softmax. Besides its size, four parts are left between
 # your model and this one, and in this chapter you write these four.
 #
-# They run in a small model of the same kind that comes with the book. It has 236 thousand parameters and has read tiny
-# Shakespeare. If you have SmolLM2's file, they run in SmolLM2, too. At the end we change the parts of the trained model, one
-# at a time. Which change costs least?
+# They run in a small model of the same kind that comes with the book. It has 236 thousand
+# parameters and has read tiny Shakespeare. If you have SmolLM2's file, they run in SmolLM2, too. At
+# the end we change the parts of the trained model, one at a time. One change costs almost nothing,
+# and others leave not a single word. Which ones?
 
 # %%
 import matplotlib.pyplot as plt
@@ -77,8 +78,7 @@ def prove(name, forward, backward, *inputs):
 #    n = x\, s, \qquad y = \gamma\, n \quad (\dots, D) $$
 
 # %% [markdown]
-# **Prove it.** Your forward runs with the library's backward, the one that you derived in
-# chapter 8. A gradient check shows whether the two belong together.
+# **Prove it.** Your forward runs with the library's backward, which you derived in chapter 8.
 
 # %%
 with chat_model.running({"rms_norm": rms_norm}):

@@ -169,10 +169,11 @@ figure, axes = plt.subplots(figsize=(8, 3.6), layout="constrained")
 lab.costs.show_costs(axes, n, 512, counts)
 
 # %% [markdown]
-# The paper compares $n^2 d$ with $n d^2$, which cross at $n = d$, and leaves out self-attention's linear layers. With all
-# products counted, self-attention costs less than an LSTM, which computes three gates and a candidate, until $n = 2 d$, and up to
-# that length most of its cost is in the linear layers. Table 1 also says that a convolution costs $k$ times as much as a
-# recurrent layer.
+# The paper compares $n^2 d$ with $n d^2$, which cross at $n = d$, and leaves out self-attention's
+# linear layers. With all products counted, self-attention costs less than an LSTM, which computes
+# three gates and a candidate, until $n = 2 d$, and up to that length most of its cost is in the
+# linear layers. In Table 1, a convolution costs $k$ times as much as a recurrent layer. By your
+# count it is $k / 2$.
 #
 # The paper adds that a separable convolution "even with $k = n$" costs as much as self-attention and a feed-forward layer
 # together. **Predict:** as $n$ grows, does the ratio of self-attention to the separable convolution stay bounded for $k = 3$, for

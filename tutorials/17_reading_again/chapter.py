@@ -19,9 +19,10 @@ from minitransformer_course import lab, yours
 lab.you_are_here("embedding", "encoder", "decoder", "loss", "adam", "decoding")
 
 # %% [markdown]
-# The first time, you read the paper to find out what a Transformer is. Now that you have written all of it, you can read it
-# another way: which of its sentences hold? Most of them you have settled already. For those about numbers, you write a
-# function each.
+# The first time, you read the paper to find out what a Transformer is. Now that you have written
+# all of it, you can read it another way: which of its sentences hold? Most of them you have settled
+# already. For those about numbers, you write a function each, and one of these numbers contradicts
+# eleven others.
 
 # %%
 from dataclasses import replace
