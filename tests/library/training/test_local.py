@@ -499,21 +499,7 @@ def replies(monkeypatch):
     return counts
 
 
-SETTINGS = [
-    "copy",
-    "--batch",
-    8,
-    "--threads",
-    2,
-    "--dropout",
-    0.1,
-    "--d-model",
-    16,
-    "--cooldown",
-    0,
-    "--average",
-    1,
-]
+SETTINGS = "copy --batch 8 --threads 2 --dropout 0.1 --d-model 16 --cooldown 0 --average 1"
 
 
 @pytest.mark.slow
@@ -523,22 +509,16 @@ def test_a_run_goes_on_with_other_workers(tmp_path, run_cli, replies, monkeypatc
     """
     monkeypatch.setattr("minitransformer.cli.train._report", lambda *_: 0)
     run = tmp_path / "three"
-    for steps, workers in (
-        (10, []),
-        (20, ["--workers", "threads"]),
-        (30, ["--workers", "processes"]),
-    ):
+    for steps, workers in (10, ""), (20, "--workers threads"), (30, "--workers processes"):
         if steps > 10:
             settings = json.loads((run / "config.json").read_text())
             settings["training"]["steps"] = steps
             rewrite(run, settings)
-        start = ["--resume", run] if steps > 10 else [*SETTINGS, "--steps", 10, "--run", run]
-        code, _, said = run_cli("train", *start, *workers)
+        start = "--resume" if steps > 10 else f"{SETTINGS} --steps 10 --run"
+        code, _, said = run_cli(f"train {start}", run, *workers.split())
         assert code == 0 and "threads" not in said
     assert replies == [11, 11]  # two times a greeting, a trial and the steps after the first one
-    assert (
-        run_cli("train --steps 30 --workers threads", *SETTINGS, "--run", tmp_path / "one")[0] == 0
-    )
+    assert run_cli(f"train {SETTINGS} --steps 30 --workers threads --run", tmp_path / "one")[0] == 0
     found, expected = (Run.load(tmp_path / name).model.flat.data for name in ("three", "one"))
     assert (found == expected).all() and len(replies) == 2
 
@@ -547,10 +527,7 @@ def test_workers_that_cannot_be(tmp_path, run_cli, monkeypatch):
     monkeypatch.setattr("minitransformer.cli.train._report", lambda *_: 0)
     assert "invalid choice: 'gpu'" in run_cli("train copy --workers gpu")[2]
     code, _, said = run_cli(
-        "train --steps 2 --threads 1 --workers processes",
-        *SETTINGS,
-        "--run",
-        tmp_path / "run",
+        f"train {SETTINGS} --steps 2 --threads 1 --workers processes --run", tmp_path / "run"
     )
     assert (
         code == 0
