@@ -1,10 +1,9 @@
 """The subject of a check: a block with its inputs, which runs the same way each time."""
 
 import copy
-import inspect
 import os
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cached_property, partial
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from minitransformer.backend import Array
+from minitransformer.checking.arguments import GENERATORS, Arguments, check_real, is_float
 from minitransformer.errors import InputError, counted
 from minitransformer.layers.layer import Layer
 
@@ -19,7 +19,6 @@ from minitransformer.layers.layer import Layer
 PRIVATE = 0x6B0F5C1D93A84E27B1D2F64C7E3905AA
 # an error inside NumPy is shown at the line that called it
 NOT_THE_READERS = np.__path__[0], "<__array_function__ internals>"
-GENERATORS = np.random.Generator, np.random.RandomState
 Block = Layer | tuple[Callable[..., Any], Callable[..., Any]]  # the pair is (forward, backward)
 
 
@@ -58,12 +57,8 @@ class Subject:
         forward = block[0] if isinstance(block, tuple) else getattr(block, "forward", None)
         if forward is None:
             raise InputError(f"gradcheck: {self.name} has no forward")
-        self._signature = _without_types(inspect.signature(forward))
-        named = _by_name(self._signature, inputs)
-        self._packs = {
-            name: value for name, value in named.items() if isinstance(value, (tuple, list))
-        }
-        self._take(block, _unpacked(self._signature, named), dtype)
+        self._given = Arguments(forward, inputs)
+        self._take(block, self._given.named, dtype)
 
     def _take(self, block: Block, arguments: dict[str, Any], dtype: DTypeLike) -> None:
         vars(self).pop("units", None)
@@ -91,7 +86,7 @@ class Subject:
 
     @property
     def takes_rng(self) -> bool:
-        return "rng" in self._signature.parameters
+        return "rng" in self._given.signature.parameters
 
     @cached_property
     def units(self) -> dict[str, float]:
@@ -129,14 +124,7 @@ class Subject:
         }
         if self.takes_rng and "rng" not in values:
             values["rng"] = self.make_rng()
-        for name, parameter in self._signature.parameters.items():
-            parts = [value for key, value in self.arguments.items() if key.startswith(f"{name}[")]
-            if parts:
-                values[name] = _packed(self._packs.get(name), parts)
-            elif parameter.kind is parameter.VAR_KEYWORD and name in values:  # **rng
-                values[name] = {name: values[name]}
-        # it knows which of them are passed by keyword
-        bound = inspect.BoundArguments(self._signature, values)
+        bound = self._given.bound(values)
         returned = _call("forward", self.method(0), *bound.args, **bound.kwargs)
         if not isinstance(returned, tuple) or len(returned) != 2:
             raise Breach("forward does not return a pair: expected `return y, cache`")
@@ -226,10 +214,6 @@ def flat(y: Any) -> Array:
     return np.concatenate([np.ravel(one) for one in leaves(y)]) if leaves(y) else np.zeros(0)
 
 
-def is_float(value: Any) -> bool:
-    return isinstance(value, np.ndarray) and value.dtype.kind in "fc"
-
-
 def _typical(array: Array) -> float:
     """The root of the mean square of the numbers that are neither 0 nor infinite; 1 if there are
     none.
@@ -237,13 +221,6 @@ def _typical(array: Array) -> float:
     numbers = np.abs(array[np.isfinite(array) & (array != 0)])
     largest = numbers.max(initial=0)
     return float(largest * np.sqrt(np.mean((numbers / largest) ** 2))) if numbers.size else 1.0
-
-
-def _without_types(signature: inspect.Signature) -> inspect.Signature:
-    """As messages show it."""
-    empty = inspect.Signature.empty
-    named = [one.replace(annotation=empty) for one in signature.parameters.values()]
-    return signature.replace(parameters=named, return_annotation=empty)
 
 
 def _name(block: Block) -> str:
@@ -265,15 +242,7 @@ def _check_block(block: Any) -> None:
             f"backward){hint}"
         )
     for name, parameter in {} if is_pair else block.parameters().items():
-        _check_real(name, parameter.data)
-
-
-def _check_real(name: str, array: Any) -> None:
-    if array.dtype.kind == "c":
-        raise InputError(
-            f"gradcheck: {name} is {array.dtype}, expected real numbers: give its real and its "
-            "imaginary part as two arrays"
-        )
+        check_real(name, parameter.data)
 
 
 def _call(what: str, function: Callable, *arguments: Any, **keywords: Any) -> Any:
@@ -309,94 +278,3 @@ def _wrong_shape(name: str, got: tuple, expected: tuple, shapes: dict[str, tuple
     if others:
         return f"{sentence}; {others[0]} has that shape: are they returned in another order?"
     return sentence
-
-
-def _by_name(signature: inspect.Signature, inputs: Any) -> dict[str, Any]:
-    """{argument's name: value} in forward's order, which is that of backward's gradients; *others
-    is a tuple.
-    """
-    if isinstance(inputs, np.ndarray):
-        inputs = [inputs]
-    if not isinstance(inputs, (Sequence, Mapping)) or isinstance(inputs, str):
-        raise InputError(
-            f"gradcheck: the inputs are a {type(inputs).__name__}, expected a list of forward's "
-            "arguments, such as [x], or {name: value}"
-        )
-    kinds = {name: parameter.kind for name, parameter in signature.parameters.items()}
-    rest = [name for name, kind in kinds.items() if kind is inspect.Parameter.VAR_POSITIONAL]
-    if isinstance(inputs, Mapping):
-        named = dict(inputs)
-    else:
-        named = _in_order(
-            signature, list(inputs), [name for name in kinds if name not in rest], rest
-        )
-    bases = {name: name.partition("[")[0] for name in named}
-    if unknown := [name for name, base in bases.items() if base not in kinds]:
-        raise InputError(
-            f"gradcheck: forward{signature} has no argument {', '.join(sorted(unknown))}"
-        )
-    missing = [
-        name
-        for name, parameter in signature.parameters.items()
-        if parameter.default is parameter.empty
-        and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
-        and name not in bases.values()
-        and name != "rng"
-    ]
-    if missing:
-        raise InputError(f"gradcheck: forward{signature} needs {', '.join(missing)}")
-    order = list(kinds)
-    return {name: named[name] for name in sorted(named, key=lambda key: order.index(bases[key]))}
-
-
-def _in_order(
-    signature: inspect.Signature, inputs: list, names: list, rest: list
-) -> dict[str, Any]:
-    """{argument's name: value} of a sequence, in which a generator is forward's rng, wherever it
-    stands.
-    """
-    named: dict[str, Any] = {}
-    if "rng" in names:
-        names = [name for name in names if name != "rng"]
-        given = [value for value in inputs if isinstance(value, GENERATORS)]
-        if len(given) == 1:
-            named["rng"] = given[0]
-            inputs = [value for value in inputs if value is not given[0]]
-    if len(inputs) > len(names) and not rest:
-        raise InputError(f"gradcheck: {counted(len(inputs), 'input')} for forward{signature}")
-    named |= dict(zip(names, inputs))
-    return named | ({rest[0]: tuple(inputs[len(names) :])} if inputs[len(names) :] else {})
-
-
-def _unpacked(signature: inspect.Signature, named: dict[str, Any]) -> dict[str, Any]:
-    """The arguments with the items of a tuple or list of arrays each by a name of its own."""
-    arguments = {}
-    for name, value in named.items():
-        several = isinstance(value, (tuple, list))
-        kind = signature.parameters[name.partition("[")[0]].kind
-        rest = kind is inspect.Parameter.VAR_POSITIONAL
-        if several and (rest or any(is_float(one) for one in value)):
-            arguments |= {f"{name}[{i}]": one for i, one in enumerate(value)}
-        else:
-            arguments[name] = value
-    for name, value in arguments.items():
-        if is_float(value):
-            _check_real(name, value)
-        if isinstance(value, list) and _has_floats(value):
-            raise InputError(
-                f"gradcheck: {name} is a list of numbers, expected an array: np.array(...)"
-            )
-    return arguments
-
-
-def _has_floats(value: Any) -> bool:
-    if isinstance(value, list):
-        return any(map(_has_floats, value))
-    return isinstance(value, float)
-
-
-def _packed(like: Any, parts: list) -> Any:
-    """The items of a tuple or list, as they were given."""
-    if hasattr(like, "_fields"):
-        return type(like)(*parts)
-    return parts if isinstance(like, list) else tuple(parts)
