@@ -21,7 +21,7 @@ TABLES = {  # {kind: where its table is}
     "blocks": "checking.blocks:BLOCKS",
     "embedding": "layers.embedding:EMBEDDINGS",
     "kernel": "speed.kernels:KERNELS",
-    "kept attention": "decoding.cached:KEPT",
+    "kept attention": "decoding.cached_layer:KEPT",
     "model": "models:MODELS",
     "norm": "layers.layer_norm:NORMS",
     "pooling": "models.classifier:POOLINGS",

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from minitransformer.backend import Array
-from minitransformer.decoding.cached import next_position
+from minitransformer.decoding.cached_layer import next_position
 from minitransformer.dispatch import textbook_of
 from minitransformer.functional.activations import ACTIVATIONS, gelu_forward, relu_forward
 from minitransformer.layers.attention import CrossAttention, SelfAttention

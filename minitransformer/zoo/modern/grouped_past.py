@@ -1,7 +1,7 @@
 """Grouped-query attention one position at a time: the keys are kept turned, one list for each group of heads."""
 
 from minitransformer.backend import Array
-from minitransformer.decoding.cached import CachedSelfAttention, next_position
+from minitransformer.decoding.cached_layer import CachedSelfAttention, next_position
 from minitransformer.dispatch import replaceable
 from minitransformer.zoo.modern.grouped_attention import GroupedQueryAttention, grouped_attention_forward
 

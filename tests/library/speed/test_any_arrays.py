@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from minitransformer import InputError, functional as F
-from minitransformer.decoding.cached import CachedLayer, CachedSelfAttention, next_position
+from minitransformer.decoding.cached_layer import CachedLayer, CachedSelfAttention, next_position
 from minitransformer.decoding.continuations import OutputWeight, continuations, log_normaliser
 from minitransformer.layers import Embedding, EncoderLayer, Residual, StackConfig
 from minitransformer.dispatch import TABLE
