@@ -1,4 +1,4 @@
-"""A helper: a process that computes shares of a step for another one (local.py), and ends when its
+"""A helper: a process that computes shares of a step for another one (helper_pipe.py), and ends when its
 pipe does.
 """
 
@@ -17,11 +17,11 @@ from minitransformer.layers.parameter import Parameter, bind
 from minitransformer.dispatch import kernels_are_on
 from minitransformer.speed.kernels import kernels_run
 from minitransformer.speed.host import keep_freed_memory
-from minitransformer.speed.local import views
+from minitransformer.speed.shared_vectors import views
 
 
 class _Reader(pickle.Unpickler):
-    """Makes the layers that local.py describes, with Parameters in place of their descriptions."""
+    """Makes the layers that helper_pipe.py describes, with Parameters in place of their descriptions."""
 
     def __init__(self, file: BinaryIO, dtype: DTypeLike):
         super().__init__(file)

@@ -37,7 +37,7 @@ from minitransformer.layers.hooks import hooked
 from minitransformer.dispatch import replaces, textbook_of
 from minitransformer.speed.kernels import kernels_run
 from minitransformer.speed import kernels
-from minitransformer.speed import local
+from minitransformer.speed import helper_pipe, local, shared_vectors
 from minitransformer.speed.helper import _Reader
 from minitransformer.speed.local import LocalProcesses, local_workers
 from minitransformer.speed.processes import Job
@@ -167,13 +167,13 @@ def test_every_kind_of_model_can_be_described(kind):
     shared.
     """
     model = make_model(kind)
-    described = BytesIO(local._described(model))
+    described = BytesIO(helper_pipe.described(model))
     dtype = pickle.load(described)
     made = _Reader(described, dtype).load()
     assert {name: parameter.shape for name, parameter in made.parameters().items()} == {
         name: parameter.shape for name, parameter in model.parameters().items()
     }
-    assert len(local._described(model)) < 20_000
+    assert len(helper_pipe.described(model)) < 20_000
 
 
 @pytest.mark.parametrize(
@@ -376,7 +376,7 @@ def full(*_):
     [
         (lambda patch: patch.setattr(os, "posix_fallocate", full), "No space left on device"),
         (
-            lambda patch: patch.setattr(local, "available_memory", lambda: 10),
+            lambda patch: patch.setattr(shared_vectors, "available_memory", lambda: 10),
             "2 bytes of shared memory are not available",
         ),
         (
@@ -484,7 +484,7 @@ def replies(monkeypatch):
     """How many times each helper had answered when it ended; each step waits for a helper that is
     starting.
     """
-    counts, usual_ready, usual_end = [], local._Helper.is_ready, local._Helper.end
+    counts, usual_ready, usual_end = [], helper_pipe.Helper.is_ready, helper_pipe.Helper.end
 
     def is_ready(helper, work, share):
         helper._pipe.poll(60 if helper.replies < 2 else 0)
@@ -494,8 +494,8 @@ def replies(monkeypatch):
         counts.append(helper.replies)
         usual_end(helper)
 
-    monkeypatch.setattr(local._Helper, "is_ready", is_ready)
-    monkeypatch.setattr(local._Helper, "end", end)
+    monkeypatch.setattr(helper_pipe.Helper, "is_ready", is_ready)
+    monkeypatch.setattr(helper_pipe.Helper, "end", end)
     return counts
 
 
