@@ -2,14 +2,18 @@
 leaves it.
 """
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, Any
 
 from minitransformer.errors import InputError, choices, counted
 from minitransformer.layers.attention import head_sizes
+from minitransformer.layers.config import ModelConfig
 from minitransformer.models import ClassifierConfig, TransformerConfig
-from minitransformer.pictures.boxes import LEFT, MIDDLE, PLAIN, RIGHT, WIDTH, Map
+from minitransformer.pictures.boxes import LEFT, MIDDLE, PLAIN, RIGHT, WIDTH, Box, Map
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from minitransformer.pictures.figure import Figure
 
 # {part: (what it is called, the kinds of its boxes)}, in the order in which the book explains them
@@ -54,7 +58,13 @@ PANELS = ("encoder", "decoder", "multi_head", "attention")
 BARE = ("tokens", "probabilities", "label")  # text without a frame
 
 
-def architecture(config=None, here=(), own=(), wrong=(), frame="you are here") -> "Figure":
+def architecture(
+    config: ModelConfig | None = None,
+    here: Collection[str] = (),
+    own: Collection[str] = (),
+    wrong: Collection[str] = (),
+    frame: str = "you are here",
+) -> "Figure":
     """The map of a configuration as a figure; the arguments are those of `draw`."""
     from minitransformer.pictures.figure import Figure
 
@@ -66,7 +76,13 @@ def architecture(config=None, here=(), own=(), wrong=(), frame="you are here") -
 
 
 def draw(
-    axes, config=None, here=(), own=(), wrong=(), frame="you are here", shape=lambda box: box.shape
+    axes: "Axes",
+    config: ModelConfig | None = None,
+    here: Collection[str] = (),
+    own: Collection[str] = (),
+    wrong: Collection[str] = (),
+    frame: str = "you are here",
+    shape: Callable[[Box], str] = lambda box: box.shape,
 ) -> None:
     """The map of a configuration (default: the paper's base model) on axes that are 7 inches wide.
 
@@ -86,7 +102,16 @@ def draw(
     axes.set(xlim=(0, WIDTH), ylim=(0, found.height), aspect="equal")
     axes.axis("off")
 
-    def rectangle(left, bottom, width, height, fill, marked, rounding=0.04, zorder=3) -> None:
+    def rectangle(
+        left: float,
+        bottom: float,
+        width: float,
+        height: float,
+        fill: str,
+        marked: bool,
+        rounding: float = 0.04,
+        zorder: int = 3,
+    ) -> None:
         axes.add_patch(
             FancyBboxPatch(
                 (left, bottom),
@@ -144,7 +169,7 @@ def draw(
         axes.text(left + 0.38, y - 0.14 - 0.2 * i, meaning, fontsize=9, color=INK)
 
 
-def _kinds(parts, boxes=None) -> set[str]:
+def _kinds(parts: Collection[str], boxes: Collection[Box] | None = None) -> set[str]:
     """The kinds of the boxes of some parts; with `boxes`, each part must have one of them."""
     for part in parts:
         if part not in PARTS:
@@ -154,9 +179,9 @@ def _kinds(parts, boxes=None) -> set[str]:
     return {kind for part in parts for kind in PARTS[part][1]}
 
 
-def _write(axes, box) -> None:
+def _write(axes: "Axes", box: Box) -> None:
     """The name of a box and, below it, its shape; the name of a panel beside or above it."""
-    how = {"fontsize": 9, "color": INK, "ha": "center", "zorder": 4}
+    how: dict[str, Any] = {"fontsize": 9, "color": INK, "ha": "center", "zorder": 4}
     right = MIDDLE < box.x < RIGHT  # where the lines of the residual connection are, too
     if box.kind == "attention":
         axes.text(box.x + box.width / 2 - 0.12, box.y, box.name, rotation=90, va="center", **how)
@@ -181,7 +206,7 @@ def _write(axes, box) -> None:
         axes.text(box.x, box.y, box.name, va="center_baseline", **how)
 
 
-def _notes(config) -> list[str]:
+def _notes(config: Any) -> list[str]:
     """What the letters mean."""
     d_k, d_v = head_sizes(config.d_model, config.num_heads, config.d_k, config.d_v)
     vocabulary = config.target_vocab if isinstance(config, TransformerConfig) else config.vocab_size

@@ -1,10 +1,13 @@
 """Which token attends to which while a trained model reads a text and answers it."""
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minitransformer.backend import to_host
 from minitransformer.errors import InputError, span
 from minitransformer.tasks.task import Attended
+
+if TYPE_CHECKING:
+    from minitransformer.runs.run import Run
 
 KINDS = ("encoder", "decoder", "cross")
 
@@ -18,7 +21,9 @@ class AttentionMap(NamedTuple):
     layer: int
 
 
-def attention_map(run, text, kind=None, layer=None) -> AttentionMap:
+def attention_map(
+    run: "Run", text: str, kind: str | None = None, layer: int | None = None
+) -> AttentionMap:
     """The AttentionMap of one layer (default: the last) of run.model; `kind`: one of the kinds that
     the model has.
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from minitransformer.errors import InputError
-from minitransformer.layers.config import StackConfig
+from minitransformer.layers.config import ModelConfig, StackConfig
 from minitransformer.layers.layer_norm import NORMS
 from minitransformer.layers.positions import POSITIONS
 from minitransformer.models import ClassifierConfig, TransformerConfig
@@ -15,6 +15,9 @@ WIDTH = 7.0
 # x of the middle of each column: the encoder, the decoder, the inside of attention
 LEFT, MIDDLE, RIGHT = 1.31, 3.46, 5.8
 PLAIN, QUERY, KEY, VALUE, GRADIENT = "#8c959f", "tab:blue", "tab:orange", "tab:green", "tab:purple"
+
+
+Group = list[tuple[str, str, str]]  # rows (kind, name, shape), the lowest first
 
 
 class Box(NamedTuple):
@@ -36,7 +39,7 @@ class Box(NamedTuple):
 
 
 class Line(NamedTuple):
-    points: list  # (x, y) of its corners
+    points: list[tuple[float, float]]  # of its corners
     colour: str = PLAIN
     style: str = "-"
     end: str = "-|>"  # an arrow's head, or "-"
@@ -50,7 +53,7 @@ class Map:
     is a sub-layer in its residual.
     """
 
-    def __init__(self, config):
+    def __init__(self, config: ModelConfig):
         if not isinstance(config, StackConfig):
             raise InputError(
                 f"a {config.kind} model is not a Transformer, and this is the map of one"
@@ -114,11 +117,11 @@ class Map:
         self.height = max(box.top for box in self.boxes) + 0.12
         self.title = self.height - 0.3 if both else self.find("adam").bottom - 0.6
 
-    def find(self, kind) -> Box:
+    def find(self, kind: str) -> Box:
         """The last box of a kind."""
         return [box for box in self.boxes if box.kind == kind][-1]
 
-    def _inputs(self, tokens, length, table) -> list:
+    def _inputs(self, tokens: str, length: str, table: str) -> list:
         dropout = [("dropout", "Dropout", "")] if self.config.input_dropout else []
         added = [
             (
@@ -137,7 +140,7 @@ class Map:
             *dropout,
         ]
 
-    def _layers(self, length, *attentions) -> list:
+    def _layers(self, length: str, *attentions: str) -> list:
         """The sub-layers, and the norm with which a pre-norm stack ends."""
         shape, pre_norm = f"(B, {length}, d_model)", self.config.pre_norm
         activation = self.config.activation.upper().replace("RELU", "ReLU").replace("SWI", "Swi")
@@ -153,7 +156,7 @@ class Map:
             *([norm] if pre_norm else []),
         ]
 
-    def _column(self, stack, x, side, *groups) -> None:
+    def _column(self, stack: str, x: float, side: int, *groups: Group) -> None:
         """A stack of layers on its panel, and what is below and above; `side` of its residual
         lines: -1 is left.
         """
@@ -211,7 +214,7 @@ class Map:
         panel = (ends[0] + ends[-1]) / 2, 2, ends[-1] - ends[0] + 0.14
         self.boxes.insert(0, Box(stack, f"{stack.capitalize()}, N ×", "", x + side * 0.1, *panel))  # noqa: RUF001 - it is a times sign
 
-    def _memory(self, memory, cross) -> None:
+    def _memory(self, memory: Box, cross: Box) -> None:
         """The encoder's output provides the keys and values of cross-attention."""
         between, up = (LEFT + MIDDLE) / 2, memory.top + 0.4
         self.boxes.append(Box("label", "memory", "", LEFT + 0.65, up + 0.17))
@@ -227,7 +230,7 @@ class Map:
                 colour,
             )
 
-    def _inside(self, around, query, key) -> None:
+    def _inside(self, around: Box, query: str, key: str) -> None:
         """The inside of multi-head attention."""
         scores, d, x = f"(B, H, {query}, {key})", 0.66, RIGHT - 0.33
         panel = Box("multi_head", "Multi-head attention", "", RIGHT, 3.2, 2.2, 5.3)
@@ -273,7 +276,7 @@ class Map:
             self.boxes += own
         self.boxes += rows
 
-    def _uses(self, x, output, last, tokens) -> None:
+    def _uses(self, x: float, output: Box, last: Box, tokens: Box) -> None:
         """What is done with logits and probabilities, at x: training and, except for a classifier,
         writing.
         """
@@ -297,11 +300,11 @@ class Map:
                 style="--",
             )
 
-    def _line(self, points, *how, **more) -> None:
+    def _line(self, points: list[tuple[float, float]], *how: str, **more: str) -> None:
         self.lines.append(Line(points, *how, **more))
 
 
-def _gap(kind, below) -> float:
+def _gap(kind: str, below: str | None) -> float:
     """The space between a row and the one below it in its group, None if it is the first."""
     if kind == "dropout":
         return 0.05 if below == "plus" else 0.0  # it sits on its sub-layer
@@ -314,7 +317,7 @@ def _gap(kind, below) -> float:
     return gap
 
 
-def _logits(name, shape) -> list:
+def _logits(name: str, shape: str) -> list:
     return [
         ("output", name, shape),
         ("softmax", "Softmax", shape),

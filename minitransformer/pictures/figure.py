@@ -5,9 +5,10 @@ for Hangul.
 import io
 import warnings
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from html import escape
+from typing import Any, Literal
 
 from matplotlib import font_manager, rc_context
 from matplotlib.figure import Figure as MatplotlibFigure
@@ -15,6 +16,7 @@ from matplotlib.figure import Figure as MatplotlibFigure
 from minitransformer.stderr import stderr
 
 DPI = 120
+Layout = Literal["constrained", "compressed"]
 HANGUL_FONTS = (
     "NanumGothic",
     "Noto Sans CJK KR",
@@ -28,21 +30,21 @@ HANGUL_FONTS = (
 class Figure(MatplotlibFigure):
     """A figure of `width` by `height` inches. A notebook shows it, with or without %matplotlib."""
 
-    def __init__(self, width, height, layout="constrained"):
+    def __init__(self, width: float, height: float, layout: Layout | None = "constrained"):
         super().__init__(figsize=(width, height), layout=layout)
 
-    def savefig(self, file, **options) -> None:
+    def savefig(self, file: Any, **options: Any) -> None:
         with warnings.catch_warnings():
             # a warning for each character without a font; the box is visible
             warnings.filterwarnings("ignore", "Glyph")
             super().savefig(file, **{"dpi": DPI, "bbox_inches": "tight", **options})
 
-    def as_bytes(self, format="png") -> bytes:
+    def as_bytes(self, format: str = "png") -> bytes:
         file = io.BytesIO()
         self.savefig(file, format=format)
         return file.getvalue()
 
-    def as_html(self, description) -> str:
+    def as_html(self, description: str) -> str:
         """An <img> that contains the picture itself, at its original size."""
         png = self.as_bytes()
         # from the PNG's header; a page has 96 dots per inch
@@ -54,7 +56,7 @@ class Figure(MatplotlibFigure):
 
 
 @contextmanager
-def fonts_for(texts) -> Iterator[None]:
+def fonts_for(texts: Iterable[str]) -> Iterator[None]:
     """Within the block, figures also use a font for Hangul if `texts` need one; warns if none is
     installed.
     """

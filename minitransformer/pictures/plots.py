@@ -4,8 +4,12 @@ A notebook displays it; `figure.savefig("curves.png")` writes it. Matplotlib tak
 import, so others import this file only when they draw.
 """
 
+from collections.abc import Sequence
+from typing import Any
+
 from matplotlib.ticker import LogLocator, NullLocator
 
+from minitransformer.backend import Array
 from minitransformer.pictures.figure import Figure, fonts_for
 
 QUALITIES = (
@@ -15,7 +19,7 @@ QUALITIES = (
 )
 
 
-def curves(records) -> Figure:
+def curves(records: Sequence[dict[str, Any]]) -> Figure:
     """The curves of a run, the records of its metrics.jsonl, over the steps.
 
     The panels show the negative log-likelihood, whose exponential is the perplexity, the learning
@@ -55,7 +59,13 @@ def curves(records) -> Figure:
     return figure
 
 
-def attention(weights, queries, keys, title, predicted=None) -> Figure:
+def attention(
+    weights: Array,
+    queries: Sequence[str],
+    keys: Sequence[str],
+    title: str,
+    predicted: Sequence[str] | None = None,
+) -> Figure:
     """Which token attends to which, one map per head: weights (H, T_q, T_k), tokens on the axes.
 
     predicted: for each query the token predicted at its position, if the queries are a decoder's
@@ -100,6 +110,6 @@ def attention(weights, queries, keys, title, predicted=None) -> Figure:
     return figure
 
 
-def visible(token) -> str:
+def visible(token: str) -> str:
     """A token as visible text: a space and a line end are shown as symbols."""
     return token.replace(" ", "␣").replace("\n", "↵")

@@ -26,7 +26,7 @@ HALF, BIAS, MANTISSA, SIGN, ALL_BUT_SIGN = (
 
 
 @part
-def exp(x) -> np.float32:
+def exp(x: np.float32) -> np.float32:
     """e^x of a float32 x <= 0, with a relative error below 1.2e-7; below -87, e^-87. NaN stays NaN.
 
     x = n ln 2 + r with a whole n and |r| <= ln 2 / 2, so e^x = 2^n e^r: n goes into the exponent's
@@ -42,7 +42,7 @@ def exp(x) -> np.float32:
 
 
 @part
-def rank(x) -> np.int32:
+def rank(x: np.float32) -> np.int32:
     """A whole number that is larger for a larger float32: of whole numbers, the compiler finds the
     largest in parallel.
 
@@ -53,6 +53,6 @@ def rank(x) -> np.int32:
 
 
 @part
-def ranked(number) -> np.float32:
+def ranked(number: np.int32) -> np.float32:
     """The float32 whose rank is `number`."""
     return int32(number ^ ((number >> SIGN) & ALL_BUT_SIGN)).view(float32)

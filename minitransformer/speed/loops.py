@@ -1,11 +1,12 @@
 """Loops over arrays, compiled by Numba."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any, get_type_hints
 
 import numpy as np
 from numba import njit, types
 
+from minitransformer.backend import Array
 from minitransformer.errors import InputError
 from minitransformer.speed.kernels import LOOPS
 
@@ -15,41 +16,48 @@ FREEDOM = {"reassoc", "contract"}
 
 FEW = 10  # rows; with more of them, the products of BLAS are faster than loops
 
+# What a loop takes: for mypy an array, for Numba one in memory row by row of this dtype.
+_real = types.float32
+Vector = Annotated[Array, _real[::1]]
+Matrix = Annotated[Array, _real[:, ::1]]
+Cube = Annotated[Array, _real[:, :, ::1]]
+Flags = Annotated[Array, types.boolean[::1]]
+FlagCube = Annotated[Array, types.boolean[:, :, ::1]]
+Words = Annotated[Array, types.uint64[::1]]
+Ids = Annotated[Array, types.int64[::1]]
+IdMatrix = Annotated[Array, types.int64[:, ::1]]
+Doubles = Annotated[Array, types.float64[:, ::1]]
+WeightAndBias = Annotated[tuple[Array, Array], types.Tuple((_real[:, ::1], _real[::1]))]
+GammaAndBeta = Annotated[tuple[Array, Array], types.UniTuple(_real[::1], 2)]
+NUMBERS = {float: types.float64, int: types.int64, bool: types.boolean}
 
-def loop(arguments) -> Callable[[Callable], Any]:
-    """Compile a function of arrays that are in memory row by row.
 
-        @loop("matrix vector number")
-        def add_bias(x, bias, scale): ...
+def loop(function: Callable) -> Any:
+    """Compile a function of numbers and arrays, whose types say which.
 
-    `arguments` names the type of each: a vector, matrix or cube of the dtype that is trained, a
-    linear (the matrix and the vector of a Linear), a norm (the two vectors of a LayerNorm), flags
-    (a vector of bool), a flag_cube, words (a vector of uint64), ids (one of int64), an id_matrix,
-    doubles (a matrix of float64), a number (float), a whole (int) or a flag (bool). float32 is
-    compiled before the first step, another dtype when it first occurs. The compiled code is kept on
-    the disk. A loop needs no GIL, so the threads of a step run at the same time.
+        @loop
+        def add_bias(x: Matrix, bias: Vector, scale: float) -> None:
+
+    float32 is compiled before the first step, another dtype when it first occurs. The compiled code
+    is kept on the disk. A loop needs no GIL, so the threads of a step run at the same time.
 
     An innermost loop should count from 0: Numba counts a negative index from the end, and if it
     cannot rule one out, the compiler computes one number at a time. For a part of an array, take a
     slice and count in that.
     """
-
-    def compiled(function) -> Any:
-        made = njit(nogil=True, cache=True, error_model="numpy", fastmath=FREEDOM)(function)
-        LOOPS.append((made, types_of(arguments)))
-        return made
-
-    return compiled
+    made = njit(nogil=True, cache=True, error_model="numpy", fastmath=FREEDOM)(function)
+    LOOPS.append((made, types_of(function)))
+    return made
 
 
-def part(function) -> Any:
+def part(function: Callable) -> Any:
     """Compile a function of numbers that loops call for each element. Its sums stay in the order
     that is written.
     """
     return njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})(function)
 
 
-def packed(array, *shape) -> np.ndarray:
+def packed(array: Array, *shape: int) -> np.ndarray:
     """`array` as a loop reads it: row by row in memory, and of this shape. Raises ValueError for an
     array of another size.
 
@@ -61,7 +69,7 @@ def packed(array, *shape) -> np.ndarray:
     return (array if array.flags.writeable else array.copy()).reshape(shape)
 
 
-def check_writeable(*arrays) -> None:
+def check_writeable(*arrays: Array) -> None:
     """Raise InputError unless all arrays may be written to: a loop that writes is compiled for no
     others.
     """
@@ -71,23 +79,10 @@ def check_writeable(*arrays) -> None:
         )
 
 
-def types_of(arguments) -> tuple:
-    """The types that `loop` names, in Numba's words, for float32."""
-    real = types.float32
-    known = {
-        "vector": real[::1],
-        "matrix": real[:, ::1],
-        "cube": real[:, :, ::1],
-        "linear": types.Tuple((real[:, ::1], real[::1])),
-        "norm": types.UniTuple(real[::1], 2),
-        "flags": types.boolean[::1],
-        "flag_cube": types.boolean[:, :, ::1],
-        "words": types.uint64[::1],
-        "ids": types.int64[::1],
-        "id_matrix": types.int64[:, ::1],
-        "doubles": types.float64[:, ::1],
-        "number": types.float64,
-        "whole": types.int64,
-        "flag": types.boolean,
-    }
-    return tuple(known[name] for name in arguments.split())
+def types_of(function: Callable) -> tuple:
+    """The types of a function's parameters, in Numba's words, for float32."""
+    hints = get_type_hints(function, include_extras=True)
+    hints.pop("return", None)
+    return tuple(
+        NUMBERS[hint] if hint in NUMBERS else hint.__metadata__[0] for hint in hints.values()
+    )

@@ -1,15 +1,17 @@
 """The zoo's blocks for the gradient check (checking/blocks.py)."""
 
+from typing import Any
+
 import numpy as np
 
 from minitransformer import models as M
-from minitransformer.checking.blocks import CLASSES
+from minitransformer.checking.blocks import CLASSES, Maker
 from minitransformer.data.special import PAD
 from minitransformer.zoo import baselines as R
 from minitransformer.zoo import modern as S
 
 
-def blocks_of_the_zoo(maker) -> dict[str, tuple]:
+def blocks_of_the_zoo(maker: Maker) -> dict[str, tuple]:
     B, T_Q, T_K, D_K, D_V, D, D_FF, H, V, groups, kernel, dropout = maker.sizes
     rng = maker.rng = maker.rng_of_the_zoo
     seed, layer, grouped = (
@@ -62,7 +64,7 @@ def blocks_of_the_zoo(maker) -> dict[str, tuple]:
         share_output=False,
     )
 
-    def recurrent(made) -> tuple:
+    def recurrent(made: Any) -> tuple:
         """With a state to begin with, and padding at the end of the second sentence."""
         return layer(made), (memory, maker.array(B, made.state_size), real)
 

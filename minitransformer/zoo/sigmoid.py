@@ -6,7 +6,7 @@ from minitransformer.backend import Array, module_of
 
 
 @np.errstate(under="ignore")
-def sigmoid(x) -> Array:
+def sigmoid(x: Array) -> Array:
     """1 / (1 + exp(-x)), of any shape, and for x < 0 as exp(x) / (1 + exp(x)): nothing overflows,
     the complex step passes through.
 

@@ -11,29 +11,29 @@ from minitransformer.functional.activations import (
     ReluCache,
 )
 from minitransformer.speed.exponential import exp
-from minitransformer.speed.loops import loop, packed
+from minitransformer.speed.loops import Flags, Vector, loop, packed
 
 
-def relu_forward_compiled(x) -> tuple[Array, ReluCache]:
+def relu_forward_compiled(x: Array) -> tuple[Array, ReluCache]:
     y, positive = np.empty(x.shape, x.dtype), np.empty(x.shape, bool)
     relu(packed(x, y.size), y.reshape(-1), positive.reshape(-1))
     return y, ReluCache(positive)
 
 
-def relu_backward_compiled(dy, cache) -> Array:
+def relu_backward_compiled(dy: Array, cache: ReluCache) -> Array:
     check_shape("ReLU: dy", dy, *cache.positive.shape)
     dx = np.empty(dy.shape, dy.dtype)
     relu_back(packed(dy, dx.size), packed(cache.positive, dx.size), dx.reshape(-1))
     return dx
 
 
-def gelu_forward_compiled(x) -> tuple[Array, GeluCache]:
+def gelu_forward_compiled(x: Array) -> tuple[Array, GeluCache]:
     y, tanh = np.empty(x.shape, x.dtype), np.empty(x.shape, x.dtype)
     gelu(packed(x, y.size), y.reshape(-1), tanh.reshape(-1))
     return y, GeluCache(x, tanh)
 
 
-def gelu_backward_compiled(dy, cache) -> Array:
+def gelu_backward_compiled(dy: Array, cache: GeluCache) -> Array:
     check_shape("GELU: dy", dy, *cache.x.shape)
     dx = np.empty(dy.shape, dy.dtype)
     arrays = (packed(array, dx.size) for array in (dy, cache.x, cache.tanh))
@@ -41,8 +41,8 @@ def gelu_backward_compiled(dy, cache) -> Array:
     return dx
 
 
-@loop("vector vector flags")
-def relu(x, y, positive) -> None:
+@loop
+def relu(x: Vector, y: Vector, positive: Flags) -> None:
     """All: (N,). Written as a product, as in the textbook, so NaN stays NaN."""
     number = x.dtype.type
     for i in range(len(y)):
@@ -50,15 +50,15 @@ def relu(x, y, positive) -> None:
         y[i] = x[i] * (number(1) if positive[i] else number(0))
 
 
-@loop("vector flags vector")
-def relu_back(dy, positive, dx) -> None:
+@loop
+def relu_back(dy: Vector, positive: Flags, dx: Vector) -> None:
     number = dy.dtype.type
     for i in range(len(dx)):
         dx[i] = dy[i] * (number(1) if positive[i] else number(0))
 
 
-@loop("vector vector vector")
-def gelu(x, y, tanh) -> None:
+@loop
+def gelu(x: Vector, y: Vector, tanh: Vector) -> None:
     """tanh u = (1 - e) / (1 + e) with e = exp(-2 u) for u >= 0, and tanh(-u) = -tanh u."""
     number = x.dtype.type
     for i in range(len(y)):
@@ -69,8 +69,8 @@ def gelu(x, y, tanh) -> None:
         y[i] = number(0.5) * x[i] * (number(1) + tanh[i])
 
 
-@loop("vector vector vector vector")
-def gelu_back(dy, x, tanh, dx) -> None:
+@loop
+def gelu_back(dy: Vector, x: Vector, tanh: Vector, dx: Vector) -> None:
     number = dy.dtype.type
     for i in range(len(dx)):
         slope = number(SLOPE) * (number(1) + number(3 * CUBIC) * x[i] * x[i])

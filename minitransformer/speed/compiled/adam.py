@@ -3,18 +3,19 @@ once.
 """
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from minitransformer.backend import Array
-from minitransformer.speed.loops import check_writeable, loop
+from minitransformer.speed.loops import Vector, check_writeable, loop
 
 # numbers whose squares are summed before float64 takes over: float32 would lose small ones in a
 # long sum
 BLOCK = 4096
 
 
-def gather_gradients_compiled(grad, others) -> Array:
+def gather_gradients_compiled(grad: Array, others: Sequence[Array]) -> Array:
     check_writeable(grad, *others)
     total = 0.0 if others else squares(grad)
     for other in others:
@@ -24,7 +25,17 @@ def gather_gradients_compiled(grad, others) -> Array:
 
 
 def adam_update_compiled(
-    data, grad, m, v, step, learning_rate, scale, beta1, beta2, epsilon, finite
+    data: Array,
+    grad: Array,
+    m: Array,
+    v: Array,
+    step: int,
+    learning_rate: float,
+    scale: float,
+    beta1: float,
+    beta2: float,
+    epsilon: float,
+    finite: bool,
 ) -> None:
     check_writeable(data, m, v)
     if not finite:
@@ -45,8 +56,8 @@ def adam_update_compiled(
     )
 
 
-@loop("vector")
-def squares(grad) -> float:
+@loop
+def squares(grad: Vector) -> float:
     """grad: (P,). Returns the sum of squares."""
     total = 0.0
     for start in range(0, len(grad), BLOCK):
@@ -57,8 +68,8 @@ def squares(grad) -> float:
     return total
 
 
-@loop("vector vector")
-def add_and_clear(grad, other) -> float:
+@loop
+def add_and_clear(grad: Vector, other: Vector) -> float:
     """grad, other: (P,). Adds to grad, sets other to zero, and returns the sum of grad's squares."""
     zero, total = grad.dtype.type(0), 0.0
     for start in range(0, len(grad), BLOCK):
@@ -71,8 +82,20 @@ def add_and_clear(grad, other) -> float:
     return total
 
 
-@loop("vector vector vector vector number number number number number number number")
-def move(data, grad, m, v, scale, rate, square_scale, beta1, beta2, epsilon, smallest) -> None:
+@loop
+def move(
+    data: Vector,
+    grad: Vector,
+    m: Vector,
+    v: Vector,
+    scale: float,
+    rate: float,
+    square_scale: float,
+    beta1: float,
+    beta2: float,
+    epsilon: float,
+    smallest: float,
+) -> None:
     """data, grad, m, v: (P,)."""
     number = data.dtype.type
     zero = number(0)

@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 
-from minitransformer.backend import Array
+from minitransformer.backend import Array, Generator
 from minitransformer.checks import check_broadcasts, check_shape
+from minitransformer.dispatch import textbook_of
 from minitransformer.functional.attention import (
     AttentionCache,
     attention_backward,
@@ -17,14 +18,18 @@ from minitransformer.functional.attention import (
 from minitransformer.functional.softmax import SoftmaxCache
 from minitransformer.speed.compiled.dropout import KeptCache, draw, flags_of, is_ours
 from minitransformer.speed.exponential import exp
-from minitransformer.speed.loops import loop, packed
-from minitransformer.dispatch import textbook_of
+from minitransformer.speed.loops import Cube, FlagCube, loop, packed
 
 SPREAD = 60.0  # e^-60 is still a normal float32
 
 
 def attention_forward_compiled(
-    query, key, value, mask=None, dropout_rate=0.0, rng=None
+    query: Array,
+    key: Array,
+    value: Array,
+    mask: Array | None = None,
+    dropout_rate: float = 0.0,
+    rng: Generator | None = None,
 ) -> tuple[Array, AttentionCache]:
     """The textbook takes the rare case: scores so far apart that one maximum cannot serve all rows."""
     check_heads(query, key, value)
@@ -51,7 +56,7 @@ def attention_forward_compiled(
     )
 
 
-def attention_backward_compiled(dy, cache) -> tuple[Array, Array, Array]:
+def attention_backward_compiled(dy: Array, cache: AttentionCache) -> tuple[Array, Array, Array]:
     query, key, value, (p,), dropout, weights = cache
     check_shape("attention: dy", dy, *query.shape[:-1], value.shape[-1])
     # of the weights; `attend_backward` makes it that of the scores
@@ -72,7 +77,7 @@ def attention_backward_compiled(dy, cache) -> tuple[Array, Array, Array]:
     )
 
 
-def merged_matmul(a, b) -> Array:
+def merged_matmul(a: Array, b: Array) -> Array:
     """a @ b (B, H, T, d), stored in the order (B, T, H, d), so that merging the heads copies
     nothing.
     """
@@ -83,15 +88,15 @@ def merged_matmul(a, b) -> Array:
     return np.matmul(a, b, out=y)
 
 
-def masks_of_heads(mask, shape) -> tuple[Array, int]:
+def masks_of_heads(mask: Array | None, shape: tuple[int, ...]) -> tuple[Array, int]:
     """A mask for scores of that shape as (masks, T_q or 1, T_k), and how many heads in a row share
     each of them.
     """
-    *lead, rows, width = shape
+    *lead, _, width = shape
     if mask is None:
         return np.ones((1, 1, width), bool), math.prod(lead)
     check_broadcasts("attention: mask", mask, shape)
-    mask = mask.reshape((1,) * (len(shape) - mask.ndim) + mask.shape)
+    mask = mask[(None,) * (len(shape) - mask.ndim)]
     share = 1
     if lead and mask.shape[-3] == 1:  # one for all heads of a sentence
         share, mask = lead.pop(), mask[..., 0, :, :]
@@ -99,8 +104,18 @@ def masks_of_heads(mask, shape) -> tuple[Array, int]:
     return packed(mask, -1, mask.shape[-2], width), share
 
 
-@loop("cube flag_cube whole number number flag_cube number cube cube")
-def attend(scores, allowed, share, peak, scale, keep, kept_scale, p, weights) -> None:
+@loop
+def attend(
+    scores: Cube,
+    allowed: FlagCube,
+    share: int,
+    peak: float,
+    scale: float,
+    keep: FlagCube,
+    kept_scale: float,
+    p: Cube,
+    weights: Cube,
+) -> None:
     """scores, p, weights: (heads, T_q, T_k); allowed: (masks, T_q or 1, T_k); keep: as p, or empty.
     Writes p and weights.
 
@@ -128,8 +143,10 @@ def attend(scores, allowed, share, peak, scale, keep, kept_scale, p, weights) ->
                     )
 
 
-@loop("cube cube flag_cube number number")
-def attend_backward(dscores, p, keep, kept_scale, scale) -> None:
+@loop
+def attend_backward(
+    dscores: Cube, p: Cube, keep: FlagCube, kept_scale: float, scale: float
+) -> None:
     """dscores comes as the gradient of the weights, and all are (heads, T_q, T_k); keep may be
     empty.
     """

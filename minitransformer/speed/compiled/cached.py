@@ -7,9 +7,15 @@ it computes. With more rows, the products of BLAS are faster.
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from minitransformer.backend import Array
-from minitransformer.decoding.cached_layer import next_position
+from minitransformer.decoding.cached_layer import (
+    CachedCrossAttention,
+    CachedLayer,
+    CachedSelfAttention,
+    next_position,
+)
 from minitransformer.dispatch import textbook_of
 from minitransformer.functional.activations import ACTIVATIONS, gelu_forward, relu_forward
 from minitransformer.layers.attention import CrossAttention, SelfAttention
@@ -23,7 +29,16 @@ from minitransformer.layers.residual import Residual
 from minitransformer.speed.compiled.activations import gelu, relu
 from minitransformer.speed.compiled.layer_norm import normalise
 from minitransformer.speed.exponential import exp
-from minitransformer.speed.loops import FEW, loop, packed
+from minitransformer.speed.loops import (
+    FEW,
+    Cube,
+    FlagCube,
+    GammaAndBeta,
+    Matrix,
+    WeightAndBias,
+    loop,
+    packed,
+)
 
 # What the loops assume of a layer that they bypass. All else they are told: heads, each norm's
 # epsilon, each residual's pre_norm. Dropout does nothing here.
@@ -40,7 +55,9 @@ KINDS = {
 FORWARDS = relu_forward, gelu_forward  # of the activation
 
 
-def next_position_compiled(x, cached, past, memory_mask=None) -> Array:
+def next_position_compiled(
+    x: Array, cached: CachedLayer, past: Array, memory_mask: Any = None
+) -> Array:
     batch, width, d_model = x.shape
     own, cross = cached.self_attention, cached.cross_attention
     if cached.prepared is None:
@@ -63,7 +80,7 @@ def next_position_compiled(x, cached, past, memory_mask=None) -> Array:
     return y.reshape(batch, width, d_model)
 
 
-def is_as_assumed(layer, dtype) -> bool:
+def is_as_assumed(layer: Any, dtype: DTypeLike) -> bool:
     """Whether a layer is what the loops were written for."""
     parts = [layer, *layer.sublayers().values()]
     return (
@@ -75,7 +92,7 @@ def is_as_assumed(layer, dtype) -> bool:
     )
 
 
-def arguments_of(layer) -> tuple[tuple, tuple, tuple]:
+def arguments_of(layer: Any) -> tuple[tuple, tuple, tuple]:
     """What the loops of self-attention, cross-attention and feed-forward are told of the layer."""
     own, cross, network = (
         layer.self_attention,
@@ -101,12 +118,12 @@ def arguments_of(layer) -> tuple[tuple, tuple, tuple]:
     return for_past, for_memory, for_network
 
 
-def pair(linear) -> tuple[Array, Array]:
+def pair(linear: Linear) -> tuple[Array, Array]:
     weight, bias = linear.weight, linear.bias
     return packed(weight.data, *weight.shape), packed(bias.data, *bias.shape)
 
 
-def around(residual) -> tuple[Any, float, bool]:
+def around(residual: Any) -> tuple[Any, float, bool]:
     """Its norm's gamma and beta, epsilon, and whether the norm comes before."""
     norm = residual.norm
     return (
@@ -119,15 +136,28 @@ def around(residual) -> tuple[Any, float, bool]:
     )
 
 
-def kept(attention) -> tuple[Array, Array]:
+def kept(attention: CachedSelfAttention | CachedCrossAttention) -> tuple[Array, Array]:
     """The keys and values that an attention keeps, each (B H, room, d)."""
     keys, values = attention.keys, attention.values
     return packed(keys, -1, *keys.shape[2:]), packed(values, -1, *values.shape[2:])
 
 
-@loop("matrix linear linear linear linear whole norm number flag cube cube whole flag_cube matrix")
+@loop
 def attend_to_past(
-    x, query, key, value, output, heads, norm, epsilon, pre_norm, keys, values, start, allowed, y
+    x: Matrix,
+    query: WeightAndBias,
+    key: WeightAndBias,
+    value: WeightAndBias,
+    output: WeightAndBias,
+    heads: int,
+    norm: GammaAndBeta,
+    epsilon: float,
+    pre_norm: bool,
+    keys: Cube,
+    values: Cube,
+    start: int,
+    allowed: FlagCube,
+    y: Matrix,
 ) -> None:
     """x, y: (R, d_model), R = B width; keys, values: (B H, room, d), to which this position is
     added; allowed: (B, width, list).
@@ -144,9 +174,20 @@ def attend_to_past(
     add(x, h, norm, epsilon, pre_norm, y)
 
 
-@loop("matrix linear linear whole norm number flag cube cube flag_cube whole matrix")
+@loop
 def attend_to_memory(
-    x, query, output, heads, norm, epsilon, pre_norm, keys, values, allowed, width, y
+    x: Matrix,
+    query: WeightAndBias,
+    output: WeightAndBias,
+    heads: int,
+    norm: GammaAndBeta,
+    epsilon: float,
+    pre_norm: bool,
+    keys: Cube,
+    values: Cube,
+    allowed: FlagCube,
+    width: int,
+    y: Matrix,
 ) -> None:
     """x, y: (R, d_model); keys, values: (B H, T_k, d); allowed: (B, 1, T_k)."""
     h = normalised(x, norm, epsilon) if pre_norm else x
@@ -154,8 +195,17 @@ def attend_to_memory(
     add(x, h, norm, epsilon, pre_norm, y)
 
 
-@loop("matrix linear linear flag norm number flag matrix")
-def feed_forward(x, inner, outer, with_gelu, norm, epsilon, pre_norm, y) -> None:
+@loop
+def feed_forward(
+    x: Matrix,
+    inner: WeightAndBias,
+    outer: WeightAndBias,
+    with_gelu: bool,
+    norm: GammaAndBeta,
+    epsilon: float,
+    pre_norm: bool,
+    y: Matrix,
+) -> None:
     """x, y: (R, d_model)."""
     h = linear(normalised(x, norm, epsilon) if pre_norm else x, inner)
     flat = h.reshape(-1)
@@ -166,8 +216,8 @@ def feed_forward(x, inner, outer, with_gelu, norm, epsilon, pre_norm, y) -> None
     add(x, linear(h, outer), norm, epsilon, pre_norm, y)
 
 
-@loop("matrix linear")
-def linear(x, weight_and_bias) -> np.ndarray:
+@loop
+def linear(x: Matrix, weight_and_bias: WeightAndBias) -> np.ndarray:
     """x W + b: four rows of W at a time, so that the sums are read and written a quarter as often."""
     weight, bias = weight_and_bias
     d_in, d_out = weight.shape
@@ -192,16 +242,18 @@ def linear(x, weight_and_bias) -> np.ndarray:
     return y
 
 
-@loop("matrix norm number")
-def normalised(x, gamma_and_beta, epsilon) -> np.ndarray:
+@loop
+def normalised(x: Matrix, gamma_and_beta: GammaAndBeta, epsilon: float) -> np.ndarray:
     gamma, beta = gamma_and_beta
     y, normed, inverse = np.empty_like(x), np.empty_like(x), np.empty(len(x), x.dtype)
     normalise(x, gamma, beta, epsilon, y, normed, inverse)
     return y
 
 
-@loop("matrix matrix norm number flag matrix")
-def add(x, h, norm, epsilon, pre_norm, y) -> None:
+@loop
+def add(
+    x: Matrix, h: Matrix, norm: GammaAndBeta, epsilon: float, pre_norm: bool, y: Matrix
+) -> None:
     """The residual sum x + h, normalised unless the norm comes before. Writes y, changes h."""
     for row in range(len(x)):
         for i in range(x.shape[1]):
@@ -209,8 +261,10 @@ def add(x, h, norm, epsilon, pre_norm, y) -> None:
     y[:] = h if pre_norm else normalised(h, norm, epsilon)
 
 
-@loop("matrix cube cube flag_cube whole whole")
-def attended(query, keys, values, allowed, width, heads) -> np.ndarray:
+@loop
+def attended(
+    query: Matrix, keys: Cube, values: Cube, allowed: FlagCube, width: int, heads: int
+) -> np.ndarray:
     """The heads' outputs side by side, (R, H d_v): query (R, H d_k); keys (B G, T, d_k), values (B
     G, T, d_v), G = H or fewer.
 

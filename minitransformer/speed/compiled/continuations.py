@@ -5,22 +5,24 @@ known about it.
 import numpy as np
 
 from minitransformer.backend import Array
+from minitransformer.data.special import EOS
 from minitransformer.decoding.continuations import (
     FIRST_WORD,
     SEARCHES,
+    OutputLayer,
+    OutputWeight,
     continuations,
 )
-from minitransformer.speed.exponential import exp, rank, ranked
-from minitransformer.speed.loops import FEW, loop, packed
 from minitransformer.dispatch import textbook_of
-from minitransformer.data.special import EOS
+from minitransformer.speed.exponential import exp, rank, ranked
+from minitransformer.speed.loops import FEW, Doubles, IdMatrix, Matrix, Vector, loop, packed
 
 BLOCK = 64  # logits whose largest decides whether the search looks at them
 LEAST = np.int32(-(2**31))  # below the rank of any number
 
 
 def continuations_compiled(
-    x, weight, sums, count
+    x: Array, weight: OutputWeight | OutputLayer, sums: Array, count: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     if (
         weight.weight is None
@@ -42,14 +44,14 @@ def continuations_compiled(
     return ends, totals, parents, ids
 
 
-def log_normaliser_compiled(logits) -> Array:
+def log_normaliser_compiled(logits: Array) -> Array:
     found = np.empty(len(logits), logits.dtype)
     normalise_rows(packed(logits, *logits.shape), found)
     return found
 
 
-@loop("matrix matrix matrix")
-def project(x, weight, logits) -> None:
+@loop
+def project(x: Matrix, weight: Matrix, logits: Matrix) -> None:
     """logits = x W^T: x (R, d), W (V, d), logits (R, V). Each row of W is fetched from memory once."""
     number = x.dtype.type
     for token in range(len(weight)):
@@ -60,8 +62,10 @@ def project(x, weight, logits) -> None:
             logits[row, token] = total
 
 
-@loop("matrix doubles doubles doubles id_matrix id_matrix")
-def choose(logits, sums, ends, totals, parents, ids) -> None:
+@loop
+def choose(
+    logits: Matrix, sums: Doubles, ends: Doubles, totals: Doubles, parents: IdMatrix, ids: IdMatrix
+) -> None:
     """logits: (B width, V); sums, ends: (B, width); totals, parents, ids: (B, count), and all
     totals are -inf at first.
 
@@ -92,16 +96,16 @@ def choose(logits, sums, ends, totals, parents, ids) -> None:
                             parents[sentence, place], ids[sentence, place] = parent, token
 
 
-@loop("matrix vector")
-def normalise_rows(logits, found) -> None:
+@loop
+def normalise_rows(logits: Matrix, found: Vector) -> None:
     """logits: (R, V), found: (R,). Writes found."""
     peaks = np.empty(-(-logits.shape[1] // BLOCK), logits.dtype)
     for row in range(len(logits)):
         found[row] = normaliser(logits[row], peaks)
 
 
-@loop("vector vector")
-def normaliser(logits, peaks) -> np.float32:
+@loop
+def normaliser(logits: Vector, peaks: Vector) -> np.float32:
     """log(sum(exp(logits))): logits (V,). Writes peaks, the largest of each block of logits."""
     highest = LEAST
     for block in range(len(peaks)):

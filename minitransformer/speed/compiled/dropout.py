@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minitransformer.backend import Array
+from minitransformer.backend import Array, Generator
 from minitransformer.checks import check_fraction, check_rng
+from minitransformer.dispatch import textbook_of
 from minitransformer.functional.dropout import (
     FIRST,
     SECOND,
@@ -18,8 +19,7 @@ from minitransformer.functional.dropout import (
     random_bytes,
 )
 from minitransformer.layers.residual import Residual, ResidualCache
-from minitransformer.speed.loops import loop, packed
-from minitransformer.dispatch import textbook_of
+from minitransformer.speed.loops import Flags, Vector, Words, loop, packed
 
 uint64 = np.uint64  # an int among them would make floats of them
 
@@ -37,7 +37,7 @@ class KeptCache(NamedTuple):
         return self.keep * self.dtype.type(self.scale)
 
 
-def draw(x, dropout_rate, rng) -> Any:
+def draw(x: Array, dropout_rate: float, rng: Generator | None) -> Any:
     """What dropout_mask draws for x, as one byte per element: a KeptCache, or the DropoutCache of
     no dropout.
     """
@@ -50,14 +50,14 @@ def draw(x, dropout_rate, rng) -> Any:
     return KeptCache(random_bytes(rng, x.shape) >= dropped, 256 / (256 - dropped), x.dtype)
 
 
-def is_ours(dropout, dy) -> bool:
+def is_ours(dropout: DropoutCache | KeptCache, dy: Array) -> bool:
     """Whether a dropout's cache is from the compiled kernels, for dy's dtype, or from no dropout at
     all.
     """
     return dropout.dtype == dy.dtype if isinstance(dropout, KeptCache) else dropout.mask is None
 
 
-def flags_of(dropout, *shape) -> tuple[Array, float]:
+def flags_of(dropout: DropoutCache | KeptCache, *shape: int) -> tuple[Array, float]:
     """What a loop is told about a dropout: where an element is kept, in that shape (empty: nothing
     is dropped), and its scale.
     """
@@ -66,14 +66,16 @@ def flags_of(dropout, *shape) -> tuple[Array, float]:
     return dropout.keep.reshape(shape), dropout.scale
 
 
-def dropout_forward_compiled(x, dropout_rate, rng=None) -> tuple[Array, DropoutCache | KeptCache]:
+def dropout_forward_compiled(
+    x: Array, dropout_rate: float, rng: Generator | None = None
+) -> tuple[Array, DropoutCache | KeptCache]:
     cache = draw(x, dropout_rate, rng)
-    return dropout_backward_compiled(x, cache) if isinstance(
-        cache, KeptCache
-    ) else x, cache  # y = x mask, as dx = dy mask
+    if not isinstance(cache, KeptCache):
+        return x, cache
+    return dropout_backward_compiled(x, cache), cache  # y = x mask, as dx = dy mask
 
 
-def dropout_backward_compiled(dy, cache) -> Array:
+def dropout_backward_compiled(dy: Array, cache: DropoutCache | KeptCache) -> Array:
     if not isinstance(cache, KeptCache) or (dy.shape, dy.dtype) != (cache.keep.shape, cache.dtype):
         return textbook_of(dropout_backward)(dy, cache)
     dx = np.empty(cache.keep.shape, dy.dtype)
@@ -81,7 +83,9 @@ def dropout_backward_compiled(dy, cache) -> Array:
     return dx
 
 
-def residual_forward_compiled(self, x, h, rng=None) -> tuple[Array, ResidualCache]:
+def residual_forward_compiled(
+    self: Residual, x: Array, h: Array, rng: Generator | None = None
+) -> tuple[Array, ResidualCache]:
     """The sum in the same pass as the dropout."""
     cache = draw(h, self.dropout, rng)
     nothing_dropped = not isinstance(cache, KeptCache)
@@ -94,8 +98,8 @@ def residual_forward_compiled(self, x, h, rng=None) -> tuple[Array, ResidualCach
     return y, ResidualCache(cache, norm)
 
 
-@loop("vector flags number vector")
-def drop(x, keep, scale, y) -> None:
+@loop
+def drop(x: Vector, keep: Flags, scale: float, y: Vector) -> None:
     """y = x mask; all: (N,). A product, not a choice between x and 0, so that NaN is not dropped,
     as in the textbook.
     """
@@ -104,22 +108,22 @@ def drop(x, keep, scale, y) -> None:
         y[i] = x[i] * (number(scale) if keep[i] else number(0))
 
 
-@loop("vector vector flags number vector")
-def drop_and_add(x, h, keep, scale, y) -> None:
+@loop
+def drop_and_add(x: Vector, h: Vector, keep: Flags, scale: float, y: Vector) -> None:
     """y = x + h mask; all: (N,)."""
     number = x.dtype.type
     for i in range(len(y)):
         y[i] = x[i] + h[i] * (number(scale) if keep[i] else number(0))
 
 
-def random_words_compiled(key, count) -> Array:
+def random_words_compiled(key: Array, count: int) -> Array:
     words = np.empty(count, "uint64")
     fill(packed(key, 1), words)
     return words
 
 
-@loop("words words")
-def fill(key, words) -> None:
+@loop
+def fill(key: Words, words: Words) -> None:
     """key: (1,), words: (N,)."""
     for i in range(len(words)):
         z = uint64(i + 1) * STEP + key[0]

@@ -6,12 +6,13 @@ import math
 
 import numpy as np
 
+from minitransformer.backend import Array
 from minitransformer.checks import check_cache, check_ids, check_shape
-from minitransformer.speed.loops import check_writeable, loop, packed
-from minitransformer.layers.embedding import EmbeddingCache
+from minitransformer.layers.embedding import Embedding, EmbeddingCache
+from minitransformer.speed.loops import Ids, Matrix, check_writeable, loop, packed
 
 
-def embedding_backward_compiled(self, dy, cache) -> None:
+def embedding_backward_compiled(self: Embedding, dy: Array, cache: EmbeddingCache) -> None:
     check_cache(self, cache, EmbeddingCache)
     check_writeable(self.weight.grad)
     vocab_size, d_model = self.weight.shape
@@ -26,8 +27,8 @@ def embedding_backward_compiled(self, dy, cache) -> None:
     )
 
 
-@loop("matrix ids number matrix")
-def add_to_tokens(dy, ids, scale, grad) -> None:
+@loop
+def add_to_tokens(dy: Matrix, ids: Ids, scale: float, grad: Matrix) -> None:
     """dy: (N, D), ids: (N,), grad: (V, D)."""
     for n in range(len(dy)):
         for i in range(dy.shape[1]):

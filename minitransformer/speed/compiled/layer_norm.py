@@ -7,10 +7,12 @@ import numpy as np
 from minitransformer.backend import Array
 from minitransformer.checks import check_shape
 from minitransformer.functional.layer_norm import LayerNormCache
-from minitransformer.speed.loops import loop, packed
+from minitransformer.speed.loops import Matrix, Vector, loop, packed
 
 
-def layer_norm_forward_compiled(x, gamma, beta, epsilon=1e-5) -> tuple[Array, LayerNormCache]:
+def layer_norm_forward_compiled(
+    x: Array, gamma: Array, beta: Array, epsilon: float = 1e-5
+) -> tuple[Array, LayerNormCache]:
     size = x.shape[-1]
     check_shape("LayerNorm: gamma", gamma, size)
     check_shape("LayerNorm: beta", beta, size)
@@ -31,7 +33,7 @@ def layer_norm_forward_compiled(x, gamma, beta, epsilon=1e-5) -> tuple[Array, La
     return y, LayerNormCache(normed, inverse, gamma)
 
 
-def layer_norm_backward_compiled(dy, cache) -> tuple[Array, Array, Array]:
+def layer_norm_backward_compiled(dy: Array, cache: LayerNormCache) -> tuple[Array, Array, Array]:
     normed, inverse, gamma = cache
     check_shape("LayerNorm: dy", dy, *normed.shape)
     rows = inverse.size, gamma.size
@@ -48,8 +50,16 @@ def layer_norm_backward_compiled(dy, cache) -> tuple[Array, Array, Array]:
     return dx, dgamma, dbeta
 
 
-@loop("matrix vector vector number matrix matrix vector")
-def normalise(x, gamma, beta, epsilon, y, normed, inverse) -> None:
+@loop
+def normalise(
+    x: Matrix,
+    gamma: Vector,
+    beta: Vector,
+    epsilon: float,
+    y: Matrix,
+    normed: Matrix,
+    inverse: Vector,
+) -> None:
     """x, y, normed: (N, D); gamma, beta: (D,); inverse: (N,). Writes the last three."""
     number, size = x.dtype.type, x.shape[1]
     for n in range(len(x)):
@@ -69,8 +79,16 @@ def normalise(x, gamma, beta, epsilon, y, normed, inverse) -> None:
             y[n, i] = gamma[i] * z + beta[i]
 
 
-@loop("matrix matrix vector vector matrix vector vector")
-def normalise_backward(dy, normed, inverse, gamma, dx, dgamma, dbeta) -> None:
+@loop
+def normalise_backward(
+    dy: Matrix,
+    normed: Matrix,
+    inverse: Vector,
+    gamma: Vector,
+    dx: Matrix,
+    dgamma: Vector,
+    dbeta: Vector,
+) -> None:
     """dy, normed, dx: (N, D); inverse: (N,); gamma, dgamma, dbeta: (D,). Writes dx, adds to dgamma
     and dbeta.
     """

@@ -2,7 +2,7 @@
 gradient while they are in the processor's cache.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from minitransformer.functional.cross_entropy import check_targets
 from minitransformer.layers.exactly import exactly
 from minitransformer.layers.output_projection import LinearCrossEntropy, OutputProjection
 from minitransformer.speed.exponential import exp, rank, ranked
-from minitransformer.speed.loops import loop
+from minitransformer.speed.loops import Ids, Matrix, Vector, loop
 
 BLOCK = 1 << 23  # logits in a block; smaller blocks make the products slower and the rest no faster
 
@@ -26,7 +26,13 @@ class LossGradients(NamedTuple):
 
 @np.errstate(under="ignore")
 def loss_forward_compiled(
-    self, x, output, targets, smoothing=0.0, *, padding
+    self: LinearCrossEntropy,
+    x: Array,
+    output: OutputProjection,
+    targets: Array,
+    smoothing: float = 0.0,
+    *,
+    padding: int | None,
 ) -> tuple[Array, LossGradients]:
     """With e = exp(logits - max) and r = 1 for a real token, else 0, dlogits_nv is
 
@@ -65,7 +71,9 @@ def loss_forward_compiled(
     return loss, LossGradients(dx.reshape(x.shape), dweight, log_likelihood.reshape(targets.shape))
 
 
-def loss_backward_compiled(self, dloss, output, cache) -> Array:
+def loss_backward_compiled(
+    self: LinearCrossEntropy, dloss: float | Array, output: OutputProjection, cache: Any
+) -> Array:
     if not isinstance(cache, LossGradients):
         return textbook_of(LinearCrossEntropy.backward)(self, dloss, output, cache)
     check_dloss(dloss)
@@ -74,8 +82,16 @@ def loss_backward_compiled(self, dloss, output, cache) -> Array:
     return cache.dx * dloss
 
 
-@loop("matrix ids vector number vector vector vector")
-def exponentiate(e, targets, real, smoothing, log_likelihood, log_mean, scale) -> None:
+@loop
+def exponentiate(
+    e: Matrix,
+    targets: Ids,
+    real: Vector,
+    smoothing: float,
+    log_likelihood: Vector,
+    log_mean: Vector,
+    scale: Vector,
+) -> None:
     """e: (N, V), the logits, become their gradient / scale, except for the term that all of a row
     share.
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minitransformer.backend import Array, module_of
+from minitransformer.backend import Array, Generator, module_of
 from minitransformer.checks import (
     check_cache, check_floats, check_mask, check_sequence, check_shape)
 from minitransformer.functional.attention import check_heads
@@ -28,7 +28,9 @@ class AdditiveAttentionCache(NamedTuple):
 
 
 @replaceable
-def additive_attention_forward(query, key, value, weight, mask=None, dropout_rate=0.0, rng=None,
+def additive_attention_forward(query: Array, key: Array, value: Array, weight: Array,
+                               mask: Array | None = None, dropout_rate: float = 0.0,
+                               rng: Generator | None = None,
                                ) -> tuple[Array, AdditiveAttentionCache]:
     """y = dropout(softmax(scores)) value, with scores_ij = w . tanh(query_i + key_j): one hidden layer for each pair.
 
@@ -46,7 +48,8 @@ def additive_attention_forward(query, key, value, weight, mask=None, dropout_rat
 
 
 @replaceable
-def additive_attention_backward(dy, cache) -> tuple[Array, Array, Array, Array]:
+def additive_attention_backward(dy: Array,
+                                cache: AdditiveAttentionCache) -> tuple[Array, Array, Array, Array]:
     """Returns dquery, dkey, dvalue, dweight.
 
     y = A V gives dA = dy V^T and dV = A^T dy. With S_ij = w . t_ij and t = tanh(a): dw = sum_ij dS_ij t_ij and
@@ -76,12 +79,13 @@ class AdditiveAttention(Layer):
 
     stepwise = True
 
-    def __init__(self, d_model, d_memory, d_attention, rng=None):
+    def __init__(self, d_model: int, d_memory: int, d_attention: int, rng: Generator | None = None):
         self.query = Linear(d_model, d_attention, rng)
         self.key = Linear(d_memory, d_attention, rng)
         self.weight = initial.normal(rng, d_attention)
 
-    def forward(self, x, memory, mask=None) -> tuple[Array, AdditiveCache]:
+    def forward(self, x: Array, memory: Array,
+                mask: Array | None = None) -> tuple[Array, AdditiveCache]:
         """mask: None or bool, (T_q, T_k) or with three axes that broadcast to (B, T_q, T_k); True = may attend."""
         check_sequence("AdditiveAttention: x", x, "B", "T_q", self.query.weight.shape[0])
         check_sequence("AdditiveAttention: memory", memory, len(x), "T_k", self.key.weight.shape[0])
@@ -91,7 +95,7 @@ class AdditiveAttention(Layer):
         y, attention = additive_attention_forward(q, k, memory, self.weight.data, mask)
         return y, AdditiveCache(query, key, attention)
 
-    def backward(self, dy, cache) -> tuple[Array, Array]:
+    def backward(self, dy: Array, cache: AdditiveCache) -> tuple[Array, Array]:
         """Returns dx, dmemory."""
         check_cache(self, cache, AdditiveCache)
         p, value = cache.attention.softmax.p, cache.attention.value
@@ -104,14 +108,17 @@ class AdditiveAttention(Layer):
 class AdditiveScores(MultiHeadAttention):
     """score_ij = w . tanh(q_i + k_j), with one w (d_k,) for all heads: each has its own projections before it."""
 
-    def __init__(self, d_model, num_heads, rng=None, d_k=None, d_v=None, dropout=0.0):
+    def __init__(self, d_model: int, num_heads: int, rng: Generator | None = None,
+                 d_k: int | None = None, d_v: int | None = None, dropout: float = 0.0):
         super().__init__(d_model, num_heads, rng, d_k, d_v, dropout)
         self.weight = initial.normal(rng, self.query.weight.shape[1] // num_heads)
 
-    def attend(self, q, k, v, mask, rng) -> tuple[Array, AdditiveAttentionCache]:
+    def attend(self, q: Array, k: Array, v: Array, mask: Array | None,
+               rng: Generator | None) -> tuple[Array, AdditiveAttentionCache]:
         return additive_attention_forward(q, k, v, self.weight.data, mask, self.dropout, rng)
 
-    def attend_backward(self, dheads, cache) -> tuple[Array, Array, Array]:
+    def attend_backward(self, dheads: Array,
+                        cache: AdditiveAttentionCache) -> tuple[Array, Array, Array]:
         dq, dk, dv, dweight = additive_attention_backward(dheads, cache)
         self.weight.grad += dweight
         return dq, dk, dv

@@ -1,16 +1,17 @@
 """Self-attention restricted to a neighbourhood (section 4 of the paper), without the T x T scores."""
 
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from minitransformer.backend import Array, module_of, to_device
+from minitransformer.backend import Array, Generator, module_of, to_device
 from minitransformer.checks import check_integer, check_mask, check_sequence, check_shape
 from minitransformer.errors import InputError
 from minitransformer.functional import padding_mask
 from minitransformer.functional.attention import AttentionCache, attention_backward, attention_forward
-from minitransformer.layers.attention import SelfAttention
+from minitransformer.layers.attention import MultiHeadAttentionCache, SelfAttention
 from minitransformer.layers.attention_kinds import ScaledAttention
+from minitransformer.layers.config import StackConfig
 from minitransformer.dispatch import replaceable
 from minitransformer.zoo.convolutional.windows import WindowsCache, windows_backward, windows_forward
 
@@ -25,7 +26,9 @@ class RestrictedAttentionCache(NamedTuple):
 
 
 @replaceable
-def restricted_attention_forward(query, key, value, radius, causal=False, mask=None, dropout_rate=0.0, rng=None,
+def restricted_attention_forward(query: Array, key: Array, value: Array, radius: int,
+                                 causal: bool = False, mask: Array | None = None,
+                                 dropout_rate: float = 0.0, rng: Generator | None = None,
                                  ) -> tuple[Array, RestrictedAttentionCache]:
     """Attention in which position t may attend to the positions t - radius ... t + radius, or ... t with causal=True.
 
@@ -51,7 +54,8 @@ def restricted_attention_forward(query, key, value, radius, causal=False, mask=N
 
 
 @replaceable
-def restricted_attention_backward(dy, cache) -> tuple[Array, Array, Array]:
+def restricted_attention_backward(dy: Array,
+                                  cache: RestrictedAttentionCache) -> tuple[Array, Array, Array]:
     """Returns dquery, dkey, dvalue: a key is in the windows of several blocks, and receives the sum of their gradients."""
     attention, window, length = cache
     block = attention.query.shape[-2]
@@ -60,7 +64,7 @@ def restricted_attention_backward(dy, cache) -> tuple[Array, Array, Array]:
             _block_windows_backward(dvalues, block, window, length))
 
 
-def _blocks(x, block) -> Array:
+def _blocks(x: Array, block: int) -> Array:
     """(B, H, T, d) -> (B, H, N, c, d), with zeros after the end."""
     batch, heads, length, d = x.shape
     count = -(-length // block)
@@ -68,13 +72,13 @@ def _blocks(x, block) -> Array:
     return padded.reshape(batch, heads, count, block, d)
 
 
-def _unblocked(x, length) -> Array:
+def _unblocked(x: Array, length: int) -> Array:
     """(B, H, N, c, d) -> (B, H, T, d)."""
     batch, heads, count, block, d = x.shape
     return x.reshape(batch, heads, count * block, d)[:, :, :length]
 
 
-def _block_windows(x, block, size, causal) -> tuple[Array, WindowsCache]:
+def _block_windows(x: Array, block: int, size: int, causal: bool) -> tuple[Array, WindowsCache]:
     """(B, H, T, d) -> (B, H, N, w, d): for each block, the w positions of the `size` blocks that it needs."""
     blocks = _blocks(x, block)
     batch, heads, count, _, d = blocks.shape
@@ -82,7 +86,7 @@ def _block_windows(x, block, size, causal) -> tuple[Array, WindowsCache]:
     return windows.reshape(batch, heads, count, size * block, d), cache
 
 
-def _block_windows_backward(dwindows, block, cache, length) -> Array:
+def _block_windows_backward(dwindows: Array, block: int, cache: WindowsCache, length: int) -> Array:
     batch, heads, count, width, d = dwindows.shape
     dblocks = windows_backward(dwindows.reshape(batch * heads, count, width // block, block * d), cache)
     return _unblocked(dblocks.reshape(batch, heads, count, block, d), length)
@@ -95,20 +99,24 @@ class RestrictedSelfAttention(SelfAttention):
     memory grow with T radius, not with T^2: the T x T scores are never made. With radius 0 each position attends to itself alone.
     """
 
-    def __init__(self, d_model, num_heads, rng=None, radius=None, causal=False, d_k=None, d_v=None, dropout=0.0):
+    def __init__(self, d_model: int, num_heads: int, rng: Generator | None = None,
+                 radius: int | None = None, causal: bool = False, d_k: int | None = None,
+                 d_v: int | None = None, dropout: float = 0.0):
         check_integer("radius", radius, 0)
         super().__init__(d_model, num_heads, rng, d_k, d_v, dropout)
-        self.radius = radius
+        self.radius: Any = radius    # an int: None is refused
         self.causal = causal
 
-    def attend(self, q, k, v, mask, rng) -> tuple[Array, RestrictedAttentionCache]:
+    def attend(self, q: Array, k: Array, v: Array, mask: Array | None,
+               rng: Generator | None) -> tuple[Array, RestrictedAttentionCache]:
         mask = None if mask is None else mask[:, 0, 0]                                            # (B, T)
         return restricted_attention_forward(q, k, v, self.radius, self.causal, mask, self.dropout, rng)
 
-    def attend_backward(self, dheads, cache) -> tuple[Array, Array, Array]:
+    def attend_backward(self, dheads: Array,
+                        cache: RestrictedAttentionCache) -> tuple[Array, Array, Array]:
         return restricted_attention_backward(dheads, cache)
 
-    def attended(self, cache) -> Array:
+    def attended(self, cache: MultiHeadAttentionCache) -> Array:
         """The attention weights (B, H, T, T), for a look at a short sentence; they are zero beyond the radius."""
         attention, window, length = cache.attention
         p = attention.softmax.p
@@ -119,7 +127,7 @@ class RestrictedSelfAttention(SelfAttention):
             found[:, :, n * block:(n + 1) * block, n * block:n * block + width] = p[:, :, n]
         return found[:, :, :length, before:before + length]
 
-    def _check(self, query, key, value, mask) -> None:
+    def _check(self, query: Array, key: Array, value: Array, mask: Array | None) -> None:
         check_sequence("RestrictedSelfAttention: x", query, "B", "T", self.query.weight.shape[0])
         batch, length, _ = query.shape
         if mask is not None:
@@ -134,18 +142,19 @@ class RestrictedKind(ScaledAttention):
     settings: ClassVar = {"radius": "how many positions to each side restricted attention may look at"}
 
     @classmethod
-    def check(cls, config) -> None:
+    def check(cls, config: StackConfig) -> None:
         if "radius" not in config.attention_settings:
             raise InputError("radius is missing: how far away a position of restricted attention may look")
         check_integer("radius", config.attention_settings["radius"], 0)
 
     @classmethod
-    def make_self(cls, config, rng, causal) -> RestrictedSelfAttention:
+    def make_self(cls, config: StackConfig, rng: Generator | None,
+                  causal: bool) -> RestrictedSelfAttention:
         radius = config.attention_settings["radius"]
         return RestrictedSelfAttention(config.d_model, config.num_heads, rng, radius, causal, config.d_k, config.d_v,
                                        config.attention_dropout)
 
     @classmethod
-    def causal_self_mask(cls, ids) -> np.ndarray:
+    def causal_self_mask(cls, ids: Array) -> np.ndarray:
         """(B, 1, 1, T): the layer itself knows which positions are later."""
         return padding_mask(ids)

@@ -5,7 +5,7 @@ It is the paper's attention with queries that are sqrt(d_k) times as large: (sqr
 
 import math
 
-from minitransformer.backend import Array
+from minitransformer.backend import Array, Generator
 from minitransformer.functional.attention import AttentionCache
 from minitransformer.layers.attention import CrossAttention, MultiHeadAttention, SelfAttention
 from minitransformer.layers.attention_kinds import ScaledAttention
@@ -14,10 +14,11 @@ from minitransformer.layers.attention_kinds import ScaledAttention
 class UnscaledScores(MultiHeadAttention):
     """score_ij = q_i . k_j, not divided by sqrt(d_k)."""
 
-    def attend(self, q, k, v, mask, rng) -> tuple[Array, AttentionCache]:
+    def attend(self, q: Array, k: Array, v: Array, mask: Array | None,
+               rng: Generator | None) -> tuple[Array, AttentionCache]:
         return super().attend(q * math.sqrt(q.shape[-1]), k, v, mask, rng)
 
-    def attend_backward(self, dheads, cache) -> tuple[Array, Array, Array]:
+    def attend_backward(self, dheads: Array, cache: AttentionCache) -> tuple[Array, Array, Array]:
         dq, dk, dv = super().attend_backward(dheads, cache)
         return dq * math.sqrt(dq.shape[-1]), dk, dv
 

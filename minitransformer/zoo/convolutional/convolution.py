@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from minitransformer.backend import Array
+from minitransformer.backend import Array, Generator
 from minitransformer.checks import check_cache, check_floats, check_integer, check_sequence
 from minitransformer.layers.initial import zeros
 from minitransformer.layers.layer import Layer
@@ -19,7 +19,8 @@ class ConvolutionCache(NamedTuple):
 
 
 @replaceable
-def convolution_forward(x, weight, dilation=1, causal=False) -> tuple[Array, ConvolutionCache]:
+def convolution_forward(x: Array, weight: Array, dilation: int = 1,
+                        causal: bool = False) -> tuple[Array, ConvolutionCache]:
     """y_t = sum_k window_tk W_k: x (B, T, D_in), weight W (K, D_in, D_out), y (B, T, D_out).
 
     window_tk is position t + dilation k - left, or zeros beyond the ends (windows.py). With its K positions side by side in one
@@ -34,7 +35,7 @@ def convolution_forward(x, weight, dilation=1, causal=False) -> tuple[Array, Con
 
 
 @replaceable
-def convolution_backward(dy, cache) -> tuple[Array, Array]:
+def convolution_backward(dy: Array, cache: ConvolutionCache) -> tuple[Array, Array]:
     """Returns dx, dweight. From Y = R W with the rows R: dW = R^T dY and dR = dY W^T; each row goes back to its window."""
     (batch, length, d_in), window, rows, weight = cache
     size, _, d_out = weight.shape
@@ -51,7 +52,8 @@ class Convolution(Layer):
     down, as in PyTorch). Beyond the ends, x counts as zeros. A kernel may be wider than the text.
     """
 
-    def __init__(self, d_in, d_out, rng=None, kernel_size=3, dilation=1, causal=False):
+    def __init__(self, d_in: int, d_out: int, rng: Generator | None = None, kernel_size: int = 3,
+                 dilation: int = 1, causal: bool = False):
         check_integer("kernel_size", kernel_size)
         check_integer("dilation", dilation)
         self.weight = initial.xavier_kernel(rng, kernel_size, d_in, d_out)
@@ -59,12 +61,12 @@ class Convolution(Layer):
         self.dilation = dilation
         self.causal = causal
 
-    def forward(self, x) -> tuple[Array, ConvolutionCache]:
+    def forward(self, x: Array) -> tuple[Array, ConvolutionCache]:
         check_sequence("Convolution: x", x, "B", "T", self.weight.shape[1])
         y, cache = convolution_forward(x, self.weight.data, self.dilation, self.causal)
         return y + self.bias.data, cache
 
-    def backward(self, dy, cache) -> Array:
+    def backward(self, dy: Array, cache: ConvolutionCache) -> Array:
         check_cache(self, cache, ConvolutionCache)
         batch, length, _ = cache.shape
         check_floats("Convolution: dy", dy, batch, length, self.bias.shape[0])

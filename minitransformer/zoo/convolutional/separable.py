@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from minitransformer.backend import Array, module_of
+from minitransformer.backend import Array, Generator, module_of
 from minitransformer.checks import check_cache, check_integer, check_sequence
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.linear import Linear, LinearCache
@@ -18,7 +18,8 @@ class DepthwiseConvolutionCache(NamedTuple):
 
 
 @replaceable
-def depthwise_convolution_forward(x, weight, dilation=1, causal=False) -> tuple[Array, DepthwiseConvolutionCache]:
+def depthwise_convolution_forward(x: Array, weight: Array, dilation: int = 1,
+                                  causal: bool = False) -> tuple[Array, DepthwiseConvolutionCache]:
     """y_ti = sum_k window_tki w_ki: x, y (B, T, D), weight w (K, D), windows as in convolution.py."""
     windows, window = windows_forward(x, len(weight), dilation, causal)
     y = module_of(x).einsum("btkd,kd->btd", windows, weight)
@@ -26,7 +27,8 @@ def depthwise_convolution_forward(x, weight, dilation=1, causal=False) -> tuple[
 
 
 @replaceable
-def depthwise_convolution_backward(dy, cache) -> tuple[Array, Array]:
+def depthwise_convolution_backward(dy: Array,
+                                   cache: DepthwiseConvolutionCache) -> tuple[Array, Array]:
     """Returns dx, dweight: dw_ki = sum_bt window_btki dy_bti, and dwindow_btki = w_ki dy_bti goes back to its position."""
     window, windows, weight = cache
     dweight = module_of(dy).einsum("btkd,btd->kd", windows, dy)
@@ -46,7 +48,8 @@ class SeparableConvolution(Layer):
     Convolution, whose K d_in d_out weights become K d_in + d_in d_out.
     """
 
-    def __init__(self, d_in, d_out, rng=None, kernel_size=3, dilation=1, causal=False):
+    def __init__(self, d_in: int, d_out: int, rng: Generator | None = None, kernel_size: int = 3,
+                 dilation: int = 1, causal: bool = False):
         check_integer("kernel_size", kernel_size)
         check_integer("dilation", dilation)
         self.weight = initial.normal(rng, kernel_size, d_in)
@@ -54,13 +57,13 @@ class SeparableConvolution(Layer):
         self.dilation = dilation
         self.causal = causal
 
-    def forward(self, x) -> tuple[Array, SeparableConvolutionCache]:
+    def forward(self, x: Array) -> tuple[Array, SeparableConvolutionCache]:
         check_sequence("SeparableConvolution: x", x, "B", "T", self.weight.shape[1])
         h, depthwise = depthwise_convolution_forward(x, self.weight.data, self.dilation, self.causal)
         y, pointwise = self.pointwise.forward(h)
         return y, SeparableConvolutionCache(depthwise, pointwise)
 
-    def backward(self, dy, cache) -> Array:
+    def backward(self, dy: Array, cache: SeparableConvolutionCache) -> Array:
         check_cache(self, cache, SeparableConvolutionCache)
         dh = self.pointwise.backward(dy, cache.pointwise)
         dx, dweight = depthwise_convolution_backward(dh, cache.depthwise)

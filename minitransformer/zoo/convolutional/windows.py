@@ -12,7 +12,8 @@ class WindowsCache(NamedTuple):
 
 
 @replaceable
-def windows_forward(x, size, dilation=1, causal=False) -> tuple[Array, WindowsCache]:
+def windows_forward(x: Array, size: int, dilation: int = 1,
+                    causal: bool = False) -> tuple[Array, WindowsCache]:
     """y[:, t, k] = x[:, t + dilation k - left]: x (B, T, D), y (B, T, size, D).
 
     A window spans dilation (size - 1) + 1 positions. With causal=True it ends at its own position; otherwise its own is in
@@ -27,7 +28,7 @@ def windows_forward(x, size, dilation=1, causal=False) -> tuple[Array, WindowsCa
 
 
 @replaceable
-def windows_backward(dy, cache) -> Array:
+def windows_backward(dy: Array, cache: WindowsCache) -> Array:
     """A position is in `size` windows, at a different place in each: dx is the sum over them."""
     xp, (batch, length, size, width) = module_of(dy), dy.shape
     left, dilation = cache

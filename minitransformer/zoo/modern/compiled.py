@@ -5,12 +5,25 @@ The weights come from memory, and nothing can be faster than that; between two o
 would wait for memory, too.
 """
 
+from typing import Any
 import numpy as np
 
+from numpy.typing import DTypeLike
 from minitransformer.backend import Array
+from minitransformer.decoding.cached_layer import CachedLayer
 from minitransformer.speed.compiled.cached import attended, kept
 from minitransformer.speed.exponential import exp
-from minitransformer.speed.loops import FEW, loop, packed
+from minitransformer.speed.loops import (
+    FEW,
+    Cube,
+    Doubles,
+    FlagCube,
+    Ids,
+    Matrix,
+    Vector,
+    loop,
+    packed,
+)
 from minitransformer.layers.encoder import EncoderLayer
 from minitransformer.layers.exactly import may_be_bypassed
 from minitransformer.layers.residual import Residual
@@ -27,7 +40,9 @@ from minitransformer.zoo.modern.rotary import rotary_frequencies
 KINDS = {EncoderLayer, GroupedQueryAttention, GatedFeedForward, Residual, RMSNorm, Projection}
 
 
-def next_grouped_position_compiled(x, cached, past, memory_mask=None) -> Array:
+def next_grouped_position_compiled(
+    x: Array, cached: CachedLayer, past: Array, memory_mask: Array | None = None
+) -> Array:
     batch, width, d_model = x.shape
     own = cached.self_attention
     if cached.prepared is None:
@@ -60,7 +75,7 @@ def next_grouped_position_compiled(x, cached, past, memory_mask=None) -> Array:
     return x.reshape(batch, width, d_model)
 
 
-def is_as_assumed(layer, dtype) -> bool:
+def is_as_assumed(layer: Any, dtype: DTypeLike) -> bool:
     """Whether a layer is what the loops were written for."""
     parts = [layer, *layer.sublayers().values()]
     return (
@@ -71,7 +86,7 @@ def is_as_assumed(layer, dtype) -> bool:
     )
 
 
-def parameters_of(layer) -> tuple:
+def parameters_of(layer: Any) -> tuple:
     """The layer's weights, its norms' gamma and epsilon, and how its queries turn."""
     attention, network = layer.self_attention, layer.feed_forward
     inputs = [part.weight.data for part in (attention.query, attention.key, attention.value)]
@@ -97,8 +112,8 @@ def parameters_of(layer) -> tuple:
     )
 
 
-@loop("matrix vector number")
-def normalised(x, gamma, epsilon) -> np.ndarray:
+@loop
+def normalised(x: Matrix, gamma: Vector, epsilon: float) -> np.ndarray:
     y, number, size = np.empty_like(x), x.dtype.type, x.shape[1]
     for row in range(len(x)):
         squares = number(0)
@@ -110,8 +125,8 @@ def normalised(x, gamma, epsilon) -> np.ndarray:
     return y
 
 
-@loop("matrix matrix")
-def gated(gate, inner) -> np.ndarray:
+@loop
+def gated(gate: Matrix, inner: Matrix) -> np.ndarray:
     """gate * sigmoid(gate) * inner. With e = exp(-|x|), which cannot overflow, sigmoid(x) = (1 or
     e, for x < 0) / (1 + e).
     """
@@ -124,9 +139,20 @@ def gated(gate, inner) -> np.ndarray:
     return y
 
 
-@loop("matrix matrix matrix ids doubles whole whole whole cube cube whole flag_cube")
+@loop
 def turn_and_attend(
-    query, key, value, positions, frequencies, step, gap, heads, keys, values, start, allowed
+    query: Matrix,
+    key: Matrix,
+    value: Matrix,
+    positions: Ids,
+    frequencies: Doubles,
+    step: int,
+    gap: int,
+    heads: int,
+    keys: Cube,
+    values: Cube,
+    start: int,
+    allowed: FlagCube,
 ) -> np.ndarray:
     """The heads' outputs (R, H d). query: (R, H d), R = B width; key, value: (R, G d); positions:
     (width,); frequencies: (1, d/2), or none if nothing turns.
@@ -148,8 +174,10 @@ def turn_and_attend(
     return attended(query, keys, values, allowed, width, heads)
 
 
-@loop("matrix ids doubles whole whole whole")
-def turned(x, positions, frequencies, d, step, gap) -> np.ndarray:
+@loop
+def turned(
+    x: Matrix, positions: Ids, frequencies: Doubles, d: int, step: int, gap: int
+) -> np.ndarray:
     """x (R, H d), whose row r is at position r % width; pair i of a head's numbers is (i step, i
     step + gap).
     """

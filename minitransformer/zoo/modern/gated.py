@@ -1,8 +1,9 @@
 """The gated feed-forward network, without biases (Shazeer 2020, https://arxiv.org/abs/2002.05202, equation 6)."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from minitransformer.backend import Array, module_of
+from minitransformer.backend import Array, Generator, module_of
 from minitransformer.checks import check_cache, check_fraction, check_shape
 from minitransformer.functional.activations import gelu_backward, gelu_forward
 from minitransformer.functional.dropout import DropoutCache, dropout_backward, dropout_forward
@@ -18,21 +19,24 @@ class SiluCache(NamedTuple):
 
 
 @replaceable
-def silu_forward(x) -> tuple[Array, SiluCache]:
+def silu_forward(x: Array) -> tuple[Array, SiluCache]:
     """y = x sigmoid(x), of any shape; sigmoid(x) = (1 + tanh(x / 2)) / 2 never overflows."""
     sigmoid = 0.5 + 0.5 * module_of(x).tanh(0.5 * x)
     return x * sigmoid, SiluCache(x, sigmoid)
 
 
 @replaceable
-def silu_backward(dy, cache) -> Array:
+def silu_backward(dy: Array, cache: SiluCache) -> Array:
     """With s = sigmoid(x) and s' = s (1 - s): ∂y/∂x = s + x s' = s (1 + x (1 - s))."""
     x, sigmoid = cache
     check_shape("SiLU: dy", dy, *x.shape)
     return dy * sigmoid * (1 + x * (1 - sigmoid))
 
 
-GATES = {"swiglu": (silu_forward, silu_backward), "geglu": (gelu_forward, gelu_backward)}
+GATES: dict[str, tuple[Callable, Callable]] = {
+    "swiglu": (silu_forward, silu_backward),
+    "geglu": (gelu_forward, gelu_backward),
+}
 
 
 class GatedFeedForwardCache(NamedTuple):
@@ -53,7 +57,8 @@ class GatedFeedForward(Layer):
 
     stepwise = True
 
-    def __init__(self, d_model, d_ff, rng=None, activation="swiglu", dropout=0.0):
+    def __init__(self, d_model: int, d_ff: int, rng: Generator | None = None,
+                 activation: str = "swiglu", dropout: float = 0.0):
         check_fraction("the dropout rate", dropout)
         self.gate = Projection(d_model, d_ff, rng)
         self.inner = Projection(d_model, d_ff, rng)
@@ -62,7 +67,8 @@ class GatedFeedForward(Layer):
         self.dropout = dropout
 
     @replaceable
-    def forward(self, x, rng=None) -> tuple[Array, GatedFeedForwardCache]:
+    def forward(self, x: Array,
+                rng: Generator | None = None) -> tuple[Array, GatedFeedForwardCache]:
         activate, _ = GATES[self.activation]
         g, gate = self.gate.forward(x)
         g, activation = activate(g)                                  # (..., d_ff)
@@ -71,7 +77,7 @@ class GatedFeedForward(Layer):
         y, outer = self.outer.forward(h)                             # (..., d_model)
         return y, GatedFeedForwardCache(gate, inner, activation, g, u, dropout, outer)
 
-    def backward(self, dy, cache) -> Array:
+    def backward(self, dy: Array, cache: GatedFeedForwardCache) -> Array:
         """h = g u gives dg = dh u and du = dh g; x, which made both, receives two gradients. dy, dx: (..., d_model)."""
         check_cache(self, cache, GatedFeedForwardCache)
         _, activate_backward = GATES[self.activation]

@@ -2,12 +2,13 @@
 
 from typing import Any, ClassVar, NamedTuple
 
-from minitransformer.backend import Array, module_of
+from minitransformer.backend import Array, Generator, module_of
 from minitransformer.checks import check_fraction, check_integer
 from minitransformer.errors import InputError, counted
 from minitransformer.functional.attention import AttentionCache, attention_backward, attention_forward
-from minitransformer.layers.attention import SelfAttention, head_sizes
+from minitransformer.layers.attention import MultiHeadAttentionCache, SelfAttention, head_sizes
 from minitransformer.layers.attention_kinds import ScaledAttention
+from minitransformer.layers.config import StackConfig
 from minitransformer.layers.linear import Linear
 from minitransformer.dispatch import replaceable
 from minitransformer.zoo.modern.projection import Projection
@@ -21,7 +22,9 @@ class GroupedAttentionCache(NamedTuple):
 
 
 @replaceable
-def grouped_attention_forward(query, key, value, mask=None, dropout_rate=0.0, rng=None) -> tuple[Array, GroupedAttentionCache]:
+def grouped_attention_forward(query: Array, key: Array, value: Array, mask: Array | None = None,
+                              dropout_rate: float = 0.0,
+                              rng: Generator | None = None) -> tuple[Array, GroupedAttentionCache]:
     """Attention in which R = H / G neighbouring heads share the keys and values of a group.
 
     query: (B, H, T_q, d_k); key: (B, G, T_k, d_k); value: (B, G, T_k, d_v); mask: None or bool, broadcastable to
@@ -34,7 +37,8 @@ def grouped_attention_forward(query, key, value, mask=None, dropout_rate=0.0, rn
 
 
 @replaceable
-def grouped_attention_backward(dy, cache) -> tuple[Array, Array, Array]:
+def grouped_attention_backward(dy: Array,
+                               cache: GroupedAttentionCache) -> tuple[Array, Array, Array]:
     """Returns dquery (B, H, T_q, d_k), dkey, dvalue (B, G, T_k, d).
 
     A key's gradient is a sum over its queries, and these are all the queries of its R heads: dk_g = sum_r dk_gr.
@@ -44,13 +48,13 @@ def grouped_attention_backward(dy, cache) -> tuple[Array, Array, Array]:
     return dquery.reshape(batch, cache.heads, length, dquery.shape[-1]), dkey, dvalue
 
 
-def _folded(x, groups) -> Array:
+def _folded(x: Array, groups: int) -> Array:
     """(B, H, T, d) -> (B, G, R T, d)."""
     batch, heads, length, d = x.shape
     return x.reshape(batch, groups, heads // groups * length, d)
 
 
-def _folded_mask(mask, query, key) -> Array | None:
+def _folded_mask(mask: Array | None, query: Array, key: Array) -> Array | None:
     """A mask for R T_q queries: (B, G, R T_q, T_k)."""
     if mask is None:
         return None
@@ -72,50 +76,54 @@ class GroupedQueryAttention(SelfAttention):
     `biases`: queries, keys and values have some, as in Qwen2; without it, nothing has.
     """
 
-    def __init__(self, d_model, num_heads, rng=None, kv_heads=None, d_k=None, dropout=0.0, rotary_base=None,
-                 rotary_layout="interleaved", biases=False):
+    def __init__(self, d_model: int, num_heads: int, rng: Generator | None = None,
+                 kv_heads: int | None = None, d_k: int | None = None, dropout: float = 0.0,
+                 rotary_base: float | dict[str, Any] | None = None,
+                 rotary_layout: str = "interleaved", biases: bool = False):
         d_k, _ = head_sizes(d_model, num_heads, d_k, None)
         kv_heads = check_groups(num_heads, kv_heads)
         check_fraction("the dropout rate", dropout)
-        rotary_base = base_of(rotary_base)
-        if rotary_base is not None:
-            check_rotary(d_k, rotary_base, rotary_layout)
+        base = None if rotary_base is None else base_of(rotary_base)
+        if base is not None:
+            check_rotary(d_k, base, rotary_layout)
         project = Linear if biases else Projection
         self.query: Any = project(d_model, num_heads * d_k, rng)
         self.key: Any = project(d_model, kv_heads * d_k, rng)
         self.value: Any = project(d_model, kv_heads * d_k, rng)
         self.output: Any = Projection(num_heads * d_k, d_model, rng)
         self.num_heads, self.d_k, self.dropout = num_heads, d_k, dropout
-        self.rotary_base, self.rotary_layout = rotary_base, rotary_layout
+        self.rotary_base, self.rotary_layout = base, rotary_layout
 
-    def attend(self, q, k, v, mask, rng) -> tuple[Array, RotatedAttentionCache]:
+    def attend(self, q: Array, k: Array, v: Array, mask: Array | None,
+               rng: Generator | None) -> tuple[Array, RotatedAttentionCache]:
         q, query = self.turn(q)
         k, key = self.turn(k)
         y, grouped = grouped_attention_forward(q, k, v, mask, self.dropout, rng)
         return y, RotatedAttentionCache(query, key, grouped)
 
-    def attend_backward(self, dheads, cache) -> tuple[Array, Array, Array]:
+    def attend_backward(self, dheads: Array,
+                        cache: RotatedAttentionCache) -> tuple[Array, Array, Array]:
         dq, dk, dv = grouped_attention_backward(dheads, cache.grouped)
         return self.turn_backward(dq, cache.query), self.turn_backward(dk, cache.key), dv
 
-    def turn(self, x, positions=None) -> tuple[Array, RotaryCache | None]:
+    def turn(self, x: Array, positions: Array | None = None) -> tuple[Array, RotaryCache | None]:
         """x (B, H or G, T, d_k) at `positions` (T,), or else 0 to T - 1."""
         return (x, None) if self.rotary_base is None else rotary_forward(x, positions, self.rotary_base, self.rotary_layout)
 
-    def turn_backward(self, dy, cache) -> Array:
+    def turn_backward(self, dy: Array, cache: RotaryCache | None) -> Array:
         return dy if cache is None else rotary_backward(dy, cache)
 
-    def attended(self, cache) -> Array:
+    def attended(self, cache: MultiHeadAttentionCache) -> Array:
         p = cache.attention.grouped.attention.softmax.p    # (B, G, R T, T)
         return p.reshape(len(p), self.num_heads, p.shape[-1], p.shape[-1])
 
-    def split(self, x) -> Array:
+    def split(self, x: Array) -> Array:
         """(B, T, H d) -> (B, H, T, d), and (B, T, G d) -> (B, G, T, d)."""
         batch, length, width = x.shape
         return x.reshape(batch, length, width // self.d_k, self.d_k).swapaxes(1, 2)
 
 
-def check_groups(num_heads, kv_heads) -> int:
+def check_groups(num_heads: int, kv_heads: int | None) -> int:
     """kv_heads, or its default. Raises InputError unless it divides the heads into groups."""
     if kv_heads is None:
         return num_heads
@@ -135,7 +143,7 @@ class GroupedKind(ScaledAttention):
                           "biases": ""}           # no option: for imported models
 
     @classmethod
-    def check(cls, config) -> None:
+    def check(cls, config: StackConfig) -> None:
         d_k, _ = head_sizes(config.d_model, config.num_heads, config.d_k, None)
         check_groups(config.num_heads, config.attention_settings.get("kv_heads"))
         biases = config.attention_settings.get("biases", False)
@@ -152,7 +160,8 @@ class GroupedKind(ScaledAttention):
             raise InputError(f"{' and '.join(rotary)} given, but positions are {config.positions}, not rotary")
 
     @classmethod
-    def make_self(cls, config, rng, causal) -> GroupedQueryAttention:
+    def make_self(cls, config: StackConfig, rng: Generator | None,
+                  causal: bool) -> GroupedQueryAttention:
         rotary = {"rotary_base": 10000.0} if config.positions == "rotary" else {}
         return GroupedQueryAttention(config.d_model, config.num_heads, rng, d_k=config.d_k, dropout=config.attention_dropout,
                                      **{**rotary, **config.attention_settings})

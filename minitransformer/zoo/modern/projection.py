@@ -1,6 +1,6 @@
 """The linear layer without a bias."""
 
-from minitransformer.backend import Array
+from minitransformer.backend import Array, Generator
 from minitransformer.checks import check_cache, check_floats, check_shape
 from minitransformer.layers import initial
 from minitransformer.layers.layer import Layer
@@ -12,16 +12,16 @@ class Projection(Layer):
 
     stepwise = True
 
-    def __init__(self, d_in, d_out, rng=None):
+    def __init__(self, d_in: int, d_out: int, rng: Generator | None = None):
         self.weight = initial.xavier(rng, d_in, d_out)
 
-    def forward(self, x) -> tuple[Array, LinearCache]:
+    def forward(self, x: Array) -> tuple[Array, LinearCache]:
         d_in, d_out = self.weight.shape
         check_floats("Projection: x", x, ..., d_in)
         y = x.reshape(-1, d_in) @ self.weight.data
         return y.reshape(*x.shape[:-1], d_out), LinearCache(x)
 
-    def backward(self, dy, cache) -> Array:
+    def backward(self, dy: Array, cache: LinearCache) -> Array:
         """From y_nj = sum_i x_ni W_ij: dW = x^T dy, dx = dy W^T."""
         check_cache(self, cache, LinearCache)
         d_in, d_out = self.weight.shape

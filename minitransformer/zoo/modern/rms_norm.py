@@ -16,7 +16,7 @@ class RMSNormCache(NamedTuple):
 
 
 @replaceable
-def rms_norm_forward(x, gamma, epsilon=1e-5) -> tuple[Array, RMSNormCache]:
+def rms_norm_forward(x: Array, gamma: Array, epsilon: float = 1e-5) -> tuple[Array, RMSNormCache]:
     """y = gamma * n with n = x / sqrt(mean(x^2) + epsilon), the mean over the last axis: x (..., D), gamma (D,).
 
     LayerNorm without its mean and without beta.
@@ -29,7 +29,7 @@ def rms_norm_forward(x, gamma, epsilon=1e-5) -> tuple[Array, RMSNormCache]:
 
 
 @replaceable
-def rms_norm_backward(dy, cache) -> tuple[Array, Array]:
+def rms_norm_backward(dy: Array, cache: RMSNormCache) -> tuple[Array, Array]:
     """Returns dx (..., D), dgamma (D,).
 
     n = x s with s = 1 / sqrt(mean(x^2) + epsilon). From ∂s/∂x_i = -s^3 x_i / D = -s^2 n_i / D:
@@ -50,17 +50,17 @@ class RMSNorm(Layer):
     stepwise = True
     epsilon = 1e-5
 
-    def __init__(self, d_model, epsilon=epsilon):
+    def __init__(self, d_model: int, epsilon: float = epsilon):
         check_fraction("epsilon", epsilon)
         self.gamma = initial.ones(d_model)
         if epsilon != self.epsilon:    # print(model) shows what is not the usual one
             self.epsilon = epsilon
 
-    def forward(self, x) -> tuple[Array, RMSNormCache]:
+    def forward(self, x: Array) -> tuple[Array, RMSNormCache]:
         check_floats("RMSNorm: x", x, ..., self.gamma.data.size)
         return rms_norm_forward(x, self.gamma.data, self.epsilon)
 
-    def backward(self, dy, cache) -> Array:
+    def backward(self, dy: Array, cache: RMSNormCache) -> Array:
         """dy, dx: (..., d_model)."""
         check_cache(self, cache, RMSNormCache)
         dx, dgamma = rms_norm_backward(dy, cache)

@@ -2,13 +2,15 @@
 
 import sys
 from functools import lru_cache
-from typing import ClassVar, NamedTuple
+from types import ModuleType
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from minitransformer.backend import Array, module_of, to_device
+from minitransformer.backend import Array, Generator, module_of, to_device
 from minitransformer.checks import check_cache, check_floats, check_shape, is_number
 from minitransformer.errors import InputError, choices
+from minitransformer.layers.config import StackConfig
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.positions import PositionsCache
 from minitransformer.dispatch import replaceable
@@ -38,7 +40,8 @@ class RotaryCache(NamedTuple):
 
 
 @replaceable
-def rotary_forward(x, positions=None, base=10000.0, layout="interleaved") -> tuple[Array, RotaryCache]:
+def rotary_forward(x: Array, positions: Array | None = None, base: float | StretchedBase = 10000.0,
+                   layout: str = "interleaved") -> tuple[Array, RotaryCache]:
     """Turns pair i of x (..., T, d) by the angle t base^(-2i / d), t = positions (T,), ints, or else 0 to T - 1: y (..., T, d).
 
     The base is a number, or a StretchedBase.
@@ -57,13 +60,13 @@ def rotary_forward(x, positions=None, base=10000.0, layout="interleaved") -> tup
 
 
 @replaceable
-def rotary_backward(dy, cache) -> Array:
+def rotary_backward(dy: Array, cache: RotaryCache) -> Array:
     """A rotation's transpose turns back, by the negative angle: dx_1 = dy_1 cos + dy_2 sin, dx_2 = -dy_1 sin + dy_2 cos."""
     cos, sin, layout = cache
     return _turned(dy, cos, -sin, layout)
 
 
-def _turned(x, cos, sin, layout) -> Array:
+def _turned(x: Array, cos: Array, sin: Array, layout: str) -> Array:
     first, second = LAYOUTS[layout](x.shape[-1])
     y = module_of(x).empty(x.shape, x.dtype)
     y[..., first] = x[..., first] * cos - x[..., second] * sin
@@ -71,7 +74,8 @@ def _turned(x, cos, sin, layout) -> Array:
     return y
 
 
-def rotary_angles(positions, d, base, xp, dtype) -> tuple[Array, Array]:
+def rotary_angles(positions: Array, d: int, base: float | StretchedBase, xp: ModuleType,
+                  dtype: str) -> tuple[Array, Array]:
     """cos and sin (T, d/2) of t base^(-2i / d) at positions t (T,), ints on the host."""
     room = max(64, 1 << int(positions.max(initial=0)).bit_length())    # a few tables, each twice as long, serve all positions
     cos, sin = _tables(room, d, base, xp, dtype)
@@ -80,12 +84,13 @@ def rotary_angles(positions, d, base, xp, dtype) -> tuple[Array, Array]:
 
 
 @lru_cache(maxsize=64)
-def _tables(length, d, base, xp, dtype) -> tuple[Array, Array]:
+def _tables(length: int, d: int, base: float | StretchedBase, xp: ModuleType,
+            dtype: str) -> tuple[Array, Array]:
     angles = np.arange(length)[:, None] * rotary_frequencies(d, base)    # in float64
     return to_device(np.cos(angles).astype(dtype), xp), to_device(np.sin(angles).astype(dtype), xp)
 
 
-def rotary_frequencies(d, base) -> np.ndarray:
+def rotary_frequencies(d: int, base: float | StretchedBase) -> np.ndarray:
     """The angle by which each pair turns from one position to the next, (d/2,) in float64."""
     stretched = base if isinstance(base, StretchedBase) else None
     frequencies = (stretched.base if stretched else base) ** (-np.arange(0, d, 2) / d)
@@ -96,7 +101,7 @@ def rotary_frequencies(d, base) -> np.ndarray:
     return frequencies * (kept + (1 - kept) / stretched.factor)
 
 
-def base_of(setting) -> float | StretchedBase:
+def base_of(setting: float | dict[str, Any]) -> float | StretchedBase:
     """A configuration's rotary_base: a number, or the fields of a StretchedBase by their names."""
     if not isinstance(setting, dict):
         return setting
@@ -105,7 +110,7 @@ def base_of(setting) -> float | StretchedBase:
     return StretchedBase(**setting)
 
 
-def check_rotary(d_k, base, layout) -> None:
+def check_rotary(d_k: int, base: float | StretchedBase, layout: str) -> None:
     if d_k % 2:
         raise InputError(f"a head has {d_k} numbers, but rotary positions turn pairs: d_k must be even")
     number = base.base if isinstance(base, StretchedBase) else base
@@ -127,17 +132,17 @@ class RotaryPositions(Layer):
     max_length = sys.maxsize
 
     @classmethod
-    def of(cls, config, rng) -> "RotaryPositions":
+    def of(cls, config: StackConfig, rng: Generator | None) -> "RotaryPositions":
         return cls()
 
-    def forward(self, x) -> tuple[Array, PositionsCache]:
+    def forward(self, x: Array) -> tuple[Array, PositionsCache]:
         check_floats("RotaryPositions: x", x, "B", "T", "d_model")
         return x, PositionsCache(x.shape)
 
-    def at(self, x, position) -> Array:
+    def at(self, x: Array, position: int) -> Array:
         return x
 
-    def backward(self, dy, cache) -> Array:
+    def backward(self, dy: Array, cache: PositionsCache) -> Array:
         check_cache(self, cache, PositionsCache)
         check_shape("RotaryPositions: dy", dy, *cache.shape)
         return dy

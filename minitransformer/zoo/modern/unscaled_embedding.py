@@ -11,9 +11,9 @@ class UnscaledEmbedding(Embedding):
 
     stepwise = True
 
-    def forward(self, ids) -> tuple[Array, EmbeddingCache]:
+    def forward(self, ids: Array) -> tuple[Array, EmbeddingCache]:
         y, cache = super().forward(ids)
         return y / math.sqrt(self.weight.shape[1]), cache
 
-    def backward(self, dy, cache) -> None:
+    def backward(self, dy: Array, cache: EmbeddingCache) -> None:
         super().backward(dy / math.sqrt(self.weight.shape[1]), cache)

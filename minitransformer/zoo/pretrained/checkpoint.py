@@ -4,6 +4,8 @@ and licence.
 
 import re
 import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -27,10 +29,10 @@ class Tensor(NamedTuple):
 class PretrainedArrays(Arrays):
     """{its name in the file: array}, and their shapes, which need no reading."""
 
-    def shape_of(self, name) -> tuple[int, ...]:
+    def shape_of(self, name: str) -> tuple[int, ...]:
         raise NotImplementedError
 
-    def find(self, theirs) -> str | None:
+    def find(self, theirs: str) -> str | None:
         """The name in the file of what Hugging Face calls `theirs`, with or without the
         architecture's prefix.
         """
@@ -52,36 +54,36 @@ class Options:
     its name matches `changing`.
     """
 
-    def __init__(self, values, where, changing=""):
+    def __init__(self, values: Mapping[str, Any], where: str | Path, changing: str = ""):
         self._values, self._where, self._changing = dict(values), where, changing
 
-    def take(self, name, *default) -> Any:
+    def take(self, name: str, *default: Any) -> Any:
         """The value of an option. Raises InputError if it is missing and has no default."""
         if name not in self._values and not default:
             raise InputError(f"{self._where}: {name} is missing")
         value = self._values.pop(name, *default)
         return default[0] if value is None and default else value
 
-    def whole(self, name, *default) -> int:
+    def whole(self, name: str, *default: Any) -> int:
         """A whole number of at least 1."""
         value = self.take(name, *default)
         check_integer(f"{self._where}: {name}", value)
         return value
 
-    def number(self, name, *default) -> float:
+    def number(self, name: str, *default: Any) -> float:
         """A number above 0."""
         value = self.take(name, *default)
         if type(value) not in (int, float) or not 0 < value <= sys.float_info.max:
             raise InputError(f"{self._where}: {name} is {value!r:.60}, expected a number above 0")
         return value
 
-    def part(self, name) -> "Options":
+    def part(self, name: str) -> "Options":
         """The options within an option, which may be missing."""
         value = self.take(name, {})
         check_kind(isinstance(value, dict), f"{self._where}: {name}", value, "a dict")
         return Options(value, f"{self._where}: {name}")
 
-    def one_of(self, name, known, *default) -> Any:
+    def one_of(self, name: str, known: Iterable[Any], *default: Any) -> Any:
         """The value of an option. Raises InputError for one that is not in `known`."""
         value = self.take(name, *default)
         if value not in list(known):
@@ -91,7 +93,7 @@ class Options:
             )
         return value
 
-    def leave_out(self, *names) -> None:
+    def leave_out(self, *names: str) -> None:
         """Options that do not change what the model computes."""
         for name in names:
             self._values.pop(name, None)

@@ -5,20 +5,22 @@ The architectures are GPT-2, Llama and Qwen2. Whatever changes the results and i
 refused, and named. Needs the extra `gguf`.
 """
 
-from minitransformer.shell import quote_path
+from argparse import ArgumentParser, Namespace
+
 from minitransformer.errors import counted
 from minitransformer.runs.folder import LICENCE
+from minitransformer.shell import quote_path
 from minitransformer.zoo.pretrained.importing import import_model
 
 
-def add_arguments(parser) -> None:
+def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("path", metavar="PATH", help="Hugging Face folder, or GGUF file")
     parser.add_argument(
         "--run", required=True, metavar="DIR", help="folder to write; it must not exist yet"
     )
 
 
-def execute(args) -> None:
+def execute(args: Namespace) -> None:
     notes: list[str] = []
     run = import_model(args.path, args.run, notes.append)
     config, folder = run.settings.config, quote_path(run.path)

@@ -2,13 +2,16 @@
 model is meaningless.
 """
 
+from pathlib import Path
+
 from minitransformer.errors import InputError
+from minitransformer.zoo.pretrained.vocabulary import PretrainedVocabulary
 
 PIECES = 2000  # tokens of whose text the text is made
 SPACES = str.maketrans("", "", " \t\n\r\u2581")  # SentencePiece's sign for a space, too
 
 
-def check_decodes(vocabulary, path) -> list[str]:
+def check_decodes(vocabulary: PretrainedVocabulary, path: Path) -> list[str]:
     """Compare a text made of the vocabulary's own tokens with what its tokens decode to.
 
     Returns a line if the tokenizer changes spaces, or rewrites letters, by its own rules. Raises

@@ -2,9 +2,11 @@
 and makes them float32.
 """
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from minitransformer.errors import InputError, counted
 from minitransformer.extras import require
@@ -54,7 +56,7 @@ LLAMA_3 = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[
 QWEN_2 = LLAMA_3.replace(r"\p{N}{1,3}", r"\p{N}")  # each digit on its own
 
 
-def _cut(regex) -> list[dict[str, Any]]:
+def _cut(regex: str) -> list[dict[str, Any]]:
     split = {"type": "Split", "pattern": {"Regex": regex}, "behavior": "Isolated", "invert": False}
     return [split, {**BYTES, "use_regex": False}]
 
@@ -80,7 +82,7 @@ BEGINS = {"gpt-2": False, "smollm": False, "llama-bpe": True, "qwen2": False}
 SPACE = "\u2581"  # SentencePiece's sign for a space
 
 
-def read(path) -> Checkpoint:
+def read(path: Path) -> Checkpoint:
     try:
         reader = _reader(path)
         fields = {
@@ -137,7 +139,7 @@ def read(path) -> Checkpoint:
     )
 
 
-def _stretch(path, arrays, base) -> dict[str, Any]:
+def _stretch(path: Path, arrays: "QuantisedArrays", base: float) -> dict[str, Any]:
     """Llama 3.1's stretch, of which the file has only how many times slower each pair turns: with
     the constants of Meta's models. Raises InputError for any other.
     """
@@ -151,13 +153,13 @@ def _stretch(path, arrays, base) -> dict[str, Any]:
     return {"rope_type": "llama3", **fields}
 
 
-def _reader(path) -> Any:
+def _reader(path: Path) -> Any:
     """A GGUFReader that stops at the file's end: the library's own counts through an array of
     numbers that is not there.
     """
 
     class Reader(require("gguf").GGUFReader):  # type: ignore[misc]    # imported when it is needed
-        def _get(self, offset, dtype, count=1, **order) -> np.ndarray:
+        def _get(self, offset: int, dtype: DTypeLike, count: int = 1, **order: Any) -> np.ndarray:
             found = super()._get(offset, dtype, count, **order)
             if len(found) < count:
                 raise IndexError("beyond the end of the file")
@@ -171,7 +173,7 @@ class QuantisedArrays(PretrainedArrays):
     files.
     """
 
-    def __init__(self, path, reader, architecture, prefix):
+    def __init__(self, path: Path, reader: Any, architecture: str, prefix: str):
         self._gguf, self._prefix = require("gguf"), prefix
         kinds = {name: kind for kind, name in self._gguf.MODEL_ARCH_NAMES.items()}
         self._names = self._gguf.get_tensor_name_map(kinds[architecture], len(reader.tensors))
@@ -185,26 +187,26 @@ class QuantisedArrays(PretrainedArrays):
                     f"{path}: {tensor.name} is quantised as {tensor.tensor_type.name}, which is not known"
                 ) from None
 
-    def __getitem__(self, name) -> np.ndarray:
+    def __getitem__(self, name: str) -> np.ndarray:
         array = self._gguf.dequantize(self.places[name].data, self.places[name].tensor_type)
         return array.T if self._is_transposed(name) else array
 
-    def shape_of(self, name) -> tuple[int, ...]:
+    def shape_of(self, name: str) -> tuple[int, ...]:
         shape = tuple(map(int, self.places[name].shape))  # the last axis first
         return shape if self._is_transposed(name) else shape[::-1]
 
-    def find(self, theirs) -> str | None:
+    def find(self, theirs: str) -> str | None:
         names = (
             self._names.get_name(name, (".weight", ".bias"))
             for name in (theirs, self._prefix + theirs)
         )
         return next(filter(None, names), None)
 
-    def _is_transposed(self, name) -> bool:
+    def _is_transposed(self, name: str) -> bool:
         return name.endswith(self._transposed)
 
 
-def _vocabulary(options) -> tuple[list[str], dict[str, Any]]:
+def _vocabulary(options: Options) -> tuple[list[str], dict[str, Any]]:
     """(what differs from llama.cpp, the arguments of PretrainedVocabulary.arrange: a tokenizer as
     `tokenizers` stores it).
     """
@@ -267,7 +269,7 @@ def _vocabulary(options) -> tuple[list[str], dict[str, Any]]:
     )
 
 
-def _of_each(options, name, tokens, *default) -> list:
+def _of_each(options: Options, name: str, tokens: list[str], *default: list) -> list:
     values = options.take(name, *default)
     if len(values) != len(tokens):
         raise InputError(
@@ -276,7 +278,9 @@ def _of_each(options, name, tokens, *default) -> list:
     return values
 
 
-def _bytes(options, tokens, kinds) -> tuple[dict[str, Any], bool, list[str]]:
+def _bytes(
+    options: Options, tokens: list[str], kinds: list[int]
+) -> tuple[dict[str, Any], bool, list[str]]:
     """GPT-2's kind: pairs of bytes are merged in the order in which they are listed.
 
     Returns (parts of a tokenizer.json, whether a text begins with BOS if the file does not say,
@@ -297,7 +301,9 @@ def _bytes(options, tokens, kinds) -> tuple[dict[str, Any], bool, list[str]]:
     )
 
 
-def _sentence_piece(options, tokens, kinds) -> tuple[dict[str, Any], bool, list[str]]:
+def _sentence_piece(
+    options: Options, tokens: list[str], kinds: list[int]
+) -> tuple[dict[str, Any], bool, list[str]]:
     """SentencePiece's kind: of all neighbours that make a token, those of the highest score are
     merged first.
 

@@ -5,13 +5,13 @@ positions and GELU.
 from collections.abc import Iterator
 
 from minitransformer.models import LanguageModelConfig
-from minitransformer.zoo.pretrained.checkpoint import Tensor
+from minitransformer.zoo.pretrained.checkpoint import Options, Tensor
 
 PREFIX = "transformer."
 BUFFERS = r"h\.\d+\.attn\.(masked_)?bias"  # the causal mask
 
 
-def configuration(options) -> LanguageModelConfig:
+def configuration(options: Options) -> LanguageModelConfig:
     d_model = options.whole("n_embd")
     options.one_of("scale_attn_weights", [True], True)
     options.one_of("scale_attn_by_inverse_layer_idx", [False], False)
@@ -46,7 +46,7 @@ def configuration(options) -> LanguageModelConfig:
     )
 
 
-def tensors(config) -> Iterator[Tensor]:
+def tensors(config: LanguageModelConfig) -> Iterator[Tensor]:
     """Their linear layers have weights (d_in, d_out), as here; query, key and value are side by
     side in one.
     """

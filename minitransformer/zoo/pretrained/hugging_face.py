@@ -4,6 +4,7 @@ weights are never read.
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 from minitransformer.checks import is_integer
@@ -32,7 +33,7 @@ NAMED = (
 )
 
 
-def read(folder) -> Checkpoint:
+def read(folder: Path) -> Checkpoint:
     config, tokenizer = _json(folder / "config.json"), _json(folder / "tokenizer.json")
     options = Options(config, folder / "config.json", CHANGING)
     name = options.one_of("model_type", ARCHITECTURES)
@@ -97,7 +98,7 @@ def read(folder) -> Checkpoint:
 class SafetensorsFiles(PretrainedArrays):
     """The arrays of the safetensors files in a folder: those that its index lists, or the only one."""
 
-    def __init__(self, folder, prefix):
+    def __init__(self, folder: Path, prefix: str):
         index = folder / "model.safetensors.index.json"
         listed = (
             sorted(set(_json(index)["weight_map"].values()))
@@ -125,22 +126,22 @@ class SafetensorsFiles(PretrainedArrays):
                 raise InputError(f"{folder / name}: the array {twice} is in another file, too")
             self.places.update(dict.fromkeys(file, file))
 
-    def __getitem__(self, name) -> Any:
+    def __getitem__(self, name: str) -> Any:
         return self.places[name][name]
 
-    def shape_of(self, name) -> tuple[int, ...]:
+    def shape_of(self, name: str) -> tuple[int, ...]:
         return self.places[name].shape_of(name)
 
-    def find(self, theirs) -> str | None:
+    def find(self, theirs: str) -> str | None:
         return next((name for name in (theirs, self._prefix + theirs) if name in self), None)
 
 
-def _text(path) -> str:
+def _text(path: Path) -> str:
     """What people read."""
     return read_bytes(path).decode("utf-8-sig", "replace").replace("\r\n", "\n")
 
 
-def _json(path) -> dict:
+def _json(path: Path) -> dict:
     data = read_bytes(path)
     try:
         value = json.loads(data.decode("utf-8-sig"))
@@ -154,7 +155,7 @@ def _json(path) -> dict:
     return value
 
 
-def _check_ids(settings, size, path) -> None:
+def _check_ids(settings: dict[str, Any], size: Any, path: Path) -> None:
     """Raise InputError unless the ids of BOS and EOS, of which there may be several, are tokens'."""
     for name in ("bos_token_id", "eos_token_id"):
         for i in _listed(settings.get(name)):
@@ -164,11 +165,11 @@ def _check_ids(settings, size, path) -> None:
                 )
 
 
-def _listed(value) -> list:
+def _listed(value: Any) -> list:
     return value if isinstance(value, list) else [] if value is None else [value]
 
 
-def _names(tokenizer) -> dict[int, str]:
+def _names(tokenizer: dict[str, Any]) -> dict[int, str]:
     """{id: token}, as far as the file lists ids."""
     vocabulary = tokenizer.get("model", {}).get("vocab")
     names = {i: token for token, i in vocabulary.items()} if isinstance(vocabulary, dict) else {}
@@ -178,7 +179,7 @@ def _names(tokenizer) -> dict[int, str]:
     }
 
 
-def _name(token, ids, names) -> str | None:
+def _name(token: Any, ids: Any, names: dict[Any, str]) -> str | None:
     """The name of a special token, which may be given by its name, by the description of an added
     token, or by its ids.
     """
@@ -187,14 +188,14 @@ def _name(token, ids, names) -> str | None:
     return names.get(next(iter(_listed(ids)), None))
 
 
-def _content(token) -> Any:
+def _content(token: Any) -> Any:
     """The name of a token that may be described; of each, in a list."""
     if isinstance(token, list):
         return [_content(one) for one in token]
     return token["content"] if isinstance(token, dict) else token
 
 
-def _template(folder, about) -> str | None:
+def _template(folder: Path, about: dict[str, Any]) -> str | None:
     """The chat template: in a file of its own, or in tokenizer_config.json, which may have several
     by name.
     """
@@ -206,7 +207,7 @@ def _template(folder, about) -> str | None:
     return template
 
 
-def _licence(folder) -> tuple[str | None, str]:
+def _licence(folder: Path) -> tuple[str | None, str]:
     """The licence's name, from the head of README.md, and its text, from the file LICENSE."""
     readme = folder / "README.md"
     found = readme.is_file() and re.search(
@@ -215,6 +216,6 @@ def _licence(folder) -> tuple[str | None, str]:
     return found[1] if found else None, licence_text(folder)
 
 
-def licence_text(folder) -> str:
+def licence_text(folder: Path) -> str:
     """The contents of the file LICENSE in a folder, or ""."""
     return next((_text(path) for path in sorted(folder.glob("LICENSE*")) if path.is_file()), "")

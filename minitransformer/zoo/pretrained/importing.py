@@ -3,22 +3,23 @@
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from minitransformer.data.special import EOS
 from minitransformer.decoding import generate
 from minitransformer.errors import InputError
 from minitransformer.files import check_regular
-from minitransformer.data.special import EOS
 from minitransformer.interchange.weights import check_finite
 from minitransformer.layers.initial import undrawn
 from minitransformer.models import LanguageModelConfig
-from minitransformer.tasks.language import Language
 from minitransformer.runs.folder import LICENCE, RunFolder, check_free
 from minitransformer.runs.run import Run
 from minitransformer.runs.settings import UNREADABLE, RunSettings
+from minitransformer.tasks.language import Language
 from minitransformer.zoo.pretrained import gguf_file, hugging_face
 from minitransformer.zoo.pretrained.checkpoint import Checkpoint, Tensor
 from minitransformer.zoo.pretrained.decodes import check_decodes
@@ -27,7 +28,9 @@ from minitransformer.zoo.pretrained.vocabulary import PretrainedVocabulary
 WINDOW, BATCH = 512, 4  # what `evaluate` reads at once
 
 
-def import_model(path, folder, report=lambda line: None) -> Run:
+def import_model(
+    path: str | Path, folder: str | Path, report: Callable[[str], Any] = lambda line: None
+) -> Run:
     """Make the run folder `folder` of the pretrained model at `path`: a Hugging Face folder, or a
     GGUF file.
 
@@ -53,7 +56,7 @@ def import_model(path, folder, report=lambda line: None) -> Run:
     return run
 
 
-def _write(path, folder) -> list[str]:
+def _write(path: Path, folder: Path) -> list[str]:
     """Make the run folder. Returns what the tokenizer does differently here."""
     source, config, tensors, vocabulary, notes = _read(path)
     task = Language(
@@ -79,7 +82,7 @@ def _write(path, folder) -> list[str]:
 
 
 def _read(
-    path,
+    path: Path,
 ) -> tuple[Checkpoint, LanguageModelConfig, list[Tensor], PretrainedVocabulary, list[str]]:
     """What is at `path`: its files, the configuration, the arrays that it has, the vocabulary, and
     what the tokenizer does differently here.
@@ -105,7 +108,7 @@ def _read(
         raise InputError(f"{path}: cannot be read ({type(error).__name__}: {error})") from None
 
 
-def _tried(folder, path) -> Run:
+def _tried(folder: Path, path: Path) -> Run:
     """The run in `folder` as every command loads it, once it has written a token."""
     try:
         run = Run.load(folder)
@@ -118,27 +121,25 @@ def _tried(folder, path) -> Run:
     return run
 
 
-def _checked(expected, source, path) -> list[Tensor]:
-    """The expected Tensors. Raises InputError unless the file has them and no others, before any is
-    read.
+def _checked(expected: Iterable[Tensor], source: Checkpoint, path: Path) -> list[Tensor]:
+    """The expected Tensors, with their names in the file. Raises InputError unless the file has them
+    and no others, before any is read.
     """
     arrays, used, tensors = source.arrays, set(), []
     for tensor in expected:  # one by one: a damaged file may say that there are millions of layers
         name = arrays.find(tensor.theirs)
-        if name not in arrays:
+        if name is None or name not in arrays:
             raise InputError(f"{path}: the array {name or tensor.theirs} is missing")
         if arrays.shape_of(name) != tensor.shape:
             raise InputError(
                 f"{path}: {name} has shape {arrays.shape_of(name)}, expected {tensor.shape}"
             )
         used.add(name)
-        tensors.append(tensor)
+        tensors.append(tensor._replace(theirs=name))
     head = arrays.find("lm_head.weight")
     for name in sorted(set(arrays) - used):
         # a copy of the embedding
-        copied = name == head and np.array_equal(
-            arrays[name], arrays[arrays.find(tensors[0].theirs)]
-        )
+        copied = name == head and np.array_equal(arrays[name], arrays[tensors[0].theirs])
         if not copied and not re.fullmatch(
             f"({source.architecture.PREFIX})?{source.architecture.BUFFERS}", name
         ):
@@ -148,24 +149,23 @@ def _checked(expected, source, path) -> list[Tensor]:
     return tensors
 
 
-def _shape(tensor) -> tuple[int, ...]:
+def _shape(tensor: Tensor) -> tuple[int, ...]:
     """The shape of a parameter here."""
     if tensor.part is not None:
         return *tensor.shape[:-1], tensor.shape[-1] // 3
     return tensor.shape[::-1] if tensor.transposed else tensor.shape
 
 
-def _arrays(tensors, source, rows) -> Iterator[np.ndarray]:
+def _arrays(tensors: Iterable[Tensor], source: Checkpoint, rows: list[int]) -> Iterator[np.ndarray]:
     moved = rows != sorted(rows)
     for tensor in tensors:
-        name = source.arrays.find(tensor.theirs)
-        array = source.arrays[name]
-        check_finite(name, array)
+        array = source.arrays[tensor.theirs]
+        check_finite(tensor.theirs, array)
         if array.dtype == np.float64:
             with np.errstate(over="ignore"):
                 array = array.astype(np.float32)
             if not np.isfinite(array).all():
-                raise InputError(f"{name} contains a number that is too large for float32")
+                raise InputError(f"{tensor.theirs} contains a number that is too large for float32")
         if tensor.part is not None:
             array = np.split(array, 3, axis=-1)[tensor.part]
         if tensor.of_tokens and moved:

@@ -3,10 +3,10 @@ as SmolLM2.
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 from minitransformer.models import LanguageModelConfig
-from minitransformer.zoo.pretrained.checkpoint import Tensor
+from minitransformer.zoo.pretrained.checkpoint import Options, Tensor
 
 PREFIX = "model."
 ROTARY = ["default", "llama3"]
@@ -19,7 +19,7 @@ STRETCH = {  # of llama3, {a field of StretchedBase: its option}
 BUFFERS = r"layers\.\d+\.self_attn\.rotary_emb\.inv_freq"  # they follow from the base
 
 
-def configuration(options, biases=False) -> LanguageModelConfig:
+def configuration(options: Options, biases: bool = False) -> LanguageModelConfig:
     """`biases`: whether queries, keys and values have some."""
     options.one_of("hidden_act", ["silu"], "silu")
     options.one_of("pretraining_tp", [1], 1)
@@ -58,7 +58,7 @@ def configuration(options, biases=False) -> LanguageModelConfig:
     )
 
 
-def _rotary_base(options) -> Any:
+def _rotary_base(options: Options) -> Any:
     """The base is an option of its own in older files, and one of the rotary positions' in newer
     ones. Llama 3.1 stretches it: the fields of a StretchedBase.
     """
@@ -75,13 +75,11 @@ def _rotary_base(options) -> Any:
     return {"base": base, **stretch} if stretch else base
 
 
-def tensors(config) -> Iterator[Tensor]:
+def tensors(config: LanguageModelConfig) -> Iterator[Tensor]:
     """Their linear layers have weights (d_out, d_in), and no biases but Qwen2's."""
     d, f, vocabulary = config.d_model, config.d_ff, config.vocab_size
-    queries, keys = (
-        config.num_heads * config.d_k,
-        config.attention_settings["kv_heads"] * config.d_k,
-    )
+    d_k = cast(int, config.d_k)  # `configuration` sets it
+    queries, keys = config.num_heads * d_k, config.attention_settings["kv_heads"] * d_k
     yield Tensor("embedding.weight", "embed_tokens.weight", (vocabulary, d), of_tokens=True)
     for i in range(config.num_layers):
         ours, theirs = f"stack.layers.{i}", f"layers.{i}"

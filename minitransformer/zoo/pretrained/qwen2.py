@@ -5,12 +5,13 @@ keys and values have biases.
 from minitransformer.errors import InputError
 from minitransformer.models import LanguageModelConfig
 from minitransformer.zoo.pretrained import llama
+from minitransformer.zoo.pretrained.checkpoint import Options
 from minitransformer.zoo.pretrained.llama import BUFFERS, PREFIX, tensors
 
 __all__ = ["BUFFERS", "PREFIX", "configuration", "tensors"]
 
 
-def configuration(options) -> LanguageModelConfig:
+def configuration(options: Options) -> LanguageModelConfig:
     options.one_of("use_sliding_window", [False], False)
     options.leave_out("sliding_window", "max_window_layers")  # of the window that is not used
     for kind in options.take("layer_types", []):

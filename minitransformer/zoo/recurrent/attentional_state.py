@@ -2,11 +2,12 @@
 
 from typing import Any, NamedTuple
 
-from minitransformer.backend import Array, module_of
+from minitransformer.backend import Array, Generator, module_of
 from minitransformer.checks import check_cache, check_floats, check_fraction
 from minitransformer.functional.dropout import DropoutCache, dropout_backward, dropout_forward
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.linear import Linear, LinearCache
+from minitransformer.zoo.attention.additive import AdditiveAttention
 
 
 class AttentionalStateCache(NamedTuple):
@@ -24,13 +25,15 @@ class AttentionalState(Layer):
 
     stepwise = True
 
-    def __init__(self, attention, d_model, d_memory, rng=None, dropout=0.0):
+    def __init__(self, attention: AdditiveAttention, d_model: int, d_memory: int,
+                 rng: Generator | None = None, dropout: float = 0.0):
         check_fraction("the dropout rate", dropout)
         self.attention = attention
         self.output = Linear(d_memory + d_model, d_model, rng)
         self.dropout = dropout
 
-    def forward(self, x, memory, mask=None, rng=None) -> tuple[Array, AttentionalStateCache]:
+    def forward(self, x: Array, memory: Array, mask: Array | None = None,
+                rng: Generator | None = None) -> tuple[Array, AttentionalStateCache]:
         """mask: None or bool, (T_q, T_k) or with three axes that broadcast to (B, T_q, T_k); True = may attend."""
         context, attention = self.attention.forward(x, memory, mask)
         h, output = self.output.forward(module_of(x).concatenate([context, x], axis=-1))
@@ -38,7 +41,7 @@ class AttentionalState(Layer):
         y, dropout = dropout_forward(tanh, self.dropout, rng)
         return y, AttentionalStateCache(attention, output, tanh, dropout)
 
-    def backward(self, dy, cache) -> tuple[Array, Array]:
+    def backward(self, dy: Array, cache: AttentionalStateCache) -> tuple[Array, Array]:
         """Returns dx, dmemory."""
         check_cache(self, cache, AttentionalStateCache)
         check_floats("AttentionalState: dy", dy, *cache.tanh.shape)

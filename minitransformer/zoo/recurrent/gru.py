@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from minitransformer.backend import Array, module_of
+from minitransformer.backend import Array, Generator, module_of
 from minitransformer.layers import initial
 from minitransformer.layers.parameter import Parameter
 from minitransformer.dispatch import replaceable
@@ -20,7 +20,7 @@ class GRUStepCache(NamedTuple):
 
 
 @replaceable
-def gru_step_forward(z, h, weight, bias) -> tuple[Array, GRUStepCache]:
+def gru_step_forward(z: Array, h: Array, weight: Array, bias: Array) -> tuple[Array, GRUStepCache]:
     """The state (B, H) after one step: z (B, 3H), what it reads; h (B, H); weight (H, 3H); bias (H,) of the candidate.
 
         r = sigmoid(z_r + h U_r)    u = sigmoid(z_u + h U_u)    n = tanh(z_n + r (h U_n + b_n))    h' = (1 - u) n + u h
@@ -38,7 +38,7 @@ def gru_step_forward(z, h, weight, bias) -> tuple[Array, GRUStepCache]:
 
 
 @replaceable
-def gru_step_backward(dafter, cache) -> tuple[Array, Array, Array, Array]:
+def gru_step_backward(dafter: Array, cache: GRUStepCache) -> tuple[Array, Array, Array, Array]:
     """Returns dz, dh, dU, dbias: the forward from its last line to its first, with sigmoid' = s (1 - s), tanh' = 1 - tanh^2.
 
     dn = dh' (1 - u) and du = dh' (h - n). What enters tanh has the gradient dz_n = dn (1 - n^2); r and p share it:
@@ -65,7 +65,8 @@ class GRU(OneDirection):
     stepwise = True
     step = gru_step_forward, gru_step_backward
 
-    def __init__(self, d_in, hidden_size, rng=None, dropout=0.0):
+    def __init__(self, d_in: int, hidden_size: int, rng: Generator | None = None,
+                 dropout: float = 0.0):
         super().__init__(d_in, hidden_size, rng, dropout)
         self.candidate_bias = initial.zeros(hidden_size)
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
-from minitransformer.backend import Array, module_of
+from minitransformer.backend import Array, Generator, module_of
 from minitransformer.checks import check_cache, check_floats, check_fraction, check_integer, check_sequence, check_shape
 from minitransformer.errors import InputError
 from minitransformer.functional.dropout import DropoutCache, dropout_backward, dropout_forward
@@ -32,7 +32,8 @@ class Recurrent(Layer):
     read: Callable[..., tuple[tuple[Array, Array], Any]]
     read_backward: Callable[..., tuple[Array, Array]]
 
-    def forward(self, x, state=None, mask=None, rng=None) -> tuple[tuple[Array, Array], RecurrentCache]:
+    def forward(self, x: Array, state: Array | None = None, mask: Array | None = None,
+                rng: Generator | None = None) -> tuple[tuple[Array, Array], RecurrentCache]:
         """Returns ((y, final), cache): y (B, T, H), and the state (B, S) after the last real token.
 
         state: (B, S), the one before the first position; None: zeros. mask: None or (B, T) bool, True = a real token; the
@@ -50,7 +51,8 @@ class Recurrent(Layer):
         outputs, cache = self.read(x, state, mask, rng)
         return outputs, RecurrentCache(cache, begun, (batch, length))
 
-    def backward(self, dy, cache) -> Array | tuple[Array, Array]:
+    def backward(self, dy: tuple[Array, Array],
+                 cache: RecurrentCache) -> Array | tuple[Array, Array]:
         """dy: the pair (dy, dfinal). Returns dx, and dstate if forward was given a state."""
         check_cache(self, cache, RecurrentCache)
         name, (batch, length) = type(self).__name__, cache.size
@@ -78,7 +80,8 @@ class OneDirection(Recurrent):
     parts: ClassVar[int] = 1     # how many (H,) vectors a state has
     step: ClassVar[tuple[Callable, Callable]]    # its forward and its backward, as through_time_forward takes them
 
-    def __init__(self, d_in, hidden_size, rng=None, dropout=0.0):
+    def __init__(self, d_in: int, hidden_size: int, rng: Generator | None = None,
+                 dropout: float = 0.0):
         check_integer("hidden_size", hidden_size)
         check_fraction("the dropout rate", dropout)
         self.input = Linear(d_in, self.gates * hidden_size, rng)
@@ -93,7 +96,8 @@ class OneDirection(Recurrent):
     def state_size(self) -> int:
         return self.parts * self.hidden_size
 
-    def read(self, x, state, mask, rng) -> tuple[tuple[Array, Array], OneDirectionCache]:
+    def read(self, x: Array, state: Array, mask: Array | None,
+             rng: Generator | None) -> tuple[tuple[Array, Array], OneDirectionCache]:
         d_in, width = self.input.weight.shape
         check_shape(f"{type(self).__name__}: x", x, "B", "T", d_in)
         check_shape(f"{type(self).__name__}: weight", self.weight.data, width // self.gates, width)
@@ -104,7 +108,8 @@ class OneDirection(Recurrent):
         y = states[:, :, :self.hidden_size].swapaxes(0, 1)
         return (y, states[-1]), OneDirectionCache(dropout, input, steps)
 
-    def read_backward(self, dy, dfinal, cache) -> tuple[Array, Array]:
+    def read_backward(self, dy: Array, dfinal: Array,
+                      cache: OneDirectionCache) -> tuple[Array, Array]:
         check_cache(self, cache, OneDirectionCache)
         dstates = module_of(dy).zeros((dy.shape[1], *dfinal.shape), dfinal.dtype)           # (T, B, S)
         dstates[:, :, :self.hidden_size] = dy.swapaxes(0, 1)

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from minitransformer.backend import Array, module_of
+from minitransformer.backend import Array, Generator, module_of
 from minitransformer.dispatch import replaceable
 from minitransformer.zoo.recurrent.layer import OneDirection
 from minitransformer.zoo.sigmoid import sigmoid
@@ -19,7 +19,7 @@ class LSTMStepCache(NamedTuple):
 
 
 @replaceable
-def lstm_step_forward(z, state, weight) -> tuple[Array, LSTMStepCache]:
+def lstm_step_forward(z: Array, state: Array, weight: Array) -> tuple[Array, LSTMStepCache]:
     """The state (B, 2H), h and c side by side, after one step: z (B, 4H), what it reads; weight U (H, 4H).
 
         i, f, o = sigmoid(z + h U) in their quarters    g = tanh(z + h U) in its own
@@ -39,7 +39,7 @@ def lstm_step_forward(z, state, weight) -> tuple[Array, LSTMStepCache]:
 
 
 @replaceable
-def lstm_step_backward(dafter, cache) -> tuple[Array, Array, Array]:
+def lstm_step_backward(dafter: Array, cache: LSTMStepCache) -> tuple[Array, Array, Array]:
     """Returns dz, dstate, dU: the forward from its last line to its first, with sigmoid' = s (1 - s), tanh' = 1 - tanh^2.
 
     The cell is used by the next step and, through h' = o tanh(c'), outside: dc' gains dh' o (1 - tanh^2).
@@ -67,6 +67,7 @@ class LSTM(OneDirection):
     stepwise = True
     step = lstm_step_forward, lstm_step_backward
 
-    def __init__(self, d_in, hidden_size, rng=None, dropout=0.0):
+    def __init__(self, d_in: int, hidden_size: int, rng: Generator | None = None,
+                 dropout: float = 0.0):
         super().__init__(d_in, hidden_size, rng, dropout)
         self.input.bias.data[hidden_size:2 * hidden_size] = 1

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 
-from minitransformer.backend import Array, module_of, to_device
+from minitransformer.backend import Array, Generator, module_of, to_device
 from minitransformer.checks import check_model, check_shape
 from minitransformer.decoding.state import DecodingState, RecomputedState, first_and_limit
 from minitransformer.decoding.stepwise import is_stepwise, runs
@@ -73,7 +73,7 @@ class RecurrentModel(NextTokenModel):
     _cell: ClassVar[type[RNN] | type[GRU] | type[LSTM]]
     readout: AttentionalState | None = None
 
-    def __init__(self, config, seed=0):
+    def __init__(self, config: RecurrentConfig, seed: int = 0):
         check_model(self, config, seed)
         rng = np.random.default_rng(seed)
         self.config = config
@@ -86,13 +86,14 @@ class RecurrentModel(NextTokenModel):
         self.output = self.make_output(config.target_vocab, rng)
         self.loss = LinearCrossEntropy()
 
-    def _encoder_layer(self, rng) -> RNN | GRU | LSTM | Bidirectional:
+    def _encoder_layer(self, rng: Generator | None) -> RNN | GRU | LSTM | Bidirectional:
         width, dropout = self.config.d_model, self.config.dropout
         if not self.config.bidirectional:
             return self._cell(width, width, rng, dropout)
         return Bidirectional(self._cell(width, width // 2, rng, dropout), self._cell(width, width // 2, rng, dropout))
 
-    def hidden(self, source, target, rng=None) -> tuple[Array, RecurrentHiddenCache]:
+    def hidden(self, source: Array, target: Array,
+               rng: Generator | None = None) -> tuple[Array, RecurrentHiddenCache]:
         """The last hidden states y (B, T_q, d_model), from which `output` computes the logits, and `loss` the loss."""
         name = type(self).__name__
         check_shape(f"{name}: source", source, "B", "T_k")
@@ -105,9 +106,9 @@ class RecurrentModel(NextTokenModel):
             y, readout = self.readout.forward(y, memory, self.memory_mask(source, memory), rng)
         return y, RecurrentHiddenCache(encode, embedding, decoder, readout)
 
-    def hidden_backward(self, dy, cache) -> None:
+    def hidden_backward(self, dy: Array, cache: RecurrentHiddenCache) -> None:
         dmemory = None
-        if self.readout:
+        if self.readout and cache.readout:
             dy, dmemory = self.readout.backward(dy, cache.readout)
         xp = module_of(dy)
         dx, dcontext = self.decoder.backward((dy, xp.zeros((len(dy), self.decoder.state_size), dy.dtype)), cache.decoder)
@@ -117,7 +118,8 @@ class RecurrentModel(NextTokenModel):
         dx = cast(Array, self.encoder.backward((dmemory, dcontext), cache.encode.encoder))    # no state was given
         self.source_embedding.backward(dx, cache.encode.embedding)
 
-    def encode(self, source, rng=None) -> tuple[Array, Array, RecurrentEncodeCache]:
+    def encode(self, source: Array,
+               rng: Generator | None = None) -> tuple[Array, Array, RecurrentEncodeCache]:
         """source (B, T_k) -> memory (B, T_k, d_model), the context vector (B, S), and the cache."""
         x, embedding = self.source_embedding.forward(source)
         real = source != PAD    # on the host, where the ids are: a batch of sentences of one length needs no mask
@@ -125,11 +127,11 @@ class RecurrentModel(NextTokenModel):
         (memory, context), encoder = self.encoder.forward(x, None, mask, rng)
         return memory, context, RecurrentEncodeCache(embedding, encoder, memory.shape)
 
-    def memory_mask(self, source, memory) -> Array:
+    def memory_mask(self, source: Array, memory: Array) -> Array:
         """(B, 1, T_k) bool: every position of the target may attend to the real tokens of its source."""
         return to_device((source != PAD)[:, None, :], module_of(memory))
 
-    def start(self, source) -> DecodingState:
+    def start(self, source: Array) -> DecodingState:
         """The DecodingState that writes the outputs for source (B, T_k), token by token."""
         check_shape("source", source, "B", "T_k")
         self.check_shared()
@@ -166,13 +168,13 @@ class LSTMAttentionModel(LSTMModel):
     attends before it, which makes every position wait for the attention of the one before.
     """
 
-    def __init__(self, config, seed=0):
+    def __init__(self, config: RecurrentConfig, seed: int = 0):
         super().__init__(config, seed)
         rng = np.random.default_rng([seed, 1])
         attention = AdditiveAttention(config.d_model, config.d_model, config.d_model, rng)
         self.readout = AttentionalState(attention, config.d_model, config.d_model, rng, config.dropout)
 
-    def attention_weights(self, source, target) -> dict[str, list[Array]]:
+    def attention_weights(self, source: Array, target: Array) -> dict[str, list[Array]]:
         """The attention weights: {"cross": [(B, 1, T_q, T_k)]}, one layer with one head."""
         readout: Any = self.hidden(source, target)[1].readout
         return {"cross": [readout.attention.attention.softmax.p[:, None]]}
@@ -181,7 +183,7 @@ class LSTMAttentionModel(LSTMModel):
 class RecurrentState(DecodingState):
     """A recurrent decoder that runs one position at a time: its state for each hypothesis, and the memory for each source."""
 
-    def __init__(self, model, source):
+    def __init__(self, model: RecurrentModel, source: Array):
         self.output = model.output
         self.first, self.limit = first_and_limit(source)
         self._model = model
@@ -189,7 +191,7 @@ class RecurrentState(DecodingState):
         self._mask = model.memory_mask(source, self._memory)
         self._states = context[:, None]     # (B, width, S)
 
-    def advance(self, ids, parents=None) -> Array:
+    def advance(self, ids: Array, parents: Array | None = None) -> Array:
         model, (batch, width), xp = self._model, ids.shape, module_of(self._states)
         if parents is not None:
             self._states = self._states[xp.arange(batch)[:, None], to_device(parents, xp)]
@@ -198,6 +200,6 @@ class RecurrentState(DecodingState):
         self._states, y = states.reshape(batch, width, -1), y.reshape(batch, width, -1)
         return model.readout.forward(y, self._memory, self._mask)[0] if model.readout else y
 
-    def keep(self, rows) -> None:
+    def keep(self, rows: Array) -> None:
         rows = to_device(rows, module_of(self._states))
         self._states, self._memory, self._mask = self._states[rows], self._memory[rows], self._mask[rows]

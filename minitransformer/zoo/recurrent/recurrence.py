@@ -17,7 +17,8 @@ class ThroughTimeCache(NamedTuple):
 
 
 @replaceable
-def through_time_forward(step, z, state, *weights, mask=None) -> tuple[Array, ThroughTimeCache]:
+def through_time_forward(step: tuple[Callable, Callable], z: Array, state: Array, *weights: Array,
+                         mask: Array | None = None) -> tuple[Array, ThroughTimeCache]:
     """states_t = step(z_t, states_{t-1}, weights): every state (T, B, S).
 
     step: a pair of functions, step_forward(z (B, G), state (B, S), *weights) -> state (B, S), cache and its backward; z: (T, B,
@@ -36,7 +37,7 @@ def through_time_forward(step, z, state, *weights, mask=None) -> tuple[Array, Th
 
 
 @replaceable
-def through_time_backward(dstates, cache) -> tuple[Array, ...]:
+def through_time_backward(dstates: Array, cache: ThroughTimeCache) -> tuple[Array, ...]:
     """Returns dz (T, B, G), the gradient of the state before the first step (B, S), and one for each weight.
 
     A state is used by the next step and outside the layer: its gradient is the sum of both. Every step has the same

@@ -14,14 +14,14 @@ class RNNStepCache(NamedTuple):
 
 
 @replaceable
-def rnn_step_forward(z, h, weight) -> tuple[Array, RNNStepCache]:
+def rnn_step_forward(z: Array, h: Array, weight: Array) -> tuple[Array, RNNStepCache]:
     """h' = tanh(z + h U): z (B, H), what the step reads; h (B, H); weight U (H, H)."""
     after = module_of(z).tanh(z + h @ weight)
     return after, RNNStepCache(h, weight, after)
 
 
 @replaceable
-def rnn_step_backward(dafter, cache) -> tuple[Array, Array, Array]:
+def rnn_step_backward(dafter: Array, cache: RNNStepCache) -> tuple[Array, Array, Array]:
     """Returns dz, dh, dU. From tanh' = 1 - tanh^2: dz = dh' (1 - h'^2), dh = dz U^T, dU = h^T dz."""
     h, weight, after = cache
     dz = dafter * (1 - after * after)

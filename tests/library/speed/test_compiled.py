@@ -226,9 +226,10 @@ def test_a_loop_of_a_readers_own_leaves_the_librarys_kernels_alone():
     code = """
 from minitransformer import functional as F
 from minitransformer.speed import kernels
-from minitransformer.speed.loops import loop
+from minitransformer.speed.loops import Vector, loop
 kernels.load(F.layer_norm_forward)
-exec(compile("@loop('vector')\\ndef own(x):\\n    x.nothing()", kernels.__file__, "exec"), {"loop": loop})
+own = "@loop\\ndef own(x: Vector):\\n    x.nothing()"
+exec(compile(own, kernels.__file__, "exec"), {"loop": loop, "Vector": Vector})
 kernels.load_all()
 kernels.in_one_line()
 print(repr(kernels.state.problem))
