@@ -29,7 +29,7 @@ from minitransformer.models.classifier import POOLINGS
 from minitransformer.models.model import Model
 from minitransformer.stderr import stderr
 from minitransformer.tables import setting
-from minitransformer.tasks.files import PARTS, FromFiles, only_file
+from minitransformer.tasks.files import PARTS, FromSentences, only_file
 from minitransformer.tasks.task import EXAMPLES, Attended, Data
 from minitransformer.tasks.evaluation import BATCH_TOKENS, mean_loss, pair_batches
 
@@ -42,7 +42,7 @@ SHOWN = 12  # labels in a message
 
 
 @dataclass(frozen=True, kw_only=True)
-class Classify(FromFiles):
+class Classify(FromSentences):
     name: ClassVar[str] = "classify"
     description: ClassVar[str] = (
         "classify sentences: a file with a sentence, a tab and its label on each line"
@@ -83,22 +83,13 @@ class Classify(FromFiles):
         "plain or .gz",
     )
 
-    batch: int = setting("tokens in a batch, padding included", 2048)
     vocab_size: int = setting("subwords learned on the training sentences", 6000)
-    max_length: int = setting("longest sentence, in subwords", 256)
     pooling: str = setting(
         "what represents a sentence: the mean over its positions, or the first of them",
         "mean",
         POOLINGS,
     )
     labels: list = field(default_factory=list)  # the classes' names, as in the training file
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.max_length + 1 > self.batch:
-            raise InputError(
-                f"batch is {counted(self.batch, 'token')}, expected at least max_length + 1 = {self.max_length + 1}"
-            )
 
     def read_files(
         self, files: list[str], name: str, read: Callable[[str | Path], str]

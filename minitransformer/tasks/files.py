@@ -13,6 +13,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 from minitransformer.checks import check_kind
 from minitransformer.data.text_files import as_text, read_bytes, read_text
 from minitransformer.errors import InputError, counted
+from minitransformer.tables import setting
 from minitransformer.tasks.task import Task
 
 Same = TypeVar("Same", bound="FromFiles")  # `begin` and `read` return an object of the same class
@@ -176,6 +177,21 @@ class FromFiles(Task):
         raise InputError(
             f"{there[0]} has changed since training began; put back the file that the run was started with"
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class FromSentences(FromFiles):
+    """A task whose files are sentences, each of which has to fit into a batch."""
+
+    batch: int = setting("tokens in a batch, padding included", 2048)
+    max_length: int = setting("longest sentence, in subwords", 256)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.max_length + 1 > self.batch:
+            raise InputError(
+                f"batch is {counted(self.batch, 'token')}, expected at least max_length + 1 = {self.max_length + 1}"
+            )
 
 
 def is_text_of(raw: bytes, digits: str) -> bool:

@@ -11,7 +11,7 @@ from minitransformer.data.parallel import encode_pairs, read_pairs
 from minitransformer.data.vocabularies.subwords import SubwordVocabulary
 from minitransformer.decoding import Search, translate
 from minitransformer.decoding.state import Decodable
-from minitransformer.errors import InputError, counted
+from minitransformer.errors import counted
 from minitransformer.tasks.evaluation import (
     bleu,
     bleu_metric,
@@ -22,7 +22,7 @@ from minitransformer.tasks.evaluation import (
 )
 from minitransformer.extras import require
 from minitransformer.stderr import stderr
-from minitransformer.tasks.files import PARTS, FromFiles
+from minitransformer.tasks.files import PARTS, FromSentences
 from minitransformer.tasks.task import EXAMPLES, Data
 from minitransformer.tables import setting
 from minitransformer.tasks.text_to_text import TextToText
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Translate(FromFiles, TextToText):
+class Translate(FromSentences, TextToText):
     name: ClassVar[str] = "translate"
     description: ClassVar[str] = "translate text: aligned files, or a two-column TSV"
     search: ClassVar = Search(beam=5)
@@ -65,16 +65,7 @@ class Translate(FromFiles, TextToText):
         help="aligned text files, plain or .gz, or one two-column TSV",
     )
 
-    batch: int = setting("tokens in a batch, padding included", 2048)
     vocab_size: int = setting("subwords learned on both languages together", 6000)
-    max_length: int = setting("longest sentence, in subwords", 256)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.max_length + 1 > self.batch:
-            raise InputError(
-                f"batch is {counted(self.batch, 'token')}, expected at least max_length + 1 = {self.max_length + 1}"
-            )
 
     def read_files(
         self, files: list[str], name: str, read: Callable[[str | Path], str]
