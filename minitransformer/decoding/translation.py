@@ -90,8 +90,6 @@ def encode(
     check_integer("max_length", max_length)
     sources = []
     for number, text in enumerate(texts, 1):
-        if not text.isprintable() and any("\ud800" <= character <= "\udfff" for character in text):
-            raise InputError(f"{line} {number} is not UTF-8 text")
         try:
             sources.append(vocabulary.encode(text.strip()))
         except InputError as error:
