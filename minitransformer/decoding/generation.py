@@ -1,10 +1,10 @@
 """Continue a prompt, token by token."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from minitransformer.backend import Generator, to_host
+from minitransformer.backend import Array, Generator, to_host
 from minitransformer.checks import check_integer, check_rng
 from minitransformer.decoding.hypothesis import check_numbers
 from minitransformer.decoding.sampling import check_sampling, draw
@@ -40,9 +40,12 @@ def generate(
             f"generate: a {type(model).__name__} does not continue its source; use translate, sample or beam_search"
         )
     forbidden = EOS if ends else len(SPECIAL)  # all ids below it: EOS is the last special one
-    return _continue(
-        model, state, source[0].tolist(), count, rng, temperature, top_k, top_p, forbidden
-    )
+
+    def drawn(logits: Array) -> tuple[Array, Array]:
+        logits[:, :forbidden] = -np.inf
+        return draw(logits, np.array([rng.random()]), temperature, top_k, top_p)
+
+    return _continue(model, state, source[0].tolist(), count, drawn)
 
 
 def _continue(
@@ -50,11 +53,7 @@ def _continue(
     state: DecodingState,
     ids: list[int],
     count: int,
-    rng: Generator,
-    temperature: float,
-    top_k: int,
-    top_p: float,
-    forbidden: int,
+    drawn: Callable[[Array], tuple[Array, Array]],
 ) -> Iterator[int]:
     read, room = len(ids), int(state.limit[0])
     for _ in range(count):
@@ -63,10 +62,9 @@ def _continue(
             state = model.start(np.array([ids[-read:]]))
             room = int(state.limit[0])
         logits = state.output.forward(state.advance(np.array([ids[-1:]])))[0][:, 0]  # (1, V)
-        logits[:, :forbidden] = -np.inf
-        drawn, value = draw(logits, np.array([rng.random()]), temperature, top_k, top_p)
+        next_id, value = drawn(logits)
         check_numbers(np.isfinite(to_host(value)))
-        ids.append(int(to_host(drawn)[0]))
+        ids.append(int(to_host(next_id)[0]))
         if ids[-1] == EOS:
             return
         yield ids[-1]
