@@ -106,14 +106,9 @@ def read(path: Path) -> Checkpoint:
         raise InputError(f"{path}: {why}") from None
     name = Options(fields, path).one_of("general.architecture", ARCHITECTURES)
     model = ARCHITECTURES[name]
-    own = {
-        key.removeprefix(f"{name}."): value
-        for key, value in fields.items()
-        if key.startswith(f"{name}.")
-    }
     options = {
         NAMES[name].get(key, f"{name}.{key}"): value
-        for key, value in own.items()
+        for key, value in _below(name, fields).items()
         if HARMLESS.get(key, HARMLESS) != value
     }
     for key, expected in ("general.type", "model"), ("split.count", 1):
@@ -122,11 +117,7 @@ def read(path: Path) -> Checkpoint:
                 f"{path}: {key} is {fields[key]!r}, expected {expected!r}: a whole model in one file"
             )
     arrays = QuantisedArrays(path, reader, name, model.PREFIX)
-    tokens = {
-        key.removeprefix("tokenizer."): value
-        for key, value in fields.items()
-        if key.startswith("tokenizer.")
-    }
+    tokens = _below("tokenizer", fields)
     if "rope_freqs.weight" in arrays and name == "llama":
         options["rope_scaling"] = _stretch(path, arrays, options.get("rope_theta", 10_000.0))
     options.update(GIVEN[name], tie_word_embeddings=arrays.find("lm_head.weight") not in arrays)
@@ -137,6 +128,14 @@ def read(path: Path) -> Checkpoint:
     return Checkpoint(
         model, Options(options, path), arrays, vocabulary, licence, licence_text(path.parent), notes
     )
+
+
+def _below(name: str, fields: dict[str, Any]) -> dict[str, Any]:
+    """The fields whose names begin with that one and a dot, under the rest of their names."""
+    start = f"{name}."
+    return {
+        key.removeprefix(start): value for key, value in fields.items() if key.startswith(start)
+    }
 
 
 def _stretch(path: Path, arrays: "QuantisedArrays", base: float) -> dict[str, Any]:
@@ -229,25 +228,11 @@ def _vocabulary(options: Options) -> tuple[list[str], dict[str, Any]]:
         if one in (UNKNOWN, CONTROL, USER_DEFINED)
     ]
     parts, begins, notes = (_bytes if kind == "gpt2" else _sentence_piece)(options, tokens, kinds)
+    vocab = {token: i for i, token in enumerate(tokens)}
     tokenizer = {
-        "version": "1.0",
-        "truncation": None,
-        "padding": None,
         "added_tokens": added,
-        "post_processor": None,
         **parts,
-        "model": {
-            "type": "BPE",
-            "dropout": None,
-            "unk_token": None,
-            "continuing_subword_prefix": None,
-            "end_of_word_suffix": None,
-            "fuse_unk": False,
-            "byte_fallback": False,
-            "ignore_merges": False,
-            "vocab": {token: i for i, token in enumerate(tokens)},
-            **parts["model"],
-        },
+        "model": {"type": "BPE", "vocab": vocab, **parts["model"]},
     }
     options.one_of("ggml.add_eos_token", [False], False)
     defaults = {"bos": 1, "eos": 2} if kind == "llama" else {}
