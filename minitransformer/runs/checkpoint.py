@@ -31,6 +31,7 @@ STATE = {  # {what is in state.json: its type}
     "best_step": int | None,
     "best_nll": float | None,
     "worse": int,
+    "validate": bool,  # whether this step's validation comes next
 }
 UNREADABLE_NAME = ".unreadable"  # behind the name of a checkpoint that a resumed run left out
 
@@ -40,7 +41,7 @@ class Checkpoint(NamedTuple):
     weights: Mapping[str, Array]  # {parameter name: array}
     # {"m": (P,), "v": (P,), "loss": (), "nll": ()}; the last two: sums since the last line of the log
     optimizer: Mapping[str, Array]
-    state: dict[str, Any]  # STATE, and whether this step's validation comes next: "validate"
+    state: dict[str, Any]  # STATE
     metrics: bytes  # the log so far
 
 
@@ -93,9 +94,9 @@ def load(run_folder: Path, step: int) -> Checkpoint:
     read = {name: (folder / name).read_bytes() for name in FILES}
     try:
         state = json.loads(read["state.json"])
-        saved = state.pop("step", step)  # older versions did not write it
+        saved = state.pop("step", None)
         found = Checkpoint(
-            saved,
+            step,
             from_bytes(read["weights.safetensors"]),
             from_bytes(read["optimizer.safetensors"]),
             state,
