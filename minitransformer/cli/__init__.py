@@ -10,7 +10,6 @@ from contextlib import nullcontext
 from minitransformer.cli.interrupts import interruptible
 from minitransformer.cli.streams import encode_output
 from minitransformer.errors import InputError, one_line
-from minitransformer.extras import broken_library
 from minitransformer.files import reason
 from minitransformer.speed.launcher import launched
 
@@ -58,8 +57,7 @@ def _main(argv: list[str] | None) -> int:
         print("minitransformer: interrupted", file=sys.stderr)
         return 130
     except Exception as error:
-        broken = broken_library(error)
-        return _complain(broken) if broken else _unexpected(error)
+        return _unexpected(error)
 
 
 def _execute(argv: list[str] | None, options: set[str]) -> int:
@@ -100,7 +98,7 @@ def _complain(error: object) -> int:
 
 
 def _unexpected(error: BaseException) -> int:
-    """Print one line about a mistake of our own, with the file that contains the traceback; returns
+    """Print one line about an error that nobody foresaw, with the file that contains the traceback; returns
     exit code 1.
     """
     import tempfile
