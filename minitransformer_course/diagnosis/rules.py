@@ -174,12 +174,6 @@ def _operators() -> Iterator[Row]:
         ("a @ b", "(a @ b).swapaxes(-1, -2)", _("the product of {a} and {b} is transposed"), USUAL),
         ("a @ b", "a * b", _("{a} and {b} are multiplied number by number, not as matrices"), RARE),
         ("a.T", "a", _("{a} is not transposed"), USUAL),
-        (
-            "a.T @ b",
-            "(b.T @ a).reshape(np.shape(a)[1], np.shape(b)[1])",
-            _("the product {wrong} is only reshaped: it has to be transposed, {all}"),
-            RARE,
-        ),
         ("a ** b", "a", _("the exponent {b} is missing"), USUAL),
     )
     for letters in ("ab", "abc", "abcd"):

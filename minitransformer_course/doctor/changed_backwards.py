@@ -17,10 +17,9 @@ import numpy as np
 from minitransformer_course.doctor.mistakes import Mistake, method_of
 from minitransformer_course.diagnosis.operations import OPERATIONS
 from minitransformer_course.diagnosis.source import Source
-from minitransformer_course.diagnosis.rearranged import MOVED
 from minitransformer_course.diagnosis.wrong_forms import AXES, made_wrong
 from minitransformer_course.diagnosis.changes import changes
-from minitransformer_course.judge.changes_of_arrays import rearranged, wrong_numbers
+from minitransformer_course.diagnosis.arrays import rearranged, wrong_numbers
 from minitransformer_course.diagnosis.syntax_tree import (
     NAME,
     RARE,
@@ -289,7 +288,7 @@ def of_cache(of, given) -> Iterator[Mistake]:
             for said, change in (
                 *masks,
                 *wrong_numbers(dtype),
-                *rearranged(np.ndim(value), dtype, MOVED),
+                *rearranged(np.ndim(value), dtype),
             )
         ]
         found += [

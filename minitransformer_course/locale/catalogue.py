@@ -40,7 +40,7 @@ def texts() -> dict[str, dict[str, Place]]:
     pages of the site, and programs that are read.
     """
     from minitransformer_course.commands.learn import ERRORS
-    from minitransformer_course.diagnosis.rearranged import MOVED, PARTS
+    from minitransformer_course.diagnosis.arrays import ALONG
     from minitransformer_course.judge.course import PARTS_OF_THE_BOOK, chapters
     from minitransformer_course.judge.submission import SAID
     from minitransformer_course.lab.own_functions import GAINS
@@ -54,7 +54,7 @@ def texts() -> dict[str, dict[str, Place]]:
         *_in(course / "commands" / "learn.py", ERRORS),  # and what is looked up by a variable
         *_in(course / "judge" / "submission.py", SAID),
         *_in(course / "lab" / "own_functions.py", GAINS.values()),
-        *_in(course / "diagnosis" / "rearranged.py", (text for text, _change in MOVED + PARTS)),
+        *_in(course / "diagnosis" / "arrays.py", (text for text, _change in ALONG)),
     ]
     found["explorer"] = [*_of_explorer(course / "explorer" / "page")]
     found["commands"] = [*_of_commands()]

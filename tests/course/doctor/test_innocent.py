@@ -255,7 +255,7 @@ def test_the_first_axis_of_a_weight_is_no_batch():
     with plugged(depthwise_convolution_backward, shifted):
         found = finding(*ALL["separable-convolution"])
     assert (
-        "is shifted along the first axis by one place: each of its numbers stands one place too late"
+        "is shifted along axis 0 by one place: each of its numbers stands one place too late"
         in found.sentence
     )
 

@@ -480,7 +480,7 @@ def test_one_change_of_the_reference_is_named_though_nobody_listed_it(words, wro
         ("tied_backward", "dW is 0 everywhere", lambda dlogits, h, W: (dlogits @ W, 0 * W)),
         (
             "contributions",
-            "c has its axes 1 and 2 swapped",
+            "c has its axes 1 and 2 swapped (transposed)",
             lambda heads, w_o: EXERCISES["contributions"].reference(heads, w_o).swapaxes(1, 2),
         ),
         (
