@@ -10,12 +10,19 @@ import numpy as np
 
 from minitransformer.backend import Array
 from minitransformer.checking.compare import relative_error
-from minitransformer_course.diagnosis.arrays import rearranged
+from minitransformer_course.diagnosis.arrays import only, rearranged, without
 from minitransformer_course.diagnosis.factors import is_time_first, named_factors, ratio
 from minitransformer_course.diagnosis.fitting import fitting
+from minitransformer_course.messages import _
 
 FLOAT = np.dtype(float)
-Changes = Iterator[tuple[str, Callable]]  # a sentence with {name}, and a change (below)
+Changes = Iterator[tuple[str, Callable]]  # a sentence, and change(case, right gradients)
+OF_DY = {
+    "is exactly dy, as if the block did nothing: its derivative is missing": lambda g, dy: dy,
+    "lacks dy itself: the direct (residual, skip, identity) path is missing": np.subtract,
+    "contains dy once too often: a direct (residual, skip) path is counted that does not exist, or "
+    "counted twice (doubled)": np.add,
+}
 
 
 def as_a_whole(cases) -> list[tuple[str, float]]:
@@ -63,6 +70,7 @@ def explanations(cases) -> list[tuple[str, float]]:
     return (
         as_a_whole(cases)
         or _fitting(_changes(cases, names), cases, names)
+        or _fitting(_of_sums(cases[0], names), cases, names)
         or _fitting(_of_upstream(cases[0], names), cases, names)
         or _other_mask(cases, names)
     )
@@ -94,10 +102,11 @@ def _other_mask(cases, names) -> list[tuple[str, float]]:
                 or not ((ours != 0) & (theirs == 0)).any()
             ):
                 return []
+    what = gradients_of(names)
     return [
         (
-            f"{gradients_of(names)} is dy times a mask, but not the mask of the forward: different numbers are zero, "
-            "so backward uses another mask (drawn again, at random, or taken from the wrong array)",
+            f"{what} is dy times a mask, but not the mask of the forward: different numbers are zero, so backward uses another "
+            "mask (drawn again, at random, or taken from the wrong array)",
             0.0,
         )
     ]
@@ -112,8 +121,7 @@ def _fitting(changes, cases, names) -> list[tuple[str, float]]:
         return [changed[name] for name in names]
 
     fit = fitting(changes, made, cases, [[case.observed[name] for name in names] for case in cases])
-    what = gradients_of(names)
-    found = {sentence.format(name=what): error for (sentence, _change), error in fit}
+    found = {sentence: error for (sentence, _change), error in fit}
     return list(
         found.items()
     )  # if the gap has zeros anyway, shifted and rolled are alike, and so is their sentence
@@ -123,14 +131,18 @@ def _changes(cases, names) -> Changes:
     """The ways in which the gradients with these names can go wrong."""
     axes = min(case.right[name].ndim for case in cases for name in names)
     of_input = axes > 2 and set(names) <= set(cases[0].inputs)  # (B, T, d)
+    what = _("the gradient of {names}").format(names=_listed(names))
     for said, change in rearranged(axes, FLOAT, _counted(cases[0]) if of_input else ()):
         yield (
-            said,
+            said.format(name=what),
             lambda case, right, change=change: {name: change(g) for name, g in right.items()},
         )
     for one, other in combinations(names, 2):
+        said = (
+            f"are swapped: {one} gets that of {other} and {other} that of {one} (the wrong order)"
+        )
         yield (
-            f"{{name}} are swapped: {one} gets that of {other} and {other} that of {one} (the wrong order)",
+            f"{gradients_of(names)} {said}",
             lambda case, right, one=one, other=other: {
                 **right,
                 one: right[other],
@@ -139,56 +151,59 @@ def _changes(cases, names) -> Changes:
         )
 
 
+def _of_sums(case, names) -> Changes:
+    """Sums over the batch or the positions that leave one out, or have one only."""
+    if isinstance(case.dy, tuple):
+        return
+    sentence, position = (1, 0) if is_time_first(case) else (0, 1)
+    for axis, what, missing in (
+        (sentence, "sentence of the batch", "batch"),
+        (position, "position", "length (positions)"),
+    ):
+        for place, which in ((0, "first"), (-1, "last")):
+            for said, change in (
+                (f"counts the {which} {what} only: the sum over the {missing} is missing", only),
+                (f"leaves the {which} {what} out of the sum over the {missing}", without),
+            ):
+                part = partial(change, place=place, axis=axis)
+                yield f"{gradients_of(names)} {said}", _with_dy(part)
+
+
 def _of_upstream(case, names) -> Changes:
     """Changes that concern dy: which part of it was used, and where it was added."""
     if isinstance(case.dy, tuple):
         return
-    same_shape = all(case.right[name].shape == np.shape(case.dy) for name in names)
-    for said, change_of in (
-        (
-            "{name} is exactly dy, as if the block did nothing: its derivative is missing",
-            lambda g, dy: dy,
-        ),
-        (
-            "{name} lacks dy itself: the direct (residual, skip, identity) path is missing",
-            lambda g, dy: g - dy,
-        ),
-        (
-            "{name} contains dy once too often: a direct (residual, skip) path is counted that does not exist, "
-            "or counted twice (doubled)",
-            lambda g, dy: g + dy,
-        ),
-    ):
-        if same_shape:
+    what = gradients_of(names)
+    if all(case.right[name].shape == np.shape(case.dy) for name in names):
+        for said, with_dy in OF_DY.items():
             yield (
-                said,
-                lambda case, right, change=change_of: {
+                f"{what} {said}",
+                lambda case, right, change=with_dy: {
                     name: change(g, case.dy) for name, g in right.items()
                 },
             )
-    others = [
-        (f"{{name}} belongs to another dy: {said.format(name='dy')}", change)
-        for said, change in rearranged(np.ndim(case.dy), FLOAT, _counted(case))
-    ]
-    others += [
-        (
-            f"{{name}} is that of dy clipped to {limit}: a backward is linear in dy, so nothing may be clipped in it",
-            partial(np.clip, a_min=-limit, a_max=limit),
-        )
-        for limit in (0.1, 0.5, 1, 2, 5, 10)
-    ]
-    for said, change in others:
-        yield said, lambda case, right, change=change: case.right_for(change(case.dy))
+    for said, change in rearranged(np.ndim(case.dy), FLOAT, _counted(case)):
+        other = said.format(name="dy")
+        yield f"{what} {f'belongs to another dy: {other}'}", _with_dy(change)
+    for limit in (0.1, 0.5, 1, 2, 5, 10):
+        said = f"is that of dy clipped to {limit}: a backward is linear in dy, so nothing may be clipped in it"
+        yield f"{what} {said}", _with_dy(partial(np.clip, a_min=-limit, a_max=limit))
+
+
+def _with_dy(change) -> Callable:
+    """The right gradients for another dy."""
+    return lambda case, right: case.right_for(change(case.dy))
 
 
 def _counted(case) -> tuple[str, str]:
     """What the first two axes count."""
-    counted = "the batch, sentences", "the positions"
+    counted = _("the batch, sentences"), _("the positions")
     return counted[::-1] if is_time_first(case) else counted
 
 
 def gradients_of(names) -> str:
-    if len(names) == 1:
-        return f"the gradient of {names[0]}"
-    shown = ", ".join(names[:3]) + (" and others" if len(names) > 3 else "")
-    return f"the gradient of {shown}"
+    return f"the gradient of {_listed(names)}"
+
+
+def _listed(names) -> str:
+    return ", ".join(names[:3]) + (" and others" if len(names) > 3 else "")

@@ -68,9 +68,8 @@ def test_each_sentence_is_told_from_all_others(korean, text):
         ),
         ("it: wrong: input and 3 more", "it: 틀린 것: input 외 3개"),  # names stay
         (
-            "the gradient of x belongs to a dy that is reversed along the batch",
-            "x의 기울기: 다른 dy의 기울기입니다. 그 dy는 이렇습니다: 배열의 순서가 거꾸로입니다 "
-            "(배치 방향)",
+            "the gradient of x belongs to another dy: dy is reversed",
+            "x의 기울기: 다른 dy의 기울기입니다. 그 dy는 이렇습니다: dy: 배열의 순서가 거꾸로입니다",
         ),
         (
             "the gradient that passes through `a * b` in `y = a * b` is exactly the true one times "
