@@ -31,7 +31,6 @@ STATE = {  # {what is in state.json: its type}
     "best_step": int | None,
     "best_nll": float | None,
     "worse": int,
-    "validate": bool,  # whether this step's validation comes next
 }
 UNREADABLE_NAME = ".unreadable"  # behind the name of a checkpoint that a resumed run left out
 
@@ -41,7 +40,7 @@ class Checkpoint(NamedTuple):
     weights: Mapping[str, Array]  # {parameter name: array}
     # {"m": (P,), "v": (P,), "loss": (), "nll": ()}; the last two: sums since the last line of the log
     optimizer: Mapping[str, Array]
-    state: dict[str, Any]  # STATE
+    state: dict[str, Any]  # STATE, and whether this step's validation comes next: "validate"
     metrics: bytes  # the log so far
 
 
@@ -94,9 +93,9 @@ def load(run_folder: Path, step: int) -> Checkpoint:
     read = {name: (folder / name).read_bytes() for name in FILES}
     try:
         state = json.loads(read["state.json"])
-        saved = state.pop("step", None)
+        saved = state.pop("step", step)  # older versions did not write it
         found = Checkpoint(
-            step,
+            saved,
             from_bytes(read["weights.safetensors"]),
             from_bytes(read["optimizer.safetensors"]),
             state,

@@ -153,7 +153,7 @@ class RunSettings:
         name = model.pop("name")
         find(VOCABULARIES, kept["vocabulary"])
         check_backend(kept["backend"])
-        made_in = kept["made_in"]
+        made_in = kept.get("made_in", "")  # older versions did not write it
         check_kind(isinstance(made_in, str), "made_in", made_in, "the name of a folder")
         training = kept["training"]
         return cls(

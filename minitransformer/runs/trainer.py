@@ -162,7 +162,7 @@ class Training:
         self.run.set_weights(last.weights)
         self.updates.restore(last.step, state["terms"], last.optimizer)
         self.validation.best = Best(state["best_step"], state["best_nll"], state["worse"])
-        self.validation.due = state["validate"]
+        self.validation.due = state.get("validate", False)  # older versions saved afterwards
         self.log = Log(parse_log(last.metrics.decode()))
         self.writer.saved = last.step
         self._move_batches(last.step, state["position"])

@@ -33,7 +33,7 @@ class Places(NamedTuple):
     """Where the files of a run may be by now."""
 
     folder: Path  # of the run
-    made_in: str  # the absolute name of that folder when the run began
+    made_in: str  # the absolute name of that folder when the run began; "" if it is not known
     given: Mapping[str, str] = MappingProxyType({})  # {an old name: the file to read instead}
 
     def of(self, file: str) -> list[str]:
@@ -42,7 +42,7 @@ class Places(NamedTuple):
         """
         if file in self.given:
             return [self.given[file]]
-        if not os.path.isabs(file):
+        if not (self.made_in and os.path.isabs(file)):
             return [file]
         try:
             from_run = os.path.relpath(file, self.made_in)

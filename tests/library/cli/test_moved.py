@@ -1,5 +1,6 @@
 """A run, its project or its text can move: the checksum proves the text."""
 
+import json
 import os
 import shutil
 
@@ -84,6 +85,16 @@ def test_the_ends_of_lines_are_no_change(finished, run_cli, tmp_path):
     finally:
         for path, text in zip(texts, usual):
             path.write_bytes(text)
+
+
+def test_a_run_of_an_older_version_knows_its_files_by_their_names(finished, run_cli, tmp_path):
+    run = shutil.copytree(finished / "runs" / "one", tmp_path / "one")
+    settings = json.loads((run / "config.json").read_text())
+    assert settings.pop("made_in") == str(finished / "runs" / "one")
+    (run / "config.json").write_text(json.dumps(settings))
+    write_manifest(run, json.loads((run / "manifest.json").read_text())["files"])
+    code, out, error = run_cli("evaluate", run)
+    assert code == 0 and out, error
 
 
 def test_a_toy_task_has_no_files(refused, trained):

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 
+import numpy as np
 import pytest
 
 from minitransformer import InputError, Run, train
@@ -111,3 +112,19 @@ def test_the_step_is_in_the_checkpoint_not_in_its_name(tmp_path):
         InputError, match="the checkpoint of step 6, renamed; none of the run's 1 c"
     ):
         train(Run.open(run.path), config, batches, valid, resume=True)
+
+
+def test_a_checkpoint_of_before_resumes(tmp_path):
+    """Those that were saved after their validation do not say their step."""
+    run, config, batches, valid = trained(tmp_path / "run", steps=8, validate_every=4)
+    shutil.rmtree(folder_of(run, 8))
+    state = json.loads((folder_of(run, 4) / "state.json").read_text())
+    assert state.pop("step") == 4 and state.pop("validate")
+    rewrite(folder_of(run, 4), "state.json", json.dumps(state))
+    (run.path / "weights.safetensors").unlink()
+    run.folder.invalidate_weights()
+    expected = run.model.flat.data.copy()
+    again, batches, _ = start(tmp_path / "again")
+    again.folder = run.folder
+    assert train(again, config, batches, valid, resume=True) == 8
+    np.testing.assert_array_equal(again.model.flat.data, expected)
