@@ -2,6 +2,9 @@
 
 import importlib
 import re
+import sys
+from pathlib import Path
+from traceback import walk_tb
 from types import ModuleType
 
 from minitransformer.errors import InputError
@@ -39,3 +42,28 @@ def require(name: str) -> ModuleType:
         raise InputError(f"this needs {name}: {how_to_install(name)}") from None
     except ImportError as error:
         raise InputError(f"{name} is installed but cannot be imported ({error})") from None
+
+
+def broken_library(error: Exception) -> str | None:
+    """What to say of an error if it arose while a library of others was imported: not by us."""
+    names = [error.name or ""] if isinstance(error, ImportError) else []
+    names += [Path(error.filename or "").stem] if isinstance(error, SyntaxError) else []
+    names += [
+        frame.f_globals.get("__name__", "")
+        for frame, _ in walk_tb(error.__traceback__)
+        if frame.f_code.co_name == "<module>"
+    ]
+    for name in names:
+        root = name.partition(".")[0]
+        if root not in (
+            "",
+            "__main__",
+            "minitransformer",
+            "minitransformer_course",
+            *sys.stdlib_module_names,
+        ):
+            return (
+                f"{root} cannot be imported ({type(error).__name__}: {error}); check its settings, or install it "
+                f"again: pip install --force-reinstall {root}"
+            )
+    return None

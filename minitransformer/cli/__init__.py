@@ -10,6 +10,7 @@ from contextlib import nullcontext
 from minitransformer.cli.interrupts import interruptible
 from minitransformer.cli.streams import encode_output
 from minitransformer.errors import InputError, one_line
+from minitransformer.extras import broken_library
 from minitransformer.files import reason
 from minitransformer.speed.launcher import launched
 
@@ -57,7 +58,8 @@ def _main(argv: list[str] | None) -> int:
         print("minitransformer: interrupted", file=sys.stderr)
         return 130
     except Exception as error:
-        return _unexpected(error)
+        broken = broken_library(error)
+        return _complain(broken) if broken else _unexpected(error)
 
 
 def _execute(argv: list[str] | None, options: set[str]) -> int:
@@ -98,7 +100,7 @@ def _complain(error: object) -> int:
 
 
 def _unexpected(error: BaseException) -> int:
-    """Print one line about an error that nobody foresaw, with the file that contains the traceback; returns
+    """Print one line about a mistake of our own, with the file that contains the traceback; returns
     exit code 1.
     """
     import tempfile

@@ -16,6 +16,7 @@ from minitransformer.shell import quote_path, as_argument
 from minitransformer.cli.train_options import add_task, new_run
 from minitransformer.errors import InputError, one_line
 from minitransformer.files import reason
+from minitransformer.extras import broken_library
 from minitransformer.speed.kernels import in_one_line
 from minitransformer.tasks import TASKS
 from minitransformer.tasks.files import PARTS
@@ -108,7 +109,10 @@ def _report(run: Run, steps: int, examples: Sequence[tuple[str, str]]) -> int:
 
         write_report(run, examples)
     except Exception as error:  # training is done
-        print(f"report.html was not written: {one_line(reason(error))}", file=sys.stderr)
+        why = broken_library(error)
+        if why is None and not isinstance(error, (ImportError, OSError, ValueError, MemoryError)):
+            raise
+        print(f"report.html was not written: {one_line(why or reason(error))}", file=sys.stderr)
     if summary := run.task.summary(run):
         print(summary)
     commands = [f"minitransformer evaluate {folder}"]
