@@ -158,6 +158,16 @@ def from_the_first_hand(PE, k):
     return np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(PE.shape).astype(PE.dtype)
 
 
+@mistake(
+    "the position is read from the slowest hand, which turns more than once, too: turn each "
+    "hand, whatever t is"
+)
+def read_from_the_slowest(PE, k):
+    frequencies = 10000.0 ** (-np.arange(0, PE.shape[1], 2) / PE.shape[1])
+    positions = np.round(np.arctan2(PE[:, -2], PE[:, -1]) / frequencies[-1])
+    return table(positions + k, PE.shape[1])
+
+
 # %% other right solutions
 @also_right
 def with_complex_numbers(rows, steps):

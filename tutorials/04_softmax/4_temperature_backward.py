@@ -113,6 +113,11 @@ def constant(ds, x, t):
     return ds / t, np.zeros_like(t)
 
 
+@mistake("a temperature below 1 is taken for 1: any t above 0 divides the scores")
+def at_least_1(ds, x, t):
+    return temperature_backward(ds, x, np.maximum(t, 1))
+
+
 # %% other right solutions
 @also_right
 def through_dx(ds, x, t):

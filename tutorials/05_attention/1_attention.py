@@ -50,10 +50,11 @@ def large(rng, T_q, T_k, d):
     return (1000 * rng.standard_normal((T_q, d)), *(rng.standard_normal((T_k, d)) for _ in range(2)), np.ones((T_q, T_k), bool))
 
 
-@edge("allowed scores near -1,000")
+@edge("allowed scores near -1,000, but near 1,000 for one query")
 def low(rng, B, T_q, T_k, d):
     along = np.full(d, d ** -0.25)    # a query times a key is sqrt(d) times these
     query, key = 10 * along + rng.standard_normal((B, T_q, d)) / 9, -100 * along + rng.standard_normal((B, T_k, d))
+    query[0, rng.integers(T_q)] *= -1
     return query, key, rng.standard_normal((B, T_k, d)), np.arange(T_k) != rng.integers(0, T_k, (B, T_q, 1))
 
 

@@ -136,6 +136,15 @@ def overflowing(scores, value, largest, total, summed):
     return highest, shrink * total + e.sum(axis=1, keepdims=True), shrink * summed + e @ value
 
 
+@mistake(
+    "the largest score begins at 0: before the first block it is minus infinity, and all scores "
+    "may be below 0"
+)
+def begins_at_0(scores, value, largest, total, summed):
+    shrink = np.exp(np.minimum(largest, 0))
+    return next_block(scores, value, np.maximum(largest, 0), shrink * total, shrink * summed)
+
+
 # %% other right solutions
 @also_right
 def key_by_key(scores, value, largest, total, summed):

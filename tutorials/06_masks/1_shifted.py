@@ -50,6 +50,13 @@ def full(rng, B, T):
     return (rng.integers(3, 40, (B, T)),)
 
 
+@edge("a target of padding alone: EOS is all that there is to predict")
+def empty(rng, B, T):
+    (target,) = padded(rng, B + 1, T)
+    target[rng.integers(B + 1)] = 0
+    return (target,)
+
+
 @invariant("each position reads what the one before it has to predict: the number of exceptions before EOS must be 0")
 def chained(answer, target):
     decoder_input, next_target = answer

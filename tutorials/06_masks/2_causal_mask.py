@@ -7,7 +7,7 @@ and nothing of what it has to predict?
 import numpy as np
 
 from minitransformer import functional
-from minitransformer_course.judge import also_right, invariant, mistake, plugs
+from minitransformer_course.judge import also_right, edge, invariant, mistake, plugs
 
 
 # %% reference
@@ -27,6 +27,11 @@ stars, minutes = 1, 10
 
 def case(rng, B, T):
     return (rng.integers(3, 20, (B, T)),)
+
+
+@edge("hundreds of positions, some of which are padding")
+def long(rng):
+    return (rng.integers(0, 5, (2, int(rng.integers(520, 600)))),)
 
 
 @invariant("the number of pairs in which a position may attend to a later one must be 0")
@@ -115,6 +120,14 @@ def neighbours(ids):
 @mistake("every sentence has a mask of its own, but all of them are the same: leave the axis of the batch out")
 def for_each_sentence(ids):
     return np.repeat(np.tri(ids.shape[1], dtype=bool)[None], len(ids), axis=0)
+
+
+@mistake(
+    "padding is masked out as well: that takes another mask, and this one has no axis for the "
+    "batch"
+)
+def padding_hidden(ids):
+    return causal_mask(ids) & (ids[0] != 0)
 
 
 # %% other right solutions

@@ -34,7 +34,7 @@ stars, minutes = 2, 20
 def padded(rng, B, T):
     lengths = rng.integers(1, T + 1, B)
     lengths[rng.integers(B)] = T - 1    # at least one row is padded
-    return rng.integers(3, 40, (B, T)) * (np.arange(T) < lengths[:, None])
+    return rng.integers(1, 40, (B, T)) * (np.arange(T) < lengths[:, None])
 
 
 def case(rng, B, T_k, T_q):
@@ -47,6 +47,13 @@ def equally_long(rng, B, T):
     target = padded(rng, B, T + 1)
     source[1], target[1] = 5, [5, *[0] * T]
     return source, target
+
+
+@edge("a target of padding alone, and one of more than 200 tokens")
+def long(rng, B, T):
+    target = rng.integers(1, 40, (B, int(rng.integers(200, 260))))
+    target[rng.integers(B)] = 0
+    return padded(rng, B, T), target
 
 
 @invariant("the number of pairs in which a position of the decoder may attend to a later one must be 0")
@@ -166,6 +173,11 @@ def encoder_open(source, target):
 def cross_open(source, target):
     encoder, decoder, cross = three_masks(source, target)
     return encoder, decoder, np.ones_like(cross)
+
+
+@mistake("the ids 1 and 2 count as padding: only 0 is padding, and BOS and EOS may be attended to")
+def special_tokens_hidden(source, target):
+    return three_masks(source * (source > 2), target * (target > 2))
 
 
 # %% other right solutions

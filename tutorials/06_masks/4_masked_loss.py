@@ -47,6 +47,12 @@ def certain(rng, B, T):
     return losses, ids
 
 
+@edge("padding in front")
+def in_front(rng, B, T):
+    losses, ids = padded(rng, B, T)
+    return losses, ids[:, ::-1].copy()
+
+
 @invariant("the count must be a number of tokens of the batch: those that are not 0")
 def counted(answer, losses, ids):
     return answer[1] - np.count_nonzero(ids)

@@ -59,10 +59,11 @@ def causal(rng, T, d):
     return StubModel(rng.standard_normal((T, d)), step, ids), ids
 
 
-@edge("every letter occurs, and every later token leaks")
+@edge("every letter occurs five times, and every later token leaks")
 def alphabet(rng, d):
-    ids = rng.permutation(np.arange(3, 29))
-    return StubModel(rng.standard_normal((26, d)), np.full((26, 26, d), 0.1), ids), ids
+    ids = np.concatenate([rng.permutation(np.arange(3, 29)) for _time in range(5)])
+    T = len(ids)
+    return StubModel(rng.standard_normal((T, d)), np.full((T, T, d), 0.1), ids), ids
 
 
 @invariant("only a later token can leak: the number of True on the diagonal and below it must be 0")

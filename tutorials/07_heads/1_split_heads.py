@@ -29,9 +29,9 @@ def case(rng, B, T, H, d):
     return rng.standard_normal((B, T, H * d)), H
 
 
-@edge("as many positions as heads: a forgotten transpose keeps the shape")
-def square(rng, B, H, d):
-    return rng.standard_normal((B, H, H * d)), H
+@edge("one text, as many positions as heads: a forgotten transpose keeps the shape")
+def square(rng, H, d):
+    return rng.standard_normal((1, H, H * d)), H
 
 
 @invariant("each position keeps its numbers: the sum of its numbers over all heads must be that of its row of x")

@@ -29,9 +29,9 @@ def case(rng, B, H, T, d):
     return (rng.standard_normal((B, H, T, d)),)
 
 
-@edge("as many positions as heads")
-def square(rng, B, H, d):
-    return (rng.standard_normal((B, H, H, d)),)
+@edge("one text, as many positions as heads")
+def square(rng, H, d):
+    return (rng.standard_normal((1, H, H, d)),)
 
 
 @invariant("each position keeps its numbers: the sum of its row of y must be that of its numbers in all heads")

@@ -28,9 +28,9 @@ def case(rng, B, H, T, d_v, d_model):
     return rng.standard_normal((B, H, T, d_v)), rng.standard_normal((H * d_v, d_model))
 
 
-@edge("as many heads as numbers in a head")
-def square(rng, B, H, T):
-    return rng.standard_normal((B, H, T, H)), rng.standard_normal((H * H, H * H))
+@edge("one text, as many heads as numbers in a head")
+def square(rng, H, T):
+    return rng.standard_normal((1, H, T, H)), rng.standard_normal((H * H, H * H))
 
 
 @invariant("summed over the heads, the contributions must be merge(heads) W_O")

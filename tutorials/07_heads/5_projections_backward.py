@@ -39,10 +39,11 @@ def case(rng, B, T, H, d_k, d_v):
     return tuple(map(rng.standard_normal, shapes))
 
 
-@edge("as many positions as heads, d_v = d_k")
-def square(rng, B, H, d):
-    return (*(rng.standard_normal((B, H, H, d)) for _ in range(3)), rng.standard_normal((B, H, H * d)),
-            *(rng.standard_normal((H * d, H * d)) for _ in range(3)))
+@edge("one text, as many positions as heads, d_v = d_k")
+def square(rng, H, d):
+    heads = (rng.standard_normal((1, H, H, d)) for _ in range(3))
+    weights = (rng.standard_normal((H * d, H * d)) for _ in range(3))
+    return *heads, rng.standard_normal((1, H, H * d)), *weights
 
 
 def loss(dq, dk, dv, x, w_q, w_k, w_v):

@@ -5,7 +5,7 @@ The forward was y = x + x W: a layer, and a path around it. Return the gradients
 
 import numpy as np
 
-from minitransformer_course.judge import also_right, invariant, mistake
+from minitransformer_course.judge import also_right, edge, invariant, mistake
 
 
 # %% reference
@@ -26,6 +26,11 @@ stars, minutes = 1, 10
 
 def case(rng, N, D):
     return rng.standard_normal((N, D)), rng.standard_normal((N, D)), rng.standard_normal((D, D))
+
+
+@edge("a single token")
+def one_token(rng, D):
+    return case(rng, 1, D)
 
 
 def loss(dy, x, W):

@@ -40,6 +40,11 @@ def constant(rng, T, D):
     return made(rng, x)
 
 
+@edge("four axes")
+def four_axes(rng, A, B, T, D):
+    return made(rng, rng.standard_normal((A, B, T, 6 + D)))
+
+
 def made(rng, x):
     return x, 1 + rng.standard_normal(x.shape[-1]) / 4, rng.standard_normal(x.shape[-1]), float(10 ** -rng.uniform(2, 5))
 

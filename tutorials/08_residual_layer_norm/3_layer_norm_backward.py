@@ -40,6 +40,11 @@ def rows(rng, N, D):
     return made(rng, (N, 6 + D))
 
 
+@edge("four axes")
+def four_axes(rng, A, B, T, D):
+    return made(rng, (A, B, T, 6 + D))
+
+
 def made(rng, shape):
     n, s = norm(2 * rng.standard_normal(shape))
     return rng.standard_normal(shape), n, s, 1 + rng.standard_normal(shape[-1]) / 2

@@ -5,7 +5,7 @@ Forward, at each position alone: a = x W1 + b1, h = max(0, a), y = h W2 + b2. Re
 
 import numpy as np
 
-from minitransformer_course.judge import also_right, invariant, mistake
+from minitransformer_course.judge import also_right, edge, invariant, mistake
 
 
 # %% reference
@@ -40,6 +40,11 @@ def case(rng, N, D, F):
     while (np.abs(x @ W1 + b1) < 1e-3).any():    # a nudge must not cross the kink of the ReLU
         x = rng.standard_normal((N, D))
     return rng.standard_normal((N, D)), x, W1, b1, W2
+
+
+@edge("a single token")
+def one_token(rng, D, F):
+    return case(rng, 1, D, F)
 
 
 def loss(dy, x, W1, b1, W2):

@@ -39,6 +39,11 @@ def rows(rng, N, D):
     return made(rng, (N, D))
 
 
+@edge("four axes")
+def four_axes(rng, A, B, T, D):
+    return made(rng, (A, B, T, D))
+
+
 def made(rng, shape):
     rate = float(rng.uniform(0.1, 0.6))
     keep1, keep2 = rng.random((2, *shape)) >= rate

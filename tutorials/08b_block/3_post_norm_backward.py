@@ -37,6 +37,11 @@ def rows(rng, N, D):
     return made(rng, (N, 6 + D))
 
 
+@edge("four axes")
+def four_axes(rng, A, B, T, D):
+    return made(rng, (A, B, T, 6 + D))
+
+
 def made(rng, shape):
     x, W = rng.standard_normal(shape), rng.standard_normal((shape[-1], shape[-1]))
     return rng.standard_normal(shape), x, W, *norm(x + x @ W)

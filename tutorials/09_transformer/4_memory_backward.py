@@ -34,9 +34,9 @@ def case(rng, B, T_q, T_k, D):
     return rng.standard_normal((B, T_q, D)), p / p.sum(axis=-1, keepdims=True), V, U
 
 
-@edge("one token to read")
-def one_token(rng, B, T_q, D):
-    return case(rng, B, T_q, 1, D)
+@edge("one text of one token to read")
+def one_token(rng, T_q, D):
+    return case(rng, 1, T_q, 1, D)
 
 
 def loss(dy, p, V, U):

@@ -52,6 +52,12 @@ def hard(rng, B, T, K):
     return case(rng, B, T, K)[0], K + 3, 0.0
 
 
+@edge("an eps of about 1e-9, and more than 30 ids that do not occur")
+def tiny(rng, B, T, K):
+    ids, K, _eps = case(rng, B, T, K)
+    return ids, K + 30, float(10 ** -rng.uniform(8.5, 9.5))
+
+
 @invariant("each row of q must sum to 1, and a row of padding to 0")
 def shares(answer, ids, K, eps):
     return answer[0].sum(axis=-1) - (ids != 0)

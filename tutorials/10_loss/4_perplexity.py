@@ -44,10 +44,10 @@ def full(rng, B, T):
     return rng.uniform(0.05, 0.95, (B, T + 1)), rng.integers(1, 30, (B, T + 1))
 
 
-@edge("a model that is very wrong: probabilities down to 1e-12")
+@edge("a model that is very wrong: probabilities down to 1e-30")
 def very_wrong(rng, B, T):
     p, ids = case(rng, B, T)
-    return 10 ** -rng.uniform(4, 12, p.shape), ids
+    return 10 ** -rng.uniform(4, 30, p.shape), ids
 
 
 @edge("4,000 tokens")

@@ -46,14 +46,16 @@ def certain(rng, V):
     return logits, float(rng.uniform(0.6, 1.6)), float(rng.uniform(0.6, 0.9))
 
 
-@edge("logits of 1,000 and of -1,000")
+@edge("logits of 1,000 and of -1,000, and of -1,000 alone in one row")
 def large(rng, B, T, V):
-    return 1000 * rng.choice([-1, 1], (B, T, V + 6)) + rng.standard_normal((B, T, V + 6)), 0.7, float(rng.uniform(0.6, 0.9))
+    logits = 1000 * rng.choice([-1, 1], (B, T, V + 6)) + rng.standard_normal((B, T, V + 6))
+    logits[0, 0] = rng.standard_normal(V + 6) - 1000
+    return logits, 0.7, float(rng.uniform(0.6, 0.9))
 
 
-@edge("top_p = 1")
+@edge("top_p = 1, and more than 100 tokens")
 def everything(rng, B, V):
-    return rng.standard_normal((B, V)), 2.0, 1.0
+    return 3 * rng.standard_normal((B, V + 100)), 2.0, 1.0
 
 
 @invariant("each row has to sum to 1")

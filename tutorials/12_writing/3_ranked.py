@@ -45,6 +45,13 @@ def empty(rng, N):
     return -rng.uniform(1, 9, N), np.arange(N), 1.0
 
 
+@edge("equal lengths, texts of hundreds of tokens, and an alpha above 1")
+def long(rng, N):
+    lengths = rng.integers(200, 900, N + 4)
+    lengths[1] = lengths[0]
+    return -0.3 * lengths - rng.uniform(2, 6, N + 4), lengths, float(rng.uniform(1.2, 2))
+
+
 @invariant("in the order that is returned, no score may be larger than the one before it")
 def falling(answer, sums, lengths, alpha):
     scores, order = answer

@@ -56,6 +56,23 @@ def split(rng, W, T, d_k, d_v):
             np.zeros(W, int))
 
 
+@edge("fewer hypotheses than before")
+def fewer(rng, W, T, d_k, d_v):
+    return of_several(rng, W + 2, W, T, d_k, d_v)
+
+
+@edge("two hypotheses become more")
+def more(rng, W, T, d_k, d_v):
+    return of_several(rng, 2, W + 1, T, d_k, d_v)
+
+
+def of_several(rng, L, W, T, d_k, d_v):
+    query, key, value, keys, values = map(
+        rng.standard_normal, ((W, d_k), (W, d_k), (W, d_v), (L, T, d_k), (L, T, d_v))
+    )
+    return query, key, value, keys, values, (np.arange(W) + 1) % L
+
+
 @invariant("the last key in the cache is the newest one")
 def newest(answer, query, key, value, keys, values, parents):
     return answer[1][:, -1] - key

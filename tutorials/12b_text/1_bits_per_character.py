@@ -31,9 +31,10 @@ def case(rng, B, T, V):
     return 2 * rng.standard_normal((B, T + 1, V)), rng.integers(V, size=(B, T + 1))
 
 
-@edge("logits of 1,000")
+@edge("logits of 1,000 in some rows and of -1,000 in others")
 def large(rng, B, T, V):
-    return 1000 + rng.standard_normal((B, T + 1, V)), rng.integers(V, size=(B, T + 1))
+    high = 1000 * (-1.0) ** np.arange(T + 1)[:, None]
+    return high + rng.standard_normal((B, T + 1, V)), rng.integers(V, size=(B, T + 1))
 
 
 @edge("all logits alike: a character costs log2 V bits")
@@ -44,6 +45,11 @@ def alike(rng, B, T, V):
 @edge("texts of two characters, of which one counts")
 def short(rng, B, V):
     return 2 * rng.standard_normal((B, 2, V)), rng.integers(V, size=(B, 2))
+
+
+@edge("characters that the model held for nearly impossible: probabilities of 1e-30 and less")
+def surprised(rng, B, T, V):
+    return 60 * rng.standard_normal((B, T + 1, V)), rng.integers(V, size=(B, T + 1))
 
 
 @invariant("no probability is above 1, so the number of bits cannot be below 0")

@@ -52,6 +52,28 @@ def many_letters(rng):
     return rng.integers(0, 40, 300), rng.integers(0, 40, 300), 2, 40
 
 
+@edge("a vocabulary of 70,000 tokens, of which the model wrote rare ones")
+def rare_ones_written(rng):
+    rare, frequent = mistaken(rng)
+    return rare, frequent, 2, 70_000
+
+
+@edge("a vocabulary of 70,000 tokens, of which the training text has rare ones")
+def rare_ones_read(rng):
+    rare, frequent = mistaken(rng)
+    return frequent, rare, 2, 70_000
+
+
+def mistaken(rng):
+    """Two texts. In each of many bases below V, the pair a + base, c of the first one is the same
+    number as a, c + 1 of the second one, and so are the two from right to left.
+    """
+    base = np.append(np.arange(2, 33), [50, 64, 100, 128, 256, 1000, 1024, 10_000, 65_536])[:, None]
+    a, c = rng.integers(1, 9, (2, *base.shape))
+    rare = np.hstack([a + base, c, c, a + base])
+    return rare.ravel(), np.append(np.hstack([a, c + 1, c + 1, a]), 9)
+
+
 def made(rng, T, N, n):
     V, N = int(rng.integers(5, 9)), max(N, n + 2)
     written, train = rng.integers(V - 3, V, T), rng.integers(V - 3, V, N)
@@ -122,6 +144,14 @@ def without_last(written, train, n, V):
 @mistake("this is the opposite: whether a passage is new")
 def new(written, train, n, V):
     return ~occurs(written, train, n)
+
+
+@mistake(
+    "a passage is coded as a number of base 100: in a vocabulary of more than 100 tokens, "
+    "different passages collide"
+)
+def base_100(written, train, n, V):
+    return copied(written, train, n, 100)
 
 
 # %% other right solutions

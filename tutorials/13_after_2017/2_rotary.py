@@ -46,6 +46,11 @@ def one_row(rng, B, half):
     return rng.standard_normal((B, 1, 2 * half)), np.array([7]), 50.0
 
 
+@edge("rows without a batch, at positions in the thousands")
+def far(rng, T, half):
+    return rng.standard_normal((T, 2 * half)), rng.integers(5_000, 9_000, T), 10000.0
+
+
 @invariant("a turn changes no length: the sum of the squares of each row must stay the same")
 def length(y, x, positions, base):
     return (y * y).sum(axis=-1) - (x * x).sum(axis=-1)

@@ -32,9 +32,10 @@ def case(rng, B, T, d_ff):
     return 2 * rng.standard_normal((B, T, d_ff)), 1 + rng.standard_normal((B, T, d_ff))
 
 
-@edge("a = 0, and a = 1,000 and -1,000")
+@edge("a = 0, and a = 1,000 and -1,000, and u = 0")
 def far(rng, N):
-    return np.concatenate([[0, 1000, -1000], rng.standard_normal(N)]), 1 + rng.standard_normal(3 + N)
+    a, u = np.append([0, 1000, -1000], rng.standard_normal(N)), 1 + rng.standard_normal(3 + N)
+    return a, np.append(u[1:], 0)
 
 
 @invariant("h is proportional to u: u times its slope must be h")

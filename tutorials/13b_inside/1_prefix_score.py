@@ -51,9 +51,15 @@ def no_repeat(rng, B, H):
     return p, ids
 
 
+@edge("each query gives all of its attention to one place")
+def one_place(rng, B, H, T):
+    p, ids = made(rng, B, H, T + 6, 4)
+    return (p == p.max(axis=-1, keepdims=True)).astype(float), ids
+
+
 def made(rng, B, H, T, letters):
     scores = np.exp(2 * rng.standard_normal((B, H, T, T))) * np.tri(T)
-    ids = 3 + rng.integers(letters, size=(B, T))
+    ids = rng.integers(3, 300) + rng.integers(letters, size=(B, T))
     ids[:, -1] = ids[:, 0]
     return scores / scores.sum(axis=-1, keepdims=True), ids
 

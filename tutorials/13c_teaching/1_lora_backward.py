@@ -45,6 +45,11 @@ def before_the_first_step(rng, N, T, d_in, d_out, r):
     return dy, x, W, A, 0 * B, scale
 
 
+@edge("four axes")
+def four_axes(rng, A, N, T, d_in, d_out, r):
+    return made(rng, (A, N, T), d_in + 3, d_out + 3, r)
+
+
 def made(rng, rows, d_in, d_out, r):
     draw = rng.standard_normal
     dy, x, W = draw((*rows, d_out)), draw((*rows, d_in)), draw((d_in, d_out))

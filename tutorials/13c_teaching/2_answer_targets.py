@@ -39,12 +39,12 @@ def short(rng, B, T):
 
 @edge("no padding")
 def full(rng, B, T):
-    texts = rng.integers(3, 29, (B, T + 4))
+    texts = rng.integers(1, 29, (B, T + 4))
     return texts, rng.integers(1, T + 3, B)
 
 
 def made(rng, B, T, least):
-    texts, n = rng.integers(3, 29, (B, T)), np.empty(B, int)
+    texts, n = rng.integers(1, 29, (B, T)), np.empty(B, int)
     for row in range(B):
         end = rng.integers(least + 1, T + 1)
         texts[row, end:] = 0

@@ -32,10 +32,10 @@ def case(rng, B, T, V):
     return made(rng, B, T, V)
 
 
-@edge("logits of 1,000")
+@edge("logits of 1,000 in some rows and of -1,000 in others, and large rewards")
 def large(rng, B, T, V):
     logits, drawn, advantage = made(rng, B, T, V)
-    return 1000 + logits, drawn, advantage
+    return 1000 * (-1.0) ** np.arange(T)[:, None] + logits, drawn, 9 * advantage
 
 
 @edge("all texts are equally good: there is nothing to learn")

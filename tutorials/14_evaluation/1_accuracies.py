@@ -55,6 +55,15 @@ def perfect(rng, B, T):
     return np.where(ids == 0, 7, ids), ids
 
 
+@edge("long texts, padding in front, and one wrong token in one of them")
+def long(rng, B, T):
+    ids = rng.integers(1, 30, (B, T + 30))
+    ids[0, :T] = 0
+    predicted = ids.copy()
+    predicted[-1, -1] += 1
+    return predicted, ids
+
+
 @invariant("each wrong text has a wrong token, so there are at least as many of these: the excess of wrong texts must be 0")
 def at_least_one(answer, predicted, ids):
     tokens, texts = answer

@@ -61,6 +61,45 @@ def same(rng, T):
     return ids, ids.copy(), 2
 
 
+@edge(
+    "rare tokens in the reference: with a base below their ids, different pairs become one "
+    "number"
+)
+def rare(rng):
+    rare, frequent = mistaken(rng)
+    return frequent, rare, 2
+
+
+@edge(
+    "rare tokens in the hypothesis: with a base below their ids, different pairs become one "
+    "number"
+)
+def rare_hypothesis(rng):
+    rare, frequent = mistaken(rng)
+    return rare, frequent, 2
+
+
+@edge("n = 5")
+def five(rng, T, U):
+    hypothesis, reference = (rng.integers(1, 3, size + 9) for size in (T, U))
+    return np.append(hypothesis, [1, 2, 1, 2, 1]), np.append([1, 2, 1, 2, 1, 2], reference), 5
+
+
+@edge("a reference of fewer than n tokens")
+def short_reference(rng, T):
+    return rng.integers(1, 4, T + 4), rng.integers(1, 4, 2), 3
+
+
+def mistaken(rng):
+    """Two texts. In each of many bases, the pair a + base, c of the first one is the same number as
+    a, c + 1 of the second one, and so are the two from right to left.
+    """
+    base = np.append(np.arange(2, 33), [50, 64, 100, 128, 256, 1000, 1024, 10_000, 65_536])[:, None]
+    a, c = rng.integers(1, 9, (2, *base.shape))
+    rare = np.hstack([a + base, c, c, a + base])
+    return rare.ravel(), np.append(np.hstack([a, c + 1, c + 1, a]), 9)
+
+
 @invariant("no more n-grams can match than the hypothesis has, or than the reference has")
 def bounded(answer, hypothesis, reference, n):
     matches, total = answer

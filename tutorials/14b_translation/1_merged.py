@@ -61,6 +61,17 @@ def endings(rng):
     return np.array([1, 4, 0, 2, 4, 0, 3, 4, 0, 2, 4, 0, 1, 4, 0, 2, 4, 0, 4, 3, 1, 3, 0]), 8
 
 
+@edge("ids up to 70,000: with a base below them, different pairs become one number")
+def many(rng):
+    new = int(rng.integers(200, 250))
+    words = 4 * [[31, 29]] + 3 * [[1, 12], [11, 2]]
+    bases = 10, 16, 32, 50, 64, 99, 100, 128, 256, 1000, 10_000, 65_536, new, 534
+    for i, base in enumerate(bases):
+        a, c = 40 + 4 * i, 42 + 4 * i
+        words += 3 * [[a + base, c], [a, c + 1]] + 3 * [[c, a + base], [c + 1, a]]
+    return np.concatenate([[*words[i], 0] for i in rng.permutation(len(words))]), new
+
+
 @invariant("with the pair put back in place of `new`, the text is what it was")
 def undone(answer, ids, new):
     pair, text = answer

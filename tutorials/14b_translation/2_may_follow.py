@@ -62,6 +62,20 @@ def overlapping(rng, V):
     return np.array([1, 0, 2, 2, 2]), 3, V + 3
 
 
+@edge("n = 6, and a place where only three of the last five tokens occurred before")
+def six(rng, T, V):
+    written, n, V = again(rng, T + 2, 6, V + 9)
+    return np.concatenate([[V - 4], written[-3:], [V - 5], written]), n, V
+
+
+@edge("ids up to 1,100: with a base below them, different beginnings become one number")
+def many(rng):
+    base = np.array([[10, 16, 26, 30, 32, 50, 64, 99, 100, 128, 256, 512, 1000, 1024]]).T
+    last, other = np.full_like(base, 11), rng.permutation(900)[:len(base), None] + 100
+    earlier = np.hstack([last - 1, 2 + base, other, last + base, 1 + 0 * base, other + 1])
+    return np.concatenate([[1, 12, 77], *rng.permutation(earlier), [11, 2]]), 3, 1_100
+
+
 @invariant("each n-gram of the text rules out at most one token, so the excess of ruled-out tokens must be 0")
 def at_most(allowed, written, n, V):
     return np.maximum(0, (~np.asarray(allowed, bool)).sum() - max(0, len(written) - n + 1))

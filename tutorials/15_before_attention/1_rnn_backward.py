@@ -41,6 +41,12 @@ def last(rng, B, H):
     return dy, 0 * carried, 0 * dU, h, before, U
 
 
+@edge("a state near -1 and 1, and large gradients")
+def saturated(rng, B, H):
+    dy, carried, dU, _h, before, U = case(rng, B, H)
+    return 90 * dy, 90 * carried, dU, np.tanh(5 * rng.standard_normal((B, H))), before, U
+
+
 def loss(dy, carried, dU, h, before, U):
     z = np.arctanh(h) - before @ U
     return lambda z, before, U: ((dy + carried) * np.tanh(z + before @ U)).sum() + (dU * U).sum(), [z, before, U]

@@ -32,9 +32,9 @@ def case(rng, B, T_q, T_k, A, d_v):
             2 * rng.standard_normal(A))
 
 
-@edge("as many queries as keys")
-def square(rng, B, T, A, d_v):
-    return case(rng, B, T, T, A, d_v)
+@edge("one text, as many queries as keys")
+def square(rng, T, A, d_v):
+    return case(rng, 1, T, T, A, d_v)
 
 
 @edge("a w with entries in the thousands")

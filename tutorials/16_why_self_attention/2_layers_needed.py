@@ -43,7 +43,7 @@ def power_of_five(rng):
 
 @edge("one position more than a power")
 def one_more(rng):
-    return 126, 5
+    return 2188, 3
 
 
 @edge("one position, which sees itself without any layer")
@@ -53,12 +53,17 @@ def already(rng):
 
 @edge("k = 2, where each dilated layer sees twice as far as the one before")
 def doubled(rng):
-    return 1000, 2
+    return 3000, 2
 
 
 @edge("a long sequence: 3,000 positions")
 def longer(rng):
     return 3000, 3
+
+
+@edge("a kernel of 40 positions, and one position too many for 25 layers")
+def wide(rng):
+    return 977, 40
 
 
 @invariant("n - 1 layers that each look one position back are enough, so plain is at most n - 1")
